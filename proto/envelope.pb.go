@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: proto/envelope.proto
+// source: concord/v1/envelope.proto
 
 // One message type for ever between the nodes of a cluster: a node that does not know a manifest
 // drops the payload and counts it, where an unknown protobuf type would tear down the connection
@@ -46,7 +46,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_proto_envelope_proto_msgTypes[0]
+	mi := &file_concord_v1_envelope_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -58,7 +58,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_envelope_proto_msgTypes[0]
+	mi := &file_concord_v1_envelope_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -71,7 +71,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_proto_envelope_proto_rawDescGZIP(), []int{0}
+	return file_concord_v1_envelope_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Envelope) GetVersion() uint32 {
@@ -123,11 +123,11 @@ func (x *Envelope) GetPayload() []byte {
 	return nil
 }
 
-var File_proto_envelope_proto protoreflect.FileDescriptor
+var File_concord_v1_envelope_proto protoreflect.FileDescriptor
 
-const file_proto_envelope_proto_rawDesc = "" +
+const file_concord_v1_envelope_proto_rawDesc = "" +
 	"\n" +
-	"\x14proto/envelope.proto\x12\n" +
+	"\x19concord/v1/envelope.proto\x12\n" +
 	"concord.v1\"\xb0\x01\n" +
 	"\bEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1a\n" +
@@ -139,22 +139,22 @@ const file_proto_envelope_proto_rawDesc = "" +
 	"\apayload\x18\a \x01(\fR\apayloadB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
-	file_proto_envelope_proto_rawDescOnce sync.Once
-	file_proto_envelope_proto_rawDescData []byte
+	file_concord_v1_envelope_proto_rawDescOnce sync.Once
+	file_concord_v1_envelope_proto_rawDescData []byte
 )
 
-func file_proto_envelope_proto_rawDescGZIP() []byte {
-	file_proto_envelope_proto_rawDescOnce.Do(func() {
-		file_proto_envelope_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_proto_envelope_proto_rawDesc), len(file_proto_envelope_proto_rawDesc)))
+func file_concord_v1_envelope_proto_rawDescGZIP() []byte {
+	file_concord_v1_envelope_proto_rawDescOnce.Do(func() {
+		file_concord_v1_envelope_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_concord_v1_envelope_proto_rawDesc), len(file_concord_v1_envelope_proto_rawDesc)))
 	})
-	return file_proto_envelope_proto_rawDescData
+	return file_concord_v1_envelope_proto_rawDescData
 }
 
-var file_proto_envelope_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
-var file_proto_envelope_proto_goTypes = []any{
+var file_concord_v1_envelope_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_concord_v1_envelope_proto_goTypes = []any{
 	(*Envelope)(nil), // 0: concord.v1.Envelope
 }
-var file_proto_envelope_proto_depIdxs = []int32{
+var file_concord_v1_envelope_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
 	0, // [0:0] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
@@ -162,26 +162,26 @@ var file_proto_envelope_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for field type_name
 }
 
-func init() { file_proto_envelope_proto_init() }
-func file_proto_envelope_proto_init() {
-	if File_proto_envelope_proto != nil {
+func init() { file_concord_v1_envelope_proto_init() }
+func file_concord_v1_envelope_proto_init() {
+	if File_concord_v1_envelope_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_envelope_proto_rawDesc), len(file_proto_envelope_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_envelope_proto_rawDesc), len(file_concord_v1_envelope_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_proto_envelope_proto_goTypes,
-		DependencyIndexes: file_proto_envelope_proto_depIdxs,
-		MessageInfos:      file_proto_envelope_proto_msgTypes,
+		GoTypes:           file_concord_v1_envelope_proto_goTypes,
+		DependencyIndexes: file_concord_v1_envelope_proto_depIdxs,
+		MessageInfos:      file_concord_v1_envelope_proto_msgTypes,
 	}.Build()
-	File_proto_envelope_proto = out.File
-	file_proto_envelope_proto_goTypes = nil
-	file_proto_envelope_proto_depIdxs = nil
+	File_concord_v1_envelope_proto = out.File
+	file_concord_v1_envelope_proto_goTypes = nil
+	file_concord_v1_envelope_proto_depIdxs = nil
 }
