@@ -1,0 +1,112 @@
+package stash
+
+import (
+	"iter"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Entry is one message that was held back. Header is nil when the message had none; nobody writes
+// to it after Push.
+type Entry struct {
+	Message any
+	Sender  *actor.PID
+	Header  map[string]string
+}
+
+// Envelope returns the entry in the form in which it is sent on with its sender and header.
+func (e Entry) Envelope() *actor.MessageEnvelope {
+	return &actor.MessageEnvelope{Header: e.Header, Message: e.Message, Sender: e.Sender}
+}
+
+// Of returns the message an actor is handling as an entry. Nothing of ctx is kept.
+func Of(ctx actor.Context) Entry {
+	e := Entry{Message: ctx.Message(), Sender: ctx.Sender()}
+	if h := ctx.MessageHeader(); h != nil && h.Length() > 0 {
+		e.Header = h.ToMap()
+	}
+	return e
+}
+
+// Stash is a bounded queue. It belongs to one actor and is not safe for concurrent use. The zero
+// value has limit 0 and takes nothing; use New.
+//
+// Invariant: entries[head:] are the entries held, oldest first; len(entries)-head <= limit.
+type Stash struct {
+	limit   int
+	entries []Entry
+	head    int
+	dropped uint64
+}
+
+// New returns an empty stash that holds at most limit entries. Memory is taken as needed.
+func New(limit int) *Stash { return &Stash{limit: max(limit, 0)} }
+
+// Push appends e. It returns false, and counts the entry as dropped, when the stash is full.
+func (s *Stash) Push(e Entry) bool {
+	if s.Len() >= s.limit {
+		s.dropped++
+		return false
+	}
+	if s.head > 0 && len(s.entries) == cap(s.entries) {
+		n := copy(s.entries, s.entries[s.head:])
+		clear(s.entries[n:])
+		s.entries, s.head = s.entries[:n], 0
+	}
+	s.entries = append(s.entries, e)
+	return true
+}
+
+// PushContext appends the message that ctx is handling.
+func (s *Stash) PushContext(ctx actor.Context) bool { return s.Push(Of(ctx)) }
+
+// Len returns the number of entries held.
+func (s *Stash) Len() int { return len(s.entries) - s.head }
+
+// Full tells whether the next Push would be refused.
+func (s *Stash) Full() bool { return s.Len() >= s.limit }
+
+// Dropped returns how many entries were refused since New.
+func (s *Stash) Dropped() uint64 { return s.dropped }
+
+// All returns the entries held, oldest first, and leaves them where they are. The stash must not
+// change during the iteration.
+func (s *Stash) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, e := range s.entries[s.head:] {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Drain takes the entries out one by one, oldest first, each just before it is yielded. It ends
+// after as many as were held when the iteration began: what the loop pushes back stays, behind those
+// not yet taken, so that the loop ends. Breaking off leaves the rest.
+func (s *Stash) Drain() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for n := s.Len(); n > 0 && s.Len() > 0; n-- {
+			if !yield(s.pop()) {
+				return
+			}
+		}
+	}
+}
+
+// Clear forgets all entries, and returns how many there were. They are not counted as dropped.
+func (s *Stash) Clear() int {
+	n := s.Len()
+	s.entries, s.head = nil, 0
+	return n
+}
+
+func (s *Stash) pop() Entry {
+	e := s.entries[s.head]
+	s.entries[s.head] = Entry{}
+	s.head++
+	if s.head == len(s.entries) {
+		s.entries, s.head = s.entries[:0], 0
+	}
+	return e
+}

@@ -1,0 +1,76 @@
+package timer
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Timer is a one-shot timer of one actor, with at most one arming at a time. Its methods are for
+// that actor only. The actor must call Stop when it is stopping.
+type Timer struct {
+	system *actor.ActorSystem
+	self   *actor.PID
+	timer  *time.Timer
+	// gen is the generation of the current arming; 0 when there is none. The firing
+	// goroutine reads it to save a useless message, Mine to decide.
+	gen  atomic.Uint64
+	last uint64 // the highest generation used
+}
+
+// Fired is the message a timer sends to its actor. It is never sent to another process.
+type Fired struct {
+	// Tag is what Set was given.
+	Tag   any
+	timer *Timer
+	gen   uint64
+}
+
+// IgnoreDeadLetterLogging keeps a firing that meets a stopped actor out of the log.
+func (*Fired) IgnoreDeadLetterLogging() {}
+
+// New returns a timer that is not armed and sends to self.
+func New(system *actor.ActorSystem, self *actor.PID) *Timer {
+	return &Timer{system: system, self: self}
+}
+
+// Set arms the timer to send a Fired with tag after d, in place of any former arming, whose
+// message is not accepted by Mine from now on. A d of zero or less fires at once, still as a message.
+func (t *Timer) Set(d time.Duration, tag any) {
+	t.Stop()
+	t.last++
+	f := &Fired{Tag: tag, timer: t, gen: t.last}
+	t.gen.Store(f.gen)
+	t.timer = time.AfterFunc(d, f.fire)
+}
+
+func (f *Fired) fire() {
+	if f.timer.gen.Load() == f.gen {
+		f.timer.system.Root.Send(f.timer.self, f)
+	}
+}
+
+// Stop cancels the arming, if there is one.
+func (t *Timer) Stop() {
+	t.gen.Store(0)
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+}
+
+// Armed tells whether a Fired is still to come, or in the mailbox.
+func (t *Timer) Armed() bool { return t.gen.Load() != 0 }
+
+// Mine tells whether f comes from the current arming of this timer, and disarms it: it is true at
+// most once per Set, and never after Stop. It is false for the timers of a former instance of a
+// restarted actor.
+func (t *Timer) Mine(f *Fired) bool {
+	if f == nil || f.timer != t || f.gen == 0 || f.gen != t.gen.Load() {
+		return false
+	}
+	t.gen.Store(0)
+	t.timer = nil
+	return true
+}

@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Reasons for which Open refuses an envelope. The typed errors of this package match them with
+// errors.Is. A refused envelope is dropped and counted by the receiver, never answered.
+var (
+	// ErrVersion: framing of a version this node does not know. *VersionError.
+	ErrVersion = errors.New("wire: unknown version")
+	// ErrCluster: from another cluster. *ClusterError.
+	ErrCluster = errors.New("wire: foreign cluster")
+	// ErrSize: payload or name beyond its bound. *SizeError.
+	ErrSize = errors.New("wire: too large")
+	// ErrMalformed: no envelope, no sender, no incarnation or no manifest.
+	ErrMalformed = errors.New("wire: malformed envelope")
+)
+
+// VersionError is ErrVersion with the version met.
+type VersionError struct{ Version uint32 }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("wire: unknown version %d, this node speaks %d", e.Version, Version)
+}
+
+// Is matches ErrVersion.
+func (e *VersionError) Is(target error) bool { return target == ErrVersion }
+
+// ClusterError is ErrCluster with the two names.
+type ClusterError struct{ Got, Want string }
+
+func (e *ClusterError) Error() string {
+	return fmt.Sprintf("wire: foreign cluster %q, this is %q", e.Got, e.Want)
+}
+
+// Is matches ErrCluster.
+func (e *ClusterError) Is(target error) bool { return target == ErrCluster }
+
+// SizeError is ErrSize with the field that is too large.
+type SizeError struct {
+	Field       string
+	Size, Limit int
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("wire: %s has %d bytes, limit %d", e.Field, e.Size, e.Limit)
+}
+
+// Is matches ErrSize.
+func (e *SizeError) Is(target error) bool { return target == ErrSize }

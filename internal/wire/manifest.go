@@ -1,0 +1,61 @@
+package wire
+
+import "fmt"
+
+// Manifest says what a payload is. Numbers are never used again for anything else; a change of a
+// payload that old nodes cannot read takes a new number.
+type Manifest uint32
+
+// Membership, 1 to 9.
+const (
+	// MembershipHello introduces a member: concord.v1.Hello.
+	MembershipHello Manifest = 1
+)
+
+// Replicator, 10 to 29.
+const (
+	// ReplicatorBeat is the heartbeat with the sender's vector.
+	ReplicatorBeat Manifest = 10
+	// ReplicatorDelta carries events of one origin.
+	ReplicatorDelta Manifest = 11
+	// ReplicatorRequest asks for what the sender lacks.
+	ReplicatorRequest Manifest = 12
+	// ReplicatorAck says how far the sender has applied.
+	ReplicatorAck Manifest = 13
+	// ReplicatorProbe asks for the vector, for a quorum read.
+	ReplicatorProbe Manifest = 14
+	// ReplicatorProbeReply answers a probe.
+	ReplicatorProbeReply Manifest = 15
+	// ReplicatorSession opens or steers a bulk session.
+	ReplicatorSession Manifest = 16
+	// ReplicatorSessionPart is one part of a bulk session.
+	ReplicatorSessionPart Manifest = 17
+)
+
+// Ranges of the components that name theirs here when they are built.
+const (
+	SingletonFirst Manifest = 40
+	SingletonLast  Manifest = 49
+	ShardingFirst  Manifest = 50
+	ShardingLast   Manifest = 69
+)
+
+var names = [...]string{
+	MembershipHello:       "membership.hello",
+	ReplicatorBeat:        "replicator.beat",
+	ReplicatorDelta:       "replicator.delta",
+	ReplicatorRequest:     "replicator.request",
+	ReplicatorAck:         "replicator.ack",
+	ReplicatorProbe:       "replicator.probe",
+	ReplicatorProbeReply:  "replicator.probe-reply",
+	ReplicatorSession:     "replicator.session",
+	ReplicatorSessionPart: "replicator.session-part",
+}
+
+// String returns the name for logs and metrics; for an unknown number a name with the number.
+func (m Manifest) String() string {
+	if int(m) < len(names) && names[m] != "" {
+		return names[m]
+	}
+	return fmt.Sprintf("manifest(%d)", uint32(m))
+}
