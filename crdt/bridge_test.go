@@ -1,0 +1,132 @@
+package crdt_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// node is a replicator reduced to one key: it keeps atoms and a vector, and knows no Go type.
+type node struct {
+	id    causal.Replica
+	store causal.Store
+	seen  causal.Vector
+}
+
+// event is what a node's update did, as it would travel.
+type event struct {
+	dot    causal.Dot
+	deps   causal.Vector
+	change causal.Change
+}
+
+func update[T crdt.Value[T]](t *testing.T, n *node, empty T, modify func(w *crdt.Writer, v *T) error) (event, error) {
+	t.Helper()
+	d := causal.Dot{Replica: n.id, N: n.seen.Get(n.id) + 1}
+	w, end := crdt.Host(d, d.N<<16)
+	defer end()
+	v, err := crdt.Load(empty, n.store, n.seen)
+	if err != nil {
+		return event{}, err
+	}
+	if err = errors.Join(modify(w, &v), w.Err()); err != nil {
+		return event{}, err
+	}
+	next, err := crdt.Save(w, n.store, v)
+	if err != nil {
+		return event{}, err
+	}
+	change, err := causal.Between(n.store, next, d)
+	if err != nil {
+		return event{}, err
+	}
+	e := event{d, n.seen, change}
+	n.store, n.seen = next, n.seen.With(d)
+	return e, nil
+}
+
+func (n *node) apply(e event) {
+	n.store, n.seen = n.store.Apply(e.change, e.deps, n.seen), n.seen.With(e.dot)
+}
+
+func elements(t *testing.T, n *node) []string {
+	t.Helper()
+	v, err := crdt.Load(crdt.ORSet[string]{}, n.store, n.seen)
+	require.NoError(t, err)
+	return slices.Collect(v.All())
+}
+
+// A typed set on one node reaches another as atoms alone, and an add that a remove had not seen wins.
+func TestBridge_TypedSetTravelsAsAtoms(t *testing.T) {
+	a, b := &node{id: 1}, &node{id: 2}
+	add := func(e ...string) func(*crdt.Writer, *crdt.ORSet[string]) error {
+		return func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Add(w, e...); return nil }
+	}
+	e1, err := update(t, a, crdt.ORSet[string]{}, add("milk", "bread"))
+	require.NoError(t, err)
+	require.Len(t, e1.change.Adds, 2)
+	b.apply(e1)
+	require.Equal(t, []string{"bread", "milk"}, elements(t, b))
+
+	e2, err := update(t, b, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		require.Equal(t, 1, s.Remove(w, "milk", "absent"))
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, e2.change.Removes, 1)
+	e3, err := update(t, a, crdt.ORSet[string]{}, add("milk"))
+	require.NoError(t, err)
+	a.apply(e2)
+	b.apply(e3)
+	require.Equal(t, []string{"bread", "milk"}, elements(t, a))
+	require.Equal(t, elements(t, a), elements(t, b))
+	require.Equal(t, a.store, b.store)
+}
+
+// What an update makes and takes away again leaves no trace, and neither does one that does nothing.
+func TestBridge_NoChangeNoEvent(t *testing.T) {
+	a := &node{id: 1}
+	e, err := update(t, a, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "x")
+		s.Remove(w, "x")
+		return nil
+	})
+	require.NoError(t, err)
+	require.True(t, e.change.Empty())
+}
+
+// The state under a key is of one type; asking for another is an error that changes nothing.
+func TestBridge_OtherTypeIsRefused(t *testing.T) {
+	a := &node{id: 1}
+	_, err := update(t, a, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "x")
+		return nil
+	})
+	require.NoError(t, err)
+	_, err = crdt.Load(crdt.ORSet[int]{}, a.store, a.seen)
+	require.ErrorIs(t, err, crdt.ErrType)
+	require.ErrorContains(t, err, "ORSet[string], wanted ORSet[int]")
+}
+
+// A value that comes from elsewhere cannot smuggle atoms in under the dot of this update.
+func TestBridge_ForeignValueIsRefused(t *testing.T) {
+	a, b := &node{id: 1}, &node{id: 2}
+	_, err := update(t, b, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
+		s.Add(w, "x")
+		return nil
+	})
+	require.NoError(t, err)
+	theirs, err := crdt.Load(crdt.ORSet[string]{}, b.store, b.seen)
+	require.NoError(t, err)
+	_, err = update(t, a, crdt.ORSet[string]{}, func(_ *crdt.Writer, s *crdt.ORSet[string]) error {
+		*s = theirs
+		return nil
+	})
+	require.Error(t, err)
+	require.True(t, a.store.Empty())
+}

@@ -1,0 +1,173 @@
+package crdt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"reflect"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Codec turns elements and map keys into canonical bytes and back: equal elements have equal bytes,
+// and only those. Strings, booleans, integers, byte slices, and named types of these, have a natural
+// encoding and need none; its order is that of the elements.
+type Codec[E any] interface {
+	Append(dst []byte, e E) ([]byte, error)
+	Decode(src []byte) (E, error)
+}
+
+// elem encodes elements with the codec, or naturally without one.
+type elem[E any] struct{ codec Codec[E] }
+
+// class says how elements are encoded.
+func (c elem[E]) class() causal.Class {
+	if c.codec != nil {
+		return causal.Custom
+	}
+	switch reflect.TypeFor[E]().Kind() {
+	case reflect.String:
+		return causal.String
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return causal.Signed
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return causal.Unsigned
+	case reflect.Bool:
+		return causal.Bool
+	case reflect.Slice:
+		if reflect.TypeFor[E]().Elem().Kind() == reflect.Uint8 {
+			return causal.Bytes
+		}
+	}
+	return causal.Custom
+}
+
+// append encodes e.
+func (c elem[E]) append(dst []byte, e E) ([]byte, error) {
+	if c.codec != nil {
+		return c.codec.Append(dst, e)
+	}
+	if s, ok := any(&e).(*string); ok {
+		return append(dst, *s...), nil
+	}
+	v := reflect.ValueOf(&e).Elem()
+	switch c.class() {
+	case causal.String:
+		return append(dst, v.String()...), nil
+	case causal.Signed:
+		return appendSigned(dst, v.Int()), nil
+	case causal.Unsigned:
+		return appendUnsigned(dst, v.Uint()), nil
+	case causal.Bool:
+		if v.Bool() {
+			return append(dst, 1), nil
+		}
+		return append(dst, 0), nil
+	case causal.Bytes:
+		return append(dst, v.Bytes()...), nil
+	}
+	return nil, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
+}
+
+// decode is the reverse of append; it refuses what append does not write.
+func (c elem[E]) decode(src []byte) (e E, err error) {
+	if c.codec != nil {
+		return c.codec.Decode(src)
+	}
+	if s, ok := any(&e).(*string); ok {
+		*s = string(src)
+		return e, nil
+	}
+	v := reflect.ValueOf(&e).Elem()
+	switch c.class() {
+	case causal.String:
+		v.SetString(string(src))
+		return e, nil
+	case causal.Signed:
+		n, err := parseSigned(src)
+		if err != nil || v.OverflowInt(n) {
+			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
+		}
+		v.SetInt(n)
+		return e, nil
+	case causal.Unsigned:
+		n, err := parseUnsigned(src)
+		if err != nil || v.OverflowUint(n) {
+			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
+		}
+		v.SetUint(n)
+		return e, nil
+	case causal.Bool:
+		if len(src) != 1 || src[0] > 1 {
+			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
+		}
+		v.SetBool(src[0] == 1)
+		return e, nil
+	case causal.Bytes:
+		v.SetBytes(append([]byte{}, src...))
+		return e, nil
+	}
+	return e, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
+}
+
+// Integers are encoded so that the order of the bytes is the order of the numbers: a byte that says
+// the sign and the length, then the fewest bytes that hold the number, big endian.
+
+const zeroByte = 0x80
+
+func appendUnsigned(dst []byte, n uint64) []byte {
+	size := (bits.Len64(n) + 7) / 8
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], n)
+	return append(append(dst, byte(zeroByte+size)), b[8-size:]...)
+}
+
+func appendSigned(dst []byte, n int64) []byte {
+	if n >= 0 {
+		return appendUnsigned(dst, uint64(n))
+	}
+	m := ^uint64(n) // 0 for -1
+	size := (bits.Len64(m) + 7) / 8
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], ^m)
+	return append(append(dst, byte(zeroByte-1-size)), b[8-size:]...)
+}
+
+func parseUnsigned(src []byte) (uint64, error) {
+	if len(src) == 0 || src[0] < zeroByte || len(src) != 1+int(src[0]-zeroByte) || len(src) > 9 {
+		return 0, ErrMalformed
+	}
+	var n uint64
+	for _, c := range src[1:] {
+		n = n<<8 | uint64(c)
+	}
+	if len(src) > 1 && src[1] == 0 {
+		return 0, ErrMalformed
+	}
+	return n, nil
+}
+
+func parseSigned(src []byte) (int64, error) {
+	if len(src) == 0 {
+		return 0, ErrMalformed
+	}
+	if src[0] >= zeroByte {
+		n, err := parseUnsigned(src)
+		if err != nil || n > 1<<63-1 {
+			return 0, ErrMalformed
+		}
+		return int64(n), nil
+	}
+	size := zeroByte - 1 - int(src[0])
+	if size > 8 || len(src) != 1+size || size > 0 && src[1] == 0xff {
+		return 0, ErrMalformed
+	}
+	m := ^uint64(0)
+	for _, c := range src[1:] {
+		m = m<<8 | uint64(c)
+	}
+	if int64(m) >= 0 {
+		return 0, ErrMalformed
+	}
+	return int64(m), nil
+}

@@ -1,0 +1,92 @@
+package causal
+
+import (
+	"fmt"
+
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// Atom is one live fact, or the name of one when its payload does not matter.
+type Atom struct {
+	Path string
+	Leaf
+}
+
+// Change is what one event did to one store.
+type Change struct {
+	Adds    []Atom   // made by the event: all have its dot
+	Removes []Atom   // observed and taken away; without payload
+	Clear   bool     // everything the event's origin had seen there was taken away, not listed
+	Marks   []MarkAt // resets of counter slots
+}
+
+// MarkAt is a mark with its path.
+type MarkAt struct {
+	Path string
+	Mark
+}
+
+// Empty reports whether the change does nothing.
+func (c Change) Empty() bool {
+	return len(c.Adds) == 0 && len(c.Removes) == 0 && !c.Clear && len(c.Marks) == 0
+}
+
+// Between returns what turned base into next under the event d, by the difference of the two: what an
+// update made and removed again leaves no trace. Cost follows the change where structure is shared.
+// An added atom with another dot than d means that a value from elsewhere was put in place: an error.
+func Between(base, next Store, d Dot) (c Change, err error) {
+	pmap.Diff(base.atoms, next.atoms, sameLeaves, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
+		if inBase {
+			for l := range eb.All() {
+				if !inNext || !en.Has(l.Dot) {
+					c.Removes = append(c.Removes, Atom{Path: clone(path), Leaf: Leaf{Dot: l.Dot}})
+				}
+			}
+		}
+		if inNext {
+			for l := range en.All() {
+				switch {
+				case inBase && eb.Has(l.Dot):
+				case l.Dot != d:
+					err = fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)
+					return false
+				default:
+					c.Adds = append(c.Adds, Atom{Path: clone(path), Leaf: l})
+				}
+			}
+		}
+		return true
+	})
+	pmap.Diff(base.marks, next.marks, func(x, y Mark) bool { return x == y }, func(path string, _ Mark, _ bool, m Mark, ok bool) bool {
+		if ok {
+			c.Marks = append(c.Marks, MarkAt{clone(path), m})
+		}
+		return true
+	})
+	return c, err
+}
+
+func sameLeaves(a, b Entry) bool { return a.Equal(b) }
+
+// clone frees a path from the leaf it is a part of, which it would keep in memory.
+func clone(path string) string { return string([]byte(path)) }
+
+// Apply returns the store after the change of an event whose origin had seen deps; seen is what the
+// owner of the store covers before. Atoms already covered were removed since and stay away.
+func (s Store) Apply(c Change, deps, seen Vector) Store {
+	for _, a := range c.Adds {
+		if !seen.Covers(a.Dot) {
+			s = s.Insert(a.Path, a.Leaf)
+		}
+	}
+	for _, r := range c.Removes {
+		s = s.Remove(r.Path, r.Dot)
+	}
+	if c.Clear {
+		s = s.Clear(deps)
+	}
+	for _, m := range c.Marks {
+		s = s.WithMark(m.Path, m.Mark)
+	}
+	return s
+}

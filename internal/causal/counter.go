@@ -1,0 +1,82 @@
+package causal
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Total is the payload of a counter slot: the gross totals since the event Since that began the chain
+// of this atom. A continued chain keeps Since and adds to the totals; a reset ends it.
+type Total struct {
+	Since       uint64
+	Plus, Minus uint64
+}
+
+var errTotal = errors.New("causal: malformed counter total")
+
+// Payload encodes t; equal totals have equal bytes.
+func (t Total) Payload() string {
+	var b [3 * binary.MaxVarintLen64]byte
+	p := binary.AppendUvarint(b[:0], t.Since)
+	p = binary.AppendUvarint(p, t.Plus)
+	return string(binary.AppendUvarint(p, t.Minus))
+}
+
+// ParseTotal decodes a payload. It accepts exactly what Payload writes.
+func ParseTotal(p string) (Total, error) {
+	var v [3]uint64
+	at := 0
+	for i := range v {
+		var shift uint
+		start := at
+		for {
+			if at == len(p) || at-start == binary.MaxVarintLen64 {
+				return Total{}, errTotal
+			}
+			c := p[at]
+			at++
+			v[i] |= uint64(c&0x7f) << shift
+			if c < 0x80 {
+				if c == 0 && at-start > 1 || at-start == binary.MaxVarintLen64 && c > 1 {
+					return Total{}, errTotal // not the shortest form, or over 64 bits
+				}
+				break
+			}
+			shift += 7
+		}
+	}
+	if at != len(p) {
+		return Total{}, errTotal
+	}
+	return Total{v[0], v[1], v[2]}, nil
+}
+
+// Contribution returns what the slot at path adds to its counter: the totals of its atom, less what a
+// reset concurrent with the chain had seen of it. Damaged payloads count nothing.
+func (s Store) Contribution(path string, l Leaf) (plus, minus uint64) {
+	t, err := ParseTotal(l.Payload)
+	if err != nil {
+		return 0, 0
+	}
+	if m, ok := s.Mark(path); ok && t.Since <= m.N && m.N < l.N {
+		return t.Plus - min(m.Plus, t.Plus), t.Minus - min(m.Minus, t.Minus)
+	}
+	return t.Plus, t.Minus
+}
+
+// Reset returns the store without the atoms at path, as a reset by event d does it: a counter slot of
+// another replica leaves a mark, since its owner may be adding to the same chain right now.
+func (s Store) Reset(path string, d Dot) Store {
+	e, ok := s.Get(path)
+	if !ok {
+		return s
+	}
+	if owner, slot := SlotOwner(path); slot && owner != d.Replica {
+		for l := range e.All() {
+			if t, err := ParseTotal(l.Payload); err == nil {
+				s = s.WithMark(path, Mark{N: l.N, Plus: t.Plus, Minus: t.Minus, By: d})
+			}
+		}
+	}
+	return s.Drop(path)
+}

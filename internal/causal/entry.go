@@ -1,0 +1,142 @@
+package causal
+
+import (
+	"iter"
+	"slices"
+)
+
+// Leaf is an atom without its path.
+type Leaf struct {
+	Dot
+	Payload string
+}
+
+// Entry holds the live atoms at one path, ascending by replica, at most one of each replica. One atom
+// without a payload, which is nearly every entry of a set, needs no memory beyond the entry itself.
+type Entry struct {
+	first Dot
+	x     *extra // nil: a single atom without payload
+}
+
+type extra struct {
+	payload string // of the first atom
+	more    []Leaf
+}
+
+// One returns the entry with a single atom.
+func One(l Leaf) Entry {
+	if l.Payload == "" {
+		return Entry{first: l.Dot}
+	}
+	return Entry{first: l.Dot, x: &extra{payload: l.Payload}}
+}
+
+// First returns the atom of the smallest replica. Entries are never empty.
+func (e Entry) First() Leaf {
+	if e.x == nil {
+		return Leaf{Dot: e.first}
+	}
+	return Leaf{e.first, e.x.payload}
+}
+
+func (e Entry) more() []Leaf {
+	if e.x == nil {
+		return nil
+	}
+	return e.x.more
+}
+
+// Len returns the number of atoms, one or more.
+func (e Entry) Len() int { return 1 + len(e.more()) }
+
+// All yields the atoms, ascending by replica.
+func (e Entry) All() iter.Seq[Leaf] {
+	return func(yield func(Leaf) bool) {
+		if !yield(e.First()) {
+			return
+		}
+		for _, l := range e.more() {
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+// Has reports whether the atom of the event d lives here.
+func (e Entry) Has(d Dot) bool {
+	l, ok := e.Of(d.Replica)
+	return ok && l.N == d.N
+}
+
+// Of returns the atom that r made.
+func (e Entry) Of(r Replica) (Leaf, bool) {
+	if e.first.Replica == r {
+		return e.First(), true
+	}
+	for _, l := range e.more() {
+		if l.Replica == r {
+			return l, true
+		}
+	}
+	return Leaf{}, false
+}
+
+// Equal reports whether the same atoms live in both. The payload of an atom is fixed by its identity.
+func (e Entry) Equal(o Entry) bool {
+	return e.first == o.first && slices.EqualFunc(e.more(), o.more(), func(a, b Leaf) bool { return a.Dot == b.Dot })
+}
+
+// With returns the entry with l, which takes the place of an earlier atom of the same replica.
+func (e Entry) With(l Leaf) Entry {
+	leaves := slices.AppendSeq(make([]Leaf, 0, e.Len()+1), e.All())
+	i, ok := slices.BinarySearchFunc(leaves, l, byReplica)
+	if ok {
+		leaves[i] = l
+	} else {
+		leaves = slices.Insert(leaves, i, l)
+	}
+	return entryOf(leaves)
+}
+
+// Filter returns the entry with the atoms that keep accepts; ok is false when none is left.
+func (e Entry) Filter(keep func(Dot) bool) (next Entry, ok bool) {
+	if e.x == nil || len(e.x.more) == 0 {
+		return e, keep(e.first)
+	}
+	var leaves []Leaf
+	for l := range e.All() {
+		if keep(l.Dot) {
+			leaves = append(leaves, l)
+		}
+	}
+	if len(leaves) == 0 {
+		return Entry{}, false
+	}
+	if len(leaves) == e.Len() {
+		return e, true
+	}
+	return entryOf(leaves), true
+}
+
+func byReplica(a, b Leaf) int {
+	switch {
+	case a.Replica < b.Replica:
+		return -1
+	case a.Replica > b.Replica:
+		return 1
+	}
+	return 0
+}
+
+// entryOf takes ownership of leaves, which are sorted and not empty.
+func entryOf(leaves []Leaf) Entry {
+	e := One(leaves[0])
+	if len(leaves) > 1 {
+		if e.x == nil {
+			e.x = &extra{}
+		}
+		e.x.more = leaves[1:]
+	}
+	return e
+}

@@ -1,0 +1,158 @@
+package causal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// A path says where inside a value an atom lives. Its first byte is the [Tag] of the value's type, so
+// a node without the Go type still merges, repairs and counts it, and two types under one key are
+// seen as what they are. The rest depends on the type:
+//
+//	counter          tag, replica (8 bytes, big endian): the slot of one replica
+//	set              tag, element
+//	register, flag   tag
+//	map              tag, escaped key, 0x00 0x01, path of the child
+//
+// Escaping keeps the order of the keys and makes a child's path end where it ends.
+
+// Tag is the type of a value: its kind, and the class of its elements or keys.
+type Tag byte
+
+// Kind is the kind of a value. The numbers are on the wire and on disks: they are never reused.
+type Kind byte
+
+// The kinds of values.
+const (
+	GCounter    Kind = 1
+	PNCounter   Kind = 2
+	ORSet       Kind = 4
+	LWWRegister Kind = 6
+	ORMap       Kind = 10
+	Own         Kind = 12 // a type of the user, encoded whole
+)
+
+// Class says how elements, keys or register values are encoded.
+type Class byte
+
+// The classes of elements. Custom is a user's own codec.
+const (
+	Custom   Class = 0
+	String   Class = 1
+	Signed   Class = 2
+	Unsigned Class = 3
+	Bool     Class = 4
+	Bytes    Class = 5
+)
+
+// MakeTag joins a kind and a class.
+func MakeTag(k Kind, c Class) Tag { return Tag(byte(k)<<4 | byte(c)) }
+
+// Kind returns the kind of values with the tag.
+func (t Tag) Kind() Kind { return Kind(t >> 4) }
+
+// Class returns the class of the elements of values with the tag.
+func (t Tag) Class() Class { return Class(t & 15) }
+
+func (t Tag) String() string {
+	kind, ok := kindNames[t.Kind()]
+	if !ok {
+		kind = fmt.Sprintf("kind %d", t.Kind())
+	}
+	class, ok := classNames[t.Class()]
+	switch {
+	case t.Kind() == GCounter || t.Kind() == PNCounter:
+		return kind
+	case !ok:
+		class = fmt.Sprintf("class %d", t.Class())
+	}
+	return kind + "[" + class + "]"
+}
+
+var kindNames = map[Kind]string{
+	GCounter: "GCounter", PNCounter: "PNCounter", ORSet: "ORSet", LWWRegister: "LWWRegister", ORMap: "ORMap", Own: "own",
+}
+
+var classNames = map[Class]string{
+	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes",
+}
+
+// SlotPath is the path of r's slot of the counter whose paths begin with prefix, tag included.
+func SlotPath(prefix string, r Replica) string {
+	b := make([]byte, 0, len(prefix)+8)
+	return string(binary.BigEndian.AppendUint64(append(b, prefix...), uint64(r)))
+}
+
+// AppendKey appends a map key in its escaped form, with its end.
+func AppendKey(dst []byte, key []byte) []byte {
+	for _, c := range key {
+		dst = append(dst, c)
+		if c == 0 {
+			dst = append(dst, 0xff)
+		}
+	}
+	return append(dst, 0, 1)
+}
+
+// CutKey splits the escaped key off the front of a path.
+func CutKey(path string) (key, rest string, ok bool) {
+	var b strings.Builder
+	from := 0
+	for {
+		i := strings.IndexByte(path[from:], 0)
+		if i < 0 || from+i+1 >= len(path) {
+			return "", "", false
+		}
+		i += from
+		switch path[i+1] {
+		case 1:
+			if b.Len() == 0 {
+				return path[:i], path[i+2:], true
+			}
+			b.WriteString(path[from:i])
+			return b.String(), path[i+2:], true
+		case 0xff:
+			b.WriteString(path[from : i+1])
+			from = i + 2
+		default:
+			return "", "", false
+		}
+	}
+}
+
+// SlotOwner returns the replica that owns the counter slot at path, or false if the path is not that
+// of a counter slot.
+func SlotOwner(path string) (Replica, bool) {
+	for path != "" && Tag(path[0]).Kind() == ORMap {
+		_, rest, ok := CutKey(path[1:])
+		if !ok {
+			return 0, false
+		}
+		path = rest
+	}
+	if len(path) != 9 {
+		return 0, false
+	}
+	if k := Tag(path[0]).Kind(); k != GCounter && k != PNCounter {
+		return 0, false
+	}
+	return Replica(binary.BigEndian.Uint64([]byte(path[1:]))), true
+}
+
+// OtherTag looks below a prefix, which ends where a tag begins, for a value of another type than the
+// wanted one, and returns its tag.
+func (s Store) OtherTag(prefix string, want Tag) (other Tag, found bool) {
+	if s.CountPrefix(prefix+string([]byte{byte(want)})) == s.CountPrefix(prefix) {
+		return 0, false
+	}
+	for path := range s.Prefix(prefix) {
+		if len(path) == len(prefix) {
+			return 0, true
+		}
+		if t := Tag(path[len(prefix)]); t != want {
+			return t, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,165 @@
+package causal
+
+import (
+	"iter"
+
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// Store is the state of one value: its live atoms by path, and the marks of its counters. It is
+// immutable; what changes it returns another store that shares structure. The zero value is empty.
+type Store struct {
+	atoms pmap.Map[Entry]
+	marks pmap.Map[Mark]
+}
+
+// Mark says of the counter slot at its path: what the slot's owner held there at its event N, in
+// total, has been reset by the event By. It outlives the atom, since an increment that was concurrent
+// with the reset still carries the old total (see the counters of package crdt).
+type Mark struct {
+	N           uint64
+	Plus, Minus uint64
+	By          Dot
+}
+
+// supersedes orders marks of one slot: the later reset point wins, then any fixed order.
+func (m Mark) supersedes(o Mark) bool {
+	if m.N != o.N {
+		return m.N > o.N
+	}
+	return m.By.Compare(o.By) > 0
+}
+
+// Empty reports whether no atom lives: the value is absent. Marks may remain.
+func (s Store) Empty() bool { return s.atoms.Len() == 0 }
+
+// Blank reports whether nothing is left at all, marks included.
+func (s Store) Blank() bool { return s.Empty() && s.marks.Len() == 0 }
+
+// Len returns the number of paths with live atoms.
+func (s Store) Len() int { return s.atoms.Len() }
+
+// Same reports whether both are certainly the same; false proves nothing.
+func (s Store) Same(o Store) bool { return s.atoms.Same(o.atoms) && s.marks.Same(o.marks) }
+
+// SameAtoms is Same for the atoms alone, on which the value depends while no counter is reset.
+func (s Store) SameAtoms(o Store) bool { return s.atoms.Same(o.atoms) }
+
+// Get returns the atoms at a path.
+func (s Store) Get(path string) (Entry, bool) { return s.atoms.Get(path) }
+
+// At returns the i-th path in order with its atoms.
+func (s Store) At(i int) (string, Entry) { return s.atoms.At(i) }
+
+// Prefix yields the paths that begin with p in order. The yielded paths alias the store.
+func (s Store) Prefix(p string) iter.Seq2[string, Entry] { return s.atoms.Prefix(p) }
+
+// From yields the paths from p on, in order.
+func (s Store) From(p string) iter.Seq2[string, Entry] { return s.atoms.From(p) }
+
+// CountPrefix returns the number of paths that begin with p.
+func (s Store) CountPrefix(p string) int { return s.atoms.CountPrefix(p) }
+
+// Put returns the store in which l is the only atom at path: the atoms before it were observed.
+func (s Store) Put(path string, l Leaf) Store {
+	s.atoms = s.atoms.Put(path, One(l))
+	return s
+}
+
+// Drop returns the store without any atom at path.
+func (s Store) Drop(path string) Store {
+	s.atoms = s.atoms.Delete(path)
+	return s
+}
+
+// DropPrefix returns the store without any atom at a path that begins with p.
+func (s Store) DropPrefix(p string) Store {
+	s.atoms = s.atoms.DeletePrefix(p)
+	return s
+}
+
+// Insert returns the store with the atom added beside those of other replicas.
+func (s Store) Insert(path string, l Leaf) Store {
+	e, ok := s.atoms.Get(path)
+	if !ok {
+		return s.Put(path, l)
+	}
+	s.atoms = s.atoms.Put(path, e.With(l))
+	return s
+}
+
+// Remove returns the store without the atom (path, d), if it lives.
+func (s Store) Remove(path string, d Dot) Store {
+	return s.filter(path, func(o Dot) bool { return o != d })
+}
+
+// filter keeps the atoms at path that keep accepts.
+func (s Store) filter(path string, keep func(Dot) bool) Store {
+	e, ok := s.atoms.Get(path)
+	if !ok {
+		return s
+	}
+	next, left := e.Filter(keep)
+	switch {
+	case !left:
+		s.atoms = s.atoms.Delete(path)
+	case next.Len() != e.Len():
+		s.atoms = s.atoms.Put(path, next)
+	}
+	return s
+}
+
+// Clear returns the store without the atoms that deps covers.
+func (s Store) Clear(deps Vector) Store {
+	for path, e := range s.atoms.All() {
+		if next, left := e.Filter(func(d Dot) bool { return !deps.Covers(d) }); !left || next.Len() != e.Len() {
+			s = s.filter(path, func(d Dot) bool { return !deps.Covers(d) })
+		}
+	}
+	return s
+}
+
+// Mark returns the mark of the counter slot at path.
+func (s Store) Mark(path string) (Mark, bool) { return s.marks.Get(path) }
+
+// Marks yields all marks in path order.
+func (s Store) Marks() iter.Seq2[string, Mark] { return s.marks.All() }
+
+// WithMark returns the store with m, unless a later mark is there.
+func (s Store) WithMark(path string, m Mark) Store {
+	if old, ok := s.marks.Get(path); !ok || m.supersedes(old) {
+		s.marks = s.marks.Put(path, m)
+	}
+	return s
+}
+
+// WithoutMark returns the store without the mark at path.
+func (s Store) WithoutMark(path string) Store {
+	s.marks = s.marks.Delete(path)
+	return s
+}
+
+// Join merges two states of one value, each with the vector of what it has seen: an atom stays if it
+// is in both, or if the side without it has not seen it. Marks join by the later reset point.
+// It costs as much as the difference between structures that share, and returns a itself when b adds
+// nothing.
+func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
+	out := a
+	pmap.Diff(a.atoms, b.atoms, Entry.Equal, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+		if inA {
+			out = out.filter(path, func(d Dot) bool { return !seenB.Covers(d) || inB && eb.Has(d) })
+		}
+		if inB {
+			for l := range eb.All() {
+				if !seenA.Covers(l.Dot) {
+					out = out.Insert(path, l)
+				}
+			}
+		}
+		return true
+	})
+	for path, m := range b.marks.All() {
+		out = out.WithMark(path, m)
+	}
+	return out
+}
