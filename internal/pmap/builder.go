@@ -1,0 +1,109 @@
+package pmap
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Builder leaves some room in each node, so that the first updates of the map do
+// not split one each.
+const (
+	fillLeaf  = maxLeaf * 7 / 8
+	fillInner = maxInner * 7 / 8
+)
+
+// Builder makes a map from elements in ascending order of their keys, many times
+// faster than Put. The zero value is ready for use.
+type Builder[V any] struct {
+	buf    []byte // keys of the leaf being filled
+	ends   []uint32
+	vals   []V
+	leaves []*node[V]
+}
+
+// Add adds an element behind those added before. It copies k. It panics if k is not
+// greater than the key before, or longer than 64 MiB: check input that comes from
+// elsewhere first.
+func (b *Builder[V]) Add(k []byte, v V) {
+	if len(k) > maxKey {
+		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
+	}
+	if n := len(b.ends); n > 0 {
+		if last := b.last(); string(k) <= string(last) {
+			panic(fmt.Sprintf("pmap: key %q added behind %q", k, last))
+		}
+		if n == fillLeaf || !fitLeaf(n+1, len(b.buf)+len(k)) {
+			b.flush()
+		}
+	}
+	b.buf = append(b.buf, k...)
+	b.ends = append(b.ends, uint32(len(b.buf)))
+	b.vals = append(b.vals, v)
+}
+
+// last returns the key added last.
+func (b *Builder[V]) last() []byte {
+	from := uint32(0)
+	if n := len(b.ends); n > 1 {
+		from = b.ends[n-2]
+	}
+	return b.buf[from:]
+}
+
+// flush makes a leaf of the elements at hand.
+func (b *Builder[V]) flush() {
+	b.leaves = append(b.leaves, &node[V]{
+		packed: packed{string(b.buf), slices.Clone(b.ends)},
+		vals:   slices.Clone(b.vals),
+		n:      len(b.vals),
+	})
+	b.buf, b.ends, b.vals = b.buf[:0], b.ends[:0], b.vals[:0]
+}
+
+// Map returns the map of all elements added. The builder is empty afterwards and
+// may be used for another map.
+func (b *Builder[V]) Map() Map[V] {
+	if len(b.ends) > 0 {
+		b.flush()
+	}
+	level := mendLast(b.leaves)
+	*b = Builder[V]{}
+	if len(level) == 0 {
+		return Map[V]{}
+	}
+	for len(level) > 1 {
+		level = parents(level)
+	}
+	return Map[V]{level[0]}
+}
+
+// mendLast joins the last leaf with the one before if it is small.
+func mendLast[V any](leaves []*node[V]) []*node[V] {
+	i := len(leaves) - 2
+	if i < 0 {
+		return leaves
+	}
+	l, r := leaves[i], leaves[i+1]
+	first, more := pair(l, separator(l.last(), r.first()), r)
+	leaves = append(leaves[:i], first)
+	for _, s := range more {
+		leaves = append(leaves, s.node)
+	}
+	return leaves
+}
+
+// parents returns inner nodes over the nodes of one level, all about equally full.
+func parents[V any](level []*node[V]) []*node[V] {
+	groups := (len(level) + fillInner - 1) / fillInner
+	up := make([]*node[V], groups)
+	for g := range up {
+		kids := slices.Clone(level[g*len(level)/groups : (g+1)*len(level)/groups])
+		seps := make([]string, len(kids)-1)
+		for i := range seps {
+			seps[i] = separator(kids[i].last(), kids[i+1].first())
+		}
+		var none packed
+		up[g] = &node[V]{packed: none.splice(0, 0, seps...), kids: kids, n: count(kids)}
+	}
+	return up
+}

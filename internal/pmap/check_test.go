@@ -1,0 +1,182 @@
+package pmap
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// longKey is a length from which a key may keep a leaf small: minLeaf-1 elements
+// beside a full leaf of shorter keys always fit the limit on bytes.
+const longKey = maxLeafBytes / (maxLeaf + minLeaf)
+
+// checkMap checks all invariants of the structure, and that m is what want says.
+func checkMap(t require.TestingT, m Map[int], want map[string]int) {
+	require.Equal(t, len(want), m.Len(), "Len")
+	keys := slices.Sorted(maps.Keys(want))
+	i := 0
+	for k, v := range m.All() {
+		if i == len(keys) || k != keys[i] || v != want[k] {
+			require.Fail(t, "content", "element %d is %q, %d", i, k, v)
+		}
+		i++
+	}
+	require.Equal(t, len(keys), i, "elements of All")
+	if m.root != nil {
+		long := slices.ContainsFunc(keys, func(k string) bool { return len(k) > longKey })
+		c := checker{t: t, long: long}
+		c.node(m.root, "", nil, true)
+		require.LessOrEqual(t, m.root.height(), maxDepth-1)
+	} else {
+		require.Empty(t, want)
+	}
+}
+
+type checker struct {
+	t    require.TestingT
+	long bool // some key is long: leaves may be small
+}
+
+// node checks n, whose keys must be lo or greater and less than *hi, and returns
+// its height.
+func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
+	c.keys(&n.packed, lo, hi)
+	if n.leaf() {
+		c.leaf(n, root)
+		return 0
+	}
+	require.Empty(c.t, n.vals)
+	require.Len(c.t, n.kids, len(n.ends)+1)
+	require.LessOrEqual(c.t, len(n.kids), maxInner)
+	require.GreaterOrEqual(c.t, len(n.kids), 2)
+	if !root {
+		require.GreaterOrEqual(c.t, len(n.kids), minInner, "small inner node")
+	}
+	height, total := -1, 0
+	for i, kid := range n.kids {
+		from, to := lo, hi
+		if i > 0 {
+			from = n.key(i - 1)
+		}
+		if i < len(n.ends) {
+			sep := n.key(i)
+			to = &sep
+		}
+		h := c.node(kid, from, to, false)
+		require.True(c.t, height < 0 || height == h, "leaves at different depths")
+		height = h
+		total += kid.n
+	}
+	require.Equal(c.t, total, n.n, "count")
+	return height + 1
+}
+
+func (c checker) keys(p *packed, lo string, hi *string) {
+	for i := range p.ends {
+		k := p.key(i)
+		ok := k >= lo && (hi == nil || k < *hi) && (i == 0 || p.key(i-1) < k)
+		require.True(c.t, ok, "key %q out of place", k)
+	}
+	require.Equal(c.t, len(p.blob), int(p.start(len(p.ends))), "length of the blob")
+}
+
+func (c checker) leaf(n *node[int], root bool) {
+	require.Len(c.t, n.vals, n.n)
+	require.Len(c.t, n.ends, n.n)
+	require.Positive(c.t, n.n)
+	require.True(c.t, n.fits(0, n.n), "overfull leaf: %d, %d bytes", n.n, len(n.blob))
+	if !root && !c.long {
+		require.GreaterOrEqual(c.t, n.n, minLeaf, "small leaf")
+	}
+}
+
+// change is what Diff says of one key.
+type change struct {
+	k        string
+	a, b     int
+	aok, bok bool
+}
+
+func diffs(a, b Map[int]) []change {
+	var got []change
+	same := func(x, y int) bool { return x == y }
+	Diff(a, b, same, func(k string, av int, aok bool, bv int, bok bool) bool {
+		got = append(got, change{k, av, bv, aok, bok})
+		return true
+	})
+	return got
+}
+
+func naiveDiffs(a, b map[string]int) []change {
+	var want []change
+	for k, av := range a {
+		if bv, ok := b[k]; !ok || av != bv {
+			want = append(want, change{k, av, bv, true, ok})
+		}
+	}
+	for k, bv := range b {
+		if _, ok := a[k]; !ok {
+			want = append(want, change{k, 0, bv, false, true})
+		}
+	}
+	slices.SortFunc(want, func(x, y change) int { return strings.Compare(x.k, y.k) })
+	return want
+}
+
+// checkQueries compares the answers about k, as a key and as a prefix, with naive ones.
+func checkQueries(t require.TestingT, m Map[int], want map[string]int, k string) {
+	v, ok := m.Get(k)
+	w, wok := want[k]
+	require.Equal(t, w, v)
+	require.Equal(t, wok, ok)
+	var prefixed, from []string
+	for _, x := range slices.Sorted(maps.Keys(want)) {
+		if strings.HasPrefix(x, k) {
+			prefixed = append(prefixed, x)
+		}
+		if x >= k {
+			from = append(from, x)
+		}
+	}
+	require.Equal(t, prefixed, keysOf(m.Prefix(k)), "Prefix %q", k)
+	require.Equal(t, from, keysOf(m.From(k)), "From %q", k)
+	require.Equal(t, len(prefixed), m.CountPrefix(k), "CountPrefix %q", k)
+	for i := range from {
+		at := len(want) - len(from) + i
+		x, v := m.At(at)
+		if x != from[i] || v != want[x] {
+			require.Fail(t, "At", "%d is %q, not %q", at, x, from[i])
+		}
+	}
+}
+
+func keysOf(seq iter.Seq2[string, int]) []string {
+	var keys []string
+	for k := range seq {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func without(want map[string]int, prefix string) map[string]int {
+	rest := maps.Clone(want)
+	maps.DeleteFunc(rest, func(k string, _ int) bool { return strings.HasPrefix(k, prefix) })
+	return rest
+}
+
+func build(want map[string]int) Map[int] {
+	var b Builder[int]
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		b.Add([]byte(k), want[k])
+	}
+	return b.Map()
+}
+
+func requirePanics(t *testing.T, f func(), msg string) {
+	t.Helper()
+	require.PanicsWithValue(t, msg, f)
+}

@@ -1,0 +1,93 @@
+package pmap
+
+import "slices"
+
+// Delete returns m without k. The result is m itself if k is absent.
+func (m Map[V]) Delete(k string) Map[V] {
+	if m.root == nil {
+		return m
+	}
+	root := m.root.del(k)
+	switch {
+	case root.n == 0:
+		return Map[V]{}
+	case len(root.kids) == 1:
+		return Map[V]{root.kids[0]}
+	}
+	return Map[V]{root}
+}
+
+// del returns n without k, or n itself if k is absent. The result may be small, and
+// a leaf may be empty: whoever holds it mends that.
+func (n *node[V]) del(k string) *node[V] {
+	if n.leaf() {
+		return n.delLeaf(k)
+	}
+	i := n.child(k)
+	switch kid := n.kids[i].del(k); {
+	case kid == n.kids[i]:
+		return n
+	case kid.small():
+		return n.mend(i, kid)
+	default:
+		return n.withKid(i, kid)
+	}
+}
+
+func (n *node[V]) delLeaf(k string) *node[V] {
+	i, eq := n.search(k)
+	if !eq {
+		return n
+	}
+	c := &node[V]{packed: n.splice(i, i+1), vals: make([]V, len(n.vals)-1), n: n.n - 1}
+	copy(c.vals, n.vals[:i])
+	copy(c.vals[i:], n.vals[i+1:])
+	return c
+}
+
+// mend returns n with the small kid as child i, joined with its neighbour.
+func (n *node[V]) mend(i int, kid *node[V]) *node[V] {
+	lo := max(i-1, 0)
+	l, r := n.kids[lo], kid
+	if i == 0 {
+		l, r = kid, n.kids[1]
+	}
+	first, more := pair(l, n.key(lo), r)
+	return n.withKids(lo, lo+2, first, more)
+}
+
+// pair makes one or two nodes of two neighbours of the same height, so that none
+// is small if that can be had.
+func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
+	switch {
+	case l.n == 0:
+		return r, nil
+	case r.n == 0:
+		return l, nil
+	case !l.small() && !r.small():
+		return l, []sibling[V]{{sep, r}}
+	case l.leaf():
+		return pairLeaves(l, sep, r)
+	}
+	p := l.splice(len(l.ends), len(l.ends), sep)
+	c := &node[V]{packed: p.concat(r.packed), kids: slices.Concat(l.kids, r.kids), n: l.n + r.n}
+	return c.divided()
+}
+
+// pairLeaves is pair for two leaves, at least one of them small. Where the keys are
+// too long for one leaf, the two stay as they are.
+func pairLeaves[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
+	total, size := l.n+r.n, len(l.blob)+len(r.blob)
+	one := fitLeaf(total, size)
+	if !one && total <= maxLeaf {
+		return l, []sibling[V]{{sep, r}}
+	}
+	c := &node[V]{packed: l.concat(r.packed), vals: slices.Concat(l.vals, r.vals), n: total}
+	if one {
+		return c, nil
+	}
+	if i := total / 2; c.fits(0, i) && c.fits(i, total) {
+		return c.divide(i)
+	}
+	return l, []sibling[V]{{sep, r}}
+}

@@ -1,0 +1,100 @@
+package pmap
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Map is an immutable map from byte strings to V in the order of the keys. The
+// zero value is the empty map. Copying a Map takes a snapshot.
+type Map[V any] struct{ root *node[V] }
+
+// Len returns the number of elements.
+func (m Map[V]) Len() int {
+	if m.root == nil {
+		return 0
+	}
+	return m.root.n
+}
+
+// Same reports whether m and o are the same version: certainly equal if so.
+// False proves nothing, since equal maps may have been built apart.
+func (m Map[V]) Same(o Map[V]) bool {
+	return m.root == o.root
+}
+
+// Get returns the value of k, and whether there is one.
+func (m Map[V]) Get(k string) (v V, ok bool) {
+	n := m.root
+	if n == nil {
+		return v, false
+	}
+	for !n.leaf() {
+		n = n.kids[n.child(k)]
+	}
+	if i, eq := n.search(k); eq {
+		return n.vals[i], true
+	}
+	return v, false
+}
+
+// At returns the i-th element in the order of the keys, counted from 0. It panics
+// if i is out of range. The key aliases the map.
+func (m Map[V]) At(i int) (string, V) {
+	if i < 0 || i >= m.Len() {
+		panic(fmt.Sprintf("pmap: index %d out of range with length %d", i, m.Len()))
+	}
+	n := m.root
+	for !n.leaf() {
+		x := 0
+		for i >= n.kids[x].n {
+			i -= n.kids[x].n
+			x++
+		}
+		n = n.kids[x]
+	}
+	return n.key(i), n.vals[i]
+}
+
+// CountPrefix returns how many keys begin with p.
+func (m Map[V]) CountPrefix(p string) int {
+	if m.root == nil {
+		return 0
+	}
+	return m.root.rankPast(p) - m.root.rank(p)
+}
+
+// rank returns how many keys are less than k.
+func (n *node[V]) rank(k string) int {
+	total := 0
+	for !n.leaf() {
+		i := n.child(k)
+		total += count(n.kids[:i])
+		n = n.kids[i]
+	}
+	i, _ := n.search(k)
+	return total + i
+}
+
+// rankPast returns how many keys are less than p or begin with it.
+func (n *node[V]) rankPast(p string) int {
+	total := 0
+	for !n.leaf() {
+		i := n.past(p)
+		total += count(n.kids[:i])
+		n = n.kids[i]
+	}
+	return total + n.past(p)
+}
+
+// Put returns m with the value v at k. It panics on a key longer than 64 MiB.
+func (m Map[V]) Put(k string, v V) Map[V] {
+	if len(k) > maxKey {
+		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
+	}
+	if m.root == nil {
+		k = strings.Clone(k) // or the map would keep what k is a substring of
+		return Map[V]{&node[V]{packed: packed{k, []uint32{uint32(len(k))}}, vals: []V{v}, n: 1}}
+	}
+	return Map[V]{rooted(m.root.put(k, v))}
+}

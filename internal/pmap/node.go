@@ -1,0 +1,150 @@
+package pmap
+
+import "slices"
+
+const (
+	maxLeaf      = 16   // elements in a leaf
+	maxLeafBytes = 1024 // key bytes in a leaf of more than crowd elements
+	crowd        = 2    // elements a leaf may hold however long their keys are
+	maxInner     = 32   // children of an inner node
+
+	// A node with less than this, other than the root, is joined with a
+	// neighbour. A leaf stays small only if the limit on bytes keeps it apart.
+	minLeaf  = maxLeaf / 4
+	minInner = maxInner / 4
+
+	// maxKey bounds the length of a key, so that the offsets of a node's keys,
+	// two nodes just joined included, fit 32 bits.
+	maxKey = 1 << 26
+)
+
+// node is a leaf (kids == nil) or an inner node (vals == nil). It is never
+// written once it is part of a Map.
+//
+// Invariants of a leaf: len(vals) == len(ends) == n, and fits(0, n).
+// Invariants of an inner node: len(kids) == len(ends)+1; n is the sum over kids;
+// each key of kids[i] < key(i) <= each key of kids[i+1]; 2 <= len(kids) <= maxInner,
+// and minInner <= len(kids) but for the root; all leaves are at the same depth.
+type node[V any] struct {
+	packed            // a leaf's keys, or an inner node's separators
+	vals   []V        // leaf: vals[i] belongs to key(i)
+	kids   []*node[V] // inner
+	n      int        // elements in and below the node
+}
+
+// sibling is a node to be put to the right of another; sep separates the two and
+// may be a substring of a node, so whoever keeps it copies it.
+type sibling[V any] struct {
+	sep  string
+	node *node[V]
+}
+
+func (n *node[V]) leaf() bool { return n.kids == nil }
+
+// small reports whether n should be joined with a neighbour.
+func (n *node[V]) small() bool {
+	if n.leaf() {
+		return len(n.vals) < minLeaf
+	}
+	return len(n.kids) < minInner
+}
+
+// child returns the index of the child whose range k falls into.
+func (n *node[V]) child(k string) int {
+	i, eq := n.search(k)
+	if eq {
+		i++
+	}
+	return i
+}
+
+// first returns the least key below n.
+func (n *node[V]) first() string {
+	for !n.leaf() {
+		n = n.kids[0]
+	}
+	return n.key(0)
+}
+
+// last returns the greatest key below n.
+func (n *node[V]) last() string {
+	for !n.leaf() {
+		n = n.kids[len(n.kids)-1]
+	}
+	return n.key(len(n.vals) - 1)
+}
+
+// fits reports whether the elements [i,j) of a leaf can be a leaf.
+func (n *node[V]) fits(i, j int) bool {
+	return fitLeaf(j-i, n.size(i, j))
+}
+
+// fitLeaf reports whether a leaf may hold count elements with size bytes of keys.
+func fitLeaf(count, size int) bool {
+	return count <= crowd || count <= maxLeaf && size <= maxLeafBytes
+}
+
+// withKid returns a copy of n in which kid is child i. It shares the separators.
+func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
+	c := &node[V]{packed: n.packed, kids: slices.Clone(n.kids), n: n.n - n.kids[i].n + kid.n}
+	c.kids[i] = kid
+	return c
+}
+
+// withKids returns a copy of n in which first and its siblings stand in the place
+// of the children [i,j). The result may have too many children: see divided.
+func (n *node[V]) withKids(i, j int, first *node[V], more []sibling[V]) *node[V] {
+	seps := make([]string, len(more))
+	kids := make([]*node[V], 0, len(n.kids)-(j-i)+1+len(more))
+	kids = append(append(kids, n.kids[:i]...), first)
+	for x, s := range more {
+		seps[x] = s.sep
+		kids = append(kids, s.node)
+	}
+	kids = append(kids, n.kids[j:]...)
+	return &node[V]{packed: n.splice(i, j-1, seps...), kids: kids, n: count(kids)}
+}
+
+// divided returns n, in two halves if it has too many children.
+func (n *node[V]) divided() (*node[V], []sibling[V]) {
+	if len(n.kids) <= maxInner {
+		return n, nil
+	}
+	return n.divide(len(n.kids) / 2)
+}
+
+// divide cuts n before element or child i.
+func (n *node[V]) divide(i int) (*node[V], []sibling[V]) {
+	if n.leaf() {
+		l, r := n.cut(0, i), n.cut(i, len(n.vals))
+		return l, []sibling[V]{{separator(l.key(i-1), r.key(0)), r}}
+	}
+	return n.cut(0, i), []sibling[V]{{n.key(i - 1), n.cut(i, len(n.kids))}}
+}
+
+// cut returns a node of the elements or children [i,j).
+func (n *node[V]) cut(i, j int) *node[V] {
+	if n.leaf() {
+		return &node[V]{packed: n.slice(i, j), vals: slices.Clone(n.vals[i:j]), n: j - i}
+	}
+	kids := slices.Clone(n.kids[i:j])
+	return &node[V]{packed: n.slice(i, j-1), kids: kids, n: count(kids)}
+}
+
+// count returns the number of elements below kids.
+func count[V any](kids []*node[V]) int {
+	total := 0
+	for _, kid := range kids {
+		total += kid.n
+	}
+	return total
+}
+
+// rooted returns a tree of first and its siblings.
+func rooted[V any](first *node[V], more []sibling[V]) *node[V] {
+	if len(more) == 0 {
+		return first
+	}
+	top := &node[V]{kids: []*node[V]{first}}
+	return top.withKids(0, 1, first, more)
+}

@@ -1,0 +1,70 @@
+package pmap
+
+import "slices"
+
+// put returns n with v at k, and what had to be split off to its right.
+func (n *node[V]) put(k string, v V) (*node[V], []sibling[V]) {
+	if n.leaf() {
+		return n.putLeaf(k, v)
+	}
+	i := n.child(k)
+	kid, more := n.kids[i].put(k, v)
+	if len(more) == 0 {
+		return n.withKid(i, kid), nil
+	}
+	return n.withKids(i, i+1, kid, more).divided()
+}
+
+func (n *node[V]) putLeaf(k string, v V) (*node[V], []sibling[V]) {
+	i, eq := n.search(k)
+	if eq {
+		c := &node[V]{packed: n.packed, vals: slices.Clone(n.vals), n: n.n}
+		c.vals[i] = v
+		return c, nil
+	}
+	c := &node[V]{packed: n.splice(i, i, k), vals: make([]V, len(n.vals)+1), n: n.n + 1}
+	copy(c.vals, n.vals[:i])
+	c.vals[i] = v
+	copy(c.vals[i+1:], n.vals[i:])
+	if c.fits(0, c.n) {
+		return c, nil
+	}
+	return c.divideLeaf(i)
+}
+
+// divideLeaf cuts an overfull leaf whose element at was added last. Keys that
+// arrive in ascending order leave the left part nearly full.
+func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
+	i := n.n / 2
+	if at == n.n-1 {
+		i = max(1, n.n*3/4)
+	}
+	if n.fits(0, i) && n.fits(i, n.n) {
+		return n.divide(i)
+	}
+	if i := n.evenCut(); i > 0 {
+		return n.divide(i)
+	}
+	return n.isolate(at)
+}
+
+// evenCut returns the place at which both parts of a leaf fit and are most
+// alike in bytes, or 0 if there is none.
+func (n *node[V]) evenCut() int {
+	best, least := 0, len(n.blob)+1
+	for i := 1; i < n.n; i++ {
+		heavier := max(n.size(0, i), n.size(i, n.n))
+		if heavier < least && n.fits(0, i) && n.fits(i, n.n) {
+			best, least = i, heavier
+		}
+	}
+	return best
+}
+
+// isolate gives a long element at, which goes with neither of its neighbours, a
+// leaf of its own. It is not at an end, or cutting it off there would have done.
+func (n *node[V]) isolate(at int) (*node[V], []sibling[V]) {
+	l, rest := n.divide(at)
+	long, right := rest[0].node.divide(1)
+	return l, []sibling[V]{{rest[0].sep, long}, right[0]}
+}
