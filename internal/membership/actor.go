@@ -1,0 +1,100 @@
+package membership
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// ActorName is the name of the membership actor of every member.
+const ActorName = "concord-membership"
+
+// shell is the actor around the core. The same value outlives a restart of the actor.
+type shell struct {
+	service *Service
+	core    *core
+	wake    *timer.Timer
+}
+
+func (s *shell) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		s.wake = timer.New(ctx.ActorSystem(), ctx.Self())
+		s.step(ctx, tick{}) // after a restart: asks for the next wake
+	case *topology:
+		s.step(ctx, *m)
+	case *pb.Envelope:
+		s.onEnvelope(ctx, m)
+	case *timer.Fired:
+		if s.wake.Mine(m) {
+			s.step(ctx, tick{})
+		}
+	case *actor.Restarting:
+		s.wake.Stop()
+	case *actor.Stopping:
+		s.wake.Stop()
+	case *actor.Stopped:
+		s.service.actorStopped()
+	}
+}
+
+func (s *shell) onEnvelope(ctx actor.Context, env *pb.Envelope) {
+	s.service.counters.received.Add(1)
+	r, err := decode(env, s.core.cluster)
+	if err != nil {
+		s.service.counters.dropped[why(err)].Add(1)
+		ctx.Logger().Debug("membership hello refused", slog.Any("error", err))
+		return
+	}
+	s.step(ctx, r)
+}
+
+func (s *shell) step(ctx actor.Context, e event) {
+	for _, eff := range s.core.step(time.Now(), e) {
+		switch eff := eff.(type) {
+		case send:
+			s.send(ctx, eff)
+		case publish:
+			s.publish(ctx, eff.view)
+		case dropped:
+			s.service.counters.dropped[eff.why].Add(1)
+		case wake:
+			if eff.at.IsZero() {
+				s.wake.Stop()
+			} else {
+				s.wake.Set(time.Until(eff.at), nil)
+			}
+		}
+	}
+	if s.core.removed {
+		s.wake.Stop()
+	}
+}
+
+func (s *shell) send(ctx actor.Context, e send) {
+	env, err := encode(wire.Header{
+		Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation, To: e.to,
+	}, e.hello)
+	if err != nil {
+		ctx.Logger().Error("membership hello not sent", slog.String("address", e.address), slog.Any("error", err))
+		return
+	}
+	s.service.counters.sent.Add(1)
+	ctx.Send(actor.NewPID(e.address, ActorName), env)
+}
+
+func (s *shell) publish(ctx actor.Context, v *View) {
+	switch {
+	case v.Removed:
+		ctx.Logger().Warn("member removed from its cluster: only a new process can join again",
+			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID))
+	default:
+		ctx.Logger().Debug("membership view", slog.String("member", v.Self.ID),
+			slog.Int("members", len(v.Members)), slog.Uint64("hash", v.Hash))
+	}
+	s.service.publish(v)
+}

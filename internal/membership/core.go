@@ -1,0 +1,307 @@
+package membership
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Listed is a member as a provider lists it.
+type listed struct {
+	ID, Address string
+	Roles       []string // sorted
+}
+
+// Events of the core.
+type (
+	// topology is all that the provider lists now.
+	topology struct{ members []listed }
+	// tick says that the time asked for with wake has come.
+	tick struct{}
+	// received is a hello of another member, opened and decoded.
+	received struct {
+		member string // sender's id
+		from   uint64 // its incarnation
+		to     uint64 // the incarnation it is for, 0: any
+		hello  hello
+	}
+)
+
+// Effects of the core.
+type (
+	// send asks to send a hello.
+	send struct {
+		address string
+		to      uint64 // incarnation of the receiver, 0 while not known
+		hello   hello
+	}
+	// publish hands out a new view.
+	publish struct{ view *View }
+	// wake asks for a tick, in place of any asked for before.
+	wake struct{ at time.Time }
+	// dropped counts a hello that was not taken, and why.
+	dropped struct{ why reason }
+)
+
+type (
+	event  any // topology, tick, received
+	effect any // send, publish, wake, dropped
+)
+
+// hello is the message of proto/membership.proto.
+type hello struct {
+	address  string
+	sequence uint64
+	stamp    uint64
+	maxStamp uint64
+	viewHash uint64
+	listsYou bool
+	answer   bool
+}
+
+// settings of the protocol. See defaultSettings for the values and their reasons.
+type settings struct {
+	stampWait   time.Duration
+	settle      time.Duration
+	settleFor   time.Duration
+	steady      time.Duration
+	steadyPer   time.Duration
+	grace       time.Duration
+	verdictGap  time.Duration
+	verdicts    int
+	strangers   int
+	maxSkew     time.Duration
+	maxMembers  int
+	maxRetired  int
+	strangerGap time.Duration
+}
+
+func defaultSettings() settings {
+	return settings{
+		// How long a newcomer waits for the stamps of the members it sees.
+		stampWait: 2 * time.Second,
+		// How often a peer is greeted that has not said its stamp, and for how long so often: longer than
+		// a provider's round, so that a peer that lists us later than we list it is caught.
+		settle:    250 * time.Millisecond,
+		settleFor: 10 * time.Second,
+		// How often any other peer is greeted: base and an addition per member, so that 100 members
+		// exchange 1,400 hellos a second in all.
+		steady:    2 * time.Second,
+		steadyPer: 50 * time.Millisecond,
+		// How long a peer that never listed us may take to do so before that counts against us.
+		grace: 20 * time.Second,
+		// How many times in a row a peer must disown us, and how far apart.
+		verdicts:   2,
+		verdictGap: 500 * time.Millisecond,
+		// How many hellos of members not listed are answered per strangerGap.
+		strangers:   8,
+		strangerGap: time.Second,
+		// A stamp further ahead of our clock is refused: it would use up the numbers.
+		maxSkew: 366 * 24 * time.Hour,
+		// Members listed beyond this are ignored; and how many former incarnations are remembered.
+		maxMembers: 10_000,
+		maxRetired: 64,
+	}
+}
+
+// peer is a listed member other than ourselves.
+type peer struct {
+	listed
+	incarnation uint64    // 0 until its first hello
+	stamp       uint64    // 0 while not known
+	sequence    uint64    // of its last hello in this incarnation
+	since       time.Time // listed, or known in this incarnation, since
+	heard       time.Time // last hello in this incarnation; zero: none
+	next        time.Time // when to greet it
+	listedUs    bool      // it has said so, in this incarnation
+	against     int       // hellos in a row that say it does not list us
+	againstAt   time.Time
+}
+
+// retired names an incarnation that has been replaced by another one of the same id.
+type retired struct {
+	id          string
+	incarnation uint64
+}
+
+// core is the membership protocol as a state machine: no clock, no goroutine, no randomness, and no
+// dependence on the order of maps. One goroutine calls step.
+//
+//	joining ──own address listed──▶ up, stamp 0 ──all answered, or time──▶ up, stamped
+//	                                   └──────────── dropped, or disowned ────┴──▶ removed (final)
+type core struct {
+	settings
+	cluster     string
+	address     string // ours
+	systemID    string // a hint which id is ours when several are listed at our address
+	incarnation uint64
+
+	self     listed
+	arrived  map[string]int // ids listed at our address, by the number of the event that first did
+	event    int            // number of the next topology event
+	up       bool
+	upAt     time.Time
+	removed  bool
+	stamp    uint64
+	maxStamp uint64 // largest stamp heard of, ours included
+	sequence uint64 // of our last hello
+	peers    map[string]*peer
+	former   []retired // oldest first, at most maxRetired
+	view     *View
+
+	strangersAt time.Time // start of the current strangerGap
+	strangersIn int       // strangers answered in it
+	effects     []effect
+}
+
+func newCore(s settings, cluster, address, systemID string, incarnation uint64) *core {
+	return &core{
+		settings: s, cluster: cluster, address: address, systemID: systemID,
+		incarnation: incarnation, peers: map[string]*peer{},
+	}
+}
+
+// step takes one event at a time now, which never goes back, and returns what to do, in order.
+func (c *core) step(now time.Time, e event) []effect {
+	c.effects = nil
+	if c.removed {
+		return nil
+	}
+	switch e := e.(type) {
+	case topology:
+		c.onTopology(now, e.members)
+	case received:
+		c.onHello(now, e)
+	case tick:
+	}
+	if !c.up || c.removed {
+		return c.effects
+	}
+	c.chooseStamp(now)
+	c.greet(now)
+	c.judge()
+	c.show()
+	if !c.removed {
+		c.emit(wake{c.nextWake()})
+	}
+	return c.effects
+}
+
+func (c *core) emit(e effect) { c.effects = append(c.effects, e) }
+
+// onTopology replaces what is listed.
+func (c *core) onTopology(now time.Time, members []listed) {
+	self, ok := c.findSelf(members)
+	if !ok {
+		if c.up {
+			c.remove()
+		}
+		return
+	}
+	c.self = self
+	if !c.up {
+		c.up, c.upAt = true, now
+	}
+	still := make(map[string]*peer, len(members))
+	for _, m := range members {
+		if m.ID == self.ID || m.Address == c.address || len(still) == c.maxMembers {
+			continue // a former process of our address is certainly gone
+		}
+		p := c.peers[m.ID]
+		if p == nil || p.Address != m.Address {
+			p = &peer{since: now, next: now}
+		}
+		p.listed = m
+		still[m.ID] = p
+	}
+	c.peers = still
+}
+
+// findSelf returns the member at our address. When several are listed there, one is ours and the
+// others are former processes that the provider has not dropped yet. Ours is the one named after our
+// system, as most providers do; else the one that was listed last.
+func (c *core) findSelf(members []listed) (listed, bool) {
+	var at []listed
+	arrived := map[string]int{}
+	for _, m := range members {
+		if m.Address != c.address {
+			continue
+		}
+		at = append(at, m)
+		arrived[m.ID] = c.event
+		if n, ok := c.arrived[m.ID]; ok {
+			arrived[m.ID] = n
+		}
+	}
+	c.event++
+	c.arrived = arrived
+	if len(at) == 0 {
+		return listed{}, false
+	}
+	named := func(m listed) int {
+		switch {
+		case m.ID == c.systemID:
+			return 2
+		case c.systemID != "" && strings.HasSuffix(m.ID, "@"+c.systemID):
+			return 1
+		}
+		return 0
+	}
+	return slices.MaxFunc(at, func(a, b listed) int {
+		return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(arrived[a.ID], arrived[b.ID]), strings.Compare(a.ID, b.ID))
+	}), true
+}
+
+func (c *core) remove() {
+	c.removed = true
+	v := &View{Cluster: c.cluster, Self: c.me(), Removed: true}
+	if c.view != nil {
+		v.Members, v.Hash = c.view.Members, c.view.Hash
+	}
+	c.view = v
+	c.emit(publish{v})
+}
+
+func (c *core) me() Member {
+	return Member{ID: c.self.ID, Address: c.address, Incarnation: c.incarnation, Stamp: c.stamp, Roles: c.self.Roles}
+}
+
+// show publishes the view if it has changed.
+func (c *core) show() {
+	if c.removed {
+		return
+	}
+	v := c.build()
+	if v.equal(c.view) {
+		return
+	}
+	c.view = v
+	c.emit(publish{v})
+}
+
+func (c *core) build() *View {
+	newest := map[string]Member{} // by address, only stamped ones
+	all := []Member{c.me()}
+	for _, p := range c.peers {
+		m := Member{ID: p.ID, Address: p.Address, Incarnation: p.incarnation, Stamp: p.stamp, Roles: p.Roles}
+		all = append(all, m)
+		if n, ok := newest[m.Address]; m.Stamp != 0 && (!ok || byAge(m, n) > 0) {
+			newest[m.Address] = m
+		}
+	}
+	all = slices.DeleteFunc(all, func(m Member) bool {
+		n, ok := newest[m.Address]
+		return ok && m.Stamp != 0 && byAge(m, n) < 0
+	})
+	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	return &View{Cluster: c.cluster, Self: c.me(), Members: all, Hash: hash(all)}
+}
+
+// ordered returns the peers by id.
+func (c *core) ordered() []*peer {
+	out := slices.Collect(maps.Values(c.peers))
+	slices.SortFunc(out, func(a, b *peer) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}

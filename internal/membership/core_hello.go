@@ -1,0 +1,228 @@
+package membership
+
+import (
+	"slices"
+	"time"
+)
+
+// reason says why a hello was not taken.
+type reason int
+
+const (
+	whyMalformed reason = iota // could not be opened or decoded, or claims what cannot be
+	whyForeign                 // of another cluster, or of a version not known
+	whyStranger                // of a member that is not listed here
+	whyStale                   // for or of a former incarnation
+	whyDuplicate               // received before, or overtaken by a newer one
+	whyOwn                     // says it comes from ourselves
+	numberOfReasons
+)
+
+// onHello takes what another member says of itself and of us.
+func (c *core) onHello(now time.Time, r received) {
+	if !c.up {
+		c.emit(dropped{whyStranger})
+		return
+	}
+	if why, ok := c.acceptable(now, r); !ok {
+		c.emit(dropped{why})
+		return
+	}
+	p, ok := c.peers[r.member]
+	if !ok {
+		c.emit(dropped{whyStranger})
+		c.answerStranger(now, r)
+		return
+	}
+	if why, ok := c.adopt(now, p, r); !ok {
+		c.emit(dropped{why})
+		return
+	}
+	h := r.hello
+	p.sequence, p.heard = h.sequence, now
+	if p.stamp == 0 {
+		p.stamp = h.stamp
+	}
+	c.maxStamp = max(c.maxStamp, h.stamp, h.maxStamp)
+	c.hearVerdict(now, p, h.listsYou)
+	if h.answer {
+		// If this hello lets us choose our stamp, the answer already carries it.
+		c.chooseStamp(now)
+		c.hello(now, p, false)
+	}
+}
+
+func (c *core) acceptable(now time.Time, r received) (reason, bool) {
+	h := r.hello
+	limit := stampAt(now.Add(c.maxSkew))
+	switch {
+	case r.member == c.self.ID || h.address == c.address:
+		return whyOwn, false
+	case r.to != 0 && r.to != c.incarnation:
+		return whyStale, false
+	case h.sequence == 0 || h.stamp > limit || h.maxStamp > limit:
+		return whyMalformed, false
+	}
+	return 0, true
+}
+
+// adopt checks the hello against what is known of its sender, and takes its incarnation.
+func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
+	switch {
+	case r.hello.address != p.Address:
+		return whyStale, false // of the same id at another address
+	case slices.Contains(c.former, retired{p.ID, r.from}):
+		return whyStale, false
+	case p.incarnation == r.from:
+		if r.hello.sequence <= p.sequence {
+			return whyDuplicate, false
+		}
+		if p.stamp != 0 && r.hello.stamp != p.stamp {
+			// A stamp never changes: 0 is a hello that the sequence should have sorted out.
+			return whyMalformed, false
+		}
+		return 0, true
+	case p.incarnation != 0 && r.hello.stamp != 0 && r.hello.stamp < p.stamp:
+		return whyStale, false // an older process with the same id
+	}
+	if p.incarnation != 0 {
+		c.former = append(c.former, retired{p.ID, p.incarnation})
+		if len(c.former) > c.maxRetired {
+			c.former = slices.Delete(c.former, 0, 1)
+		}
+	}
+	*p = peer{listed: p.listed, incarnation: r.from, since: now, next: p.next}
+	return 0, true
+}
+
+// answerStranger tells a member that is not listed here so. It may be new, or expelled. Strangers
+// choose where the answer goes, so there are few answers.
+func (c *core) answerStranger(now time.Time, r received) {
+	if !r.hello.answer || r.hello.address == "" {
+		return
+	}
+	if now.Sub(c.strangersAt) >= c.strangerGap {
+		c.strangersAt, c.strangersIn = now, 0
+	}
+	if c.strangersIn >= c.strangers {
+		return
+	}
+	c.strangersIn++
+	c.sequence++
+	c.emit(send{r.hello.address, r.from, c.compose(false, false)})
+}
+
+// hearVerdict counts how often p has said, in a row, that it does not list us. A peer may list us
+// later than we list it, so this counts once it has listed us, or after a grace period.
+func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
+	switch {
+	case listsUs:
+		p.listedUs, p.against = true, 0
+	case !p.listedUs && now.Sub(later(p.since, c.upAt)) < c.grace:
+	case p.against > 0 && now.Sub(p.againstAt) < c.verdictGap:
+	default:
+		p.against++
+		p.againstAt = now
+	}
+}
+
+// judge removes us when more than half of the peers of our view disown us.
+func (c *core) judge() {
+	against, peers := 0, 0
+	for _, m := range c.build().Members {
+		if p := c.peers[m.ID]; p != nil {
+			peers++
+			if p.against >= c.verdicts {
+				against++
+			}
+		}
+	}
+	if against > 0 && 2*against > peers {
+		c.remove()
+	}
+}
+
+// chooseStamp gives us our stamp: at once when there are no peers, else when each has said its
+// own or that it has none yet, or when the wait is over.
+func (c *core) chooseStamp(now time.Time) {
+	if c.stamp != 0 {
+		return
+	}
+	if now.Sub(c.upAt) < c.stampWait {
+		for _, p := range c.peers {
+			if p.heard.IsZero() {
+				return
+			}
+		}
+	}
+	c.stamp = max(stampAt(now), c.maxStamp+1)
+	c.maxStamp = c.stamp
+	for _, p := range c.peers {
+		p.next = now // tell everybody
+	}
+}
+
+// greet sends the hellos that are due.
+func (c *core) greet(now time.Time) {
+	for _, p := range c.ordered() {
+		if !p.next.After(now) {
+			// Who lists us greets us by itself; who has been silent is asked.
+			c.hello(now, p, p.heard.IsZero() || p.stamp == 0 || p.against > 0 || now.Sub(p.heard) > c.interval(now, p))
+		}
+	}
+}
+
+func (c *core) hello(now time.Time, p *peer, answer bool) {
+	c.sequence++
+	c.emit(send{p.Address, p.incarnation, c.compose(true, answer)})
+	p.next = now.Add(c.interval(now, p))
+}
+
+func (c *core) compose(lists, answer bool) hello {
+	h := hello{
+		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
+		listsYou: lists, answer: answer,
+	}
+	if c.view != nil {
+		h.viewHash = c.view.Hash
+	}
+	return h
+}
+
+func (c *core) interval(now time.Time, p *peer) time.Duration {
+	steady := c.steady + time.Duration(len(c.peers))*c.steadyPer
+	switch {
+	case (p.stamp == 0 || !p.listedUs) && now.Sub(p.since) < c.settleFor:
+		return c.settle
+	case p.against > 0:
+		return min(2*c.verdictGap, steady)
+	}
+	return steady
+}
+
+// nextWake is when the next hello is due, or the wait for stamps over. With neither it is zero.
+func (c *core) nextWake() time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if c.stamp == 0 {
+		sooner(c.upAt.Add(c.stampWait))
+	}
+	for _, p := range c.peers {
+		sooner(p.next)
+	}
+	return at
+}
+
+// stampAt leaves room for 65,536 members that join in the same millisecond.
+func stampAt(t time.Time) uint64 { return uint64(max(t.UnixMilli(), 0)) << 16 }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,32 @@
+package membership
+
+import "sync/atomic"
+
+// Stats counts the hellos of a service since it was attached.
+type Stats struct {
+	Sent, Received uint64
+	// Of those received, dropped since they were:
+	Malformed uint64 // not to be decoded, or claiming what cannot be
+	Foreign   uint64 // of another cluster or version
+	Stranger  uint64 // of a member not listed here
+	Stale     uint64 // of, or for, a former incarnation
+	Duplicate uint64 // received before, or overtaken by a newer one
+	Own       uint64 // claiming to come from this member
+}
+
+type counters struct {
+	sent, received atomic.Uint64
+	dropped        [numberOfReasons]atomic.Uint64
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Sent: c.sent.Load(), Received: c.received.Load(),
+		Malformed: c.dropped[whyMalformed].Load(),
+		Foreign:   c.dropped[whyForeign].Load(),
+		Stranger:  c.dropped[whyStranger].Load(),
+		Stale:     c.dropped[whyStale].Load(),
+		Duplicate: c.dropped[whyDuplicate].Load(),
+		Own:       c.dropped[whyOwn].Load(),
+	}
+}

@@ -1,0 +1,86 @@
+package membership
+
+import (
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+)
+
+// onEvent runs in the provider's goroutine, under the lock of Proto.Actor's member list: it copies,
+// and sends to our actor, and calls nothing of the cluster.
+func (s *Service) onEvent(e any) {
+	t, ok := e.(*cluster.ClusterTopology)
+	if !ok {
+		return
+	}
+	members := make([]listed, 0, len(t.Members))
+	for _, m := range t.Members {
+		if m != nil {
+			members = append(members, copyMember(m))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stop {
+		return
+	}
+	if s.mu.actor == nil && !s.start(members) {
+		return
+	}
+	s.system.Root.Send(s.mu.actor, &topology{members})
+}
+
+// start spawns the actor if this member is listed. Only then has it its address.
+func (s *Service) start(members []listed) bool {
+	address := s.system.Address()
+	if !slices.ContainsFunc(members, func(m listed) bool { return m.Address == address }) {
+		return false
+	}
+	sh := &shell{service: s, core: newCore(defaultSettings(), clusterName(s.system), address,
+		s.system.ID, incarnation(s.system.ID, address))}
+	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return sh },
+		actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
+	if err != nil {
+		s.system.Logger().Error("membership not started", slog.Any("error", err))
+		return false
+	}
+	s.mu.actor = pid
+	return true
+}
+
+func copyMember(m *cluster.Member) listed {
+	l := listed{ID: m.Id, Address: m.Host + ":" + strconv.Itoa(int(m.Port))}
+	for _, k := range m.Kinds {
+		if r, ok := strings.CutPrefix(k, RolePrefix); ok && r != "" {
+			l.Roles = append(l.Roles, r)
+		}
+	}
+	slices.Sort(l.Roles)
+	l.Roles = slices.Compact(l.Roles)
+	return l
+}
+
+// clusterName is empty when system has no cluster, as on a virtual network.
+func clusterName(system *actor.ActorSystem) (name string) {
+	defer func() {
+		if recover() != nil { // how Proto.Actor says that there is none
+			name = ""
+		}
+	}()
+	return cluster.GetCluster(system).Config.Name
+}
+
+// incarnation is another number for every process: system ids are random.
+func incarnation(systemID, address string) uint64 {
+	h := fnv.New64a()
+	for _, s := range []string{systemID, "\x00", address, "\x00", strconv.FormatInt(time.Now().UnixNano(), 10)} {
+		_, _ = h.Write([]byte(s))
+	}
+	return max(h.Sum64(), 1)
+}
