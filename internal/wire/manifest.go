@@ -26,10 +26,10 @@ const (
 	ReplicatorProbe Manifest = 14
 	// ReplicatorProbeReply answers a probe.
 	ReplicatorProbeReply Manifest = 15
-	// ReplicatorSession opens or steers a bulk session.
-	ReplicatorSession Manifest = 16
-	// ReplicatorSessionPart is one part of a bulk session.
-	ReplicatorSessionPart Manifest = 17
+	// ReplicatorPart is one part of the answer to a request.
+	ReplicatorPart Manifest = 16
+	// ReplicatorMore tells the sender of an answer that its parts so far have arrived.
+	ReplicatorMore Manifest = 17
 )
 
 // Ranges of the components that name theirs here when they are built.
@@ -41,15 +41,15 @@ const (
 )
 
 var names = [...]string{
-	MembershipHello:       "membership.hello",
-	ReplicatorBeat:        "replicator.beat",
-	ReplicatorDelta:       "replicator.delta",
-	ReplicatorRequest:     "replicator.request",
-	ReplicatorAck:         "replicator.ack",
-	ReplicatorProbe:       "replicator.probe",
-	ReplicatorProbeReply:  "replicator.probe-reply",
-	ReplicatorSession:     "replicator.session",
-	ReplicatorSessionPart: "replicator.session-part",
+	MembershipHello:      "membership.hello",
+	ReplicatorBeat:       "replicator.beat",
+	ReplicatorDelta:      "replicator.delta",
+	ReplicatorRequest:    "replicator.request",
+	ReplicatorAck:        "replicator.ack",
+	ReplicatorProbe:      "replicator.probe",
+	ReplicatorProbeReply: "replicator.probe-reply",
+	ReplicatorPart:       "replicator.part",
+	ReplicatorMore:       "replicator.more",
 }
 
 // String returns the name for logs and metrics; for an unknown number a name with the number.
