@@ -1,0 +1,230 @@
+package simnet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+)
+
+// Config of a cluster.
+type Config struct {
+	Options
+	// Members is how many members there are at the start. They are listed everywhere at once.
+	Members int
+	// Roles returns the roles of the member that is started as the i-th, restarts included; nil: none.
+	Roles func(i int) []string
+	// Setup is called for each member that is started, when its system has its address and nothing is
+	// listed yet: the place to attach components.
+	Setup func(*Member)
+}
+
+// Member is one process of the cluster, from start to crash.
+type Member struct {
+	// Index counts processes in the order in which they were started.
+	Index int
+	// ID is the member id, and the id of the system.
+	ID string
+	// Address is host:port. A restarted process takes that of its predecessor.
+	Address string
+	Roles   []string
+	System  *actor.ActorSystem
+
+	// Guarded by Cluster.mu.
+	gone  bool
+	lists map[string]*Member // what its provider lists, by id
+	told  []string           // ids of the last event
+}
+
+// String returns the id.
+func (m *Member) String() string { return m.ID }
+
+// Cluster plays the provider of every member: it publishes topology events as Proto.Actor does, from a
+// list per member, which tests may change. Its methods may be called from any goroutine, but one at
+// a time; events are published in the caller's goroutine.
+type Cluster struct {
+	Net *Net
+	cfg Config
+
+	mu      sync.Mutex
+	members []*Member // all processes ever, by Index
+}
+
+// NewCluster returns a running cluster. Close it.
+func NewCluster(cfg Config) *Cluster {
+	c := &Cluster{Net: New(cfg.Options), cfg: cfg}
+	for i := range cfg.Members {
+		c.Start(fmt.Sprintf("node-%d:1", i))
+	}
+	c.List(c.Live(), c.Live())
+	return c
+}
+
+// Member returns the i-th process that was started.
+func (c *Cluster) Member(i int) *Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[i]
+}
+
+// Live returns the processes that have not crashed or left.
+func (c *Cluster) Live() []*Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.members), func(m *Member) bool { return m.gone })
+}
+
+// Start starts a process at address, which nobody lists yet, itself included. What listened at the
+// address before has crashed.
+func (c *Cluster) Start(address string) *Member {
+	c.mu.Lock()
+	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{}}
+	m.ID = fmt.Sprintf("m%03d", m.Index)
+	if c.cfg.Roles != nil {
+		m.Roles = c.cfg.Roles(m.Index)
+	}
+	for _, o := range c.members {
+		o.gone = o.gone || o.Address == address
+	}
+	c.members = append(c.members, m)
+	c.mu.Unlock()
+
+	m.System = NewSystem(m.ID)
+	c.Net.Join(m.System, address)
+	if c.cfg.Setup != nil {
+		c.cfg.Setup(m)
+	}
+	return m
+}
+
+// Join starts a process at an address of its own. It lists all that live, and they list it.
+func (c *Cluster) Join() *Member {
+	c.mu.Lock()
+	address := fmt.Sprintf("node-%d:1", len(c.members))
+	c.mu.Unlock()
+	m := c.Start(address)
+	c.List(c.Live(), []*Member{m})
+	c.List([]*Member{m}, c.Live())
+	return m
+}
+
+// Crash ends a process without a word. It stays listed; see Unlist.
+func (c *Cluster) Crash(m *Member) {
+	c.mu.Lock()
+	m.gone = true
+	c.mu.Unlock()
+	c.Net.Crash(m.System)
+}
+
+// Leave ends a process in good order: the others drop it at once. The caller has stopped its
+// components before.
+func (c *Cluster) Leave(m *Member) {
+	c.Crash(m)
+	c.Unlist(c.Live(), []*Member{m})
+}
+
+// Expel lets the others drop a process that lives on, as providers do after a pause. It still lists
+// them, and reaches them.
+func (c *Cluster) Expel(m *Member) {
+	others := slices.DeleteFunc(c.Live(), func(o *Member) bool { return o == m })
+	c.Unlist(others, []*Member{m})
+}
+
+// Restart crashes a process and starts another one on its address. Whoever listed the old one lists
+// the new one instead, in one event; the new one lists all that live.
+func (c *Cluster) Restart(m *Member) *Member {
+	c.Crash(m)
+	next := c.Start(m.Address)
+	live := c.Live()
+	for _, o := range live {
+		c.change(o, []*Member{next}, []*Member{m})
+	}
+	c.List([]*Member{next}, live)
+	return next
+}
+
+// RestartBeside is Restart with a provider that has not noticed: both processes are listed, also by the
+// new one, until the old one is taken out with Unlist.
+func (c *Cluster) RestartBeside(m *Member) *Member {
+	c.Crash(m)
+	next := c.Start(m.Address)
+	live := c.Live()
+	c.List(live, []*Member{next})
+	c.List([]*Member{next}, append(live, m))
+	return next
+}
+
+// List adds members to what observers list, and publishes to each observer whose list has changed.
+func (c *Cluster) List(observers, members []*Member) {
+	for _, o := range observers {
+		c.change(o, members, nil)
+	}
+}
+
+// Unlist takes members out of what observers list, and publishes to each whose list has changed.
+func (c *Cluster) Unlist(observers, members []*Member) {
+	for _, o := range observers {
+		c.change(o, nil, members)
+	}
+}
+
+// Close ends the network. Run does it.
+func (c *Cluster) Close() { c.Net.Close() }
+
+func (c *Cluster) change(o *Member, add, remove []*Member) {
+	c.mu.Lock()
+	for _, m := range add {
+		o.lists[m.ID] = m
+	}
+	for _, m := range remove {
+		delete(o.lists, m.ID)
+	}
+	t := o.topology()
+	if o.gone {
+		t = nil
+	}
+	c.mu.Unlock()
+	if t != nil {
+		o.System.EventStream.Publish(t)
+	}
+}
+
+// topology returns the event from what was told before to what is listed now, nil if nothing changed.
+func (m *Member) topology() *cluster.ClusterTopology {
+	t := &cluster.ClusterTopology{}
+	var ids []string
+	for id := range m.lists {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if slices.Equal(ids, m.told) {
+		return nil
+	}
+	for _, id := range ids {
+		w := m.lists[id].wire()
+		t.Members = append(t.Members, w)
+		if !slices.Contains(m.told, id) {
+			t.Joined = append(t.Joined, w)
+		}
+	}
+	for _, id := range m.told {
+		if m.lists[id] == nil {
+			t.Left = append(t.Left, &cluster.Member{Id: id})
+		}
+	}
+	t.TopologyHash = cluster.TopologyHash(slices.Clone(t.Members))
+	m.told = ids
+	return t
+}
+
+func (m *Member) wire() *cluster.Member {
+	host, _, _ := strings.Cut(m.Address, ":")
+	w := &cluster.Member{Id: m.ID, Host: host, Port: 1, Kinds: []string{"prototopic"}}
+	for _, r := range m.Roles {
+		w.Kinds = append(w.Kinds, "role."+r)
+	}
+	return w
+}

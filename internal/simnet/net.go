@@ -1,0 +1,230 @@
+package simnet
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+)
+
+// Options of a network. The zero value is a perfect network without latency.
+type Options struct {
+	// Seed of all pseudo-random numbers.
+	Seed uint64
+	// Latency of every message, and Jitter: a random addition below it. Order is kept.
+	Latency, Jitter time.Duration
+	// MaxMessage is the largest message carried, in bytes; 0 means 4 MiB as in gRPC. Larger ones are
+	// lost, and counted as Oversize.
+	MaxMessage int
+}
+
+// Net is a network. Its methods may be called from any goroutine.
+type Net struct {
+	opts Options
+
+	mu struct {
+		sync.Mutex
+		hosts   map[string]*host // by address: who listens there
+		links   map[direction]*Link
+		watch   []func(Packet)
+		closed  bool
+		refused []string
+	}
+}
+
+type direction struct{ from, to string }
+
+// host is one system on the network; another one may take its address later.
+type host struct {
+	system *actor.ActorSystem
+	down   bool // guarded by Net.mu
+}
+
+// Packet is a message on the network, as an observer sees it.
+type Packet struct {
+	From, To string // addresses
+	Target   string // id of the process meant
+	Message  proto.Message
+	Size     int
+	Verdict  Verdict
+}
+
+// New returns a network without systems.
+func New(opts Options) *Net {
+	if opts.MaxMessage == 0 {
+		opts.MaxMessage = 4 << 20
+	}
+	n := &Net{opts: opts}
+	n.mu.hosts = map[string]*host{}
+	n.mu.links = map[direction]*Link{}
+	return n
+}
+
+// Join gives system the address, in place of any other system that had it. Call it before anything
+// is spawned in system.
+func (n *Net) Join(system *actor.ActorSystem, address string) {
+	h := &host{system: system}
+	system.ProcessRegistry.Address = address
+	system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) {
+		return &remote{n, h, n.Link(address, pid.Address)}, true
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if old := n.mu.hosts[address]; old != nil {
+		old.down = true
+	}
+	n.mu.hosts[address] = h
+}
+
+// Crash takes system off the network for good: nothing comes in or goes out any more. Its actors
+// run on, as those of a process that is cut off; nobody can tell the difference from outside.
+func (n *Net) Crash(system *actor.ActorSystem) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for address, h := range n.mu.hosts {
+		if h.system == system {
+			h.down = true
+			delete(n.mu.hosts, address)
+		}
+	}
+}
+
+// Link returns the direction from one address to another, which need not be in use.
+func (n *Net) Link(from, to string) *Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := direction{from, to}
+	l := n.mu.links[d]
+	if l == nil {
+		l = newLink(n, d)
+		n.mu.links[d] = l
+	}
+	return l
+}
+
+// Cut stops all traffic between a and b, both ways. For one way use Link.
+func (n *Net) Cut(a, b string) {
+	for _, l := range []*Link{n.Link(a, b), n.Link(b, a)} {
+		l.Change(func(f *Faults) { f.Cut = true })
+	}
+}
+
+// Partition cuts every address of each side from those of the other sides. Other links stay as they
+// are.
+func (n *Net) Partition(sides ...[]string) {
+	for i, side := range sides {
+		for _, other := range sides[i+1:] {
+			for _, a := range side {
+				for _, b := range other {
+					n.Cut(a, b)
+				}
+			}
+		}
+	}
+}
+
+// SetAll gives every direction between different addresses of systems on the network these faults.
+func (n *Net) SetAll(f Faults) {
+	addresses := n.Addresses()
+	for _, a := range addresses {
+		for _, b := range addresses {
+			if a != b {
+				n.Link(a, b).Set(f)
+			}
+		}
+	}
+}
+
+// Heal ends all faults of all links. What was lost stays lost.
+func (n *Net) Heal() {
+	for _, l := range n.links() {
+		l.Set(Faults{})
+	}
+}
+
+// Addresses returns the addresses of the systems on the network, sorted.
+func (n *Net) Addresses() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.mu.hosts))
+}
+
+// Observe calls f for every message that is sent, with what happens to it, from the goroutine of the
+// sender. f must not call the network.
+func (n *Net) Observe(f func(Packet)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.watch = append(slices.Clone(n.mu.watch), f)
+}
+
+// Stats returns the sum over all links.
+func (n *Net) Stats() Stats {
+	var sum Stats
+	for _, l := range n.links() {
+		sum.add(l.Stats())
+	}
+	return sum
+}
+
+// Unserialisable returns the Go types of messages that were no protobuf messages: remoting drops them
+// with a log line only, so a test that finds any has found a mistake.
+func (n *Net) Unserialisable() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.mu.refused)
+}
+
+// Close ends all traffic, also of what is on its way.
+func (n *Net) Close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.closed = true
+	clear(n.mu.hosts)
+}
+
+func (n *Net) links() []*Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Values(n.mu.links))
+}
+
+// up tells whether h may send.
+func (n *Net) up(h *host) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.mu.closed && !h.down
+}
+
+// listener returns who listens on address now.
+func (n *Net) listener(address string) *actor.ActorSystem {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h := n.mu.hosts[address]; h != nil && !h.down {
+		return h.system
+	}
+	return nil
+}
+
+func (n *Net) refuse(typeName string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.mu.refused, typeName) {
+		n.mu.refused = append(n.mu.refused, typeName)
+	}
+}
+
+func (n *Net) observe(p Packet, m proto.Message) {
+	n.mu.Lock()
+	watch := n.mu.watch
+	n.mu.Unlock()
+	if len(watch) == 0 {
+		return
+	}
+	p.Message = proto.Clone(m)
+	for _, f := range watch {
+		f(p)
+	}
+}

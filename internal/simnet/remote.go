@@ -1,0 +1,93 @@
+package simnet
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	protoremote "github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/protobuf/proto"
+)
+
+// remote is the process that a PID of another address resolves to.
+type remote struct {
+	net  *Net
+	from *host
+	link *Link
+}
+
+// SendUserMessage marshals the message, with header and sender, and gives it to the link.
+func (r *remote) SendUserMessage(pid *actor.PID, message any) {
+	header, msg, sender := actor.UnwrapEnvelope(message)
+	m, raw, err := marshal(msg)
+	if err != nil {
+		r.net.refuse(fmt.Sprintf("%T", msg))
+		r.link.invalid()
+		return
+	}
+	target, from := copyPID(pid), copyPID(sender)
+	var h map[string]string
+	if header != nil && header.Length() > 0 {
+		h = header.ToMap()
+	}
+	verdict := r.link.carry(len(raw), r.net.up(r.from), func(to *actor.ActorSystem) {
+		in, err := unmarshal(m, raw)
+		if err != nil {
+			return // as remoting does: a log line there, and nothing here
+		}
+		e := &actor.MessageEnvelope{Message: in, Sender: copyPID(from)}
+		if h != nil {
+			e.Header = make(map[string]string, len(h))
+			for k, v := range h {
+				e.Header[k] = v
+			}
+		}
+		to.Root.Send(copyPID(target), e)
+	})
+	r.net.observe(Packet{
+		From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Size: len(raw), Verdict: verdict,
+	}, m)
+}
+
+// SendSystemMessage counts: Watch does not work over this network, and must not be relied on.
+func (r *remote) SendSystemMessage(*actor.PID, any) { r.link.invalid() }
+
+// Stop counts: nobody stops actors of other systems.
+func (r *remote) Stop(*actor.PID) { r.link.invalid() }
+
+// marshal returns the message and its bytes at this moment. The message is kept for its type only.
+func marshal(msg any) (proto.Message, []byte, error) {
+	if s, ok := msg.(protoremote.RootSerializable); ok {
+		serialised, err := s.Serialize()
+		if err != nil {
+			return nil, nil, err
+		}
+		msg = serialised
+	}
+	m, ok := msg.(proto.Message)
+	if !ok {
+		return nil, nil, fmt.Errorf("simnet: %T is not a protobuf message", msg)
+	}
+	raw, err := proto.Marshal(m)
+	return m, raw, err
+}
+
+func unmarshal(like proto.Message, raw []byte) (any, error) {
+	m := like.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(raw, m); err != nil {
+		return nil, err
+	}
+	if s, ok := m.(protoremote.RootSerialized); ok {
+		return s.Deserialize()
+	}
+	return m, nil
+}
+
+// copyPID leaves out the process that a PID caches.
+func copyPID(pid *actor.PID) *actor.PID {
+	if pid == nil {
+		return nil
+	}
+	c := actor.NewPID(pid.Address, pid.Id)
+	c.RequestId = pid.RequestId
+	return c
+}

@@ -1,0 +1,37 @@
+package simnet
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Run runs test in a bubble of virtual time, with a cluster of cfg.Members members that see each other.
+// It closes the cluster afterwards, and fails the test when a message was sent that remoting could not
+// carry.
+func Run(t *testing.T, cfg Config, test func(t *testing.T, c *Cluster)) {
+	t.Helper()
+	Bubble(t, func(t *testing.T) {
+		c := NewCluster(cfg)
+		defer func() {
+			c.Close()
+			if types := c.Net.Unserialisable(); len(types) > 0 {
+				t.Errorf("sent over the network, but no protobuf messages: %v", types)
+			}
+		}()
+		test(t, c)
+	})
+}
+
+// Bubble runs test in a bubble of virtual time and ends it properly: a dead letter leaves a goroutine
+// behind that sleeps for a second, and a bubble must not end before its goroutines.
+func Bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			synctest.Wait()
+			time.Sleep(2 * time.Second)
+		}()
+		test(t)
+	})
+}
