@@ -1,0 +1,148 @@
+package coordination
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Props returns an actor that speaks for the lease: it takes *Acquire and *Release, answers with
+// *AcquireResult and *ReleaseResult, and tells each holder of *LeaseNearExpiry and *LeaseLost. It
+// never blocks. Several senders may ask; as with Lease, they share one grant and one of them releases
+// it for all. Stopping the actor withdraws and releases everything that was acquired through it.
+//
+// For an actor that is to work only under the lease, use Gated.
+func Props(l *Lease) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &leaseActor{lease: l, claims: map[string]*claim{}}
+	})
+}
+
+type leaseActor struct {
+	lease  *Lease
+	claims map[string]*claim // by sender; a sender has at most one
+}
+
+// claim is what one sender has asked for and not released. It ends when all its requests have ended
+// without a grant, or with the grant.
+type claim struct {
+	asker  *actor.PID
+	asked  int    // requests without an answer
+	grant  *Grant // nil before
+	cancel []func()
+}
+
+// settled is the end of one request, told by its goroutine.
+type settled struct {
+	claim  *claim
+	result AcquireResult
+}
+
+func (a *leaseActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *Acquire:
+		a.acquire(ctx, m)
+	case *settled:
+		a.settle(ctx, m)
+	case *Release:
+		a.release(ctx, m)
+	case *actor.Stopped, *actor.Restarting:
+		for _, c := range a.claims {
+			c.end()
+		}
+	}
+}
+
+func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
+	asker := ctx.Sender()
+	if asker == nil {
+		return // nobody could hold what is acquired
+	}
+	c, ok := a.claims[asker.String()]
+	if !ok {
+		c = &claim{asker: asker}
+		a.claims[asker.String()] = c
+	}
+	c.asked++
+	system, self := ctx.ActorSystem(), ctx.Self()
+	tell := func(r AcquireResult) { system.Root.Send(self, &settled{c, r}) }
+	c.cancel = append(c.cancel, a.lease.inBackground(m.attempt(a.lease),
+		func(g *Grant) { tell(AcquireResult{Grant: g}) },
+		func(err error) { tell(AcquireResult{Err: err}) }))
+}
+
+// attempt is the call that m stands for.
+func (m *Acquire) attempt(l *Lease) func(context.Context) (*Grant, error) {
+	switch {
+	case m.Wait == 0:
+		return l.TryAcquire
+	case m.Wait < 0:
+		return l.Acquire
+	}
+	return func(ctx context.Context) (*Grant, error) {
+		ctx, cancel := context.WithTimeout(ctx, m.Wait)
+		defer cancel()
+		return l.Acquire(ctx)
+	}
+}
+
+// settle answers, and follows a grant that is new to the asker.
+func (a *leaseActor) settle(ctx actor.Context, m *settled) {
+	c := m.claim
+	c.asked--
+	if a.claims[c.asker.String()] != c {
+		return // released meanwhile, and answered then
+	}
+	ctx.Send(c.asker, &m.result)
+	if g := m.result.Grant; g != nil && g != c.grant {
+		c.grant = g
+		system, asker := ctx.ActorSystem(), c.asker
+		forward(g, func(m any) { system.Root.Send(asker, m) })
+	}
+	if c.grant == nil && c.asked == 0 {
+		delete(a.claims, c.asker.String())
+	}
+}
+
+// release ends the sender's claim and answers when the store has confirmed.
+func (a *leaseActor) release(ctx actor.Context, m *Release) {
+	asker := ctx.Sender()
+	var c *claim
+	if asker != nil {
+		c = a.claims[asker.String()]
+	}
+	grant := m.Grant
+	if c != nil && (grant == nil || grant == c.grant) {
+		a.withdraw(ctx, c)
+		grant = c.grant
+	}
+	if grant == nil {
+		ctx.Respond(&ReleaseResult{})
+		return
+	}
+	system := ctx.ActorSystem()
+	answer := func(err error) {
+		if asker != nil {
+			system.Root.Send(asker, &ReleaseResult{Token: grant.Token(), Err: err})
+		}
+	}
+	if !a.lease.s.spawn(func() { answer(grant.Release(context.Background())) }) {
+		go func() { answer(grant.Release(context.Background())) }() // closed: it does not wait
+	}
+}
+
+// withdraw forgets the claim; requests under way are answered now and resolved in the background.
+func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
+	delete(a.claims, c.asker.String())
+	for range c.asked {
+		ctx.Send(c.asker, &AcquireResult{Err: fmt.Errorf("lease %q: %w", a.lease.name, ErrReleased)})
+	}
+	c.end()
+}
+
+func (c *claim) end() {
+	for _, cancel := range c.cancel {
+		cancel()
+	}
+}

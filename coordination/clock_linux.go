@@ -1,0 +1,22 @@
+package coordination
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootTime is the time since the machine started, including the time it was suspended.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+func kernelTime() (time.Time, bool) {
+	var ts unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_REALTIME, &ts)
+	return time.Unix(ts.Unix()), err == nil
+}

@@ -1,0 +1,117 @@
+package coordination
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// Config of a session. Zero fields take their defaults. Sessions on one store may differ: everybody
+// waits for the TTL that the holder's record names.
+type Config struct {
+	// Owner is shown to people, in Holder and in the store. Identity does not rest on it: two
+	// sessions with one Owner exclude each other. Default: host:pid.
+	Owner string `yaml:"owner"`
+	// TTL is how long a lease outlives its holder. Raising it survives longer pauses and outages of
+	// the store; lowering it shortens the wait after a crash. Default 30s, at most 24h.
+	TTL time.Duration `yaml:"ttl"`
+	// RenewInterval is the time between renewals, ±10 %. Default TTL/3.
+	RenewInterval time.Duration `yaml:"renew-interval"`
+	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or TTL/10
+	// if that is less.
+	OperationTimeout time.Duration `yaml:"operation-timeout"`
+	// RetryInterval is how often Acquire looks at a lease that is another's, ±10 %. Where the store
+	// can watch, a release is noticed at once all the same. Default 5s, or RenewInterval if that is
+	// less.
+	RetryInterval time.Duration `yaml:"retry-interval"`
+	// Drain is the time that guarded work needs to stop after its context has ended. It is taken
+	// from the TTL. Default TTL/6.
+	Drain time.Duration `yaml:"drain"`
+	// ClockRateError bounds how much faster or slower than true time the clocks of holders and
+	// contenders run. Exclusion rests on it; differences between clocks do not matter. Default 0.01.
+	ClockRateError float64 `yaml:"clock-rate-error"`
+	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms.
+	Margin time.Duration `yaml:"margin"`
+}
+
+// withDefaults fills the zero fields.
+func (c Config) withDefaults() Config {
+	if c.Owner == "" {
+		c.Owner = defaultOwner()
+	}
+	defaultTo(&c.TTL, 30*time.Second)
+	defaultTo(&c.RenewInterval, c.TTL/3)
+	defaultTo(&c.OperationTimeout, min(3*time.Second, c.TTL/10))
+	defaultTo(&c.RetryInterval, min(5*time.Second, c.RenewInterval))
+	defaultTo(&c.Drain, c.TTL/6)
+	defaultTo(&c.Margin, max(c.TTL/50, 250*time.Millisecond))
+	if c.ClockRateError == 0 {
+		c.ClockRateError = 0.01
+	}
+	return c
+}
+
+func defaultTo(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+func defaultOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// Validate reports every problem at once, after filling in the defaults. The tightest rule is that
+// two renewals may fail and the work still stops in time:
+//
+//	TTL·(1−ClockRateError) − Margin − Drain >= 2·RenewInterval + OperationTimeout
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"TTL", c.TTL}, {"RenewInterval", c.RenewInterval}, {"OperationTimeout", c.OperationTimeout},
+		{"RetryInterval", c.RetryInterval}, {"Drain", c.Drain}, {"Margin", c.Margin},
+	} {
+		if d.value <= 0 {
+			bad("%s (%v) must be above 0", d.name, d.value)
+		}
+	}
+	if c.TTL > core.MaxTTL {
+		bad("TTL (%v) must be at most %v", c.TTL, core.MaxTTL)
+	}
+	if !(c.ClockRateError >= 0 && c.ClockRateError < 0.5) { // also false for NaN
+		bad("ClockRateError (%v) must be at least 0 and below 0.5", c.ClockRateError)
+	}
+	if c.RenewInterval >= c.TTL/2 {
+		bad("RenewInterval (%v) must be below half of TTL (%v)", c.RenewInterval, c.TTL)
+	}
+	usable := c.TTL - time.Duration(float64(c.TTL)*c.ClockRateError) - c.Margin - c.Drain
+	if need := 2*c.RenewInterval + c.OperationTimeout; usable < need {
+		bad("TTL less ClockRateError, Margin (%v) and Drain (%v) leaves %v of %v, which must be at least "+
+			"2·RenewInterval (%v) + OperationTimeout (%v) = %v",
+			c.Margin, c.Drain, usable, c.TTL, c.RenewInterval, c.OperationTimeout, need)
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) core(nonce string) core.Config {
+	return core.Config{
+		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval, Operation: c.OperationTimeout,
+		Retry: c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
+		Jitter: rand.Float64,
+	}
+}

@@ -1,0 +1,169 @@
+package coordination
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// driver connects the machine of one lease with the store and the callers. It belongs to the loop.
+type driver struct {
+	lease   *Lease
+	machine *core.Machine
+	known   bool // the loop has it in its list
+	grant   *Grant
+	replies map[uint64]chan answer
+	unwatch context.CancelFunc
+}
+
+func newDriver(l *Lease) *driver {
+	return &driver{lease: l, machine: core.New(l.s.cfg.core(l.s.nonce)), replies: map[uint64]chan answer{}}
+}
+
+// take notes who waits for the answer, then steps.
+func (d *driver) take(m message) {
+	if m.reply != nil {
+		switch ev := m.event.(type) {
+		case core.Acquire:
+			d.replies[ev.ID] = m.reply
+		case core.Release:
+			d.replies[ev.ID] = m.reply
+		}
+	}
+	d.step(m.event)
+}
+
+func (d *driver) step(ev core.Event) {
+	for _, e := range d.machine.Step(d.lease.s.clock.now(), ev) {
+		d.carryOut(e)
+	}
+}
+
+func (d *driver) carryOut(e core.Effect) {
+	switch e := e.(type) {
+	case core.Load:
+		d.load(e)
+	case core.Swap:
+		d.swap(e)
+	case core.Begin:
+		d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
+	case core.Extend:
+		d.grant.extend(e.Validity)
+	case core.Warn:
+		d.grant.warn(e.Remaining)
+	case core.End:
+		d.grant.finish(endingOf(e))
+	case core.Answer:
+		d.answer(e)
+	case core.Watch:
+		d.watch(e.On)
+	}
+}
+
+func (d *driver) answer(a core.Answer) {
+	reply, ok := d.replies[a.ID]
+	if !ok {
+		return
+	}
+	delete(d.replies, a.ID)
+	reply <- answer{a, d.grant}
+}
+
+// endingOf tells a loss in the words of the API.
+func endingOf(e core.End) ending {
+	switch e.Why {
+	case core.Released:
+		return ending{ErrReleased, true}
+	case core.TakenOver:
+		lost := &LostError{Why: TakenOver}
+		if e.Holder.Nonce != "" {
+			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Token: Token(e.Holder.Token)}}
+		}
+		return ending{lost, true}
+	case core.RecordDeleted:
+		return ending{&LostError{Why: RecordDeleted}, true}
+	case core.Closed:
+		return ending{&LostError{Why: Closed, Err: ErrClosed}, false}
+	}
+	return ending{&LostError{Why: Expired, Err: e.Err}, false}
+}
+
+func (d *driver) load(e core.Load) {
+	d.call(func(ctx context.Context) core.Event {
+		rec, ver, err := d.lease.s.store.Load(ctx, d.lease.name)
+		return core.Loaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
+	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
+}
+
+func (d *driver) swap(e core.Swap) {
+	d.call(func(ctx context.Context) core.Event {
+		ver, err := d.lease.s.store.Swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
+		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver), Err: err}
+	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
+}
+
+// call runs f beside the loop and brings its event back. A panic of the store is an error of unknown
+// outcome.
+func (d *driver) call(f func(context.Context) core.Event, failed func(error) core.Event) {
+	s := d.lease.s
+	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
+		ctx, cancel := context.WithTimeout(s.calls, s.cfg.OperationTimeout)
+		defer cancel()
+		s.post(d.lease, guarded(ctx, f, failed), nil)
+	})
+}
+
+func guarded(ctx context.Context, f func(context.Context) core.Event, failed func(error) core.Event) (ev core.Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			ev = failed(fmt.Errorf("store panicked: %v", p))
+		}
+	}()
+	return f(ctx)
+}
+
+// watch starts or stops listening for hints. A watch that fails is begun again after a while; polling
+// goes on meanwhile.
+func (d *driver) watch(on bool) {
+	s := d.lease.s
+	w, able := s.store.(Watcher)
+	if !able {
+		return
+	}
+	if !on {
+		d.unwatch()
+		return
+	}
+	ctx, cancel := context.WithCancel(s.calls)
+	d.unwatch = cancel
+	s.work.Go(func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			d.listen(ctx, w)
+			select {
+			case <-ctx.Done():
+			case <-time.After(s.cfg.RetryInterval):
+			}
+		}
+	})
+}
+
+func (d *driver) listen(ctx context.Context, w Watcher) {
+	defer func() { _ = recover() }() // a hint lost; polling goes on
+	for rec, err := range w.Watch(ctx, d.lease.name) {
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		d.lease.s.post(d.lease, core.Changed{Record: rec.core()}, nil)
+	}
+}
+
+// shut answers whoever still waits when the loop ends.
+func (d *driver) shut() {
+	for id, reply := range d.replies {
+		reply <- answer{Answer: core.Answer{ID: id, Outcome: core.Shut}}
+	}
+	clear(d.replies)
+}

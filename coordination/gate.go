@@ -1,0 +1,135 @@
+package coordination
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/stash"
+)
+
+// Gated returns props of an actor that works only under the lease. Its PID takes messages from the
+// start and keeps up to limit of them, with sender and header, until the lease is held; what does not
+// fit goes to the dead letters and is counted in the log. Then produce makes the worker, a child that
+// lives for one tenure, and messages flow to it in order.
+//
+//	AcquiringLease ── held ─▶ Active ── lost or released ─▶ Stopping ── worker gone ─▶ AcquiringLease
+//
+// On a loss the worker is stopped at once, which is Config.Drain before anybody else can hold the
+// lease: a message under way may finish, those in the worker's mailbox are lost, later ones are kept
+// for the next worker. A worker whose Receive takes longer than Drain overlaps with the next holder;
+// only its token protects then. When the worker is gone the lease is released and acquired again.
+//
+// Stopping the gated actor stops the worker, then releases without waiting. A worker that stops itself
+// ends the gated actor, too. When the session is closed, the gated actor stops.
+func Gated(l *Lease, limit int, produce func(Tenure) actor.Actor) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &gate{lease: l, produce: produce, kept: stash.New(limit)}
+	})
+}
+
+// gate is in the state AcquiringLease while worker is nil, else Active, or Stopping when the grant is
+// over.
+type gate struct {
+	lease   *Lease
+	produce func(Tenure) actor.Actor
+	kept    *stash.Stash
+	dropped uint64 // at the last log entry
+
+	cancel func() // withdraws or releases
+	grant  *Grant
+	over   bool // the grant is, the worker may not be
+	worker *actor.PID
+}
+
+// Private messages of a gate; each names the tenure it speaks of.
+type (
+	gateHeld   struct{ grant *Grant }
+	gateOver   struct{ grant *Grant }
+	gateFailed struct{ err error }
+)
+
+func (g *gate) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		g.acquire(ctx)
+	case *gateHeld:
+		g.begin(ctx, m.grant)
+	case *gateOver:
+		g.end(ctx, m.grant)
+	case *actor.Terminated:
+		g.workerGone(ctx, m.Who)
+	case *gateFailed:
+		ctx.Logger().Warn("lease-gated actor stops", slog.String("lease", g.lease.name), slog.Any("error", m.err))
+		ctx.Stop(ctx.Self())
+	case *actor.Stopped, *actor.Restarting: // children are gone
+		g.cancel()
+		g.flushToDeadLetters(ctx)
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		g.pass(ctx)
+	}
+}
+
+func (g *gate) acquire(ctx actor.Context) {
+	system, self := ctx.ActorSystem(), ctx.Self()
+	send := func(m any) { system.Root.Send(self, m) }
+	g.cancel = g.lease.inBackground(g.lease.Acquire, func(grant *Grant) {
+		send(&gateHeld{grant})
+		context.AfterFunc(grant.ctx, func() { send(&gateOver{grant}) })
+	}, func(err error) { send(&gateFailed{err}) })
+}
+
+// begin makes the worker and hands it what was kept.
+func (g *gate) begin(ctx actor.Context, grant *Grant) {
+	g.grant, g.over = grant, false
+	g.worker = ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return g.produce(grant) }))
+	for e := range g.kept.Drain() {
+		ctx.Send(g.worker, e.Envelope())
+	}
+	if n := g.kept.Dropped() - g.dropped; n > 0 {
+		g.dropped += n
+		ctx.Logger().Warn("lease-gated actor had no room for messages", slog.String("lease", g.lease.name),
+			slog.Uint64("dropped", n))
+	}
+}
+
+// end stops the worker of a tenure that is over.
+func (g *gate) end(ctx actor.Context, grant *Grant) {
+	if grant != g.grant || g.over {
+		return
+	}
+	g.over = true
+	ctx.Stop(g.worker)
+}
+
+// workerGone lets the lease go, and tries again unless the worker went by itself.
+func (g *gate) workerGone(ctx actor.Context, who *actor.PID) {
+	if g.worker == nil || !who.Equal(g.worker) {
+		return
+	}
+	g.worker, g.grant = nil, nil
+	g.cancel()
+	if !g.over {
+		ctx.Stop(ctx.Self())
+		return
+	}
+	g.acquire(ctx)
+}
+
+// pass forwards to the worker, or keeps the message.
+func (g *gate) pass(ctx actor.Context) {
+	switch {
+	case g.worker != nil && !g.over:
+		ctx.Forward(g.worker)
+	case !g.kept.PushContext(ctx):
+		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
+	}
+}
+
+func (g *gate) flushToDeadLetters(ctx actor.Context) {
+	for e := range g.kept.Drain() {
+		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+	}
+}

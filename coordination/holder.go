@@ -1,0 +1,80 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// Holder is what a record says of who holds the lease. It is for people and dashboards, not for
+// decisions: it is old when it arrives.
+type Holder struct {
+	Owner string
+	Token Token
+	// Remaining is the time until the lease can be another's if the record is not renewed. It is an
+	// upper bound, counted from when the record was read. 0 if nobody holds the lease.
+	Remaining time.Duration
+}
+
+// Holder reads the record. With nobody holding the lease, Owner is empty and Token is the last one
+// known.
+func (l *Lease) Holder(ctx context.Context) (Holder, error) {
+	rec, _, err := l.read(ctx)
+	if err != nil {
+		return Holder{}, err
+	}
+	h := Holder{Owner: rec.Owner, Token: rec.Token, Remaining: rec.TTL}
+	if rec.Nonce == "" {
+		h.Owner, h.Remaining = "", 0
+	}
+	return h, nil
+}
+
+func (l *Lease) read(ctx context.Context) (Record, Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	defer cancel()
+	rec, ver, err := l.s.store.Load(ctx, l.name)
+	if err != nil {
+		return rec, ver, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, err)
+	}
+	return rec, ver, nil
+}
+
+// ForceRelease takes the lease from the tenure with the expected token, whoever holds it. It is for
+// operators who know that the holder is dead: a living holder learns of it only with its next renewal,
+// and until then only fencing keeps its effects out. nil: that tenure does not hold the lease any
+// more. A *HeldError: another one does, nothing was done.
+func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
+	for {
+		rec, ver, err := l.read(ctx)
+		switch {
+		case err != nil:
+			return err
+		case rec.Nonce == "":
+			return nil
+		case rec.Token != expected:
+			return fmt.Errorf("lease %q: %w", l.name, &HeldError{Holder{Owner: rec.Owner, Token: rec.Token}})
+		}
+		if err = l.blank(ctx, ver, rec.Token); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+func (l *Lease) blank(ctx context.Context, ver Version, token Token) error {
+	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	defer cancel()
+	_, err := l.s.store.Swap(ctx, l.name, ver, Record{Token: token})
+	switch statusOf(err) {
+	case core.Written:
+		return nil
+	case core.Conflicted:
+		return err
+	case core.Refused:
+		return fmt.Errorf("lease %q: %w: %w", l.name, ErrStillHeld, err)
+	}
+	return fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, err)
+}

@@ -1,0 +1,183 @@
+package core
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// waiter is one caller of Acquire.
+type waiter struct {
+	id    uint64
+	wait  bool
+	after uint64 // only a read started later than this operation may tell it "taken"
+	last  Answer // outcome of its last attempt
+}
+
+var (
+	errContention = errors.New("too many races lost")
+	errNoTokens   = errors.New("no larger token left")
+)
+
+func (m *Machine) onAcquire(ev Acquire) {
+	switch {
+	case m.closing:
+		m.emit(Answer{ID: ev.ID, Outcome: Shut})
+		return
+	case m.phase == held:
+		m.emit(Answer{ID: ev.ID, Outcome: Acquired, Token: m.ten.token})
+		return
+	case m.phase == waiting:
+		m.enter(waiting)
+	}
+	m.waiters = append(m.waiters, waiter{id: ev.ID, wait: ev.Wait, after: m.opCount,
+		last: Answer{ID: ev.ID, Outcome: Doubt}})
+}
+
+func (m *Machine) onCancel(ev Cancel) {
+	i := slices.IndexFunc(m.waiters, func(w waiter) bool { return w.id == ev.ID })
+	if i < 0 {
+		return
+	}
+	m.emit(m.waiters[i].last)
+	m.waiters = slices.Delete(m.waiters, i, i+1)
+	m.unwanted()
+}
+
+// unwanted stops trying when nobody waits; a claim under way is resolved first.
+func (m *Machine) unwanted() {
+	if len(m.waiters) == 0 && (m.phase == reading || m.phase == waiting) {
+		m.phase = idle
+	}
+}
+
+func (m *Machine) patient() bool {
+	return slices.ContainsFunc(m.waiters, func(w waiter) bool { return w.wait })
+}
+
+// answerTries answers the callers of one attempt and notes the outcome for the others.
+func (m *Machine) answerTries(a Answer) {
+	m.answerIf(a, func(w waiter) bool { return !w.wait })
+}
+
+func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
+	kept := m.waiters[:0]
+	for _, w := range m.waiters {
+		a.ID = w.id
+		if match(w) {
+			m.emit(a)
+			continue
+		}
+		if w.wait {
+			w.last = a
+		}
+		kept = append(kept, w)
+	}
+	m.waiters = kept
+	m.unwanted()
+}
+
+// judge decides on a fresh read: claim, or tell who holds it and wait.
+func (m *Machine) judge(op operation) {
+	freeAt := m.freeAt()
+	if m.now.Mono >= freeAt {
+		m.claim()
+		return
+	}
+	taken := Answer{Outcome: Taken, Holder: m.seen.record, Left: freeAt - m.now.Mono}
+	m.answerIf(taken, func(w waiter) bool { return !w.wait && op.id > w.after })
+	m.await(freeAt)
+}
+
+// await plans the next read: when the record may be taken, or sooner by polling, or at once for a
+// caller who came while the last read was under way.
+func (m *Machine) await(freeAt time.Duration) {
+	if len(m.waiters) == 0 {
+		return
+	}
+	m.phase, m.races = waiting, 0
+	m.due = min(freeAt, m.now.Mono+m.cfg.jittered(m.cfg.Retry))
+	if slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait }) {
+		m.due = m.now.Mono
+	}
+	m.heed()
+}
+
+// claim begins a tenure with a write on the version just seen.
+func (m *Machine) claim() {
+	if m.high >= MaxToken {
+		m.answerTries(Answer{Outcome: Doubt, Err: errNoTokens})
+		m.await(m.now.Mono + m.cfg.Retry)
+		return
+	}
+	m.ten = tenure{token: m.high + 1, base: m.seen.version, version: m.seen.version}
+	m.phase = claiming
+	m.write()
+}
+
+func (m *Machine) onClaimed(op operation, ev Swapped) {
+	switch ev.Status {
+	case Written:
+		m.wrote(op, ev.Version)
+		m.adopt(op.attempt)
+	case Conflicted:
+		m.enter(doubtful) // an earlier attempt of ours may be the one that was in the way
+	case Refused:
+		m.ten.drop(op.attempt)
+		m.answerTries(Answer{Outcome: Doubt, Err: ev.Err})
+		m.phase = doubtful
+		m.failed(m.cfg.Retry, ev.Err)
+	default:
+		m.phase = doubtful
+		m.failed(m.cfg.Operation, ev.Err)
+	}
+}
+
+// resolve decides a claim of unknown outcome by the record just read.
+func (m *Machine) resolve() {
+	switch {
+	case m.found():
+		m.ten.version = m.seen.version
+		m.adopt(m.seen.record.Attempt)
+	case m.seen.version == m.ten.base && len(m.waiters) > 0:
+		m.phase = claiming // not there yet: try again, the same tenure
+		m.write()
+	case m.seen.version == m.ten.base && len(m.ten.attempts) > 0:
+		m.release() // not there yet: make sure it never will be
+	default:
+		m.lostRace()
+	}
+}
+
+// lostRace goes on after a claim that another write has made impossible.
+func (m *Machine) lostRace() {
+	m.ten = tenure{}
+	m.races++
+	m.phase = reading
+	m.unwanted()
+	switch {
+	case m.phase == idle:
+	case m.races < maxRaces:
+		m.judge(operation{id: m.opCount})
+	default:
+		m.answerTries(Answer{Outcome: Doubt, Err: errContention})
+		m.await(m.now.Mono + m.cfg.backoff(m.cfg.Retry, 1))
+	}
+}
+
+// adopt turns a claim found in the record into a tenure, if anybody wants it and it is still worth
+// something.
+func (m *Machine) adopt(attempt uint64) {
+	v, known := m.ten.validityOf(attempt, m.cfg)
+	if !known || !v.MayStart(m.now) || m.closing || len(m.waiters) == 0 {
+		m.release()
+		return
+	}
+	m.enter(held)
+	m.races, m.lastErr = 0, nil
+	m.ten.validity = v
+	m.ten.prune(attempt)
+	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
+	m.emit(Begin{m.ten.token, v})
+	m.answerIf(Answer{Outcome: Acquired, Token: m.ten.token}, func(waiter) bool { return true })
+}

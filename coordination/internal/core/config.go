@@ -1,0 +1,50 @@
+package core
+
+import "time"
+
+// MaxTTL bounds what a contender believes of a record, so that a damaged one blocks a lease for a day
+// and not for ever.
+const MaxTTL = 24 * time.Hour
+
+// MaxToken keeps tokens within the signed 64-bit integers of SQL.
+const MaxToken = 1<<63 - 1
+
+// Config of a machine, validated by the caller.
+type Config struct {
+	Owner, Nonce string // Nonce is different in every session
+	TTL          time.Duration
+	Renew        time.Duration // between renewals
+	Operation    time.Duration // an answer later than this is no answer
+	Retry        time.Duration // between looks at a lease held by another
+	Drain        time.Duration // between "start nothing" and "all ended"
+	Margin       time.Duration // for scheduling and delivery; both sides add it
+	RateError    float64       // bound on the rate error of any clock
+	Jitter       func() float64
+}
+
+// validity = TTL·(1−ρ) − margin after the send time; stop-by is earlier by the drain.
+func (c Config) validity(sent Reading) Validity {
+	valid := c.TTL - scale(c.TTL, c.RateError) - c.Margin
+	return Validity{Sent: sent, StopAfter: valid - c.Drain, ValidFor: valid}
+}
+
+// stale is how long a record must stay unchanged before it may be taken: TTL·(1+ρ) + margin.
+func (c Config) stale(ttl time.Duration) time.Duration {
+	if ttl <= 0 {
+		ttl = c.TTL // damaged: no honest holder wrote it
+	}
+	ttl = min(ttl, MaxTTL)
+	return ttl + scale(ttl, c.RateError) + c.Margin
+}
+
+// jittered spreads d by ±10 %.
+func (c Config) jittered(d time.Duration) time.Duration {
+	return d + scale(d, 0.2*c.Jitter()-0.1)
+}
+
+// backoff is base/8, doubling with each failure up to base, jittered.
+func (c Config) backoff(base time.Duration, failures int) time.Duration {
+	return c.jittered(base >> max(0, 4-failures)) // 1st failure: base/8, 4th: base
+}
+
+func scale(d time.Duration, f float64) time.Duration { return time.Duration(float64(d) * f) }

@@ -1,0 +1,163 @@
+package core
+
+import "time"
+
+// Record is what the store keeps for a name. Blank, with an empty Nonce, it names no holder and only
+// keeps the token.
+type Record struct {
+	Owner, Nonce string
+	Token        uint64
+	Attempt      uint64
+	TTL          time.Duration
+}
+
+func (r Record) blank() bool { return r.Nonce == "" }
+
+// Version is the store's mark of a state; empty when there is no record.
+type Version string
+
+// Event is an input of a machine.
+type Event interface{ event() }
+
+// Inputs. Every ID of Acquire and Release gets exactly one Answer.
+type (
+	// Acquire asks for the lease: one attempt, or with Wait until it is held.
+	Acquire struct {
+		ID   uint64
+		Wait bool
+	}
+	// Cancel withdraws an Acquire. It is answered Cancelled unless the answer is out already.
+	Cancel struct{ ID uint64 }
+	// Release says that the work of a tenure has ended and gives the lease up.
+	Release struct{ ID, Token uint64 }
+	// Close ends the tenure and refuses all later requests.
+	Close struct{}
+	// Loaded is the answer to Load. Err set: nothing was learnt.
+	Loaded struct {
+		Op      uint64
+		Record  Record
+		Version Version
+		Err     error
+	}
+	// Swapped is the answer to Swap.
+	Swapped struct {
+		Op      uint64
+		Status  Status
+		Version Version // new one, if Written
+		Err     error
+	}
+	// Changed is a hint of a watcher.
+	Changed struct{ Record Record }
+	// Tick lets time pass.
+	Tick struct{}
+)
+
+func (Acquire) event() {}
+func (Cancel) event()  {}
+func (Release) event() {}
+func (Close) event()   {}
+func (Loaded) event()  {}
+func (Swapped) event() {}
+func (Changed) event() {}
+func (Tick) event()    {}
+
+// Status is what is known of a conditional write.
+type Status uint8
+
+// Unknown is the zero value: without an answer nothing is known.
+const (
+	Unknown    Status = iota
+	Written           // it is the record now
+	Conflicted        // certainly not written, the version was another
+	Refused           // certainly not written
+)
+
+// Effect is an output of a machine.
+type Effect interface{ effect() }
+
+// Outputs.
+type (
+	// Load asks for the record.
+	Load struct{ Op uint64 }
+	// Swap asks for a conditional write.
+	Swap struct {
+		Op   uint64
+		Old  Version
+		Next Record
+	}
+	// Begin starts a tenure; the Answers with its token follow.
+	Begin struct {
+		Token    uint64
+		Validity Validity
+	}
+	// Extend moves the deadline of a tenure.
+	Extend struct {
+		Token    uint64
+		Validity Validity
+	}
+	// Warn tells once per episode that renewals are failing.
+	Warn struct {
+		Token     uint64
+		Remaining time.Duration
+	}
+	// End tells once per tenure that it is over.
+	End struct {
+		Token  uint64
+		Why    Cause
+		Holder Record // who took over
+		Err    error  // last error of the store
+	}
+	// Answer completes an Acquire or a Release.
+	Answer struct {
+		ID      uint64
+		Outcome Outcome
+		Token   uint64        // of the tenure, if Acquired
+		Holder  Record        // who holds it
+		Left    time.Duration // time until the holder's record may be taken, if it is not renewed
+		Err     error
+	}
+	// Watch asks for hints, or no more of them.
+	Watch struct{ On bool }
+)
+
+func (Load) effect()   {}
+func (Swap) effect()   {}
+func (Begin) effect()  {}
+func (Extend) effect() {}
+func (Warn) effect()   {}
+func (End) effect()    {}
+func (Answer) effect() {}
+func (Watch) effect()  {}
+
+// Cause of the end of a tenure.
+type Cause uint8
+
+// Causes; all but Released are losses.
+const (
+	Released Cause = iota
+	Expired
+	TakenOver
+	RecordDeleted
+	Closed
+)
+
+func (c Cause) String() string {
+	return [...]string{"released", "expired", "taken over", "record deleted", "closed"}[c]
+}
+
+// Outcome of a request.
+type Outcome uint8
+
+// Outcomes of Acquire: Acquired, Taken, Doubt, Shut. Of Release: Done, StillHeld, Doubt, Shut.
+const (
+	Acquired  Outcome = iota + 1
+	Taken             // certainly held by another
+	Doubt             // unknown
+	Shut              // closed
+	Done              // certainly not held any more
+	StillHeld         // certainly not released, and still tried
+)
+
+func (o Outcome) String() string {
+	return [...]string{"none", "acquired", "taken", "doubt", "shut", "done", "still held"}[o]
+}

@@ -1,0 +1,299 @@
+package core
+
+import (
+	"errors"
+	"time"
+)
+
+// phase of a machine; the package comment draws how they follow each other.
+type phase uint8
+
+const (
+	idle      phase = iota // nothing wanted
+	reading                // somebody wants the lease, the record is being read
+	waiting                // it is another's, or the store failed: read again at due
+	claiming               // the write of a new tenure is under way
+	doubtful               // that write may have been written: read until known
+	held                   // the tenure is valid
+	draining               // it is lost or closed; its work still has time to end
+	releasing              // its work has ended: the record is being blanked
+)
+
+// maxRaces bounds the races lost in one attempt.
+const maxRaces = 3
+
+var errTimeout = errors.New("no answer within the operation timeout")
+
+// Machine is the state of one lease name in one session. It is driven by Step alone.
+type Machine struct {
+	cfg   Config
+	phase phase
+	now   Reading
+	out   []Effect
+
+	waiters  []waiter // callers of Acquire
+	races    int      // lost since the last answer
+	closing  bool
+	watching bool
+	hint     *Record // what a watcher said while no read was due
+
+	opCount  uint64
+	op       operation     // under way, if op.id != 0
+	due      time.Duration // when the next operation starts; monotonic
+	failures int           // consecutive, of the store
+	lastErr  error
+
+	seen observation
+	high uint64 // largest token ever seen
+	ten  tenure
+}
+
+type operation struct {
+	id      uint64
+	swap    bool
+	attempt uint64 // of the write, 0 for a blank record
+	sent    Reading
+}
+
+// observation is when the present version was seen first.
+type observation struct {
+	record  Record
+	version Version
+	since   time.Duration
+	ghost   bool // the record has vanished, its holder may not know yet
+}
+
+// New returns an idle machine.
+func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
+
+// Quiet reports that nothing is held, wanted or under way.
+func (m *Machine) Quiet() bool { return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 }
+
+// Step lets time advance to now, then takes in the event. The effects must be carried out in order;
+// the slice is the caller's.
+func (m *Machine) Step(now Reading, ev Event) []Effect {
+	m.now, m.out = now, nil
+	m.pass()
+	switch ev := ev.(type) {
+	case Acquire:
+		m.onAcquire(ev)
+	case Cancel:
+		m.onCancel(ev)
+	case Release:
+		m.onRelease(ev)
+	case Close:
+		m.onClose()
+	case Loaded:
+		m.onLoaded(ev)
+	case Swapped:
+		m.onSwapped(ev)
+	case Changed:
+		m.onChanged(ev)
+	case Tick: // pass did it all
+	}
+	m.proceed()
+	m.watch()
+	return m.out
+}
+
+// Wake is when the machine wants a Tick, on the monotonic clock.
+func (m *Machine) Wake() (at time.Duration, ok bool) {
+	earliest := func(t time.Duration) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	if m.op.id != 0 {
+		earliest(m.op.sent.Mono + m.cfg.Operation)
+	} else if m.phase != idle && m.phase != draining {
+		earliest(m.due)
+	}
+	switch m.phase {
+	case held:
+		earliest(m.ten.validity.Sent.Mono + m.ten.validity.StopAfter)
+		if !m.ten.warned {
+			earliest(m.ten.validity.Sent.Mono + m.warnAfter())
+		}
+	case draining:
+		earliest(m.ten.drainEnd(m.cfg))
+	case releasing:
+		earliest(m.ten.lapse(m.cfg))
+	case doubtful:
+		if len(m.waiters) == 0 {
+			earliest(m.ten.lapse(m.cfg))
+		}
+	}
+	return at, ok
+}
+
+// pass does what is due by time alone.
+func (m *Machine) pass() {
+	if m.op.id != 0 && m.now.Mono-m.op.sent.Mono >= m.cfg.Operation {
+		m.onOverdue()
+	}
+	switch m.phase {
+	case held:
+		m.passHeld()
+	case draining:
+		if m.drained() {
+			m.release()
+		}
+	case doubtful, releasing:
+		if m.lapsed() {
+			m.finish(Doubt) // whoever watches the record may take it by now
+		}
+	}
+}
+
+// lapsed reports that the writes of an unwanted tenure have lost their meaning.
+func (m *Machine) lapsed() bool {
+	return (m.phase == releasing || len(m.waiters) == 0) && m.now.Mono >= m.ten.lapse(m.cfg)
+}
+
+// onOverdue gives an operation up; should its answer come, it is not recognised any more.
+func (m *Machine) onOverdue() {
+	if op := m.op; op.swap {
+		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
+	} else {
+		m.onLoaded(Loaded{Op: op.id, Err: errTimeout})
+	}
+}
+
+// proceed starts the operation that is due, one at a time.
+func (m *Machine) proceed() {
+	if m.phase == idle && len(m.waiters) > 0 {
+		m.enter(reading)
+	}
+	if m.op.id != 0 || m.now.Mono < m.due {
+		return
+	}
+	switch m.phase {
+	case reading, doubtful:
+		m.load()
+	case waiting:
+		m.phase = reading
+		m.load()
+	case held:
+		if m.ten.reread {
+			m.load()
+		} else {
+			m.write()
+		}
+	case releasing:
+		if m.ten.reread {
+			m.load()
+		} else {
+			m.blank()
+		}
+	}
+}
+
+// enter changes the phase; what it needs is due at once.
+func (m *Machine) enter(p phase) { m.phase, m.due, m.failures = p, m.now.Mono, 0 }
+
+func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
+
+func (m *Machine) load() {
+	m.start(operation{})
+	m.emit(Load{m.op.id})
+}
+
+func (m *Machine) start(op operation) {
+	m.opCount++
+	op.id, op.sent = m.opCount, m.now
+	m.op = op
+}
+
+// failed plans the next try after an answer that said nothing.
+func (m *Machine) failed(base time.Duration, err error) {
+	m.failures++
+	m.lastErr = err
+	m.due = m.now.Mono + m.cfg.backoff(base, m.failures)
+}
+
+func (m *Machine) onLoaded(ev Loaded) {
+	if ev.Op != m.op.id || m.op.swap {
+		return
+	}
+	op := m.op
+	m.op = operation{}
+	if ev.Err != nil {
+		m.onUnread(ev.Err)
+		return
+	}
+	m.observe(ev.Record, ev.Version)
+	switch m.phase {
+	case reading:
+		m.failures = 0
+		m.judge(op)
+	case doubtful:
+		m.resolve()
+	case held:
+		m.confirm()
+	case draining, releasing:
+		m.reconsider()
+	}
+}
+
+func (m *Machine) onUnread(err error) {
+	switch m.phase {
+	case reading:
+		m.phase = waiting
+		m.failed(m.cfg.Retry, err)
+		m.answerTries(Answer{Outcome: Doubt, Err: err})
+	case held:
+		m.failed(m.cfg.Renew, err)
+	case doubtful, releasing:
+		m.failed(m.cfg.Operation, err)
+	}
+}
+
+// observe remembers since when the record is as it is, and the largest token.
+func (m *Machine) observe(r Record, v Version) {
+	m.high = max(m.high, r.Token)
+	if v == m.seen.version {
+		return
+	}
+	next := observation{record: r, version: v, since: m.now.Mono}
+	if v == "" && !m.seen.record.blank() {
+		next.record, next.ghost = m.seen.record, true // absence is not freedom
+	}
+	m.seen = next
+}
+
+// freeAt is when the lease may be taken; zero for one that is free.
+func (m *Machine) freeAt() time.Duration {
+	r := m.seen.record
+	if r.blank() || r.Nonce == m.cfg.Nonce { // ours, and no tenure of ours is left
+		return 0
+	}
+	return m.seen.since + m.cfg.stale(r.TTL)
+}
+
+// watch asks for hints while somebody waits for a lease that is another's.
+func (m *Machine) watch() {
+	want := m.patient() && (m.watching || m.phase == waiting)
+	if want != m.watching {
+		m.watching = want
+		m.emit(Watch{On: want})
+	}
+	if !want {
+		m.hint = nil
+	}
+}
+
+// onChanged reads at once if the hint names another tenure than the one that is being waited for.
+func (m *Machine) onChanged(ev Changed) {
+	m.hint = &ev.Record
+	m.heed()
+}
+
+func (m *Machine) heed() {
+	if m.phase != waiting || m.hint == nil {
+		return
+	}
+	if m.hint.blank() || m.hint.Token != m.seen.record.Token {
+		m.due = m.now.Mono
+	}
+	m.hint = nil
+}

@@ -1,0 +1,93 @@
+package core
+
+// onRelease gives a tenure up. One that is over already needs nothing.
+func (m *Machine) onRelease(ev Release) {
+	mine := ev.Token == m.ten.token && (m.phase == held || m.phase == draining || m.phase == releasing)
+	if !mine {
+		m.emit(Answer{ID: ev.ID, Outcome: Done})
+		return
+	}
+	m.ten.releases = append(m.ten.releases, ev.ID)
+	switch m.phase {
+	case held:
+		m.emit(End{Token: m.ten.token, Why: Released})
+		m.release()
+	case draining:
+		m.release() // its work has ended sooner than it had to
+	}
+}
+
+func (m *Machine) onClose() {
+	if m.closing {
+		return
+	}
+	m.closing = true
+	m.answerIf(Answer{Outcome: Shut}, func(waiter) bool { return true })
+	if m.phase == held {
+		m.ten.closed, m.ten.closedAt = true, m.now
+		m.lose(End{Why: Closed})
+	}
+}
+
+// release begins to blank the record. Invariant: no work of the tenure runs any more.
+func (m *Machine) release() { m.enter(releasing) }
+
+// blank keeps the token, so that the next tenure is larger. On the version of a claim that was never
+// seen it makes that claim impossible.
+func (m *Machine) blank() {
+	m.start(operation{swap: true})
+	m.emit(Swap{m.op.id, m.ten.version, Record{Token: m.ten.token}})
+}
+
+func (m *Machine) onBlanked(ev Swapped) {
+	if m.phase != releasing {
+		return
+	}
+	switch ev.Status {
+	case Written:
+		m.high = max(m.high, m.ten.token)
+		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono}
+		m.finish(Done)
+	case Conflicted:
+		m.ten.reread = true
+		m.due = m.now.Mono
+	case Refused:
+		m.answerReleases(Answer{Outcome: StillHeld, Err: ev.Err})
+		m.failed(m.cfg.Operation, ev.Err)
+	default:
+		m.failed(m.cfg.Operation, ev.Err)
+	}
+}
+
+// reconsider decides, after a conflict, whether there is still something to release.
+func (m *Machine) reconsider() {
+	m.ten.reread = false
+	switch {
+	case m.found():
+		m.ten.version = m.seen.version
+		m.ten.prune(m.seen.record.Attempt)
+	case m.seen.version == m.ten.version: // a claim that was never seen
+	default:
+		m.finish(Done)
+		return
+	}
+	m.due = m.now.Mono
+}
+
+// finish forgets the tenure and answers who asked for its release.
+func (m *Machine) finish(o Outcome) {
+	m.answerReleases(Answer{Outcome: o, Err: m.lastErr})
+	m.ten, m.lastErr = tenure{}, nil
+	m.enter(idle)
+}
+
+func (m *Machine) answerReleases(a Answer) {
+	if a.Outcome == Done {
+		a.Err = nil
+	}
+	for _, id := range m.ten.releases {
+		a.ID = id
+		m.emit(a)
+	}
+	m.ten.releases = nil
+}

@@ -1,0 +1,185 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// tenure is one time of holding the lease, from its claim until the record is certainly not ours.
+type tenure struct {
+	token    uint64
+	base     Version       // the claim is conditional on it
+	version  Version       // the next write is conditional on it
+	attempts []attempt     // writes that may be the record, oldest first
+	count    uint64        // of attempts ever
+	lastSent time.Duration // of any attempt; monotonic
+
+	validity Validity
+	warned   bool
+	reread   bool // a write met another version: read before the next
+
+	closedAt Reading // when Close ended it, if it did
+	closed   bool
+	releases []uint64 // Release requests to answer
+}
+
+type attempt struct {
+	n    uint64
+	sent Reading
+}
+
+// owns reports whether the record is of this tenure.
+func (t *tenure) owns(r Record, nonce string) bool {
+	return t.token != 0 && r.Nonce == nonce && r.Token == t.token
+}
+
+// found reports whether the record just read is of the present tenure.
+func (m *Machine) found() bool { return !m.seen.ghost && m.ten.owns(m.seen.record, m.cfg.Nonce) }
+
+// validityOf counts from the send time of exactly the attempt that is in the record.
+func (t *tenure) validityOf(n uint64, cfg Config) (Validity, bool) {
+	for _, a := range t.attempts {
+		if a.n == n {
+			return cfg.validity(a.sent), true
+		}
+	}
+	return Validity{}, false
+}
+
+// prune forgets the attempts that cannot be in the record any more, since n is.
+func (t *tenure) prune(n uint64) {
+	t.attempts = slices.DeleteFunc(t.attempts, func(a attempt) bool { return a.n <= n })
+}
+
+func (t *tenure) drop(n uint64) {
+	t.attempts = slices.DeleteFunc(t.attempts, func(a attempt) bool { return a.n == n })
+}
+
+// lapse is when whatever write of this tenure is in the record may be taken by those who saw it.
+func (t *tenure) lapse(cfg Config) time.Duration {
+	return t.lastSent + cfg.stale(cfg.TTL)
+}
+
+func (t *tenure) drainEnd(cfg Config) time.Duration {
+	end := t.validity.Sent.Mono + t.validity.ValidFor
+	if t.closed {
+		end = min(end, t.closedAt.Mono+cfg.Drain)
+	}
+	return end
+}
+
+func (m *Machine) drained() bool {
+	return m.ten.validity.Remaining(m.now) <= 0 || m.now.Mono >= m.ten.drainEnd(m.cfg)
+}
+
+// warnAfter is when, after the send time, less than a third of the TTL remains.
+func (m *Machine) warnAfter() time.Duration { return m.ten.validity.ValidFor - m.cfg.TTL/3 }
+
+// passHeld ends a tenure that was not renewed in time, and warns before.
+func (m *Machine) passHeld() {
+	v := m.ten.validity
+	switch {
+	case !v.MayStart(m.now):
+		m.lose(End{Why: Expired, Err: m.lastErr})
+	case !m.ten.warned && m.now.Elapsed(v.Sent) >= m.warnAfter():
+		m.ten.warned = true
+		m.emit(Warn{m.ten.token, v.Remaining(m.now)})
+	}
+}
+
+// write sends the record of this tenure once more: the claim, or a renewal.
+func (m *Machine) write() {
+	t := &m.ten
+	t.count++
+	t.lastSent = m.now.Mono
+	m.start(operation{swap: true, attempt: t.count})
+	t.attempts = append(t.attempts, attempt{t.count, m.now})
+	m.emit(Swap{m.op.id, t.version, Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: t.token,
+		Attempt: t.count, TTL: m.cfg.TTL}})
+}
+
+func (m *Machine) onSwapped(ev Swapped) {
+	if ev.Op != m.op.id || !m.op.swap {
+		return
+	}
+	op := m.op
+	m.op = operation{}
+	switch {
+	case m.phase == claiming:
+		m.onClaimed(op, ev)
+	case op.attempt == 0:
+		m.onBlanked(ev)
+	default:
+		m.onRenewed(op, ev)
+	}
+}
+
+// wrote notes that our write is the record now.
+func (m *Machine) wrote(op operation, v Version) {
+	m.ten.version = v
+	m.high = max(m.high, m.ten.token)
+	m.seen = observation{version: v, since: m.now.Mono, record: Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce,
+		Token: m.ten.token, Attempt: op.attempt, TTL: m.cfg.TTL}}
+}
+
+// onRenewed takes in the answer to a renewal, also one that a loss or a release has overtaken.
+func (m *Machine) onRenewed(op operation, ev Swapped) {
+	switch ev.Status {
+	case Written:
+		m.wrote(op, ev.Version)
+		m.extend(op.attempt)
+		return
+	case Conflicted:
+		m.ten.reread = true
+		m.due = m.now.Mono
+		return
+	case Refused:
+		m.ten.drop(op.attempt)
+	}
+	if m.phase != held {
+		m.due = m.now.Mono
+		return
+	}
+	m.failed(m.cfg.Renew, ev.Err)
+	if m.now.Mono+m.cfg.Operation >= m.ten.validity.Sent.Mono+m.ten.validity.ValidFor {
+		m.due = m.now.Mono + m.cfg.Renew // no answer could come in time
+	}
+}
+
+// extend counts validity from the attempt found in the record. After a loss was told it changes
+// nothing any more.
+func (m *Machine) extend(n uint64) {
+	v, known := m.ten.validityOf(n, m.cfg)
+	m.ten.prune(n)
+	m.due, m.failures = m.now.Mono, 0
+	if m.phase != held || !known || v.Sent.Mono <= m.ten.validity.Sent.Mono {
+		return
+	}
+	m.ten.validity, m.ten.warned, m.lastErr = v, false, nil
+	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
+	m.emit(Extend{m.ten.token, v})
+}
+
+// confirm decides, after a conflict, whose record it is.
+func (m *Machine) confirm() {
+	switch {
+	case m.found():
+		m.ten.version, m.ten.reread = m.seen.version, false
+		m.extend(m.seen.record.Attempt)
+	case m.seen.version == "":
+		m.lose(End{Why: RecordDeleted})
+	default:
+		m.lose(End{Why: TakenOver, Holder: m.seen.record})
+	}
+}
+
+// lose ends the tenure, once. An expired or closed one may still be in the record.
+func (m *Machine) lose(end End) {
+	end.Token = m.ten.token
+	m.emit(end)
+	if end.Why == Expired || end.Why == Closed {
+		m.enter(draining)
+		return
+	}
+	m.finish(Done)
+}

@@ -1,0 +1,117 @@
+package coordination
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// Lease is one name in one session. It excludes other sessions, not other goroutines of this one: who
+// acquires it here while it is held gets the same Grant, and a Release ends it for all. Methods may be
+// called by many goroutines.
+type Lease struct {
+	s      *Session
+	name   string
+	driver *driver // touched by the loop of the session alone
+}
+
+// Name returns the name.
+func (l *Lease) Name() string { return l.name }
+
+// TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. Held by this session
+// already: the same grant. After ErrHeld another session certainly holds it; after any other error the
+// outcome is unknown and no holder is left behind.
+func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	defer cancel()
+	return l.acquire(ctx, false)
+}
+
+// Acquire waits until the lease is held or ctx ends; the error then wraps the outcome of the last
+// attempt and the cause of ctx. What is under way then is resolved in the background and released: a
+// caller that gave up never leaves a holder behind. An outage of the store is waited out.
+func (l *Lease) Acquire(ctx context.Context) (*Grant, error) { return l.acquire(ctx, true) }
+
+func (l *Lease) acquire(ctx context.Context, wait bool) (*Grant, error) {
+	if l.name == "" {
+		return nil, fmt.Errorf("%w: a lease needs a name", ErrInvalid)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown, context.Cause(ctx))
+	}
+	id, reply := l.s.id(), make(chan answer, 1)
+	if !l.s.post(l, core.Acquire{ID: id, Wait: wait}, reply) {
+		return nil, fmt.Errorf("lease %q: %w", l.name, ErrClosed)
+	}
+	var gaveUp error
+	var a answer
+	select {
+	case a = <-reply:
+	case <-ctx.Done():
+		gaveUp = context.Cause(ctx)
+		l.s.post(l, core.Cancel{ID: id}, nil)
+		a = <-reply // at once: the loop answers, or has
+	}
+	if a.Outcome == core.Acquired {
+		return a.grant, nil
+	}
+	return nil, l.failure(a.Answer, gaveUp)
+}
+
+// failure is the error of an attempt that was not granted.
+func (l *Lease) failure(a core.Answer, gaveUp error) error {
+	cause := ErrUnknown
+	switch a.Outcome {
+	case core.Taken:
+		cause = &HeldError{Holder{Owner: a.Holder.Owner, Token: Token(a.Holder.Token), Remaining: a.Left}}
+	case core.Shut:
+		cause = ErrClosed
+	case core.StillHeld:
+		cause = ErrStillHeld
+	}
+	err := fmt.Errorf("lease %q: %w", l.name, cause)
+	if a.Err != nil {
+		err = fmt.Errorf("%w: %w", err, a.Err)
+	}
+	if gaveUp != nil {
+		err = fmt.Errorf("%w: %w", err, gaveUp)
+	}
+	return err
+}
+
+// release waits for the end of a tenure to be certain.
+func (l *Lease) release(ctx context.Context, token Token) error {
+	reply := make(chan answer, 1)
+	if !l.s.post(l, core.Release{ID: l.s.id(), Token: uint64(token)}, reply) {
+		return l.s.closeError()
+	}
+	select {
+	case a := <-reply:
+		if a.Outcome == core.Done {
+			return nil
+		}
+		return l.failure(a.Answer, nil)
+	case <-ctx.Done():
+		return fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// Do acquires, runs work under a context that ends with ctx or with the grant, and releases when work
+// has returned or panicked. It returns the error of work, or why there was no grant. The release is
+// waited for during Config.OperationTimeout and then goes on in the background.
+func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant) error) error {
+	g, err := l.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.s.cfg.OperationTimeout)
+		defer cancel()
+		_ = g.Release(after) // expires by itself if the store stays away
+	}()
+	under, cancel := context.WithCancelCause(context.WithValue(ctx, tenureKey{}, Tenure(g)))
+	defer cancel(ErrReleased)
+	defer context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })()
+	return work(under, g)
+}

@@ -1,0 +1,104 @@
+// Package memory is the lease store of one process: the reference for all others, for tests and for
+// programs that want the lease API before they have a second process. Sessions exclude each other if
+// they share one Store. It uses no clock and no goroutine.
+package memory
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"sync"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Store keeps records in memory. The zero value is empty and ready. Tokens last as long as it does.
+type Store struct {
+	mu struct {
+		sync.Mutex
+		entries map[string]*entry
+	}
+}
+
+type entry struct {
+	record  coordination.Record
+	version uint64
+	changed chan struct{} // closed with the next change
+}
+
+// New returns an empty store.
+func New() *Store { return &Store{} }
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return coordination.Record{}, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entryLocked(name)
+	return e.record, e.mark(), nil
+}
+
+// Swap implements coordination.Store.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entryLocked(name)
+	if e.mark() != old {
+		return "", coordination.ErrConflict
+	}
+	e.record = next
+	e.version++
+	close(e.changed)
+	e.changed = make(chan struct{})
+	return e.mark(), nil
+}
+
+// Watch implements coordination.Watcher.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for {
+			s.mu.Lock()
+			e := s.entryLocked(name)
+			record, changed := e.record, e.changed
+			s.mu.Unlock()
+			if !yield(record, nil) {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) entryLocked(name string) *entry {
+	if s.mu.entries == nil {
+		s.mu.entries = map[string]*entry{}
+	}
+	e, ok := s.mu.entries[name]
+	if !ok {
+		e = &entry{changed: make(chan struct{})}
+		s.mu.entries[name] = e
+	}
+	return e
+}
+
+// mark is the version; empty before the first write.
+func (e *entry) mark() coordination.Version {
+	if e.version == 0 {
+		return ""
+	}
+	return coordination.Version(strconv.FormatUint(e.version, 10))
+}

@@ -1,0 +1,250 @@
+package coordination
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// Session is this process towards one store. One goroutine drives all its leases; calls of the store
+// run beside it. Open makes it, Close ends it.
+type Session struct {
+	store Store
+	cfg   Config
+	nonce string
+	clock clock
+	ids   atomic.Uint64
+
+	inbox   chan message
+	done    chan struct{} // the loop has ended
+	closing sync.Once
+	hurry   chan struct{} // Close has run out of patience
+	hurried sync.Once
+	result  error // of Close; set before done is closed
+
+	calls context.Context // ends with the session; parent of every call of the store
+	abort context.CancelFunc
+	work  sync.WaitGroup // goroutines beside the loop
+
+	mu struct {
+		sync.Mutex
+		leases map[string]*Lease
+		closed bool // no more goroutines
+	}
+}
+
+// message is one input of the loop.
+type message struct {
+	to    *Lease // nil: Close
+	event core.Event
+	reply chan answer // of Acquire and Release, else nil; has room for one
+}
+
+type answer struct {
+	core.Answer
+	grant *Grant
+}
+
+// Open starts a session. A nil error does not mean that the store has been reached.
+func Open(store Store, cfg Config) (*Session, error) {
+	if store == nil {
+		return nil, fmt.Errorf("%w: no store", ErrInvalid)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Session{
+		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: newClock(),
+		inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
+	}
+	s.mu.leases = map[string]*Lease{}
+	s.calls, s.abort = context.WithCancel(context.Background())
+	go s.run()
+	return s, nil
+}
+
+// Lease names a lease; nothing is sent. The same name gives the same lease. The session remembers each
+// name until it is closed.
+func (s *Session) Lease(name string) *Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.mu.leases[name]
+	if !ok {
+		l = &Lease{s: s, name: name}
+		l.driver = newDriver(l)
+		s.mu.leases[name] = l
+	}
+	return l
+}
+
+// Close ends every tenure with the cause Closed, gives the work of those that are not released yet
+// Config.Drain to call Release, and then releases what is left. It returns nil when every lease is
+// certainly released or expired. When ctx ends before, it stops trying and the error is ErrUnknown:
+// what is left expires by itself. Either way nothing of the session runs afterwards. Calling it again
+// gives the same result.
+func (s *Session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	s.closing.Do(func() { s.send(message{}) })
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		s.hurried.Do(func() { close(s.hurry) })
+		<-s.done
+	}
+	s.work.Wait()
+	return s.result
+}
+
+func (s *Session) closeError() error {
+	<-s.done
+	if s.result != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, s.result)
+	}
+	return nil
+}
+
+func (s *Session) id() uint64 { return s.ids.Add(1) }
+
+func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
+	return s.send(message{to, ev, reply})
+}
+
+// send reports whether the loop has taken the message; if so, it answers it.
+func (s *Session) send(m message) bool {
+	select {
+	case s.inbox <- m:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// spawn starts a goroutine that Close waits for, unless the session is closed.
+func (s *Session) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return false
+	}
+	s.work.Go(f)
+	return true
+}
+
+// loop is the state of the session's goroutine.
+type loop struct {
+	s       *Session
+	drivers []*driver
+	closing bool
+	before  core.Reading
+}
+
+func (s *Session) run() {
+	l := &loop{s: s, before: s.clock.now()}
+	timer := time.NewTimer(l.sleep())
+	defer timer.Stop()
+	for !l.finished() {
+		select {
+		case m := <-s.inbox:
+			l.take(m)
+		case <-timer.C:
+			l.tick()
+		case <-s.hurry:
+			l.giveUp()
+			return
+		}
+		timer.Reset(l.sleep())
+	}
+	l.end(nil)
+}
+
+func (l *loop) take(m message) {
+	if m.to == nil {
+		l.close()
+		return
+	}
+	d := m.to.driver
+	if !d.known {
+		d.known = true
+		l.drivers = append(l.drivers, d)
+		if l.closing {
+			d.step(core.Close{})
+		}
+	}
+	d.take(m)
+}
+
+func (l *loop) close() {
+	l.closing = true
+	for _, d := range l.drivers {
+		d.step(core.Close{})
+	}
+}
+
+func (l *loop) finished() bool {
+	if !l.closing {
+		return false
+	}
+	for _, d := range l.drivers {
+		if !d.machine.Quiet() {
+			return false
+		}
+	}
+	return true
+}
+
+// tick wakes the machines that want it, or all of them if a clock has jumped.
+func (l *loop) tick() {
+	now := l.s.clock.now()
+	jumped := now.Elapsed(l.before)-(now.Mono-l.before.Mono) > l.s.cfg.Margin/4
+	l.before = now
+	for _, d := range l.drivers {
+		if at, ok := d.machine.Wake(); ok && (jumped || at <= now.Mono) {
+			d.step(core.Tick{})
+		}
+	}
+}
+
+// sleep is the time until the next tick; at most a tenth of the TTL while anything is going on, so
+// that a jump of a clock or a suspended machine is noticed.
+func (l *loop) sleep() time.Duration {
+	d := time.Hour
+	now := l.s.clock.now().Mono
+	for _, dr := range l.drivers {
+		if at, ok := dr.machine.Wake(); ok {
+			d = min(d, at-now, l.s.cfg.TTL/10)
+		}
+	}
+	return max(0, d)
+}
+
+// giveUp ends the loop although leases are left.
+func (l *loop) giveUp() {
+	l.close()
+	left := 0
+	for _, d := range l.drivers {
+		if !d.machine.Quiet() {
+			left++
+		}
+	}
+	var err error
+	if left > 0 {
+		err = fmt.Errorf("%w: %d leases left to expire", ErrUnknown, left)
+	}
+	l.end(err)
+}
+
+func (l *loop) end(err error) {
+	l.s.result = err
+	for _, d := range l.drivers {
+		d.shut()
+	}
+	l.s.abort()
+	close(l.s.done)
+}

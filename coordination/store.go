@@ -1,0 +1,69 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// Store keeps one record per lease name and replaces it only if nobody else has. It is all a backend
+// must provide; Watcher is an optional ability found by assertion. Every call comes with a deadline
+// (Config.OperationTimeout) and returns soon after its context ends. Stores are called from many
+// goroutines. A session does not close its store: who opened it closes it after the session.
+type Store interface {
+	// Load returns the record and its version. Without a record: zero Record, zero Version, nil. A
+	// record that cannot be understood is an error, never a zero Record. The answer is as new as
+	// the call: a Swap that returned before Load was called is seen.
+	Load(ctx context.Context, name string) (Record, Version, error)
+	// Swap writes next if the version is still old, and returns the new version. ErrConflict: the
+	// version is another. ErrRefused: certainly not written. Any other error: it may or may not
+	// have been written, or may be yet. Records are blanked, never deleted, and no version of a
+	// name is ever used twice.
+	Swap(ctx context.Context, name string, old Version, next Record) (Version, error)
+}
+
+// Watcher tells of changes sooner than polling does. What it says is a hint: the record is read again
+// before anything is decided.
+type Watcher interface {
+	// Watch yields the present record and then the newest one after each change, skipping what was
+	// overtaken, until ctx ends. After an error it stops, and is called again later.
+	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
+}
+
+// Record is what a store keeps for a name. A blank record has no Nonce: nobody holds the lease, and
+// only the token counts.
+type Record struct {
+	Owner   string        // for people
+	Nonce   string        // of the holder's session
+	Token   Token         // of the tenure
+	Attempt uint64        // counts the writes of one tenure
+	TTL     time.Duration // the holder's
+}
+
+// Version is the store's own mark of a state: revision, resourceVersion, ETag. It is empty only when
+// there is no record.
+type Version string
+
+func recordOf(r core.Record) Record {
+	return Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL}
+}
+
+func (r Record) core() core.Record {
+	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token), Attempt: r.Attempt, TTL: r.TTL}
+}
+
+// statusOf sorts what Swap returned.
+func statusOf(err error) core.Status {
+	switch {
+	case err == nil:
+		return core.Written
+	case errors.Is(err, ErrConflict):
+		return core.Conflicted
+	case errors.Is(err, ErrRefused):
+		return core.Refused
+	}
+	return core.Unknown
+}
