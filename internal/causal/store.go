@@ -163,3 +163,9 @@ func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 	}
 	return out
 }
+
+// HasMarks reports whether any mark is kept.
+func (s Store) HasMarks() bool { return s.marks.Len() > 0 }
+
+// SameMarks reports whether the marks are certainly the same.
+func (s Store) SameMarks(o Store) bool { return s.marks.Same(o.marks) }

@@ -1,0 +1,239 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// Core is one replica. Its methods are not safe for concurrent use.
+type Core struct {
+	cfg Config
+	me  causal.Replica
+
+	seen causal.Vector          // everything applied; seen[me] is the own sequence
+	keys pmap.Map[causal.Store] // the atoms, by key: a dot store whose context is seen
+	log  eventLog               // what happened, without payloads, for the answers
+	mark map[string]struct{}    // keys that hold counter marks
+
+	peers    []*peer // by member id
+	ready    bool    // refilled since the start: may acknowledge and count in quorums [R17]
+	window   window
+	incoming *request           // the answer under way to us
+	outgoing map[string]*answer // the answers under way from us, by member
+	behind   *lag
+	ops      []*operation
+	nextID   uint64
+	clock    uint64 // hybrid time, for registers
+	beatAt   time.Time
+	turn     int // of the rotation of heartbeats
+
+	now     time.Time
+	effects []Effect
+	touched []string // keys changed in this step
+	stats   Stats
+}
+
+// peer is what is known of another member.
+type peer struct {
+	Member
+	replica  causal.Replica // 0 until the first beat
+	started  uint64
+	ready    bool
+	seen     causal.Vector // last vector heard
+	acked    uint64        // it covers our events up to this one
+	answered bool          // it answered, when ready, a request made since our start
+	refilled bool          // it answered such a request, ready or not
+	askAgain time.Time     // for a refill
+	request  uint64        // the last request it made
+	owed     uint64        // it wants to hear when we cover its events up to this one
+	pushed   []sent        // pushed and not acknowledged yet
+	inFlight int           // bytes of these
+}
+
+type sent struct {
+	n    uint64
+	size int
+}
+
+// lag notes that others have seen more, which may still be on its way to us.
+type lag struct {
+	vector causal.Vector
+	member string
+	since  time.Time
+}
+
+// New returns a replica that holds nothing and knows nobody.
+func New(cfg Config) *Core {
+	return &Core{
+		cfg:      cfg,
+		me:       cfg.NewReplica(),
+		log:      newEventLog(),
+		mark:     map[string]struct{}{},
+		outgoing: map[string]*answer{},
+		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
+	}
+}
+
+// Replica returns the id of this incarnation.
+func (c *Core) Replica() causal.Replica { return c.me }
+
+// Seen returns the vector of all events that the state contains.
+func (c *Core) Seen() causal.Vector { return c.seen }
+
+// Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
+func (c *Core) Keys() pmap.Map[causal.Store] { return c.keys }
+
+// Ready reports whether the replica has been refilled since its start.
+func (c *Core) Ready() bool { return c.ready }
+
+// Stats returns the counts since the start.
+func (c *Core) Stats() Stats { return c.stats }
+
+// Step takes one input. The effects are valid until the next call.
+func (c *Core) Step(now time.Time, ev Event) []Effect {
+	c.now, c.effects, c.touched = now, nil, c.touched[:0]
+	switch ev := ev.(type) {
+	case View:
+		c.view(ev.Others)
+	case Receive:
+		c.receive(ev)
+	case Update:
+		c.update(ev)
+	case Read:
+		c.read(ev)
+	case Drain:
+		c.drain(ev)
+	case Wake:
+	default:
+		panic(fmt.Sprintf("core: unknown event %T", ev))
+	}
+	c.settle()
+	return c.effects
+}
+
+// settle brings everything up to date that may follow from any event or from the time that passed.
+func (c *Core) settle() {
+	c.drainWindow()
+	c.beats()
+	c.expireAnswers()
+	c.refill()
+	c.becomeReady()
+	c.catchUp()
+	c.acknowledge()
+	c.settleOps()
+	if len(c.touched) > 0 {
+		slices.Sort(c.touched)
+		c.emit(Changed{slices.Clone(slices.Compact(c.touched))})
+	}
+}
+
+// NextWake returns when Step wants a Wake, at the latest.
+func (c *Core) NextWake() time.Time {
+	at := c.beatAt
+	earlier := func(t time.Time) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if c.incoming != nil {
+		earlier(c.incoming.deadline)
+	} else if c.behind != nil {
+		earlier(c.behind.since.Add(c.cfg.Grace))
+	}
+	for _, o := range c.ops {
+		earlier(o.deadline)
+	}
+	for _, a := range c.outgoing {
+		earlier(a.deadline)
+	}
+	return at
+}
+
+func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
+
+func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
+	c.emit(Send{Member: p.ID, To: p.replica, Manifest: m, Payload: payload})
+}
+
+// peer returns the peer that runs for a member of the view.
+func (c *Core) peer(member string) *peer {
+	i, ok := slices.BinarySearchFunc(c.peers, member, func(p *peer, id string) int { return strings.Compare(p.ID, id) })
+	if !ok {
+		return nil
+	}
+	return c.peers[i]
+}
+
+// peerOf returns the peer whose present replica is r.
+func (c *Core) peerOf(r causal.Replica) *peer {
+	for _, p := range c.peers {
+		if p.replica == r {
+			return p
+		}
+	}
+	return nil
+}
+
+// size is the number of members that quorums are counted in.
+func (c *Core) size() int { return max(len(c.peers)+1, c.cfg.MinMembers) }
+
+// view takes the members other than this one [R21]. What is known of the gone is dropped; what they
+// did stays.
+func (c *Core) view(others []Member) {
+	slices.SortFunc(others, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	others = slices.CompactFunc(others, func(a, b Member) bool { return a.ID == b.ID })
+	next := make([]*peer, 0, len(others))
+	for _, m := range others {
+		p := c.peer(m.ID)
+		if p == nil {
+			p = &peer{}
+		}
+		p.Member = m
+		next = append(next, p)
+	}
+	c.peers = next
+	for id := range c.outgoing {
+		if c.peer(id) == nil {
+			delete(c.outgoing, id)
+		}
+	}
+	if c.incoming != nil && c.peer(c.incoming.member) == nil {
+		c.incoming = nil
+	}
+	for _, p := range c.peers {
+		if p.replica == 0 {
+			c.sendBeat(p)
+		}
+	}
+}
+
+// put installs the state of a key.
+func (c *Core) put(key string, s causal.Store) {
+	old, _ := c.keys.Get(key)
+	if s.Same(old) {
+		return
+	}
+	if s.Blank() {
+		c.keys = c.keys.Delete(key)
+	} else {
+		c.keys = c.keys.Put(key, s)
+	}
+	if s.HasMarks() {
+		c.mark[key] = struct{}{}
+	} else {
+		delete(c.mark, key)
+	}
+	if !s.SameAtoms(old) {
+		c.touched = append(c.touched, key)
+	}
+}
+
+// markedKeys returns the keys that hold marks, in order.
+func (c *Core) markedKeys() []string { return slices.Sorted(maps.Keys(c.mark)) }

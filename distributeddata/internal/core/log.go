@@ -1,0 +1,158 @@
+package core
+
+import (
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// event is one change of one replica: what it did to each key it touched. In the log the payloads of
+// added atoms are left out, since those that still matter are in the state.
+type event struct {
+	dot  causal.Dot
+	keys []keyChange
+	deps causal.Vector // what the origin had seen before; only when a key is cleared
+}
+
+type keyChange struct {
+	key string
+	causal.Change
+}
+
+// eventLog keeps, per origin, the events from floor+1 up to what the vector covers [R12].
+type eventLog struct {
+	origins map[causal.Replica]*originLog
+	size    int // estimate in bytes
+}
+
+type originLog struct {
+	floor  uint64 // events up to this one have been cut, or were never here
+	events []event
+	size   int
+}
+
+func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
+
+func (l *eventLog) origin(r causal.Replica) *originLog {
+	o := l.origins[r]
+	if o == nil {
+		o = &originLog{}
+		l.origins[r] = o
+	}
+	return o
+}
+
+// add appends an event, which follows the last one of its origin.
+func (l *eventLog) add(e event) {
+	for i := range e.keys {
+		adds := make([]causal.Atom, len(e.keys[i].Adds))
+		for j, a := range e.keys[i].Adds {
+			adds[j] = causal.Atom{Path: a.Path, Leaf: causal.Leaf{Dot: a.Dot}}
+		}
+		e.keys[i].Adds = adds
+	}
+	o := l.origin(e.dot.Replica)
+	o.events = append(o.events, e)
+	o.size += e.size()
+	l.size += e.size()
+}
+
+// from returns the events of r from n on, or false if some of them are not here any more.
+func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
+	o := l.origin(r)
+	if n <= o.floor {
+		return nil, false
+	}
+	return o.events[n-o.floor-1:], true
+}
+
+// cut forgets the events of r up to n.
+func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
+	o := l.origin(r)
+	for ; o.floor < n && len(o.events) > 0; o.floor++ {
+		l.size -= o.events[0].size()
+		o.size -= o.events[0].size()
+		o.events[0] = event{}
+		o.events = o.events[1:]
+		events++
+	}
+	return events
+}
+
+// skip says that the events of r up to n came as a snapshot: they are covered, but not here [R14].
+func (l *eventLog) skip(r causal.Replica, n uint64) {
+	o := l.origin(r)
+	l.size -= o.size
+	o.floor, o.events, o.size = n, nil, 0
+}
+
+// size estimates the memory of an event in the log.
+func (e event) size() int {
+	n := 48 + 16*e.deps.Len()
+	for _, k := range e.keys {
+		n += 96 + len(k.key)
+		for _, a := range k.Adds {
+			n += 48 + len(a.Path)
+		}
+		for _, a := range k.Removes {
+			n += 48 + len(a.Path)
+		}
+		n += 80 * len(k.Marks)
+	}
+	return n
+}
+
+// trimLog cuts what every member of the view has, and then, while the log is over its budget, the
+// older half of the largest origin's part: a member that is further back will need a snapshot.
+// Events that an answer under way has to be followed by are kept [R13].
+func (c *Core) trimLog() {
+	stable := c.seen
+	for _, p := range c.peers {
+		stable = stable.Meet(p.seen)
+	}
+	keep := c.pinned()
+	for d := range stable.All() {
+		c.log.cut(d.Replica, min(d.N, keep.limit(d)))
+	}
+	for c.log.size > c.cfg.LogBytes {
+		d, ok := c.largestLog()
+		if !ok {
+			return
+		}
+		n := min(d.N, keep.limit(causal.Dot{Replica: d.Replica, N: d.N}))
+		cut := c.log.cut(d.Replica, n)
+		if cut == 0 {
+			return
+		}
+		c.stats.Cut += cut
+	}
+}
+
+// largestLog returns the origin with the largest part of the log, and the middle of that part.
+func (c *Core) largestLog() (middle causal.Dot, ok bool) {
+	size := 0
+	for d := range c.seen.All() {
+		if o := c.log.origin(d.Replica); o.size > size {
+			size = o.size
+			middle = causal.Dot{Replica: d.Replica, N: o.floor + uint64(len(o.events)+1)/2}
+		}
+	}
+	return middle, size > 0
+}
+
+// pins is the least that answers under way will be continued from.
+type pins []causal.Vector
+
+// limit returns up to where the log of d's replica may be cut.
+func (p pins) limit(d causal.Dot) uint64 {
+	n := d.N
+	for _, v := range p {
+		n = min(n, v.Get(d.Replica))
+	}
+	return n
+}
+
+func (c *Core) pinned() (p pins) {
+	for _, a := range c.outgoing {
+		p = append(p, a.head)
+	}
+	return p
+}

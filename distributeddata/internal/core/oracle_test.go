@@ -1,0 +1,156 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// The specification: what a replica shows, as a function of the operations that its vector covers and
+// of what happened before what. It knows nothing of atoms, marks, logs or messages.
+
+type opKind2 uint8
+
+const (
+	opAdd    opKind2 = iota // put an element into a set
+	opRemove                // take it out
+	opCount                 // add to a counter of a map of counters
+	opWrite                 // write a register of a map of registers
+	opDrop                  // remove a key of a map: resets what is below
+	opDelete                // delete the whole entry
+)
+
+type op struct {
+	kind  opKind2
+	key   string // of the entry: its first letter is its type: s(et), c(ounters), r(egisters)
+	sub   string // element, or key inside the map
+	value int64
+}
+
+func (o op) String() string {
+	return fmt.Sprintf("%s %s/%s %d", [...]string{"add", "remove", "count", "write", "drop", "delete"}[o.kind], o.key, o.sub, o.value)
+}
+
+// record is one event as the specification sees it.
+type record struct {
+	dot   causal.Dot
+	deps  causal.Vector
+	ops   []op
+	stamp uint64
+}
+
+type history map[causal.Dot]*record
+
+// place is an operation in its event.
+type place struct {
+	*record
+	i int
+}
+
+func before(a, b place) bool {
+	if a.dot == b.dot {
+		return a.i < b.i
+	}
+	return b.deps.Covers(a.dot)
+}
+
+// takes reports whether t takes away what a did, had it seen it.
+func takes(t, a op) bool {
+	switch t.kind {
+	case opDelete:
+		return t.key == a.key
+	case opRemove, opDrop:
+		return t.key == a.key && t.sub == a.sub
+	case opWrite:
+		return a.kind == opWrite && t.key == a.key && t.sub == a.sub
+	}
+	return false
+}
+
+// spec returns what a replica with the vector shows: a line per fact, in order.
+func (h history) spec(seen causal.Vector) string {
+	gives, removals := h.split(seen)
+	facts := map[string]int64{}
+	winner := map[string]place{}
+	for _, a := range gives {
+		x := a.ops[a.i]
+		if slices.ContainsFunc(removals[x.key], func(t place) bool { return takes(t.ops[t.i], x) && before(a, t) }) {
+			continue
+		}
+		name := x.key + "/" + x.sub
+		switch x.kind {
+		case opAdd:
+			facts[name] = 1
+		case opCount:
+			facts[name] += x.value
+		case opWrite:
+			if w, ok := winner[name]; !ok || h.stampOf(a) > h.stampOf(w) || h.stampOf(a) == h.stampOf(w) && a.dot.Replica > w.dot.Replica {
+				winner[name] = a
+				facts[name] = x.value
+			}
+		}
+	}
+	return lines(facts)
+}
+
+// split returns the operations that give something and, by key, those that take something away.
+func (h history) split(seen causal.Vector) (gives []place, removals map[string][]place) {
+	removals = map[string][]place{}
+	for d := range seen.All() {
+		for n := uint64(1); n <= d.N; n++ {
+			r := h[causal.Dot{Replica: d.Replica, N: n}]
+			for i, o := range r.ops {
+				switch o.kind {
+				case opAdd, opCount:
+					gives = append(gives, place{r, i})
+				case opWrite:
+					gives = append(gives, place{r, i})
+					removals[o.key] = append(removals[o.key], place{r, i})
+				default:
+					removals[o.key] = append(removals[o.key], place{r, i})
+				}
+			}
+		}
+	}
+	return gives, removals
+}
+
+// stampOf is the stamp a register write gets: above all writes there that its replica had seen and
+// that were live, and not below the replica's clock.
+func (h history) stampOf(p place) uint64 { return h.stamps(p) }
+
+func (h history) stamps(p place) uint64 {
+	x := p.ops[p.i]
+	stamp := p.stamp
+	gives, removals := h.split(p.deps)
+	for i := range p.i {
+		switch o := p.ops[i]; {
+		case o.kind == opWrite:
+			gives = append(gives, place{p.record, i})
+			removals[o.key] = append(removals[o.key], place{p.record, i})
+		case o.kind == opDrop, o.kind == opDelete:
+			removals[o.key] = append(removals[o.key], place{p.record, i})
+		}
+	}
+	for _, a := range gives {
+		o := a.ops[a.i]
+		if o.kind != opWrite || o.key != x.key || o.sub != x.sub {
+			continue
+		}
+		if !slices.ContainsFunc(removals[x.key], func(t place) bool { return takes(t.ops[t.i], o) && before(a, t) }) {
+			stamp = max(stamp, h.stamps(a)+1)
+		}
+	}
+	return stamp
+}
+
+func lines(facts map[string]int64) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(facts)) {
+		fmt.Fprintf(&b, "%s=%d\n", k, facts[k])
+	}
+	return b.String()
+}

@@ -1,0 +1,115 @@
+package core
+
+import (
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// receive takes a message from a member of the view, signed by its present replica and addressed to
+// this one [R2]. Anything else is counted and dropped.
+func (c *Core) receive(ev Receive) {
+	p := c.peer(ev.Member)
+	if p == nil || ev.From == 0 || ev.To != 0 && ev.To != c.me {
+		c.stats.Strangers++
+		return
+	}
+	if ev.Manifest == wire.ReplicatorBeat {
+		c.count(c.onBeat(p, ev))
+		return
+	}
+	if p.replica != ev.From || ev.To == 0 {
+		c.stats.Strangers++
+		return
+	}
+	c.count(c.dispatch(p, ev))
+}
+
+func (c *Core) count(err error) {
+	if err != nil {
+		c.stats.Malformed++
+	}
+}
+
+// dispatch hands a message to its handler; the error says that it could not be decoded.
+func (c *Core) dispatch(p *peer, ev Receive) error {
+	switch ev.Manifest {
+	case wire.ReplicatorDelta:
+		return c.onDelta(p, ev.Payload)
+	case wire.ReplicatorAck:
+		return c.onAck(p, ev.Payload)
+	case wire.ReplicatorRequest:
+		return c.onRequest(p, ev.Payload)
+	case wire.ReplicatorPart:
+		return c.onPart(p, ev.Payload)
+	case wire.ReplicatorMore:
+		return c.onMore(p, ev.Payload)
+	case wire.ReplicatorProbe:
+		return c.onProbe(p, ev.Payload)
+	case wire.ReplicatorProbeReply:
+		return c.onProbeReply(p, ev.Payload)
+	}
+	return malformed("unknown manifest %v", ev.Manifest)
+}
+
+func (c *Core) onDelta(p *peer, payload []byte) error {
+	d, err := decodeDelta(payload)
+	if err != nil {
+		return err
+	}
+	c.heard(p, d.head)
+	c.pushed(p, d, len(payload))
+	return nil
+}
+
+func (c *Core) onAck(p *peer, payload []byte) error {
+	var m pb.Ack
+	if err := decode(payload, &m); err != nil {
+		return err
+	}
+	if m.N > c.seen.Get(c.me) {
+		c.reborn()
+		return nil
+	}
+	p.ready = m.Ready
+	p.acknowledged(m.N)
+	return nil
+}
+
+// acknowledge answers those who wait for this replica to cover their events, from applied state only,
+// and only when ready [R18]. A replica that is not ready keeps the debt until it is.
+func (c *Core) acknowledge() {
+	for _, p := range c.peers {
+		if p.owed == 0 || p.replica == 0 || !c.ready || c.seen.Get(p.replica) < p.owed {
+			continue
+		}
+		p.owed = 0
+		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.ready}))
+	}
+}
+
+// heard notes the whole vector of a peer. An acknowledgement says less, and is kept apart: dropping
+// marks needs what the peer had seen and what it had done at one and the same moment [R10]. Its knowledge of us that we do not have ourselves means that
+// numbers of ours were lost [R2a].
+func (c *Core) heard(p *peer, v causal.Vector) {
+	if v.Get(c.me) > c.seen.Get(c.me) {
+		c.reborn()
+		return
+	}
+	p.seen = p.seen.Join(v)
+	p.acknowledged(v.Get(c.me))
+}
+
+// reborn goes on under a new id: the old one's sequence is known to others further than here.
+func (c *Core) reborn() {
+	was := c.me
+	c.me = c.cfg.NewReplica()
+	c.cfg.Started++
+	c.ready = false
+	c.incoming = nil
+	for _, p := range c.peers {
+		p.answered, p.refilled, p.pushed, p.inFlight, p.acked = false, false, nil, 0, 0
+	}
+	c.failOps()
+	c.emit(Reborn{Was: was, Is: c.me})
+}

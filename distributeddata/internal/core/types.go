@@ -1,0 +1,154 @@
+package core
+
+import (
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// Config of a core. All fields are required; the shell fills in defaults.
+type Config struct {
+	Member     string                // the member this replica runs for
+	Started    uint64                // orders the incarnations of one member
+	NewReplica func() causal.Replica // a fresh random id, never used before
+
+	MinMembers   int           // a smaller view makes nobody ready and counts as this many in quorums
+	BeatInterval time.Duration // of heartbeats
+	BeatPeers    int           // how many members each heartbeat goes to
+	Grace        time.Duration // how long a push that another member mentions may still be on its way
+	Patience     time.Duration // how long an answer, and each part of it, may take
+	WindowCount  int           // pushes kept while they wait for a gap to fill or a cause to arrive
+	WindowBytes  int
+	LogBytes     int // budget of the event log
+	PushBytes    int // pushed to one member and not acknowledged yet; beyond it the member has to ask
+	PartBytes    int // size of a part of an answer
+}
+
+// Member is another member of the view.
+type Member struct{ ID, Address string }
+
+// Level says how many replicas have to take part in an operation before it succeeds. The zero value
+// is this replica alone.
+type Level struct {
+	Kind  LevelKind
+	Nodes int // exactly so many, for Count
+	Plus  int // beyond a majority
+	Least int // a majority of small clusters is raised to this
+}
+
+// LevelKind is the base of a level.
+type LevelKind uint8
+
+// The kinds of levels.
+const (
+	Local LevelKind = iota
+	Count
+	Majority
+	All
+)
+
+// need returns how many of n replicas the level asks for.
+func (l Level) need(n int) int {
+	switch l.Kind {
+	case Count:
+		return l.Nodes
+	case Majority:
+		return min(n, max(n/2+1+l.Plus, l.Least))
+	case All:
+		return n
+	}
+	return 1
+}
+
+// Event is an input of Step.
+type Event interface{ event() }
+
+// The inputs.
+type (
+	// View is the set of the other members, in any order; the core owns the slice from now on.
+	View struct{ Others []Member }
+	// Receive is a message from the network. Member and From are as its envelope says.
+	Receive struct {
+		Member   string
+		From, To causal.Replica
+		Manifest wire.Manifest
+		Payload  []byte
+	}
+	// Update runs Modify on a working copy and makes what it did one event [R3].
+	Update struct {
+		ID       uint64
+		Modify   func(*Txn) error
+		Level    Level
+		Deadline time.Time
+	}
+	// Read asks for a replica that has seen whatever Level replicas had seen when they were asked.
+	Read struct {
+		ID       uint64
+		Level    Level
+		Deadline time.Time
+	}
+	// Drain asks for one other replica that has seen all of this one's events [R21a].
+	Drain struct {
+		ID       uint64
+		Deadline time.Time
+	}
+	// Wake says that the time NextWake asked for has come. It may come at any other time too.
+	Wake struct{}
+)
+
+func (View) event()    {}
+func (Receive) event() {}
+func (Update) event()  {}
+func (Read) event()    {}
+func (Drain) event()   {}
+func (Wake) event()    {}
+
+// Effect is an output of Step.
+type Effect interface{ effect() }
+
+// The outputs, to be carried out in order.
+type (
+	// Send is a message to the replica To of a member. The payload must not be written to.
+	Send struct {
+		Member   string
+		To       causal.Replica
+		Manifest wire.Manifest
+		Payload  []byte
+	}
+	// Done ends the operation ID: Err is what Modify returned; Short tells that the level was not
+	// reached in time, though the update stands.
+	Done struct {
+		ID    uint64
+		Err   error
+		Short *Short
+	}
+	// Changed lists, in order, the keys whose atoms are others than before the step.
+	Changed struct{ Keys []string }
+	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
+	// a machine snapshot, and that it goes on under a new id [R2a]. It should raise an alarm.
+	Reborn struct{ Was, Is causal.Replica }
+)
+
+func (Send) effect()    {}
+func (Done) effect()    {}
+func (Changed) effect() {}
+func (Reborn) effect()  {}
+
+// Short says how far an operation came.
+type Short struct {
+	Needed, Answered int
+	Missing          []string // member ids that did not answer
+}
+
+// Stats counts what happened since the start.
+type Stats struct {
+	Events        uint64 // own events
+	Applied       uint64 // foreign events applied
+	Deltas, Bulks uint64 // answers applied
+	Malformed     uint64 // messages refused by the decoder
+	Strangers     uint64 // messages from members out of view or from other incarnations
+	Waiting       uint64 // pushes that had to wait for a gap or a cause
+	WindowDrops   uint64 // pushes dropped because too many waited
+	Cut           uint64 // events cut from the log beyond what every member has
+}

@@ -1,0 +1,158 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// Txn is the working copy of one update. Nothing is changed unless Modify returns nil.
+type Txn struct {
+	core  *Core
+	dot   causal.Dot
+	stamp uint64
+	work  []working // by key
+}
+
+type working struct {
+	key     string
+	before  causal.Store // when the update began
+	base    causal.Store // what the changes are relative to: blank of atoms once cleared
+	next    causal.Store
+	cleared bool
+}
+
+// Dot returns the event that the update will be.
+func (t *Txn) Dot() causal.Dot { return t.dot }
+
+// Stamp returns the hybrid time of the update: 48 bits of milliseconds, 16 bits of a counter. It
+// grows with every update of a replica.
+func (t *Txn) Stamp() uint64 { return t.stamp }
+
+// Seen returns what the replica has seen before the update.
+func (t *Txn) Seen() causal.Vector { return t.core.seen }
+
+// Get returns the atoms of a key as the update has left them so far.
+func (t *Txn) Get(key string) causal.Store { return t.at(key).next }
+
+// Put replaces the atoms of a key by what mutators made of them.
+func (t *Txn) Put(key string, s causal.Store) { t.at(key).next = s }
+
+// Clear takes away everything under a key that this replica has seen [R8].
+func (t *Txn) Clear(key string) {
+	w := t.at(key)
+	s := w.before
+	for path := range w.before.Prefix("") {
+		s = s.Reset(path, t.dot)
+	}
+	w.base, w.next, w.cleared = s, s, !w.before.Empty()
+}
+
+func (t *Txn) at(key string) *working {
+	i, ok := slices.BinarySearchFunc(t.work, key, func(w working, k string) int { return strings.Compare(w.key, k) })
+	if !ok {
+		s, _ := t.core.keys.Get(key)
+		t.work = slices.Insert(t.work, i, working{key: key, before: s, base: s, next: s})
+	}
+	return &t.work[i]
+}
+
+// update makes one event of what Modify does [R3]. An error leaves everything as it was and uses no
+// number, and neither does an update that changes nothing.
+func (c *Core) update(ev Update) {
+	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
+	t := &Txn{core: c, dot: causal.Dot{Replica: c.me, N: c.seen.Get(c.me) + 1}, stamp: c.clock}
+	e, err := t.run(ev.Modify)
+	if err != nil {
+		c.emit(Done{ID: ev.ID, Err: err})
+		return
+	}
+	if len(e.keys) > 0 {
+		c.install(t, e)
+		c.push()
+	}
+	c.startWrite(ev.ID, ev.Level, ev.Deadline)
+}
+
+// run returns the event that modify amounts to; one without keys if it changed nothing.
+func (t *Txn) run(modify func(*Txn) error) (event, error) {
+	e := event{dot: t.dot}
+	if err := modify(t); err != nil {
+		return e, err
+	}
+	for _, w := range t.work {
+		k, err := w.change(t.dot)
+		if err != nil {
+			return e, fmt.Errorf("key %q: %w", w.key, err)
+		}
+		if !k.Empty() {
+			e.keys = append(e.keys, k)
+		}
+		if k.Clear {
+			e.deps = t.core.seen
+		}
+	}
+	return e, nil
+}
+
+// change returns what was done to the key.
+func (w working) change(d causal.Dot) (keyChange, error) {
+	diff, err := causal.Between(w.base, w.next, d)
+	k := keyChange{key: w.key, Change: diff}
+	if !w.cleared {
+		return k, err
+	}
+	k.Clear = true
+	for path, m := range w.base.Marks() {
+		if m.By == d {
+			k.Marks = append(k.Marks, causal.MarkAt{Path: path, Mark: m})
+		}
+	}
+	return k, err
+}
+
+// install makes the working copy the state.
+func (c *Core) install(t *Txn, e event) {
+	for _, k := range e.keys {
+		c.put(k.key, t.at(k.key).next)
+	}
+	c.log.add(e)
+	c.seen = c.seen.With(e.dot)
+	c.stats.Events++
+}
+
+// push sends the newest own event to every member, once [R7a]. Whom it does not reach, or who has too
+// much unacknowledged already, sees the gap at the next heartbeat and asks.
+func (c *Core) push() {
+	n := c.seen.Get(c.me)
+	d, ok := c.makeDelta(c.seen.Set(c.me, n-1))
+	if !ok {
+		return
+	}
+	d.ack = true
+	payload := encodeDelta(d)
+	for _, p := range c.peers {
+		switch {
+		case p.replica == 0:
+		case len(payload) > wire.MaxPayload:
+			c.sendBeat(p) // shows the gap; the answer comes in parts
+		case p.inFlight+len(payload) <= c.cfg.PushBytes:
+			p.inFlight += len(payload)
+			p.pushed = append(p.pushed, sent{n, len(payload)})
+			c.send(p, wire.ReplicatorDelta, payload)
+		}
+	}
+}
+
+// acknowledged notes that p covers our events up to n.
+func (p *peer) acknowledged(n uint64) {
+	p.acked = max(p.acked, n)
+	i := 0
+	for ; i < len(p.pushed) && p.pushed[i].n <= n; i++ {
+		p.inFlight -= p.pushed[i].size
+	}
+	p.pushed = p.pushed[i:]
+}
