@@ -138,18 +138,21 @@ type core struct {
 	systemID    string // a hint which id is ours when several are listed at our address
 	incarnation uint64
 
-	self     listed
-	arrived  map[string]int // ids listed at our address, by the number of the event that first did
-	event    int            // number of the next topology event
-	up       bool
-	upAt     time.Time
-	removed  bool
-	stamp    uint64
-	maxStamp uint64 // largest stamp heard of, ours included
-	sequence uint64 // of our last hello
-	peers    map[string]*peer
-	former   []retired // oldest first, at most maxRetired
-	view     *View
+	self    listed
+	arrived map[string]int // ids listed at our address, by the number of the event that first did
+	event   int            // number of the next topology event
+	up      bool
+	upAt    time.Time
+	// waitSince is when waiting for the stamps of others began.
+	waitSince time.Time
+	told      bool // somebody has been sent our stamp
+	removed   bool
+	stamp     uint64
+	maxStamp  uint64 // largest stamp heard of, ours included
+	sequence  uint64 // of our last hello
+	peers     map[string]*peer
+	former    []retired // oldest first, at most maxRetired
+	view      *View
 
 	strangersAt time.Time // start of the current strangerGap
 	strangersIn int       // strangers answered in it
@@ -202,7 +205,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	}
 	c.self = self
 	if !c.up {
-		c.up, c.upAt = true, now
+		c.up, c.upAt, c.waitSince = true, now, now
 	}
 	still := make(map[string]*peer, len(members))
 	for _, m := range members {
@@ -217,6 +220,9 @@ func (c *core) onTopology(now time.Time, members []listed) {
 		still[m.ID] = p
 	}
 	c.peers = still
+	if len(still) > 0 && c.mayWithdraw(now) {
+		c.stamp, c.waitSince = 0, now
+	}
 }
 
 // findSelf returns the member at our address. When several are listed there, one is ours and the

@@ -109,7 +109,11 @@ func (c *core) answerStranger(now time.Time, r received) {
 	}
 	c.strangersIn++
 	c.sequence++
-	c.emit(send{r.hello.address, r.from, c.compose(false, false)})
+	h := c.compose(false, false)
+	if c.mayWithdraw(now) {
+		h.stamp, h.maxStamp = 0, 0
+	}
+	c.emit(send{r.hello.address, r.from, h})
 }
 
 // hearVerdict counts how often p has said, in a row, that it does not list us. A peer may list us
@@ -148,7 +152,7 @@ func (c *core) chooseStamp(now time.Time) {
 	if c.stamp != 0 {
 		return
 	}
-	if now.Sub(c.upAt) < c.stampWait {
+	if now.Sub(c.waitSince) < c.stampWait {
 		for _, p := range c.peers {
 			if p.heard.IsZero() {
 				return
@@ -160,6 +164,13 @@ func (c *core) chooseStamp(now time.Time) {
 	for _, p := range c.peers {
 		p.next = now // tell everybody
 	}
+}
+
+// mayWithdraw tells whether we have stamped ourselves only since we were listed alone, shortly after our
+// start, and nobody has heard of it. Some providers list a newcomer before they list the members it
+// joins, and then its clock alone must not make it the oldest of them.
+func (c *core) mayWithdraw(now time.Time) bool {
+	return c.stamp != 0 && !c.told && now.Sub(c.upAt) < c.stampWait
 }
 
 // greet sends the hellos that are due.
@@ -174,6 +185,7 @@ func (c *core) greet(now time.Time) {
 
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
+	c.told = c.told || c.stamp != 0
 	c.emit(send{p.Address, p.incarnation, c.compose(true, answer)})
 	p.next = now.Add(c.interval(now, p))
 }
@@ -209,7 +221,7 @@ func (c *core) nextWake() time.Time {
 		}
 	}
 	if c.stamp == 0 {
-		sooner(c.upAt.Add(c.stampWait))
+		sooner(c.waitSince.Add(c.stampWait))
 	}
 	for _, p := range c.peers {
 		sooner(p.next)

@@ -106,8 +106,8 @@ func (c *Cluster) Join() *Member {
 	address := fmt.Sprintf("node-%d:1", len(c.members))
 	c.mu.Unlock()
 	m := c.Start(address)
-	c.List(c.Live(), []*Member{m})
 	c.List([]*Member{m}, c.Live())
+	c.List(c.Live(), []*Member{m})
 	return m
 }
 
@@ -139,10 +139,10 @@ func (c *Cluster) Restart(m *Member) *Member {
 	c.Crash(m)
 	next := c.Start(m.Address)
 	live := c.Live()
+	c.List([]*Member{next}, live)
 	for _, o := range live {
 		c.change(o, []*Member{next}, []*Member{m})
 	}
-	c.List([]*Member{next}, live)
 	return next
 }
 
@@ -152,8 +152,8 @@ func (c *Cluster) RestartBeside(m *Member) *Member {
 	c.Crash(m)
 	next := c.Start(m.Address)
 	live := c.Live()
+	c.List([]*Member{next}, append(slices.Clone(live), m))
 	c.List(live, []*Member{next})
-	c.List([]*Member{next}, append(live, m))
 	return next
 }
 
