@@ -1,29 +1,11 @@
 package crdt
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
-)
-
-// Errors of this package. Test for them with errors.Is.
-var (
-	// ErrNoCodec refuses an element of a type that has no natural encoding; give the value a codec.
-	ErrNoCodec = errors.New("crdt: element type needs a codec")
-	// ErrMalformed is returned by every Decode for bytes that no value encodes to. The receiver is
-	// unchanged.
-	ErrMalformed = errors.New("crdt: malformed encoding")
-	// ErrType says that the state holds a value of another type than the one asked for, or of two
-	// types, created concurrently under one name. Nothing was changed.
-	ErrType = errors.New("crdt: state holds another type")
-	// ErrTooLarge refuses an element, a key or a value over the limit.
-	ErrTooLarge = errors.New("crdt: over the size limit")
-	// ErrForeign refuses an update that put a value from elsewhere in the place of the one it was
-	// given: change it with its mutators.
-	ErrForeign = errors.New("crdt: value replaced by one from elsewhere")
 )
 
 // Value is what a type needs to be replicated: a commutative, associative, idempotent Merge and a
@@ -44,7 +26,13 @@ type view struct {
 	store  causal.Store
 	prefix string        // ends where the tag of the value begins; "" unless the value lies in a map
 	seen   causal.Vector // what a value used alone has seen; a replicator keeps it for the values it holds
+	depth  uint8         // number of maps around the value
+	line   uint32        // the line of descent: see open; 0 for a value that nobody handed out
+	in     *Writer       // of a value inside a map: the writer that may change it, nil for a copy
 }
+
+// loaded is the line of a value that a replicator handed out.
+const loaded = 1
 
 // held is implemented by pointers to the values of this package.
 type held interface {
@@ -54,11 +42,42 @@ type held interface {
 
 func (v *view) hold() *view { return v }
 
-// saw notes the event of w in a value used alone.
-func (v *view) saw(w *Writer) {
+// home tells the types of this package from own types that embed one of them.
+var home = reflect.TypeFor[view]().PkgPath()
+
+// heldBy returns p, a pointer to a value, as a value of this package.
+func heldBy(p any) (held, bool) {
+	h, ok := p.(held)
+	return h, ok && reflect.TypeOf(p).Elem().PkgPath() == home
+}
+
+// open reports whether a mutator with w may go on. The value inside a map may be changed within the
+// Update that handed it out, and nowhere else: a change to a copy would be lost without a word.
+func (v *view) open(w *Writer) bool {
+	if !w.ok() {
+		return false
+	}
+	if v.prefix != "" && v.in != w {
+		w.Fail(ErrCopy)
+		return false
+	}
+	return true
+}
+
+// set takes the next state, and notes the event of w in a value used alone.
+func (v *view) set(w *Writer, next causal.Store) {
+	if next.Same(v.store) {
+		return
+	}
+	v.store = next
 	if !w.hosted {
 		v.seen = v.seen.With(w.dot)
 	}
+}
+
+// base appends the path before the variable part of the value's paths.
+func (v *view) base(dst []byte, t causal.Tag) []byte {
+	return append(append(dst, v.prefix...), byte(t))
 }
 
 // alone returns the view as a value of its own: cut out of the map it lies in.
@@ -107,37 +126,37 @@ var ownTag = string([]byte{byte(causal.MakeTag(causal.Own, causal.Custom))})
 // supplies the codecs. The error is ErrType, or that of the Decode of an own type.
 func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	v := empty
-	h, ok := any(&v).(held)
+	h, ok := heldBy(&v)
 	if !ok {
-		return loadOwn(empty, s)
+		return loadOwn(empty, s, "")
 	}
-	*h.hold() = view{store: s, seen: seen}
+	*h.hold() = view{store: s, seen: seen, line: loaded}
 	return v, h.hold().check(h.tag())
 }
 
 // Save is for the replicator of this module: it returns the store that holds v, which the update of w
 // made from what Load returned for base.
 func Save[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
-	h, ok := any(&v).(held)
+	h, ok := heldBy(&v)
 	if !ok {
-		return saveOwn(w, base, v)
+		return saveOwn(w, base, "", v)
 	}
-	if h.hold().prefix != "" {
+	if h.hold().line != loaded {
 		return base, ErrForeign
 	}
 	return h.hold().store, nil
 }
 
-// loadOwn merges what concurrent writes of an own type left.
-func loadOwn[T Value[T]](empty T, s causal.Store) (T, error) {
+// loadOwn merges what concurrent writes of an own type left under the prefix.
+func loadOwn[T Value[T]](empty T, s causal.Store, prefix string) (T, error) {
 	v := empty
-	if s.Empty() {
-		return v, nil
-	}
-	if err := checkType(s, "", causal.Tag(ownTag[0])); err != nil {
+	if err := checkType(s, prefix, causal.Tag(ownTag[0])); err != nil {
 		return v, err
 	}
-	e, _ := s.Get(ownTag)
+	e, ok := s.Get(prefix + ownTag)
+	if !ok {
+		return v, nil
+	}
 	for l := range e.All() {
 		o, err := empty.Decode([]byte(l.Payload))
 		if err != nil {
@@ -148,14 +167,37 @@ func loadOwn[T Value[T]](empty T, s causal.Store) (T, error) {
 	return v, nil
 }
 
-// saveOwn writes v whole, unless it is what base holds already.
-func saveOwn[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
+// saveOwn writes v whole, unless it is what s holds already.
+func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.Store, error) {
 	b, err := v.AppendBinary(nil)
 	if err != nil {
-		return base, err
+		return s, err
 	}
-	if e, ok := base.Get(ownTag); ok && e.Len() == 1 && bytes.Equal([]byte(e.First().Payload), b) {
-		return base, nil
+	if e, ok := s.Get(prefix + ownTag); ok && e.Len() == 1 && e.First().Payload == string(b) {
+		return s, nil
 	}
-	return base.Put(ownTag, causal.Leaf{Dot: w.dot, Payload: string(b)}), nil
+	return s.Put(prefix+ownTag, causal.Leaf{Dot: w.dot, Payload: string(b)}), nil
+}
+
+// put is Store.Put within the limits of a state.
+func put(s causal.Store, path string, l causal.Leaf) (causal.Store, error) {
+	switch {
+	case len(path) > causal.MaxPath:
+		return s, fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, len(path), causal.MaxPath)
+	case len(l.Payload) > causal.MaxState:
+		return s, fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, len(l.Payload), causal.MaxState)
+	case s.Len() >= causal.MaxPaths:
+		if _, ok := s.Get(path); !ok {
+			return s, fmt.Errorf("%w: more than %d elements", ErrTooLarge, causal.MaxPaths)
+		}
+	}
+	return s.Put(path, l), nil
+}
+
+// together returns two views under one prefix.
+func together(a, b view) (view, view) {
+	if a.prefix == b.prefix {
+		return a, b
+	}
+	return a.alone(), b.alone()
 }

@@ -24,6 +24,7 @@ type Writer struct {
 	hosted bool // the values live in a replicator, which keeps what has been seen
 	done   bool
 	err    error
+	lines  uint32 // values handed out by the maps that w changes
 }
 
 // Host is for the replicator of this module: it returns the writer of event d at the hybrid time

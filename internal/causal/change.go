@@ -39,7 +39,7 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 		if inBase {
 			for l := range eb.All() {
 				if !inNext || !en.Has(l.Dot) {
-					c.Removes = append(c.Removes, Atom{Path: clone(path), Leaf: Leaf{Dot: l.Dot}})
+					c.Removes = append(c.Removes, Atom{Path: Clone(path), Leaf: Leaf{Dot: l.Dot}})
 				}
 			}
 		}
@@ -51,15 +51,15 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 					err = fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)
 					return false
 				default:
-					c.Adds = append(c.Adds, Atom{Path: clone(path), Leaf: l})
+					c.Adds = append(c.Adds, Atom{Path: Clone(path), Leaf: l})
 				}
 			}
 		}
 		return true
 	})
-	pmap.Diff(base.marks, next.marks, func(x, y Mark) bool { return x == y }, func(path string, _ Mark, _ bool, m Mark, ok bool) bool {
+	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark, ok bool) bool {
 		if ok {
-			c.Marks = append(c.Marks, MarkAt{clone(path), m})
+			c.Marks = append(c.Marks, MarkAt{Clone(path), m})
 		}
 		return true
 	})
@@ -67,9 +67,6 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 }
 
 func sameLeaves(a, b Entry) bool { return a.Equal(b) }
-
-// clone frees a path from the leaf it is a part of, which it would keep in memory.
-func clone(path string) string { return string([]byte(path)) }
 
 // Apply returns the store after the change of an event whose origin had seen deps; seen is what the
 // owner of the store covers before. Atoms already covered were removed since and stay away.

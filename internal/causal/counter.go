@@ -71,12 +71,19 @@ func (s Store) Reset(path string, d Dot) Store {
 	if !ok {
 		return s
 	}
-	if owner, slot := SlotOwner(path); slot && owner != d.Replica {
-		for l := range e.All() {
-			if t, err := ParseTotal(l.Payload); err == nil {
-				s = s.WithMark(path, Mark{N: l.N, Plus: t.Plus, Minus: t.Minus, By: d})
-			}
+	return s.markReset(path, e, d).Drop(path)
+}
+
+// markReset leaves the mark of a reset by d at a counter slot of another replica.
+func (s Store) markReset(path string, e Entry, d Dot) Store {
+	owner, slot := SlotOwner(path)
+	if !slot || owner == d.Replica {
+		return s
+	}
+	for l := range e.All() {
+		if t, err := ParseTotal(l.Payload); err == nil {
+			s = s.WithMark(path, Mark{N: l.N, Plus: t.Plus, Minus: t.Minus, By: d})
 		}
 	}
-	return s.Drop(path)
+	return s
 }

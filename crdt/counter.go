@@ -1,0 +1,180 @@
+package crdt
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// GCounter is a counter that only grows. Every increment counts, once, whatever is concurrent with
+// it; only a reset (removing it from the map it lies in, or deleting its key) takes away, and it
+// takes away exactly the increments it has seen. The zero value is 0. Copies are snapshots.
+//
+// It costs about 40 bytes for each replica that incremented it, for as long as the counter lives:
+// replicas are incarnations, so a restarted program takes another slot. A reset leaves a mark of
+// about 60 bytes in each slot of another replica; a replicator drops it when nothing can need it any
+// more, a value used alone keeps it.
+//
+// Take [PNCounter] to count down as well, and [LWWRegister] for a number that is set, not counted.
+type GCounter struct{ view }
+
+func (c *GCounter) tag() causal.Tag { return causal.MakeTag(causal.GCounter, causal.Custom) }
+
+// Add counts n up. A counter that would pass 2^64-1 refuses the update with [ErrOverflow].
+func (c *GCounter) Add(w *Writer, n uint64) {
+	if n == 0 || !c.open(w) {
+		return
+	}
+	s := c.sum(c.tag())
+	if s.plus.add(n); s.plus.hi != 0 {
+		w.Fail(ErrOverflow)
+		return
+	}
+	c.count(w, c.tag(), n, 0)
+}
+
+// Value returns the count. Concurrent additions that are too large together show as 2^64-1.
+func (c GCounter) Value() uint64 {
+	s := c.sum(c.tag())
+	if s.plus.hi != 0 {
+		return math.MaxUint64
+	}
+	return s.plus.lo
+}
+
+// Merge returns the join of two states of the counter.
+func (c GCounter) Merge(o GCounter) GCounter { return GCounter{c.merge(o.view)} }
+
+// AppendBinary appends the canonical encoding: equal states have equal bytes.
+func (c GCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
+
+// Decode returns the counter that AppendBinary wrote.
+func (c GCounter) Decode(src []byte) (GCounter, error) {
+	v, err := decodeView(src, c.tag())
+	if err != nil {
+		return c, err
+	}
+	return GCounter{v}, nil
+}
+
+// PNCounter is a counter that counts up and down. Every addition counts, once, whatever is concurrent
+// with it; only a reset takes away, exactly the additions it has seen. See [GCounter] for resets and
+// cost. The zero value is 0. Copies are snapshots.
+//
+// It cannot keep a bound: two replicas that both take the last one leave -1.
+type PNCounter struct{ view }
+
+func (c *PNCounter) tag() causal.Tag { return causal.MakeTag(causal.PNCounter, causal.Custom) }
+
+// Add adds n, which may be negative. A counter that would leave the range of int64, and a replica
+// whose additions since the last reset pass 2^64-1 in one direction, refuse the update with
+// [ErrOverflow].
+func (c *PNCounter) Add(w *Writer, n int64) {
+	if n == 0 || !c.open(w) {
+		return
+	}
+	plus, minus := uint64(n), uint64(0)
+	if n < 0 {
+		plus, minus = 0, -uint64(n)
+	}
+	s := c.sum(c.tag())
+	s.plus.add(plus)
+	s.minus.add(minus)
+	if _, ok := s.net(); !ok {
+		w.Fail(ErrOverflow)
+		return
+	}
+	c.count(w, c.tag(), plus, minus)
+}
+
+// Value returns the count. Concurrent additions that leave the range of int64 together show as its
+// end.
+func (c PNCounter) Value() int64 {
+	n, _ := c.sum(c.tag()).net()
+	return n
+}
+
+// Merge returns the join of two states of the counter.
+func (c PNCounter) Merge(o PNCounter) PNCounter { return PNCounter{c.merge(o.view)} }
+
+// AppendBinary appends the canonical encoding: equal states have equal bytes.
+func (c PNCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
+
+// Decode returns the counter that AppendBinary wrote.
+func (c PNCounter) Decode(src []byte) (PNCounter, error) {
+	v, err := decodeView(src, c.tag())
+	if err != nil {
+		return c, err
+	}
+	return PNCounter{v}, nil
+}
+
+// count adds to the slot of w's replica: it continues the chain of the live atom, so that a reset
+// concurrent with it can be told what it had seen of the chain, or begins one.
+func (v *view) count(w *Writer, tag causal.Tag, plus, minus uint64) {
+	var buf [64]byte
+	path := causal.SlotPath(string(v.base(buf[:0], tag)), w.dot.Replica)
+	t := causal.Total{Since: w.dot.N}
+	if e, ok := v.store.Get(path); ok {
+		if own, ok := e.Of(w.dot.Replica); ok {
+			var err error
+			if t, err = causal.ParseTotal(own.Payload); err != nil {
+				w.Fail(ErrMalformed)
+				return
+			}
+		}
+	}
+	var overPlus, overMinus uint64
+	t.Plus, overPlus = bits.Add64(t.Plus, plus, 0)
+	t.Minus, overMinus = bits.Add64(t.Minus, minus, 0)
+	if overPlus|overMinus != 0 {
+		w.Fail(ErrOverflow)
+		return
+	}
+	next, err := put(v.store, path, causal.Leaf{Dot: w.dot, Payload: t.Payload()})
+	if err != nil {
+		w.Fail(err)
+		return
+	}
+	v.set(w, next)
+}
+
+// sum adds up what all slots contribute.
+func (v *view) sum(tag causal.Tag) (s sums) {
+	var buf [64]byte
+	for path, e := range v.store.Prefix(string(v.base(buf[:0], tag))) {
+		for l := range e.All() {
+			plus, minus := v.store.Contribution(path, l)
+			s.plus.add(plus)
+			s.minus.add(minus)
+		}
+	}
+	return s
+}
+
+// sums holds the gross totals of a counter.
+type sums struct{ plus, minus wide }
+
+// wide is a number of 128 bits, which no sum over slots can pass.
+type wide struct{ hi, lo uint64 }
+
+func (n *wide) add(m uint64) {
+	var carry uint64
+	n.lo, carry = bits.Add64(n.lo, m, 0)
+	n.hi += carry
+}
+
+// net returns the difference, or the end of the range it lies beyond and false.
+func (s sums) net() (int64, bool) {
+	lo, borrow := bits.Sub64(s.plus.lo, s.minus.lo, 0)
+	hi, _ := bits.Sub64(s.plus.hi, s.minus.hi, borrow)
+	n := int64(lo)
+	switch {
+	case hi == 0 && n >= 0, hi == math.MaxUint64 && n < 0:
+		return n, true
+	case int64(hi) < 0:
+		return math.MinInt64, false
+	}
+	return math.MaxInt64, false
+}

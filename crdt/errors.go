@@ -1,0 +1,34 @@
+package crdt
+
+import "errors"
+
+// Errors of this package. Test for them with errors.Is.
+var (
+	// ErrNoCodec refuses an element of a type that has no natural encoding; give the value a codec.
+	ErrNoCodec = errors.New("crdt: element type needs a codec")
+	// ErrElement refuses an element that its codec cannot encode canonically, such as a NaN.
+	ErrElement = errors.New("crdt: element has no canonical encoding")
+	// ErrMalformed is returned by every Decode for bytes that no value encodes to. The receiver is
+	// unchanged.
+	ErrMalformed = errors.New("crdt: malformed encoding")
+	// ErrVersion says that the bytes are of a later version of this package. Nothing was decoded.
+	ErrVersion = errors.New("crdt: unknown version of the encoding")
+	// ErrType says that the state holds a value of another type than the one asked for, or of two
+	// types, created concurrently under one name. Nothing was changed.
+	ErrType = errors.New("crdt: state holds another type")
+	// ErrTooLarge refuses an element, a key or a value over the limit.
+	ErrTooLarge = errors.New("crdt: over the size limit")
+	// ErrOverflow refuses an addition that would take a counter out of its range.
+	ErrOverflow = errors.New("crdt: counter out of range")
+	// ErrForeign refuses an update that put a value from elsewhere in the place of the one it was
+	// given: change it with its mutators.
+	ErrForeign = errors.New("crdt: value replaced by one from elsewhere")
+	// ErrCopy refuses to change a copy that was taken out of a map, since the change would be lost:
+	// change the value through the map's Update.
+	ErrCopy = errors.New("crdt: change to a copy of a map's value; use Update")
+	// ErrGap says that a delta cannot be applied yet, since the receiver has not seen all that its
+	// origin had seen. Apply the missing deltas first, or merge a whole state. Nothing was changed.
+	ErrGap = errors.New("crdt: delta applied before what it builds on")
+	// ErrNoDelta refuses deltas for own types, which are merged whole.
+	ErrNoDelta = errors.New("crdt: type has no deltas")
+)
