@@ -28,7 +28,9 @@ func (b *Builder[V]) Add(k []byte, v V) {
 	if len(k) > maxKey {
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
-	if n := len(b.ends); n > 0 {
+	if n := len(b.ends); n == 0 {
+		b.reserve()
+	} else {
 		if last := b.last(); string(k) <= string(last) {
 			panic(fmt.Sprintf("pmap: key %q added behind %q", k, last))
 		}
@@ -39,6 +41,14 @@ func (b *Builder[V]) Add(k []byte, v V) {
 	b.buf = append(b.buf, k...)
 	b.ends = append(b.ends, uint32(len(b.buf)))
 	b.vals = append(b.vals, v)
+}
+
+// reserve makes room for the elements of a leaf, once.
+func (b *Builder[V]) reserve() {
+	if b.ends == nil {
+		b.ends = make([]uint32, 0, fillLeaf)
+		b.vals = make([]V, 0, fillLeaf)
+	}
 }
 
 // last returns the key added last.

@@ -10,13 +10,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longKey is a length from which a key may keep a leaf small: minLeaf-1 elements
-// beside a full leaf of shorter keys always fit the limit on bytes.
+// checkMap checks all invariants of the structure, and that m is what want says. It is
+// for maps that never had a key longer than longKey: no leaf is small.
+func checkMap(t require.TestingT, m Map[int], want map[string]int) {
+	checkContent(t, m, want)
+	if m.root != nil {
+		checker{t, true}.node(m.root, "", nil, true)
+	}
+}
+
+// longKey is a length up to which two leaves, one of them small, always fit the limit on
+// bytes when they share their elements evenly.
 const longKey = maxLeafBytes / (maxLeaf + minLeaf)
 
-// checkMap checks all invariants of the structure, and that m is what want says.
-func checkMap(t require.TestingT, m Map[int], want map[string]int) {
+// checkLong is checkMap for maps that may have had long keys, which leave small leaves.
+func checkLong(t require.TestingT, m Map[int], want map[string]int) {
+	checkContent(t, m, want)
+	if m.root != nil {
+		checker{t, false}.node(m.root, "", nil, true)
+	}
+}
+
+func checkContent(t require.TestingT, m Map[int], want map[string]int) {
 	require.Equal(t, len(want), m.Len(), "Len")
+	require.Equal(t, len(want) == 0, m.root == nil, "the empty map has no root")
 	keys := slices.Sorted(maps.Keys(want))
 	i := 0
 	for k, v := range m.All() {
@@ -26,19 +43,11 @@ func checkMap(t require.TestingT, m Map[int], want map[string]int) {
 		i++
 	}
 	require.Equal(t, len(keys), i, "elements of All")
-	if m.root != nil {
-		long := slices.ContainsFunc(keys, func(k string) bool { return len(k) > longKey })
-		c := checker{t: t, long: long}
-		c.node(m.root, "", nil, true)
-		require.LessOrEqual(t, m.root.height(), maxDepth-1)
-	} else {
-		require.Empty(t, want)
-	}
 }
 
 type checker struct {
-	t    require.TestingT
-	long bool // some key is long: leaves may be small
+	t      require.TestingT
+	filled bool // no leaf may be small
 }
 
 // node checks n, whose keys must be lo or greater and less than *hi, and returns
@@ -72,6 +81,7 @@ func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 		total += kid.n
 	}
 	require.Equal(c.t, total, n.n, "count")
+	require.Less(c.t, height+1, maxDepth)
 	return height + 1
 }
 
@@ -89,7 +99,7 @@ func (c checker) leaf(n *node[int], root bool) {
 	require.Len(c.t, n.ends, n.n)
 	require.Positive(c.t, n.n)
 	require.True(c.t, n.fits(0, n.n), "overfull leaf: %d, %d bytes", n.n, len(n.blob))
-	if !root && !c.long {
+	if !root && c.filled {
 		require.GreaterOrEqual(c.t, n.n, minLeaf, "small leaf")
 	}
 }

@@ -17,7 +17,7 @@ func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok
 	x.start(a.root)
 	y.start(b.root)
 	for x.ok && y.ok {
-		if x.atStart() && y.atStart() && x.leaf() == y.leaf() {
+		if x.leaf() == y.leaf() {
 			skipShared(&x, &y)
 			continue
 		}
@@ -61,9 +61,11 @@ func diffStep[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, a
 	}
 }
 
-// skipShared takes x and y, which stand at the start of one leaf they share, past
-// the largest subtree around it that they share. What they share of a common parent
-// before the leaf is behind them already, so that they need not stand at its start.
+// skipShared takes x and y, which stand in one leaf they share, past the largest
+// subtree around it that they share.
+//
+// Whatever one cursor has passed is less than what the other stands on, so in a
+// node they share both are at the same place: nothing in it is left out.
 func skipShared[V any](x, y *cursor[V]) {
 	i, j := x.top, y.top
 	for i > 0 && j > 0 && x.stack[i-1].node == y.stack[j-1].node {
@@ -131,9 +133,6 @@ func (c *cursor[V]) next() {
 }
 
 func (c *cursor[V]) leaf() *node[V] { return c.stack[c.top].node }
-
-// atStart reports whether the cursor is on the first element of a leaf.
-func (c *cursor[V]) atStart() bool { return c.stack[c.top].i == 0 }
 
 func (c *cursor[V]) elem() (string, V) {
 	p := &c.stack[c.top]

@@ -50,6 +50,15 @@ func numbers(n int) Map[int] {
 
 func numberKey(i int) string { return fmt.Sprintf("key-%05d", i) }
 
+func TestAscendingPutsFillTheLeaves(t *testing.T) {
+	var m Map[int]
+	for i := range 1200 {
+		m = m.Put(numberKey(i), i)
+	}
+	leaves := slices.DeleteFunc(nodes(m.root), func(n *node[int]) bool { return !n.leaf() })
+	require.LessOrEqual(t, len(leaves), 1200*4/(3*maxLeaf)+1)
+}
+
 func TestBuilder(t *testing.T) {
 	for n := range 200 {
 		var b Builder[int]
@@ -75,11 +84,18 @@ func TestBuilderRefusesKeysThatDoNotAscend(t *testing.T) {
 	}
 }
 
+func TestKeysBeyondTheLimitAreRefused(t *testing.T) {
+	huge := make([]byte, maxKey+1)
+	msg := "pmap: key of 67108865 bytes"
+	requirePanics(t, func() { Map[int]{}.Put(unsafeString(huge), 1) }, msg)
+	requirePanics(t, func() { new(Builder[int]).Add(huge, 1) }, msg)
+}
+
 func TestDiffStops(t *testing.T) {
 	a, b := numbers(100), Map[int]{}
-	for _, pair := range [][2]Map[int]{{a, b}, {b, a}, {a, a.Put("key-00050x", 1).Put("key-00060x", 1)}} {
+	for _, maps := range [][2]Map[int]{{a, b}, {b, a}, {a, a.Put("key-00050x", 1).Put("key-00060x", 1)}} {
 		calls := 0
-		Diff(pair[0], pair[1], func(x, y int) bool { return x == y }, func(string, int, bool, int, bool) bool {
+		Diff(maps[0], maps[1], func(x, y int) bool { return x == y }, func(string, int, bool, int, bool) bool {
 			calls++
 			return false
 		})
