@@ -55,6 +55,8 @@ func (d *driver) carryOut(e core.Effect) {
 		d.grant.warn(e.Remaining)
 	case core.End:
 		d.grant.finish(endingOf(e))
+	case core.Drained:
+		d.grant.drain()
 	case core.Answer:
 		d.answer(e)
 	case core.Watch:

@@ -137,7 +137,13 @@ func (g *Grant) finish(e ending) {
 		return
 	}
 	if e.drained { // released after a loss
-		first := g.end.Load()
+		g.drain()
+	}
+}
+
+// drain leaves no time to finish anything, once the grant has ended.
+func (g *Grant) drain() {
+	if first := g.end.Load(); !first.drained {
 		g.end.CompareAndSwap(first, &ending{first.err, true})
 	}
 }

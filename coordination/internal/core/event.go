@@ -107,6 +107,9 @@ type (
 		Holder Record // who took over
 		Err    error  // last error of the store
 	}
+	// Drained tells that the work of an ended tenure has no time left. It stays so: without it, a wall
+	// clock that jumps back after it had jumped ahead would show time that has been given away.
+	Drained struct{ Token uint64 }
 	// Answer completes an Acquire or a Release.
 	Answer struct {
 		ID      uint64
@@ -120,14 +123,15 @@ type (
 	Watch struct{ On bool }
 )
 
-func (Load) effect()   {}
-func (Swap) effect()   {}
-func (Begin) effect()  {}
-func (Extend) effect() {}
-func (Warn) effect()   {}
-func (End) effect()    {}
-func (Answer) effect() {}
-func (Watch) effect()  {}
+func (Load) effect()    {}
+func (Swap) effect()    {}
+func (Begin) effect()   {}
+func (Extend) effect()  {}
+func (Warn) effect()    {}
+func (End) effect()     {}
+func (Drained) effect() {}
+func (Answer) effect()  {}
+func (Watch) effect()   {}
 
 // Cause of the end of a tenure.
 type Cause uint8

@@ -136,6 +136,7 @@ func (m *Machine) pass() {
 		m.passHeld()
 	case draining:
 		if m.drained() {
+			m.emit(Drained{m.ten.token})
 			m.release()
 		}
 	case doubtful, releasing:
