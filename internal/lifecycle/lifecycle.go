@@ -121,9 +121,9 @@ func (h *Hooks) Start(ctx context.Context) error {
 }
 
 // Stop runs the phases in order, then last, and returns every error. A later or concurrent call waits for
-// the first one and returns the same error, or its own context's when that ends first. A phase
-// that fails or overruns ctx does not keep the next ones from running: they get the same, perhaps ended,
-// context, and must then do what they can without waiting.
+// the first one and returns the same error, or its own context's when that ends first. If ctx has a
+// deadline, each phase has an equal share of the time that is left. A phase that fails or overruns does
+// not keep the next ones from running: with an ended context they do what they can without waiting.
 func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) error {
 	h.mu.Lock()
 	first := !h.mu.stopped
@@ -142,16 +142,37 @@ func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) erro
 	var errs []error
 	for p := range phases {
 		h.mu.Lock()
-		hooks := h.mu.stop[p]
+		hooks, steps := h.mu.stop[p], 1 // last
+		for _, later := range h.mu.stop[p:] {
+			if len(later) > 0 {
+				steps++
+			}
+		}
 		h.mu.Unlock()
-		errs = append(errs, h.all(ctx, p.String(), hooks))
+		if len(hooks) == 0 {
+			continue
+		}
+		part, cancel := share(ctx, steps)
+		errs = append(errs, h.all(part, p.String(), hooks))
+		cancel()
 	}
-	errs = append(errs, guard(ctx, &hook{"last", last}))
+	if last != nil {
+		errs = append(errs, guard(ctx, &hook{"last", last}))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.err = errors.Join(errs...)
 	close(h.done)
 	return h.mu.err
+}
+
+// share returns a context with the n-th part of what is left of ctx.
+func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
 }
 
 // all runs hooks side by side. One that does not return when ctx has ended is given up: its goroutine
@@ -201,9 +222,6 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 
 // guard turns a panic into an error.
 func guard(ctx context.Context, k *hook) (err error) {
-	if k.run == nil {
-		return nil
-	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)

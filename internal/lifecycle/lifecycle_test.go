@@ -1,0 +1,152 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// trace records names in order.
+type trace struct {
+	mu  sync.Mutex
+	ran []string
+}
+
+func (t *trace) add(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ran = append(t.ran, name)
+}
+
+func (t *trace) hook(name string, err error) func(context.Context) error {
+	return func(context.Context) error {
+		t.add(name)
+		return err
+	}
+}
+
+func TestPhasesRunInOrderAndEveryErrorIsKept(t *testing.T) {
+	system := simnet.NewSystem("s")
+	var tr trace
+	bad, worse := errors.New("bad"), errors.New("worse")
+	for _, h := range []struct {
+		p    lifecycle.Phase
+		name string
+		err  error
+	}{{lifecycle.Replicator, "r", worse}, {lifecycle.Sharding, "s", bad}, {lifecycle.Leases, "l", nil}, {lifecycle.Singleton, "o", nil}} {
+		_, err := lifecycle.OnStop(system, h.p, h.name, tr.hook(h.name, h.err))
+		require.NoError(t, err)
+	}
+	cancel, err := lifecycle.OnStop(system, lifecycle.Sharding, "closed before", tr.hook("closed before", nil))
+	require.NoError(t, err)
+	cancel()
+	cancel()
+	_, err = lifecycle.OnStop(system, lifecycle.Leases, "panics", func(context.Context) error { panic("boom") })
+	require.NoError(t, err)
+
+	err = lifecycle.Of(system).Stop(t.Context(), tr.hook("last", nil))
+	require.ErrorIs(t, err, bad)
+	require.ErrorIs(t, err, worse)
+	require.ErrorContains(t, err, `leases "panics": panic: boom`)
+	require.Equal(t, []string{"s", "o", "l", "r", "last"}, tr.ran)
+}
+
+func TestSecondStopWaitsForTheFirst(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		system := simnet.NewSystem("s")
+		bad := errors.New("bad")
+		_, err := lifecycle.OnStop(system, lifecycle.Leases, "slow", func(context.Context) error {
+			time.Sleep(time.Minute)
+			return bad
+		})
+		require.NoError(t, err)
+		h := lifecycle.Of(system)
+		var errs []error
+		var mu sync.Mutex
+		for range 3 {
+			go func() {
+				err := h.Stop(t.Context(), nil)
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}()
+		}
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, h.Stop(short, nil), context.DeadlineExceeded)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Len(t, errs, 3)
+		for _, err := range errs {
+			require.ErrorIs(t, err, bad)
+		}
+		_, err = lifecycle.OnStop(system, lifecycle.Leases, "late", nil)
+		require.ErrorIs(t, err, lifecycle.ErrStopping)
+	})
+}
+
+func TestAHookThatHangsLeavesTimeForTheOthers(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		system := simnet.NewSystem("s")
+		var tr trace
+		release := make(chan struct{})
+		_, err := lifecycle.OnStop(system, lifecycle.Sharding, "hangs", func(context.Context) error {
+			<-release
+			return nil
+		})
+		require.NoError(t, err)
+		_, err = lifecycle.OnStop(system, lifecycle.Replicator, "flush", func(ctx context.Context) error {
+			if ctx.Err() == nil {
+				tr.add("in time")
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		start := time.Now()
+		err = lifecycle.Of(system).Stop(ctx, func(ctx context.Context) error {
+			tr.add("last")
+			return ctx.Err()
+		})
+		require.ErrorContains(t, err, `sharding "hangs": did not stop in time`)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, []string{"in time", "last"}, tr.ran)
+		require.InDelta(t, 3, time.Since(start).Seconds(), 0.5, "a third of the time")
+		close(release)
+	})
+}
+
+func TestStartRunsAllSideBySide(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		system := simnet.NewSystem("s")
+		var tr trace
+		for _, name := range []string{"a", "b", "c"} {
+			lifecycle.OnStart(system, name, func(context.Context) error {
+				time.Sleep(time.Minute)
+				tr.add(name)
+				return nil
+			})
+		}
+		start := time.Now()
+		require.NoError(t, lifecycle.Of(system).Start(t.Context()))
+		require.Equal(t, time.Minute, time.Since(start))
+		require.Equal(t, []string{"a", "b", "c"}, slices.Sorted(slices.Values(tr.ran)))
+		require.ErrorContains(t, func() error {
+			_, err := lifecycle.OnStop(system, lifecycle.Phase(9), "x", nil)
+			return err
+		}(), "no such phase: 9")
+	})
+}

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	// queueSize is allocated for every peer at once: Proto.Actor's own default takes 16 MB. It is no
+	// bound.
+	queueSize = 1024
+	// batchSize messages of the largest size that Concord sends stay below DefaultMaxMessage.
+	batchSize = 200
+	// maxStreams per connection: a peer uses one.
+	maxStreams = 16
+	// pingAfter and pingTimeout find a peer that hangs within 12 s; gRPC allows no shorter interval.
+	pingAfter   = 10 * time.Second
+	pingTimeout = 2 * time.Second
+	// pingMin must be below pingAfter: a server that is pinged more often than it allows hangs up.
+	pingMin = 5 * time.Second
+)
+
+// Remote returns the recommended remoting configuration: the guard described in the package comment,
+// message limits, keepalive at both ends, and small queues. More options are applied on top. Server and
+// dial options among them are added to those here, where Proto.Actor would replace them; the guard runs
+// in any case.
+func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	options := []remote.ConfigOption{
+		remote.WithEndpointWriterQueueSize(queueSize),
+		remote.WithEndpointWriterBatchSize(batchSize),
+		remote.WithEndpointManagerQueueSize(queueSize),
+	}
+	if cfg.Advertised != "" {
+		options = append(options, remote.WithAdvertisedHost(cfg.Advertised))
+	}
+	options = append(options, remote.WithDialOptions()) // without Proto.Actor's own, for no TLS
+	rc := remote.Configure(cfg.Host, cfg.Port, append(options, more...)...)
+	rc.ServerOptions = append(serverOptions(cfg), rc.ServerOptions...)
+	rc.DialOptions = append(dialOptions(cfg), rc.DialOptions...)
+	return rc, nil
+}
+
+func serverOptions(cfg Config) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(cfg.MaxMessage),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ChainStreamInterceptor(guardStream),
+		grpc.ChainUnaryInterceptor(refuseUnary),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingMin, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+	}
+}
+
+func dialOptions(cfg Config) []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(cfg.MaxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
+		}),
+	}
+}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/extensions"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// extensionID is taken once per process: the registry has room for a hundred.
+var extensionID = extensions.NextExtensionID()
+
+// registering guards our slot of every system's registry, which is not synchronised.
+var registering sync.Mutex
+
+// run is the one life of the member of a system.
+type run struct {
+	mu struct {
+		sync.Mutex
+		begun bool // Start was called with a valid configuration
+		over  bool // Shutdown has begun: nothing is started any more
+	}
+	tried chan struct{} // closed when StartMember has returned, or will not be called
+	err   error         // of StartMember; read after tried
+}
+
+// ExtensionID implements extensions.Extension.
+func (*run) ExtensionID() extensions.ExtensionID { return extensionID }
+
+func runOf(system *actor.ActorSystem) *run {
+	registering.Lock()
+	defer registering.Unlock()
+	if r, ok := system.Extensions.Get(extensionID).(*run); ok {
+		return r
+	}
+	r := &run{tried: make(chan struct{})}
+	system.Extensions.Register(r)
+	return r
+}
+
+// Start starts the member, and waits until it is ready: listed by its own provider, old enough to be
+// compared with the others, and with every component made on its system ready for use.
+//
+// On an error, also that of ctx, the member may be half started: call Shutdown. ErrInvalid and ErrStarted
+// are exceptions: nothing was done. A cluster can be started once.
+func Start(ctx context.Context, c *cluster.Cluster) error {
+	if err := checkCluster(c); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r := runOf(c.ActorSystem)
+	r.mu.Lock()
+	if r.mu.begun || r.mu.over {
+		r.mu.Unlock()
+		return ErrStarted
+	}
+	r.mu.begun = true
+	r.mu.Unlock()
+
+	warn(c)
+	members := membership.Attach(c.ActorSystem)
+	go func() {
+		defer close(r.tried)
+		r.err = startMember(c)
+	}()
+	select {
+	case <-r.tried:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if r.err != nil {
+		return r.err
+	}
+	if err := members.Ready(ctx); err != nil {
+		if errors.Is(err, membership.ErrRemoved) {
+			return ErrRemoved
+		}
+		return err
+	}
+	return lifecycle.Of(c.ActorSystem).Start(ctx)
+}
+
+// startMember blocks for a second at least.
+func startMember(c *cluster.Cluster) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrStart, p)
+		}
+	}()
+	c.StartMember()
+	return nil
+}
+
+// Removed is closed when this member has been expelled by the others, or by its own provider. It works on, but
+// for itself: Proto.Actor never lets it back in, and only a new process can join again. Leases are
+// lost in the usual way. It is not closed by Shutdown.
+//
+// Call it before the member starts, or after something that does: a component, or Start.
+func Removed(system *actor.ActorSystem) <-chan struct{} {
+	return membership.Attach(system).Removed()
+}
+
+func checkCluster(c *cluster.Cluster) error {
+	if c == nil || c.ActorSystem == nil || c.Config == nil {
+		return fmt.Errorf("%w: no cluster", ErrInvalid)
+	}
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	if n := len(c.Config.Name); n == 0 || n > wire.MaxName {
+		bad("cluster name has %d bytes, it must have from 1 to %d", n, wire.MaxName)
+	}
+	if c.Config.RemoteConfig == nil {
+		bad("cluster has no remote configuration: see Remote")
+	}
+	if c.Config.ClusterProvider == nil {
+		bad("cluster has no provider")
+	}
+	if c.Config.IdentityLookup == nil {
+		bad("cluster has no identity lookup: see Cluster")
+	}
+	for kind := range c.Config.Kinds {
+		if r, ok := strings.CutPrefix(kind, membership.RolePrefix); ok {
+			if err := checkRole(r); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// warn tells of what is not as recommended.
+func warn(c *cluster.Cluster) {
+	log, rc := c.ActorSystem.Logger(), c.Config.RemoteConfig
+	if rc.EndpointWriterQueueSize > 64*queueSize {
+		log.Warn("remoting allocates a large queue for every peer", slog.Int("size", rc.EndpointWriterQueueSize))
+	}
+	if len(rc.ServerOptions) == 0 {
+		log.Warn("remoting is not guarded: any peer can crash this process", slog.String("instead", "node.Remote"))
+	}
+	if c.Config.GossipInterval < never {
+		log.Warn("gossip races and is not needed", slog.String("instead", "node.WithoutGossip"))
+	}
+}
