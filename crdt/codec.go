@@ -3,6 +3,7 @@ package crdt
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"reflect"
 
@@ -10,8 +11,9 @@ import (
 )
 
 // Codec turns elements and map keys into canonical bytes and back: equal elements have equal bytes,
-// and only those. Strings, booleans, integers, byte slices, and named types of these, have a natural
-// encoding and need none; its order is that of the elements.
+// and only those. Strings, booleans, integers, floats, slices and arrays of bytes, and named types of
+// these, have a natural encoding and need none; its order is that of the elements. Of floats, NaN is
+// refused, since it equals nothing, and -0 is kept as 0. A codec must not keep what it is given.
 type Codec[E any] interface {
 	Append(dst []byte, e E) ([]byte, error)
 	Decode(src []byte) (E, error)
@@ -34,7 +36,9 @@ func (c elem[E]) class() causal.Class {
 		return causal.Unsigned
 	case reflect.Bool:
 		return causal.Bool
-	case reflect.Slice:
+	case reflect.Float32, reflect.Float64:
+		return causal.Float
+	case reflect.Slice, reflect.Array:
 		if reflect.TypeFor[E]().Elem().Kind() == reflect.Uint8 {
 			return causal.Bytes
 		}
@@ -63,6 +67,8 @@ func (c elem[E]) append(dst []byte, e E) ([]byte, error) {
 			return append(dst, 1), nil
 		}
 		return append(dst, 0), nil
+	case causal.Float:
+		return appendFloat(dst, v.Float())
 	case causal.Bytes:
 		return append(dst, v.Bytes()...), nil
 	}
@@ -103,8 +109,22 @@ func (c elem[E]) decode(src []byte) (e E, err error) {
 		}
 		v.SetBool(src[0] == 1)
 		return e, nil
+	case causal.Float:
+		n, err := parseFloat(src)
+		if err != nil || v.OverflowFloat(n) || v.Kind() == reflect.Float32 && float64(float32(n)) != n {
+			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
+		}
+		v.SetFloat(n)
+		return e, nil
 	case causal.Bytes:
-		v.SetBytes(append([]byte{}, src...))
+		if v.Kind() == reflect.Slice {
+			v.SetBytes(append([]byte{}, src...))
+			return e, nil
+		}
+		if len(src) != v.Len() {
+			return e, fmt.Errorf("%w: %v element", ErrMalformed, v.Type())
+		}
+		reflect.Copy(v, reflect.ValueOf(src))
 		return e, nil
 	}
 	return e, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
@@ -170,4 +190,37 @@ func parseSigned(src []byte) (int64, error) {
 		return 0, ErrMalformed
 	}
 	return int64(m), nil
+}
+
+// Floats are eight bytes, so that the order of the bytes is the order of the numbers: the sign bit is
+// turned, and below zero all others too.
+
+func appendFloat(dst []byte, f float64) ([]byte, error) {
+	if math.IsNaN(f) {
+		return dst, fmt.Errorf("%w: NaN", ErrElement)
+	}
+	n := math.Float64bits(f + 0) // -0 + 0 is 0
+	if n>>63 == 1 {
+		n = ^n
+	} else {
+		n |= 1 << 63
+	}
+	return binary.BigEndian.AppendUint64(dst, n), nil
+}
+
+func parseFloat(src []byte) (float64, error) {
+	if len(src) != 8 {
+		return 0, ErrMalformed
+	}
+	n := binary.BigEndian.Uint64(src)
+	if n>>63 == 1 {
+		n &^= 1 << 63
+	} else {
+		n = ^n
+	}
+	f := math.Float64frombits(n)
+	if math.IsNaN(f) || f == 0 && math.Signbit(f) {
+		return 0, ErrMalformed
+	}
+	return f, nil
 }

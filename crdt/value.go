@@ -61,6 +61,10 @@ func (v *view) open(w *Writer) bool {
 		w.Fail(ErrCopy)
 		return false
 	}
+	if !w.hosted && v.seen.Get(w.dot.Replica) > w.dot.N {
+		w.Fail(ErrReplica)
+		return false
+	}
 	return true
 }
 

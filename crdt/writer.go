@@ -62,7 +62,8 @@ func (w *Writer) ok() bool {
 type Replica struct {
 	id     ReplicaID
 	events atomic.Uint64
-	clock  func() uint64
+	wall   func() uint64
+	clock  causal.Clock
 }
 
 // NewReplica returns the replica with the given id, which must not be zero and must never have been
@@ -77,7 +78,7 @@ func NewReplicaWithClock(id ReplicaID, clock func() uint64) *Replica {
 	if id == 0 {
 		panic("crdt: replica id 0")
 	}
-	return &Replica{id: id, clock: clock}
+	return &Replica{id: id, wall: clock}
 }
 
 // ID returns the id of the replica.
@@ -87,14 +88,10 @@ func (r *Replica) ID() ReplicaID { return r.id }
 func (r *Replica) Writer() *Writer {
 	n := r.events.Add(1)
 	stamp := n
-	if r.clock != nil {
-		stamp = r.clock() << stampBits
+	if r.wall != nil {
+		stamp = r.clock.Next(r.wall())
 	}
 	return &Writer{dot: causal.Dot{Replica: causal.Replica(r.id), N: n}, stamp: stamp}
 }
 
 func (r *Replica) String() string { return fmt.Sprintf("replica %v", r.id) }
-
-// stampBits is the part of a hybrid time stamp below the milliseconds: a counter for changes within
-// one of them.
-const stampBits = 16

@@ -44,6 +44,7 @@ const (
 	Unsigned Class = 3
 	Bool     Class = 4
 	Bytes    Class = 5
+	Float    Class = 6
 )
 
 // MakeTag joins a kind and a class.
@@ -75,7 +76,7 @@ var kindNames = map[Kind]string{
 }
 
 var classNames = map[Class]string{
-	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes",
+	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes", Float: "float",
 }
 
 // SlotPath is the path of r's slot of the counter whose paths begin with prefix, tag included.

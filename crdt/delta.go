@@ -1,0 +1,109 @@
+package crdt
+
+import (
+	"fmt"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Delta is what one [Update] changed. It is a value of a few pointers and may be read from many
+// goroutines. The zero value changes nothing.
+type Delta struct{ event causal.Event }
+
+// Empty reports whether the delta changes nothing.
+func (d Delta) Empty() bool { return d.event.N == 0 }
+
+// Update changes a value used alone, in one event of r, and returns what changed, for [Apply] on other
+// replicas of the value. An error of change, or of a mutator, leaves *v as it was. A change that does
+// nothing is no event: the delta is empty.
+//
+// Own types have no deltas: ErrNoDelta.
+func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (Delta, error) {
+	next := *v
+	h, ok := heldBy(&next)
+	if !ok {
+		return Delta{}, fmt.Errorf("%w: %T", ErrNoDelta, *v)
+	}
+	before := h.hold().alone()
+	before.line = loaded
+	*h.hold() = before
+	w := r.Writer()
+	defer func() { w.done = true }()
+	if before.seen.Covers(w.dot) {
+		return Delta{}, ErrReplica
+	}
+	if err := change(w, &next); err != nil {
+		return Delta{}, err
+	}
+	after := h.hold()
+	switch {
+	case w.err != nil:
+		return Delta{}, w.err
+	case after.line != loaded:
+		return Delta{}, ErrForeign
+	}
+	c, err := causal.Between(before.store, after.store, w.dot)
+	if err != nil {
+		return Delta{}, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if c.Empty() {
+		return Delta{}, nil
+	}
+	*v = next
+	return Delta{causal.Event{Dot: w.dot, Deps: before.seen, Change: c}}, nil
+}
+
+// Apply brings a change made elsewhere into a value used alone, and costs as much as the change. A
+// delta that *v has seen already, as such or as part of a state it was merged with, does nothing. A
+// delta that builds on others which *v has not seen is refused with [ErrGap], and one of another type
+// with [ErrType]; *v is then unchanged.
+func Apply[T Value[T]](v *T, d Delta) error {
+	next := *v
+	h, ok := heldBy(&next)
+	if !ok {
+		return fmt.Errorf("%w: %T", ErrNoDelta, *v)
+	}
+	at := h.hold()
+	*at = at.alone()
+	switch e := &d.event; {
+	case d.Empty() || at.seen.Covers(e.Dot):
+		return nil
+	case !e.Deps.Leq(at.seen):
+		return fmt.Errorf("%w: needs %v, has %v", ErrGap, e.Deps, at.seen)
+	}
+	for _, t := range d.event.Kinds() {
+		if t != h.tag() {
+			return fmt.Errorf("%w: delta of %v, wanted %v", ErrType, t, h.tag())
+		}
+	}
+	at.store = at.store.Apply(d.event.Change, d.event.Deps, at.seen)
+	at.seen = at.seen.With(d.event.Dot)
+	*v = next
+	return nil
+}
+
+// AppendBinary appends the canonical encoding. An empty delta has none: nothing is appended.
+func (d Delta) AppendBinary(dst []byte) ([]byte, error) {
+	if d.Empty() {
+		return dst, nil
+	}
+	return causal.AppendEvent(dst, d.event)
+}
+
+// ParseDelta decodes what AppendBinary wrote. It returns [ErrMalformed], [ErrVersion] or
+// [ErrTooLarge] for other bytes, and never panics.
+func ParseDelta(src []byte) (Delta, error) {
+	if len(src) == 0 {
+		return Delta{}, nil
+	}
+	e, err := causal.ParseEvent(src)
+	return Delta{e}, err
+}
+
+func (d Delta) String() string {
+	if d.Empty() {
+		return "delta: nothing"
+	}
+	return fmt.Sprintf("delta %v: %d added, %d removed, %d reset", d.event.Dot,
+		len(d.event.Adds), len(d.event.Removes), len(d.event.Marks))
+}

@@ -1,0 +1,136 @@
+package crdt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// How values show: String and JSON have their contents, in order; a log gets type and size alone,
+// since contents may be private and are not bounded.
+
+// String returns the count.
+func (c GCounter) String() string { return strconv.FormatUint(c.Value(), 10) }
+
+// String returns the count.
+func (c PNCounter) String() string { return strconv.FormatInt(c.Value(), 10) }
+
+// String returns the elements in order.
+func (s ORSet[E]) String() string {
+	var b strings.Builder
+	for e := range s.All() {
+		fmt.Fprintf(&b, " %v", e)
+	}
+	return "{" + strings.TrimPrefix(b.String(), " ") + "}"
+}
+
+// String returns the element, or "empty".
+func (r LWWRegister[E]) String() string {
+	e, ok := r.Value()
+	if !ok {
+		return "empty"
+	}
+	return fmt.Sprint(e)
+}
+
+// String returns the keys with their values, in order of the keys.
+func (m ORMap[K, V]) String() string {
+	var b strings.Builder
+	for k, v := range m.All() {
+		fmt.Fprintf(&b, " %v:%v", k, v)
+	}
+	return "{" + strings.TrimPrefix(b.String(), " ") + "}"
+}
+
+// String returns the keys with their elements, in order of the keys.
+func (m LWWMap[K, E]) String() string { return m.m.String() }
+
+// LogValue returns type and size.
+func (c GCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
+
+// LogValue returns type and size.
+func (c PNCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
+
+// LogValue returns type and size.
+func (s ORSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
+
+// LogValue returns type and size.
+func (r LWWRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
+
+// LogValue returns type and size.
+func (m ORMap[K, V]) LogValue() slog.Value { return m.logValue(m.tag()) }
+
+// LogValue returns type and size.
+func (m LWWMap[K, E]) LogValue() slog.Value { return m.m.LogValue() }
+
+func (v *view) logValue(t causal.Tag) slog.Value {
+	return slog.GroupValue(slog.String("type", t.String()),
+		slog.Int("size", v.store.CountPrefix(string(v.base(nil, t)))))
+}
+
+// MarshalJSON returns the count as a number.
+func (c GCounter) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value()) }
+
+// MarshalJSON returns the count as a number.
+func (c PNCounter) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value()) }
+
+// MarshalJSON returns the elements as an array.
+func (s ORSet[E]) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for e := range s.All() {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(separated(out), b...)
+	}
+	return append(out, ']'), nil
+}
+
+// MarshalJSON returns the element, or null.
+func (r LWWRegister[E]) MarshalJSON() ([]byte, error) {
+	e, ok := r.Value()
+	if !ok {
+		return []byte("null"), nil
+	}
+	return json.Marshal(e)
+}
+
+// MarshalJSON returns the map as an object in the order of the keys. Keys that are no strings in JSON
+// are quoted.
+func (m ORMap[K, V]) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for k, v := range m.All() {
+		kb, err := json.Marshal(k)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.HasPrefix(kb, []byte{'"'}) {
+			if kb, err = json.Marshal(string(kb)); err != nil {
+				return nil, err
+			}
+		}
+		vb, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(separated(out), kb...), ':'), vb...)
+	}
+	return append(out, '}'), nil
+}
+
+// MarshalJSON returns the map as an object in the order of the keys.
+func (m LWWMap[K, E]) MarshalJSON() ([]byte, error) { return m.m.MarshalJSON() }
+
+// separated appends a comma unless b has only its opening bracket.
+func separated(b []byte) []byte {
+	if len(b) > 1 {
+		return append(b, ',')
+	}
+	return b
+}

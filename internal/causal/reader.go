@@ -1,0 +1,111 @@
+package causal
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// reader reads one message field by field in the order of the numbers, and only as the writer of this
+// package writes it: shortest numbers, no zeros, no unknown fields. The first deviation makes it bad
+// and every later read empty.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// field steps over the tag of the field if it comes next.
+func (r *reader) field(num protowire.Number, typ protowire.Type) bool {
+	tag := protowire.EncodeTag(num, typ)
+	v, n := protowire.ConsumeVarint(r.b)
+	if r.bad || n < 0 || v != tag || n != protowire.SizeVarint(v) {
+		return false
+	}
+	r.b = r.b[n:]
+	return true
+}
+
+func (r *reader) varint() uint64 {
+	v, n := protowire.ConsumeVarint(r.b)
+	if n < 0 || n != protowire.SizeVarint(v) {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) fixed64() uint64 {
+	v, n := protowire.ConsumeFixed64(r.b)
+	if n < 0 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// number reads an optional number, which is absent when zero.
+func (r *reader) number(num protowire.Number) uint64 {
+	if !r.field(num, protowire.VarintType) {
+		return 0
+	}
+	v := r.varint()
+	if v == 0 {
+		r.fail()
+	}
+	return v
+}
+
+// chunk reads the length and content of a field; the result aliases the input.
+func (r *reader) chunk() []byte {
+	size := r.varint()
+	if size > uint64(len(r.b)) {
+		r.fail()
+		return nil
+	}
+	b := r.b[:size]
+	r.b = r.b[size:]
+	return b
+}
+
+// bytes reads optional bytes, which are absent when empty.
+func (r *reader) bytes(num protowire.Number) []byte {
+	if !r.field(num, protowire.BytesType) {
+		return nil
+	}
+	b := r.chunk()
+	if len(b) == 0 {
+		r.fail()
+	}
+	return b
+}
+
+// message returns a reader of the next message in a repeated field.
+func (r *reader) message(num protowire.Number) (reader, bool) {
+	if !r.field(num, protowire.BytesType) {
+		return reader{}, false
+	}
+	return reader{b: r.chunk()}, !r.bad
+}
+
+func (r *reader) fail() { r.b, r.bad = nil, true }
+
+// done returns an error unless everything was read and good.
+func (r *reader) done(what string) error {
+	if r.bad || len(r.b) > 0 {
+		return fmt.Errorf("%w: %s", ErrMalformed, what)
+	}
+	return nil
+}
+
+// version reads the first field and refuses other versions.
+func (r *reader) version() error {
+	switch v := r.number(1); {
+	case r.bad || v == 0:
+		return fmt.Errorf("%w: no version", ErrMalformed)
+	case v != wireVersion:
+		return fmt.Errorf("%w: %d", ErrVersion, v)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package causal
+
+import (
+	"fmt"
+	"iter"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// wireVersion is the version of the encodings in proto/crdt.proto.
+const wireVersion = 1
+
+// AppendState appends the canonical encoding of s and of what its owner has seen: the message
+// ValueState of proto/crdt.proto.
+func AppendState(dst []byte, s Store, seen Vector) ([]byte, error) {
+	if s.Len() > MaxPaths || s.marks.Len() > MaxPaths {
+		return dst, fmt.Errorf("%w: %d elements, %d marks", ErrTooLarge, s.Len(), s.marks.Len())
+	}
+	t := stateTable(s, seen)
+	if len(t.ids) > MaxReplicas {
+		return dst, fmt.Errorf("%w: %d replicas", ErrTooLarge, len(t.ids))
+	}
+	start := len(dst)
+	b := appendNumber(dst, 1, wireVersion)
+	b = t.appendTo(b, seen)
+	var m, inner []byte
+	size, last := 0, ""
+	for path, e := range s.atoms.All() {
+		shared := commonPrefix(last, path)
+		m = appendNumber(m[:0], 1, uint64(shared))
+		m = appendBytes(m, 2, path[shared:])
+		m = appendAtom(m, &t, 3, e.First())
+		for _, l := range e.more() {
+			inner = appendAtom(inner[:0], &t, 1, l)
+			m = appendMessage(m, 6, inner)
+		}
+		b = appendMessage(b, 4, m)
+		size, last = size+len(path), path
+	}
+	b = appendMarks(b, 5, &t, s.Marks())
+	if len(b)-start > MaxState || size > MaxState {
+		return dst, fmt.Errorf("%w: state of %d bytes, %d in paths", ErrTooLarge, len(b)-start, size)
+	}
+	return b, nil
+}
+
+// stateTable collects the replicas that the encoding of s names.
+func stateTable(s Store, seen Vector) (t table) {
+	for d := range seen.All() {
+		t.ids = append(t.ids, d.Replica)
+	}
+	for _, e := range s.atoms.All() {
+		t.add(e.first.Replica)
+		for _, l := range e.more() {
+			t.add(l.Replica)
+		}
+	}
+	for _, m := range s.marks.All() {
+		t.add(m.By.Replica)
+	}
+	return t
+}
+
+// appendAtom writes an atom as the fields from num on.
+func appendAtom(b []byte, t *table, num protowire.Number, l Leaf) []byte {
+	b = appendNumber(b, num, t.index(l.Replica))
+	b = appendNumber(b, num+1, l.N)
+	return appendBytes(b, num+2, l.Payload)
+}
+
+func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[string, Mark]) []byte {
+	var m []byte
+	for path, mark := range marks {
+		m = appendBytes(m[:0], 1, path)
+		m = appendNumber(m, 2, mark.N)
+		m = appendNumber(m, 3, mark.Plus)
+		m = appendNumber(m, 4, mark.Minus)
+		m = appendNumber(m, 5, t.index(mark.By.Replica))
+		m = appendNumber(m, 6, mark.By.N)
+		b = appendMessage(b, num, m)
+	}
+	return b
+}
+
+// ParseState decodes what AppendState wrote, and nothing else: it returns ErrMalformed for other
+// bytes, ErrVersion for those of a later version, ErrTooLarge over a limit. What it allocates is
+// bounded by a small multiple of len(src).
+func ParseState(src []byte) (s Store, seen Vector, err error) {
+	if len(src) > MaxState {
+		return s, seen, fmt.Errorf("%w: state of %d bytes", ErrTooLarge, len(src))
+	}
+	r := reader{b: src}
+	if err := r.version(); err != nil {
+		return s, seen, err
+	}
+	t, seen, err := readTable(&r)
+	if err != nil {
+		return Store{}, Vector{}, err
+	}
+	if s.atoms, err = readEntries(&r, &t); err != nil {
+		return Store{}, Vector{}, err
+	}
+	if s.marks, err = readMarks(&r, 5, &t); err != nil {
+		return Store{}, Vector{}, err
+	}
+	if err := r.done("state"); err != nil {
+		return Store{}, Vector{}, err
+	}
+	if err := t.allUsed(); err != nil {
+		return Store{}, Vector{}, err
+	}
+	return s, seen, nil
+}
+
+func readEntries(r *reader, t *table) (m pmap.Map[Entry], err error) {
+	var b pmap.Builder[Entry]
+	var path []byte
+	size := 0
+	for count := 1; ; count++ {
+		er, ok := r.message(4)
+		if !ok {
+			return b.Map(), nil
+		}
+		if path, err = readPath(&er, path); err != nil {
+			return m, err
+		}
+		if size += len(path); size > MaxState || len(path) > MaxPath || count > MaxPaths {
+			return m, fmt.Errorf("%w: paths of state", ErrTooLarge)
+		}
+		e, err := readEntry(&er, t, string(path))
+		if err != nil {
+			return m, err
+		}
+		b.Add(path, e)
+	}
+}
+
+// readPath reads the path of an entry, which replaces the one before in place.
+func readPath(r *reader, last []byte) ([]byte, error) {
+	shared := r.number(1)
+	rest := r.bytes(2)
+	if r.bad || len(rest) == 0 || shared > uint64(len(last)) {
+		return nil, fmt.Errorf("%w: path", ErrMalformed)
+	}
+	if n := int(shared); n < len(last) && last[n] >= rest[0] { // equal: more was shared; else not ascending
+		return nil, fmt.Errorf("%w: order of paths", ErrMalformed)
+	}
+	return append(last[:shared], rest...), nil
+}
+
+func readEntry(r *reader, t *table, path string) (e Entry, err error) {
+	first := readAtom(r, t, 3)
+	e = One(first)
+	if err := CheckAtom(path, first); err != nil {
+		return e, err
+	}
+	var more []Leaf
+	for last := first.Replica; ; {
+		mr, ok := r.message(6)
+		if !ok {
+			break
+		}
+		l := readAtom(&mr, t, 1)
+		if l.Replica <= last {
+			mr.fail()
+		}
+		if err := mr.done("atom"); err != nil {
+			return e, err
+		}
+		if err := CheckAtom(path, l); err != nil {
+			return e, err
+		}
+		more, last = append(more, l), l.Replica
+	}
+	if more != nil {
+		e = entryOf(append([]Leaf{first}, more...))
+	}
+	return e, r.done("entry")
+}
+
+// readAtom reads an atom from the fields from num on.
+func readAtom(r *reader, t *table, num protowire.Number) Leaf {
+	d := t.dot(r, num)
+	return Leaf{d, string(r.bytes(num + 2))}
+}
+
+func readMarks(r *reader, num protowire.Number, t *table) (marks pmap.Map[Mark], err error) {
+	var b pmap.Builder[Mark]
+	last := ""
+	for count := 1; ; count++ {
+		mr, ok := r.message(num)
+		if !ok {
+			return b.Map(), nil
+		}
+		path := string(mr.bytes(1))
+		m := Mark{N: mr.number(2), Plus: mr.number(3), Minus: mr.number(4)}
+		m.By = t.dot(&mr, 5)
+		if owner, slot := SlotOwner(path); !slot || owner == 0 || m.N == 0 || path <= last {
+			mr.fail()
+		}
+		if err := mr.done("mark"); err != nil {
+			return marks, err
+		}
+		if count > MaxPaths || len(path) > MaxPath {
+			return marks, fmt.Errorf("%w: marks", ErrTooLarge)
+		}
+		b.Add([]byte(path), m)
+		last = path
+	}
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

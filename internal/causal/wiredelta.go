@@ -1,0 +1,168 @@
+package causal
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Event is one event on one value, as it travels between values used alone.
+type Event struct {
+	Dot
+	Deps Vector // what the origin had seen before
+	Change
+}
+
+// AppendEvent appends the canonical encoding of an event without Clear, whose change is as Between
+// returns it: the message ValueDelta of proto/crdt.proto.
+func AppendEvent(dst []byte, e Event) ([]byte, error) {
+	var t table
+	for d := range e.Deps.All() {
+		t.ids = append(t.ids, d.Replica)
+	}
+	t.add(e.Replica)
+	for _, a := range e.Removes {
+		t.add(a.Replica)
+	}
+	for _, m := range e.Marks {
+		t.add(m.By.Replica)
+	}
+	if len(t.ids) > MaxReplicas || len(e.Adds)+len(e.Removes)+len(e.Marks) > MaxPaths {
+		return dst, fmt.Errorf("%w: delta", ErrTooLarge)
+	}
+	start := len(dst)
+	b := appendNumber(dst, 1, wireVersion)
+	b = t.appendTo(b, e.Deps)
+	b = appendNumber(b, 4, t.index(e.Replica))
+	b = appendNumber(b, 5, e.N)
+	var m []byte
+	for _, a := range e.Adds {
+		m = appendBytes(m[:0], 1, a.Path)
+		m = appendBytes(m, 2, a.Payload)
+		b = appendMessage(b, 6, m)
+	}
+	for _, a := range e.Removes {
+		m = appendBytes(m[:0], 1, a.Path)
+		m = appendNumber(m, 2, t.index(a.Replica))
+		m = appendNumber(m, 3, a.N)
+		b = appendMessage(b, 7, m)
+	}
+	b = appendMarks(b, 8, &t, func(yield func(string, Mark) bool) {
+		for _, m := range e.Marks {
+			if !yield(m.Path, m.Mark) {
+				return
+			}
+		}
+	})
+	if len(b)-start > MaxState {
+		return dst, fmt.Errorf("%w: delta of %d bytes", ErrTooLarge, len(b)-start)
+	}
+	return b, nil
+}
+
+// ParseEvent decodes what AppendEvent wrote, and nothing else; errors are those of ParseState.
+func ParseEvent(src []byte) (e Event, err error) {
+	if len(src) > MaxState {
+		return e, fmt.Errorf("%w: delta of %d bytes", ErrTooLarge, len(src))
+	}
+	r := reader{b: src}
+	if err := r.version(); err != nil {
+		return e, err
+	}
+	t, deps, err := readTable(&r)
+	if err != nil {
+		return e, err
+	}
+	e.Deps = deps
+	e.Dot = t.dot(&r, 4)
+	if r.bad || deps.Covers(e.Dot) {
+		return Event{}, fmt.Errorf("%w: event", ErrMalformed)
+	}
+	if e.Adds, err = readAdds(&r, e.Dot); err != nil {
+		return Event{}, err
+	}
+	if e.Removes, err = readRemoves(&r, &t, deps); err != nil {
+		return Event{}, err
+	}
+	marks, err := readMarks(&r, 8, &t)
+	if err != nil {
+		return Event{}, err
+	}
+	for path, m := range marks.All() {
+		e.Marks = append(e.Marks, MarkAt{Clone(path), m})
+	}
+	if err := r.done("delta"); err != nil {
+		return Event{}, err
+	}
+	if err := t.allUsed(); err != nil {
+		return Event{}, err
+	}
+	return e, nil
+}
+
+func readAdds(r *reader, d Dot) (adds []Atom, err error) {
+	for last := ""; ; {
+		ar, ok := r.message(6)
+		if !ok {
+			return adds, nil
+		}
+		a := Atom{Path: string(ar.bytes(1)), Leaf: Leaf{Dot: d, Payload: string(ar.bytes(2))}}
+		if a.Path <= last || len(a.Path) > MaxPath {
+			ar.fail()
+		}
+		if err := ar.done("added atom"); err != nil {
+			return nil, err
+		}
+		if err := CheckAtom(a.Path, a.Leaf); err != nil {
+			return nil, err
+		}
+		if adds, last = append(adds, a), a.Path; len(adds) > MaxPaths {
+			return nil, fmt.Errorf("%w: delta", ErrTooLarge)
+		}
+	}
+}
+
+// readRemoves accepts removals of what the origin had seen alone.
+func readRemoves(r *reader, t *table, deps Vector) (removes []Atom, err error) {
+	for {
+		rr, ok := r.message(7)
+		if !ok {
+			return removes, nil
+		}
+		a := Atom{Path: string(rr.bytes(1))}
+		a.Dot = t.dot(&rr, 2)
+		if a.Path == "" || !deps.Covers(a.Dot) || len(a.Path) > MaxPath ||
+			len(removes) > 0 && !follows(removes[len(removes)-1], a) {
+			rr.fail()
+		}
+		if err := rr.done("removed atom"); err != nil {
+			return nil, err
+		}
+		if removes = append(removes, a); len(removes) > MaxPaths {
+			return nil, fmt.Errorf("%w: delta", ErrTooLarge)
+		}
+	}
+}
+
+// follows reports whether b may stand behind a among removals.
+func follows(a, b Atom) bool {
+	return a.Path < b.Path || a.Path == b.Path && a.Replica < b.Replica
+}
+
+// Kinds returns the tags at the head of the paths in the change.
+func (c Change) Kinds() (tags []Tag) {
+	add := func(path string) {
+		if t := Tag(path[0]); !slices.Contains(tags, t) {
+			tags = append(tags, t)
+		}
+	}
+	for _, a := range c.Adds {
+		add(a.Path)
+	}
+	for _, a := range c.Removes {
+		add(a.Path)
+	}
+	for _, m := range c.Marks {
+		add(m.Path)
+	}
+	return tags
+}
