@@ -46,7 +46,7 @@ func (c *Core) startWrite(id uint64, level Level, deadline time.Time) {
 // them had.
 func (c *Core) read(ev Read) {
 	o := &operation{id: ev.ID, kind: read, level: ev.Level, deadline: ev.Deadline}
-	if ev.Level.need(c.size()) > 1 || !c.ready {
+	if ev.Level.Kind != Local {
 		for _, p := range c.peers {
 			c.probe(p, o)
 		}

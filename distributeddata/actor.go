@@ -1,0 +1,265 @@
+package distributeddata
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// replica is the actor around a core: it turns messages into events, and effects into sends, timers and
+// responses. Every start of it is another incarnation with a new replica id, empty until refilled.
+type replica struct {
+	r    *Replicator
+	core *core.Core
+	log  *slog.Logger
+
+	ctx     actor.Context // of the message being handled
+	view    *membership.View
+	address map[string]string // of members, by id
+	wake    *timer.Timer
+	notify  *timer.Timer
+	subs    *subscriptions
+	pending map[uint64]pending
+	nextID  uint64
+	stopped bool
+}
+
+// pending is an operation under way.
+type pending struct {
+	key  string
+	done func(error)
+}
+
+// drain asks the actor to see to it that another replica has what was done here; drained answers.
+type drain struct{ timeout time.Duration }
+
+type drained struct{ err error }
+
+func newReplica(r *Replicator) *replica {
+	return &replica{
+		r: r, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
+		log: r.system.Logger().With(slog.String("replicator", r.cfg.Name)),
+	}
+}
+
+// Receive implements actor.Actor.
+func (a *replica) Receive(ctx actor.Context) {
+	a.ctx = ctx
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		a.startUp()
+	case *actor.Stopping:
+		a.shutDown()
+		close(a.r.stopped)
+	case *actor.Restarting:
+		a.shutDown()
+	case *actor.Terminated:
+		a.subs.removeAll(m.Who)
+	case *membership.View:
+		a.onView(m)
+	case *pb.Envelope:
+		a.onEnvelope(m)
+	case *timer.Fired:
+		a.onTimer(m)
+	case *drain:
+		a.onDrain(m)
+	case request:
+		sender := ctx.Sender()
+		m.run(a, func(res any) { a.respond(sender, res) })
+	}
+}
+
+func (a *replica) startUp() {
+	cfg := a.r.cfg
+	a.core = core.New(core.Config{
+		Member:     a.r.system.Address(),
+		Started:    uint64(time.Now().UnixMicro()),
+		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
+		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
+		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
+		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 192 << 10,
+	})
+	a.wake, a.notify = timer.New(a.r.system, a.ctx.Self()), timer.New(a.r.system, a.ctx.Self())
+	a.publish()
+	closeOnce(a.r.running)
+	a.r.members.Subscribe(a.ctx.Self())
+	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()))
+}
+
+func (a *replica) shutDown() {
+	a.stopped = true
+	a.r.members.Unsubscribe(a.ctx.Self())
+	a.wake.Stop()
+	a.notify.Stop()
+	for id, p := range a.pending {
+		delete(a.pending, id)
+		p.done(ErrClosed)
+	}
+}
+
+// closeOnce closes c unless it is closed. Only the actor closes running and ready.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// onView tells the core of the other replicas.
+func (a *replica) onView(v *membership.View) {
+	a.view = v
+	clear(a.address)
+	var others []core.Member
+	for _, m := range v.Members {
+		if m.ID == v.Self.ID || !m.HasRole(a.r.cfg.Role) {
+			continue
+		}
+		a.address[m.ID] = m.Address
+		others = append(others, core.Member{ID: m.ID, Address: m.Address})
+	}
+	a.step(core.View{Others: others})
+}
+
+// onEnvelope takes a message of another replica. What cannot be opened is dropped.
+func (a *replica) onEnvelope(env *pb.Envelope) {
+	if a.view == nil {
+		return
+	}
+	h, manifest, payload, err := wire.Open(env, a.view.Cluster)
+	if err != nil {
+		a.log.Debug("message dropped", slog.Any("error", err))
+		return
+	}
+	a.step(core.Receive{Member: h.Member, From: causal.Replica(h.From), To: causal.Replica(h.To), Manifest: manifest, Payload: payload})
+}
+
+func (a *replica) onTimer(m *timer.Fired) {
+	switch {
+	case a.wake.Mine(m):
+		a.step(core.Wake{})
+	case a.notify.Mine(m):
+		a.subs.tell(a.state, a.ctx.Send)
+	}
+}
+
+func (a *replica) onDrain(m *drain) {
+	sender := a.ctx.Sender()
+	a.start(m.timeout, "", func(id uint64, deadline time.Time) core.Event {
+		return core.Drain{ID: id, Deadline: deadline}
+	}, func(err error) { a.respond(sender, &drained{err}) })
+}
+
+// start begins an operation; done is called once, now or later.
+func (a *replica) start(timeout time.Duration, key string, event func(id uint64, deadline time.Time) core.Event, done func(error)) {
+	if timeout <= 0 {
+		timeout = a.r.cfg.OperationTimeout
+	}
+	a.nextID++
+	a.pending[a.nextID] = pending{key, done}
+	a.step(event(a.nextID, time.Now().Add(timeout)))
+}
+
+// step hands an event to the core and carries out the effects. What readers see is published before
+// anybody is answered, so that everybody reads what they wrote.
+func (a *replica) step(ev core.Event) {
+	if a.stopped {
+		return
+	}
+	effects := a.core.Step(time.Now(), ev)
+	a.publish()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case core.Send:
+			a.send(e)
+		case core.Done:
+			a.finish(e)
+		case core.Changed:
+			a.changed(e.Keys)
+		case core.Reborn:
+			a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+		}
+	}
+	a.wake.Set(time.Until(a.core.NextWake()), nil)
+}
+
+func (a *replica) publish() {
+	old := a.r.published.Load()
+	c := a.core
+	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) && old.members == len(a.address)+1 {
+		return
+	}
+	a.r.published.Store(&published{
+		pid: a.ctx.Self(), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), members: len(a.address) + 1, stats: c.Stats(),
+	})
+	if c.Ready() {
+		closeOnce(a.r.ready)
+	}
+}
+
+// state returns what a key holds, and what has been seen of it.
+func (a *replica) state(key string) (causal.Store, causal.Vector) {
+	s, _ := a.core.Keys().Get(key)
+	return s, a.core.Seen()
+}
+
+func (a *replica) send(e core.Send) {
+	address, ok := a.address[e.Member]
+	if !ok {
+		return
+	}
+	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(a.core.Replica()), To: uint64(e.To)}
+	a.r.traffic.messages.Add(1)
+	a.r.traffic.bytes.Add(uint64(len(e.Payload)))
+	a.ctx.Send(actor.NewPID(address, a.r.actorName()), wire.Seal(h, e.Manifest, e.Payload))
+}
+
+func (a *replica) finish(d core.Done) {
+	p, ok := a.pending[d.ID]
+	if !ok {
+		return
+	}
+	delete(a.pending, d.ID)
+	p.done(outcome(p.key, d, func(member string) string { return a.address[member] }))
+}
+
+// respond sends a response to whoever asked; nil, from an adapter, is no message.
+func (a *replica) respond(to *actor.PID, res any) {
+	if to != nil && res != nil {
+		a.ctx.Send(to, res)
+	}
+}
+
+func (a *replica) changed(keys []string) {
+	if !a.subs.changed(keys) {
+		return
+	}
+	if a.r.cfg.NotifyInterval < 0 {
+		a.subs.tell(a.state, a.ctx.Send)
+	} else if !a.notify.Armed() {
+		a.notify.Set(a.r.cfg.NotifyInterval, nil)
+	}
+}
+
+func (a *replica) subscribe(key string, s *subscriber) {
+	a.subs.add(key, s)
+	a.ctx.Watch(s.pid)
+	now, seen := a.state(key)
+	s.tell(now, seen, a.ctx.Send)
+}
+
+func (a *replica) unsubscribe(key string, pid *actor.PID) {
+	a.subs.remove(key, pid)
+	if !a.subs.subscribed(pid) {
+		a.ctx.Unwatch(pid)
+	}
+}

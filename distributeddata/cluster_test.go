@@ -1,0 +1,303 @@
+package distributeddata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type items = crdt.ORSet[string]
+
+var cart = distributeddata.NewKey("cart", items{})
+
+// cluster is a virtual cluster with a replicator at every member.
+type cluster struct {
+	*simnet.Cluster
+	t   *testing.T
+	cfg distributeddata.Config
+	dd  map[*simnet.Member]*distributeddata.Replicator
+}
+
+func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster)) {
+	c := &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}}
+	simnet.Run(t, simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
+		Setup: func(m *simnet.Member) {
+			dd, err := distributeddata.New(m.System, c.cfg)
+			require.NoError(t, err)
+			c.dd[m] = dd
+		},
+	}, func(t *testing.T, sc *simnet.Cluster) {
+		c.Cluster, c.t = sc, t
+		defer c.close()
+		for _, m := range sc.Live() {
+			c.ready(m)
+		}
+		test(c)
+	})
+}
+
+// ready waits until the replica of m counts.
+func (c *cluster) ready(m *simnet.Member) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	require.NoError(c.t, c.dd[m].Ready(ctx), m)
+}
+
+// close stops every replica, those of crashed members too: their goroutines live on.
+func (c *cluster) close() {
+	for _, dd := range c.dd {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = dd.Close(ctx)
+		cancel()
+	}
+}
+
+func (c *cluster) at(i int) *distributeddata.Replicator { return c.dd[c.Member(i)] }
+
+func (c *cluster) add(i int, e string, opts ...distributeddata.Option) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	_, err := cart.Update(ctx, c.at(i), func(w *crdt.Writer, v *items) error { v.Add(w, e); return nil }, opts...)
+	return err
+}
+
+func (c *cluster) elements(i int, opts ...distributeddata.Option) []string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	v, err := cart.Get(ctx, c.at(i), opts...)
+	if !errors.Is(err, distributeddata.ErrNotFound) {
+		require.NoError(c.t, err)
+	}
+	return slices.Collect(v.All())
+}
+
+func TestUpdate_MajorityIsSeenByMajorityReads(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		require.NoError(t, c.add(0, "milk", distributeddata.Majority))
+		for i := range 3 {
+			require.Equal(t, []string{"milk"}, c.elements(i, distributeddata.Majority))
+		}
+		require.NoError(t, c.add(2, "bread", distributeddata.All))
+		for i := range 3 {
+			require.Equal(t, []string{"bread", "milk"}, c.elements(i))
+		}
+	})
+}
+
+func TestUpdate_LocalSpreadsByItself(t *testing.T) {
+	run(t, 5, distributeddata.Config{}, func(c *cluster) {
+		require.NoError(t, c.add(0, "milk"))
+		time.Sleep(50 * time.Millisecond)
+		for i := range 5 {
+			require.Equal(t, []string{"milk"}, c.elements(i))
+		}
+	})
+}
+
+func TestPartition_MinoritySaysSoAndHealsWithoutLoss(t *testing.T) {
+	run(t, 5, distributeddata.Config{MinMembers: 5}, func(c *cluster) {
+		a, b := addresses(c, 0, 1), addresses(c, 2, 3, 4)
+		c.Net.Partition(a, b)
+		err := c.add(0, "minority", distributeddata.Majority)
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		q, ok := errors.AsType[*distributeddata.QuorumError](err)
+		require.True(t, ok)
+		require.Equal(t, 3, q.Needed)
+		require.Equal(t, 2, q.Answered)
+		require.ElementsMatch(t, b, q.Missing)
+		require.NoError(t, c.add(4, "majority", distributeddata.Majority))
+		time.Sleep(time.Hour)
+		c.Net.Heal()
+		time.Sleep(3 * time.Second)
+		for i := range 5 {
+			require.Equal(t, []string{"majority", "minority"}, c.elements(i), i)
+		}
+	})
+}
+
+func addresses(c *cluster, members ...int) (out []string) {
+	for _, i := range members {
+		out = append(out, c.Member(i).Address)
+	}
+	return out
+}
+
+func TestRestart_CatchesUpFromPeersBeforeItCounts(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		for i := range 200 {
+			require.NoError(t, c.add(i%3, fmt.Sprint("item ", i), distributeddata.Majority))
+		}
+		m := c.Restart(c.Member(1))
+		c.ready(m)
+		require.Len(t, c.elements(m.Index), 200)
+		require.NoError(t, c.add(m.Index, "after", distributeddata.All))
+		require.Contains(t, c.elements(0), "after")
+	})
+}
+
+// An entry larger than any message crosses in parts, in both directions of a restart.
+func TestLargeEntry_CrossesInParts(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_, err := cart.Update(ctx, c.at(0), func(w *crdt.Writer, v *items) error {
+			for i := range 100_000 {
+				v.Add(w, fmt.Sprintf("element number %d", i))
+			}
+			return nil
+		}, distributeddata.All)
+		require.NoError(t, err)
+		require.Len(t, c.elements(2), 100_000)
+		m := c.Restart(c.Member(1))
+		c.ready(m)
+		require.Len(t, c.elements(m.Index), 100_000)
+	})
+}
+
+func TestModify_ErrorAndPanicRefuseTheUpdateAlone(t *testing.T) {
+	run(t, 1, distributeddata.Config{}, func(c *cluster) {
+		full := errors.New("cart is full")
+		_, err := cart.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *items) error { v.Add(w, "x"); return full })
+		require.ErrorIs(t, err, distributeddata.ErrModify)
+		require.ErrorIs(t, err, full)
+		_, err = cart.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error { panic("oops") })
+		require.ErrorIs(t, err, distributeddata.ErrModify)
+		require.ErrorContains(t, err, "oops")
+		require.Empty(t, c.elements(0))
+		require.NoError(t, c.add(0, "fine"))
+		require.Equal(t, []string{"fine"}, c.elements(0))
+	})
+}
+
+func TestDelete_TakesWhatItSawAndTheKeyCanBeUsedAgain(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		require.NoError(t, c.add(0, "seen", distributeddata.All))
+		require.NoError(t, cart.Delete(context.Background(), c.at(1), distributeddata.Majority))
+		_, err := cart.Get(context.Background(), c.at(1))
+		require.ErrorIs(t, err, distributeddata.ErrNotFound)
+		require.NoError(t, c.add(2, "new", distributeddata.All))
+		for i := range 3 {
+			require.Equal(t, []string{"new"}, c.elements(i))
+		}
+	})
+}
+
+func TestErrors_OfEveryCall(t *testing.T) {
+	run(t, 1, distributeddata.Config{}, func(c *cluster) {
+		bad := distributeddata.NewKey("", items{})
+		_, err := bad.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error { return nil })
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		_, err = cart.Get(context.Background(), c.at(0), distributeddata.Nodes(1))
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		require.NoError(t, c.add(0, "x"))
+		other := distributeddata.NewKey("cart", crdt.ORSet[int]{})
+		_, err = other.Get(context.Background(), c.at(0))
+		require.ErrorIs(t, err, distributeddata.ErrType)
+		_, err = other.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.ORSet[int]) error { v.Add(w, 1); return nil })
+		require.ErrorIs(t, err, distributeddata.ErrType)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = cart.Get(ctx, c.at(0), distributeddata.Nodes(3))
+		require.ErrorIs(t, err, distributeddata.ErrUnknown)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, c.at(0).Close(context.Background()))
+		require.ErrorIs(t, c.add(0, "y"), distributeddata.ErrClosed)
+	})
+}
+
+// shopper is an actor that uses the message protocol only.
+type shopper struct {
+	dd      *distributeddata.Replicator
+	changes []*distributeddata.Changed[items]
+	replies []any
+}
+
+type saved struct{ err error }
+
+func (s *shopper) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		ctx.Send(s.dd.PID(), &distributeddata.Subscribe[items]{Key: cart, Subscriber: ctx.Self()})
+	case string:
+		ctx.Request(s.dd.PID(), &distributeddata.Update[items]{
+			Key: cart, At: distributeddata.Majority,
+			Modify: func(w *crdt.Writer, v *items) error { v.Add(w, m); return nil },
+			Adapt:  func(r *distributeddata.UpdateResponse[items]) any { _, err := r.Result(); return &saved{err} },
+		})
+	case *saved:
+		s.replies = append(s.replies, m)
+		ctx.Request(s.dd.PID(), &distributeddata.Get[items]{Key: cart})
+		ctx.Request(s.dd.PID(), &distributeddata.Delete[items]{Key: cart})
+	case *distributeddata.GetResponse[items], *distributeddata.DeleteResponse[items]:
+		s.replies = append(s.replies, m)
+	case *distributeddata.Changed[items]:
+		s.changes = append(s.changes, m)
+	}
+}
+
+func TestMessages_AnActorUpdatesGetsDeletesAndHearsOfChanges(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		s := &shopper{dd: c.at(0)}
+		pid := c.Member(0).System.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return s }))
+		c.Member(0).System.Root.Send(pid, "milk")
+		time.Sleep(time.Second)
+		require.NoError(t, c.add(2, "bread", distributeddata.All))
+		time.Sleep(time.Second)
+		c.Member(0).System.Root.Stop(pid)
+		time.Sleep(100 * time.Millisecond)
+		require.Len(t, s.replies, 3)
+		require.NoError(t, s.replies[0].(*saved).err)
+		v, err := s.replies[1].(*distributeddata.GetResponse[items]).Result()
+		require.NoError(t, err)
+		require.Equal(t, []string{"milk"}, slices.Collect(v.All()))
+		_, err = s.replies[2].(*distributeddata.DeleteResponse[items]).Result()
+		require.NoError(t, err)
+		// milk came and went within one notice interval: only what is new is told
+		last := s.changes[len(s.changes)-1]
+		require.Equal(t, []string{"bread"}, slices.Collect(last.Value.All()))
+		require.False(t, last.Deleted)
+	})
+}
+
+func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
+	run(t, 2, distributeddata.Config{}, func(c *cluster) {
+		var told []string
+		sys := c.Member(1).System
+		pid := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if s, ok := ctx.Message().(string); ok {
+				told = append(told, s)
+			}
+		}))
+		defer sys.Root.Stop(pid)
+		stop := cart.Subscribe(c.at(1), pid, func(ch *distributeddata.Changed[items]) any {
+			return fmt.Sprint(slices.Collect(ch.Old.All()), slices.Collect(ch.Value.All()), ch.Deleted, ch.Err)
+		})
+		require.NoError(t, c.add(0, "a"))
+		time.Sleep(time.Second)
+		require.NoError(t, c.add(1, "b"))
+		require.NoError(t, c.add(1, "c"))
+		time.Sleep(time.Second)
+		require.NoError(t, cart.Delete(context.Background(), c.at(0)))
+		time.Sleep(time.Second)
+		stop()
+		require.NoError(t, c.add(0, "unheard"))
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"[] [a] false <nil>", "[a] [a b c] false <nil>", "[a b c] [] true <nil>"}, told)
+	})
+}

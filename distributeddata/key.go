@@ -1,0 +1,136 @@
+package distributeddata
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Key names an entry and fixes its type, its codecs and its empty value. Keys are cheap values; declare
+// them as package variables, or make them as needed. Two programs that use one name with different
+// types get ErrType.
+//
+// The methods of Key are the direct calls, for goroutines that may wait. An actor sends the messages
+// Get, Update, Delete and Subscribe to Replicator.PID instead.
+type Key[T crdt.Value[T]] struct {
+	id    string
+	empty T
+}
+
+// NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes. empty is the value of an entry
+// that is not there; it supplies the codecs, as in NewKey("points", crdt.NewORSet(crdt.JSON[point]())).
+func NewKey[T crdt.Value[T]](id string, empty T) Key[T] { return Key[T]{id, empty} }
+
+// ID returns the name of the entry.
+func (k Key[T]) ID() string { return k.id }
+
+func (k Key[T]) String() string { return k.id }
+
+// Get reads the entry. At Local, the level without options, it reads this member's replica, takes no
+// locks and never waits; it sees every update of this member that has returned. At other levels it
+// waits until this replica has seen what so many replicas had seen, or ctx ends.
+//
+// Errors: ErrNotFound (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
+	o := r.options(opts)
+	if o.level == Local {
+		p := r.published.Load()
+		if p == nil {
+			return k.empty, ErrClosed
+		}
+		return k.read(p)
+	}
+	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level, Timeout: r.timeout(ctx)})
+}
+
+// Update changes the entry and returns its value after the change. modify runs once, on the
+// replicator's goroutine, on a private copy of the value: it must be quick, must not block, and must
+// not keep w or v. If it returns an error or panics, or a mutator fails, nothing changes and the error
+// is ErrModify. Otherwise the change is applied here at once, and pushed to the other replicas; the
+// call returns when so many of them have it as the level says, or with ErrQuorum.
+//
+// A change that modify makes to several values of the entry is one event: every replica shows all of
+// it or nothing. An update that changes nothing sends nothing.
+//
+// Errors: ErrModify, ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
+	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level, Timeout: r.timeout(ctx)})
+}
+
+// Delete removes from the entry everything that this replica has seen. Updates that it has not seen
+// survive alone: what was deleted never comes back with them. The entry can be used again at once.
+// Deleting what is not there succeeds.
+//
+// Errors: ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: r.options(opts).level, Timeout: r.timeout(ctx)})
+	return err
+}
+
+// Subscribe tells an actor of this member of changes; see the message Subscribe.
+func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
+	r.tell(&Subscribe[T]{Key: k, Subscriber: to, Adapt: adapt})
+	return func() { r.tell(&Unsubscribe[T]{Key: k, Subscriber: to}) }
+}
+
+// read returns the value in a published state.
+func (k Key[T]) read(p *published) (T, error) {
+	s, _ := p.keys.Get(k.id)
+	return k.load(s, p.seen)
+}
+
+func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
+	if s.Empty() {
+		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrNotFound)
+	}
+	v, err := crdt.Load(k.empty, s, seen)
+	if err != nil {
+		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
+	}
+	return v, nil
+}
+
+// modified runs a modify function inside the update t and returns the value after it.
+func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T, err error) {
+	base := t.Get(k.id)
+	if v, err = crdt.Load(k.empty, base, t.Seen()); err != nil {
+		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
+	}
+	w, end := crdt.Host(t.Dot(), t.Stamp())
+	defer end()
+	if err := guarded(func() error { return modify(w, &v) }); err != nil {
+		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
+	}
+	if err := w.Err(); err != nil {
+		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
+	}
+	next, err := crdt.Save(w, base, v)
+	if err != nil {
+		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
+	}
+	t.Put(k.id, next)
+	return v, nil
+}
+
+// guarded turns a panic of user code into an error with its stack.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// Option refines one call. A Consistency is one.
+type Option interface{ apply(*options) }
+
+type options struct{ level Consistency }
+
+func (c Consistency) apply(o *options) { o.level = c }

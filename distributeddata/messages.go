@@ -1,0 +1,160 @@
+package distributeddata
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// Messages for actors, which must not block: send them to Replicator.PID with ctx.Request. The response
+// goes to the sender, or what Adapt makes of it, so that an actor gets a message of its own protocol.
+// They are for the replicator of the same member and are never serialised; send a pointer, and do not
+// change it afterwards. Adapt runs on the replicator's goroutine.
+type (
+	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
+	Get[T crdt.Value[T]] struct {
+		Key     Key[T]
+		At      Consistency
+		Timeout time.Duration // 0: Config.OperationTimeout
+		Adapt   func(*GetResponse[T]) any
+	}
+	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T].
+	Update[T crdt.Value[T]] struct {
+		Key     Key[T]
+		Modify  func(w *crdt.Writer, v *T) error
+		At      Consistency
+		Timeout time.Duration
+		Adapt   func(*UpdateResponse[T]) any
+	}
+	// Delete removes an entry, as Key.Delete does, and is answered with *DeleteResponse[T].
+	Delete[T crdt.Value[T]] struct {
+		Key     Key[T]
+		At      Consistency
+		Timeout time.Duration
+		Adapt   func(*DeleteResponse[T]) any
+	}
+	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor
+	// of this member: at once if there is a value, then after changes, which are gathered for
+	// Config.NotifyInterval, so that intermediate values may be skipped. A later Subscribe of the same
+	// actor to the same key replaces the earlier. It ends with Unsubscribe or with the subscriber.
+	Subscribe[T crdt.Value[T]] struct {
+		Key        Key[T]
+		Subscriber *actor.PID
+		Adapt      func(*Changed[T]) any
+	}
+	// Unsubscribe ends a Subscribe. A notice may already be on its way.
+	Unsubscribe[T crdt.Value[T]] struct {
+		Key        Key[T]
+		Subscriber *actor.PID
+	}
+)
+
+// GetResponse answers Get.
+type GetResponse[T crdt.Value[T]] struct {
+	Key   Key[T]
+	value T
+	err   error
+}
+
+// Result is what Key.Get would have returned.
+func (r *GetResponse[T]) Result() (T, error) { return r.value, r.err }
+
+// UpdateResponse answers Update.
+type UpdateResponse[T crdt.Value[T]] struct {
+	Key   Key[T]
+	value T
+	err   error
+}
+
+// Result is what Key.Update would have returned.
+func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
+
+// DeleteResponse answers Delete.
+type DeleteResponse[T crdt.Value[T]] struct {
+	Key   Key[T]
+	empty T
+	err   error
+}
+
+// Result is the empty value and what Key.Delete would have returned.
+func (r *DeleteResponse[T]) Result() (T, error) { return r.empty, r.err }
+
+// Changed tells a subscriber what became of an entry.
+type Changed[T crdt.Value[T]] struct {
+	Key     Key[T]
+	Value   T     // the empty value if the entry is not there any more
+	Old     T     // what this subscriber was told before; the empty value at first
+	Deleted bool  // the entry is not there any more
+	Err     error // ErrType: what lives under the key is of another type; Value is the empty one
+}
+
+// request is a message that the replicator's actor carries out.
+type request interface {
+	run(a *replica, respond func(any))
+}
+
+func (m *Get[T]) run(a *replica, respond func(any)) {
+	answer := func(v T, err error) { respond(adapted(&GetResponse[T]{m.Key, v, err}, m.Adapt)) }
+	if err := m.Key.valid(m.At); err != nil {
+		answer(m.Key.empty, err)
+		return
+	}
+	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
+		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
+	}, func(err error) {
+		v, rerr := m.Key.load(a.state(m.Key.id))
+		if err == nil {
+			err = rerr
+		}
+		answer(v, err)
+	})
+}
+
+func (m *Update[T]) run(a *replica, respond func(any)) {
+	after := m.Key.empty
+	answer := func(err error) { respond(adapted(&UpdateResponse[T]{m.Key, after, err}, m.Adapt)) }
+	if err := m.Key.valid(m.At); err != nil {
+		answer(err)
+		return
+	}
+	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
+		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) (err error) {
+			after, err = m.Key.modified(t, m.Modify)
+			return err
+		}}
+	}, answer)
+}
+
+func (m *Delete[T]) run(a *replica, respond func(any)) {
+	answer := func(err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
+	if err := m.Key.valid(m.At); err != nil {
+		answer(err)
+		return
+	}
+	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
+		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) error {
+			t.Clear(m.Key.id)
+			return nil
+		}}
+	}, answer)
+}
+
+// valid checks what a message asks for.
+func (k Key[T]) valid(at Consistency) error {
+	if err := core.CheckKey(k.id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return at.validate()
+}
+
+// adapted returns the response in the words of the asker.
+func adapted[R any](r *R, adapt func(*R) any) any {
+	if adapt == nil {
+		return r
+	}
+	return adapt(r)
+}

@@ -1,0 +1,112 @@
+package distributeddata
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// subscriptions are those of one replica's actor. A subscriber is told of the newest value it has not
+// been told of, however many came in between.
+type subscriptions struct {
+	byKey map[string][]*subscriber
+	dirty []string // keys with changes that nobody has been told of
+}
+
+type subscriber struct {
+	pid  *actor.PID
+	told causal.Store
+	seen causal.Vector // when it was told
+	// notice returns the message for the change from one state to another, nil for none.
+	notice func(old, now causal.Store, oldSeen, nowSeen causal.Vector) any
+}
+
+func newSubscriptions() *subscriptions { return &subscriptions{byKey: map[string][]*subscriber{}} }
+
+func (s *subscriptions) add(key string, sub *subscriber) {
+	s.remove(key, sub.pid)
+	s.byKey[key] = append(s.byKey[key], sub)
+}
+
+func (s *subscriptions) remove(key string, pid *actor.PID) {
+	left := slices.DeleteFunc(s.byKey[key], func(o *subscriber) bool { return o.pid.Equal(pid) })
+	if len(left) == 0 {
+		delete(s.byKey, key)
+		return
+	}
+	s.byKey[key] = left
+}
+
+// removeAll forgets a subscriber that has stopped.
+func (s *subscriptions) removeAll(pid *actor.PID) {
+	for key := range s.byKey {
+		s.remove(key, pid)
+	}
+}
+
+// subscribed reports whether pid has any subscription.
+func (s *subscriptions) subscribed(pid *actor.PID) bool {
+	for _, subs := range s.byKey {
+		if slices.ContainsFunc(subs, func(o *subscriber) bool { return o.pid.Equal(pid) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// changed notes keys; it reports whether anybody waits for one of them.
+func (s *subscriptions) changed(keys []string) bool {
+	for _, k := range keys {
+		if len(s.byKey[k]) > 0 && !slices.Contains(s.dirty, k) {
+			s.dirty = append(s.dirty, k)
+		}
+	}
+	return len(s.dirty) > 0
+}
+
+// tell sends what is new.
+func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector), send func(*actor.PID, any)) {
+	for _, key := range s.dirty {
+		now, seen := state(key)
+		for _, sub := range s.byKey[key] {
+			sub.tell(now, seen, send)
+		}
+	}
+	s.dirty = nil
+}
+
+func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor.PID, any)) {
+	if o.told.SameAtoms(now) {
+		return
+	}
+	msg := o.notice(o.told, now, o.seen, seen)
+	o.told, o.seen = now, seen
+	if msg != nil {
+		send(o.pid, msg)
+	}
+}
+
+func (m *Subscribe[T]) run(a *replica, _ func(any)) {
+	if m.Subscriber == nil || m.Key.valid(Local) != nil {
+		a.log.Warn("subscription refused", "key", m.Key.id, "subscriber", m.Subscriber)
+		return
+	}
+	a.subscribe(m.Key.id, &subscriber{pid: m.Subscriber, notice: func(old, now causal.Store, oldSeen, nowSeen causal.Vector) any {
+		c := &Changed[T]{Key: m.Key}
+		c.Old, _ = m.Key.load(old, oldSeen)
+		c.Value, c.Err = m.Key.load(now, nowSeen)
+		if errors.Is(c.Err, ErrNotFound) {
+			c.Deleted, c.Err = true, nil
+		}
+		return adapted(c, m.Adapt)
+	}})
+}
+
+func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
+	if m.Subscriber != nil {
+		a.unsubscribe(m.Key.id, m.Subscriber)
+	}
+}
