@@ -8,7 +8,11 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-type set = crdt.ORSet[string]
+type (
+	set       = crdt.ORSet[string]
+	counters  = crdt.ORMap[string, crdt.PNCounter]
+	registers = crdt.LWWMap[string, int64]
+)
 
 // randomOps returns the operations of one update: mostly one, sometimes several on several keys.
 func (s *sim) randomOps() []op {
@@ -18,13 +22,15 @@ func (s *sim) randomOps() []op {
 	}
 	var ops []op
 	for range n {
-		o := op{kind: opAdd, key: fmt.Sprint("s", s.r.IntN(s.keys)), sub: string(rune('a' + s.r.IntN(4)))}
+		sub := string(rune('a' + s.r.IntN(4)))
+		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[s.r.IntN(3)], s.r.IntN(s.keys)), sub: sub, value: int64(1 + s.r.IntN(9))}
 		switch x := s.r.IntN(100); {
-		case x < 40:
-		case x < 90:
-			o.kind = opRemove
-		default:
+		case x >= 92:
 			o.kind, o.sub = opDelete, ""
+		case x < 55:
+			o.kind = map[byte]opKind2{'s': opAdd, 'c': opCount, 'r': opWrite}[o.key[0]]
+		default:
+			o.kind = map[byte]opKind2{'s': opRemove, 'c': opDrop, 'r': opDrop}[o.key[0]]
 		}
 		ops = append(ops, o)
 	}
@@ -52,6 +58,22 @@ func performOne(t *Txn, w *crdt.Writer, o op) error {
 		return edit(t, w, o.key, set{}, func(v *set) {
 			if o.kind == opAdd {
 				v.Add(w, o.sub)
+			} else {
+				v.Remove(w, o.sub)
+			}
+		})
+	case o.key[0] == 'c':
+		return edit(t, w, o.key, counters{}, func(v *counters) {
+			if o.kind == opCount {
+				v.Update(w, o.sub, func(n *crdt.PNCounter) { n.Add(w, o.value) })
+			} else {
+				v.Remove(w, o.sub)
+			}
+		})
+	case o.key[0] == 'r':
+		return edit(t, w, o.key, registers{}, func(v *registers) {
+			if o.kind == opWrite {
+				v.Set(w, o.sub, o.value)
 			} else {
 				v.Remove(w, o.sub)
 			}
@@ -90,6 +112,22 @@ func shown(keys pmap.Map[causal.Store]) (string, error) {
 			}
 			for e := range v.All() {
 				facts[key+"/"+e] = 1
+			}
+		case 'c':
+			v, err := crdt.Load(counters{}, s, causal.Vector{})
+			if err != nil {
+				return "", err
+			}
+			for k, n := range v.All() {
+				facts[key+"/"+k] = n.Value()
+			}
+		case 'r':
+			v, err := crdt.Load(registers{}, s, causal.Vector{})
+			if err != nil {
+				return "", err
+			}
+			for k, n := range v.All() {
+				facts[key+"/"+k] = n
 			}
 		}
 	}
