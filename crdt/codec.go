@@ -199,7 +199,10 @@ func appendFloat(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) {
 		return dst, fmt.Errorf("%w: NaN", ErrElement)
 	}
-	n := math.Float64bits(f + 0) // -0 + 0 is 0
+	if f == 0 {
+		f = 0 // and not -0
+	}
+	n := math.Float64bits(f)
 	if n>>63 == 1 {
 		n = ^n
 	} else {
