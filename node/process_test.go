@@ -1,0 +1,297 @@
+package node_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const childEnv = "CONCORD_NODE_TEST"
+
+// TestMain runs a member instead of the tests in the processes that the tests start.
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		os.Exit(member(spec))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// spec of a member process.
+type spec struct {
+	Port, Health int
+	Hosts        []string // health addresses of all
+	Roles        []string
+}
+
+// report is one line of a member process.
+type report struct {
+	Event  string
+	Ages   []string // ids by age
+	Addrs  []string // addresses by age
+	Hash   uint64
+	Text   string
+	Backed []string // with role backend
+}
+
+// member is the main function of a member process. It ends with 0 after "stop" in good order.
+func member(arg string) int {
+	var mu sync.Mutex
+	say := func(r report) {
+		line, _ := json.Marshal(r)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(string(line))
+	}
+	var s spec
+	if err := json.Unmarshal([]byte(arg), &s); err != nil {
+		panic(err)
+	}
+	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles})
+	if err != nil {
+		panic(err)
+	}
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	}))
+	provider := automanaged.NewWithConfig(300*time.Millisecond, s.Health, s.Hosts...)
+	c := cluster.New(system, node.Cluster("concord-test", provider, rc, node.Roles(s.Roles...)))
+
+	members := membership.Attach(system)
+	members.WhenUp(func(self membership.Member) {
+		system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) { //nolint:errcheck // the name is free
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				members.Subscribe(ctx.Self())
+			case *membership.View:
+				r := report{Event: "view", Hash: m.Hash}
+				for _, a := range m.ByAge("") {
+					r.Ages, r.Addrs = append(r.Ages, a.ID), append(r.Addrs, a.Address)
+				}
+				for _, a := range m.ByAge("backend") {
+					r.Backed = append(r.Backed, a.ID)
+				}
+				say(r)
+			case *wrapperspb.StringValue:
+				say(report{Event: "got", Text: m.Value})
+			case *actor.Stopping:
+				say(report{Event: "watcher stopped"})
+			case *actor.Restarting:
+				say(report{Event: "watcher restarted"})
+			}
+		}), "watcher")
+	})
+	for _, p := range []node.Phase{node.Replicator, node.Leases, node.Singleton, node.Sharding} {
+		_, err := node.OnStop(system, p, "test", func(context.Context) error {
+			say(report{Event: "stopping", Text: p.String()})
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := node.Start(ctx, c); err != nil {
+		say(report{Event: "failed", Text: err.Error()})
+		err := node.Shutdown(ctx, c)
+		say(report{Event: "shut down", Text: fmt.Sprint(err)})
+		return 3
+	}
+	say(report{Event: "started", Text: members.View().Self.ID, Addrs: []string{members.View().Self.Address}})
+	go func() {
+		<-node.Removed(system)
+		say(report{Event: "removed"})
+	}()
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // stop, or our parent is gone
+	again := make(chan error, 1)
+	go func() { again <- node.Shutdown(ctx, c) }()
+	if err := node.Shutdown(ctx, c); err != nil {
+		say(report{Event: "shutdown failed", Text: err.Error()})
+		return 4
+	}
+	if err := <-again; err != nil {
+		return 5
+	}
+	return 0
+}
+
+// process is a member process, seen from the test.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+
+	mu    sync.Mutex
+	lines []report
+	done  chan struct{}
+}
+
+func launch(t *testing.T, s spec) *process {
+	t.Helper()
+	arg, err := json.Marshal(s)
+	require.NoError(t, err)
+	p := &process{t: t, cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+string(arg))
+	var stderr strings.Builder
+	p.cmd.Stderr = &stderr
+	p.in, err = p.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.done)
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			var r report
+			if json.Unmarshal(sc.Bytes(), &r) == nil {
+				p.mu.Lock()
+				p.lines = append(p.lines, r)
+				p.mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		_ = p.cmd.Wait()
+		if t.Failed() {
+			t.Logf("member on port %d:\n%s\nreports: %+v", s.Port, stderr.String(), p.reports(""))
+		}
+	})
+	return p
+}
+
+// reports returns what was said so far, of one kind or ("") all.
+func (p *process) reports(event string) (out []report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.lines {
+		if event == "" || r.Event == event {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// view returns the latest view.
+func (p *process) view() report {
+	if v := p.reports("view"); len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return report{}
+}
+
+// stop ends the process in good order and returns its exit code.
+func (p *process) stop() int {
+	_, _ = io.WriteString(p.in, "stop\n")
+	<-p.done
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// specs of n members that know each other.
+func specs(t *testing.T, n int) []spec {
+	ports := freePorts(t, 2*n)
+	out := make([]spec, n)
+	var hosts []string
+	for i := range n {
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", ports[n+i]))
+		out[i] = spec{Port: ports[i], Health: ports[n+i], Roles: []string{"backend"}}
+	}
+	for i := range out {
+		out[i].Hosts = hosts
+	}
+	out[0].Roles = nil
+	return out
+}
+
+// agreed waits until all these have the same view of as many members, all with a stamp.
+func agreed(t *testing.T, ps ...*process) report {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		first := ps[0].view()
+		for _, p := range ps {
+			if v := p.view(); len(v.Ages) != len(ps) || v.Hash != first.Hash {
+				return false
+			}
+		}
+		return true
+	}, 12*time.Second, 20*time.Millisecond, "members agree")
+	v := ps[0].view()
+	for _, p := range ps {
+		require.Equal(t, v.Ages, p.view().Ages)
+	}
+	return v
+}
+
+func TestThreeProcesses(t *testing.T) {
+	s := specs(t, 3)
+	a, b, c := launch(t, s[0]), launch(t, s[1]), launch(t, s[2])
+	v := agreed(t, a, b, c)
+	require.Len(t, v.Backed, 2, "roles arrive")
+
+	// Killed: the others notice, and the next process on the address is the youngest.
+	require.NoError(t, b.cmd.Process.Kill())
+	<-b.done
+	agreed(t, a, c)
+	b2 := launch(t, s[1])
+	v = agreed(t, a, b2, c)
+	require.Equal(t, fmt.Sprintf("127.0.0.1:%d", s[1].Port), v.Addrs[2])
+
+	// In good order.
+	require.Zero(t, b2.stop())
+	var phases []string
+	for _, r := range b2.reports("stopping") {
+		phases = append(phases, r.Text)
+	}
+	require.Equal(t, []string{"sharding", "singleton", "leases", "replicator"}, phases)
+	agreed(t, a, c)
+	for _, p := range []*process{a, b2, c} {
+		require.Empty(t, p.reports("removed"))
+	}
+}
+
+func TestStartReturnsWhatProtoActorPanicsWith(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	s := specs(t, 1)[0]
+	s.Port = l.Addr().(*net.TCPAddr).Port
+	p := launch(t, s)
+	<-p.done
+	_ = p.cmd.Wait()
+	require.Equal(t, 3, p.cmd.ProcessState.ExitCode())
+	require.Contains(t, p.reports("failed")[0].Text, node.ErrStart.Error())
+	require.Contains(t, p.reports("failed")[0].Text, "address already in use")
+	require.Equal(t, "<nil>", p.reports("shut down")[0].Text)
+}
