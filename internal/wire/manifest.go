@@ -54,7 +54,7 @@ var names = [...]string{
 
 // String returns the name for logs and metrics; for an unknown number a name with the number.
 func (m Manifest) String() string {
-	if int(m) < len(names) && names[m] != "" {
+	if m < Manifest(len(names)) && names[m] != "" {
 		return names[m]
 	}
 	return fmt.Sprintf("manifest(%d)", uint32(m))
