@@ -14,7 +14,7 @@ type Config struct {
 	Owner, Nonce string // Nonce is different in every session
 	TTL          time.Duration
 	Renew        time.Duration // between renewals
-	Operation    time.Duration // an answer later than this is no answer
+	Operation    time.Duration // given to one call of the store
 	Retry        time.Duration // between looks at a lease held by another
 	Drain        time.Duration // between "start nothing" and "all ended"
 	Margin       time.Duration // for scheduling and delivery; both sides add it
@@ -36,6 +36,10 @@ func (c Config) stale(ttl time.Duration) time.Duration {
 	ttl = min(ttl, MaxTTL)
 	return ttl + scale(ttl, c.RateError) + c.Margin
 }
+
+// patience is how long an answer is waited for: a little longer than the store was given, so that its
+// own error comes first and calls do not overlap.
+func (c Config) patience() time.Duration { return c.Operation + c.Operation/8 }
 
 // jittered spreads d by ±10 %.
 func (c Config) jittered(d time.Duration) time.Duration {

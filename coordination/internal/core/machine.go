@@ -1,7 +1,8 @@
 package core
 
 import (
-	"errors"
+	"context"
+	"fmt"
 	"time"
 )
 
@@ -22,7 +23,7 @@ const (
 // maxRaces bounds the races lost in one attempt.
 const maxRaces = 3
 
-var errTimeout = errors.New("no answer within the operation timeout")
+var errTimeout = fmt.Errorf("no answer within the operation timeout: %w", context.DeadlineExceeded)
 
 // Machine is the state of one lease name in one session. It is driven by Step alone.
 type Machine struct {
@@ -104,7 +105,7 @@ func (m *Machine) Wake() (at time.Duration, ok bool) {
 		}
 	}
 	if m.op.id != 0 {
-		earliest(m.op.sent.Mono + m.cfg.Operation)
+		earliest(m.op.sent.Mono + m.cfg.patience())
 	} else if m.phase != idle && m.phase != draining {
 		earliest(m.due)
 	}
@@ -128,7 +129,7 @@ func (m *Machine) Wake() (at time.Duration, ok bool) {
 
 // pass does what is due by time alone.
 func (m *Machine) pass() {
-	if m.op.id != 0 && m.now.Mono-m.op.sent.Mono >= m.cfg.Operation {
+	if m.op.id != 0 && m.now.Mono-m.op.sent.Mono >= m.cfg.patience() {
 		m.onOverdue()
 	}
 	switch m.phase {
@@ -243,7 +244,7 @@ func (m *Machine) onUnread(err error) {
 		m.failed(m.cfg.Retry, err)
 		m.answerTries(Answer{Outcome: Doubt, Err: err})
 	case held:
-		m.failed(m.cfg.Renew, err)
+		m.renewalFailed(err)
 	case doubtful, releasing:
 		m.failed(m.cfg.Operation, err)
 	}

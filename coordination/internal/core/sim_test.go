@@ -93,9 +93,9 @@ func (w *world) all() {
 
 func seeds(t *testing.T) uint64 {
 	if testing.Short() {
-		return 200
+		return 150
 	}
-	return 2000
+	return 1000
 }
 
 // TestSimulation_NeverTwoHolders runs seeded histories of contenders with skewed clocks under loss,

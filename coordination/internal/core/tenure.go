@@ -140,10 +140,15 @@ func (m *Machine) onRenewed(op operation, ev Swapped) {
 		m.due = m.now.Mono
 		return
 	}
-	m.failed(m.cfg.Renew, ev.Err)
-	if m.now.Mono+m.cfg.Operation >= m.ten.validity.Sent.Mono+m.ten.validity.ValidFor {
-		m.due = m.now.Mono + m.cfg.Renew // no answer could come in time
-	}
+	m.renewalFailed(ev.Err)
+}
+
+// renewalFailed plans the next try: the pauses double, but leave room for one more before stop-by,
+// down to an eighth of the operation timeout.
+func (m *Machine) renewalFailed(err error) {
+	m.failed(m.cfg.Renew, err)
+	left := m.ten.validity.Sent.Mono + m.ten.validity.StopAfter - m.now.Mono
+	m.due = min(m.due, m.now.Mono+max(left/2, m.cfg.Operation/8))
 }
 
 // extend counts validity from the attempt found in the record. After a loss was told it changes

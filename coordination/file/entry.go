@@ -1,0 +1,124 @@
+package file
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// A record file is one header line and one JSON object:
+//
+//	concord-lease 1 <CRC-32 of the rest, 8 hexadecimal digits>
+//	{"name":"billing","epoch":"…","serial":7,…}
+const (
+	magic     = "concord-lease"
+	format    = 1
+	maxRecord = 64 << 10
+)
+
+// entry is the content of a record file; zero if there is none.
+type entry struct {
+	Name    string             `json:"name"`
+	Epoch   string             `json:"epoch"`  // random, of the file's first version
+	Serial  uint64             `json:"serial"` // counts its versions, from 1
+	Owner   string             `json:"owner,omitempty"`
+	Nonce   string             `json:"nonce,omitempty"`
+	Token   coordination.Token `json:"token"`
+	Attempt uint64             `json:"attempt,omitempty"`
+	TTL     time.Duration      `json:"ttl,omitempty"` // nanoseconds
+}
+
+// version is never used twice: a file that is made anew gets a new epoch.
+func (e entry) version() coordination.Version {
+	if e.Serial == 0 {
+		return ""
+	}
+	return coordination.Version(e.Epoch + "." + strconv.FormatUint(e.Serial, 10))
+}
+
+func (e entry) record() coordination.Record {
+	return coordination.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL}
+}
+
+// next is what replaces e.
+func (e entry) next(name string, r coordination.Record) entry {
+	n := entry{Name: name, Epoch: e.Epoch, Serial: e.Serial + 1,
+		Owner: r.Owner, Nonce: r.Nonce, Token: r.Token, Attempt: r.Attempt, TTL: r.TTL}
+	if n.Epoch == "" {
+		n.Epoch = rand.Text()
+	}
+	return n
+}
+
+func (e entry) encode() ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	data := fmt.Appendf(nil, "%s %d %08x\n%s\n", magic, format, crc32.ChecksumIEEE(body), body)
+	if len(data) > maxRecord {
+		return nil, fmt.Errorf("file: record of %d bytes, at most %d", len(data), maxRecord)
+	}
+	return data, nil
+}
+
+func decode(data []byte) (entry, error) {
+	header, body, ok := bytes.Cut(data, []byte("\n"))
+	body, ended := bytes.CutSuffix(body, []byte("\n"))
+	var version, sum uint32
+	if _, err := fmt.Sscanf(string(header), magic+" %d %08x", &version, &sum); err != nil || !ok || !ended {
+		return entry{}, errors.New("not a lease record")
+	}
+	if version != format {
+		return entry{}, fmt.Errorf("format %d, this program reads %d", version, format)
+	}
+	if sum != crc32.ChecksumIEEE(body) {
+		return entry{}, errors.New("checksum differs")
+	}
+	var e entry
+	if err := json.Unmarshal(body, &e); err != nil {
+		return entry{}, err
+	}
+	return e, e.check()
+}
+
+// check refuses what this package never writes.
+func (e entry) check() error {
+	switch {
+	case e.Serial == 0 || e.Epoch == "":
+		return errors.New("no version")
+	case e.Token > 1<<63-1:
+		return fmt.Errorf("token %d out of range", e.Token)
+	case e.TTL < 0 || e.TTL == 0 && e.Nonce != "":
+		return fmt.Errorf("TTL %v out of range", e.TTL)
+	}
+	return nil
+}
+
+// readBounded reads a regular file of sane size.
+func readBounded(root *os.Root, path string) ([]byte, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrDamaged, path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err == nil && len(data) > maxRecord {
+		err = fmt.Errorf("%w: %s is larger than %d bytes", ErrDamaged, path, maxRecord)
+	}
+	return data, err
+}

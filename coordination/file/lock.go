@@ -1,0 +1,93 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// A lock is tried again after pauses that double between these.
+const (
+	firstPause = 500 * time.Microsecond
+	lastPause  = 20 * time.Millisecond
+)
+
+// lockFile is a lock that is held. The kernel releases it with the file, whoever closes it. It is never
+// deleted: a lock on a deleted file excludes nobody.
+type lockFile struct {
+	f     *os.File
+	token coordination.Token // the largest that was written
+}
+
+// lock waits for the lock of a name until ctx ends.
+func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
+	f, err := s.root.OpenFile(base(name)+lockSuffix, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("file: lease %q: %w", name, err)
+	}
+	if err := flock(ctx, f); err != nil {
+		return nil, errors.Join(fmt.Errorf("file: lock of lease %q: %w", name, err), f.Close())
+	}
+	l := &lockFile{f: f}
+	if l.token, err = s.lastToken(name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// flock tries without blocking, so that no thread hangs in the kernel after ctx has ended.
+func flock(ctx context.Context, f *os.File) error {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if held, err := tryFlock(f); held || err != nil {
+			return err
+		}
+		pause.Reset(wait)
+	}
+}
+
+func (l *lockFile) release() { _ = l.f.Close() }
+
+// keepToken writes a larger token into the lock file before the record has it, so that tokens grow
+// even if the record is deleted. The number has a fixed width: half a write is no smaller number.
+func (l *lockFile) keepToken(t coordination.Token) error {
+	if t <= l.token {
+		return nil
+	}
+	if _, err := l.f.WriteAt(fmt.Appendf(nil, "%020d\n", uint64(t)), 0); err != nil {
+		return err
+	}
+	return l.f.Sync()
+}
+
+// lastToken reads it back; 0 if no tenure has begun.
+func (s *Store) lastToken(name string) (coordination.Token, error) {
+	path := base(name) + lockSuffix
+	data, err := readBounded(s.root, path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("file: lease %q: %w", name, err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(string(data), "\n"), 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%w: lease %q: token in %s: %w", ErrDamaged, name, path, err)
+	}
+	return coordination.Token(n), nil
+}

@@ -1,0 +1,136 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or of
+// a later format. Nothing can be concluded about the holder.
+var ErrDamaged = errors.New("file: damaged lease record")
+
+// Store keeps leases in a directory. It may be used by many goroutines and sessions, and the directory
+// by many Stores and processes. Use Open.
+type Store struct {
+	root *os.Root
+}
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// Open opens the directory, and creates it if it does not exist; its parent must.
+func Open(dir string) (*Store, error) {
+	if !lockable {
+		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	return &Store{root}, nil
+}
+
+// Close closes the directory. Sessions on the store must be closed before.
+func (s *Store) Close() error { return s.root.Close() }
+
+// Load implements coordination.Store. It takes no lock: a rename shows the old record or the new one.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return coordination.Record{}, "", err
+	}
+	e, err := s.read(name)
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	return e.record(), e.version(), nil
+}
+
+// Swap implements coordination.Store. Whatever goes wrong before the rename is ErrRefused.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	lock, err := s.lock(ctx, name)
+	if err != nil {
+		return "", refused(err)
+	}
+	defer lock.release()
+	present, err := s.read(name)
+	if err != nil {
+		return "", refused(err)
+	}
+	if present.version() != old {
+		return "", coordination.ErrConflict
+	}
+	replacement := present.next(name, next)
+	if err := lock.keepToken(replacement.Token); err != nil {
+		return "", refused(err)
+	}
+	if err := s.write(name, replacement); err != nil {
+		return "", refused(err)
+	}
+	if err := s.syncDir(); err != nil {
+		return "", err // written, but perhaps not for long
+	}
+	return replacement.version(), nil
+}
+
+func refused(err error) error { return fmt.Errorf("%w: %w", coordination.ErrRefused, err) }
+
+// read returns the record of a name; a zero entry, but for the largest token, if there is none.
+func (s *Store) read(name string) (entry, error) {
+	data, err := readBounded(s.root, base(name)+recordSuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		token, err := s.lastToken(name)
+		return entry{Token: token}, err
+	case err != nil:
+		return entry{}, fmt.Errorf("file: lease %q: %w", name, err)
+	}
+	e, err := decode(data)
+	if err == nil && e.Name != name {
+		err = fmt.Errorf("record of %q", e.Name)
+	}
+	if err != nil {
+		return entry{}, fmt.Errorf("%w: lease %q in %s: %w", ErrDamaged, name, base(name)+recordSuffix, err)
+	}
+	return e, nil
+}
+
+// write replaces the record in one step. The lock is held, so there is one temporary file per name;
+// what a killed process left of it is overwritten.
+func (s *Store) write(name string, e entry) error {
+	data, err := e.encode()
+	if err != nil {
+		return err
+	}
+	temporary := base(name) + ".new"
+	if err := writeSynced(s.root, temporary, data); err != nil {
+		return err
+	}
+	return s.root.Rename(temporary, base(name)+recordSuffix)
+}
+
+func writeSynced(root *os.Root, path string, data []byte) error {
+	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (s *Store) syncDir() error {
+	d, err := s.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,218 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+)
+
+func write(t *testing.T, s *file.Store, old coordination.Version, token coordination.Token) coordination.Version {
+	t.Helper()
+	ver, err := s.Swap(t.Context(), "x", old, coordination.Record{Owner: "o", Nonce: "n", Token: token, TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ver
+}
+
+func TestStore_PermissionsAndNoLeftovers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "leases")
+	write(t, open(t, dir), "", 1)
+	if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
+		t.Errorf("directory %v", info.Mode())
+	}
+	entries, _ := os.ReadDir(dir)
+	if len(entries) != 2 {
+		t.Errorf("files %v", entries)
+	}
+	for _, e := range entries {
+		if info, _ := e.Info(); info.Mode().Perm() != 0o600 {
+			t.Errorf("%s %v", e.Name(), info.Mode())
+		}
+	}
+}
+
+// TestStore_DamageIsUnknownNotTaken cuts, flips and replaces a record.
+func TestStore_DamageIsUnknownNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	write(t, s, "", 1)
+	path := filepath.Join(dir, "n-x.lease")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]string{
+		"empty": "", "garbage": "hello\n", "huge": strings.Repeat("x", 1<<20),
+		"other name":    otherName(t),
+		"later format":  strings.Replace(string(good), "concord-lease 1", "concord-lease 2", 1),
+		"cut":           string(good[:len(good)-2]),
+		"changed value": strings.Replace(string(good), `"token":1`, `"token":2`, 1),
+	}
+	session, err := coordination.Open(s, coordination.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close(t.Context())
+	for name, content := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, file.ErrDamaged) {
+				t.Errorf("load: %v", err)
+			}
+			_, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 9})
+			if !errors.Is(err, file.ErrDamaged) || !errors.Is(err, coordination.ErrRefused) {
+				t.Errorf("swap: %v", err)
+			}
+			_, err = session.Lease("x").TryAcquire(t.Context())
+			if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) {
+				t.Errorf("acquire: %v", err)
+			}
+			if left, _ := os.ReadFile(path); string(left) != content {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func otherName(t *testing.T) string {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if _, err := s.Swap(t.Context(), "y", "", coordination.Record{Token: 1}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "n-y.lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestStore_ForeignFiles puts a directory, a pipe and a link out of the directory in the place of a
+// record.
+func TestStore_ForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	path := filepath.Join(dir, "n-x.lease")
+	outside := filepath.Join(t.TempDir(), "outside")
+	write(t, open(t, filepath.Dir(outside)), "", 1)
+	for name, put := range map[string]func() error{
+		"directory": func() error { return os.Mkdir(path, 0o700) },
+		"pipe":      func() error { return unix.Mkfifo(path, 0o600) },
+		"link":      func() error { return os.Symlink(filepath.Join(filepath.Dir(outside), "n-x.lease"), path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(path)
+			if _, _, err := s.Load(t.Context(), "x"); err == nil {
+				t.Error("loaded")
+			}
+		})
+	}
+}
+
+// TestStore_DeletedRecord goes on with larger tokens and new versions.
+func TestStore_DeletedRecord(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	v1 := write(t, s, "", 41)
+	if err := os.Remove(filepath.Join(dir, "n-x.lease")); err != nil {
+		t.Fatal(err)
+	}
+	rec, ver, err := s.Load(t.Context(), "x")
+	if (rec != coordination.Record{Token: 41}) || ver != "" || err != nil {
+		t.Errorf("got %+v %q %v", rec, ver, err)
+	}
+	session, err := coordination.Open(s, coordination.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close(t.Context())
+	g, err := session.Lease("x").TryAcquire(t.Context())
+	if err != nil || g.Token() != 42 {
+		t.Fatalf("got %v %v", g, err)
+	}
+	if _, err := s.Swap(t.Context(), "x", v1, coordination.Record{}); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("a version came back: %v", err)
+	}
+	if err := g.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStore_BlockedLock ends with its context, and leaves nothing running.
+func TestStore_BlockedLock(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	ver := write(t, s, "", 1)
+	f, err := os.Open(filepath.Join(dir, "n-x.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = s.Swap(ctx, "x", ver, coordination.Record{Token: 1})
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := s.Load(t.Context(), "x"); err != nil {
+		t.Errorf("load behind a lock: %v", err)
+	}
+	_ = f.Close()
+	write(t, s, ver, 1)
+}
+
+// TestStore_LeftoverOfAKill is a temporary file that was never renamed.
+func TestStore_LeftoverOfAKill(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	ver := write(t, s, "", 1)
+	if err := os.WriteFile(filepath.Join(dir, "n-x.new"), []byte("half a rec"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := s.Load(t.Context(), "x"); got != ver || err != nil {
+		t.Errorf("got %q %v", got, err)
+	}
+	write(t, s, ver, 2)
+}
+
+func TestOpen_NeedsAParent(t *testing.T) {
+	if _, err := file.Open(filepath.Join(t.TempDir(), "a", "b")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	s, err := coordination.Open(open(b, b.TempDir()), coordination.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(b.Context())
+	b.ReportAllocs()
+	for b.Loop() {
+		g, err := s.Lease("lease").TryAcquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := g.Release(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package file
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// watchInterval bounds how late a release is noticed. A look is one stat call.
+const watchInterval = 50 * time.Millisecond
+
+// Watch implements coordination.Watcher by looking whether the record is another file: every write
+// makes one.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		path := base(name) + recordSuffix
+		var seen fs.FileInfo
+		for first := true; ; first = false {
+			info, _ := s.root.Stat(path) // an error is told by Load
+			if first || !same(info, seen) {
+				seen = info
+				record, _, err := s.Load(ctx, name)
+				if !yield(record, err) || err != nil {
+					return
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func same(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}

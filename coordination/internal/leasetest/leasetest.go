@@ -1,0 +1,167 @@
+// Package leasetest is the conformance suite of lease stores: what every session promises, checked on
+// top of a given store in virtual time, under the ids of the conformance list.
+package leasetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Store makes an empty store; everything it starts must end with the test.
+type Store func(t *testing.T) coordination.Store
+
+// check is one claim, named by the ids it covers.
+type check struct {
+	id  string
+	run func(*env)
+}
+
+// Run checks everything, each claim on a new store in a bubble of its own.
+func Run(t *testing.T, open Store) {
+	for _, group := range [][]check{storeChecks, acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks} {
+		for _, c := range group {
+			t.Run(c.id, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c.run(&env{T: t, store: open(t), start: time.Now()})
+				})
+			})
+		}
+	}
+}
+
+// env is one store and the nodes on it.
+type env struct {
+	*testing.T
+	store coordination.Store
+	start time.Time
+	nodes []*node
+	held  []*coordination.Grant
+}
+
+// node is a session with its own path to the store.
+type node struct {
+	*coordination.Session
+	*link
+	e *env
+}
+
+const name = "lease"
+
+// config has round numbers: valid for 29.1 s after the send time, stop-by 5 s earlier, a stranger may
+// take the record after 30.9 s.
+func config() coordination.Config { return coordination.Config{TTL: 30 * time.Second} }
+
+const (
+	ttl   = 30 * time.Second
+	stale = 30900 * time.Millisecond
+	op    = 3 * time.Second
+	retry = 5500 * time.Millisecond // with jitter
+)
+
+func (e *env) node() *node { return e.nodeWith(config()) }
+
+func (e *env) nodeWith(cfg coordination.Config) *node {
+	if cfg.Owner == "" {
+		cfg.Owner = fmt.Sprint("node", len(e.nodes))
+	}
+	n := &node{link: &link{store: e.store, busy: map[string]bool{}}, e: e}
+	var store coordination.Store = n.link
+	if w, ok := e.store.(coordination.Watcher); ok {
+		store = watchedLink{n.link, w}
+	}
+	s, err := coordination.Open(store, cfg)
+	if err != nil {
+		e.Fatal(err)
+	}
+	n.Session = s
+	e.nodes = append(e.nodes, n)
+	e.Cleanup(n.crash)
+	return n
+}
+
+// crash ends the process as if it were killed: nothing of it reaches the store any more.
+func (n *node) crash() {
+	n.set(fault{cut: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = n.Close(ctx)
+	if n.overlaps > 0 {
+		n.e.Errorf("D17: %d calls of the store overlapped on one lease", n.overlaps)
+	}
+}
+
+func (n *node) try() (*coordination.Grant, error) {
+	return n.granted(n.Lease(name).TryAcquire(n.e.Context()))
+}
+
+func (n *node) acquire(within time.Duration) (*coordination.Grant, error) {
+	ctx, cancel := context.WithTimeout(n.e.Context(), within)
+	defer cancel()
+	return n.granted(n.Lease(name).Acquire(ctx))
+}
+
+// granted observes every grant: valid intervals never overlap, tokens grow (K8, F1, F5).
+func (n *node) granted(g *coordination.Grant, err error) (*coordination.Grant, error) {
+	if err != nil {
+		return nil, err
+	}
+	if e := g.Check(); e != nil {
+		n.e.Errorf("K2: granted, but Check says %v", e)
+	}
+	for _, other := range n.e.held {
+		if other.Lease().Name() != g.Lease().Name() || other == g {
+			continue
+		}
+		if other.Remaining() > 0 {
+			n.e.Errorf("K8: %v granted while %v is valid for %v", g, other, other.Remaining())
+		}
+		if other.Token() >= g.Token() {
+			n.e.Errorf("F1: %v granted after %v", g, other)
+		}
+	}
+	n.e.held = append(n.e.held, g)
+	return g, nil
+}
+
+// hold acquires or fails the test.
+func (n *node) hold() *coordination.Grant {
+	n.e.Helper()
+	g, err := n.try()
+	n.e.must(err)
+	return g
+}
+
+func (e *env) must(err error) {
+	e.Helper()
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) that(ok bool, format string, args ...any) {
+	e.Helper()
+	if !ok {
+		e.Errorf(format, args...)
+	}
+}
+
+// since is the virtual time from t on.
+func since(t time.Time) time.Duration { return time.Since(t) }
+
+// sleep lets virtual time pass.
+func (e *env) sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// losses counts what OnLost tells of a grant.
+func losses(g *coordination.Grant) *losslog {
+	l := &losslog{}
+	g.OnLost(l.add)
+	return l
+}

@@ -1,0 +1,172 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var errDown = errors.New("leasetest: store away")
+
+// fault is what a link does to calls.
+type fault struct {
+	cut        bool          // requests are lost: no answer until the deadline
+	down       bool          // an error at once, nothing done
+	loseAnswer bool          // done, but no answer
+	loseWrites bool          // as loseAnswer, for Swap alone
+	refuse     bool          // Swap is refused
+	panics     bool          // the store panics
+	delay      time.Duration // of answers
+}
+
+// link is the path of one node to the store.
+type link struct {
+	store coordination.Store
+
+	mu       sync.Mutex
+	fault    fault
+	next     int // calls the fault lasts for; 0: for ever
+	busy     map[string]bool
+	overlaps int
+	calls    int
+}
+
+// set changes the fault, for the next n calls if given.
+func (l *link) set(f fault, n ...int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault, l.next = f, 0
+	if len(n) > 0 {
+		l.next = n[0]
+	}
+}
+
+func (l *link) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
+func (l *link) begin(name string) fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls++
+	if l.busy[name] {
+		l.overlaps++
+	}
+	l.busy[name] = true
+	f := l.fault
+	if l.next > 0 {
+		if l.next--; l.next == 0 {
+			l.fault = fault{}
+		}
+	}
+	return f
+}
+
+func (l *link) end(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy[name] = false
+}
+
+// through applies the fault around one call.
+func (l *link) through(ctx context.Context, f fault, do func() error) error {
+	switch {
+	case f.panics:
+		panic("leasetest: store panics")
+	case f.down:
+		return errDown
+	case f.cut:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	err := do()
+	if f.loseAnswer {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if f.delay > 0 {
+		select {
+		case <-time.After(f.delay):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+func (l *link) Load(ctx context.Context, name string) (rec coordination.Record, ver coordination.Version, err error) {
+	f := l.begin(name)
+	defer l.end(name)
+	err = l.through(ctx, f, func() (err error) {
+		rec, ver, err = l.store.Load(ctx, name)
+		return err
+	})
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	return rec, ver, nil
+}
+
+func (l *link) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (ver coordination.Version, err error) {
+	f := l.begin(name)
+	defer l.end(name)
+	if f.refuse {
+		return "", coordination.ErrRefused
+	}
+	f.loseAnswer = f.loseAnswer || f.loseWrites
+	err = l.through(ctx, f, func() (err error) {
+		ver, err = l.store.Swap(ctx, name, old, next)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return ver, nil
+}
+
+// watchedLink is a link to a store that can watch; a cut link hears nothing.
+type watchedLink struct {
+	*link
+	w coordination.Watcher
+}
+
+func (l watchedLink) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for rec, err := range l.w.Watch(ctx, name) {
+			l.mu.Lock()
+			f := l.fault
+			l.mu.Unlock()
+			if f.cut || f.down {
+				yield(coordination.Record{}, errDown)
+				return
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// losslog collects what OnLost was told.
+type losslog struct {
+	mu  sync.Mutex
+	got []*coordination.LostError
+}
+
+func (l *losslog) add(e *coordination.LostError) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.got = append(l.got, e)
+}
+
+func (l *losslog) all() []*coordination.LostError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.got
+}

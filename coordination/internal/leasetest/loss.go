@@ -1,0 +1,128 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var lossChecks = []check{
+	{"D11_OncePerLoss", func(e *env) {
+		n := e.node()
+		for range 3 {
+			g, err := n.acquire(time.Hour)
+			e.must(err)
+			a, b := losses(g), losses(g)
+			n.set(fault{down: true})
+			e.sleep(2 * ttl)
+			n.set(fault{})
+			e.sleep(2 * ttl)
+			e.that(len(a.all()) == 1 && len(b.all()) == 1, "told %v, %v", a.all(), b.all())
+		}
+	}},
+	{"D12_NotOnRelease", func(e *env) {
+		g := e.node().hold()
+		log := losses(g)
+		e.must(g.Release(e.Context()))
+		e.sleep(2 * ttl)
+		losses(g).all()
+		e.that(len(log.all()) == 0, "told %v", log.all())
+	}},
+	{"D13_LateRegistrationRunsAtOnce", func(e *env) {
+		g := e.lost()
+		log := losses(g)
+		e.sleep(0)
+		e.that(len(log.all()) == 1, "told %v", log.all())
+	}},
+	{"D14_HandlersAreIndependent", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		g.OnLost(func(*coordination.LostError) { panic("in a handler") })
+		g.OnLost(func(*coordination.LostError) { time.Sleep(time.Hour) })
+		withdrawn := &losslog{}
+		stop := g.OnLost(withdrawn.add)
+		e.that(stop(), "withdrawn too late")
+		log := losses(g)
+		n.set(fault{down: true})
+		e.sleep(ttl)
+		e.that(len(log.all()) == 1 && len(withdrawn.all()) == 0, "told %v, withdrawn %v", log.all(), withdrawn.all())
+		e.sleep(2 * time.Hour)
+	}},
+	{"D15_HandlerMayCallBack", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		var again atomic.Pointer[coordination.Grant]
+		g.OnLost(func(*coordination.LostError) {
+			_ = g.Release(context.Background())
+			next, err := n.Lease(name).Acquire(e.Context())
+			e.that(err == nil, "got %v", err)
+			again.Store(next)
+		})
+		n.set(fault{down: true})
+		e.sleep(ttl)
+		n.set(fault{})
+		e.sleep(2 * ttl)
+		e.that(again.Load() != nil && again.Load().Check() == nil, "not acquired again")
+	}},
+	{"D16_OldLossIsNotTheNewTenures", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		e.must(g.Release(e.Context()))
+		next := n.hold()
+		log := losses(next)
+		e.must(g.Release(e.Context()))
+		e.sleep(2 * ttl)
+		e.must(next.Check())
+		e.that(len(log.all()) == 0 && errors.Is(g.Check(), coordination.ErrReleased), "told %v, %v", log.all(), g.Check())
+	}},
+	{"A12_CloseEndsEverything", func(e *env) {
+		n, other := e.node(), e.node()
+		g := n.hold()
+		log := losses(g)
+		waiting := make(chan error)
+		go func() {
+			_, err := other.Lease(name).Acquire(e.Context())
+			waiting <- err
+		}()
+		e.sleep(time.Second)
+		e.must(n.Close(e.Context()))
+		e.must(n.Close(e.Context()))
+		e.sleep(0)
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.Closed, "told %v", log.all())
+		_, err := n.try()
+		e.that(errors.Is(err, coordination.ErrClosed), "got %v", err)
+		e.must(g.Release(e.Context()))
+		e.must(<-waiting) // released, not expired
+		e.that(since(e.start) < ttl, "after %v", since(e.start))
+	}},
+	{"A12_CloseAnswersWaiters", func(e *env) {
+		e.node().hold()
+		n := e.node()
+		time.AfterFunc(time.Minute, func() { e.must(n.Close(context.Background())) })
+		_, err := n.acquire(time.Hour)
+		e.that(errors.Is(err, coordination.ErrClosed), "got %v", err)
+	}},
+	{"A12_CloseWithStoreDownIsUnknown", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		n.set(fault{cut: true})
+		ctx, cancel := context.WithTimeout(e.Context(), time.Second)
+		defer cancel()
+		err := n.Close(ctx)
+		e.that(errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		e.that(g.Check() != nil, "grant outlives its session")
+	}},
+}
+
+// lost returns a grant that has been lost.
+func (e *env) lost() *coordination.Grant {
+	n := e.node()
+	g := n.hold()
+	n.set(fault{down: true})
+	e.sleep(2 * ttl)
+	n.set(fault{})
+	return g
+}

@@ -1,0 +1,134 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// renewed waits for the next renewal.
+func (e *env) renewed(g *coordination.Grant) {
+	e.sleep(op)
+	for g.Remaining() < ttl*95/100 {
+		e.sleep(100 * time.Millisecond)
+		e.must(g.Check())
+	}
+}
+
+func contextCause(g *coordination.Grant) error { return context.Cause(g.Context()) }
+
+var renewChecks = []check{
+	{"D1_HeldForTenTTL", func(e *env) {
+		g := e.node().hold()
+		for range 100 {
+			e.sleep(ttl / 10)
+			e.must(g.Check())
+		}
+	}},
+	{"D2_FailedRenewalsAreRepeated", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		for _, f := range []fault{{down: true}, {cut: true}, {loseAnswer: true}, {panics: true}, {refuse: true}} {
+			e.sleep(ttl)
+			n.set(f, 2)
+			e.sleep(ttl)
+			e.that(g.Check() == nil, "%+v: %v", f, g.Check())
+		}
+	}},
+	{"D3_AllRenewalsFail", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		log := losses(g)
+		n.set(fault{down: true})
+		e.sleep(ttl)
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.Expired && errors.Is(log.all()[0], errDown), "told %v", log.all())
+	}},
+	{"D4_LandedButLostRenewal", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		for range 5 {
+			n.set(fault{loseWrites: true}, 1)
+			e.sleep(ttl)
+			e.must(g.Check())
+		}
+		e.that(g.Token() == 1, "token %v", g.Token())
+	}},
+	{"D5_TakenOver", func(e *env) {
+		g := e.node().hold()
+		log := losses(g)
+		_, ver, err := e.store.Load(e.Context(), name)
+		e.must(err)
+		e.write(ver, sample(7))
+		e.sleep(ttl / 2)
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v", log.all())
+		held, ok := errors.AsType[*coordination.HeldError](g.Check())
+		e.that(ok && held.Holder.Token == 7, "got %v", g.Check())
+		e.that(g.Remaining() == 0, "remaining %v", g.Remaining())
+	}},
+	{"D7_Partition", func(e *env) {
+		a, b := e.node(), e.node()
+		g := a.hold()
+		log := losses(g)
+		a.set(fault{cut: true})
+		_, err := b.acquire(time.Hour)
+		e.must(err)
+		e.that(len(log.all()) == 1, "told %v", log.all())
+		a.set(fault{})
+		e.sleep(ttl)
+		_, err = a.try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+	}},
+	{"D8_Crash", func(e *env) {
+		a, b := e.node(), e.node()
+		a.hold()
+		e.sleep(ttl)
+		_, err := b.try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+		a.crash()
+		t := time.Now()
+		_, err = b.acquire(time.Hour)
+		e.must(err)
+		e.that(since(t) <= stale+retry, "after %v", since(t))
+	}},
+	{"D10_OutageShorterThanTTL", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		e.sleep(ttl)
+		n.set(fault{cut: true})
+		e.sleep(12 * time.Second)
+		n.set(fault{})
+		e.sleep(ttl)
+		e.must(g.Check())
+	}},
+	{"K_NearExpiryOncePerEpisode", func(e *env) {
+		n := e.node()
+		g := n.hold()
+		var told, undone atomic.Int32
+		g.OnNearExpiry(func(left time.Duration) {
+			e.that(left > 0 && left <= ttl/3, "remaining %v", left)
+			told.Add(1)
+		})
+		g.OnNearExpiry(func(time.Duration) { undone.Add(1) })()
+		for range 2 {
+			e.renewed(g)
+			n.set(fault{down: true})
+			e.sleep(22 * time.Second)
+			n.set(fault{})
+			e.sleep(ttl)
+		}
+		e.must(g.Check())
+		e.that(told.Load() == 2 && undone.Load() == 0, "told %d, withdrawn %d", told.Load(), undone.Load())
+	}},
+	{"G7_HoldersTTLRules", func(e *env) {
+		short := e.nodeWith(coordination.Config{TTL: 10 * time.Second})
+		a := e.node()
+		a.hold()
+		a.crash()
+		_, err := short.acquire(time.Hour)
+		e.must(err)
+		e.that(since(e.start) >= ttl, "taken after %v", since(e.start))
+	}},
+}

@@ -1,0 +1,43 @@
+package memory_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	s, err := coordination.Open(memory.New(), coordination.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(b.Context())
+	b.ReportAllocs()
+	for b.Loop() {
+		g, err := s.Lease("lease").TryAcquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := g.Release(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSwap is the store alone; its zero value is ready.
+func BenchmarkSwap(b *testing.B) {
+	var s memory.Store
+	var ver coordination.Version
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		if ver, err = s.Swap(b.Context(), "lease", ver, coordination.Record{Token: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package coordination_test
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/leasetest"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // handlers that panic are logged
+	goleak.VerifyTestMain(m)
+}
+
+func TestConformance_Memory(t *testing.T) {
+	leasetest.Run(t, func(*testing.T) coordination.Store { return memory.New() })
+}
