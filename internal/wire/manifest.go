@@ -32,10 +32,22 @@ const (
 	ReplicatorMore Manifest = 17
 )
 
+// Singleton, 40 to 49.
+const (
+	// SingletonIdentify asks where the instance is.
+	SingletonIdentify Manifest = 40
+	// SingletonHost answers that it is at the sender.
+	SingletonHost Manifest = 41
+	// SingletonPaused says that it is not at the sender any more.
+	SingletonPaused Manifest = 42
+	// SingletonFree says that the lease is free.
+	SingletonFree Manifest = 43
+	// SingletonLeaving says that the sender will not host any more.
+	SingletonLeaving Manifest = 44
+)
+
 // Ranges of the components that name theirs here when they are built.
 const (
-	SingletonFirst Manifest = 40
-	SingletonLast  Manifest = 49
 	ShardingFirst  Manifest = 50
 	ShardingLast   Manifest = 69
 )
@@ -50,6 +62,11 @@ var names = [...]string{
 	ReplicatorProbeReply: "replicator.probe-reply",
 	ReplicatorPart:       "replicator.part",
 	ReplicatorMore:       "replicator.more",
+	SingletonIdentify:    "singleton.identify",
+	SingletonHost:        "singleton.host",
+	SingletonPaused:      "singleton.paused",
+	SingletonFree:        "singleton.free",
+	SingletonLeaving:     "singleton.leaving",
 }
 
 // String returns the name for logs and metrics; for an unknown number a name with the number.
