@@ -1,8 +1,72 @@
-# Every target says what it is for: `make help`.
+# Every target says what it is for: make help.
 SHELL := /bin/bash
+GO ?= go
 PROTOS := $(wildcard proto/*.proto)
+LINT_VERSION := v2.15.0
+PROTOC_GEN_GO_VERSION := v1.36.12
+BIN := $(CURDIR)/bin
 
-.PHONY: proto
-proto: ## regenerate proto/*.pb.go (needs protoc 3.21 and protoc-gen-go v1.36.12)
-	protoc -I concord/v1=proto --go_out=. --go_opt=module=github.com/concord-go/concord \
+.DEFAULT_GOAL := help
+.PHONY: help test check lint race unit quickstart sim fuzz bench soak compat proto proto-check tools
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: check race quickstart ## everything that must pass before a change lands; installs what it needs
+
+check: lint proto-check ## formatting, vet, linters, generated code
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+
+lint: $(BIN)/golangci-lint ## golangci-lint
+	$(BIN)/golangci-lint run ./...
+
+unit: ## the tests, without the race detector: under three minutes
+	$(GO) test ./...
+
+race: ## the tests with the race detector
+	$(GO) test -race -timeout 20m ./...
+
+quickstart: ## the main example, with each way to kill a node, compared with a fold of its events
+	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
+	for kill in none any clerk; do $(BIN)/quickstart -kill $$kill || exit 1; done
+
+sim: ## seeded histories of the replication protocol; SEEDS=100000 for a night
+	$(GO) test ./distributeddata/internal/core -run 'TestHistories$$' -v -timeout 24h -seeds $(or $(SEEDS),20000)
+
+soak: ## what takes long: many histories, and the quickstart again and again
+	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
+	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
+	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >/tmp/quickstart.out || { cat /tmp/quickstart.out; exit 1; }; done
+
+fuzz: ## every decoder for FUZZTIME (default 30s) each
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),30s); \
+		done; done
+
+bench: ## every benchmark once
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+compat: ## the tests against the newest Proto.Actor this module also supports
+	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
+	cd $(BIN)/compat && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy && $(GO) vet ./... && $(GO) test ./...
+	rm -rf $(BIN)/compat
+
+proto: $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go; needs protoc
+	PATH=$(BIN):$$PATH protoc -I concord/v1=proto --go_out=. --go_opt=module=github.com/concord-go/concord \
 		$(patsubst proto/%,concord/v1/%,$(PROTOS))
+
+proto-check: ## the generated code is that of the schema
+	@command -v protoc >/dev/null || { echo 'protoc is missing: install protobuf-compiler'; exit 1; }
+	@cp -r proto $(BIN)/proto.before && $(MAKE) -s proto && diff -r proto $(BIN)/proto.before; r=$$?; rm -rf $(BIN)/proto.before; exit $$r
+
+tools: $(BIN)/golangci-lint $(BIN)/protoc-gen-go ## install the tools into bin/
+
+$(BIN)/golangci-lint:
+	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+$(BIN)/protoc-gen-go:
+	GOBIN=$(BIN) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@$(PROTOC_GEN_GO_VERSION)

@@ -301,3 +301,22 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 		require.Equal(t, []string{"[] [a] false <nil>", "[a] [a b c] false <nil>", "[a b c] [] true <nil>"}, told)
 	})
 }
+
+// startMember is for the examples: a cluster of one, in real time.
+func startMember() (*actor.ActorSystem, *distributeddata.Replicator, func()) {
+	var dd *distributeddata.Replicator
+	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
+		var err error
+		if dd, err = distributeddata.New(m.System, distributeddata.Config{}); err != nil {
+			panic(err)
+		}
+	}})
+	ctx := context.Background()
+	if err := dd.Ready(ctx); err != nil {
+		panic(err)
+	}
+	return c.Member(0).System, dd, func() {
+		_ = dd.Close(ctx)
+		c.Close()
+	}
+}

@@ -120,18 +120,16 @@ func (h history) split(seen causal.Vector) (gives []place, removals map[string][
 
 // stampOf is the stamp a register write gets: above all writes there that its replica had seen and
 // that were live, and not below the replica's clock.
-func (h history) stampOf(p place) uint64 { return h.stamps(p) }
-
-func (h history) stamps(p place) uint64 {
+func (h history) stampOf(p place) uint64 {
 	x := p.ops[p.i]
 	stamp := p.stamp
 	gives, removals := h.split(p.deps)
 	for i := range p.i {
-		switch o := p.ops[i]; {
-		case o.kind == opWrite:
+		switch o := p.ops[i]; o.kind {
+		case opWrite:
 			gives = append(gives, place{p.record, i})
 			removals[o.key] = append(removals[o.key], place{p.record, i})
-		case o.kind == opDrop, o.kind == opDelete:
+		case opDrop, opDelete:
 			removals[o.key] = append(removals[o.key], place{p.record, i})
 		}
 	}
@@ -141,7 +139,7 @@ func (h history) stamps(p place) uint64 {
 			continue
 		}
 		if !slices.ContainsFunc(removals[x.key], func(t place) bool { return takes(t.ops[t.i], o) && before(a, t) }) {
-			stamp = max(stamp, h.stamps(a)+1)
+			stamp = max(stamp, h.stampOf(a)+1)
 		}
 	}
 	return stamp

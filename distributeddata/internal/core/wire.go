@@ -3,7 +3,6 @@ package core
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -305,12 +304,4 @@ func storeIn(t *table, in *pb.KeyState, seen causal.Vector) (s causal.Store, err
 		s = s.WithMark(m.Path, m.Mark)
 	}
 	return s, err
-}
-
-// split cuts data into parts of at most size bytes; at least one.
-func split(data []byte, size int) [][]byte {
-	if len(data) == 0 {
-		return [][]byte{nil}
-	}
-	return slices.Collect(slices.Chunk(data, size))
 }

@@ -1,0 +1,48 @@
+// Package distributeddata replicates values that merge (package crdt) between the members of a cluster:
+// always writable, the same everywhere once messages get through, at a consistency chosen per call.
+//
+//	var Cart = distributeddata.NewKey("cart-17", crdt.ORSet[string]{})
+//
+//	dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: 3}) // before the member starts
+//	…
+//	_, err = Cart.Update(ctx, dd, func(w *crdt.Writer, items *crdt.ORSet[string]) error {
+//		items.Add(w, "milk")
+//		return nil
+//	}, distributeddata.Majority)
+//	items, err := Cart.Get(ctx, dd) // local, never waits
+//
+// A goroutine that may wait uses the methods of Key. An actor, which must not, sends the messages Get,
+// Update, Delete and Subscribe to Replicator.PID, and is told of changes with Changed.
+//
+// # How it works
+//
+// Every member with the role runs a replica. A change is applied to the own replica at once, takes the
+// next number of the replica's one sequence of events, and is pushed to all others, which apply events
+// in causal order. A version vector, one for all entries, says what a replica has seen. Whoever sees
+// from a heartbeat that it has missed something asks, and gets exactly that, or the whole state if it
+// has missed too much. Nothing is kept to know what was deleted: what the vector covers and the state
+// does not hold is gone. The protocol is in docs/replication.md.
+//
+// # Guarantees
+//
+//   - An update or a read sees every earlier update made through the same member.
+//   - All of an update is seen, or nothing of it, and never before an update that its maker had seen.
+//   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
+//     survives as long as fewer than a majority of the replicas fail before they are refilled.
+//   - Replicas that have seen the same updates hold the same state, to the byte.
+//   - What was removed or deleted does not come back, but with an update that had not seen the removal.
+//
+// They hold under loss, duplication and reordering of messages, under partitions, and when members are
+// killed and restarted: TestHistories in internal/core asserts them after every step of thousands of
+// seeded histories.
+//
+// # What is not guaranteed
+//
+//   - Two members may change an entry at the same time; its type decides what comes of it. For "only
+//     one may", use a lease.
+//   - A majority is one of the members that are listed, at least Config.MinMembers. When membership
+//     changes without an agreement, two majorities may not meet.
+//   - A Local update that no other member has received is lost with its member. Entries live in memory:
+//     if all members stop, everything is gone.
+//   - Without MinMembers a member that is cut off, and is alone in its view, is its own majority.
+package distributeddata

@@ -1,0 +1,76 @@
+package distributeddata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// Items is the type of a shopping cart here.
+type Items = crdt.ORSet[string]
+
+// Cart is an entry. Keys are cheap: make them as needed.
+var Cart = distributeddata.NewKey("cart-17", Items{})
+
+// Plain code changes and reads an entry.
+func ExampleKey_Update() {
+	ctx := context.Background()
+	_, dd, stop := startMember() // a member of a cluster with a replicator, see package node
+	defer stop()
+
+	items, err := Cart.Update(ctx, dd, func(w *crdt.Writer, items *Items) error {
+		if items.Len() >= 100 {
+			return errors.New("cart is full") // refuses the update
+		}
+		items.Add(w, "milk", "bread")
+		return nil
+	}, distributeddata.Majority)
+	if q, ok := errors.AsType[*distributeddata.QuorumError](err); ok {
+		fmt.Println("kept here, still spreading; no answer from", q.Missing)
+	}
+	fmt.Println(items.Len(), err)
+
+	items, err = Cart.Get(ctx, dd) // local, never waits
+	for item := range items.All() {
+		fmt.Println(item)
+	}
+	fmt.Println(err)
+	// Output:
+	// 2 <nil>
+	// bread
+	// milk
+	// <nil>
+}
+
+// An actor sends messages instead, and gets the answer in its own words.
+func ExampleUpdate() {
+	system, dd, stop := startMember()
+	defer stop()
+
+	type saved struct{ err error }
+	done := make(chan error)
+	shopper := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case string:
+			ctx.Request(dd.PID(), &distributeddata.Update[Items]{
+				Key:    Cart,
+				At:     distributeddata.Majority,
+				Modify: func(w *crdt.Writer, items *Items) error { items.Add(w, m); return nil },
+				Adapt: func(r *distributeddata.UpdateResponse[Items]) any {
+					_, err := r.Result()
+					return &saved{err}
+				},
+			})
+		case *saved:
+			done <- m.err
+		}
+	}))
+	system.Root.Send(shopper, "milk")
+	fmt.Println(<-done)
+	// Output: <nil>
+}

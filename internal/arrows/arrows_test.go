@@ -1,0 +1,174 @@
+// Package arrows holds no code, only the test that keeps the packages' imports pointing one way.
+package arrows
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/concord-go/concord/"
+
+// shared is the machinery below the components, which none of them owns.
+var shared = []string{
+	"internal/ask", "internal/lifecycle", "internal/membership", "internal/stash", "internal/timer", "internal/wire", "proto",
+}
+
+// arrows says what the packages of this module may import of each other, outside tests. A package that
+// is not listed fails the test: say where it belongs.
+var arrows = map[string][]string{
+	"proto":                           {},
+	"internal/pmap":                   {},
+	"internal/causal":                 {"internal/pmap"},
+	"internal/ask":                    {},
+	"internal/stash":                  {},
+	"internal/timer":                  {},
+	"internal/lifecycle":              {},
+	"internal/wire":                   {"proto"},
+	"internal/membership":             {"internal/lifecycle", "internal/timer", "internal/wire", "proto"},
+	"internal/simnet":                 {},
+	"internal/deps":                   {},
+	"internal/arrows":                 {},
+	"crdt":                            {"internal/causal", "internal/pmap"},
+	"distributeddata/internal/core":   {"internal/causal", "internal/pmap", "internal/wire", "proto"},
+	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "internal/causal", "internal/pmap"}, shared...),
+	"coordination/internal/core":      {},
+	"coordination":                    append([]string{"coordination/internal/core"}, shared...),
+	"coordination/internal/leasetest": {"coordination", "coordination/internal/core"},
+	"coordination/memory":             {"coordination"},
+	"coordination/file":               {"coordination"},
+	"singleton/internal/core":         {},
+	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
+	"node":                            {"internal/lifecycle", "internal/membership", "internal/wire"},
+	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "singleton", "sharding"},
+}
+
+// pure are the packages in which nothing depends on anything but their inputs.
+var pure = []string{"internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "coordination/internal/core", "singleton/internal/core"}
+
+type file struct {
+	pkg  string // path below the module
+	test bool
+	ast  *ast.File
+}
+
+func TestImports_PointOneWay(t *testing.T) {
+	for name, f := range files(t) {
+		if f.test {
+			continue
+		}
+		allowed, ok := lookup(f.pkg)
+		if !ok {
+			t.Errorf("%s: package %s has no place in the table of arrows", name, f.pkg)
+			continue
+		}
+		for _, imp := range imports(f.ast) {
+			to, ours := strings.CutPrefix(imp, module)
+			if ours && !slices.ContainsFunc(allowed, func(a string) bool { return match(a, to) }) {
+				t.Errorf("%s: %s must not import %s", name, f.pkg, to)
+			}
+		}
+	}
+}
+
+func TestCores_AreDeterministic(t *testing.T) {
+	for name, f := range files(t) {
+		if f.test || !slices.Contains(pure, f.pkg) {
+			continue
+		}
+		for _, imp := range imports(f.ast) {
+			if strings.HasPrefix(imp, "math/rand") || strings.HasPrefix(imp, "github.com/asynkron/") || imp == "os" || imp == "net" {
+				t.Errorf("%s: a core must not import %s", name, imp)
+			}
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a core starts no goroutine", name)
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"}, n.Sel.Name) {
+					t.Errorf("%s: a core has no clock: time.%s", name, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// The test would be worth nothing if it could not see a reversed arrow.
+func TestImports_ReversedArrowIsSeen(t *testing.T) {
+	allowed, ok := lookup("crdt")
+	if !ok || slices.ContainsFunc(allowed, func(a string) bool { return match(a, "distributeddata") }) {
+		t.Error("crdt may import distributeddata")
+	}
+	seen := map[string]bool{}
+	for _, f := range files(t) {
+		seen[f.pkg] = true
+	}
+	for pkg := range arrows {
+		if !strings.Contains(pkg, "*") && !seen[pkg] {
+			t.Errorf("package %s of the table does not exist", pkg)
+		}
+	}
+}
+
+func lookup(pkg string) ([]string, bool) {
+	if a, ok := arrows[pkg]; ok {
+		return a, true
+	}
+	for pattern, a := range arrows {
+		if match(pattern, pkg) {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+func match(pattern, pkg string) bool {
+	ok, err := path.Match(pattern, pkg)
+	return err == nil && ok
+}
+
+func files(t *testing.T) map[string]file {
+	t.Helper()
+	const root = "../.."
+	out := map[string]file{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		rel, err := filepath.Rel(root, name)
+		out[rel] = file{pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(name, "_test.go"), ast: parsed}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func imports(f *ast.File) (out []string) {
+	for _, i := range f.Imports {
+		if p, err := strconv.Unquote(i.Path.Value); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
