@@ -31,8 +31,8 @@ type Config struct {
 	// send any message to any actor, and read what members say to each other.
 	PlaintextUnsafe bool `yaml:"plaintext-unsafe"`
 	// MaxMessage is the largest gRPC message accepted, in bytes; remoting packs up to 200 messages into
-	// one. Default: 64 MiB. Larger ones are lost together with the connection. Each connection may take
-	// this much memory.
+	// one, fewer if this is below the default of 64 MiB. Larger ones are lost together with the connection.
+	// Each connection may take this much memory. All members must have the same.
 	MaxMessage int `yaml:"max-message"`
 }
 

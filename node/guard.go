@@ -17,16 +17,31 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// refused counts messages taken out of batches, and batches and calls refused, in this process: one
-// member runs in it.
-var refused atomic.Uint64
+// guard is of the process, since one member runs in it and gRPC knows nothing of systems.
+var guard struct {
+	refused atomic.Uint64
+	log     atomic.Pointer[slog.Logger] // of the system that was started; nil: the default one
+}
 
 // Refused returns how many messages, batches and calls the guard of this process has refused.
-func Refused() uint64 { return refused.Load() }
+func Refused() uint64 { return guard.refused.Load() }
+
+// refuse counts, and logs the 1st, 2nd, 4th, 8th, … refusal: nobody can fill the log.
+func refuse(what string, why any) {
+	n := guard.refused.Add(1)
+	if n&(n-1) != 0 {
+		return
+	}
+	log := guard.log.Load()
+	if log == nil {
+		log = slog.Default()
+	}
+	log.Warn(what, slog.Any("reason", why), slog.Uint64("refused", n))
+}
 
 // refuseUnary refuses every unary call: Proto.Actor panics in all of them.
 func refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
-	refused.Add(1)
+	refuse("remoting call refused", "not implemented")
 	return nil, status.Error(codes.Unimplemented, "concord: not implemented")
 }
 
@@ -34,8 +49,7 @@ func refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler)
 func guardStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			refused.Add(1)
-			slog.Error("remoting stream ended by a panic", slog.Any("panic", r))
+			refuse("remoting stream ended by a panic", r)
 			err = status.Error(codes.Internal, "concord: internal error")
 		}
 	}()
@@ -51,7 +65,7 @@ func (g *guarded) RecvMsg(m any) error {
 	}
 	msg, ok := m.(*remote.RemoteMessage)
 	if !ok {
-		refused.Add(1)
+		refuse("remoting stream refused", "not a remoting message")
 		return status.Error(codes.InvalidArgument, "concord: not a remoting message")
 	}
 	b := msg.GetMessageBatch()
@@ -59,8 +73,7 @@ func (g *guarded) RecvMsg(m any) error {
 		return nil
 	}
 	if err := checkBatch(b); err != nil {
-		refused.Add(1)
-		slog.Warn("remoting batch refused", slog.Any("error", err))
+		refuse("remoting batch refused", err)
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	b.Envelopes = slices.DeleteFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
@@ -68,9 +81,7 @@ func (g *guarded) RecvMsg(m any) error {
 		if why == "" {
 			return false
 		}
-		if n := refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: nobody can fill the log
-			slog.Warn("remoting message refused", slog.String("reason", why), slog.Uint64("refused", n))
-		}
+		refuse("remoting message refused", why)
 		return true
 	})
 	return nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
+	"github.com/concord-go/concord/internal/wire"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -13,8 +14,10 @@ const (
 	// queueSize is allocated for every peer at once: Proto.Actor's own default takes 16 MB. It is no
 	// bound.
 	queueSize = 1024
-	// batchSize messages of the largest size that Concord sends stay below DefaultMaxMessage.
-	batchSize = 200
+	// maxBatch messages of the largest size that Concord sends stay below DefaultMaxMessage.
+	maxBatch = 200
+	// share of a batch that one message of Concord takes at most, with what is around its payload.
+	share = wire.MaxPayload * 5 / 4
 	// maxStreams per connection: a peer uses one.
 	maxStreams = 16
 	// pingAfter and pingTimeout find a peer that hangs within 12 s; gRPC allows no shorter interval.
@@ -35,7 +38,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	cfg = cfg.withDefaults()
 	options := []remote.ConfigOption{
 		remote.WithEndpointWriterQueueSize(queueSize),
-		remote.WithEndpointWriterBatchSize(batchSize),
+		remote.WithEndpointWriterBatchSize(min(maxBatch, cfg.MaxMessage/share)),
 		remote.WithEndpointManagerQueueSize(queueSize),
 	}
 	if cfg.Advertised != "" {

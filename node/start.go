@@ -50,6 +50,8 @@ func runOf(system *actor.ActorSystem) *run {
 // Start starts the member, and waits until it is ready: listed by its own provider, old enough to be
 // compared with the others, and with every component made on its system ready for use.
 //
+// It waits as long as ctx lets it: a member that its provider never lists is never ready.
+//
 // On an error, also that of ctx, the member may be half started: call Shutdown. ErrInvalid and ErrStarted
 // are exceptions: nothing was done. A cluster can be started once.
 func Start(ctx context.Context, c *cluster.Cluster) error {
@@ -69,6 +71,7 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	r.mu.Unlock()
 
 	warn(c)
+	guard.log.Store(c.ActorSystem.Logger())
 	members := membership.Attach(c.ActorSystem)
 	go func() {
 		defer close(r.tried)
