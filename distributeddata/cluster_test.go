@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -151,22 +152,24 @@ func TestRestart_CatchesUpFromPeersBeforeItCounts(t *testing.T) {
 	})
 }
 
+const largeEntry = 30_000 // elements: some 900 kB
+
 // An entry larger than any message crosses in parts, in both directions of a restart.
 func TestLargeEntry_CrossesInParts(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_, err := cart.Update(ctx, c.at(0), func(w *crdt.Writer, v *items) error {
-			for i := range 100_000 {
+			for i := range largeEntry {
 				v.Add(w, fmt.Sprintf("element number %d", i))
 			}
 			return nil
 		}, distributeddata.All)
 		require.NoError(t, err)
-		require.Len(t, c.elements(2), 100_000)
+		require.Len(t, c.elements(2), largeEntry)
 		m := c.Restart(c.Member(1))
 		c.ready(m)
-		require.Len(t, c.elements(m.Index), 100_000)
+		require.Len(t, c.elements(m.Index), largeEntry)
 	})
 }
 
@@ -260,7 +263,7 @@ func TestMessages_AnActorUpdatesGetsDeletesAndHearsOfChanges(t *testing.T) {
 		require.NoError(t, c.add(2, "bread", distributeddata.All))
 		time.Sleep(time.Second)
 		c.Member(0).System.Root.Stop(pid)
-		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
 		require.Len(t, s.replies, 3)
 		require.NoError(t, s.replies[0].(*saved).err)
 		v, err := s.replies[1].(*distributeddata.GetResponse[items]).Result()
@@ -297,7 +300,7 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 		time.Sleep(time.Second)
 		stop()
 		require.NoError(t, c.add(0, "unheard"))
-		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, []string{"[] [a] false <nil>", "[a] [a b c] false <nil>", "[a b c] [] true <nil>"}, told)
 	})
 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package core
+
+// A core has no goroutines: the race detector only makes the histories slower.
+const defaultSeeds = 50
