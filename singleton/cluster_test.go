@@ -1,0 +1,299 @@
+package singleton_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/singleton"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ttl of the leases in tests. A contender may take a stale one after stale.
+const (
+	ttl   = 10 * time.Second
+	stale = ttl*101/100 + 250*time.Millisecond
+)
+
+// cluster is a virtual cluster with the singleton "jobs" at every member.
+type cluster struct {
+	*simnet.Cluster
+	t     *testing.T
+	opts  options
+	store *memory.Store
+	alive *observer
+	nodes map[*simnet.Member]*node
+}
+
+type options struct {
+	cfg     singleton.Config
+	roles   func(i int) []string
+	produce func(*cluster, *node) func(coordination.Tenure) actor.Actor
+	plain   bool // the store cannot watch
+	proxies func(i int) bool
+}
+
+// node is one member's part.
+type node struct {
+	*simnet.Member
+	c       *cluster
+	single  *singleton.Singleton
+	session *coordination.Session
+	store   *faultyStore
+}
+
+func run(t *testing.T, n int, o options, test func(c *cluster)) {
+	t.Helper()
+	c := &cluster{t: t, opts: o, store: memory.New(), nodes: map[*simnet.Member]*node{}}
+	if c.opts.cfg.Name == "" {
+		c.opts.cfg.Name = "jobs"
+	}
+	c.alive = &observer{t: t}
+	simnet.Run(t, simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, Setup: c.setup,
+	}, func(t *testing.T, sc *simnet.Cluster) {
+		c.Cluster, c.t = sc, t
+		defer c.close()
+		test(c)
+	})
+}
+
+func (c *cluster) setup(m *simnet.Member) {
+	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store}}
+	c.nodes[m] = nd
+	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
+		s, err := singleton.NewProxy(m.System, c.opts.cfg)
+		require.NoError(c.t, err)
+		nd.single = s
+		return
+	}
+	var store coordination.Store = nd.store
+	if c.opts.plain {
+		store = struct{ coordination.Store }{store}
+	}
+	session, err := coordination.Open(store, coordination.Config{Owner: m.ID, TTL: ttl})
+	require.NoError(c.t, err)
+	nd.session = session
+	produce := func(t coordination.Tenure) actor.Actor { return &worker{node: nd, tenure: t} }
+	if c.opts.produce != nil {
+		produce = c.opts.produce(c, nd)
+	}
+	nd.single, err = singleton.New(m.System, session, c.opts.cfg, produce)
+	require.NoError(c.t, err)
+}
+
+// close stops everything, at crashed members too: their goroutines live on.
+func (c *cluster) close() {
+	for _, nd := range c.nodes {
+		nd.leave(time.Second)
+	}
+	time.Sleep(100 * time.Millisecond)
+	c.alive.done()
+}
+
+// leave closes the singleton and the session.
+func (n *node) leave(within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	err := n.single.Close(ctx)
+	if n.session != nil {
+		_ = n.session.Close(ctx)
+	}
+	return err
+}
+
+func (c *cluster) node(i int) *node { return c.nodes[c.Member(i)] }
+
+// ask sends text from member i and returns the reply "member token count".
+func (n *node) ask(text string, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	res, err := n.single.Ask(ctx, wrapperspb.String(text))
+	if err != nil {
+		return "", err
+	}
+	return res.(*wrapperspb.StringValue).Value, nil
+}
+
+// found waits until node n reaches the instance, and returns who answered and how long it took.
+func (c *cluster) found(n *node, within time.Duration) (host string, took time.Duration) {
+	c.t.Helper()
+	start := time.Now()
+	host, err := n.ask("who", within)
+	require.NoError(c.t, err, "from %v", n)
+	return host, time.Since(start)
+}
+
+// worker is the instance: it answers "who" with its member, and notes all else.
+type worker struct {
+	node   *node
+	tenure coordination.Tenure
+}
+
+func (w *worker) Receive(ctx actor.Context) {
+	o := w.node.c.alive
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		o.start(w)
+	case *actor.Stopped, *actor.Restarting:
+		o.stop(w)
+	case *wrapperspb.StringValue:
+		switch m.Value {
+		case "who":
+			ctx.Respond(wrapperspb.String(w.node.ID))
+		case "panic":
+			panic("as asked")
+		case "stop":
+			ctx.Stop(ctx.Self())
+		case "sleep":
+			time.Sleep(5 * time.Second)
+		default:
+			o.note(m.Value)
+			if ctx.Sender() != nil {
+				ctx.Respond(wrapperspb.String(m.Value))
+			}
+		}
+	}
+}
+
+// observer sees every instance in true time.
+type observer struct {
+	t      *testing.T
+	mu     sync.Mutex
+	alive  map[*worker]bool
+	seen   []string
+	starts []string // member of each instance
+	last   coordination.Token
+	ended  time.Time // when the last one stopped
+	begun  time.Time // when the last one started
+}
+
+func (o *observer) start(w *worker) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.alive == nil {
+		o.alive = map[*worker]bool{}
+	}
+	if len(o.alive) > 0 {
+		o.t.Errorf("instance at %v starts beside another one", w.node)
+	}
+	if err := w.tenure.Check(); err != nil {
+		o.t.Errorf("instance at %v starts without lease: %v", w.node, err)
+	}
+	if w.tenure.Token() < o.last {
+		o.t.Errorf("instance at %v has token %v after %v", w.node, w.tenure.Token(), o.last)
+	}
+	o.alive[w], o.last, o.begun = true, w.tenure.Token(), time.Now()
+	o.starts = append(o.starts, w.node.ID)
+}
+
+func (o *observer) stop(w *worker) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.alive, w)
+	o.ended = time.Now()
+}
+
+func (o *observer) note(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = append(o.seen, text)
+}
+
+func (o *observer) notes() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.seen)
+}
+
+func (o *observer) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.alive)
+}
+
+// gap is the time between the last two instances.
+func (o *observer) gap() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun.Sub(o.ended)
+}
+
+func (o *observer) done() {
+	if n := o.count(); n > 0 {
+		o.t.Errorf("%d instances left", n)
+	}
+}
+
+// faultyStore is the store as one member reaches it.
+type faultyStore struct {
+	*memory.Store
+	mu  sync.Mutex
+	off bool
+}
+
+var errAway = errors.New("store away")
+
+func (f *faultyStore) away(off bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.off = off
+}
+
+func (f *faultyStore) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.off {
+		return errAway
+	}
+	return nil
+}
+
+func (f *faultyStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if err := f.err(); err != nil {
+		return coordination.Record{}, "", err
+	}
+	return f.Store.Load(ctx, name)
+}
+
+func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := f.err(); err != nil {
+		return "", err
+	}
+	return f.Store.Swap(ctx, name, old, next)
+}
+
+func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for rec, err := range f.Store.Watch(ctx, name) {
+			if e := f.err(); e != nil {
+				yield(coordination.Record{}, e)
+				return
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+func texts(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprint(prefix, i))
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package singleton
+
+import (
+	"log/slog"
+	"maps"
+	"strconv"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/stash"
+)
+
+// asked marks a message of Ask on its way to the local proxy: what goes wrong is told as a refusal.
+type asked struct{ msg any }
+
+// refusal answers asked.
+type refusal struct{ err error }
+
+// unwrap returns the message itself. byAsk: its sender understands refusals.
+func unwrap(e stash.Entry) (_ stash.Entry, byAsk bool) {
+	if a, ok := e.Message.(*asked); ok {
+		e.Message = a.msg
+		return e, true
+	}
+	return e, false
+}
+
+// portable tells whether a message can leave this process.
+func portable(msg any) bool {
+	_, ok := msg.(proto.Message)
+	return ok
+}
+
+// refuse sends a message to the dead letters, and counts it. Its sender is told as far as it can be.
+func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
+	e, byAsk := unwrap(e)
+	if n := st.s.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
+	}
+	if byAsk && e.Sender != nil {
+		ctx.Send(e.Sender, &refusal{why})
+		e.Sender = nil
+	}
+	st.s.system.DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+}
+
+// hopped returns e as passed on once more; false if that was often enough.
+func hopped(e stash.Entry) (stash.Entry, bool) {
+	n, _ := strconv.Atoi(e.Header[hopsHeader])
+	if n < 0 || n >= maxHops {
+		return e, false
+	}
+	h := maps.Clone(e.Header)
+	if h == nil {
+		h = map[string]string{}
+	}
+	h[hopsHeader] = strconv.Itoa(n + 1)
+	e.Header = h
+	return e, true
+}

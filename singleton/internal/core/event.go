@@ -1,0 +1,142 @@
+package core
+
+import "time"
+
+// Event is an input of a Machine or a Route.
+type Event interface{ event() }
+
+// Inputs of both.
+type (
+	// View says who may host, oldest first, and who we are.
+	View struct {
+		Self    Member
+		Hosts   []Member
+		Removed bool // we have been expelled; final
+	}
+	// Leaving says that this incarnation of a member will not host any more.
+	Leaving struct{ Member Member }
+	// Tick lets time pass.
+	Tick struct{}
+)
+
+// Inputs of a Machine. Each names the attempt, the tenure or the run that it speaks of, so that one that
+// is late is recognised.
+type (
+	// Held says that the attempt was granted.
+	Held struct{ Attempt, Token uint64 }
+	// Failed says that the attempt has ended without a grant; Final: no other one can succeed.
+	Failed struct {
+		Attempt uint64
+		Final   bool
+	}
+	// Lost says that the tenure is over.
+	Lost struct{ Token uint64 }
+	// Gone says that the instance has terminated, whatever the reason.
+	Gone struct{ Run uint64 }
+	// Released says that the release has ended. Certain: the lease is free.
+	Released struct {
+		Token   uint64
+		Certain bool
+	}
+	// Free is the word of a former host that the lease is free.
+	Free struct{}
+	// Close asks to hand over and never to host again.
+	Close struct{}
+)
+
+// Inputs of a Route.
+type (
+	// Host says that the instance is at From.
+	Host struct {
+		From         Member
+		Round, Token uint64
+	}
+	// Paused says that the instance of From takes no messages any more.
+	Paused struct {
+		From  Member
+		Token uint64
+	}
+)
+
+func (View) event()     {}
+func (Leaving) event()  {}
+func (Tick) event()     {}
+func (Held) event()     {}
+func (Failed) event()   {}
+func (Lost) event()     {}
+func (Gone) event()     {}
+func (Released) event() {}
+func (Free) event()     {}
+func (Close) event()    {}
+func (Host) event()     {}
+func (Paused) event()   {}
+
+// Effect is an output, to be carried out in order.
+type Effect interface{ effect() }
+
+// Outputs of a Machine.
+type (
+	// Acquire begins an attempt that waits for the lease. It ends with one Held or Failed. No two
+	// attempts overlap.
+	Acquire struct{ Attempt uint64 }
+	// Cancel asks the attempt to end soon.
+	Cancel struct{ Attempt uint64 }
+	// Start makes the instance. If the tenure is over by now, do not, and answer with Lost and Gone.
+	Start struct{ Run, Token uint64 }
+	// Pause tells the proxies that the instance takes no more messages.
+	Pause struct{ Token uint64 }
+	// Stop asks the instance to end when it has done its work; answered by Gone.
+	Stop struct{ Run uint64 }
+	// Kill stops the instance after the message it is handling; answered by Gone.
+	Kill struct{ Run uint64 }
+	// Release gives the tenure up; answered by Released.
+	Release struct{ Token uint64 }
+	// TellFree tells the next host that it need not wait.
+	TellFree struct {
+		To    Member
+		Token uint64
+	}
+	// TellLeaving tells everybody that we host no more.
+	TellLeaving struct{}
+	// Closed says that what Close asked for is done.
+	Closed struct{}
+)
+
+// Outputs of a Route.
+type (
+	// Ask asks a member for the host.
+	Ask struct {
+		To    Member
+		Round uint64
+	}
+	// Found says that the instance is there: messages flow.
+	Found struct {
+		Host  Member
+		Token uint64
+	}
+	// Hidden says that it is not known where the instance is: messages wait.
+	Hidden struct{}
+)
+
+func (Acquire) effect()     {}
+func (Cancel) effect()      {}
+func (Start) effect()       {}
+func (Pause) effect()       {}
+func (Stop) effect()        {}
+func (Kill) effect()        {}
+func (Release) effect()     {}
+func (TellFree) effect()    {}
+func (TellLeaving) effect() {}
+func (Closed) effect()      {}
+func (Ask) effect()         {}
+func (Found) effect()       {}
+func (Hidden) effect()      {}
+
+// Config of a Machine.
+type Config struct {
+	// HandOver bounds a planned stop; then the instance is killed.
+	HandOver time.Duration
+	// BackOff is the wait before an instance that stopped by itself is made again, doubled each time up
+	// to MaxBackOff. One that has run for MaxBackOff starts over.
+	BackOff, MaxBackOff time.Duration
+}

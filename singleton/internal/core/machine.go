@@ -1,0 +1,196 @@
+package core
+
+import "time"
+
+// State of a Machine.
+//
+//	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──────not oldest, closed, lost──▶ Stopping
+//	   ▲                  │        ▲              │  ▲                                       │
+//	   │              not oldest   │    stopped by│  │back-off over               terminated │
+//	   │                  ▼    oldest again       ▼  │                                       ▼
+//	   ├──attempt ended─Cancelling─┘            BackOff ──not oldest, closed, lost────▶ Releasing
+//	   └───────────────────────────────────────────────────────release has ended────────────┘
+//
+// Closed or expelled, it goes from Younger to Stopped, for good.
+type State uint8
+
+// States. The instance exists in Active and Stopping only, the lease is held from Active to Releasing.
+const (
+	Younger        State = iota // another member should host, or none is known to
+	AcquiringLease              // an attempt to acquire is under way
+	Cancelling                  // an attempt that is not wanted, or is to be renewed, has not ended yet
+	Active                      // the instance runs
+	BackOff                     // it has stopped by itself, and will be made again under the same tenure
+	Stopping                    // it was told to stop and has not terminated yet
+	Releasing                   // it has terminated, and the lease is being released
+	Stopped                     // never to host again
+)
+
+var stateNames = [...]string{"younger", "acquiring lease", "cancelling", "active", "back-off", "stopping", "releasing", "stopped"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Machine is the part of one member in hosting the instance.
+//
+// It keeps these rules whatever the order of events:
+//
+//  1. An instance is started only under a tenure, and only when the one before has terminated.
+//  2. A tenure is released only when its instance has terminated.
+//  3. There is one attempt to acquire at a time. What is granted unasked is released.
+type Machine struct {
+	cfg   Config
+	now   time.Time
+	out   []Effect
+	state State
+	ring  ring
+
+	attempt uint64 // number of the last one
+	token   uint64 // of the tenure; 0: none
+	run     uint64 // number of the last instance
+	killed  bool   // the instance of run was
+
+	closing bool
+	told    bool // Closed was
+
+	due      time.Time // of what the state waits for; zero: nothing
+	started  time.Time // the present instance
+	failures int       // instances in a row that stopped by themselves
+}
+
+// New returns the machine of a member that has seen no view yet.
+func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
+
+// State returns the present state.
+func (m *Machine) State() State { return m.state }
+
+// Token returns the token of the tenure, 0 without one.
+func (m *Machine) Token() uint64 { return m.token }
+
+// Run returns the number of the instance that is there, 0 without one.
+func (m *Machine) Run() uint64 {
+	if m.state == Active || m.state == Stopping {
+		return m.run
+	}
+	return 0
+}
+
+// Next returns the member to which messages go that are not for an instance here; false if that is
+// ourselves, or nobody.
+func (m *Machine) Next() (Member, bool) {
+	o := m.ring.oldest()
+	return o, o.known() && !o.same(m.ring.self)
+}
+
+// Keeps tells whether messages wait here for the instance, or for the hand-over to end.
+func (m *Machine) Keeps() bool { return m.state != Younger && m.state != Stopped || m.wanted() }
+
+// Due is when a Tick is wanted; zero: not at all.
+func (m *Machine) Due() time.Time { return m.due }
+
+// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+func (m *Machine) Step(now time.Time, ev Event) []Effect {
+	m.now, m.out = now, nil
+	switch ev := ev.(type) {
+	case View:
+		m.ring.onView(ev)
+		if m.closing {
+			m.ring.onLeaving(m.ring.self)
+		}
+	case Leaving:
+		m.ring.onLeaving(ev.Member)
+	case Held:
+		m.onHeld(ev)
+	case Failed:
+		m.onFailed(ev)
+	case Lost:
+		m.onLost(ev)
+	case Gone:
+		m.onGone(ev)
+	case Released:
+		m.onReleased(ev)
+	case Free:
+		if m.state == AcquiringLease { // a new attempt looks at once
+			m.cancel()
+		}
+	case Close:
+		m.close()
+	case Tick:
+	}
+	m.settle()
+	return m.out
+}
+
+func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
+
+// enter changes the state. What the former one waited for is void.
+func (m *Machine) enter(s State) { m.state, m.due = s, time.Time{} }
+
+// over tells that this member never hosts again.
+func (m *Machine) over() bool { return m.closing || m.ring.removed }
+
+// wanted tells that this member should host.
+func (m *Machine) wanted() bool {
+	o := m.ring.oldest()
+	return !m.over() && o.known() && o.same(m.ring.self)
+}
+
+// unwanted tells that it should not; with nobody known to be oldest, neither is true.
+func (m *Machine) unwanted() bool { return m.over() || m.ring.oldest().known() && !m.wanted() }
+
+// passed tells that what the state waited for is due.
+func (m *Machine) passed() bool { return !m.due.IsZero() && !m.now.Before(m.due) }
+
+// settle brings the state in line with what is wanted.
+func (m *Machine) settle() {
+	switch m.state {
+	case Younger:
+		m.settleYounger()
+	case AcquiringLease:
+		if !m.wanted() {
+			m.cancel()
+		}
+	case Active:
+		if m.unwanted() {
+			m.stop()
+		}
+	case BackOff:
+		if m.unwanted() {
+			m.release()
+		} else if m.passed() {
+			m.start()
+		}
+	case Stopping:
+		if m.passed() {
+			m.kill()
+		}
+	}
+	if m.state == Stopped && m.closing && !m.told {
+		m.told = true
+		m.emit(Closed{})
+	}
+}
+
+func (m *Machine) settleYounger() {
+	switch {
+	case m.over():
+		m.enter(Stopped)
+	case m.wanted() && (m.due.IsZero() || m.passed()):
+		m.enter(AcquiringLease)
+		m.attempt++
+		m.emit(Acquire{m.attempt})
+	}
+}
+
+func (m *Machine) cancel() {
+	m.enter(Cancelling)
+	m.emit(Cancel{m.attempt})
+}
+
+func (m *Machine) close() {
+	if m.closing {
+		return
+	}
+	m.closing = true
+	m.ring.onLeaving(m.ring.self)
+	m.emit(TellLeaving{})
+}

@@ -1,0 +1,149 @@
+package core
+
+import "time"
+
+// patience is how many intervals a path is given before another one is tried.
+const patience = 2
+
+// Route finds the host for the messages of one member, and notices when it has moved.
+//
+// It asks along the path that its messages have taken: of a host that pauses, it asks that host, who
+// passes the question on behind the messages. So when the next host answers, it has them, and what is
+// sent to it directly comes later. Only when that path does not answer is the oldest member asked.
+type Route struct {
+	interval time.Duration
+	now      time.Time
+	out      []Effect
+	ring     ring
+
+	round uint64
+	host  Member // zero: not known
+	token uint64
+	heard time.Time // of the host, last
+
+	via    Member // the path; zero: the oldest member
+	asked  time.Time
+	to     Member // who was asked last
+	silent int    // questions on this path without an answer
+}
+
+// NewRoute returns a route that knows nobody. It asks every interval.
+func NewRoute(interval time.Duration) *Route { return &Route{interval: interval} }
+
+// Host returns where the instance is; false if that is not known.
+func (r *Route) Host() (m Member, token uint64, ok bool) { return r.host, r.token, r.host.known() }
+
+// Hopeful tells whether there is anybody to ask.
+func (r *Route) Hopeful() bool { return !r.ring.removed && r.path().known() }
+
+// Due is when a Tick is wanted; zero: not at all.
+func (r *Route) Due() time.Time {
+	if !r.Hopeful() {
+		return time.Time{}
+	}
+	return r.asked.Add(r.interval)
+}
+
+// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+func (r *Route) Step(now time.Time, ev Event) []Effect {
+	r.now, r.out = now, nil
+	switch ev := ev.(type) {
+	case View:
+		r.onView(ev)
+	case Leaving:
+		r.onLeaving(ev)
+	case Host:
+		r.onHost(ev)
+	case Paused:
+		if r.host.known() && r.host.same(ev.From) && ev.Token >= r.token {
+			r.search(ev.From)
+		}
+	case Tick:
+		r.onTick()
+	}
+	return r.out
+}
+
+func (r *Route) emit(e Effect) { r.out = append(r.out, e) }
+
+// path is whom to ask.
+func (r *Route) path() Member {
+	switch {
+	case r.host.known():
+		return r.host
+	case r.via.known():
+		return r.via
+	}
+	return r.ring.oldest()
+}
+
+func (r *Route) ask() {
+	r.asked = r.now
+	if r.to = r.path(); r.to.known() && !r.ring.removed {
+		r.emit(Ask{r.to, r.round})
+	}
+}
+
+// search forgets the host and asks anew: through the one that was, or the oldest.
+func (r *Route) search(via Member) {
+	if r.host.known() {
+		r.emit(Hidden{})
+	}
+	r.host, r.token, r.via, r.silent = Member{}, 0, via, 0
+	r.round++
+	r.ask()
+}
+
+func (r *Route) onView(v View) {
+	before := r.ring.oldest()
+	r.ring.onView(v)
+	switch {
+	case r.ring.removed:
+		if r.host.known() {
+			r.emit(Hidden{})
+		}
+		r.host = Member{}
+	case r.host.known() && !r.ring.listed(r.host), r.via.known() && !r.ring.listed(r.via), r.round == 0:
+		r.search(Member{})
+	case !before.same(r.ring.oldest()):
+		r.ask()
+	}
+}
+
+func (r *Route) onLeaving(ev Leaving) {
+	switch news := r.ring.onLeaving(ev.Member); {
+	case !news:
+	case r.host.known() && r.host.same(ev.Member):
+		r.search(ev.Member)
+	case !r.host.known() && !r.via.known() && r.to.same(ev.Member):
+		r.search(Member{})
+	}
+}
+
+// onHost takes an answer to the present search. A tenure with a smaller token is over, whatever its host
+// believes.
+func (r *Route) onHost(ev Host) {
+	if ev.Round != r.round || r.ring.removed || !r.ring.listed(ev.From) || r.host.known() && ev.Token < r.token {
+		return
+	}
+	news := !r.host.same(ev.From) || r.token != ev.Token
+	r.host, r.token, r.heard = ev.From, ev.Token, r.now
+	r.via, r.silent = Member{}, 0
+	if news {
+		r.emit(Found{r.host, r.token})
+	}
+}
+
+func (r *Route) onTick() {
+	if r.now.Sub(r.asked) < r.interval {
+		return
+	}
+	switch r.silent++; {
+	case r.host.known() && r.now.Sub(r.heard) > patience*r.interval:
+		r.search(Member{})
+	case r.via.known() && r.silent >= patience:
+		r.search(Member{})
+	default:
+		r.ask()
+	}
+}

@@ -1,0 +1,319 @@
+package singleton
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/singleton/internal/core"
+)
+
+// askInterval is how often a proxy asks where the instance is, found or not.
+const askInterval = time.Second
+
+// manager is the actor around the machine that decides whether this member hosts. Its child is the
+// instance. The same value outlives a restart of the actor: the child does not.
+type manager struct {
+	station
+	machine *core.Machine
+	wake    *timer.Timer
+	kept    *stash.Stash
+	clients clients
+	tenancy tenancy
+	child   child
+
+	closers []*actor.PID // who waits for the hand-over
+	handed  bool         // the machine has handed over
+	ending  bool         // the actor is stopping
+}
+
+func newManager(s *Singleton) *manager {
+	return &manager{
+		station: newStation(s), kept: stash.New(s.cfg.Buffer), clients: clients{},
+		machine: core.New(core.Config{
+			HandOver: s.cfg.HandOver, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+		}),
+		tenancy: newTenancy(s.session.Lease(s.cfg.LeaseName)),
+	}
+}
+
+// Receive implements actor.Actor.
+func (m *manager) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		m.wake = timer.New(ctx.ActorSystem(), ctx.Self())
+		m.s.members.Subscribe(ctx.Self())
+	case *actor.Stopping:
+		m.ending = true
+		m.step(ctx, core.Close{})
+	case *actor.Stopped: // the instance is gone
+		m.shutDown(ctx)
+	case *actor.Restarting:
+		m.wake.Stop()
+	case *actor.Terminated:
+		if m.child.is(msg.Who) {
+			m.step(ctx, core.Gone{Run: m.child.run})
+		}
+	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
+	default:
+		m.receive(ctx)
+	}
+}
+
+func (m *manager) receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *membership.View:
+		m.view = msg
+		m.step(ctx, m.hosts(msg))
+	case *pb.Envelope:
+		m.onEnvelope(ctx, msg)
+	case *timer.Fired:
+		if m.wake.Mine(msg) {
+			m.step(ctx, core.Tick{})
+		}
+	case *attemptEnded:
+		m.onAttempt(ctx, msg)
+	case *tenureOver:
+		m.step(ctx, core.Lost{Token: uint64(msg.grant.Token())})
+	case *releaseEnded:
+		m.onRelease(ctx, msg)
+	case *handOver:
+		m.closers = append(m.closers, ctx.Sender())
+		m.clients.expectAll(time.Now())
+		m.step(ctx, core.Close{})
+	default:
+		m.pass(ctx, stash.Of(ctx))
+	}
+}
+
+// step hands an event to the machine and carries out the effects. An effect may bring about further
+// events, which come after it.
+func (m *manager) step(ctx actor.Context, ev core.Event) {
+	was := m.machine.State()
+	for events := []core.Event{ev}; len(events) > 0; events = events[1:] {
+		for _, e := range m.machine.Step(time.Now(), events[0]) {
+			events = append(events, m.carryOut(ctx, e)...)
+		}
+	}
+	if is := m.machine.State(); is != was {
+		m.log.Info("singleton manager changed state", slog.String("from", was.String()), slog.String("to", is.String()),
+			slog.Uint64("token", m.machine.Token()))
+	}
+	if !m.machine.Keeps() {
+		m.passOn(ctx)
+	}
+	m.finish(ctx)
+	m.arm()
+}
+
+func (m *manager) arm() {
+	due := m.machine.Due()
+	if at := m.clients.due(); m.handed && len(m.closers) > 0 && !at.IsZero() && (due.IsZero() || at.Before(due)) {
+		due = at
+	}
+	if due.IsZero() || m.ending {
+		m.wake.Stop()
+		return
+	}
+	m.wake.Set(time.Until(due), nil)
+}
+
+func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
+	switch e := e.(type) {
+	case core.Acquire:
+		m.tenancy.acquire(ctx, e.Attempt)
+	case core.Cancel:
+		m.tenancy.cancel()
+	case core.Start:
+		return m.start(ctx, e)
+	case core.Pause:
+		m.clients.each(func(c *client) {
+			m.send(ctx, m.self(), c.member, m.s.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token})
+		})
+	case core.Stop:
+		m.child.stop(ctx, m.s.cfg.StopMessage)
+	case core.Kill:
+		m.child.kill(ctx)
+	case core.Release:
+		m.tenancy.release(ctx, e.Token, m.s.cfg.HandOver)
+	case core.TellFree:
+		m.send(ctx, m.self(), e.To, m.s.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
+	case core.TellLeaving:
+		m.tellLeaving(ctx)
+	case core.Closed:
+		m.handed = true
+	}
+	return nil
+}
+
+func (m *manager) self() core.Member { return member(m.view.Self) }
+
+// start makes the instance and hands it what was kept, and tells the proxies.
+func (m *manager) start(ctx actor.Context, e core.Start) []core.Event {
+	grant := m.tenancy.grant(e.Token)
+	if m.ending || grant == nil || grant.Check() != nil {
+		return []core.Event{core.Lost{Token: e.Token}, core.Gone{Run: e.Run}}
+	}
+	m.child = spawn(ctx, e.Run, grant, m.s.produce)
+	for en := range m.kept.Drain() {
+		ctx.Send(m.child.pid, en.Envelope())
+	}
+	m.clients.each(func(c *client) { m.tellHost(ctx, c) })
+	return nil
+}
+
+func (m *manager) tellHost(ctx actor.Context, c *client) {
+	m.send(ctx, m.self(), c.member, m.s.cfg.proxyName(), wire.SingletonHost,
+		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
+}
+
+// tellLeaving tells the managers, who elect another host, and the proxies, who look for it.
+func (m *manager) tellLeaving(ctx actor.Context) {
+	if m.view == nil {
+		return
+	}
+	for _, to := range m.view.Members {
+		if to.ID != m.view.Self.ID && to.HasRole(m.s.cfg.Role) {
+			m.send(ctx, m.self(), member(to), m.s.cfg.managerName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+		}
+		m.send(ctx, m.self(), member(to), m.s.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+	}
+}
+
+// pass hands a message to the instance, keeps it for the next one, or passes it on to the member that
+// should host.
+func (m *manager) pass(ctx actor.Context, e stash.Entry) {
+	switch {
+	case m.machine.State() == core.Active:
+		ctx.Send(m.child.pid, e.Envelope())
+	case !m.machine.Keeps():
+		m.forward(ctx, e)
+	case !m.kept.Push(e):
+		m.refuse(ctx, e, ErrBufferFull)
+	}
+}
+
+func (m *manager) forward(ctx actor.Context, e stash.Entry) {
+	to, ok := m.machine.Next()
+	hop, fresh := hopped(e)
+	switch {
+	case !ok || !fresh:
+		m.refuse(ctx, e, ErrUndelivered)
+	case !portable(e.Message):
+		m.refuse(ctx, e, ErrNotProtobuf)
+	default:
+		m.s.counts.passedOn.Add(1)
+		ctx.Send(actor.NewPID(to.Address, m.s.cfg.managerName()), hop.Envelope())
+	}
+}
+
+// passOn passes on what was kept for an instance that will not be here, and then the questions of the
+// proxies that have sent it: so whoever answers them has it.
+func (m *manager) passOn(ctx actor.Context) {
+	for e := range m.kept.Drain() {
+		m.forward(ctx, e)
+	}
+	m.clients.each(func(c *client) { m.askNext(ctx, c) })
+}
+
+// askNext passes a question on.
+func (m *manager) askNext(ctx actor.Context, c *client) {
+	if to, ok := m.machine.Next(); ok && c.open && c.hops < maxHops {
+		c.open = false
+		m.send(ctx, c.member, to, m.s.cfg.managerName(), wire.SingletonIdentify,
+			&pb.SingletonIdentify{Round: c.round, Hops: c.hops + 1})
+	}
+}
+
+func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
+	from, manifest, payload, ok := m.open(env)
+	if !ok {
+		return
+	}
+	switch manifest {
+	case wire.SingletonIdentify:
+		var q pb.SingletonIdentify
+		if decode(payload, &q) {
+			m.onIdentify(ctx, from, &q)
+		}
+	case wire.SingletonFree:
+		m.step(ctx, core.Free{})
+	case wire.SingletonLeaving:
+		m.step(ctx, core.Leaving{Member: from})
+	}
+}
+
+// onIdentify answers now, or when the instance runs, or passes the question on.
+func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.SingletonIdentify) {
+	c := m.clients.hear(from, q, time.Now())
+	switch {
+	case m.machine.State() == core.Active:
+		m.tellHost(ctx, c)
+	case !m.machine.Keeps():
+		m.askNext(ctx, c)
+	}
+	m.finish(ctx)
+}
+
+// finish answers who waits for the hand-over, when it is done and every proxy that used this host has
+// asked for the next one: what it had sent here before has been passed on.
+func (m *manager) finish(ctx actor.Context) {
+	if !m.handed || len(m.closers) == 0 {
+		return
+	}
+	if _, another := m.machine.Next(); another && !m.view.Removed && m.clients.expecting(time.Now()) {
+		return
+	}
+	for _, c := range m.closers {
+		ctx.Send(c, &handedOver{})
+	}
+	m.closers = nil
+}
+
+// shutDown gives up whatever is left, without waiting: the child has terminated.
+func (m *manager) shutDown(ctx actor.Context) {
+	m.wake.Stop()
+	m.s.members.Unsubscribe(ctx.Self())
+	m.tenancy.abandon()
+	for e := range m.kept.Drain() {
+		m.refuse(ctx, e, ErrUndelivered)
+	}
+	m.s.ended.Done()
+}
+
+func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
+	if msg.err != nil {
+		if !msg.cancelled {
+			m.log.Error("singleton cannot acquire its lease", slog.Any("error", msg.err))
+		}
+		m.step(ctx, core.Failed{Attempt: msg.attempt, Final: msg.final()})
+		return
+	}
+	m.tenancy.granted(ctx, msg)
+	m.step(ctx, core.Held{Attempt: msg.attempt, Token: uint64(msg.grant.Token())})
+}
+
+func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
+	if msg.err != nil {
+		m.log.Warn("lease of the singleton not certainly released, it expires", slog.Uint64("token", msg.token), slog.Any("error", msg.err))
+	}
+	m.tenancy.forget(msg.token)
+	m.step(ctx, core.Released{Token: msg.token, Certain: msg.err == nil})
+}
+
+// HandleFailure implements actor.SupervisorStrategy: an instance that panics is restarted as usual, but
+// not once it has been told to stop.
+func (m *manager) HandleFailure(sys *actor.ActorSystem, sup actor.Supervisor, who *actor.PID, rs *actor.RestartStatistics, reason, message any) {
+	if m.child.is(who) && m.machine.State() == core.Active {
+		m.log.Error("singleton instance panicked", slog.Any("reason", reason), slog.Uint64("token", m.machine.Token()))
+		actor.DefaultSupervisorStrategy().HandleFailure(sys, sup, who, rs, reason, message)
+		return
+	}
+	sup.StopChildren(who)
+}

@@ -1,0 +1,172 @@
+package singleton
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/singleton/internal/core"
+)
+
+// proxy is the actor that this member's messages for the singleton go to. It keeps them until the host has
+// said that it hosts, and then sends them there, in order.
+type proxy struct {
+	station
+	route  *core.Route
+	wake   *timer.Timer
+	kept   *stash.Stash
+	host   *actor.PID // manager there; nil: not known
+	local  bool       // the host is this member
+	closer *actor.PID // who waits for kept to be empty
+}
+
+func newProxy(s *Singleton) *proxy {
+	return &proxy{station: newStation(s), route: core.NewRoute(askInterval), kept: stash.New(s.cfg.Buffer)}
+}
+
+// Receive implements actor.Actor.
+func (p *proxy) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		p.wake = timer.New(ctx.ActorSystem(), ctx.Self())
+		p.s.members.Subscribe(ctx.Self())
+	case *actor.Restarting:
+		p.wake.Stop()
+	case *actor.Stopped:
+		p.shutDown(ctx)
+	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
+	case *membership.View:
+		p.view = m
+		p.step(ctx, p.hosts(m))
+	case *pb.Envelope:
+		p.onEnvelope(ctx, m)
+	case *timer.Fired:
+		if p.wake.Mine(m) {
+			p.step(ctx, core.Tick{})
+		}
+	case *drain:
+		p.closer = ctx.Sender()
+		p.finish(ctx)
+	default:
+		p.pass(ctx, stash.Of(ctx))
+	}
+}
+
+func (p *proxy) step(ctx actor.Context, ev core.Event) {
+	for _, e := range p.route.Step(time.Now(), ev) {
+		switch e := e.(type) {
+		case core.Ask:
+			p.send(ctx, member(p.view.Self), e.To, p.s.cfg.managerName(), wire.SingletonIdentify,
+				&pb.SingletonIdentify{Round: e.Round})
+		case core.Found:
+			p.found(ctx, e)
+		case core.Hidden:
+			p.hidden()
+		}
+	}
+	if p.view.Removed {
+		p.giveUp(ctx, ErrClosed)
+	}
+	p.finish(ctx)
+	if due := p.route.Due(); due.IsZero() {
+		p.wake.Stop()
+	} else {
+		p.wake.Set(time.Until(due), nil)
+	}
+}
+
+// found sends what was kept.
+func (p *proxy) found(ctx actor.Context, e core.Found) {
+	p.log.Info("singleton found", slog.String("address", e.Host.Address), slog.Uint64("token", e.Token))
+	p.host = actor.NewPID(e.Host.Address, p.s.cfg.managerName())
+	p.local = e.Host.ID == p.view.Self.ID
+	p.s.place.Store(&located{Place{e.Host.Address, coordination.Token(e.Token)}, true})
+	for en := range p.kept.Drain() {
+		p.deliver(ctx, en)
+	}
+}
+
+func (p *proxy) hidden() {
+	p.host = nil
+	if l := p.s.place.Load(); l != nil {
+		p.s.place.Store(&located{l.Place, false})
+	}
+}
+
+// pass sends a message of a user to the host, or keeps it until the host is known.
+func (p *proxy) pass(ctx actor.Context, e stash.Entry) {
+	switch {
+	case p.host != nil:
+		p.deliver(ctx, e)
+	case p.view != nil && p.view.Removed:
+		p.refuse(ctx, e, ErrClosed)
+	case !p.kept.Push(e):
+		p.refuse(ctx, e, ErrBufferFull)
+	}
+}
+
+func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
+	inner, _ := unwrap(e)
+	if !p.local && !portable(inner.Message) {
+		p.refuse(ctx, e, ErrNotProtobuf)
+		return
+	}
+	ctx.Send(p.host, inner.Envelope())
+}
+
+func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
+	from, manifest, payload, ok := p.open(env)
+	if !ok {
+		return
+	}
+	switch manifest {
+	case wire.SingletonHost:
+		var h pb.SingletonHost
+		if decode(payload, &h) {
+			p.step(ctx, core.Host{From: from, Round: h.Round, Token: h.Token})
+		}
+	case wire.SingletonPaused:
+		var h pb.SingletonPaused
+		if decode(payload, &h) {
+			p.step(ctx, core.Paused{From: from, Token: h.Token})
+		}
+	case wire.SingletonLeaving:
+		p.step(ctx, core.Leaving{Member: from})
+	}
+}
+
+// giveUp refuses what was kept.
+func (p *proxy) giveUp(ctx actor.Context, why error) {
+	for e := range p.kept.Drain() {
+		p.refuse(ctx, e, why)
+	}
+}
+
+// finish answers who waits for kept to be empty: when it is, or will not be.
+func (p *proxy) finish(ctx actor.Context) {
+	if p.closer == nil {
+		return
+	}
+	if !p.route.Hopeful() {
+		p.giveUp(ctx, ErrUndelivered)
+	}
+	if p.kept.Len() == 0 {
+		ctx.Send(p.closer, &drained{})
+		p.closer = nil
+	}
+}
+
+func (p *proxy) shutDown(ctx actor.Context) {
+	p.wake.Stop()
+	p.s.members.Unsubscribe(ctx.Self())
+	p.giveUp(ctx, ErrUndelivered)
+	p.hidden()
+	p.s.ended.Done()
+}

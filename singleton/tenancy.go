@@ -1,0 +1,129 @@
+package singleton
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// tenancy acquires and releases beside the manager's mailbox. It belongs to the manager, who is told by
+// message; when the manager is gone, whatever was granted, or is yet, is released.
+type tenancy struct {
+	lease *coordination.Lease
+	life  context.Context // ends when the manager has stopped and its instance with it
+	end   context.CancelFunc
+	stop  context.CancelFunc // cancels the attempt under way
+	held  map[uint64]*holding
+}
+
+// holding is a grant that has not certainly been released.
+type holding struct {
+	grant  *coordination.Grant
+	unhook func() bool
+}
+
+// Messages of a tenancy. Each names what it speaks of.
+type (
+	attemptEnded struct {
+		attempt   uint64
+		grant     *coordination.Grant
+		err       error
+		cancelled bool
+		unhook    func() bool
+	}
+	tenureOver   struct{ grant *coordination.Grant }
+	releaseEnded struct {
+		token uint64
+		err   error
+	}
+)
+
+// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+func (*attemptEnded) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+func (*tenureOver) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+func (*releaseEnded) IgnoreDeadLetterLogging() {}
+
+// final tells that no later attempt can succeed.
+func (a *attemptEnded) final() bool {
+	return errors.Is(a.err, coordination.ErrClosed) || errors.Is(a.err, coordination.ErrInvalid)
+}
+
+func newTenancy(l *coordination.Lease) tenancy {
+	life, end := context.WithCancel(context.Background())
+	return tenancy{lease: l, life: life, end: end, stop: func() {}, held: map[uint64]*holding{}}
+}
+
+// acquire begins an attempt. It ends with one *attemptEnded.
+func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
+	system, self, lease, life := ctx.ActorSystem(), ctx.Self(), t.lease, t.life
+	wait, stop := context.WithCancel(life)
+	t.stop = stop
+	go func() {
+		defer stop()
+		grant, err := lease.Acquire(wait)
+		m := &attemptEnded{attempt: attempt, grant: grant, err: err, cancelled: wait.Err() != nil}
+		if err == nil {
+			// In place before anybody can miss it: the manager may be gone by now.
+			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
+		}
+		system.Root.Send(self, m)
+	}()
+}
+
+// releaseAlone bounds a release that nobody waits for. It goes on in the background all the same.
+const releaseAlone = 10 * time.Second
+
+func release(g *coordination.Grant, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return g.Release(ctx)
+}
+
+// cancel ends the attempt under way soon.
+func (t *tenancy) cancel() { t.stop() }
+
+// granted takes the grant of an attempt. The manager is told, once, when it is over.
+func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
+	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
+	t.held[uint64(grant.Token())] = &holding{grant, m.unhook}
+	context.AfterFunc(grant.Context(), func() { system.Root.Send(self, &tenureOver{grant}) })
+}
+
+// grant returns the grant with this token, nil if there is none.
+func (t *tenancy) grant(token uint64) *coordination.Grant {
+	if h := t.held[token]; h != nil {
+		return h.grant
+	}
+	return nil
+}
+
+// release gives a tenure up, and waits for that so long. It ends with one *releaseEnded.
+func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration) {
+	system, self, grant := ctx.ActorSystem(), ctx.Self(), t.grant(token)
+	go func() {
+		var err error
+		if grant != nil {
+			err = release(grant, within)
+		}
+		system.Root.Send(self, &releaseEnded{token, err})
+	}()
+}
+
+// forget drops a grant that has been released, or is being in the background.
+func (t *tenancy) forget(token uint64) {
+	if h := t.held[token]; h != nil {
+		h.unhook()
+		delete(t.held, token)
+	}
+}
+
+// abandon withdraws and releases everything, without waiting.
+func (t *tenancy) abandon() { t.end() }

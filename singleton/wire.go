@@ -1,0 +1,78 @@
+package singleton
+
+import (
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/singleton/internal/core"
+)
+
+// maxHops bounds how often a message or a question is passed on, since views may differ.
+const maxHops = 3
+
+// hopsHeader counts how often a message was passed on.
+const hopsHeader = "concord-singleton-hops"
+
+// station is what proxy and manager have in common: they know the view and exchange envelopes.
+type station struct {
+	s    *Singleton
+	log  *slog.Logger
+	view *membership.View
+}
+
+func newStation(s *Singleton) station {
+	return station{s: s, log: s.system.Logger().With(slog.String("singleton", s.cfg.Name))}
+}
+
+func member(m membership.Member) core.Member {
+	return core.Member{ID: m.ID, Incarnation: m.Incarnation, Address: m.Address}
+}
+
+// hosts is the view as the core sees it.
+func (st *station) hosts(v *membership.View) core.View {
+	out := core.View{Self: member(v.Self), Removed: v.Removed}
+	for _, m := range v.ByAge(st.s.cfg.Role) {
+		out.Hosts = append(out.Hosts, member(m))
+	}
+	return out
+}
+
+// send sends a message to the actor with this name at m, on behalf of member from.
+func (st *station) send(ctx actor.Context, from, to core.Member, name string, manifest wire.Manifest, m proto.Message) {
+	if st.view == nil {
+		return
+	}
+	payload, err := proto.Marshal(m)
+	if err != nil {
+		st.log.Error("message not sent", slog.Any("error", err))
+		return
+	}
+	h := wire.Header{Cluster: st.view.Cluster, Member: from.ID, From: from.Incarnation, To: to.Incarnation}
+	ctx.Send(actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
+}
+
+// open returns who speaks and what it says. Only members of the view are heard, in the incarnation that
+// it lists, and only if they mean this incarnation.
+func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest, payload []byte, ok bool) {
+	if st.view == nil || st.view.Removed {
+		return from, 0, nil, false
+	}
+	h, manifest, payload, err := wire.Open(env, st.view.Cluster)
+	if err != nil {
+		st.log.Debug("message dropped", slog.Any("error", err))
+		return from, 0, nil, false
+	}
+	m, listed := st.view.Find(h.Member)
+	if !listed || m.Incarnation != h.From || h.To != 0 && h.To != st.view.Self.Incarnation {
+		return from, 0, nil, false
+	}
+	return member(m), manifest, payload, true
+}
+
+// decode reports whether payload is a message of the type of m.
+func decode(payload []byte, m proto.Message) bool { return proto.Unmarshal(payload, m) == nil }
