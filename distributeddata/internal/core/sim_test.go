@@ -89,7 +89,7 @@ type slot struct {
 	life int
 	core *Core // nil while down
 	wake time.Time
-	last string // vector at the last check
+	last causal.Vector // at the last check
 }
 
 func (s *slot) id() string { return fmt.Sprintf("m%d.%d", s.i, s.life) }
@@ -169,7 +169,7 @@ func (s *sim) config(sl *slot) Config {
 func (s *sim) start(sl *slot) {
 	sl.life++
 	sl.core = New(s.config(sl))
-	sl.wake, sl.last = time.Time{}, ""
+	sl.wake, sl.last = time.Time{}, causal.Vector{}
 	s.note("start %s %v", sl.id(), sl.core.Replica())
 	for _, o := range s.slots {
 		s.after(time.Duration(s.r.IntN(1500))*time.Millisecond, func() { s.tellView(o) })
@@ -289,13 +289,10 @@ func (s *sim) send(from *slot, e Send) {
 // nothing that did not happen, and the state is what the specification says of the vector.
 func (s *sim) check(sl *slot) {
 	c := sl.core
-	if v := c.Seen().String() + c.me.String(); v == sl.last {
-		if !c.Ready() || len(c.touched) == 0 {
-			return
-		}
-	} else {
-		sl.last = v
+	if sl.last.Equal(c.Seen()) && len(c.touched) == 0 {
+		return
 	}
+	sl.last = c.Seen()
 	for d := range c.Seen().All() {
 		r := s.history[d]
 		if r == nil {
