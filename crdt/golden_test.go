@@ -131,3 +131,19 @@ func TestGolden_Delta(t *testing.T) {
 }
 
 type point struct{ X, Y int }
+
+// goldens returns the bytes of all golden files.
+func goldens(t testing.TB) (out [][]byte) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "golden", "*.txt"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		file, err := os.ReadFile(path)
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSpace(string(file)), "\n")
+		b, err := hex.DecodeString(lines[len(lines)-1])
+		require.NoError(t, err)
+		out = append(out, b)
+	}
+	return out
+}
