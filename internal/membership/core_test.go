@@ -305,3 +305,26 @@ func TestCore_SteadyStateIsQuiet(t *testing.T) {
 	}
 	require.Less(t, n, 40)
 }
+
+func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
+	f := newFixture(t).step(at("a"))
+	alone := f.c.stamp
+	require.NotZero(t, alone)
+	ask := from("b", 1, 1, 5)
+	ask.hello.answer = true
+	f.step(ask)
+	require.Zero(t, f.sent()[0].hello.stamp, "b, which lists us already, would hold us to it")
+	f.step(at("a", "b"))
+	require.Zero(t, f.c.stamp)
+	ask.hello.sequence, ask.hello.stamp = 2, alone+77
+	f.step(ask)
+	require.Equal(t, alone+78, f.c.stamp)
+
+	f = newFixture(t).step(at("a"))
+	f.pass(2 * time.Second).step(from("b", 1, 1, 5))
+	ask.hello.sequence = 2
+	f.step(ask)
+	require.Equal(t, f.c.stamp, f.sent()[0].hello.stamp)
+	f.step(at("a", "b"))
+	require.Equal(t, alone, f.c.stamp, "after the wait it is kept")
+}
