@@ -28,14 +28,16 @@ type leaseActor struct {
 // without a grant, or with the grant.
 type claim struct {
 	asker  *actor.PID
-	asked  int    // requests without an answer
-	grant  *Grant // nil before
-	cancel []func()
+	grant  *Grant         // nil before
+	asked  int            // requests without an answer
+	serial int            // numbers the requests
+	cancel map[int]func() // of those without an answer, and of the one that brought the grant
 }
 
 // settled is the end of one request, told by its goroutine.
 type settled struct {
 	claim  *claim
+	serial int
 	result AcquireResult
 }
 
@@ -61,15 +63,16 @@ func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	}
 	c, ok := a.claims[asker.String()]
 	if !ok {
-		c = &claim{asker: asker}
+		c = &claim{asker: asker, cancel: map[int]func(){}}
 		a.claims[asker.String()] = c
 	}
 	c.asked++
-	system, self := ctx.ActorSystem(), ctx.Self()
-	tell := func(r AcquireResult) { system.Root.Send(self, &settled{c, r}) }
-	c.cancel = append(c.cancel, a.lease.inBackground(m.attempt(a.lease),
-		func(g *Grant) { tell(AcquireResult{Grant: g}) },
-		func(err error) { tell(AcquireResult{Err: err}) }))
+	c.serial++
+	serial, system, self := c.serial, ctx.ActorSystem(), ctx.Self()
+	tell := func(m any) { system.Root.Send(self, m) }
+	c.cancel[serial] = a.lease.inBackground(m.attempt(a.lease), tell,
+		func(g *Grant, tell func(any)) { tell(&settled{c, serial, AcquireResult{Grant: g}}) },
+		func(err error) any { return &settled{c, serial, AcquireResult{Err: err}} })
 }
 
 // attempt is the call that m stands for.
@@ -99,6 +102,8 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 		c.grant = g
 		system, asker := ctx.ActorSystem(), c.asker
 		forward(g, func(m any) { system.Root.Send(asker, m) })
+	} else {
+		delete(c.cancel, m.serial)
 	}
 	if c.grant == nil && c.asked == 0 {
 		delete(a.claims, c.asker.String())

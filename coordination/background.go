@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -16,35 +17,47 @@ import (
 //
 // After a loss, call cancel as soon as the work has ended, then AcquireTo again.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
-	send := func(m any) { system.Root.Send(pid, m) }
-	return l.inBackground(l.Acquire, func(g *Grant) {
-		send(&Acquired{g})
-		forward(g, send)
-	}, func(err error) { send(&AcquireResult{Err: err}) })
+	tell := func(m any) { system.Root.Send(pid, m) }
+	return l.inBackground(l.Acquire, tell, func(g *Grant, tell func(any)) {
+		tell(&Acquired{g})
+		forward(g, tell)
+	}, func(err error) any { return &AcquireResult{Err: err} })
 }
 
-// forward sends what happens to a grant from now on.
-func forward(g *Grant, send func(any)) {
-	g.OnLost(func(e *LostError) { send(&LeaseLost{g, e}) })
-	g.OnNearExpiry(func(left time.Duration) { send(&LeaseNearExpiry{g, left}) })
+// forward tells what happens to a grant from now on.
+func forward(g *Grant, tell func(any)) {
+	g.OnLost(func(e *LostError) { tell(&LeaseLost{g, e}) })
+	g.OnNearExpiry(func(left time.Duration) { tell(&LeaseNearExpiry{g, left}) })
 }
 
-// inBackground acquires beside the caller. held is called with the grant, or failed unless cancel was
-// called. cancel releases the grant once held has returned.
-func (l *Lease) inBackground(acquire func(context.Context) (*Grant, error), held func(*Grant), failed func(error)) (cancel func()) {
+// inBackground acquires beside the caller. held is called with the grant, or failed makes a message of
+// the error. After cancel nothing more is told, and what was acquired is released.
+func (l *Lease) inBackground(acquire func(context.Context) (*Grant, error), tell func(any),
+	held func(*Grant, func(any)), failed func(error) any) (cancel func()) {
 	ctx, stop := context.WithCancel(context.Background())
+	wanted := func(m any) {
+		if ctx.Err() == nil {
+			tell(m)
+		}
+	}
+	var grant atomic.Pointer[Grant]
 	started := l.s.spawn(func() {
 		g, err := acquire(ctx)
-		switch {
-		case err == nil:
-			held(g)
-			context.AfterFunc(ctx, g.abandon)
-		case ctx.Err() == nil:
-			failed(err)
+		if err != nil {
+			wanted(failed(err))
+			return
 		}
+		grant.Store(g)
+		held(g, wanted)
+		context.AfterFunc(ctx, g.abandon)
 	})
 	if !started {
-		go failed(fmt.Errorf("lease %q: %w", l.name, ErrClosed))
+		go wanted(failed(fmt.Errorf("lease %q: %w", l.name, ErrClosed)))
 	}
-	return stop
+	return func() {
+		stop()
+		if g := grant.Load(); g != nil {
+			g.finish(ending{ErrReleased, true}) // the store is told by abandon
+		}
+	}
 }

@@ -74,11 +74,11 @@ func (g *gate) Receive(ctx actor.Context) {
 
 func (g *gate) acquire(ctx actor.Context) {
 	system, self := ctx.ActorSystem(), ctx.Self()
-	send := func(m any) { system.Root.Send(self, m) }
-	g.cancel = g.lease.inBackground(g.lease.Acquire, func(grant *Grant) {
-		send(&gateHeld{grant})
-		context.AfterFunc(grant.ctx, func() { send(&gateOver{grant}) })
-	}, func(err error) { send(&gateFailed{err}) })
+	tell := func(m any) { system.Root.Send(self, m) }
+	g.cancel = g.lease.inBackground(g.lease.Acquire, tell, func(grant *Grant, tell func(any)) {
+		tell(&gateHeld{grant})
+		context.AfterFunc(grant.ctx, func() { tell(&gateOver{grant}) })
+	}, func(err error) any { return &gateFailed{err} })
 }
 
 // begin makes the worker and hands it what was kept.

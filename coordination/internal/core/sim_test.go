@@ -92,7 +92,7 @@ func (w *world) all() {
 }
 
 func seeds(t *testing.T) uint64 {
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		return 150
 	}
 	return 1000

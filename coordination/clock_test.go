@@ -1,0 +1,69 @@
+package coordination
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// grantAt is a grant whose session runs nothing: only the clock can end it.
+func grantAt(c clock, sent core.Reading) *Grant {
+	l := &Lease{s: &Session{clock: c}, name: "lease"}
+	return newGrant(l, 1, core.Validity{Sent: sent, StopAfter: 20 * time.Second, ValidFor: 25 * time.Second})
+}
+
+// TestGrant_CheckAsksNoTimer is K5: no timer has run, no loop exists, and Check knows.
+func TestGrant_CheckAsksNoTimer(t *testing.T) {
+	c := newClock()
+	for _, past := range []struct {
+		by   time.Duration
+		left time.Duration
+		ok   bool
+	}{{0, 25 * time.Second, true}, {19 * time.Second, 6 * time.Second, true}, {20 * time.Second, 5 * time.Second, false},
+		{26 * time.Second, 0, false}} {
+		sent := c.now()
+		sent.Mono -= past.by
+		g := grantAt(c, sent)
+		err := g.Check()
+		if (err == nil) != past.ok || !past.ok && !errors.Is(err, ErrLost) {
+			t.Errorf("after %v: %v", past.by, err)
+		}
+		if d := past.left - g.Remaining(); d < 0 || d > 5*time.Second {
+			t.Errorf("after %v: %v remain, want %v", past.by, g.Remaining(), past.left)
+		}
+	}
+}
+
+// TestGrant_WallAndBootClock is G2 and G4 for the holder: a clock that ran ahead ends it, one that went
+// back does not prolong it.
+func TestGrant_WallAndBootClock(t *testing.T) {
+	c := newClock()
+	for name, test := range map[string]struct {
+		change func(*core.Reading)
+		ok     bool
+	}{
+		"wall jumped ahead":   {func(r *core.Reading) { r.Wall -= time.Hour }, false},
+		"wall jumped back":    {func(r *core.Reading) { r.Wall += time.Hour }, true},
+		"machine suspended":   {func(r *core.Reading) { r.Boot -= time.Hour }, c.boot == false},
+		"back, and time over": {func(r *core.Reading) { r.Wall += time.Hour; r.Mono -= time.Minute }, false},
+	} {
+		sent := c.now()
+		test.change(&sent)
+		if err := grantAt(c, sent).Check(); (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func BenchmarkGrantCheck(b *testing.B) {
+	c := newClock()
+	g := grantAt(c, c.now())
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := g.Check(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package coordination_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+var errAway = errors.New("store away")
+
+// flaky is a memory store that can be away.
+type flaky struct {
+	*memory.Store
+	away atomic.Bool
+}
+
+func (f *flaky) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if f.away.Load() {
+		return coordination.Record{}, "", errAway
+	}
+	return f.Store.Load(ctx, name)
+}
+
+func (f *flaky) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if f.away.Load() {
+		return "", errAway
+	}
+	return f.Store.Swap(ctx, name, old, next)
+}
