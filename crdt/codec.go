@@ -46,14 +46,28 @@ func (c elem[E]) class() causal.Class {
 	return causal.Custom
 }
 
-// append encodes e.
+// append encodes e. Common types take a path on which neither e nor dst goes to the heap.
 func (c elem[E]) append(dst []byte, e E) ([]byte, error) {
 	if c.codec != nil {
-		return c.codec.Append(dst, e)
+		b, err := c.codec.Append(nil, e)
+		return append(dst, b...), err
 	}
-	if s, ok := any(&e).(*string); ok {
-		return append(dst, *s...), nil
+	switch e := any(&e).(type) {
+	case *string:
+		return append(dst, *e...), nil
+	case *int:
+		return appendSigned(dst, int64(*e)), nil
+	case *int64:
+		return appendSigned(dst, *e), nil
+	case *uint64:
+		return appendUnsigned(dst, *e), nil
 	}
+	b, err := c.natural(nil, e)
+	return append(dst, b...), err
+}
+
+// natural encodes e by the kind of its type.
+func (c elem[E]) natural(dst []byte, e E) ([]byte, error) {
 	v := reflect.ValueOf(&e).Elem()
 	switch c.class() {
 	case causal.String:

@@ -27,11 +27,9 @@ func NewORSet[E any](c Codec[E]) ORSet[E] { return ORSet[E]{elem: elem[E]{c}} }
 
 func (s *ORSet[E]) tag() causal.Tag { return causal.MakeTag(causal.ORSet, s.elem.class()) }
 
-// path returns where e lives.
-func (s *ORSet[E]) path(e E) (string, error) {
-	var buf [96]byte
-	b, err := s.elem.append(s.base(buf[:0], s.tag()), e)
-	return string(b), err
+// path appends where e lives.
+func (s *ORSet[E]) path(dst []byte, e E) ([]byte, error) {
+	return s.elem.append(s.base(dst, s.tag()), e)
 }
 
 // Add puts elements into the set. An element that cannot be encoded refuses the update.
@@ -39,11 +37,12 @@ func (s *ORSet[E]) Add(w *Writer, elems ...E) {
 	if !s.open(w) {
 		return
 	}
+	var buf [96]byte
 	next := s.store
 	for _, e := range elems {
-		path, err := s.path(e)
+		path, err := s.path(buf[:0], e)
 		if err == nil {
-			next, err = put(next, path, causal.Leaf{Dot: w.dot})
+			next, err = put(next, string(path), causal.Leaf{Dot: w.dot})
 		}
 		if err != nil {
 			w.Fail(err)
@@ -59,15 +58,16 @@ func (s *ORSet[E]) Remove(w *Writer, elems ...E) (n int) {
 	if !s.open(w) {
 		return 0
 	}
+	var buf [96]byte
 	next := s.store
 	for _, e := range elems {
-		path, err := s.path(e)
+		path, err := s.path(buf[:0], e)
 		if err != nil {
 			w.Fail(err)
 			return 0
 		}
-		if _, ok := next.Get(path); ok {
-			next = next.Drop(path)
+		if _, ok := next.Get(string(path)); ok {
+			next = next.Drop(string(path))
 			n++
 		}
 	}
@@ -84,11 +84,12 @@ func (s *ORSet[E]) Clear(w *Writer) {
 
 // Contains reports whether e is in the set.
 func (s ORSet[E]) Contains(e E) bool {
-	path, err := s.path(e)
+	var buf [96]byte
+	path, err := s.path(buf[:0], e)
 	if err != nil {
 		return false
 	}
-	_, ok := s.store.Get(path)
+	_, ok := s.store.Get(string(path))
 	return ok
 }
 
