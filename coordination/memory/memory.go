@@ -41,8 +41,10 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entryLocked(name)
-	return e.record, e.mark(), nil
+	if e, ok := s.mu.entries[name]; ok {
+		return e.record, e.mark(), nil
+	}
+	return coordination.Record{}, "", nil
 }
 
 // Swap implements coordination.Store.

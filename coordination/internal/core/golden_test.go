@@ -1,0 +1,178 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden scenarios")
+
+// goldenConfig has round numbers: valid for 11s after the send time, stop-by at 9s, warning at 7s1/3,
+// a record may be taken 13s after it was seen first.
+var goldenConfig = core.Config{
+	Owner: "me", Nonce: "mine", TTL: 12 * time.Second, Renew: 4 * time.Second, Operation: time.Second,
+	Retry: 2 * time.Second, Drain: 2 * time.Second, Margin: 880 * time.Millisecond, RateError: 0.01,
+	Jitter: func() float64 { return 0.5 },
+}
+
+// TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
+// jump; the indented lines below it are the effects and when the machine wants to wake.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(data))
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(data) {
+				t.Errorf("got:\n%s\nwant:\n%s", got, data)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, script string) string {
+	m := core.New(goldenConfig)
+	var out strings.Builder
+	var wall time.Duration
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "    ") {
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Fields(line)
+		at := duration(t, f[0])
+		if f[1] == "wall" {
+			wall += duration(t, f[2])
+			continue
+		}
+		now := core.Reading{Mono: at, Boot: at, Wall: at + wall}
+		for _, e := range m.Step(now, parse(t, f[1:])) {
+			fmt.Fprintf(&out, "    %s\n", show(e))
+		}
+		if wake, ok := m.Wake(); ok {
+			fmt.Fprintf(&out, "    wake %v\n", wake)
+		}
+	}
+	return out.String()
+}
+
+func parse(t *testing.T, f []string) core.Event {
+	arg := func(i int) uint64 {
+		n, err := strconv.ParseUint(f[i], 10, 64)
+		if err != nil {
+			t.Fatal(f, err)
+		}
+		return n
+	}
+	switch f[0] {
+	case "acquire":
+		return core.Acquire{ID: arg(1), Wait: len(f) > 2}
+	case "cancel":
+		return core.Cancel{ID: arg(1)}
+	case "release":
+		return core.Release{ID: arg(1), Token: arg(2)}
+	case "close":
+		return core.Close{}
+	case "tick":
+		return core.Tick{}
+	case "changed":
+		return core.Changed{Record: record(t, f[1:])}
+	case "loaded":
+		if f[2] == "error" {
+			return core.Loaded{Op: arg(1), Err: errTest}
+		}
+		return core.Loaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
+	case "absent":
+		return core.Loaded{Op: arg(1)}
+	case "swapped":
+		status := map[string]core.Status{"unknown": core.Unknown, "conflicted": core.Conflicted, "refused": core.Refused}
+		if s, ok := status[f[2]]; ok {
+			return core.Swapped{Op: arg(1), Status: s}
+		}
+		return core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
+	}
+	t.Fatal("unknown event", f)
+	return nil
+}
+
+// record reads "blank TOKEN", "mine TOKEN ATTEMPT" or "NAME TOKEN [TTL]".
+func record(t *testing.T, f []string) core.Record {
+	token, err := strconv.ParseUint(f[1], 10, 64)
+	if err != nil {
+		t.Fatal(f, err)
+	}
+	r := core.Record{Owner: f[0], Nonce: f[0], Token: token, Attempt: 1, TTL: 12 * time.Second}
+	switch {
+	case f[0] == "blank":
+		return core.Record{Token: token}
+	case f[0] == "mine":
+		r.Attempt, _ = strconv.ParseUint(f[2], 10, 64)
+	case len(f) > 2:
+		r.TTL = duration(t, f[2])
+	}
+	return r
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func show(e core.Effect) string {
+	switch e := e.(type) {
+	case core.Load:
+		return fmt.Sprintf("load %d", e.Op)
+	case core.Swap:
+		if e.Next.Nonce == "" {
+			return fmt.Sprintf("swap %d on %q: blank, token %d", e.Op, e.Old, e.Next.Token)
+		}
+		return fmt.Sprintf("swap %d on %q: token %d, attempt %d", e.Op, e.Old, e.Next.Token, e.Next.Attempt)
+	case core.Begin:
+		return fmt.Sprintf("begin token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
+	case core.Extend:
+		return fmt.Sprintf("extend token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
+	case core.Warn:
+		return fmt.Sprintf("warn token %d, %v remain", e.Token, e.Remaining)
+	case core.End:
+		return strings.TrimSpace(fmt.Sprintf("end token %d: %v %s", e.Token, e.Why, e.Holder.Owner))
+	case core.Drained:
+		return fmt.Sprintf("drained token %d", e.Token)
+	case core.Answer:
+		s := fmt.Sprintf("answer %d: %v", e.ID, e.Outcome)
+		if e.Outcome == core.Taken {
+			s += fmt.Sprintf(" by %s, %v left", e.Holder.Owner, e.Left)
+		}
+		if e.Err != nil {
+			s += fmt.Sprintf(" (%v)", e.Err)
+		}
+		return s
+	case core.Watch:
+		return fmt.Sprintf("watch %v", e.On)
+	}
+	return fmt.Sprintf("%T", e)
+}
