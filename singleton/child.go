@@ -16,33 +16,29 @@ type child struct {
 	over *atomic.Bool // told to stop: a restart that is under way must not bring it back
 }
 
-// spawn makes the instance, by the name of its tenure and its number.
-func spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, produce func(coordination.Tenure) actor.Actor) child {
+// spawn starts an instance, under the name of its tenure and its number: first, or after a panic what
+// produce makes.
+func spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first actor.Actor, produce func(coordination.Tenure) (actor.Actor, any)) child {
 	over := new(atomic.Bool)
 	props := actor.PropsFromProducer(func() actor.Actor {
 		if over.Load() || tenure.Check() != nil {
 			return inert{}
 		}
-		return produced(tenure, produce)
+		a := first
+		if first = nil; a != nil {
+			return a
+		}
+		a, why := produce(tenure)
+		if why != nil {
+			return broken{why}
+		}
+		return a
 	})
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%d-%d", tenure.Token(), run))
 	if err != nil {
 		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err)) // numbers do not repeat
 	}
 	return child{run, pid, over}
-}
-
-// produced calls the user. A panic becomes one of the actor's start, so that its supervision decides.
-func produced(t coordination.Tenure, produce func(coordination.Tenure) actor.Actor) (a actor.Actor) {
-	defer func() {
-		if p := recover(); p != nil {
-			a = broken{p}
-		}
-	}()
-	if a = produce(t); a == nil {
-		a = broken{"singleton: produce returned nil"}
-	}
-	return a
 }
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
@@ -74,7 +70,7 @@ type inert struct{}
 // Receive implements actor.Actor.
 func (inert) Receive(actor.Context) {}
 
-// broken stands in for an instance that could not be made.
+// broken stands in for an instance that could not be made again: its supervision decides.
 type broken struct{ why any }
 
 // Receive implements actor.Actor.

@@ -13,7 +13,7 @@ import (
 const clientFor = 3 * askInterval
 
 // drainFor bounds the wait, at the end of a hand-over, for proxies that have not asked for the next host.
-const drainFor = 2 * askInterval
+const drainFor = askInterval
 
 // client is a proxy that has asked here.
 type client struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -44,6 +45,7 @@ type options struct {
 	roles   func(i int) []string
 	produce func(*cluster, *node) func(coordination.Tenure) actor.Actor
 	plain   bool // the store cannot watch
+	away    bool // it is not there at first
 	proxies func(i int) bool
 }
 
@@ -68,12 +70,13 @@ func run(t *testing.T, n int, o options, test func(c *cluster)) {
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
+		synctest.Wait() // everybody is up
 		test(c)
 	})
 }
 
 func (c *cluster) setup(m *simnet.Member) {
-	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store}}
+	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store, off: c.opts.away}}
 	c.nodes[m] = nd
 	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
 		s, err := singleton.NewProxy(m.System, c.opts.cfg)
@@ -294,6 +297,15 @@ func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordina
 func texts(prefix string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprint(prefix, i))
+	}
+	return out
+}
+
+type simnetMember = simnet.Member
+
+func addresses(ms []*simnetMember) (out []string) {
+	for _, m := range ms {
+		out = append(out, m.Address)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
@@ -160,15 +161,38 @@ func (m *manager) start(ctx actor.Context, e core.Start) []core.Event {
 	if m.ending || grant == nil || grant.Check() != nil {
 		return []core.Event{core.Lost{Token: e.Token}, core.Gone{Run: e.Run}}
 	}
-	m.child = spawn(ctx, e.Run, grant, m.s.produce)
+	first, why := m.produce(grant)
+	if why != nil {
+		m.log.Error("singleton instance could not be made", slog.Any("reason", why), slog.Uint64("token", e.Token))
+		return []core.Event{core.Gone{Run: e.Run}}
+	}
+	m.child = spawn(ctx, e.Run, grant, first, m.produce)
 	for en := range m.kept.Drain() {
 		ctx.Send(m.child.pid, en.Envelope())
 	}
-	m.clients.each(func(c *client) { m.tellHost(ctx, c) })
+	m.clients.each(func(c *client) {
+		if c.open { // others have asked elsewhere since
+			m.tellHost(ctx, c)
+		}
+	})
 	return nil
 }
 
+// produce calls the user, who may panic.
+func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any) {
+	defer func() {
+		if p := recover(); p != nil {
+			a, why = nil, p
+		}
+	}()
+	if a = m.s.produce(t); a == nil {
+		why = "no actor"
+	}
+	return a, why
+}
+
 func (m *manager) tellHost(ctx actor.Context, c *client) {
+	c.open = false
 	m.send(ctx, m.self(), c.member, m.s.cfg.proxyName(), wire.SingletonHost,
 		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
 }

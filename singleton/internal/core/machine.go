@@ -81,8 +81,11 @@ func (m *Machine) Next() (Member, bool) {
 	return o, o.known() && !o.same(m.ring.self)
 }
 
-// Keeps tells whether messages wait here for the instance, or for the hand-over to end.
-func (m *Machine) Keeps() bool { return m.state != Younger && m.state != Stopped || m.wanted() }
+// Keeps tells whether messages wait here: for the instance, for the hand-over to end, or until anybody is
+// known who should host.
+func (m *Machine) Keeps() bool {
+	return m.state != Stopped && (m.state != Younger || m.wanted() || !m.ring.oldest().known())
+}
 
 // Due is when a Tick is wanted; zero: not at all.
 func (m *Machine) Due() time.Time { return m.due }
