@@ -1,0 +1,232 @@
+package core_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/singleton/internal/core"
+)
+
+const (
+	handOver   = 5 * time.Second
+	maxBackOff = 4 * time.Second
+	interval   = time.Second
+)
+
+// node is one member: a machine, a route, and an instance at times. Restarted, it is another incarnation.
+type node struct {
+	w      *world
+	i      int
+	life   uint64
+	born   time.Duration
+	member core.Member
+	ran    uint64 // last token under which an instance ran
+	m      *core.Machine
+	r      *core.Route
+
+	closed, final bool
+	wake          time.Duration
+	waiting       map[int]uint64 // rounds of routes that wait for the instance here, by node
+}
+
+func (n *node) me() core.Member { return n.member }
+
+func (n *node) boot() {
+	n.life++
+	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life, Address: fmt.Sprint("host", n.i)}
+	n.born, n.closed, n.final, n.wake, n.waiting = n.w.now, false, false, 0, map[int]uint64{}
+	n.m = core.New(core.Config{HandOver: handOver, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff})
+	n.r = core.NewRoute(interval)
+	life := n.life
+	n.w.after(0, func() {
+		if n.life == life {
+			n.w.view(n, func(*node) bool { return true })
+		}
+	})
+}
+
+// crash ends the process and its instance; the others see it go and the next one come.
+func (n *node) crash() {
+	delete(n.w.alive, n)
+	n.boot()
+	for _, o := range n.w.nodes {
+		if o != n {
+			n.w.later(o, func() { n.w.view(o, func(x *node) bool { return !n.w.cut[[2]int{o.i, x.i}] }) })
+		}
+	}
+}
+
+func (n *node) close() {
+	n.final = true
+	n.step(core.Close{})
+}
+
+func (n *node) expelled() {
+	n.final = true
+	n.step(core.View{Self: n.me(), Removed: true})
+}
+
+// step hands an event to both machines, and carries out what they say.
+func (n *node) step(ev core.Event) {
+	w := n.w
+	at := w.start.Add(w.now)
+	for _, e := range n.r.Step(at, ev) {
+		w.note("%v %d route %T%v -> %T%v\n", w.now, n.i, ev, ev, e, e)
+		if ask, ok := e.(core.Ask); ok {
+			w.send(n, ask.To, func(to *node) { to.identify(n.i, n.life, ask.Round, 0) })
+		}
+	}
+	for _, e := range n.m.Step(at, ev) {
+		w.note("%v %d %v %T%v -> %T%v\n", w.now, n.i, n.m.State(), ev, ev, e, e)
+		n.carryOut(e)
+	}
+	n.arm()
+}
+
+func (n *node) arm() {
+	w := n.w
+	for _, due := range []time.Time{n.m.Due(), n.r.Due()} {
+		if due.IsZero() {
+			continue
+		}
+		at := max(due.Sub(w.start), w.now+time.Millisecond)
+		if n.wake > w.now && n.wake <= at {
+			continue
+		}
+		n.wake = at
+		life := n.life
+		w.after(at-w.now, func() {
+			if n.life == life {
+				n.step(core.Tick{})
+			}
+		})
+	}
+}
+
+func (n *node) carryOut(e core.Effect) {
+	w := n.w
+	switch e := e.(type) {
+	case core.Acquire:
+		w.lease.begin(w, n, e.Attempt)
+	case core.Cancel:
+		w.lease.cancel(w, n, e.Attempt)
+	case core.Start:
+		n.start(e)
+	case core.Stop:
+		if w.opt.earlyRelease {
+			w.lease.free()
+		}
+		n.ends(e.Run, w.between(0, 2*handOver)) // may need to be killed
+	case core.Kill:
+		n.ends(e.Run, w.between(0, validity-stopBy))
+	case core.Release:
+		w.lease.release(w, n, e.Token)
+	case core.TellFree:
+		w.send(n, e.To, func(to *node) { to.step(core.Free{}) })
+	case core.Pause:
+		me := n.me()
+		for _, o := range w.nodes {
+			w.send(n, o.me(), func(to *node) { to.step(core.Paused{From: me, Token: e.Token}) })
+		}
+	case core.TellLeaving:
+		me := n.me()
+		for _, o := range w.nodes {
+			w.send(n, o.me(), func(to *node) { to.step(core.Leaving{Member: me}) })
+		}
+	case core.Closed:
+		if n.closed {
+			w.breaks("node %d closed twice", n.i)
+		}
+		n.closed = true
+	}
+}
+
+// start makes the instance, if the lease still allows it.
+func (n *node) start(e core.Start) {
+	w := n.w
+	if !w.lease.valid(w, n, e.Token) && !w.opt.blindStart {
+		w.after(0, n.living(func() { n.step(core.Lost{Token: e.Token}); n.step(core.Gone{Run: e.Run}) }))
+		return
+	}
+	if w.alive[n] != 0 {
+		w.breaks("node %d starts %d while %d lives", n.i, e.Run, w.alive[n])
+	}
+	w.alive[n], n.ran = e.Run, e.Token
+	w.starts++
+	if len(w.alive) > 1 {
+		w.breaks("node %d starts beside another one", n.i)
+	}
+	for i := range w.nodes {
+		if round, ok := n.waiting[i]; ok {
+			n.answer(i, round)
+		}
+	}
+	clear(n.waiting)
+}
+
+// ends lets the instance terminate later.
+func (n *node) ends(run uint64, d time.Duration) {
+	n.w.after(d, n.living(func() { n.gone(run) }))
+}
+
+func (n *node) gone(run uint64) {
+	if n.w.alive[n] == run {
+		delete(n.w.alive, n)
+		n.step(core.Gone{Run: run})
+	}
+}
+
+// instanceEnds lets it stop by itself.
+func (n *node) instanceEnds() {
+	if run := n.w.alive[n]; run != 0 {
+		n.gone(run)
+	}
+}
+
+// living is f, unless the process has been restarted by then.
+func (n *node) living(f func()) func() {
+	life := n.life
+	return func() {
+		if n.life == life {
+			f()
+		}
+	}
+}
+
+// identify answers a route, later if the instance is to run here, or passes the question on.
+func (n *node) identify(from int, life, round uint64, hops int) {
+	if n.w.nodes[from].life != life {
+		return
+	}
+	switch to, ok := n.m.Next(); {
+	case n.m.State() == core.Active:
+		n.answer(from, round)
+	case n.m.Keeps():
+		n.waiting[from] = round
+	case ok && hops < 3:
+		n.w.send(n, to, func(to *node) { to.identify(from, life, round, hops+1) })
+	}
+}
+
+func (n *node) answer(to int, round uint64) {
+	me, token := n.me(), n.m.Token()
+	n.w.send(n, n.w.nodes[to].me(), func(to *node) { to.step(core.Host{From: me, Round: round, Token: token}) })
+}
+
+// send carries a message between incarnations, if the network does.
+func (w *world) send(from *node, to core.Member, deliver func(*node)) {
+	var target *node
+	for _, n := range w.nodes {
+		if n.me() == to {
+			target = n
+		}
+	}
+	if target == nil || w.chance(0.1) {
+		return
+	}
+	w.after(w.delay(), func() {
+		if target.me() == to && !w.cut[[2]int{from.i, target.i}] {
+			deliver(target)
+		}
+	})
+}
