@@ -22,8 +22,8 @@ type BoolLease struct {
 }
 
 // Acquire makes one attempt, as Lease.TryAcquire does. true: held. false: certainly held by another.
-// An error: unknown. onLost may be nil; it runs once when this tenure is lost, never before Acquire
-// has returned its value, and not after Release.
+// An error: unknown. onLost may be nil; it runs once, in its own goroutine, when this tenure is
+// lost; not before the lease was held, and not after Release.
 func (b *BoolLease) Acquire(ctx context.Context, onLost func(cause error)) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -81,8 +81,13 @@ func (g *gate) acquire(ctx actor.Context) {
 	}, func(err error) any { return &gateFailed{err} })
 }
 
-// begin makes the worker and hands it what was kept.
+// begin makes the worker and hands it what was kept, unless the grant is over already.
 func (g *gate) begin(ctx actor.Context, grant *Grant) {
+	if grant.ctx.Err() != nil {
+		g.cancel()
+		g.acquire(ctx)
+		return
+	}
 	g.grant, g.over = grant, false
 	g.worker = ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return g.produce(grant) }))
 	for e := range g.kept.Drain() {

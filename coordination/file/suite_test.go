@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv("CONCORD_WRITE"); dir != "" {
+		fmt.Fprintln(os.Stderr, writeForEver(dir))
+		os.Exit(1)
+	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	goleak.VerifyTestMain(m)
 }
