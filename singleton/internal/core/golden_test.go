@@ -1,0 +1,129 @@
+package core_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/singleton/internal/core"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestGolden plays the stories of testdata. A line that begins with > is an event of member a, with "+" and
+// a duration before it for time that passes; what the machine or the route does follows.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
+			raw, err := os.ReadFile(f)
+			require.NoError(t, err)
+			got := play(t, string(raw), strings.HasPrefix(filepath.Base(f), "route"))
+			if *update {
+				require.NoError(t, os.WriteFile(f, []byte(got), 0o644))
+				return
+			}
+			require.Equal(t, string(raw), got)
+		})
+	}
+}
+
+func play(t *testing.T, story string, route bool) string {
+	var out strings.Builder
+	now := time.Unix(1000, 0)
+	m := core.New(core.Config{HandOver: 10 * time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second})
+	r := core.NewRoute(time.Second)
+	for lines := bufio.NewScanner(strings.NewReader(story)); lines.Scan(); {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "\t"): // output of before
+			continue
+		case !strings.HasPrefix(line, "> "):
+			fmt.Fprintln(&out, line)
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		words := strings.Fields(line[2:])
+		if d, ok := strings.CutPrefix(words[0], "+"); ok {
+			wait, err := time.ParseDuration(d)
+			require.NoError(t, err)
+			now, words = now.Add(wait), words[1:]
+		}
+		var effects []core.Effect
+		if ev := parse(t, words); route {
+			effects = r.Step(now, ev)
+		} else {
+			effects = m.Step(now, ev)
+		}
+		for _, e := range effects {
+			fmt.Fprintf(&out, "\t%s%s\n", strings.TrimPrefix(fmt.Sprintf("%T", e), "core."), show(e))
+		}
+		if !route {
+			fmt.Fprintf(&out, "\tis %v\n", m.State())
+		}
+	}
+	return out.String()
+}
+
+func show(e core.Effect) string {
+	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
+	return strings.NewReplacer(" Incarnation:1 Address:", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
+}
+
+func named(name string) core.Member { return core.Member{ID: name, Incarnation: 1} }
+
+func parse(t *testing.T, words []string) core.Event {
+	number := func(i int) uint64 {
+		n, err := strconv.ParseUint(words[i], 10, 64)
+		require.NoError(t, err)
+		return n
+	}
+	switch words[0] {
+	case "view": // of the hosts, oldest first
+		v := core.View{Self: named("a")}
+		for _, w := range words[1:] {
+			v.Hosts = append(v.Hosts, named(w))
+		}
+		return v
+	case "removed":
+		return core.View{Self: named("a"), Removed: true}
+	case "leaving":
+		return core.Leaving{Member: named(words[1])}
+	case "tick":
+		return core.Tick{}
+	case "held": // attempt, token
+		return core.Held{Attempt: number(1), Token: number(2)}
+	case "failed":
+		return core.Failed{Attempt: number(1)}
+	case "refused":
+		return core.Failed{Attempt: number(1), Final: true}
+	case "lost":
+		return core.Lost{Token: number(1)}
+	case "gone":
+		return core.Gone{Run: number(1)}
+	case "released":
+		return core.Released{Token: number(1), Certain: true}
+	case "unreleased":
+		return core.Released{Token: number(1)}
+	case "free":
+		return core.Free{}
+	case "close":
+		return core.Close{}
+	case "host": // from, round, token
+		return core.Host{From: named(words[1]), Round: number(2), Token: number(3)}
+	case "paused": // from, token
+		return core.Paused{From: named(words[1]), Token: number(2)}
+	}
+	t.Fatalf("no such event: %v", words)
+	return nil
+}
