@@ -42,6 +42,9 @@ func (n *node) boot() {
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
 	n.pending, n.token, n.working, n.watching = map[uint64]string{}, 0, false, false
 	cfg := n.w.opt.cfg
+	if n.w.opt.mixed && n.i%2 == 1 {
+		cfg.TTL, cfg.Renew = mixedTTL, mixedTTL/3
+	}
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), fmt.Sprint(n.i, ".", n.life)
 	cfg.Jitter = n.w.rnd.Float64
 	n.m = core.New(cfg)

@@ -57,7 +57,7 @@ func (w *world) everybodyGetsIt() {
 		n.won = 0
 		n.acquire(true)
 	}
-	stale := w.opt.cfg.TTL*102/100 + w.opt.cfg.Margin
+	stale := mixedTTL*102/100 + w.opt.cfg.Margin
 	each := 4 * time.Second // hold, release, poll
 	w.run(w.now + 2*stale + time.Duration(len(w.nodes))*each)
 	for _, n := range w.nodes {
@@ -105,7 +105,8 @@ func seeds(t *testing.T) uint64 {
 func TestSimulation_NeverTwoHolders(t *testing.T) {
 	grants := 0
 	for seed := range seeds(t) {
-		w := newWorld(t, seed, options{nodes: 2 + int(seed%4), watch: seed%3 == 0, cfg: testConfig, drift: 0.01})
+		w := newWorld(t, seed, options{nodes: 2 + int(seed%4), watch: seed%3 == 0, cfg: testConfig,
+			drift: 0.01, mixed: seed%5 == 0})
 		w.all()
 		for _, b := range w.broken {
 			t.Fatalf("seed %d: %s", seed, b)

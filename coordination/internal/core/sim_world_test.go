@@ -40,6 +40,7 @@ type options struct {
 	watch      bool
 	cfg        core.Config
 	drift      float64
+	mixed      bool // every other node has a TTL of its own
 	fromAnswer bool // validity counted from the answer
 	blindStore bool // writes without comparing versions
 }
@@ -48,6 +49,8 @@ var testConfig = core.Config{
 	TTL: 10 * time.Second, Renew: 10 * time.Second / 3, Operation: time.Second, Retry: 2 * time.Second,
 	Drain: time.Second, Margin: 300 * time.Millisecond, RateError: 0.01,
 }
+
+const mixedTTL = 14 * time.Second
 
 func newWorld(tb testing.TB, seed uint64, opt options) *world {
 	w := &world{tb: tb, rnd: rand.New(rand.NewPCG(seed, 7)), opt: opt, faults: true, trace: io.Discard,

@@ -1,5 +1,10 @@
 // Package leasetest is the conformance suite of lease stores: what every session promises, checked on
-// top of a given store in virtual time, under the ids of the conformance list.
+// top of a given store in virtual time.
+//
+// The ids at the front of the names group the claims: A names, settings and closing, B acquire, K check
+// and validity, D renewal and loss, E release, F tokens, G clocks and records, S the store alone. Three
+// are checked behind every test: K8, valid times of two nodes never overlap; F1, tokens grow; D17, calls
+// of the store do not overlap on one lease.
 package leasetest
 
 import (
