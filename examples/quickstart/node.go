@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/singleton"
+)
+
+// nodeConfig is what the driver tells a process that is to be a node, through its environment.
+type nodeConfig struct {
+	Name      string   `json:"name"`
+	Port      int      `json:"port"`      // of the provider's own HTTP endpoint
+	Providers []string `json:"providers"` // those of all nodes
+	LeaseDir  string   `json:"lease_dir"` // shared by the nodes of this machine
+	Verbose   bool     `json:"verbose"`
+	Nodes     int      `json:"nodes"`
+}
+
+// command is what the driver asks of a node, a line of JSON on its standard input.
+type command struct {
+	N     uint64 `json:"n"`
+	Event *event `json:"event,omitempty"`
+	Ask   string `json:"ask,omitempty"` // status, dump or stop
+}
+
+// answer is a node's reply, a line of JSON on its standard output. The answer with N = 0 says that the
+// node is ready.
+type answer struct {
+	N      uint64  `json:"n"`
+	Err    string  `json:"err,omitempty"`
+	Number int64   `json:"number,omitempty"` // of the order that was checked out
+	Status *status `json:"status,omitempty"`
+	Dump   *result `json:"dump,omitempty"`
+}
+
+// status is a picture of a node.
+type status struct {
+	Address string `json:"address"`
+	Clerk   string `json:"clerk"` // address of the node that hosts the clerk, as far as this one knows
+	Token   uint64 `json:"token"`
+	Keys    int    `json:"keys"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// A short lease makes the clerk come back soon after its node was killed. On a real network, and for
+// work that takes long to stop, take the defaults.
+var leases = coordination.Config{
+	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
+	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
+}
+
+// member is a node of the cluster with everything that runs on it.
+type member struct {
+	cfg     nodeConfig
+	system  *actor.ActorSystem
+	cluster *cluster.Cluster
+	session *coordination.Session
+	dd      *distributeddata.Replicator
+	clerk   *singleton.Singleton
+}
+
+func newMember(cfg nodeConfig) (*member, error) {
+	rc, err := node.Remote(node.Config{})
+	if err != nil {
+		return nil, err
+	}
+	m := &member{cfg: cfg, system: actor.NewActorSystem(actor.WithLoggerFactory(cfg.logger))}
+	provider := automanaged.NewWithConfig(500*time.Millisecond, cfg.Port, cfg.Providers...)
+	m.cluster = cluster.New(m.system, node.Cluster("quickstart", provider, rc))
+
+	if m.dd, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: cfg.Nodes}); err != nil {
+		return nil, err
+	}
+	store, err := file.Open(cfg.LeaseDir)
+	if err != nil {
+		return nil, err
+	}
+	if m.session, err = coordination.Open(store, leases); err != nil {
+		return nil, err
+	}
+	if _, err = node.OnStop(m.system, node.Leases, "session", m.session.Close); err != nil {
+		return nil, err
+	}
+	m.clerk, err = singleton.New(m.system, m.session, singleton.Config{Name: "clerk"}, newClerk(m.dd))
+	return m, err
+}
+
+func (cfg nodeConfig) logger(*actor.ActorSystem) *slog.Logger {
+	if !cfg.Verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With(slog.String("node", cfg.Name))
+}
+
+// runNode is the life of a node's process: it serves the driver until that says stop, or is gone.
+func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
+	m, err := newMember(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := node.Start(ctx, m.cluster); err != nil {
+		return err
+	}
+	if err := m.dd.Ready(ctx); err != nil {
+		return fmt.Errorf("not ready: %w", err)
+	}
+	m.serve(in, out)
+	ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return node.Shutdown(ctx, m.cluster)
+}
+
+// serve answers commands, each in its own goroutine, until stop or the end of the input.
+func (m *member) serve(in io.Reader, out io.Writer) {
+	var mu sync.Mutex
+	write := json.NewEncoder(out)
+	reply := func(a answer) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = write.Encode(a) // a driver that is gone is noticed at the end of the input
+	}
+	reply(answer{})
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 2*maxLine)
+	for lines.Scan() {
+		var c command
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			reply(answer{Err: err.Error()})
+			continue
+		}
+		if c.Ask == "stop" {
+			return
+		}
+		go func() { reply(m.do(c)) }()
+	}
+}
+
+func (m *member) do(c command) answer {
+	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
+	defer cancel()
+	a := answer{N: c.N}
+	var err error
+	switch {
+	case c.Ask == "status":
+		a.Status = m.status()
+	case c.Ask == "dump":
+		a.Dump, err = m.dump(ctx)
+	case c.Event == nil:
+		err = fmt.Errorf("unknown command %q", c.Ask)
+	case c.Event.Op == "checkout":
+		a.Number, err = m.checkout(ctx, c.Event.ID)
+	default:
+		err = shop{m.dd}.apply(ctx, *c.Event)
+	}
+	if err != nil {
+		a.Err = err.Error()
+	}
+	return a
+}
+
+// checkout asks the clerk, wherever it is, for the number of an order.
+func (m *member) checkout(ctx context.Context, id string) (int64, error) {
+	res, err := m.clerk.Ask(ctx, wrapperspb.String(id))
+	if err != nil {
+		return 0, err
+	}
+	n, ok := res.(*wrapperspb.Int64Value)
+	if !ok {
+		return 0, fmt.Errorf("the clerk answered with a %T", res)
+	}
+	return n.Value, nil
+}
+
+func (m *member) status() *status {
+	s := m.dd.Status()
+	place, _ := m.clerk.Where()
+	return &status{Address: m.system.Address(), Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Bytes}
+}
+
+func (m *member) dump(ctx context.Context) (*result, error) {
+	all, err := shop{m.dd}.carts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	book, err := readBook(ctx, m.dd)
+	return &result{Carts: all, Orders: book}, err
+}

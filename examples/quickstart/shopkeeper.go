@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	nodeCount     = 3
+	parallel      = 48               // carts that each node works on at once
+	eventPatience = 30 * time.Second // for one event, over all attempts
+)
+
+// shopkeeper drives the cluster: it starts the nodes, feeds each its carts, and kills one half-way.
+type shopkeeper struct {
+	dir     string
+	ports   []int
+	verbose bool
+	say     *screen
+	nodes   [nodeCount]seat
+
+	done    atomic.Int64
+	retries atomic.Int64
+	mu      sync.Mutex
+	numbers map[string]int64 // of orders, as acknowledged
+	lost    uint64           // bytes sent by processes that are gone
+}
+
+// seat is where one process after another runs.
+type seat struct {
+	name string
+	mu   sync.Mutex
+	now  *process      // may be gone
+	next chan struct{} // closed when another process has taken the place of now
+}
+
+func (s *seat) get() (*process, chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.next
+}
+
+func (s *seat) put(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		close(s.next)
+	}
+	s.now, s.next = p, make(chan struct{})
+}
+
+func newShopkeeper(say *screen, verbose bool) (*shopkeeper, error) {
+	dir, err := os.MkdirTemp("", "concord-quickstart-")
+	if err != nil {
+		return nil, err
+	}
+	k := &shopkeeper{dir: dir, verbose: verbose, say: say, numbers: map[string]int64{}}
+	for i := range k.nodes {
+		k.nodes[i].name = fmt.Sprint("node ", i+1)
+	}
+	k.ports, err = freePorts(nodeCount)
+	return k, err
+}
+
+// start runs a node in seat i and returns once it is ready.
+func (k *shopkeeper) start(ctx context.Context, i int) error {
+	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount}
+	for _, port := range k.ports {
+		cfg.Providers = append(cfg.Providers, "127.0.0.1:"+strconv.Itoa(port))
+	}
+	p, err := startProcess(cfg)
+	if err != nil {
+		return err
+	}
+	if err := p.await(ctx); err != nil {
+		p.kill()
+		return fmt.Errorf("%s did not start: %w", k.nodes[i].name, err)
+	}
+	k.nodes[i].put(p)
+	return nil
+}
+
+// open starts all nodes side by side.
+func (k *shopkeeper) open(ctx context.Context) error {
+	var errs [nodeCount]error
+	var wg sync.WaitGroup
+	for i := range k.nodes {
+		wg.Go(func() { errs[i] = k.start(ctx, i) })
+	}
+	wg.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// close ends every process and removes what they left on the disk. With orderly the nodes leave the
+// cluster first.
+func (k *shopkeeper) close(orderly bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	if !orderly {
+		cancel()
+	}
+	var wg sync.WaitGroup
+	for i := range k.nodes {
+		if p, _ := k.nodes[i].get(); p != nil {
+			wg.Go(func() { p.stop(ctx) })
+		}
+	}
+	wg.Wait()
+	_ = os.RemoveAll(k.dir)
+}
+
+// serve applies the events: those of one cart in order, through the node that the cart belongs to;
+// different carts at the same time.
+func (k *shopkeeper) serve(ctx context.Context, events []event) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for i, queue := range k.deal(events) {
+		work := make(chan []event, len(queue))
+		for _, c := range queue {
+			work <- c
+		}
+		close(work)
+		for range parallel {
+			wg.Go(func() {
+				for c := range work {
+					if err := k.serveCart(ctx, &k.nodes[i], c); err != nil {
+						cancel(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// deal sorts the events by cart, and the carts by the node they belong to.
+func (k *shopkeeper) deal(events []event) (queues [nodeCount][][]event) {
+	byCart := map[string][]event{}
+	for _, e := range events {
+		byCart[e.Cart] = append(byCart[e.Cart], e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byCart)) {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name))
+		i := h.Sum32() % nodeCount
+		queues[i] = append(queues[i], byCart[name])
+	}
+	return queues
+}
+
+func (k *shopkeeper) serveCart(ctx context.Context, at *seat, events []event) error {
+	for _, e := range events {
+		a, err := k.insist(ctx, at, e)
+		if err != nil {
+			return fmt.Errorf("%s %s of cart %q: %w", at.name, e.Op, e.Cart, err)
+		}
+		if e.Op == "checkout" {
+			if err := k.acknowledged(e.ID, a.Number); err != nil {
+				return err
+			}
+		}
+		k.done.Add(1)
+	}
+	return nil
+}
+
+// insist repeats an event until it is acknowledged: every event may be applied twice in a row without
+// harm, and what a node that was killed has begun may or may not have happened.
+func (k *shopkeeper) insist(ctx context.Context, at *seat, e event) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventPatience)
+	defer cancel()
+	for ctx.Err() == nil {
+		p, next := at.get()
+		if a, err = p.call(ctx, command{Event: &e}); err == nil {
+			return a, nil
+		}
+		k.retries.Add(1)
+		if errors.Is(err, errGone) {
+			select {
+			case <-next: // the node is back
+			case <-ctx.Done():
+			}
+			continue
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return a, errors.Join(context.Cause(ctx), err)
+}
+
+// acknowledged remembers the number of an order. The same order must never get another one.
+func (k *shopkeeper) acknowledged(id string, number int64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.numbers[id]; old != 0 && old != number {
+		return fmt.Errorf("order %q was number %d, and then %d", id, old, number)
+	}
+	k.numbers[id] = number
+	return nil
+}
+
+// statuses asks every node for a picture of itself; nil for one that does not answer.
+func (k *shopkeeper) statuses(ctx context.Context) (out [nodeCount]*status) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for i := range k.nodes {
+		if p, _ := k.nodes[i].get(); p != nil {
+			if a, err := p.call(ctx, command{Ask: "status"}); err == nil {
+				out[i] = a.Status
+			}
+		}
+	}
+	return out
+}
+
+// host returns the seat of the node that hosts the clerk under a token above after, or -1.
+func (k *shopkeeper) host(ctx context.Context, after uint64) (seat int, token uint64) {
+	all := k.statuses(ctx)
+	for i, s := range all {
+		if s != nil && s.Clerk != "" && s.Clerk == s.Address && s.Token > after {
+			return i, s.Token
+		}
+	}
+	return -1, 0
+}
+
+// strike kills a node in the middle of its work, starts it again, and tells how long what took.
+func (k *shopkeeper) strike(ctx context.Context, whom string) error {
+	host, token := -1, uint64(0)
+	for host < 0 {
+		if host, token = k.host(ctx, 0); host >= 0 {
+			break
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	victim := host
+	if whom == "any" {
+		victim = rand.IntN(nodeCount)
+	}
+	if s := k.statuses(ctx)[victim]; s != nil {
+		k.lost += s.Bytes
+	}
+	role := ""
+	if victim == host {
+		role = ", where the clerk works"
+	}
+	p, _ := k.nodes[victim].get()
+	begin := time.Now()
+	p.kill()
+	k.say.line("✗ %s killed (SIGKILL)%s", k.nodes[victim].name, role)
+
+	back := make(chan error, 1)
+	go func() { back <- k.clerkBack(ctx, victim == host, token, begin) }()
+	err := k.start(ctx, victim)
+	if err == nil {
+		k.say.line("✓ %s is back and has caught up after %v", k.nodes[victim].name, time.Since(begin).Round(10*time.Millisecond))
+	}
+	return errors.Join(err, <-back)
+}
+
+// clerkBack waits until another clerk works, if the one before was killed.
+func (k *shopkeeper) clerkBack(ctx context.Context, killed bool, token uint64, begin time.Time) error {
+	if !killed {
+		return nil
+	}
+	for {
+		if i, t := k.host(ctx, token); i >= 0 {
+			k.say.line("✓ the clerk works on %s after %v, with fencing token %d instead of %d", k.nodes[i].name, time.Since(begin).Round(10*time.Millisecond), t, token)
+			return nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("the clerk did not come back: %w", err)
+		}
+	}
+}
+
+// dumps reads the state of every node once all of them agree with check, or as it is when they still
+// do not after some seconds.
+func (k *shopkeeper) dumps(ctx context.Context, check func([]result) error) (all []result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		all = nil
+		for i := range k.nodes {
+			p, _ := k.nodes[i].get()
+			a, err := p.call(ctx, command{Ask: "dump"})
+			if err != nil {
+				return all, fmt.Errorf("reading %s: %w", k.nodes[i].name, err)
+			}
+			all = append(all, *a.Dump)
+		}
+		if err = check(all); err == nil || pause(ctx, 200*time.Millisecond) != nil {
+			return all, err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
