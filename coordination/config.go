@@ -3,6 +3,7 @@ package coordination
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -36,12 +37,18 @@ type Config struct {
 	ClockRateError float64 `yaml:"clock-rate-error"`
 	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms.
 	Margin time.Duration `yaml:"margin"`
+	// Logger gets losses (Warn), tenures that begin or are released (Debug) and panics of handlers
+	// (Error). Default slog.Default.
+	Logger *slog.Logger `yaml:"-"`
 }
 
 // withDefaults fills the zero fields.
 func (c Config) withDefaults() Config {
 	if c.Owner == "" {
 		c.Owner = defaultOwner()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
 	}
 	defaultTo(&c.TTL, 30*time.Second)
 	defaultTo(&c.RenewInterval, c.TTL/3)

@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
@@ -48,13 +49,13 @@ func (d *driver) carryOut(e core.Effect) {
 	case core.Swap:
 		d.swap(e)
 	case core.Begin:
-		d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
+		d.begin(e)
 	case core.Extend:
 		d.grant.extend(e.Validity)
 	case core.Warn:
 		d.grant.warn(e.Remaining)
 	case core.End:
-		d.grant.finish(endingOf(e))
+		d.end(e)
 	case core.Drained:
 		d.grant.drain()
 	case core.Answer:
@@ -62,6 +63,21 @@ func (d *driver) carryOut(e core.Effect) {
 	case core.Watch:
 		d.watch(e.On)
 	}
+}
+
+func (d *driver) begin(e core.Begin) {
+	d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
+	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name), slog.Uint64("token", e.Token))
+}
+
+func (d *driver) end(e core.End) {
+	d.grant.finish(endingOf(e))
+	level := slog.LevelWarn
+	if e.Why == core.Released || e.Why == core.Closed {
+		level = slog.LevelDebug
+	}
+	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended", slog.String("lease", d.lease.name),
+		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
 }
 
 func (d *driver) answer(a core.Answer) {

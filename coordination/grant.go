@@ -168,7 +168,7 @@ func (g *Grant) warn(remaining time.Duration) {
 func contain(g *Grant, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("coordination: handler panicked", slog.String("lease", g.lease.name),
+			g.lease.s.cfg.Logger.Error("coordination: handler panicked", slog.String("lease", g.lease.name),
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		}
 	}()
