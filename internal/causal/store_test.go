@@ -64,7 +64,7 @@ func (n *site) event(t *rapid.T) Event {
 	d := Dot{n.id, n.seen.Get(n.id) + 1}
 	next := n.store
 	for range rapid.IntRange(1, 3).Draw(t, "ops") {
-		path := rapid.SampledFrom([]string{"@a", "@b", "@bc", "@c"}).Draw(t, "path")
+		path := rapid.SampledFrom([]string{"@a", "@a", "@b", "@bc"}).Draw(t, "path")
 		switch rapid.IntRange(0, 6).Draw(t, "op") {
 		case 0:
 			next = next.Drop(path)
@@ -115,7 +115,7 @@ func TestJoin_AgainstDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := []*site{{id: 1}, {id: 2}, {id: 3}}
 		var events []Event
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+		for range rapid.IntRange(10, 40).Draw(t, "steps") {
 			a := sites[rapid.IntRange(0, 2).Draw(t, "at")]
 			b := sites[rapid.IntRange(0, 2).Draw(t, "from")]
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
