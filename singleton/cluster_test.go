@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -22,7 +23,10 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
 
 // ttl of the leases in tests. A contender may take a stale one after stale.
 const (
@@ -245,8 +249,15 @@ func (o *observer) done() {
 // faultyStore is the store as one member reaches it.
 type faultyStore struct {
 	*memory.Store
-	mu  sync.Mutex
-	off bool
+	mu   sync.Mutex
+	off  bool
+	late time.Duration // of the answer to a write
+}
+
+func (f *faultyStore) slow(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late = d
 }
 
 var errAway = errors.New("store away")
@@ -277,7 +288,12 @@ func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Ve
 	if err := f.err(); err != nil {
 		return "", err
 	}
-	return f.Store.Swap(ctx, name, old, next)
+	ver, err := f.Store.Swap(ctx, name, old, next)
+	f.mu.Lock()
+	late := f.late
+	f.mu.Unlock()
+	time.Sleep(late)
+	return ver, err
 }
 
 func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {

@@ -86,7 +86,9 @@ func (m *manager) receive(ctx actor.Context) {
 		m.onRelease(ctx, msg)
 	case *handOver:
 		m.closers = append(m.closers, ctx.Sender())
-		m.clients.expectAll(time.Now())
+		if m.view != nil && !m.view.Removed {
+			m.clients.expectAll(time.Now())
+		}
 		m.step(ctx, core.Close{})
 	default:
 		m.pass(ctx, stash.Of(ctx))
@@ -288,10 +290,7 @@ func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.Singleto
 // finish answers who waits for the hand-over, when it is done and every proxy that used this host has
 // asked for the next one: what it had sent here before has been passed on.
 func (m *manager) finish(ctx actor.Context) {
-	if !m.handed || len(m.closers) == 0 {
-		return
-	}
-	if _, another := m.machine.Next(); another && !m.view.Removed && m.clients.expecting(time.Now()) {
+	if !m.handed || len(m.closers) == 0 || m.clients.expecting(time.Now()) {
 		return
 	}
 	for _, c := range m.closers {

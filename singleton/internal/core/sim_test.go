@@ -13,7 +13,7 @@ import (
 // held by it alone; and when all have closed, nobody holds it.
 func TestSimulation_AtMostOneInstance(t *testing.T) {
 	seeds, starts := uint64(2000), 0
-	if testing.Short() {
+	if testing.Short() || raced { // one goroutine: there is nothing to race
 		seeds = 200
 	}
 	for seed := range seeds {
@@ -44,6 +44,9 @@ func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 
 // TestSimulation_Bites shows that the checks notice a broken rule, and which.
 func TestSimulation_Bites(t *testing.T) {
+	if raced {
+		t.Skip("runs without the race detector")
+	}
 	for name, c := range map[string]struct {
 		opt  options
 		says string
