@@ -22,35 +22,37 @@ type event struct {
 // Bounds of the input. A line beyond them is a bad line.
 const (
 	maxLine = 1 << 20
-	maxName = 256 // of carts, items and order ids, in bytes
+	maxCart = 500  // bytes of a cart's name: with its prefix it has to fit a key
+	maxName = 4096 // of items and order ids
 )
 
 // validate says what is wrong with an event, if anything.
 func (e event) validate() error {
-	name := func(field, v string) error {
-		switch {
-		case v == "":
-			return fmt.Errorf("%s is missing", field)
-		case len(v) > maxName:
-			return fmt.Errorf("%s has %d bytes, over the limit of %d", field, len(v), maxName)
-		}
-		return nil
-	}
-	cart := name("cart", e.Cart)
+	cart := checkName("cart", e.Cart, maxCart)
 	switch e.Op {
 	case "set":
 		if e.Qty < 1 {
-			return errors.Join(cart, name("item", e.Item), fmt.Errorf("qty is %d, must be 1 or more", e.Qty))
+			return errors.Join(cart, checkName("item", e.Item, maxName), fmt.Errorf("qty is %d, must be 1 or more", e.Qty))
 		}
-		return errors.Join(cart, name("item", e.Item))
+		return errors.Join(cart, checkName("item", e.Item, maxName))
 	case "remove":
-		return errors.Join(cart, name("item", e.Item))
+		return errors.Join(cart, checkName("item", e.Item, maxName))
 	case "clear":
 		return cart
 	case "checkout":
-		return errors.Join(cart, name("id", e.ID))
+		return errors.Join(cart, checkName("id", e.ID, maxName))
 	}
 	return errors.Join(fmt.Errorf("op %q is none of set, remove, clear, checkout", e.Op), cart)
+}
+
+func checkName(field, v string, limit int) error {
+	switch {
+	case v == "":
+		return fmt.Errorf("%s is missing", field)
+	case len(v) > limit:
+		return fmt.Errorf("%s has %d bytes, over the limit of %d", field, len(v), limit)
+	}
+	return nil
 }
 
 // readEvents returns the good lines of r, and calls bad for each other one. Empty lines are passed over.
