@@ -151,6 +151,16 @@ func TestState_RefusesEveryOtherForm(t *testing.T) {
 	padded := append([]byte{b[0], 0x81, 0x00}, b[2:]...) // version 1 in two bytes
 	_, _, err = causal.ParseState(padded)
 	require.ErrorIs(t, err, causal.ErrMalformed)
+	for name, raw := range map[string]string{
+		"zero spelled out":        "\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x08\x08\x00\x12\x02\x41x\x20\x01",
+		"empty payload spelled":   "\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x08\x12\x02\x41x\x20\x01\x2a\x00",
+		"fields in another order": "\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x06\x20\x01\x12\x02\x41x",
+	} {
+		_, _, err := causal.ParseState([]byte(raw))
+		require.ErrorIs(t, err, causal.ErrMalformed, name)
+	}
+	_, _, err = causal.ParseState([]byte("\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x06\x12\x02\x41x\x20\x01"))
+	require.NoError(t, err, "as the three above, in the one form")
 	for i := range b {
 		_, _, err := causal.ParseState(b[:i])
 		if err == nil {
