@@ -26,7 +26,8 @@ import (
 // nodeConfig is what the driver tells a process that is to be a node, through its environment.
 type nodeConfig struct {
 	Name      string   `json:"name"`
-	Port      int      `json:"port"`      // of the provider's own HTTP endpoint
+	Port      int      `json:"port"`      // the same after a restart
+	Provider  int      `json:"provider"`  // port of the provider's HTTP endpoint
 	Providers []string `json:"providers"` // those of all nodes
 	LeaseDir  string   `json:"lease_dir"` // shared by the nodes of this machine
 	Verbose   bool     `json:"verbose"`
@@ -77,12 +78,12 @@ type member struct {
 }
 
 func newMember(cfg nodeConfig) (*member, error) {
-	rc, err := node.Remote(node.Config{})
+	rc, err := node.Remote(node.Config{Port: cfg.Port})
 	if err != nil {
 		return nil, err
 	}
 	m := &member{cfg: cfg, system: actor.NewActorSystem(actor.WithLoggerFactory(cfg.logger))}
-	provider := automanaged.NewWithConfig(500*time.Millisecond, cfg.Port, cfg.Providers...)
+	provider := automanaged.NewWithConfig(500*time.Millisecond, cfg.Provider, cfg.Providers...)
 	m.cluster = cluster.New(m.system, node.Cluster("quickstart", provider, rc))
 
 	if m.dd, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: cfg.Nodes}); err != nil {

@@ -69,14 +69,14 @@ func newShopkeeper(say *screen, verbose bool) (*shopkeeper, error) {
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
-	k.ports, err = freePorts(nodeCount)
+	k.ports, err = freePorts(2 * nodeCount)
 	return k, err
 }
 
 // start runs a node in seat i and returns once it is ready.
 func (k *shopkeeper) start(ctx context.Context, i int) error {
-	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount}
-	for _, port := range k.ports {
+	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount}
+	for _, port := range k.ports[:nodeCount] {
 		cfg.Providers = append(cfg.Providers, "127.0.0.1:"+strconv.Itoa(port))
 	}
 	p, err := startProcess(cfg)
