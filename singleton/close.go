@@ -28,12 +28,16 @@ type (
 // without waiting, and messages may be lost.
 func (s *Singleton) Close(ctx context.Context) error {
 	s.started.Do(func() {}) // never to be spawned, if it has not been
-	s.closing.Do(func() {
-		s.closeOf.Store(true)
+	if s.closing.CompareAndSwap(false, true) {
 		s.unhook()
 		s.err = s.close(ctx)
 		close(s.closed)
-	})
+	}
+	select {
+	case <-s.closed:
+		return s.err
+	default:
+	}
 	select {
 	case <-s.closed:
 		return s.err

@@ -59,7 +59,9 @@ func (m *manager) Receive(ctx actor.Context) {
 		m.wake.Stop()
 	case *actor.Terminated:
 		if m.child.is(msg.Who) {
-			m.step(ctx, core.Gone{Run: m.child.run})
+			run := m.child.run
+			m.child = child{}
+			m.step(ctx, core.Gone{Run: run})
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
 	default:
@@ -91,7 +93,7 @@ func (m *manager) receive(ctx actor.Context) {
 		}
 		m.step(ctx, core.Close{})
 	default:
-		m.pass(ctx, stash.Of(ctx))
+		m.pass(ctx)
 	}
 }
 
@@ -214,14 +216,14 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 
 // pass hands a message to the instance, keeps it for the next one, or passes it on to the member that
 // should host.
-func (m *manager) pass(ctx actor.Context, e stash.Entry) {
+func (m *manager) pass(ctx actor.Context) {
 	switch {
 	case m.machine.State() == core.Active:
-		ctx.Send(m.child.pid, e.Envelope())
+		ctx.Forward(m.child.pid)
 	case !m.machine.Keeps():
-		m.forward(ctx, e)
-	case !m.kept.Push(e):
-		m.refuse(ctx, e, ErrBufferFull)
+		m.forward(ctx, stash.Of(ctx))
+	case !m.kept.PushContext(ctx):
+		m.refuse(ctx, stash.Of(ctx), ErrBufferFull)
 	}
 }
 

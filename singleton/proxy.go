@@ -55,7 +55,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		p.closer = ctx.Sender()
 		p.finish(ctx)
 	default:
-		p.pass(ctx, stash.Of(ctx))
+		p.pass(ctx)
 	}
 }
 
@@ -101,14 +101,17 @@ func (p *proxy) hidden() {
 }
 
 // pass sends a message of a user to the host, or keeps it until the host is known.
-func (p *proxy) pass(ctx actor.Context, e stash.Entry) {
+func (p *proxy) pass(ctx actor.Context) {
+	_, byAsk := ctx.Message().(*asked)
 	switch {
+	case p.host != nil && !byAsk && (p.local || portable(ctx.Message())):
+		ctx.Forward(p.host)
 	case p.host != nil:
-		p.deliver(ctx, e)
+		p.deliver(ctx, stash.Of(ctx))
 	case p.view != nil && p.view.Removed:
-		p.refuse(ctx, e, ErrClosed)
-	case !p.kept.Push(e):
-		p.refuse(ctx, e, ErrBufferFull)
+		p.refuse(ctx, stash.Of(ctx), ErrClosed)
+	case !p.kept.PushContext(ctx):
+		p.refuse(ctx, stash.Of(ctx), ErrBufferFull)
 	}
 }
 

@@ -35,9 +35,8 @@ type Singleton struct {
 	running chan struct{}  // closed when the actors run
 	ended   sync.WaitGroup // the actors
 
-	closing sync.Once
+	closing atomic.Bool   // Close has begun
 	closed  chan struct{} // closed when Close is over
-	closeOf atomic.Bool   // Close has begun
 	err     error         // of Close, or why the actors did not start; before closed is closed
 }
 
@@ -57,8 +56,9 @@ type located struct {
 //
 // produce makes the instance for one tenure of the lease. It is called again for each tenure, at
 // whichever member has it, and when an instance has panicked or stopped by itself. It is never called,
-// and the instance never left running for long, without the lease; see the package comment for
-// what that means. The session must outlive the singleton: close it after the member has stopped.
+// and an instance is stopped as soon as the lease is lost; see the package comment for what that
+// means. It is called from an actor, so it must not block. The session must outlive the singleton: close
+// it after the member has stopped.
 //
 // The error is ErrInvalid, or says that the member is stopping.
 func New(system *actor.ActorSystem, session *coordination.Session, cfg Config, produce func(coordination.Tenure) actor.Actor) (*Singleton, error) {
@@ -130,11 +130,10 @@ func (s *Singleton) spawn() {
 
 func (s *Singleton) fail(err error) {
 	s.system.Logger().Error("singleton not started", slog.String("singleton", s.cfg.Name), slog.Any("error", err))
-	s.closing.Do(func() {
+	if s.closing.CompareAndSwap(false, true) {
 		s.err = fmt.Errorf("singleton %q: %w", s.cfg.Name, err)
-		s.closeOf.Store(true)
 		close(s.closed)
-	})
+	}
 }
 
 // up waits until the actors run.
@@ -167,7 +166,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
 	}
 	pid := s.PID()
-	if pid == nil || s.closeOf.Load() && s.over() {
+	if pid == nil || s.over() {
 		return nil, ErrClosed
 	}
 	res, err := ask.Request(ctx, s.system, pid, &asked{msg})
