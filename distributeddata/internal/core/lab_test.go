@@ -1,0 +1,158 @@
+package core
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// lab is a few replicas and a post office in which a test picks what is delivered when.
+type lab struct {
+	t     *testing.T
+	now   time.Time
+	cores map[string]*Core
+	order []string
+	box   []mail
+	done  map[uint64]Done
+	reb   []Reborn
+	next  causal.Replica
+	id    uint64
+}
+
+type mail struct {
+	from, to string
+	replica  causal.Replica
+	send     Send
+}
+
+func newLab(t *testing.T, names ...string) *lab {
+	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}}
+	for _, n := range names {
+		l.start(n)
+	}
+	l.meet()
+	return l
+}
+
+func (l *lab) start(name string) {
+	l.cores[name] = New(Config{
+		Member: name, Started: uint64(l.now.UnixMicro()) + uint64(l.next), NewReplica: func() causal.Replica { l.next++; return l.next },
+		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
+		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64,
+	})
+}
+
+// meet gives everybody the view of all that run, and lets them talk until there is nothing to say.
+func (l *lab) meet() {
+	for _, n := range l.order {
+		var others []Member
+		for _, o := range l.order {
+			if o != n && l.cores[o] != nil {
+				others = append(others, Member{ID: o})
+			}
+		}
+		l.step(n, View{Others: others})
+	}
+	for range 4 {
+		l.tick(time.Second)
+	}
+}
+
+func (l *lab) step(name string, ev Event) {
+	c := l.cores[name]
+	if c == nil {
+		return
+	}
+	for _, e := range c.Step(l.now, ev) {
+		switch e := e.(type) {
+		case Send:
+			l.box = append(l.box, mail{name, e.Member, c.Replica(), e})
+		case Done:
+			l.done[e.ID] = e
+		case Reborn:
+			l.reb = append(l.reb, e)
+		}
+	}
+}
+
+// tick lets time pass and delivers everything.
+func (l *lab) tick(d time.Duration) {
+	l.now = l.now.Add(d)
+	for _, n := range l.order {
+		l.step(n, Wake{})
+	}
+	l.deliver(all)
+}
+
+func all(mail) bool { return true }
+
+func of(m wire.Manifest) func(mail) bool {
+	return func(x mail) bool { return x.send.Manifest == m }
+}
+
+func between(from, to string) func(mail) bool {
+	return func(x mail) bool { return x.from == from && x.to == to }
+}
+
+// take removes the matching mail from the box.
+func (l *lab) take(match func(mail) bool) (out []mail) {
+	l.box = slices.DeleteFunc(l.box, func(m mail) bool {
+		if match(m) {
+			out = append(out, m)
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// deliver hands over matching mail, and what follows from it, until none is left.
+func (l *lab) deliver(match func(mail) bool) {
+	for {
+		mails := l.take(match)
+		if len(mails) == 0 {
+			return
+		}
+		for _, m := range mails {
+			l.hand(m)
+		}
+	}
+}
+
+func (l *lab) hand(m mail) {
+	l.step(m.to, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload})
+}
+
+func (l *lab) update(name string, level Level, ops ...op) uint64 {
+	l.id++
+	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
+	return l.id
+}
+
+func (l *lab) shows(name, want string) {
+	l.t.Helper()
+	got, err := shown(l.cores[name].Keys())
+	require.NoError(l.t, err)
+	require.Equal(l.t, want, got, name)
+}
+
+func (l *lab) cutLogs(name string) {
+	c := l.cores[name]
+	for d := range c.seen.All() {
+		c.log.cut(d.Replica, d.N)
+	}
+}
+
+func add(key, e string) op    { return op{kind: opAdd, key: key, sub: e} }
+func remove(key, e string) op { return op{kind: opRemove, key: key, sub: e} }
+func count(key, k string, n int64) op {
+	return op{kind: opCount, key: key, sub: k, value: n}
+}
+func drop(key, k string) op { return op{kind: opDrop, key: key, sub: k} }
+
+var majority = Level{Kind: Majority}

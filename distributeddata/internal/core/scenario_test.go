@@ -1,0 +1,294 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// The traps that simulation and model have shown to be fatal, each as a story of a few steps.
+
+func TestPush_RemoveThatOvertakesItsAddWaits(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(between("a", "b"))
+	l.update("b", Level{}, remove("s", "x"))
+	l.deliver(between("b", "c"))
+	l.shows("c", "")
+	l.deliver(all)
+	for _, n := range l.order {
+		l.shows(n, "")
+	}
+}
+
+func TestPush_CausesOfOtherReplicasComeFirst(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "x"))
+	l.deliver(between("b", "c"))
+	l.update("c", Level{}, add("s", "x"))
+	l.deliver(between("c", "a")) // c1 replaces b1, which a does not have
+	l.shows("a", "")
+	require.EqualValues(t, 1, l.cores["a"].Stats().Waiting)
+	l.deliver(all)
+	l.shows("a", "s/x=1\n")
+	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
+}
+
+func TestUpdate_SiblingsOfOneDotSurviveARemove(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, add("s", "x"), add("s", "y"), add("s1", "x"))
+	l.deliver(all)
+	l.update("b", Level{}, remove("s", "x"))
+	l.deliver(all)
+	l.shows("a", "s/y=1\ns1/x=1\n")
+	l.shows("b", "s/y=1\ns1/x=1\n")
+}
+
+func TestAck_NotFromTheWindow(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "x"))
+	l.deliver(between("b", "a"))
+	id := l.update("a", Level{Kind: Count, Nodes: 3}, add("s", "y"))
+	l.deliver(between("a", "c")) // waits there for b's event
+	l.deliver(between("c", "a"))
+	require.NotContains(t, l.done, id)
+	require.Zero(t, l.cores["a"].peer("c").acked)
+	l.deliver(all)
+	require.Nil(t, l.done[id].Short)
+	require.EqualValues(t, 1, l.cores["a"].peer("c").acked)
+}
+
+func TestRepair_AnybodyServesADeadOriginClosed(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"), add("s", "z"))
+	l.deliver(between("a", "b"))
+	l.update("b", Level{}, add("s", "x")) // replaces a's atom
+	l.take(all)                           // nothing ever reaches c
+	l.cores["a"] = nil
+	l.meet()
+	l.shows("c", "s/x=1\ns/z=1\n")
+	require.True(t, l.cores["c"].Seen().Equal(l.cores["b"].Seen()))
+}
+
+func TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	for _, e := range []string{"p", "q", "r", "v", "w"} {
+		l.update("b", Level{}, add("s", e))
+	}
+	l.take(all)
+	l.cutLogs("b")
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{})
+	l.deliver(func(m mail) bool { return m.from == "b" && m.to == "a" && m.send.Manifest == wire.ReplicatorBeat })
+	l.deliver(of(wire.ReplicatorRequest))
+	parts := l.take(of(wire.ReplicatorPart))
+	require.Greater(t, len(parts), 1, "the snapshot should need several parts")
+	l.hand(parts[0])
+	l.update("c", Level{}, add("s", "p"))
+	l.deliver(between("c", "a"))
+	l.update("a", Level{}, add("s", "q"), remove("s", "r"))
+	l.shows("a", "s/p=1\ns/q=1\n") // the parts show nothing yet
+	for _, p := range parts[1:] {
+		l.hand(p)
+	}
+	l.deliver(all)
+	for range 3 {
+		l.tick(time.Second)
+	}
+	for _, n := range l.order {
+		l.shows(n, "s/p=1\ns/q=1\ns/r=1\ns/v=1\ns/w=1\n")
+	}
+	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
+}
+
+func TestBulk_FloorRisesWithTheJoin(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "x"))
+	l.update("b", Level{}, remove("s", "x"))
+	l.take(all)
+	l.cutLogs("b")
+	b := l.cores["b"]
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{})
+	l.deliver(func(m mail) bool { return m.to != "c" && m.from != "c" })
+	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
+	_, ok := l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
+	require.False(t, ok, "a has no record of the removal, so it must not answer from its log")
+}
+
+// A request that the network doubled is answered once: the parts of two answers must not mix.
+func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
+	l := newLab(t, "a", "b")
+	for _, e := range []string{"p", "q", "r", "v", "w"} {
+		l.update("b", Level{}, add("s", e))
+	}
+	l.take(all)
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{})
+	l.deliver(of(wire.ReplicatorBeat))
+	requests := l.take(of(wire.ReplicatorRequest))
+	require.Len(t, requests, 1)
+	l.hand(requests[0])
+	first := l.take(of(wire.ReplicatorPart))
+	l.update("b", Level{}, add("s", "later"))
+	l.take(of(wire.ReplicatorDelta))
+	l.hand(requests[0])
+	second := l.take(of(wire.ReplicatorPart))
+	l.hand(first[0])
+	for _, p := range append(second, first[1:]...) {
+		l.hand(p)
+	}
+	l.deliver(all)
+	for range 3 {
+		l.tick(time.Second)
+	}
+	require.Zero(t, l.cores["a"].Stats().Malformed)
+	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
+}
+
+// An acknowledgement says that a peer has seen the reset, but not what it had done before it saw it.
+func TestMark_AcknowledgementIsNoKnowledge(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, count("c", "k", 1))
+	l.deliver(all)
+	l.update("a", Level{}, count("c", "k", 1)) // lost on its way to b, for now
+	late := l.take(between("a", "b"))
+	l.take(all)
+	l.update("b", Level{}, drop("c", "k")) // has seen the first increment only
+	l.deliver(between("b", "a"))
+	l.deliver(func(m mail) bool { return m.to == "b" && m.send.Manifest == wire.ReplicatorAck })
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{}) // housekeeping, with the acknowledgement and nothing else of a's knowledge
+	for _, m := range late {
+		l.hand(m)
+	}
+	l.shows("b", "c/k=1\n")
+	l.deliver(all)
+	for range 3 {
+		l.tick(time.Second)
+	}
+	for _, n := range l.order {
+		l.shows(n, "c/k=1\n")
+	}
+}
+
+func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	id := l.update("a", Level{Kind: All}, add("s", "x"))
+	l.deliver(func(m mail) bool { return m.from == "a" && m.to == "b" || m.from == "b" && m.to == "a" })
+	l.take(all)
+	require.EqualValues(t, 1, l.cores["a"].peer("b").acked)
+	l.start("b") // comes back empty
+	l.step("b", View{Others: []Member{{ID: "a"}, {ID: "c"}}})
+	l.deliver(of(wire.ReplicatorBeat))
+	require.Zero(t, l.cores["a"].peer("b").acked)
+	require.NotContains(t, l.done, id)
+	l.meet()
+	require.Nil(t, l.done[id].Short)
+	l.shows("b", "s/x=1\n")
+}
+
+func TestRefill_OneAnswerIsNotEnough(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(func(m mail) bool { return m.from == "a" && m.to == "c" || m.from == "c" && m.to == "a" })
+	require.Contains(t, l.done, id) // on a and c
+	l.take(all)
+	l.start("a")
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	withoutC := func(m mail) bool { return m.from != "c" && m.to != "c" }
+	for range 3 {
+		l.deliver(withoutC)
+		l.take(all)
+		l.now = l.now.Add(time.Second)
+		l.step("a", Wake{})
+		l.step("b", Wake{})
+	}
+	require.False(t, l.cores["a"].Ready(), "b lacks the write that was acknowledged")
+	l.meet()
+	require.True(t, l.cores["a"].Ready())
+	l.shows("a", "s/x=1\n")
+}
+
+func TestMessages_OfFormerIncarnationsAreDropped(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, add("s", "old"))
+	old := l.take(all)
+	l.start("a")
+	l.meet()
+	before := l.cores["b"].Stats().Strangers
+	for _, m := range old {
+		l.hand(m)
+	}
+	l.shows("b", "")
+	require.Equal(t, before+uint64(len(old)), l.cores["b"].Stats().Strangers)
+}
+
+// A replica restored from a snapshot of its machine does not use its numbers again.
+func TestReborn_WhenOthersKnowMoreOfUs(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(all)
+	frozen := *l.cores["a"] // maps in it are shared, but hold nothing that matters here
+	l.update("a", Level{}, add("s", "y"))
+	l.deliver(all)
+	was := frozen.Replica()
+	l.cores["a"] = &frozen
+	for range 4 {
+		l.tick(time.Second)
+	}
+	require.Len(t, l.reb, 1)
+	require.Equal(t, was, l.reb[0].Was)
+	require.NotEqual(t, was, l.cores["a"].Replica())
+	l.update("a", Level{}, add("s", "z"))
+	for range 4 {
+		l.tick(time.Second)
+	}
+	for _, n := range l.order {
+		l.shows(n, "s/x=1\ns/y=1\ns/z=1\n")
+	}
+}
+
+func TestViews_AReturnerMergesBothWaysAfterAYear(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("c", Level{}, add("s", "common"))
+	l.deliver(all)
+	for _, n := range []string{"a", "b"} {
+		l.step(n, View{Others: []Member{{ID: map[string]string{"a": "b", "b": "a"}[n]}}})
+	}
+	l.step("c", View{})
+	l.update("c", Level{}, add("s", "lonely"))
+	l.update("a", Level{}, add("s", "together"), remove("s", "common"))
+	l.deliver(all)
+	l.now = l.now.Add(365 * 24 * time.Hour)
+	for _, n := range l.order {
+		l.cutLogs(n)
+	}
+	l.meet()
+	for _, n := range l.order {
+		l.shows(n, "s/lonely=1\ns/together=1\n")
+	}
+}
+
+func TestDrain_EndsWhenOneOtherHasEverything(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.step("a", Drain{ID: 77, Deadline: l.now.Add(time.Minute)})
+	require.NotContains(t, l.done, uint64(77))
+	l.deliver(func(m mail) bool { return m.from != "c" && m.to != "c" })
+	require.Nil(t, l.done[77].Short)
+	require.Contains(t, l.done, uint64(77))
+}
+
+func TestDeadline_SaysWhoDidNotAnswer(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	id := l.update("a", majority, add("s", "x"))
+	l.take(all)
+	l.now = l.now.Add(2 * time.Hour)
+	l.step("a", Wake{})
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Missing: []string{"b", "c"}}, l.done[id].Short)
+}
