@@ -36,7 +36,7 @@ func refuse(what string, why any) {
 	if log == nil {
 		log = slog.Default()
 	}
-	log.Warn(what, slog.Any("reason", why), slog.Uint64("refused", n))
+	log.Warn("refused by the guard", slog.String("what", what), slog.Any("reason", why), slog.Uint64("refused", n))
 }
 
 // refuseUnary refuses every unary call: Proto.Actor panics in all of them.

@@ -153,7 +153,7 @@ var upstreamRaces = []string{"remote.(*endpointReader).suspend()"}
 
 // races returns the reports of the race detector in the process, without those of upstreamRaces.
 func (p *process) races() (out []string) {
-	for _, r := range strings.Split(p.stderr.String(), "==================") {
+	for r := range strings.SplitSeq(p.stderr.String(), "==================") {
 		known := slices.ContainsFunc(upstreamRaces, func(f string) bool { return strings.Contains(r, f) })
 		if strings.Contains(r, "DATA RACE") && !known {
 			out = append(out, r)

@@ -106,7 +106,7 @@ func (c *cluster) setup(m *simnet.Member) {
 // close stops everything, at crashed members too: their goroutines live on.
 func (c *cluster) close() {
 	for _, nd := range c.nodes {
-		nd.leave(time.Second)
+		_ = nd.leave(time.Second)
 	}
 	time.Sleep(100 * time.Millisecond)
 	c.alive.done()

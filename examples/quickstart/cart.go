@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/concord-go/concord/crdt"
@@ -55,11 +56,7 @@ func (s shop) carts(ctx context.Context) (carts, error) {
 		if err != nil {
 			return nil, err
 		}
-		items := map[string]int64{}
-		for item, qty := range c.All() {
-			items[item] = qty
-		}
-		all[name] = items
+		all[name] = maps.Collect(c.All())
 	}
 	return all, nil
 }

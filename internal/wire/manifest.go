@@ -48,8 +48,8 @@ const (
 
 // Ranges of the components that name theirs here when they are built.
 const (
-	ShardingFirst  Manifest = 50
-	ShardingLast   Manifest = 69
+	ShardingFirst Manifest = 50
+	ShardingLast  Manifest = 69
 )
 
 var names = [...]string{

@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 		require.ErrorContains(t, err, test.text, name)
 		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), test.want, name)
 		for _, other := range []error{wire.ErrVersion, wire.ErrCluster, wire.ErrSize, wire.ErrMalformed} {
-			require.Equal(t, other == test.want, errors.Is(err, other), name)
+			require.Equal(t, errors.Is(other, test.want), errors.Is(err, other), name)
 		}
 	}
 	_, _, _, err := wire.Open(nil, "shop")
