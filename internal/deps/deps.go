@@ -5,5 +5,6 @@
 package deps
 
 import (
-	_ "github.com/dgraph-io/badger/v4" // durable entries
+	_ "github.com/anishathalye/porcupine" // linearizability of histories
+	_ "github.com/dgraph-io/badger/v4"    // durable entries
 )
