@@ -24,33 +24,47 @@ func sizes(b *testing.B, run func(b *testing.B, n int)) {
 	}
 }
 
+// places returns 64 new elements spread over a set of n, so that a split of a node counts as often as
+// it happens.
+func places(n int) (out []string) {
+	for i := range 64 {
+		out = append(out, element(i*n/64)+"+")
+	}
+	return out
+}
+
+func addOne(e string) func(*crdt.Writer, *crdt.ORSet[string]) error {
+	return func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+		v.Add(w, e)
+		return nil
+	}
+}
+
 func BenchmarkORSetAddWithDelta(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		s, alice := filled(n)
+		at := places(n)
+		var d crdt.Delta
 		b.ReportAllocs()
-		wire := 0
-		for b.Loop() {
-			next := s
-			d, err := crdt.Update(alice, &next, func(w *crdt.Writer, v *crdt.ORSet[string]) error {
-				v.Add(w, "new")
-				return nil
-			})
-			if err != nil || d.Empty() {
+		for i := 0; b.Loop(); i++ {
+			next, e := s, at[i%64]
+			var err error
+			if d, err = crdt.Update(alice, &next, addOne(e)); err != nil || d.Empty() {
 				b.Fatal(err)
 			}
-			wire = len(deltaBytes(b, d))
 		}
-		b.ReportMetric(float64(wire), "wire-bytes/update")
+		b.ReportMetric(float64(len(deltaBytes(b, d))), "wire-bytes/update")
 	})
 }
 
 func BenchmarkORSetAdd(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		s, alice := filled(n)
+		at := places(n)
 		b.ReportAllocs()
-		for b.Loop() {
+		for i := 0; b.Loop(); i++ {
 			next := s
-			next.Add(alice.Writer(), "new")
+			next.Add(alice.Writer(), at[i%64])
 		}
 	})
 }
@@ -91,15 +105,19 @@ func BenchmarkORSetMerge(b *testing.B) {
 func BenchmarkORSetApplyOneAdd(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		s, alice := filled(n)
-		next := s
-		d, err := crdt.Update(alice, &next, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, "new"); return nil })
-		if err != nil {
-			b.Fatal(err)
+		var deltas []crdt.Delta
+		for _, e := range places(n) {
+			next := s
+			d, err := crdt.Update(alice, &next, addOne(e))
+			if err != nil {
+				b.Fatal(err)
+			}
+			deltas = append(deltas, d)
 		}
 		b.ReportAllocs()
-		for b.Loop() {
+		for i := 0; b.Loop(); i++ {
 			v := s
-			if err := crdt.Apply(&v, d); err != nil {
+			if err := crdt.Apply(&v, deltas[i%64]); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -71,10 +71,8 @@ func Apply[T Value[T]](v *T, d Delta) error {
 	case !e.Deps.Leq(at.seen):
 		return fmt.Errorf("%w: needs %v, has %v", ErrGap, e.Deps, at.seen)
 	}
-	for _, t := range d.event.Kinds() {
-		if t != h.tag() {
-			return fmt.Errorf("%w: delta of %v, wanted %v", ErrType, t, h.tag())
-		}
+	if t, other := d.event.OtherKind(h.tag()); other {
+		return fmt.Errorf("%w: delta of %v, wanted %v", ErrType, t, h.tag())
 	}
 	at.store = at.store.Apply(d.event.Change, d.event.Deps, at.seen)
 	at.seen = at.seen.With(d.event.Dot)

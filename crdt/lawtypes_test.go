@@ -2,6 +2,7 @@ package crdt_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -94,10 +95,7 @@ func TestLaws_LWWMap(t *testing.T) {
 			}
 		},
 		observe: func(v m) map[string]string {
-			out := map[string]string{}
-			for k, e := range v.All() {
-				out[k] = e
-			}
+			out := maps.Collect(v.All())
 			return sized(out, v.Len())
 		},
 	})

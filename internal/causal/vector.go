@@ -72,13 +72,16 @@ func (v Vector) With(d Dot) Vector {
 	if ok && d.N <= v.entries[i].N || d.N == 0 {
 		return v
 	}
-	e := make([]Dot, len(v.entries), len(v.entries)+1)
-	copy(e, v.entries)
 	if ok {
+		e := slices.Clone(v.entries)
 		e[i] = d
 		return Vector{e}
 	}
-	return Vector{slices.Insert(e, i, d)}
+	e := make([]Dot, len(v.entries)+1)
+	copy(e, v.entries[:i])
+	e[i] = d
+	copy(e[i+1:], v.entries[i:])
+	return Vector{e}
 }
 
 // Set returns the vector with exactly n covered events of r, which may be fewer than before.

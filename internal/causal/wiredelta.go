@@ -1,9 +1,6 @@
 package causal
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Event is one event on one value, as it travels between values used alone.
 type Event struct {
@@ -148,21 +145,22 @@ func follows(a, b Atom) bool {
 	return a.Path < b.Path || a.Path == b.Path && a.Replica < b.Replica
 }
 
-// Kinds returns the tags at the head of the paths in the change.
-func (c Change) Kinds() (tags []Tag) {
-	add := func(path string) {
-		if t := Tag(path[0]); !slices.Contains(tags, t) {
-			tags = append(tags, t)
+// OtherKind returns the tag of a path in the change that is not of a value with the wanted tag.
+func (c Change) OtherKind(want Tag) (other Tag, found bool) {
+	for _, a := range c.Adds {
+		if t := Tag(a.Path[0]); t != want {
+			return t, true
 		}
 	}
-	for _, a := range c.Adds {
-		add(a.Path)
-	}
 	for _, a := range c.Removes {
-		add(a.Path)
+		if t := Tag(a.Path[0]); t != want {
+			return t, true
+		}
 	}
 	for _, m := range c.Marks {
-		add(m.Path)
+		if t := Tag(m.Path[0]); t != want {
+			return t, true
+		}
 	}
-	return tags
+	return 0, false
 }

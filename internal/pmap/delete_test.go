@@ -2,6 +2,7 @@ package pmap
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -101,9 +102,7 @@ func TestJoinOfTreesOfAnyHeights(t *testing.T) {
 		for _, o := range sizes {
 			l, r := build(some(keys[:n])), build(some(keys[len(keys)-min(o, len(keys)-n):]))
 			want := collect(l)
-			for k, v := range r.All() {
-				want[k] = v
-			}
+			maps.Insert(want, r.All())
 			checkMap(t, Map[int]{join(l.root, r.root)}, want)
 		}
 	}

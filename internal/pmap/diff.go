@@ -72,6 +72,13 @@ func skipShared[V any](x, y *cursor[V]) {
 		i--
 		j--
 	}
+	if i > 0 && j > 0 { // pass the shared siblings behind it without going down into each
+		p, q := &x.stack[i-1], &y.stack[j-1]
+		for p.i+1 < len(p.node.kids) && q.i+1 < len(q.node.kids) && p.node.kids[p.i+1] == q.node.kids[q.i+1] {
+			p.i++
+			q.i++
+		}
+	}
 	x.leave(i)
 	y.leave(j)
 }

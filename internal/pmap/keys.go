@@ -33,21 +33,19 @@ func (p *packed) size(i, j int) int {
 	return int(p.start(j) - p.start(i))
 }
 
-// search returns the first i with key(i) >= k, and whether it is equal.
+// search returns the first i with key(i) >= k, and whether it is equal. It compares with < and not
+// with strings.Compare, which would send keys built on the stack of the caller to the heap.
 func (p *packed) search(k string) (int, bool) {
 	lo, hi := 0, len(p.ends)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		switch c := strings.Compare(p.key(mid), k); {
-		case c == 0:
-			return mid, true
-		case c < 0:
+		if p.key(mid) < k {
 			lo = mid + 1
-		default:
+		} else {
 			hi = mid
 		}
 	}
-	return lo, false
+	return lo, lo < len(p.ends) && p.key(lo) == k
 }
 
 // past returns the first i whose key lies behind all strings that begin with

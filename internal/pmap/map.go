@@ -93,8 +93,8 @@ func (m Map[V]) Put(k string, v V) Map[V] {
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
 	if m.root == nil {
-		k = strings.Clone(k) // or the map would keep what k is a substring of
-		return Map[V]{&node[V]{packed: packed{k, []uint32{uint32(len(k))}}, vals: []V{v}, n: 1}}
+		own := strings.Clone(k) // or the map would keep what k is a substring of, and k go to the heap
+		return Map[V]{&node[V]{packed: packed{own, []uint32{uint32(len(own))}}, vals: []V{v}, n: 1}}
 	}
 	return Map[V]{rooted(m.root.put(k, v))}
 }

@@ -2,6 +2,7 @@ package pmap
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -127,10 +128,7 @@ func TestDeletePrefixShares(t *testing.T) {
 }
 
 func collect(m Map[int]) map[string]int {
-	all := map[string]int{}
-	for k, v := range m.All() {
-		all[k] = v
-	}
+	all := maps.Collect(m.All())
 	return all
 }
 
