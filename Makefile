@@ -52,7 +52,7 @@ bench: ## every benchmark once
 compat: ## the tests against the newest Proto.Actor this module also supports
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
-	cd $(BIN)/compat && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy && $(GO) vet ./... && $(GO) test ./...
+	cd $(BIN)/compat && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy && $(GO) vet ./... && $(GO) test ./... && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
 
 proto: $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go; needs protoc

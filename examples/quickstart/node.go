@@ -93,7 +93,9 @@ func newMember(cfg nodeConfig) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.session, err = coordination.Open(store, leases); err != nil {
+	short := leases
+	short.Logger = m.system.Logger()
+	if m.session, err = coordination.Open(store, short); err != nil {
 		return nil, err
 	}
 	if _, err = node.OnStop(m.system, node.Leases, "session", m.session.Close); err != nil {
