@@ -2,6 +2,7 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -84,7 +85,7 @@ func (g *Grant) Remaining() time.Duration {
 // was in time. A panic in f is logged and hurts nobody else. f may call anything here.
 func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 	return context.AfterFunc(g.ctx, func() {
-		if lost, ok := context.Cause(g.ctx).(*LostError); ok {
+		if lost, ok := errors.AsType[*LostError](context.Cause(g.ctx)); ok {
 			contain(g, func() { f(lost) })
 		}
 	})

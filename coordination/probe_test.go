@@ -2,7 +2,6 @@ package coordination_test
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -26,7 +25,7 @@ type stage struct {
 func onStage(t *testing.T, play func(s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
+			return slog.New(slog.DiscardHandler)
 		})
 		st := memory.New()
 		s := &stage{T: t, system: actor.NewActorSystem(quiet), store: &flaky{Store: st}}

@@ -1,7 +1,6 @@
 package coordination_test
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // handlers that panic are logged
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // handlers that panic are logged
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,7 +4,6 @@ package file_test
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForEver(dir))
 		os.Exit(1)
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
 }
 

@@ -127,6 +127,9 @@ func (c *Core) install(t *Txn, e event) {
 // push sends the newest own event to every member, once [R7a]. Whom it does not reach, or who has too
 // much unacknowledged already, sees the gap at the next heartbeat and asks.
 func (c *Core) push() {
+	if !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
+		return
+	}
 	n := c.seen.Get(c.me)
 	d, ok := c.makeDelta(c.seen.Set(c.me, n-1))
 	if !ok {
