@@ -20,6 +20,8 @@ type Config struct {
 	// Setup is called for each member that is started, when its system has its address and nothing is
 	// listed yet: the place to attach components.
 	Setup func(*Member)
+	// System makes the system of a member; nil: NewSystem.
+	System func(id string) *actor.ActorSystem
 }
 
 // Member is one process of the cluster, from start to crash.
@@ -34,9 +36,10 @@ type Member struct {
 	System  *actor.ActorSystem
 
 	// Guarded by Cluster.mu.
-	gone  bool
-	lists map[string]*Member // what its provider lists, by id
-	told  []string           // ids of the last event
+	gone   bool
+	frozen bool
+	lists  map[string]*Member // what its provider lists, by id
+	told   []string           // ids of the last event
 }
 
 // String returns the id.
@@ -92,7 +95,11 @@ func (c *Cluster) Start(address string) *Member {
 	c.members = append(c.members, m)
 	c.mu.Unlock()
 
-	m.System = NewSystem(m.ID)
+	if c.cfg.System != nil {
+		m.System = c.cfg.System(m.ID)
+	} else {
+		m.System = NewSystem(m.ID)
+	}
 	c.Net.Join(m.System, address)
 	if c.cfg.Setup != nil {
 		c.cfg.Setup(m)
@@ -157,6 +164,30 @@ func (c *Cluster) RestartBeside(m *Member) *Member {
 	return next
 }
 
+// Freeze holds what a process sends and receives, see Net.Freeze, and what its provider tells it.
+func (c *Cluster) Freeze(m *Member) {
+	c.mu.Lock()
+	m.frozen = true
+	c.mu.Unlock()
+	c.Net.Freeze(m.System)
+}
+
+// Thaw ends Freeze. The process is told of the present members in one event, then gets its messages.
+func (c *Cluster) Thaw(m *Member) {
+	c.mu.Lock()
+	m.frozen = false
+	c.mu.Unlock()
+	c.change(m, nil, nil)
+	c.Net.Thaw(m.System)
+}
+
+// Lists tells whether the provider of o lists m.
+func (c *Cluster) Lists(o, m *Member) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return o.lists[m.ID] == m
+}
+
 // List adds members to what observers list, and publishes to each observer whose list has changed.
 func (c *Cluster) List(observers, members []*Member) {
 	for _, o := range observers {
@@ -182,14 +213,19 @@ func (c *Cluster) change(o *Member, add, remove []*Member) {
 	for _, m := range remove {
 		delete(o.lists, m.ID)
 	}
-	t := o.topology()
-	if o.gone {
-		t = nil
-	}
+	t := o.news()
 	c.mu.Unlock()
 	if t != nil {
 		o.System.EventStream.Publish(t)
 	}
+}
+
+// news returns the event that the process is to be told now, nil for none.
+func (m *Member) news() *cluster.ClusterTopology {
+	if m.gone || m.frozen {
+		return nil
+	}
+	return m.topology()
 }
 
 // topology returns the event from what was told before to what is listed now, nil if nothing changed.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,6 +21,8 @@ type Faults struct {
 	Delay, Jitter time.Duration
 	// Reorder lets messages overtake each other within their jitter, and duplicates come later.
 	Reorder bool
+	// Bandwidth in bytes per second: what exceeds it waits its turn, without limit. 0 is unlimited.
+	Bandwidth int
 }
 
 // Verdict is what happens to a message when it is sent. What is carried may still be lost when it
@@ -33,6 +36,7 @@ const (
 	LostRandom
 	LostOversize
 	LostDown // the sender has crashed
+	Held     // the sender is frozen: the message is sent when it thaws
 )
 
 // Stats counts messages.
@@ -65,8 +69,11 @@ type Link struct {
 	mu struct {
 		sync.Mutex
 		faults Faults
+		once   []*once // faults of single messages, each used up by the first that matches
 		random *rand.Rand
-		queue  []parcel // by due, then order of sending
+		queue  []parcel  // by due, then order of sending
+		last   time.Time // when the last message that keeps its place is due
+		free   time.Time // when the bandwidth is free again
 		stats  Stats
 	}
 }
@@ -74,6 +81,12 @@ type Link struct {
 type parcel struct {
 	due     time.Time
 	deliver func(*actor.ActorSystem)
+}
+
+type once struct {
+	match  func(Packet) bool
+	faults Faults
+	hit    atomic.Bool
 }
 
 func newLink(n *Net, d direction) *Link {
@@ -101,6 +114,16 @@ func (l *Link) Faults() Faults {
 	return l.mu.faults
 }
 
+// Next gives the next message for which match is true these faults instead of those of the link. hit
+// tells whether there has been one. match must not call the network; nil matches every message.
+func (l *Link) Next(match func(Packet) bool, f Faults) (hit func() bool) {
+	o := &once{match: match, faults: f}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.once = append(l.mu.once, o)
+	return o.hit.Load
+}
+
 // Stats returns the counters.
 func (l *Link) Stats() Stats {
 	l.mu.Lock()
@@ -109,43 +132,63 @@ func (l *Link) Stats() Stats {
 }
 
 // carry decides what happens to a message and queues it.
-func (l *Link) carry(size int, up bool, deliver func(*actor.ActorSystem)) Verdict {
+func (l *Link) carry(p Packet, up bool, deliver func(*actor.ActorSystem)) Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, f := &l.mu.stats, l.mu.faults
+	s, f := &l.mu.stats, l.faultsFor(p)
 	s.Sent++
-	s.Bytes += size
+	s.Bytes += p.Size
 	lost, double := l.mu.random.Float64() < f.Loss, l.mu.random.Float64() < f.Duplicate
 	switch {
 	case !up:
 		s.Lost++
 		return LostDown
-	case size > l.net.opts.MaxMessage:
+	case p.Size > l.net.opts.MaxMessage:
 		s.Oversize++
 		return LostOversize
-	case f.Cut:
+	case f.Cut || l.mu.faults.Cut:
 		s.Lost++
 		return LostCut
 	case lost:
 		s.Lost++
 		return LostRandom
 	}
-	l.enqueue(f, deliver)
+	l.enqueue(f, p.Size, deliver)
 	if double {
-		l.enqueue(f, deliver)
+		l.enqueue(f, p.Size, deliver)
 	}
 	return Carried
 }
 
-func (l *Link) enqueue(f Faults, deliver func(*actor.ActorSystem)) {
+// faultsFor takes the first single fault that matches.
+func (l *Link) faultsFor(p Packet) Faults {
+	for i, o := range l.mu.once {
+		if o.match == nil || o.match(p) {
+			l.mu.once = slices.Delete(l.mu.once, i, i+1)
+			o.hit.Store(true)
+			return o.faults
+		}
+	}
+	return l.mu.faults
+}
+
+func (l *Link) enqueue(f Faults, size int, deliver func(*actor.ActorSystem)) {
 	now := time.Now()
 	// The last part makes moments of arrival distinct, across links too.
 	d := l.net.opts.Latency + f.Delay + l.below(l.net.opts.Jitter) + l.below(f.Jitter) + 1 + l.below(time.Microsecond)
 	due := now.Add(d)
-	if n := len(l.mu.queue); n > 0 && !f.Reorder {
-		if last := l.mu.queue[n-1].due; !due.After(last) {
-			due = last.Add(1)
+	if f.Bandwidth > 0 {
+		if l.mu.free.Before(now) {
+			l.mu.free = now
 		}
+		l.mu.free = l.mu.free.Add(time.Duration(float64(size) / float64(f.Bandwidth) * float64(time.Second)))
+		due = l.mu.free.Add(d)
+	}
+	if !f.Reorder {
+		if !due.After(l.mu.last) {
+			due = l.mu.last.Add(1)
+		}
+		l.mu.last = due
 	}
 	i, _ := slices.BinarySearchFunc(l.mu.queue, due, func(p parcel, due time.Time) int {
 		if p.due.After(due) {
@@ -164,27 +207,56 @@ func (l *Link) below(d time.Duration) time.Duration {
 	return time.Duration(l.mu.random.Int64N(int64(d)))
 }
 
-// arrive delivers the message that is due first. Delivery may send over other links, never waits for
-// this one, and holds no lock that sending takes.
+// arrive delivers the message that is due first, or leaves it at the door of a frozen host. Delivery may
+// send over other links, never waits for this one, and holds no lock that sending takes.
 func (l *Link) arrive() {
 	l.delivering.Lock()
 	defer l.delivering.Unlock()
-	to := l.net.listener(l.dir.to)
 
 	l.mu.Lock()
 	p := l.mu.queue[0]
 	l.mu.queue = slices.Delete(l.mu.queue, 0, 1)
-	ok := to != nil && !l.mu.faults.Cut
-	if ok {
+	cut := l.mu.faults.Cut
+	if cut {
+		l.mu.stats.Lost++
+	}
+	l.mu.Unlock()
+
+	if !cut && !l.net.waitAtDoor(l.dir.to, func() { l.handOver(p) }) {
+		l.handOver(p)
+	}
+}
+
+// handOver gives a message to whoever listens now.
+func (l *Link) handOver(p parcel) {
+	to := l.net.listener(l.dir.to)
+	l.mu.Lock()
+	if to != nil {
 		l.mu.stats.Delivered++
 	} else {
 		l.mu.stats.Lost++
 	}
 	l.mu.Unlock()
-
-	if ok {
+	if to != nil {
 		p.deliver(to)
 	}
+}
+
+// next returns when the first message on its way is due.
+func (l *Link) next() (due time.Time, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n = len(l.mu.queue); n > 0 {
+		due = l.mu.queue[0].due
+	}
+	return due, n
+}
+
+// heal ends all faults.
+func (l *Link) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.faults, l.mu.once = Faults{}, nil
 }
 
 func (l *Link) invalid() {

@@ -40,7 +40,11 @@ type direction struct{ from, to string }
 // host is one system on the network; another one may take its address later.
 type host struct {
 	system *actor.ActorSystem
-	down   bool // guarded by Net.mu
+
+	// Guarded by Net.mu.
+	down   bool
+	frozen bool
+	held   []func() // what a frozen host would have sent and received, in order
 }
 
 // Packet is a message on the network, as an observer sees it.
@@ -74,7 +78,7 @@ func (n *Net) Join(system *actor.ActorSystem, address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if old := n.mu.hosts[address]; old != nil {
-		old.down = true
+		old.down, old.frozen, old.held = true, false, nil
 	}
 	n.mu.hosts[address] = h
 }
@@ -86,7 +90,7 @@ func (n *Net) Crash(system *actor.ActorSystem) {
 	defer n.mu.Unlock()
 	for address, h := range n.mu.hosts {
 		if h.system == system {
-			h.down = true
+			h.down, h.frozen, h.held = true, false, nil
 			delete(n.mu.hosts, address)
 		}
 	}
@@ -138,10 +142,10 @@ func (n *Net) SetAll(f Faults) {
 	}
 }
 
-// Heal ends all faults of all links. What was lost stays lost.
+// Heal ends all faults of all links, those of single messages too. What was lost stays lost.
 func (n *Net) Heal() {
 	for _, l := range n.links() {
-		l.Set(Faults{})
+		l.heal()
 	}
 }
 
@@ -191,6 +195,19 @@ func (n *Net) links() []*Link {
 	return slices.Collect(maps.Values(n.mu.links))
 }
 
+// Flying returns how many messages are on their way, and when the first of them is due. What waits for a
+// frozen host is not on its way.
+func (n *Net) Flying() (due time.Time, count int) {
+	for _, l := range n.links() {
+		at, k := l.next()
+		if k > 0 && (count == 0 || at.Before(due)) {
+			due = at
+		}
+		count += k
+	}
+	return due, count
+}
+
 // up tells whether h may send.
 func (n *Net) up(h *host) bool {
 	n.mu.Lock()
@@ -216,14 +233,14 @@ func (n *Net) refuse(typeName string) {
 	}
 }
 
-func (n *Net) observe(p Packet, m proto.Message) {
+func (n *Net) observe(p Packet) {
 	n.mu.Lock()
 	watch := n.mu.watch
 	n.mu.Unlock()
 	if len(watch) == 0 {
 		return
 	}
-	p.Message = proto.Clone(m)
+	p.Message = proto.Clone(p.Message)
 	for _, f := range watch {
 		f(p)
 	}

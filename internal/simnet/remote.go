@@ -29,7 +29,7 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 	if header != nil && header.Length() > 0 {
 		h = header.ToMap()
 	}
-	verdict := r.link.carry(len(raw), r.net.up(r.from), func(to *actor.ActorSystem) {
+	deliver := func(to *actor.ActorSystem) {
 		in, err := unmarshal(m, raw)
 		if err != nil {
 			return // as remoting does: a log line there, and nothing here
@@ -42,10 +42,23 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 			}
 		}
 		to.Root.Send(copyPID(target), e)
-	})
-	r.net.observe(Packet{
-		From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Size: len(raw), Verdict: verdict,
-	}, m)
+	}
+	p := Packet{From: r.link.dir.from, To: r.link.dir.to, Target: pid.Id, Message: m, Size: len(raw)}
+	if r.net.hold(r.from, func() { r.send(p, deliver, func() proto.Message { return again(m, raw) }) }) {
+		p.Verdict = Held
+		r.net.observe(p)
+		return
+	}
+	r.send(p, deliver, nil)
+}
+
+// send gives a message to the link. reload makes the message again if it is sent later than it was given.
+func (r *remote) send(p Packet, deliver func(*actor.ActorSystem), reload func() proto.Message) {
+	if reload != nil {
+		p.Message = reload()
+	}
+	p.Verdict = r.link.carry(p, r.net.up(r.from), deliver)
+	r.net.observe(p)
 }
 
 // SendSystemMessage counts: Watch does not work over this network, and must not be relied on.
@@ -80,6 +93,13 @@ func unmarshal(like proto.Message, raw []byte) (any, error) {
 		return s.Deserialize()
 	}
 	return m, nil
+}
+
+// again returns the message as it was when it was marshalled.
+func again(like proto.Message, raw []byte) proto.Message {
+	m := like.ProtoReflect().New().Interface()
+	_ = proto.Unmarshal(raw, m)
+	return m
 }
 
 // copyPID leaves out the process that a PID caches.

@@ -24,14 +24,15 @@ func Run(t *testing.T, cfg Config, test func(t *testing.T, c *Cluster)) {
 }
 
 // Bubble runs test in a bubble of virtual time and ends it properly: a dead letter leaves a goroutine
-// behind that sleeps for a second, and a bubble must not end before its goroutines.
+// behind that sleeps for a second, and a bubble must not end before its goroutines. Functions given to
+// t.Cleanup run before.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		defer func() {
+		t.Cleanup(func() {
 			synctest.Wait()
 			time.Sleep(2 * time.Second)
-		}()
+		})
 		test(t)
 	})
 }
