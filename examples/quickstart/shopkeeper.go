@@ -18,7 +18,7 @@ import (
 
 const (
 	nodeCount     = 3
-	parallel      = 48               // carts that each node works on at once
+	parallel      = 128              // carts that each node works on at once
 	eventPatience = 30 * time.Second // for one event, over all attempts
 )
 
