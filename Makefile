@@ -7,7 +7,7 @@ PROTOC_GEN_GO_VERSION := v1.36.12
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help test check lint race unit quickstart sim fuzz bench soak compat proto proto-check tools
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench soak compat proto proto-check tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ soak: ## what takes long: many histories, and the quickstart again and again
 	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >/tmp/quickstart.out || { cat /tmp/quickstart.out; exit 1; }; done
+
+mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
+	$(GO) run ./internal/mutants
 
 fuzz: ## every decoder for FUZZTIME (default 30s) each
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/leasetest"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/testkit/leasetest"
 )
 
 func TestMain(m *testing.M) {

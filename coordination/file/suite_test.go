@@ -14,7 +14,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
-	"github.com/concord-go/concord/coordination/internal/leasetest"
+	"github.com/concord-go/concord/testkit/leasetest"
 )
 
 // TestMain makes this binary a contender if it was started as one.

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// lab plants bugs in one module.
+type lab struct {
+	root string // of the module
+	dir  string // for changed files
+}
+
+func newLab(ctx context.Context, dir string) (*lab, error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	return &lab{root: filepath.Dir(strings.TrimSpace(string(mod))), dir: dir}, nil
+}
+
+func (l *lab) path(name string) string { return filepath.Join(l.root, filepath.FromSlash(name)) }
+
+var (
+	errSurvived = errors.New("survived, a test is missing")
+	errBroken   = errors.New("does not compile")
+)
+
+// withoutBugs checks that every killer passes as things are.
+func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, workers int) error {
+	var killers []killer
+	seen := map[killer]bool{}
+	for _, m := range all {
+		if !seen[m.killer] {
+			seen[m.killer] = true
+			killers = append(killers, m.killer)
+		}
+	}
+	fmt.Fprintf(out, "%d bugs, %d tests\n", len(all), len(killers))
+	failed := make([]error, len(killers))
+	each(workers, len(killers), func(i int) {
+		k := killers[i]
+		switch output, err := l.test(ctx, k); {
+		case err != nil:
+			failed[i] = fmt.Errorf("%s -run %q fails without a bug:\n%s", k.pkg, k.run, tail(output))
+		case strings.Contains(output, "no tests to run"):
+			failed[i] = fmt.Errorf("%s has no test %q", k.pkg, k.run)
+		}
+	})
+	return errors.Join(failed...)
+}
+
+// plant runs the killer of one bug and returns the test that noticed.
+func (l *lab) plant(ctx context.Context, i int, m mutant) (test string, err error) {
+	overlay, err := l.overlay(i, m)
+	if err != nil {
+		return "", err
+	}
+	output, err := l.test(ctx, m.killer, "-overlay="+overlay)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err == nil:
+		return "", errSurvived
+	case strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]"):
+		return "", fmt.Errorf("%w:\n%s", errBroken, tail(output))
+	}
+	return noticed(output, m.killer), nil
+}
+
+var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+// noticed names the innermost test that failed; a panic or a time-out has none.
+func noticed(output string, k killer) string {
+	name := k.run
+	for _, m := range failure.FindAllStringSubmatch(output, -1) {
+		if name == k.run || strings.HasPrefix(m[1], name+"/") {
+			name = m[1]
+		}
+	}
+	return name
+}
+
+// overlay writes the changed files and the list that tells the compiler of them.
+func (l *lab) overlay(i int, m mutant) (string, error) {
+	changed, err := l.mutated(m)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, text := range changed {
+		to := filepath.Join(l.dir, fmt.Sprintf("%d-%s", i, strings.ReplaceAll(name, "/", "-")))
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[l.path(name)] = to
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	to := filepath.Join(l.dir, fmt.Sprintf("%d.json", i))
+	return to, os.WriteFile(to, list, 0o600)
+}
+
+// mutated returns the text of each changed file.
+func (l *lab) mutated(m mutant) (map[string]string, error) {
+	out := map[string]string{}
+	for _, e := range m.edits {
+		text, ok := out[e.file]
+		if !ok {
+			data, err := os.ReadFile(l.path(e.file))
+			if err != nil {
+				return nil, err
+			}
+			text = string(data)
+		}
+		if n := strings.Count(text, e.old); n != 1 {
+			return nil, fmt.Errorf("bug %q: the text to replace occurs %d times in %s, must be once:\n%s", m.name, n, e.file, e.old)
+		}
+		out[e.file] = strings.Replace(text, e.old, e.new, 1)
+	}
+	return out, nil
+}
+
+// test runs a killer. Vet is off: a bug may look like one.
+func (l *lab) test(ctx context.Context, k killer, flags ...string) (output string, err error) {
+	args := append([]string{"test", "-vet=off", "-timeout=120s", "-run=" + k.run}, flags...)
+	args = append(args, k.pkg)
+	if k.args != "" {
+		args = append(append(args, "-args"), strings.Fields(k.args)...)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = l.root
+	data, err := cmd.CombinedOutput()
+	return string(data), err
+}
+
+func tail(output string) string {
+	const most = 2000
+	return output[max(0, len(output)-most):]
+}

@@ -1,0 +1,140 @@
+package main
+
+const (
+	leaseDir  = "coordination/internal/core/"
+	leaseCore = "./coordination/internal/core"
+)
+
+var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders"}
+
+// leases are bugs of the machine that holds a lease, and of the grant above it.
+func leases() []mutant {
+	return []mutant{
+		{
+			name: "holder and contender keep no margin and trust their clocks",
+			rule: "validity ends TTL·(1−ρ)−margin after the request, a record is stale TTL·(1+ρ)+margin after it was seen",
+			edits: []edit{
+				{leaseDir + "config.go", "valid := c.TTL - scale(c.TTL, c.RateError) - c.Margin", "valid := c.TTL"},
+				{leaseDir + "config.go", "return ttl + scale(ttl, c.RateError) + c.Margin", "return ttl"},
+			},
+			killer: leaseSim,
+		},
+		{
+			name:   "holder alone drops the margin",
+			rule:   "validity ends TTL·(1−ρ)−margin after the request",
+			edits:  in(leaseDir+"config.go", "scale(c.TTL, c.RateError) - c.Margin", "scale(c.TTL, c.RateError)"),
+			killer: golden(leaseCore, "acquire_renew_release"),
+		},
+		{
+			name:   "contender alone drops the margin",
+			rule:   "a record is stale TTL·(1+ρ)+margin after it was seen",
+			edits:  in(leaseDir+"config.go", "scale(ttl, c.RateError) + c.Margin", "scale(ttl, c.RateError)"),
+			killer: golden(leaseCore, "stale_holder"),
+		},
+		{
+			name: "validity counts from the answer",
+			rule: "validity counts from before the request was sent",
+			edits: []edit{
+				{leaseDir + "acquire.go", "v, known := m.ten.validityOf(attempt, m.cfg)", "v, known := m.ten.validityOf(attempt, m.cfg)\n\tv.Sent = m.now"},
+				{leaseDir + "tenure.go", "v, known := m.ten.validityOf(n, m.cfg)", "v, known := m.ten.validityOf(n, m.cfg)\n\tv.Sent = m.now"},
+			},
+			killer: leaseSim,
+		},
+		{
+			name:   "validity counts from the newest attempt, whichever is in the record",
+			rule:   "validity counts from exactly the attempt that is found in the record",
+			edits:  in(leaseDir+"tenure.go", "if a.n == n {", "if a.n == t.count {"),
+			killer: leaseSim,
+		},
+		{
+			name:   "no second look after waiting",
+			rule:   "a record is read again before it is taken",
+			edits:  in(leaseDir+"machine.go", "m.phase = reading\n\t\tm.load()", "m.phase = reading\n\t\tm.claim()"),
+			killer: leaseSim,
+		},
+		{
+			name:   "release blanks whatever record is there",
+			rule:   "a release is conditional on the own record",
+			edits:  in(leaseDir+"release.go", "m.finish(Done)\n\t\treturn\n\t}", "m.ten.version = m.seen.version\n\t}"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a new tenure keeps the token",
+			rule:   "tokens grow with every tenure",
+			edits:  in(leaseDir+"acquire.go", "token: m.high + 1,", "token: max(1, m.high),"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a claim without an answer counts as granted",
+			rule:   "an unknown outcome is resolved by reading",
+			edits:  in(leaseDir+"acquire.go", "m.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.adopt(op.attempt)"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a claim without an answer is forgotten",
+			rule:   "a write of unknown outcome is found, made impossible, or outlived",
+			edits:  in(leaseDir+"acquire.go", "m.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.lostRace()"),
+			killer: leaseSim,
+		},
+		{
+			name:   "an acquire that nobody waits for any more keeps the lease",
+			rule:   "a caller that gave up leaves no holder behind",
+			edits:  in(leaseDir+"acquire.go", "|| m.closing || len(m.waiters) == 0 {", "|| m.closing {"),
+			killer: golden(leaseCore, "gave_up_and_claimed"),
+		},
+		{
+			name:   "a record that vanished frees the lease",
+			rule:   "absence is not freedom: the holder may not know yet",
+			edits:  in(leaseDir+"machine.go", "next.record, next.ghost = m.seen.record, true", "next.ghost = true"),
+			killer: golden(leaseCore, "absence_is_not_freedom"),
+		},
+		{
+			name:   "a contender waits for its own TTL instead of the holder's",
+			rule:   "the TTL in the record rules",
+			edits:  in(leaseDir+"machine.go", "m.cfg.stale(r.TTL)", "m.cfg.stale(m.cfg.TTL)"),
+			killer: leaseSim,
+		},
+		{
+			name:   "the wait begins anew with every look",
+			rule:   "takeover within TTL·(1+ρ)+margin of the first sight of the record",
+			edits:  in(leaseDir+"machine.go", "if v == m.seen.version {\n\t\treturn", "if v == m.seen.version {\n\t\tm.seen.since = m.now.Mono\n\t\treturn"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a holder looks at one clock only",
+			rule:   "a holder believes the clock that shows most",
+			edits:  in(leaseDir+"clock.go", "return max(r.Mono-since.Mono, r.Boot-since.Boot, r.Wall-since.Wall)", "return r.Mono - since.Mono"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a late renewal revives a tenure that was told lost",
+			rule:   "a loss is final",
+			edits:  in(leaseDir+"tenure.go", "if m.phase != held || !known ||", "if !known ||"),
+			killer: golden(leaseCore, "expired_and_drained"),
+		},
+		{
+			name:   "the answer to an operation given up is taken for that of the present one",
+			rule:   "answers belong to one operation",
+			edits:  in(leaseDir+"tenure.go", "if ev.Op != m.op.id || !m.op.swap {", "if !m.op.swap {"),
+			killer: leaseSim,
+		},
+		{
+			name:   "an expired tenure is released while its work still runs",
+			rule:   "nothing is released before the work has ended or has no time left",
+			edits:  in(leaseDir+"machine.go", "if m.drained() {", "if true {"),
+			killer: golden(leaseCore, "expired_and_drained"),
+		},
+		{
+			name:   "Check waits for a timer to notice the end",
+			rule:   "Check compares the clock and is right at once after a pause",
+			edits:  in("coordination/grant.go", "!g.validity.Load().MayStart(g.lease.s.clock.now())", "g.ctx.Err() != nil"),
+			killer: killer{pkg: "./coordination", run: "TestGrant_CheckAsksNoTimer"},
+		},
+		{
+			name:   "an error of the store counts as not written",
+			rule:   "any other error than a conflict or a refusal may have been written",
+			edits:  in("coordination/store.go", "return core.Unknown", "return core.Refused"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/E7_"},
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// doc is the committed table.
+const doc = "docs/mutants.md"
+
+func main() {
+	only := flag.String("only", "", "those whose names match this regular expression")
+	workers := flag.Int("p", min(4, runtime.GOMAXPROCS(0)), "how many at a time")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *only, *workers); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, only string, workers int) error {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	l, err := newLab(ctx, dir)
+	if err != nil {
+		return err
+	}
+	match, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	all := table()
+	chosen := make([]mutant, 0, len(all))
+	for _, m := range all {
+		if match.MatchString(m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	if err := l.withoutBugs(ctx, out, chosen, workers); err != nil {
+		return err
+	}
+	start := time.Now()
+	verdicts := make([]error, len(chosen))
+	killers := make([]string, len(chosen))
+	each(workers, len(chosen), func(i int) {
+		killers[i], verdicts[i] = l.plant(ctx, i, chosen[i])
+	})
+	if report(out, chosen, killers, verdicts) > 0 {
+		return errors.Join(verdicts...)
+	}
+	fmt.Fprintf(out, "\n%d of %d killed in %v\n", len(chosen), len(chosen), time.Since(start).Round(time.Second))
+	if len(chosen) < len(all) {
+		return nil
+	}
+	return os.WriteFile(l.path(doc), []byte(markdown(all)), 0o644)
+}
+
+// report prints a line per mutant and returns how many were not killed.
+func report(out io.Writer, all []mutant, killers []string, verdicts []error) (bad int) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for i, m := range all {
+		verdict := "killed by " + killers[i]
+		if verdicts[i] != nil {
+			bad++
+			verdict = "NOT KILLED: " + verdicts[i].Error()
+		}
+		fmt.Fprintf(w, "%s\t%s\n", m.name, verdict)
+	}
+	_ = w.Flush()
+	return bad
+}
+
+// each calls f for every index below n, so many at a time.
+func each(workers, n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// markdown is the committed table: what is planted, and who has to notice.
+func markdown(all []mutant) string {
+	var b strings.Builder
+	b.WriteString("# Planted bugs\n\nWritten by `make mutants`, which plants each of these bugs in a copy of the file and runs the test beside\n" +
+		"it. A test that does not fail then proves nothing. Rules in brackets are those of [replication.md](replication.md).\n\n")
+	fmt.Fprintf(&b, "%d bugs, all killed.\n\n| planted bug | rule it breaks | in | killed by |\n|---|---|---|---|\n", len(all))
+	for _, m := range all {
+		test := strings.Trim(m.killer.run, "^$")
+		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` in `%s` |\n", m.name, m.rule, m.edits[0].file,
+			strings.NewReplacer("^", "", "$", "", "|", "`, `").Replace(test), strings.TrimPrefix(m.killer.pkg, "./"))
+	}
+	return b.String()
+}

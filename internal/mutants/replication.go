@@ -1,0 +1,130 @@
+package main
+
+const (
+	replDir  = "distributeddata/internal/core/"
+	replCore = "./distributeddata/internal/core"
+)
+
+func scenario(test string) killer { return killer{pkg: replCore, run: "^" + test + "$"} }
+
+// histories is so many seeded histories.
+func histories(seeds string) killer {
+	return killer{pkg: replCore, run: "^TestHistories$", args: "-seeds=" + seeds}
+}
+
+// replication are bugs of the replication protocol. Rules in brackets are those of docs/replication.md.
+func replication() []mutant {
+	return []mutant{
+		{
+			name: "acknowledge before the merge",
+			rule: "acknowledgements speak of applied state only [R18]",
+			edits: []edit{
+				{replDir + "receive.go", "!c.ready || c.seen.Get(p.replica) < p.owed {", "!c.ready {"},
+				{replDir + "receive.go", "p.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), ", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: n, "},
+			},
+			killer: scenario("TestAck_NotFromTheWindow"),
+		},
+		{
+			name:   "apply a push without its causes",
+			rule:   "a delta is applied when its base is covered [R6]",
+			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):", "case d.base.Get(from.replica) <= c.seen.Get(from.replica):"),
+			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
+		},
+		{
+			name:   "apply what waits without its causes",
+			rule:   "a delta is applied when its base is covered [R6]",
+			edits:  in(replDir+"window.go", "func(d *delta) bool { return d.base.Leq(c.seen) })", "func(*delta) bool { return true })"),
+			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
+		},
+		{
+			name:   "apply covered events again",
+			rule:   "what is covered was applied, or removed since [R6]",
+			edits:  in(replDir+"delta.go", "if seen.Covers(e.dot) {", "if false {"),
+			killer: histories("300"),
+		},
+		{
+			name:   "send atoms that are gone as if they lived",
+			rule:   "an added atom that does not live any more is marked gone [R12]",
+			edits:  in(replDir+"delta.go", "if !e.gone[i][j] {", "if j >= 0 {"),
+			killer: histories("300"),
+		},
+		{
+			name:   "use numbers again after a restore",
+			rule:   "a replica that others know more of goes on under a new id [R2a]",
+			edits:  in(replDir+"receive.go", "c.me = c.cfg.NewReplica()", ""),
+			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
+		},
+		{
+			name:   "overlook that others know more of us",
+			rule:   "a replica that others know more of goes on under a new id [R2a]",
+			edits:  in(replDir+"receive.go", "if v.Get(c.me) > c.seen.Get(c.me) {", "if false {"),
+			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
+		},
+		{
+			name:   "take messages of former incarnations",
+			rule:   "messages are signed by the present replica [R2]",
+			edits:  in(replDir+"receive.go", "if p.replica != ev.From || ev.To == 0 {", "if ev.To == 0 {"),
+			killer: scenario("TestMessages_OfFormerIncarnationsAreDropped"),
+		},
+		{
+			name:   "count acknowledgements of a replaced replica",
+			rule:   "quorums count present replicas [R18]",
+			edits:  in(replDir+"beat.go", "*p = peer{Member: p.Member,", "*p = peer{Member: p.Member, acked: p.acked, ready: p.ready,"),
+			killer: scenario("TestRestart_AcksOfAReplacedReplicaDoNotCount"),
+		},
+		{
+			name:   "forget the floor after a snapshot",
+			rule:   "what came as a snapshot is not in the log [R14]",
+			edits:  in(replDir+"answer.go", "c.log.skip(d.Replica, d.N)", "c.log.origin(d.Replica).floor = 0"),
+			killer: scenario("TestBulk_FloorRisesWithTheJoin"),
+		},
+		{
+			name:   "answer a doubled request twice",
+			rule:   "the parts of two answers do not mix",
+			edits:  in(replDir+"answer.go", "if m.Id <= p.request {", "if m.Id < p.request {"),
+			killer: scenario("TestRequest_DoubledIsAnsweredOnce"),
+		},
+		{
+			name:   "show parts of a snapshot before all are there",
+			rule:   "an answer is applied in one step [R15]",
+			edits:  in(replDir+"answer.go", "if r.got < len(r.parts) {", "if r.got < len(r.parts)-1 {"),
+			killer: scenario("TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer"),
+		},
+		{
+			name:   "refilled by one member",
+			rule:   "a refill meets every write quorum [R17]",
+			edits:  in(replDir+"ready.go", "answered < n-(n/2+1)+1 && !all", "answered < 1 && !all"),
+			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
+		},
+		{
+			name:   "drop marks without the owner's events",
+			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
+			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
+			killer: histories("1000"),
+		},
+		{
+			name:   "drop marks before the owner knows the reset",
+			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
+			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "c.seen.Get(owner) >= p.seen.Get(owner)"),
+			killer: histories("1000"),
+		},
+		{
+			name:   "an acknowledgement raises the peer's vector",
+			rule:   "what a peer knows and what it did are known of one moment [R10]",
+			edits:  in(replDir+"receive.go", "p.acknowledged(m.N)", "p.acknowledged(m.N)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: m.N})"),
+			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
+		},
+		{
+			name:   "read without waiting for the target",
+			rule:   "a read ends when this replica covers what was answered [R19]",
+			edits:  in(replDir+"ops.go", "case have >= need && o.target.Leq(c.seen):", "case have >= need:"),
+			killer: histories("1000"),
+		},
+		{
+			name:   "a majority is half",
+			rule:   "two majorities meet",
+			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
+			killer: histories("300"),
+		},
+	}
+}

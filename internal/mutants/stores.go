@@ -1,0 +1,44 @@
+package main
+
+// stores are bugs of the lease stores that come with the module.
+func stores() []mutant {
+	const memory, file = "coordination/memory/memory.go", "coordination/file/"
+	return []mutant{
+		{
+			name:   "memory store writes without comparing",
+			rule:   "Swap writes only if the version is still old",
+			edits:  in(memory, "if e.mark() != old {", "if false {"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S2_"},
+		},
+		{
+			name:   "memory store uses a version again",
+			rule:   "no version of a name is ever used twice",
+			edits:  in(memory, "e.version++", "e.version = e.version%7 + 1"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S3_"},
+		},
+		{
+			name:   "file store compares outside the lock",
+			rule:   "compare and write are one step",
+			edits:  in(file+"lock.go", "if held, err := tryFlock(f); held || err != nil {", "if held, err := tryFlock(f); true || held {"),
+			killer: killer{pkg: "./coordination/file", run: "TestConformance/S4_"},
+		},
+		{
+			name:   "file store forgets the token with the record",
+			rule:   "tokens grow although the record is deleted",
+			edits:  in(file+"lock.go", "if t <= l.token {", "if t >= 0 {"),
+			killer: killer{pkg: "./coordination/file", run: "TestStore_DeletedRecord"},
+		},
+		{
+			name:   "file store believes damaged records",
+			rule:   "a record that cannot be understood is an error",
+			edits:  in(file+"entry.go", "if sum != crc32.ChecksumIEEE(body) {", "if false {"),
+			killer: killer{pkg: "./coordination/file", run: "TestStore_DamageIsUnknownNotTaken"},
+		},
+		{
+			name:   "file store keeps two names in one file",
+			rule:   "distinct names never share a record",
+			edits:  in(file+"name.go", "|| c == '-' ||", "|| c == '-' || c == '%' ||"),
+			killer: killer{pkg: "./coordination/file", run: "TestConformance/A2_"},
+		},
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import "slices"
+
+// mutant is one planted bug.
+type mutant struct {
+	name   string // what the program does wrong
+	rule   string // what it breaks
+	edits  []edit
+	killer killer
+}
+
+// edit replaces a text that occurs once in a file.
+type edit struct{ file, old, new string }
+
+// killer is the test that has to fail.
+type killer struct {
+	pkg, run string
+	args     string // of the test binary
+}
+
+// table returns all planted bugs.
+func table() []mutant {
+	return slices.Concat(leases(), stores(), replication(), values(), singletons())
+}
+
+// in is one edit of one file.
+func in(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }
+
+// golden is the test that plays the scenario of that name.
+func golden(pkg, scenario string) killer {
+	return killer{pkg: pkg, run: "TestGolden/^" + scenario + "$"}
+}
