@@ -36,7 +36,7 @@ type replica struct {
 // pending is an operation under way.
 type pending struct {
 	key  string
-	done func(error)
+	done func(core.Done, error)
 }
 
 // drain asks the actor to see to it that another replica has what was done here; drained answers.
@@ -102,7 +102,7 @@ func (a *replica) shutDown() {
 	a.notify.Stop()
 	for id, p := range a.pending {
 		delete(a.pending, id)
-		p.done(ErrClosed)
+		p.done(core.Done{}, ErrClosed)
 	}
 }
 
@@ -156,11 +156,11 @@ func (a *replica) onDrain(m *drain) {
 	sender := a.ctx.Sender()
 	a.start(m.timeout, "", func(id uint64, deadline time.Time) core.Event {
 		return core.Drain{ID: id, Deadline: deadline}
-	}, func(err error) { a.respond(sender, &drained{err}) })
+	}, func(_ core.Done, err error) { a.respond(sender, &drained{err}) })
 }
 
 // start begins an operation; done is called once, now or later.
-func (a *replica) start(timeout time.Duration, key string, event func(id uint64, deadline time.Time) core.Event, done func(error)) {
+func (a *replica) start(timeout time.Duration, key string, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
 	if timeout <= 0 {
 		timeout = a.r.cfg.OperationTimeout
 	}
@@ -229,7 +229,7 @@ func (a *replica) finish(d core.Done) {
 		return
 	}
 	delete(a.pending, d.ID)
-	p.done(outcome(p.key, d, func(member string) string { return a.address[member] }))
+	p.done(d, outcome(p.key, d, func(member string) string { return a.address[member] }))
 }
 
 // respond sends a response to whoever asked; nil, from an adapter, is no message.

@@ -97,6 +97,7 @@ func TestUpdate_MajorityIsSeenByMajorityReads(t *testing.T) {
 		require.NoError(t, c.add(2, "bread", distributeddata.All))
 		for i := range 3 {
 			require.Equal(t, []string{"bread", "milk"}, c.elements(i))
+			require.Equal(t, []string{"bread", "milk"}, c.elements(i, distributeddata.Linearizable))
 		}
 	})
 }
@@ -129,6 +130,30 @@ func TestPartition_MinoritySaysSoAndHealsWithoutLoss(t *testing.T) {
 		for i := range 5 {
 			require.Equal(t, []string{"majority", "minority"}, c.elements(i), i)
 		}
+	})
+}
+
+// A write that failed to reach its majority may be seen by one majority read and missed by the next; a
+// linearizable read that has shown it has made it stay.
+func TestGet_LinearizableReadsNeverGoBack(t *testing.T) {
+	run(t, 5, distributeddata.Config{MinMembers: 5}, func(c *cluster) {
+		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2, 3, 4))
+		require.ErrorIs(t, c.add(0, "lonely", distributeddata.Majority), distributeddata.ErrQuorum)
+		c.Net.Heal()
+		c.Net.Partition(addresses(c, 0, 1, 2), addresses(c, 3, 4))
+		require.Equal(t, []string{"lonely"}, c.elements(0, distributeddata.Linearizable))
+		c.Net.Heal()
+		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2, 3, 4))
+		require.Equal(t, []string{"lonely"}, c.elements(3, distributeddata.Linearizable))
+	})
+}
+
+func TestUpdate_LevelThatCannotBeReachedFailsAtOnce(t *testing.T) {
+	run(t, 2, distributeddata.Config{}, func(c *cluster) {
+		begin := time.Now()
+		require.ErrorIs(t, c.add(0, "x", distributeddata.Nodes(3)), distributeddata.ErrQuorum)
+		require.Zero(t, time.Since(begin))
+		require.Equal(t, []string{"x"}, c.elements(0))
 	})
 }
 

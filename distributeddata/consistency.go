@@ -20,6 +20,10 @@ const (
 	Local    Consistency = iota // this replica only: reads never wait, writes spread in the background
 	Majority                    // more than half of the replicas
 	All                         // every replica
+	// Linearizable is for reads: as Majority, and what is returned is on a majority before it is, so
+	// that no read at this level that begins later can miss any of it. It costs a second round trip
+	// while writes are under way. A write at this level is one at Majority.
+	Linearizable
 	nodes
 )
 
@@ -53,7 +57,7 @@ func (c Consistency) count() int        { return int(c >> nodesShift) }
 // validate says what is wrong with a level, if anything.
 func (c Consistency) validate() error {
 	if c.kind() > nodes || c.kind() == nodes && c.count() < 2 {
-		return fmt.Errorf("%w: consistency %v: want Local, Majority, All or Nodes of 2 and more", ErrInvalid, c)
+		return fmt.Errorf("%w: consistency %v: want Local, Majority, All, Linearizable or Nodes of 2 and more", ErrInvalid, c)
 	}
 	return nil
 }
@@ -62,6 +66,8 @@ func (c Consistency) level() core.Level {
 	switch c.kind() {
 	case Majority:
 		return core.Level{Kind: core.Majority, Plus: c.plus(), Least: c.count()}
+	case Linearizable:
+		return core.Level{Kind: core.Linear}
 	case All:
 		return core.Level{Kind: core.All}
 	case nodes:
@@ -86,6 +92,8 @@ func (c Consistency) String() string {
 		return s
 	case All:
 		return "all"
+	case Linearizable:
+		return "linearizable"
 	case nodes:
 		return fmt.Sprintf("%d nodes", c.count())
 	}

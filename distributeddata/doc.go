@@ -29,6 +29,7 @@
 //   - All of an update is seen, or nothing of it, and never before an update that its maker had seen.
 //   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
 //     survives as long as fewer than a majority of the replicas fail before they are refilled.
+//   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards.
 //   - Replicas that have seen the same updates hold the same state, to the byte.
 //   - What was removed or deleted does not come back, but with an update that had not seen the removal.
 //

@@ -105,8 +105,13 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 	}
 	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
 		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
-	}, func(err error) {
-		v, rerr := m.Key.load(a.state(m.Key.id))
+	}, func(d core.Done, err error) {
+		s, seen := a.state(m.Key.id)
+		if d.State != nil {
+			s, _ = d.State.Keys.Get(m.Key.id)
+			seen = d.State.Seen
+		}
+		v, rerr := m.Key.load(s, seen)
 		if err == nil {
 			err = rerr
 		}
@@ -116,9 +121,9 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
 	after := m.Key.empty
-	answer := func(err error) { respond(adapted(&UpdateResponse[T]{m.Key, after, err}, m.Adapt)) }
+	answer := func(_ core.Done, err error) { respond(adapted(&UpdateResponse[T]{m.Key, after, err}, m.Adapt)) }
 	if err := m.Key.valid(m.At); err != nil {
-		answer(err)
+		answer(core.Done{}, err)
 		return
 	}
 	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
@@ -130,9 +135,9 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 }
 
 func (m *Delete[T]) run(a *replica, respond func(any)) {
-	answer := func(err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
+	answer := func(_ core.Done, err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
 	if err := m.Key.valid(m.At); err != nil {
-		answer(err)
+		answer(core.Done{}, err)
 		return
 	}
 	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {

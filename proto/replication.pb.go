@@ -999,10 +999,12 @@ func (x *Ack) GetReady() bool {
 	return false
 }
 
-// A majority read asks what the others have seen; it answers when its own replica has seen it too.
+// A read asks what the others have seen. With want it asks to be answered when they cover that, which
+// the sender does.
 type Probe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Want          *VersionVector         `protobuf:"bytes,2,opt,name=want,proto3" json:"want,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1042,6 +1044,13 @@ func (x *Probe) GetId() uint64 {
 		return x.Id
 	}
 	return 0
+}
+
+func (x *Probe) GetWant() *VersionVector {
+	if x != nil {
+		return x.Want
+	}
+	return nil
 }
 
 type ProbeReply struct {
@@ -1177,9 +1186,10 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\apayload\x18\x04 \x01(\fR\apayload\")\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
-	"\x05ready\x18\x02 \x01(\bR\x05ready\"\x17\n" +
+	"\x05ready\x18\x02 \x01(\bR\x05ready\"F\n" +
 	"\x05Probe\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\"a\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
+	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"a\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -1233,12 +1243,13 @@ var file_concord_v1_replication_proto_depIdxs = []int32{
 	12, // 11: concord.v1.Snapshot.keys:type_name -> concord.v1.KeyState
 	13, // 12: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
 	7,  // 13: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
-	0,  // 14: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	0,  // 14: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
+	0,  // 15: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_replication_proto_init() }

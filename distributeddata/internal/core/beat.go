@@ -48,7 +48,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 			c.incoming = nil
 		}
 		c.sendBeat(p) // so that it knows us as soon as we know it
-		c.probeAgain(p)
+		for _, o := range c.ops {
+			o.task.ask(c, o, p)
+		}
 	}
 	p.ready = m.Ready
 	c.heard(p, v)

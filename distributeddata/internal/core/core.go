@@ -29,6 +29,7 @@ type Core struct {
 	outgoing map[string]*answer // the answers under way from us, by member
 	behind   *lag
 	ops      []*operation
+	held     []heldProbe // questions that wait until we cover what they want
 	nextID   uint64
 	clock    uint64 // hybrid time, for registers
 	beatAt   time.Time
@@ -127,6 +128,7 @@ func (c *Core) settle() {
 	c.becomeReady()
 	c.catchUp()
 	c.acknowledge()
+	c.answerHeld()
 	c.settleOps()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)

@@ -15,17 +15,17 @@ func (c *Core) receive(ev Receive) {
 		return
 	}
 	if ev.Manifest == wire.ReplicatorBeat {
-		c.count(c.onBeat(p, ev))
+		c.tally(c.onBeat(p, ev))
 		return
 	}
 	if p.replica != ev.From || ev.To == 0 {
 		c.stats.Strangers++
 		return
 	}
-	c.count(c.dispatch(p, ev))
+	c.tally(c.dispatch(p, ev))
 }
 
-func (c *Core) count(err error) {
+func (c *Core) tally(err error) {
 	if err != nil {
 		c.stats.Malformed++
 	}

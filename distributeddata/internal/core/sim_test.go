@@ -68,8 +68,9 @@ type sim struct {
 	nextRep causal.Replica
 	nextID  uint64
 	acked   []causal.Dot
-	waiting map[uint64]causal.Dot // majority writes under way
-	reads   map[uint64]causal.Vector
+	waiting map[uint64]causal.Dot    // majority writes under way
+	reads   map[uint64]causal.Vector // under way, with what they must show
+	shown   causal.Vector            // by linearizable reads that have ended
 	trace   []byte
 	hash    []byte
 	failure string
@@ -253,8 +254,16 @@ func (s *sim) ended(sl *slot, e Done) {
 	}
 	if want, ok := s.reads[e.ID]; ok && e.Err == nil && e.Short == nil {
 		s.done++
-		if !want.Leq(sl.core.Seen()) {
-			s.fail("%s: majority read misses writes acknowledged before it began: %v lacks %v", sl.id(), sl.core.Seen(), want)
+		shows := sl.core.Seen()
+		if e.State != nil { // linearizable: no later read may miss any of it
+			shows = e.State.Seen
+			s.shown = s.shown.Join(shows)
+			if got, _ := shownState(e.State); got != s.history.spec(shows) {
+				s.fail("%s: linearizable read shows something else than its vector", sl.id())
+			}
+		}
+		if !want.Leq(shows) {
+			s.fail("%s: read misses what was acknowledged, or shown by a linearizable read, before it began: %v lacks %v", sl.id(), shows, want)
 		}
 	}
 	delete(s.waiting, e.ID)
@@ -360,7 +369,12 @@ func (s *sim) read() {
 	}
 	s.nextID++
 	s.reads[s.nextID] = causal.MakeVector(s.acked...)
-	s.step(sl, Read{ID: s.nextID, Level: Level{Kind: Majority}, Deadline: s.now.Add(8 * time.Second)})
+	kind := Majority
+	if s.r.IntN(2) == 0 {
+		kind = Linear
+		s.reads[s.nextID] = s.reads[s.nextID].Join(s.shown)
+	}
+	s.step(sl, Read{ID: s.nextID, Level: Level{Kind: kind}, Deadline: s.now.Add(8 * time.Second)})
 }
 
 func (s *sim) ready() (n int) {
@@ -397,7 +411,7 @@ func (s *sim) run() string {
 	for range s.updates {
 		s.after(time.Duration(s.r.Int64N(int64(span))), s.update)
 	}
-	for range 10 {
+	for range 30 {
 		s.after(time.Duration(s.r.Int64N(int64(span))), s.read)
 	}
 	for range s.cuts {

@@ -97,6 +97,8 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 	return nil
 }
 
+func shownState(s *State) (string, error) { return shown(s.Keys) }
+
 // shown returns what a user sees in a state, in the form of the specification.
 func shown(keys pmap.Map[causal.Store]) (string, error) {
 	facts := map[string]int64{}

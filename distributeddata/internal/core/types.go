@@ -46,6 +46,7 @@ const (
 	Count
 	Majority
 	All
+	Linear // reads only: a majority, and what is shown is on a majority before it is
 )
 
 // need returns how many of n replicas the level asks for.
@@ -53,7 +54,7 @@ func (l Level) need(n int) int {
 	switch l.Kind {
 	case Count:
 		return l.Nodes
-	case Majority:
+	case Majority, Linear:
 		return min(n, max(n/2+1+l.Plus, l.Least))
 	case All:
 		return n
@@ -117,11 +118,13 @@ type (
 		Payload  []byte
 	}
 	// Done ends the operation ID: Err is what Modify returned; Short tells that the level was not
-	// reached in time, though the update stands.
+	// reached in time, though the update stands. State is what a linearizable read shows; other reads
+	// show what the replica holds.
 	Done struct {
 		ID    uint64
 		Err   error
 		Short *Short
+		State *State
 	}
 	// Changed lists, in order, the keys whose atoms are others than before the step.
 	Changed struct{ Keys []string }

@@ -74,7 +74,7 @@ func (c *Core) update(ev Update) {
 		c.install(t, e)
 		c.push()
 	}
-	c.startWrite(ev.ID, ev.Level, ev.Deadline)
+	c.startWrite(ev)
 }
 
 // run returns the event that modify amounts to; one without keys if it changed nothing.

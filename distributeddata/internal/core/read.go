@@ -1,0 +1,199 @@
+package core
+
+import (
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// State is what a replica holds at one instant.
+type State struct {
+	Keys pmap.Map[causal.Store]
+	Seen causal.Vector
+}
+
+// read asks the others what they have seen, and is done when this replica covers what enough of them
+// had: it then shows every write that so many had acknowledged before the read began.
+//
+// A linearizable read goes on [R19]: it takes the state of that moment, and answers with it only when a
+// majority covers it, so that no later read can miss what this one shows. When nothing is being
+// written the first answers say so already.
+type read struct {
+	answers []probed
+	target  causal.Vector // once fixed: what this replica has to cover
+	fixed   bool
+	shown   *State // linearizable: what will be answered, once a majority covers it
+}
+
+// probed is what a replica said it has seen.
+type probed struct {
+	member  string
+	replica causal.Replica
+	seen    causal.Vector
+}
+
+func (c *Core) read(ev Read) { c.start(ev.ID, ev.Level, ev.Deadline, &read{}) }
+
+func (r *read) ask(c *Core, o *operation, p *peer) {
+	switch {
+	case o.level.Kind == Local || r.fixed && r.shown == nil:
+	case r.shown == nil:
+		c.probe(p, o.id, causal.Vector{})
+	case !r.confirmed(p):
+		c.probe(p, o.id, r.shown.Seen)
+	}
+}
+
+func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
+	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: vectorOut(want)}))
+}
+
+func (r *read) advance(c *Core, o *operation) standing {
+	s := standing{need: o.level.need(c.size())}
+	if o.level.Kind == Local {
+		s.done = true
+		return s
+	}
+	r.drop(c)
+	if !r.fixed {
+		s.have, s.missing = c.count(r.answered)
+		if s.have < s.need {
+			return s
+		}
+		r.fix()
+	}
+	if r.shown == nil {
+		s.have, s.missing = s.need, nil
+		if !r.target.Leq(c.seen) {
+			r.chase(c)
+			return s
+		}
+		if o.level.Kind != Linear {
+			s.done = true
+			return s
+		}
+		r.shown = &State{Keys: c.keys, Seen: c.seen}
+		o.again = time.Time{} // who has not said so by now is asked at once
+	}
+	s.have, s.missing = c.count(r.confirmed)
+	s.done, s.state = s.have >= s.need, r.shown
+	return s
+}
+
+// fix makes what has been answered the target.
+func (r *read) fix() {
+	r.fixed = true
+	for _, a := range r.answers {
+		r.target = r.target.Join(a.seen)
+	}
+}
+
+// chase sees to it that this replica comes to cover the target.
+func (r *read) chase(c *Core) {
+	for _, a := range r.answers {
+		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
+			c.noteLag(p, a.seen)
+		}
+	}
+}
+
+// drop forgets answers of replicas that are not in the view any more, or were replaced.
+func (r *read) drop(c *Core) {
+	r.answers = slices.DeleteFunc(r.answers, func(a probed) bool {
+		p := c.peer(a.member)
+		return p == nil || p.replica != a.replica
+	})
+}
+
+func (r *read) answered(p *peer) bool {
+	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
+}
+
+// confirmed reports whether p covers what the read shows.
+func (r *read) confirmed(p *peer) bool {
+	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID && r.shown.Seen.Leq(a.seen) })
+}
+
+// take notes an answer of a ready replica. While answers are gathered the first of each counts.
+func (r *read) take(p *peer, v causal.Vector) {
+	if r.fixed && r.shown == nil || !r.fixed && r.answered(p) {
+		return
+	}
+	r.answers = append(slices.DeleteFunc(r.answers, func(a probed) bool { return a.member == p.ID }), probed{p.ID, p.replica, v})
+}
+
+// heldProbe is a question of p that waits until this replica covers what p wants.
+type heldProbe struct {
+	member   string
+	replica  causal.Replica
+	id       uint64
+	want     causal.Vector
+	deadline time.Time
+}
+
+// maxHeld bounds the questions that wait.
+const maxHeld = 1024
+
+// onProbe answers at once, or when this replica covers what is wanted. The asker has it.
+func (c *Core) onProbe(p *peer, payload []byte) error {
+	var m pb.Probe
+	if err := decode(payload, &m); err != nil {
+		return err
+	}
+	want, err := vectorIn(m.Want)
+	if err != nil {
+		return err
+	}
+	if want.Leq(c.seen) {
+		c.replyProbe(p, m.Id)
+		return nil
+	}
+	c.heard(p, want)
+	if len(c.held) < maxHeld {
+		c.held = append(c.held, heldProbe{p.ID, p.replica, m.Id, want, c.now.Add(c.cfg.Patience)})
+	}
+	c.noteLag(p, want)
+	return nil
+}
+
+func (c *Core) replyProbe(p *peer, id uint64) {
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.ready, Seen: vectorOut(c.seen)}))
+}
+
+// answerHeld answers the questions that waited for what has come since.
+func (c *Core) answerHeld() {
+	c.held = slices.DeleteFunc(c.held, func(h heldProbe) bool {
+		p := c.peer(h.member)
+		switch {
+		case p == nil || p.replica != h.replica || !c.now.Before(h.deadline):
+			return true
+		case h.want.Leq(c.seen):
+			c.replyProbe(p, h.id)
+			return true
+		}
+		return false
+	})
+}
+
+func (c *Core) onProbeReply(p *peer, payload []byte) error {
+	var m pb.ProbeReply
+	if err := decode(payload, &m); err != nil {
+		return err
+	}
+	v, err := vectorIn(m.Seen)
+	if err != nil {
+		return err
+	}
+	p.ready = m.Ready
+	c.heard(p, v)
+	for _, o := range c.ops {
+		if r, ok := o.task.(*read); ok && o.id == m.Id && m.Ready {
+			r.take(p, v)
+		}
+	}
+	return nil
+}
