@@ -26,6 +26,7 @@ type replica struct {
 	view    *membership.View
 	address map[string]string // of members, by id
 	wake    *timer.Timer
+	wakeAt  time.Time
 	notify  *timer.Timer
 	subs    *subscriptions
 	pending map[uint64]pending
@@ -189,7 +190,16 @@ func (a *replica) step(ev core.Event) {
 			a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 		}
 	}
-	a.wake.Set(time.Until(a.core.NextWake()), nil)
+	a.arm(a.core.NextWake())
+}
+
+// arm sees to it that the core is woken at the given time. A timer that fires sooner does no harm, so it
+// is not set again for every message.
+func (a *replica) arm(at time.Time) {
+	if !a.wake.Armed() || at.Before(a.wakeAt) {
+		a.wakeAt = at
+		a.wake.Set(time.Until(at), nil)
+	}
 }
 
 func (a *replica) publish() {
