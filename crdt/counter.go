@@ -8,8 +8,8 @@ import (
 )
 
 // GCounter is a counter that only grows. Every increment counts, once, whatever is concurrent with
-// it; only a reset (removing it from the map it lies in, or deleting its key) takes away, and it
-// takes away exactly the increments it has seen. The zero value is 0. Copies are snapshots.
+// it; only a reset ([GCounter.Reset], removing it from the map it lies in, or deleting its key)
+// takes away, and it takes away exactly the increments it has seen. The zero value is 0. Copies are snapshots.
 //
 // It costs about 40 bytes for each replica that incremented it, for as long as the counter lives:
 // replicas are incarnations, so a restarted program takes another slot. A reset leaves a mark of
@@ -33,6 +33,9 @@ func (c *GCounter) Add(w *Writer, n uint64) {
 	}
 	c.count(w, c.tag(), n, 0)
 }
+
+// Reset takes away every increment it has seen; concurrent ones survive, alone.
+func (c *GCounter) Reset(w *Writer) { c.reset(w, c.tag()) }
 
 // Value returns the count. Concurrent additions that are too large together show as 2^64-1.
 func (c GCounter) Value() uint64 {
@@ -88,6 +91,9 @@ func (c *PNCounter) Add(w *Writer, n int64) {
 	c.count(w, c.tag(), plus, minus)
 }
 
+// Reset takes away every addition it has seen; concurrent ones survive, alone.
+func (c *PNCounter) Reset(w *Writer) { c.reset(w, c.tag()) }
+
 // Value returns the count. Concurrent additions that leave the range of int64 together show as its
 // end.
 func (c PNCounter) Value() int64 {
@@ -114,7 +120,11 @@ func (c PNCounter) Decode(src []byte) (PNCounter, error) {
 // concurrent with it can be told what it had seen of the chain, or begins one.
 func (v *view) count(w *Writer, tag causal.Tag, plus, minus uint64) {
 	var buf [64]byte
-	path := causal.SlotPath(string(v.base(buf[:0], tag)), w.dot.Replica)
+	v.countAt(w, causal.SlotPath(string(v.base(buf[:0], tag)), w.dot.Replica), plus, minus)
+}
+
+// countAt is count for any slot of w's replica.
+func (v *view) countAt(w *Writer, path string, plus, minus uint64) {
 	t := causal.Total{Since: w.dot.N}
 	if e, ok := v.store.Get(path); ok {
 		if own, ok := e.Of(w.dot.Replica); ok {
@@ -138,6 +148,12 @@ func (v *view) count(w *Writer, tag causal.Tag, plus, minus uint64) {
 		return
 	}
 	v.set(w, next)
+}
+
+func (v *view) reset(w *Writer, tag causal.Tag) {
+	if v.open(w) {
+		v.set(w, v.store.ResetPrefix(string(v.base(nil, tag)), w.dot))
+	}
 }
 
 // sum adds up what all slots contribute.

@@ -24,6 +24,9 @@ var (
 	ErrTooLarge = causal.ErrTooLarge
 	// ErrOverflow refuses an addition that would take a counter out of its range.
 	ErrOverflow = errors.New("crdt: counter out of range")
+	// ErrBounds refuses to take more from a [BoundedCounter] than the replica holds. Others may hold the
+	// rest: ask them for a transfer.
+	ErrBounds = errors.New("crdt: replica does not hold enough")
 	// ErrForeign refuses an update that put a value from elsewhere in the place of the one it was
 	// given: change it with its mutators.
 	ErrForeign = errors.New("crdt: value replaced by one from elsewhere")

@@ -21,22 +21,10 @@ func (c GCounter) String() string { return strconv.FormatUint(c.Value(), 10) }
 func (c PNCounter) String() string { return strconv.FormatInt(c.Value(), 10) }
 
 // String returns the elements in order.
-func (s ORSet[E]) String() string {
-	var b strings.Builder
-	for e := range s.All() {
-		fmt.Fprintf(&b, " %v", e)
-	}
-	return "{" + strings.TrimPrefix(b.String(), " ") + "}"
-}
+func (s ORSet[E]) String() string { return text(s.All()) }
 
 // String returns the element, or "empty".
-func (r LWWRegister[E]) String() string {
-	e, ok := r.Value()
-	if !ok {
-		return "empty"
-	}
-	return fmt.Sprint(e)
-}
+func (r LWWRegister[E]) String() string { return textOf(r.Value()) }
 
 // String returns the keys with their values, in order of the keys.
 func (m ORMap[K, V]) String() string {
@@ -80,26 +68,10 @@ func (c GCounter) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value())
 func (c PNCounter) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value()) }
 
 // MarshalJSON returns the elements as an array.
-func (s ORSet[E]) MarshalJSON() ([]byte, error) {
-	out := []byte{'['}
-	for e := range s.All() {
-		b, err := json.Marshal(e)
-		if err != nil {
-			return nil, err
-		}
-		out = append(separated(out), b...)
-	}
-	return append(out, ']'), nil
-}
+func (s ORSet[E]) MarshalJSON() ([]byte, error) { return jsonArray(s.All()) }
 
 // MarshalJSON returns the element, or null.
-func (r LWWRegister[E]) MarshalJSON() ([]byte, error) {
-	e, ok := r.Value()
-	if !ok {
-		return []byte("null"), nil
-	}
-	return json.Marshal(e)
-}
+func (r LWWRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }
 
 // MarshalJSON returns the map as an object in the order of the keys. Keys that are no strings in JSON
 // are quoted.

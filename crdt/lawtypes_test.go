@@ -2,103 +2,37 @@ package crdt_test
 
 import (
 	"fmt"
-	"maps"
+	"iter"
+	"slices"
+	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/testkit/crdttest"
 )
 
-func TestLaws_GCounter(t *testing.T) {
-	checkLaws(t, subject[crdt.GCounter]{
-		kind: counted, zero: true,
-		op: func(t *rapid.T, _ uint64) (effect, do[crdt.GCounter]) {
-			n := rapid.Uint64Range(1, 300).Draw(t, "n")
-			return effect{amount: int64(n)}, func(w *crdt.Writer, v *crdt.GCounter) { v.Add(w, n) }
-		},
-		observe: func(v crdt.GCounter) map[string]string { return number(v.Value() != 0, v.Value()) },
-	})
-}
+// The laws of every type, in random histories; see package crdttest.
 
-func TestLaws_PNCounter(t *testing.T) {
-	checkLaws(t, subject[crdt.PNCounter]{
-		kind: counted, zero: true,
-		op: func(t *rapid.T, _ uint64) (effect, do[crdt.PNCounter]) {
-			n := rapid.Int64Range(-300, 300).Draw(t, "n")
-			return effect{amount: n}, func(w *crdt.Writer, v *crdt.PNCounter) { v.Add(w, n) }
-		},
-		observe: func(v crdt.PNCounter) map[string]string { return number(v.Value() != 0, v.Value()) },
-	})
-}
+type (
+	draw   = crdttest.Draw
+	effect = crdttest.Effect
+)
 
-func number(there bool, n any) map[string]string {
+// cell shows a value with a single cell.
+func cell(there bool, v any) map[string]string {
 	if !there {
 		return map[string]string{}
 	}
-	return map[string]string{"": fmt.Sprint(n)}
+	return map[string]string{"": fmt.Sprint(v)}
 }
 
-// setOp draws an operation on a set whose cells begin with at.
-func setOp(t *rapid.T, at string) (effect, do[crdt.ORSet[string]]) {
-	e := drawText(t, "element")
-	switch rapid.IntRange(0, 6).Draw(t, "op") {
-	case 0:
-		return effect{cell: at, reset: true}, func(w *crdt.Writer, v *crdt.ORSet[string]) { v.Clear(w) }
-	case 1, 2:
-		return effect{cell: at + e, reset: true}, func(w *crdt.Writer, v *crdt.ORSet[string]) { v.Remove(w, e) }
-	default:
-		return effect{cell: at + e}, func(w *crdt.Writer, v *crdt.ORSet[string]) { v.Add(w, e) }
+// in shows a set.
+func in(all iter.Seq[string], n int) map[string]string {
+	out := map[string]string{}
+	for e := range all {
+		out[e] = "in"
 	}
-}
-
-func TestLaws_ORSet(t *testing.T) {
-	checkLaws(t, subject[crdt.ORSet[string]]{
-		op: func(t *rapid.T, _ uint64) (effect, do[crdt.ORSet[string]]) { return setOp(t, "") },
-		observe: func(v crdt.ORSet[string]) map[string]string {
-			out := map[string]string{}
-			for e := range v.All() {
-				out[e] = "in"
-			}
-			return out
-		},
-	})
-}
-
-func TestLaws_LWWRegister(t *testing.T) {
-	checkLaws(t, subject[crdt.LWWRegister[string]]{
-		kind: register,
-		op: func(t *rapid.T, stamp uint64) (effect, do[crdt.LWWRegister[string]]) {
-			e := drawText(t, "element")
-			return effect{text: e, stamp: stamp}, func(w *crdt.Writer, v *crdt.LWWRegister[string]) { v.Set(w, e) }
-		},
-		observe: func(v crdt.LWWRegister[string]) map[string]string {
-			e, ok := v.Value()
-			return number(ok, e)
-		},
-	})
-}
-
-func TestLaws_LWWMap(t *testing.T) {
-	type m = crdt.LWWMap[string, string]
-	checkLaws(t, subject[m]{
-		kind: register,
-		op: func(t *rapid.T, stamp uint64) (effect, do[m]) {
-			k, e := drawText(t, "key"), drawText(t, "element")
-			switch rapid.IntRange(0, 6).Draw(t, "op") {
-			case 0:
-				return effect{reset: true}, func(w *crdt.Writer, v *m) { v.Clear(w) }
-			case 1, 2:
-				return effect{cell: k, reset: true}, func(w *crdt.Writer, v *m) { v.Remove(w, k) }
-			default:
-				return effect{cell: k, text: e, stamp: stamp}, func(w *crdt.Writer, v *m) { v.Set(w, k, e) }
-			}
-		},
-		observe: func(v m) map[string]string {
-			out := maps.Collect(v.All())
-			return sized(out, v.Len())
-		},
-	})
+	return sized(out, n)
 }
 
 // sized makes a wrong Len visible.
@@ -109,99 +43,306 @@ func sized(out map[string]string, n int) map[string]string {
 	return out
 }
 
-func TestLaws_ORMapOfSets(t *testing.T) {
-	type m = crdt.ORMap[string, crdt.ORSet[string]]
-	checkLaws(t, subject[m]{
-		op: func(t *rapid.T, _ uint64) (effect, do[m]) {
-			k := drawText(t, "key")
-			switch rapid.IntRange(0, 8).Draw(t, "op") {
-			case 0:
-				return effect{reset: true}, func(w *crdt.Writer, v *m) { v.Clear(w) }
-			case 1, 2:
-				return effect{cell: k, reset: true}, func(w *crdt.Writer, v *m) { v.Remove(w, k) }
+// amountOf draws a number other than 0.
+func amountOf(d *draw) int64 {
+	n := int64(d.Int("n", 1, 300))
+	if d.Bool("down") {
+		return -n
+	}
+	return n
+}
+
+// bytesOf bounds an encoding by what three replicas may cost (law 16).
+func bytesOf(base, perCell int) func(int) int {
+	return func(cells int) int { return base + perCell*cells }
+}
+
+func TestLaws_GCounter(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.GCounter]{
+		Spec: crdttest.Sum,
+		Change: func(d *draw, w *crdt.Writer, c *crdt.GCounter) []effect {
+			if d.Int("op", 0, 5) == 0 {
+				c.Reset(w)
+				return crdttest.Reset("")
 			}
-			x, deed := setOp(t, k)
-			return x, func(w *crdt.Writer, v *m) {
-				v.Update(w, k, func(s *crdt.ORSet[string]) { deed(w, s) })
-			}
+			n := d.Int("n", 1, 300)
+			c.Add(w, uint64(n))
+			return crdttest.Count("", int64(n))
 		},
-		observe: func(v m) map[string]string {
-			out, keys := map[string]string{}, 0
-			for k, s := range v.All() {
-				for e := range s.All() {
-					out[k+e] = "in"
-				}
-				keys++
+		Show: func(c crdt.GCounter) map[string]string { return counted(c.String(), c.Value() != 0 || slots(c) > 0) },
+	})
+}
+
+func TestLaws_PNCounter(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.PNCounter]{
+		Spec: crdttest.Sum,
+		Change: func(d *draw, w *crdt.Writer, c *crdt.PNCounter) []effect {
+			if d.Int("op", 0, 5) == 0 {
+				c.Reset(w)
+				return crdttest.Reset("")
 			}
-			if keys != v.Len() {
-				out["len"] = fmt.Sprint(v.Len())
+			n := amountOf(d)
+			c.Add(w, n)
+			return crdttest.Count("", n)
+		},
+		Show: func(c crdt.PNCounter) map[string]string { return counted(c.String(), c.Value() != 0 || slots(c) > 0) },
+	})
+}
+
+func counted(text string, there bool) map[string]string { return cell(there, text) }
+
+// slots returns the number of replicas that counted since the last reset.
+func slots(c interface{ LogValue() logValue }) int64 { return c.LogValue().Group()[1].Value.Int64() }
+
+// The bounded counter is its sum, and never below zero in any replica, though two of three subtract.
+func TestLaws_BoundedCounter(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.BoundedCounter]{
+		Spec:     crdttest.Sum,
+		MaxBytes: func(int) int { return 40 + 9*45 },
+		Change: func(d *draw, w *crdt.Writer, c *crdt.BoundedCounter) []effect {
+			n, have := uint64(d.Int("n", 1, 4)), c.Rights(w.Replica())
+			switch op := d.Int("op", 0, 3); {
+			case op == 0 && n <= have:
+				c.Transfer(w, crdt.ReplicaID(d.Int("to", 1, 3)), n)
+				return nil
+			case op == 1 && n <= have:
+				c.Sub(w, n)
+				return crdttest.Count("", -int64(n))
 			}
-			return out
+			c.Add(w, n)
+			return crdttest.Count("", int64(n))
+		},
+		Show: func(c crdt.BoundedCounter) map[string]string {
+			var rights uint64
+			for r := range crdt.ReplicaID(4) {
+				rights += c.Rights(r)
+			}
+			if c.Value() < 0 || rights != uint64(c.Value()) {
+				return cell(true, fmt.Sprintf("%v with %d rights", c, rights))
+			}
+			return cell(slots(c) > 0, c)
 		},
 	})
 }
 
-func TestLaws_ORMapOfCounters(t *testing.T) {
-	type m = crdt.ORMap[string, crdt.PNCounter]
-	checkLaws(t, subject[m]{
-		kind: counted,
-		op: func(t *rapid.T, _ uint64) (effect, do[m]) {
-			k := drawText(t, "key")
-			switch rapid.IntRange(0, 8).Draw(t, "op") {
-			case 0:
-				return effect{reset: true}, func(w *crdt.Writer, v *m) { v.Clear(w) }
-			case 1, 2:
-				return effect{cell: k, reset: true}, func(w *crdt.Writer, v *m) { v.Remove(w, k) }
-			}
-			n := rapid.Int64Range(1, 300).Draw(t, "n")
-			if rapid.Bool().Draw(t, "down") {
-				n = -n
-			}
-			return effect{cell: k, amount: n}, func(w *crdt.Writer, v *m) {
-				v.Update(w, k, func(c *crdt.PNCounter) { c.Add(w, n) })
-			}
+func TestLaws_ORSet(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.ORSet[string]]{
+		Spec:     crdttest.Present,
+		MaxBytes: bytesOf(3*14, 3*14),
+		Change:   func(d *draw, w *crdt.Writer, s *crdt.ORSet[string]) []effect { return changeSet(d, w, s, "") },
+		Show:     func(s crdt.ORSet[string]) map[string]string { return in(s.All(), s.Len()) },
+	})
+}
+
+// changeSet changes a set whose cells begin with at.
+func changeSet(d *draw, w *crdt.Writer, s *crdt.ORSet[string], at string) []effect {
+	e := d.Letter("element")
+	switch d.Int("op", 0, 6) {
+	case 0:
+		s.Clear(w)
+		return crdttest.Reset(at)
+	case 1, 2:
+		s.Remove(w, e)
+		return crdttest.Reset(at + e)
+	}
+	s.Add(w, e)
+	return crdttest.Put(at+e, "")
+}
+
+func TestLaws_GSet(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.GSet[string]]{
+		Spec:     crdttest.Present,
+		MaxBytes: bytesOf(3*14, 3*14),
+		Change: func(d *draw, w *crdt.Writer, s *crdt.GSet[string]) []effect {
+			e := d.Letter("element")
+			s.Add(w, e)
+			return crdttest.Put(e, "")
 		},
-		observe: func(v m) map[string]string {
-			out := map[string]string{}
-			for k, c := range v.All() {
-				out[k] = fmt.Sprint(c.Value())
+		Show: func(s crdt.GSet[string]) map[string]string { return in(s.All(), s.Len()) },
+	})
+}
+
+func TestLaws_RWSet(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.RWSet[string]]{
+		Spec:     crdttest.Unanimous,
+		MaxBytes: func(int) int { return 3*14 + 3*3*16 },
+		Change: func(d *draw, w *crdt.Writer, s *crdt.RWSet[string]) (effects []effect) {
+			e := d.Letter("element")
+			switch d.Int("op", 0, 6) {
+			case 0:
+				for in := range s.All() {
+					effects = append(effects, crdttest.Put(in, crdttest.No)...)
+				}
+				s.Clear(w)
+				return effects
+			case 1, 2, 3:
+				s.Remove(w, e)
+				return crdttest.Put(e, crdttest.No)
 			}
-			return sized(out, v.Len())
+			s.Add(w, e)
+			return crdttest.Put(e, "")
+		},
+		Show: func(s crdt.RWSet[string]) map[string]string { return in(s.All(), s.Len()) },
+	})
+}
+
+func TestLaws_RWSetForgets(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.RWSet[string]]{
+		Spec: crdttest.Unanimous,
+		Change: func(d *draw, w *crdt.Writer, s *crdt.RWSet[string]) (effects []effect) {
+			e := d.Letter("element")
+			switch d.Int("op", 0, 4) {
+			case 0:
+				for _, x := range []string{"a", "b", "c"} {
+					if !s.Contains(x) {
+						effects = append(effects, crdttest.Reset(x)...)
+					}
+				}
+				s.Forget(w)
+				return effects
+			case 1, 2:
+				s.Remove(w, e)
+				return crdttest.Put(e, crdttest.No)
+			}
+			s.Add(w, e)
+			return crdttest.Put(e, "")
+		},
+		Show: func(s crdt.RWSet[string]) map[string]string { return in(s.All(), s.Len()) },
+	})
+}
+
+func TestLaws_EWFlag(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.EWFlag]{
+		Spec:     crdttest.Present,
+		MaxBytes: bytesOf(3*14, 3*14),
+		Change: func(d *draw, w *crdt.Writer, f *crdt.EWFlag) []effect {
+			if d.Bool("off") {
+				f.Disable(w)
+				return crdttest.Reset("")
+			}
+			f.Enable(w)
+			return crdttest.Put("", "")
+		},
+		Show: func(f crdt.EWFlag) map[string]string { return cell(f.Enabled(), "in") },
+	})
+}
+
+func TestLaws_DWFlag(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.DWFlag]{
+		Spec:     crdttest.Unanimous,
+		MaxBytes: func(int) int { return 3*14 + 3*16 },
+		Change: func(d *draw, w *crdt.Writer, f *crdt.DWFlag) []effect {
+			if d.Bool("off") {
+				f.Disable(w)
+				return crdttest.Put("", crdttest.No)
+			}
+			f.Enable(w)
+			return crdttest.Put("", "")
+		},
+		Show: func(f crdt.DWFlag) map[string]string { return cell(f.Enabled(), "in") },
+	})
+}
+
+func TestLaws_LWWRegister(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.LWWRegister[string]]{
+		Spec: crdttest.Last,
+		Change: func(d *draw, w *crdt.Writer, r *crdt.LWWRegister[string]) []effect {
+			e := d.Letter("element")
+			r.Set(w, e)
+			return crdttest.Put("", e)
+		},
+		Show: func(r crdt.LWWRegister[string]) map[string]string {
+			e, ok := r.Value()
+			return cell(ok, e)
 		},
 	})
 }
 
-func TestLaws_NestedMaps(t *testing.T) {
-	type inner = crdt.ORMap[string, crdt.GCounter]
-	type m = crdt.ORMap[string, inner]
-	checkLaws(t, subject[m]{
-		kind: counted,
-		op: func(t *rapid.T, _ uint64) (effect, do[m]) {
-			k, l := drawText(t, "outer"), drawText(t, "inner")
-			switch rapid.IntRange(0, 9).Draw(t, "op") {
-			case 0:
-				return effect{cell: k, reset: true}, func(w *crdt.Writer, v *m) { v.Remove(w, k) }
-			case 1, 2:
-				return effect{cell: k + l, reset: true}, func(w *crdt.Writer, v *m) {
-					v.Update(w, k, func(i *inner) { i.Remove(w, l) })
-				}
-			case 3:
-				return effect{cell: k, reset: true}, func(w *crdt.Writer, v *m) {
-					v.Update(w, k, func(i *inner) { i.Clear(w) })
-				}
+func TestLaws_LWWRegisterFirst(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.LWWRegister[string]]{
+		Spec: crdttest.First,
+		Change: func(d *draw, w *crdt.Writer, r *crdt.LWWRegister[string]) []effect {
+			e := d.Letter("element")
+			if !r.SetFirst(w, e) {
+				return nil
 			}
-			n := rapid.Uint64Range(1, 300).Draw(t, "n")
-			return effect{cell: k + l, amount: int64(n)}, func(w *crdt.Writer, v *m) {
-				v.Update(w, k, func(i *inner) {
-					i.Update(w, l, func(c *crdt.GCounter) { c.Add(w, n) })
-				})
-			}
+			return crdttest.Put("", e)
 		},
-		observe: func(v m) map[string]string {
+		Show: func(r crdt.LWWRegister[string]) map[string]string {
+			e, ok := r.Value()
+			return cell(ok, e)
+		},
+	})
+}
+
+func TestLaws_MVRegister(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.MVRegister[string]]{
+		Spec:     crdttest.Every,
+		MaxBytes: bytesOf(3*14, 3*16),
+		Change: func(d *draw, w *crdt.Writer, r *crdt.MVRegister[string]) []effect {
+			if d.Int("op", 0, 5) == 0 {
+				r.Clear(w)
+				return crdttest.Reset("")
+			}
+			e := d.Letter("element")
+			r.Set(w, e)
+			return crdttest.Put("", e)
+		},
+		Show: func(r crdt.MVRegister[string]) map[string]string {
+			all := slices.Collect(r.Values())
+			if e, ok := r.Value(); len(all) != r.Len() || ok != (len(all) == 1) || ok && e != all[0] {
+				return cell(true, "Values, Value and Len disagree")
+			}
+			return cell(len(all) > 0, strings.Join(all, " "))
+		},
+	})
+}
+
+func TestLaws_MaxRegister(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.MaxRegister[int]]{
+		Spec:     crdttest.Largest,
+		MaxBytes: bytesOf(3*14, 3*18),
+		Change: func(d *draw, w *crdt.Writer, r *crdt.MaxRegister[int]) []effect {
+			n := d.Int("n", -300, 300)
+			r.Set(w, n)
+			return crdttest.Count("", int64(n))
+		},
+		Show: func(r crdt.MaxRegister[int]) map[string]string {
+			n, ok := r.Value()
+			return cell(ok, n)
+		},
+	})
+}
+
+func TestLaws_MinRegister(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.MinRegister[int]]{
+		Spec: crdttest.Smallest,
+		Change: func(d *draw, w *crdt.Writer, r *crdt.MinRegister[int]) []effect {
+			n := d.Int("n", -300, 300)
+			r.Set(w, n)
+			return crdttest.Count("", int64(n))
+		},
+		Show: func(r crdt.MinRegister[int]) map[string]string {
+			n, ok := r.Value()
+			return cell(ok, n)
+		},
+	})
+}
+
+// A version vector is an own type: a cell for each event that is known.
+func TestLaws_VersionVector(t *testing.T) {
+	crdttest.Run(t, crdttest.Type[crdt.VersionVector]{
+		Spec:     crdttest.Present,
+		MaxBytes: bytesOf(3*14, 0),
+		Change: func(_ *draw, w *crdt.Writer, v *crdt.VersionVector) []effect {
+			*v = v.Next(w.Replica())
+			return crdttest.Put(fmt.Sprint(w.Replica(), v.Get(w.Replica())), "")
+		},
+		Show: func(v crdt.VersionVector) map[string]string {
 			out := map[string]string{}
-			for k, i := range v.All() {
-				for l, c := range i.All() {
-					out[k+l] = fmt.Sprint(c.Value())
+			for r, n := range v.All() {
+				for i := range n {
+					out[fmt.Sprint(r, i+1)] = "in"
 				}
 			}
 			return out

@@ -38,6 +38,13 @@ func (m *LWWMap[K, E]) SetAt(w *Writer, key K, e E, stamp uint64) (won bool) {
 	return won
 }
 
+// SetFirst writes e unless the key is present, and reports whether it did; see
+// [LWWRegister.SetFirst].
+func (m *LWWMap[K, E]) SetFirst(w *Writer, key K, e E) (won bool) {
+	m.m.Update(w, key, func(r *LWWRegister[E]) { won = r.SetFirst(w, e) })
+	return won
+}
+
 // Remove takes keys out and returns how many of them were there.
 func (m *LWWMap[K, E]) Remove(w *Writer, keys ...K) (n int) { return m.m.Remove(w, keys...) }
 

@@ -61,6 +61,20 @@ func (r *LWWRegister[E]) SetAt(w *Writer, e E, stamp uint64) bool {
 	return r.write(w, e, stamp)
 }
 
+// SetFirst writes e unless the register holds an element, and reports whether it did: the first write
+// wins. Of concurrent first writes the one with the earliest clock does, of equal clocks that of the
+// largest replica id. Registers written with SetFirst should be written with nothing else: its stamps
+// run backwards.
+func (r *LWWRegister[E]) SetFirst(w *Writer, e E) bool {
+	if !r.open(w) {
+		return false
+	}
+	if _, ok := r.last(); ok {
+		return false
+	}
+	return r.write(w, e, ^w.stamp)
+}
+
 // write replaces all atoms seen, so only concurrent writes are left to compare with.
 func (r *LWWRegister[E]) write(w *Writer, e E, stamp uint64) bool {
 	var buf [64]byte

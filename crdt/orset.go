@@ -2,7 +2,6 @@ package crdt
 
 import (
 	"iter"
-	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -98,35 +97,12 @@ func (s ORSet[E]) Len() int { return s.store.CountPrefix(string(s.base(nil, s.ta
 
 // All yields the elements in the order of their encoding. Bytes that are no element, which only a
 // peer with another codec can have put there, are passed over.
-func (s ORSet[E]) All() iter.Seq[E] {
-	return func(yield func(E) bool) {
-		base := string(s.base(nil, s.tag()))
-		for path := range s.store.Prefix(base) {
-			if e, err := s.elem.decode([]byte(path[len(base):])); err == nil && !yield(e) {
-				return
-			}
-		}
-	}
-}
+func (s ORSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), present) }
 
 // Diff returns what must be added to and removed from old to get the set, in order. Between two
 // states of one history it costs as much as the change, not as the set.
 func (s ORSet[E]) Diff(old ORSet[E]) (added, removed iter.Seq[E]) {
-	to, from := together(s.view, old.view)
-	base := string(to.base(nil, s.tag()))
-	only := func(a, b causal.Store) iter.Seq[E] {
-		return func(yield func(E) bool) {
-			causal.Diff(a, b, func(path string, _ causal.Entry, inA bool, _ causal.Entry, inB bool) bool {
-				rest, ok := strings.CutPrefix(path, base)
-				if !ok || !inB || inA {
-					return true
-				}
-				e, err := s.elem.decode([]byte(rest))
-				return err != nil || yield(e)
-			})
-		}
-	}
-	return only(from.store, to.store), only(to.store, from.store)
+	return newMembers(old.view, s.view, s.elem, s.tag(), present), newMembers(s.view, old.view, s.elem, s.tag(), present)
 }
 
 // Merge returns the join of two states of the set.

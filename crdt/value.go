@@ -68,13 +68,14 @@ func (v *view) open(w *Writer) bool {
 	return true
 }
 
-// set takes the next state, and notes the event of w in a value used alone.
+// set takes the next state, and notes the event of w in a value used alone, as is the part of an own
+// type wherever that lives.
 func (v *view) set(w *Writer, next causal.Store) {
 	if next.Same(v.store) {
 		return
 	}
 	v.store = next
-	if !w.hosted {
+	if !w.hosted || v.line == 0 {
 		v.seen = v.seen.With(w.dot)
 	}
 }

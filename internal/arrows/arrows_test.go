@@ -43,12 +43,14 @@ var arrows = map[string][]string{
 	"distributeddata":               append([]string{"crdt", "distributeddata/internal/core", "internal/causal", "internal/pmap"}, shared...),
 	"coordination/internal/core":    {},
 	"coordination":                  append([]string{"coordination/internal/core"}, shared...),
-	"testkit/leasetest":             {"coordination"},
+	"testkit/history":               {},
+	"testkit/leasetest":             {"coordination", "testkit/history"},
 	"coordination/memory":           {"coordination"},
 	"coordination/file":             {"coordination"},
 	"singleton/internal/core":       {},
 	"singleton":                     append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node":                          {"internal/lifecycle", "internal/membership", "internal/wire"},
+	"testkit/crdttest":              {"crdt"},
 	"examples/*":                    {"coordination", "coordination/*", "crdt", "distributeddata", "node", "singleton", "sharding"},
 }
 

@@ -30,11 +30,22 @@ func checkEnd(rest, path string, l Leaf) bool {
 		total, err := ParseTotal(l.Payload)
 		return slot && owner == l.Replica && t.Class() == Custom && err == nil &&
 			0 < total.Since && total.Since <= l.N && (t.Kind() == PNCounter || total.Minus == 0)
-	case ORSet:
+	case Bounded:
+		owner, slot := SlotOwner(path)
+		total, err := ParseTotal(l.Payload)
+		return slot && owner == l.Replica && t.Class() == Custom && err == nil &&
+			0 < total.Since && total.Since <= l.N && (rest[1:9] == rest[9:] || total.Minus == 0)
+	case GSet, ORSet:
 		return l.Payload == ""
+	case EWFlag:
+		return len(rest) == 1 && l.Payload == ""
+	case RWSet:
+		return l.Payload == "" || l.Payload == Gone
+	case DWFlag:
+		return len(rest) == 1 && (l.Payload == "" || l.Payload == Gone)
 	case LWWRegister:
 		return len(rest) == 1 && len(l.Payload) >= 8
-	case Own:
+	case MVRegister, Extreme, Own:
 		return len(rest) == 1
 	}
 	return true

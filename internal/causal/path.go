@@ -3,6 +3,7 @@ package causal
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ import (
 // seen as what they are. The rest depends on the type:
 //
 //	counter          tag, replica (8 bytes, big endian): the slot of one replica
+//	bounded counter  tag, replica, replica: what the first gave the second, or counted itself
 //	set              tag, element
 //	register, flag   tag
 //	map              tag, escaped key, 0x00 0x01, path of the child
@@ -27,11 +29,22 @@ type Kind byte
 const (
 	GCounter    Kind = 1
 	PNCounter   Kind = 2
+	GSet        Kind = 3
 	ORSet       Kind = 4
+	RWSet       Kind = 5
 	LWWRegister Kind = 6
+	MVRegister  Kind = 7
+	EWFlag      Kind = 8
+	DWFlag      Kind = 9
 	ORMap       Kind = 10
 	Own         Kind = 12 // a type of the user, encoded whole
+	Bounded     Kind = 13
+	Extreme     Kind = 14 // the largest element, or with Min in the class the smallest
 )
+
+// Gone is the payload of an atom of a remove-wins set or a disable-wins flag that says no; without
+// payload it says yes. The element is in while all its atoms say so.
+const Gone = "\x01"
 
 // Class says how elements, keys or register values are encoded.
 type Class byte
@@ -45,6 +58,8 @@ const (
 	Bool     Class = 4
 	Bytes    Class = 5
 	Float    Class = 6
+
+	Min Class = 8 // added to the class of an Extreme
 )
 
 // MakeTag joins a kind and a class.
@@ -61,18 +76,27 @@ func (t Tag) String() string {
 	if !ok {
 		kind = fmt.Sprintf("kind %d", t.Kind())
 	}
-	class, ok := classNames[t.Class()]
+	c := t.Class()
+	if t.Kind() == Extreme && c >= Min {
+		kind, c = "MinRegister", c-Min
+	}
+	class, ok := classNames[c]
 	switch {
-	case t.Kind() == GCounter || t.Kind() == PNCounter:
+	case slices.Contains(plain, t.Kind()):
 		return kind
 	case !ok:
-		class = fmt.Sprintf("class %d", t.Class())
+		class = fmt.Sprintf("class %d", c)
 	}
 	return kind + "[" + class + "]"
 }
 
+// plain are the kinds without elements.
+var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded}
+
 var kindNames = map[Kind]string{
-	GCounter: "GCounter", PNCounter: "PNCounter", ORSet: "ORSet", LWWRegister: "LWWRegister", ORMap: "ORMap", Own: "own",
+	GCounter: "GCounter", PNCounter: "PNCounter", GSet: "GSet", ORSet: "ORSet", RWSet: "RWSet",
+	LWWRegister: "LWWRegister", MVRegister: "MVRegister", EWFlag: "EWFlag", DWFlag: "DWFlag",
+	ORMap: "ORMap", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister",
 }
 
 var classNames = map[Class]string{
@@ -126,19 +150,20 @@ func CutKey(path string) (key, rest string, ok bool) {
 // of a counter slot.
 func SlotOwner(path string) (Replica, bool) {
 	for path != "" && Tag(path[0]).Kind() == ORMap {
-		_, rest, ok := CutKey(path[1:])
-		if !ok {
+		end := keyEnd(path, 1)
+		if end < 0 {
 			return 0, false
 		}
-		path = rest
+		path = path[end:]
 	}
-	if len(path) != 9 {
+	if path == "" {
 		return 0, false
 	}
-	if k := Tag(path[0]).Kind(); k != GCounter && k != PNCounter {
-		return 0, false
+	switch k := Tag(path[0]).Kind(); {
+	case len(path) == 9 && (k == GCounter || k == PNCounter), len(path) == 17 && k == Bounded:
+		return Replica(binary.BigEndian.Uint64([]byte(path[1:9]))), true
 	}
-	return Replica(binary.BigEndian.Uint64([]byte(path[1:]))), true
+	return 0, false
 }
 
 // OtherTag looks below a prefix, which ends where a tag begins, for a value of another type than the

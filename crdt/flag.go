@@ -1,0 +1,129 @@
+package crdt
+
+import (
+	"log/slog"
+	"strconv"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// EWFlag is a flag that is on or off. Enable wins over a concurrent disable: a disable takes away the
+// enables it has seen and no others. The zero value is off. Copies are snapshots.
+//
+// On it costs some 40 bytes, and 24 more for each further replica that enabled it concurrently; off it
+// costs nothing.
+//
+// Take [DWFlag] when off has to win.
+type EWFlag struct{ view }
+
+// Flag is [EWFlag] under the name that users of Akka know. Theirs cannot be switched off.
+type Flag = EWFlag
+
+func (f *EWFlag) tag() causal.Tag { return causal.MakeTag(causal.EWFlag, causal.Custom) }
+
+// Enable switches the flag on.
+func (f *EWFlag) Enable(w *Writer) { f.say(w, f.tag(), "") }
+
+// Disable switches the flag off.
+func (f *EWFlag) Disable(w *Writer) {
+	if f.open(w) {
+		f.set(w, f.store.Drop(string(f.base(nil, f.tag()))))
+	}
+}
+
+// Enabled reports whether the flag is on.
+func (f EWFlag) Enabled() bool {
+	_, ok := f.atoms(f.tag())
+	return ok
+}
+
+// Merge returns the join of two states of the flag.
+func (f EWFlag) Merge(o EWFlag) EWFlag { return EWFlag{f.merge(o.view)} }
+
+// AppendBinary appends the canonical encoding: equal states have equal bytes.
+func (f EWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
+
+// Decode returns the flag that AppendBinary wrote.
+func (f EWFlag) Decode(src []byte) (EWFlag, error) {
+	v, err := decodeView(src, f.tag())
+	if err != nil {
+		return f, err
+	}
+	return EWFlag{v}, nil
+}
+
+// String returns true or false.
+func (f EWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
+
+// LogValue returns the type, and as size 1 if the flag is on.
+func (f EWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
+
+// MarshalJSON returns true or false.
+func (f EWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
+
+// DWFlag is a flag that is on or off. Disable wins over a concurrent enable: the flag is on if it was
+// enabled and every disable was seen by a later enable. The zero value is off. Copies are snapshots.
+//
+// It costs some 60 bytes once it was switched, on or off, and 40 more for each further replica that
+// switched it concurrently.
+//
+// Take [EWFlag] when on has to win.
+type DWFlag struct{ view }
+
+func (f *DWFlag) tag() causal.Tag { return causal.MakeTag(causal.DWFlag, causal.Custom) }
+
+// Enable switches the flag on.
+func (f *DWFlag) Enable(w *Writer) { f.say(w, f.tag(), "") }
+
+// Disable switches the flag off, also against enables that are not seen yet.
+func (f *DWFlag) Disable(w *Writer) { f.say(w, f.tag(), causal.Gone) }
+
+// Enabled reports whether the flag is on.
+func (f DWFlag) Enabled() bool {
+	at, ok := f.atoms(f.tag())
+	return ok && agreed(at)
+}
+
+// Merge returns the join of two states of the flag.
+func (f DWFlag) Merge(o DWFlag) DWFlag { return DWFlag{f.merge(o.view)} }
+
+// AppendBinary appends the canonical encoding: equal states have equal bytes.
+func (f DWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
+
+// Decode returns the flag that AppendBinary wrote.
+func (f DWFlag) Decode(src []byte) (DWFlag, error) {
+	v, err := decodeView(src, f.tag())
+	if err != nil {
+		return f, err
+	}
+	return DWFlag{v}, nil
+}
+
+// String returns true or false.
+func (f DWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
+
+// LogValue returns the type, and as size 1 if the flag was ever switched.
+func (f DWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
+
+// MarshalJSON returns true or false.
+func (f DWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
+
+// atoms returns the atoms of a value that lives at one path.
+func (v *view) atoms(t causal.Tag) (causal.Entry, bool) {
+	var buf [64]byte
+	return v.store.Get(string(v.base(buf[:0], t)))
+}
+
+// say writes a payload in the place of all atoms of a value that lives at one path.
+func (v *view) say(w *Writer, t causal.Tag, payload string) {
+	if !v.open(w) {
+		return
+	}
+	var buf [64]byte
+	next, err := put(v.store, string(v.base(buf[:0], t)), causal.Leaf{Dot: w.dot, Payload: payload})
+	if err != nil {
+		w.Fail(err)
+		return
+	}
+	v.set(w, next)
+}

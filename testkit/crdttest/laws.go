@@ -1,0 +1,168 @@
+package crdttest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	"pgregory.net/rapid"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+var laws = map[int]string{
+	1:  "merge is commutative",
+	2:  "merge is associative",
+	3:  "merge is idempotent",
+	4:  "the empty value is the identity",
+	5:  "a change only adds information",
+	6:  "a delta is worth the state",
+	7:  "a delta counts once",
+	8:  "a delta with a gap before it is refused",
+	11: "replicas converge",
+	12: "the value is what the specification says",
+	15: "the encoding is exact",
+	16: "the size is bounded",
+	17: "values are immutable",
+}
+
+// ok fails the test with the name of the law unless it holds.
+func (h *history[T]) ok(law int, holds bool, format string, args ...any) {
+	if !holds {
+		h.t.Fatalf("law %d is broken: %s\n%s\n%s", law, laws[law], fmt.Sprintf(format, args...), h.story())
+	}
+}
+
+// same is ok for a value and the encoding it should have.
+func (h *history[T]) same(law int, want []byte, v T, what string) {
+	if got := h.encode(v); !bytes.Equal(want, got) {
+		h.ok(law, false, "%s differ\nfirst  %x\nsecond %x, which shows as %s", what, want, got, h.text(v))
+	}
+}
+
+// check is laws 12 and 16, of the value that a replica has now.
+func (h *history[T]) check(a *actor[T]) {
+	if h.typ.Show == nil {
+		return
+	}
+	got := h.typ.Show(a.value)
+	if h.typ.Spec.Cell != nil {
+		want := h.oracle.value(a.seen)
+		h.ok(12, maps.Equal(want, got), "replica %d shows %v, the specification %v", a.id, got, want)
+	}
+	if h.typ.MaxBytes != nil {
+		n, most := len(h.encode(a.value)), h.typ.MaxBytes(len(got))
+		h.ok(16, n <= most, "replica %d has %d bytes for %d cells, at most %d", a.id, n, len(got), most)
+	}
+}
+
+// deltaLaws checks a new delta at the replica that made it.
+func (h *history[T]) deltaLaws(before T, after []byte, delta crdt.Delta) {
+	at := before
+	for _, law := range []int{6, 7} { // the second time it is doubled
+		err := h.typ.apply(&at, h.resent(delta))
+		h.ok(law, err == nil, "a delta at the state it was made from: %v", err)
+		h.same(law, after, at, "the state, and before with the delta")
+	}
+}
+
+// resent is the delta as it comes out of its encoding.
+func (h *history[T]) resent(d crdt.Delta) crdt.Delta {
+	b, err := d.AppendBinary(nil)
+	h.ok(15, err == nil, "delta: %v", err)
+	out, err := crdt.ParseDelta(b)
+	h.ok(15, err == nil, "delta: %v", err)
+	again, err := out.AppendBinary(nil)
+	h.ok(15, err == nil && bytes.Equal(b, again), "delta %x encodes as %x after decoding", b, again)
+	return out
+}
+
+// algebra is laws 1 to 4, on the states at hand, sharing structure and built apart.
+func (h *history[T]) algebra() {
+	a, b, c := h.actors[0].value, h.actors[1].value, h.actors[2].value
+	ab, ac := h.encode(h.merge(a, b)), h.encode(a)
+	h.same(1, ab, b.Merge(a), "replicas 1⊔2, and 2⊔1")
+	h.same(1, ab, h.apart(a).Merge(h.apart(b)), "replicas 1⊔2, and the same out of their encodings")
+	h.same(2, h.encode(h.merge(h.merge(a, b), c)), a.Merge(b.Merge(c)), "replicas (1⊔2)⊔3, and 1⊔(2⊔3)")
+	h.same(3, ac, a.Merge(a), "replica 1, and 1⊔1")
+	h.same(3, ac, h.apart(a).Merge(a), "replica 1, and its encoding⊔1")
+	h.same(4, ac, a.Merge(h.typ.Empty), "replica 1, and 1⊔empty")
+	h.same(4, ac, h.typ.Empty.Merge(a), "replica 1, and empty⊔1")
+}
+
+// converge brings everything everywhere, once as deltas in any order and once as states: law 11.
+func (h *history[T]) converge() {
+	all := h.actors[0].value.Merge(h.actors[1].value).Merge(h.actors[2].value)
+	want := h.encode(all)
+	for _, a := range h.actors {
+		if h.own {
+			for _, o := range h.actors {
+				a.value, a.seen = a.value.Merge(o.value), a.seen.union(o.seen)
+			}
+		}
+		for range h.sent {
+			for _, d := range h.sent {
+				if !a.seen[d.e.id] && d.e.before.within(a.seen) {
+					h.deliver(a, d)
+				}
+			}
+		}
+		h.check(a)
+		h.same(11, want, a.value, fmt.Sprintf("all states merged, and replica %d with all it lacked", a.id))
+		if h.typ.Show != nil {
+			got, all := h.typ.Show(a.value), h.typ.Show(all)
+			h.ok(11, maps.Equal(got, all), "replica %d shows %v and not %v, though the bytes are equal", a.id, got, all)
+		}
+	}
+}
+
+// untouched is law 17.
+func (h *history[T]) untouched(old []kept[T]) {
+	for _, k := range old {
+		h.same(17, k.bytes, k.value, "an old value as it was, and as it is now")
+	}
+}
+
+// garbage is the second half of law 15: damaged bytes are refused, or are those of some value.
+func (h *history[T]) garbage() {
+	b := bytes.Clone(h.encode(h.actors[0].value))
+	for range rapid.IntRange(1, 3).Draw(h.t, "damages") {
+		at := rapid.IntRange(0, len(b)).Draw(h.t, "damage at")
+		switch x := rapid.Byte().Draw(h.t, "damage"); {
+		case at == len(b) || x < 64:
+			b = append(b[:at:at], append([]byte{x}, b[at:]...)...)
+		case x < 96:
+			b = b[:at]
+		default:
+			b[at] ^= x
+		}
+	}
+	if v, err := h.survive(b); err == nil {
+		h.apart(v)
+	}
+}
+
+func (h *history[T]) survive(b []byte) (v T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.ok(15, false, "Decode panics on %x: %v", b, r)
+		}
+	}()
+	return h.typ.Empty.Decode(b)
+}
+
+// apart returns an equal value that shares nothing.
+func (h *history[T]) apart(v T) T { return h.decode(h.encode(v)) }
+
+func (h *history[T]) decode(b []byte) T {
+	v, err := h.typ.Empty.Decode(b)
+	h.ok(15, err == nil, "Decode refuses what AppendBinary wrote, %x: %v", b, err)
+	h.same(15, b, v, "an encoding, and that of what it decodes to")
+	return v
+}
+
+func (h *history[T]) encode(v T) []byte {
+	b, err := v.AppendBinary(nil)
+	h.ok(15, err == nil, "AppendBinary: %v", err)
+	return b
+}
