@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +38,22 @@ func TestMain(m *testing.M) {
 }
 
 func TestConformance(t *testing.T) {
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return open(t, t.TempDir()) })
+	dirs := sync.Map{} // of the stores
+	begin := func(t *testing.T, dir string) coordination.Store {
+		s := open(t, dir)
+		dirs.Store(s, dir)
+		return s
+	}
+	dir := func(s coordination.Store) string {
+		d, _ := dirs.Load(s)
+		return d.(string)
+	}
+	path := func(s coordination.Store, name string) string { return filepath.Join(dir(s), "n-"+name+".lease") }
+	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, t.TempDir()) }, leasetest.Options{
+		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, dir(s)), nil },
+		Delete: func(s coordination.Store, name string) error { return os.Remove(path(s, name)) },
+		Damage: func(s coordination.Store, name string) error { return os.Truncate(path(s, name), 20) },
+	})
 }
 
 func open(t testing.TB, dir string) *file.Store {

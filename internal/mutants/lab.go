@@ -133,7 +133,7 @@ func (l *lab) mutated(m mutant) (map[string]string, error) {
 
 // test runs a killer. Vet is off: a bug may look like one.
 func (l *lab) test(ctx context.Context, k killer, flags ...string) (output string, err error) {
-	args := append([]string{"test", "-vet=off", "-timeout=120s", "-run=" + k.run}, flags...)
+	args := append([]string{"test", "-vet=off", "-timeout=400s", "-run=" + k.run}, flags...)
 	args = append(args, k.pkg)
 	if k.args != "" {
 		args = append(append(args, "-args"), strings.Fields(k.args)...)

@@ -100,13 +100,13 @@ func replication() []mutant {
 			name:   "drop marks without the owner's events",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
 			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
-			killer: histories("1000"),
+			killer: histories("300"),
 		},
 		{
 			name:   "drop marks before the owner knows the reset",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
 			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "c.seen.Get(owner) >= p.seen.Get(owner)"),
-			killer: histories("1000"),
+			killer: histories("300"),
 		},
 		{
 			name:   "an acknowledgement raises the peer's vector",
@@ -117,8 +117,14 @@ func replication() []mutant {
 		{
 			name:   "read without waiting for the target",
 			rule:   "a read ends when this replica covers what was answered [R19]",
-			edits:  in(replDir+"ops.go", "case have >= need && o.target.Leq(c.seen):", "case have >= need:"),
-			killer: histories("1000"),
+			edits:  in(replDir+"read.go", "if !r.target.Leq(c.seen) {", "if false {"),
+			killer: histories("300"),
+		},
+		{
+			name:   "a linearizable read shows what no majority covers",
+			rule:   "what a linearizable read shows, no later one misses [R19]",
+			edits:  in(replDir+"read.go", "if o.level.Kind != Linear {", "if true {"),
+			killer: histories("300"),
 		},
 		{
 			name:   "a majority is half",

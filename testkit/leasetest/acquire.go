@@ -21,7 +21,8 @@ var acquireChecks = []check{
 	}},
 	{"A3_SameNameSameLease", func(e *env) {
 		n := e.node()
-		e.that(n.Lease("x") == n.Lease("x") && n.Lease("x") != n.Lease("y"), "leases are mixed up")
+		x, again, y := n.Lease("x"), n.Lease("x"), n.Lease("y")
+		e.that(x == again && x != y, "leases are mixed up")
 	}},
 	{"A9_NameRequired", func(e *env) {
 		_, err := e.node().Lease("").TryAcquire(e.Context())

@@ -1,10 +1,3 @@
-// Package leasetest is the conformance suite of lease stores: what every session promises, checked on
-// top of a given store in virtual time.
-//
-// The ids at the front of the names group the claims: A names, settings and closing, B acquire, K check
-// and validity, D renewal and loss, E release, F tokens, G clocks and records, S the store alone. Three
-// are checked behind every test: K8, valid times of two nodes never overlap; F1, tokens grow; D17, calls
-// of the store do not overlap on one lease.
 package leasetest
 
 import (
@@ -17,8 +10,23 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Store makes an empty store; everything it starts must end with the test.
-type Store func(t *testing.T) coordination.Store
+// Options declare what else can be done with a store. What is not declared is not checked, and the
+// test says so.
+type Options struct {
+	// Outside says that the store has goroutines or connections of its own, as the client of a server
+	// has. It is then opened outside the bubble of virtual time, which stands still during each call,
+	// and sessions poll it although it may be a Watcher.
+	Outside bool
+	// MaxName is the longest name, in bytes, that the store has to keep; longer ones it may refuse,
+	// with ErrRefused. 0: all that are tried, of up to 5000 bytes.
+	MaxName int
+	// Reopen opens another handle on the records of a store, as another process would.
+	Reopen func(t *testing.T, s coordination.Store) (coordination.Store, error)
+	// Delete removes a record behind everybody's back, as an operator may.
+	Delete func(s coordination.Store, name string) error
+	// Damage makes a record unreadable.
+	Damage func(s coordination.Store, name string) error
+}
 
 // check is one claim, named by the ids it covers.
 type check struct {
@@ -26,26 +34,57 @@ type check struct {
 	run func(*env)
 }
 
-// Run checks everything, each claim on a new store in a bubble of its own.
-func Run(t *testing.T, open Store) {
-	for _, group := range [][]check{storeChecks, acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks} {
+// Run checks everything, each claim on a new store. What open starts must end with the test.
+func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
+	for _, c := range storeChecks {
+		t.Run(c.id, func(t *testing.T) {
+			c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()})
+		})
+	}
+	for _, group := range [][]check{acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, historyChecks} {
 		for _, c := range group {
-			t.Run(c.id, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c.run(&env{T: t, store: open(t), start: time.Now()})
-				})
-			})
+			t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c) })
 		}
 	}
+}
+
+// runSession runs a claim about sessions in a bubble of its own.
+func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check) {
+	var outside *gateway
+	if o.Outside {
+		outside = newGateway(t, open(t))
+		o = outside.options(o)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e := &env{T: t, id: c.id, options: o, start: time.Now()}
+		if e.store = outside; outside == nil {
+			e.store = open(t)
+		}
+		c.run(e)
+	})
 }
 
 // env is one store and the nodes on it.
 type env struct {
 	*testing.T
-	store coordination.Store
-	start time.Time
-	nodes []*node
-	held  []*coordination.Grant
+	id      string
+	options Options
+	store   coordination.Store
+	start   time.Time
+	nodes   []*node
+	held    []*coordination.Grant
+}
+
+// Errorf names the claim in each of its failures.
+func (e *env) Errorf(format string, args ...any) {
+	e.Helper()
+	e.T.Errorf("%s: "+format, append([]any{e.id}, args...)...)
+}
+
+// Fatalf names the claim.
+func (e *env) Fatalf(format string, args ...any) {
+	e.Helper()
+	e.T.Fatalf("%s: "+format, append([]any{e.id}, args...)...)
 }
 
 // node is a session with its own path to the store.
@@ -81,7 +120,7 @@ func (e *env) nodeWith(cfg coordination.Config) *node {
 	}
 	s, err := coordination.Open(store, cfg)
 	if err != nil {
-		e.Fatal(err)
+		e.Fatalf("%v", err)
 	}
 	n.Session = s
 	e.nodes = append(e.nodes, n)
@@ -144,7 +183,7 @@ func (n *node) hold() *coordination.Grant {
 func (e *env) must(err error) {
 	e.Helper()
 	if err != nil {
-		e.Fatal(err)
+		e.Fatalf("%v", err)
 	}
 }
 

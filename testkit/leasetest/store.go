@@ -3,7 +3,6 @@ package leasetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -62,16 +61,54 @@ var storeChecks = []check{
 		}
 	}},
 	{"S7_WatchYieldsPresentAndNewest", checkWatch},
-	{"A2_A10_A11_NamesNeverShareARecord", func(e *env) {
-		for i, n := range names() {
-			_, err := e.store.Swap(e.Context(), n, "", sample(i+1))
-			e.that(err == nil, "%.80q: %v", n, err)
-		}
-		for i, n := range names() {
-			rec, _, err := e.store.Load(e.Context(), n)
-			e.that(rec == sample(i+1) && err == nil, "%.80q: %v %v", n, rec, err)
+	{"S8_BlankedIsNotDeleted", func(e *env) {
+		ver := e.write(e.write("", sample(6)), coordination.Record{Token: 6})
+		rec, got, err := e.store.Load(e.Context(), name)
+		e.that(rec == coordination.Record{Token: 6} && got == ver && err == nil, "got %v %q %v", rec, got, err)
+		_, err = e.store.Swap(e.Context(), name, "", sample(7))
+		e.that(errors.Is(err, coordination.ErrConflict), "the name was free: %v", err)
+	}},
+	{"S9_LoadIsAsNewAsTheCall", checkFresh},
+	{"S10_H1_LoadAndSwapAreLinearizable", checkStoreHistory},
+	{"S11_OutcomesAreNotMixedUp", func(e *env) {
+		ver := e.write("", sample(1))
+		_, err := e.store.Swap(e.Context(), name, "", sample(2))
+		e.that(errors.Is(err, coordination.ErrConflict) && !errors.Is(err, coordination.ErrRefused), "conflict: %v", err)
+		ctx, cancel := context.WithCancel(e.Context())
+		cancel()
+		_, _, err = e.store.Load(ctx, name)
+		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "load with an ended context: %v", err)
+		_, err = e.store.Swap(ctx, name, ver, sample(3))
+		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "swap with an ended context: %v", err)
+	}},
+	{"S12_AnotherHandleSeesTheSame", func(e *env) {
+		e.needs(e.options.Reopen != nil, "Reopen")
+		ver := e.write("", sample(1))
+		other, err := e.options.Reopen(e.T, e.store)
+		e.must(err)
+		rec, got, err := other.Load(e.Context(), name)
+		e.that(rec == sample(1) && got == ver && err == nil, "got %v %q %v", rec, got, err)
+		next, err := other.Swap(e.Context(), name, ver, sample(2))
+		e.must(err)
+		_, err = e.store.Swap(e.Context(), name, ver, sample(3))
+		e.that(errors.Is(err, coordination.ErrConflict), "got %v", err)
+		rec, got, err = e.store.Load(e.Context(), name)
+		e.that(rec == sample(2) && got == next && err == nil, "got %v %q %v", rec, got, err)
+	}},
+	{"S3_F1_DeletedRecordComesBackUnderANewVersion", func(e *env) {
+		e.needs(e.options.Delete != nil, "Delete")
+		seen := map[coordination.Version]bool{}
+		for range 3 {
+			v1 := e.write("", sample(1))
+			v2 := e.write(v1, sample(2))
+			e.that(!seen[v1] && !seen[v2], "version %q or %q twice", v1, v2)
+			seen[v1], seen[v2] = true, true
+			e.must(e.options.Delete(e.store, name))
+			_, ver, err := e.store.Load(e.Context(), name)
+			e.that(ver == "" && err == nil, "after deletion: %q %v", ver, err)
 		}
 	}},
+	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 }
 
 func sample(i int) coordination.Record {
@@ -98,52 +135,10 @@ func (e *env) race(old coordination.Version, n int) (won int) {
 			case err == nil:
 				won++
 			case !errors.Is(err, coordination.ErrConflict):
-				e.Error(err)
+				e.Errorf("%v", err)
 			}
 		})
 	}
 	wg.Wait()
 	return won
-}
-
-// names differ in all the ways that stores have confused.
-func names() []string {
-	long := strings.Repeat("x", 63)
-	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61", "日本", "\x00", "a\n",
-		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300), strings.Repeat("l", 5000)}
-	for i := range 20 {
-		all = append(all, fmt.Sprint("shard-", i))
-	}
-	return all
-}
-
-func checkWatch(e *env) {
-	w, ok := e.store.(coordination.Watcher)
-	if !ok {
-		e.Skip("the store cannot watch")
-	}
-	ctx, cancel := context.WithCancel(e.Context())
-	defer cancel()
-	ver := e.write("", sample(1))
-	told := make(chan coordination.Record, 100)
-	go func() {
-		defer close(told)
-		for rec, err := range w.Watch(ctx, name) {
-			e.that(err == nil, "watch: %v", err)
-			told <- rec
-		}
-	}()
-	e.that(<-told == sample(1), "the present record comes first")
-	for i := 2; i < 5; i++ {
-		ver = e.write(ver, sample(i))
-		e.sleep(time.Second)
-	}
-	var last coordination.Record
-	for len(told) > 0 {
-		last = <-told
-	}
-	e.that(last == sample(4), "last told %v", last)
-	cancel()
-	for range told { // ends
-	}
 }

@@ -13,7 +13,7 @@ var tokenChecks = []check{
 		a := e.node()
 		g := a.hold()
 		e.must(g.Release(e.Context())) // release
-		g = a.hold()
+		a.hold()
 		a.set(fault{down: true})
 		e.sleep(2 * ttl) // expiry
 		a.set(fault{})
@@ -83,18 +83,29 @@ var tokenChecks = []check{
 	}},
 }
 
-// fenced is a target that keeps the highest token and refuses lower ones.
+// fenced is a target that keeps the highest token and refuses lower ones. Open to all, it does not.
 type fenced struct {
-	mu   sync.Mutex
-	high coordination.Token
+	open bool
+
+	mu    sync.Mutex
+	high  coordination.Token
+	value string
 }
 
-func (f *fenced) write(t coordination.Token) error {
+func (f *fenced) write(t coordination.Token) error { return f.put(t, "") }
+
+func (f *fenced) put(t coordination.Token, value string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t < f.high {
+	if t < f.high && !f.open {
 		return errors.New("stale token")
 	}
-	f.high = t
+	f.high, f.value = t, value
 	return nil
+}
+
+func (f *fenced) get() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.value
 }

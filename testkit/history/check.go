@@ -1,0 +1,147 @@
+package history
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Model is a sequential specification: what a system with the state S may answer. S is compared with
+// ==; Step must not keep or change anything.
+type Model[S comparable, I, O any] struct {
+	Init S
+	// Step returns the states that may follow: none if the system cannot have answered so. Of an
+	// operation with an unknown outcome it returns every state it may have left, the present one
+	// included.
+	Step func(s S, in I, out Outcome[O]) []S
+	// Part names the independent part of the system that the operation speaks to; nil: there is one.
+	Part func(in I) string
+	// Describe is for the picture; nil: the fields.
+	Describe func(in I, out Outcome[O]) string
+}
+
+// patience bounds the search; in a quick test it is seconds.
+const patience = 20 * time.Second
+
+// Linearizable reports whether there is an order of the operations, each between its begin and its end,
+// that the model accepts. It gives up, with an error, after the patience it was given.
+func Linearizable[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, error) {
+	ok, _, err := search(m, ops, patience)
+	return ok, err
+}
+
+func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, picture, error) {
+	model := m.model()
+	result, info := porcupine.CheckOperationsVerbose(model, entries(ops), patience)
+	draw := func(path string) error { return porcupine.VisualizePath(model, info, path) }
+	if result == porcupine.Unknown {
+		return false, draw, fmt.Errorf("no verdict on %d operations within %v: use more keys or fewer clients", len(ops), patience)
+	}
+	return result == porcupine.Ok, draw, nil
+}
+
+// picture writes a page that shows how far the history could be explained.
+type picture func(path string) error
+
+// Check fails the test if no correct system could have answered so. The story is told, and a page for a
+// web browser shows where the explanation ends: in t.ArtifactDir with go test -artifacts, else in a
+// temporary file that stays.
+func Check[S comparable, I, O any](t testing.TB, m Model[S, I, O], ops []Operation[I, O]) {
+	t.Helper()
+	ok, draw, err := search(m, ops, patience)
+	if err != nil {
+		t.Fatalf("history: %v", err)
+	}
+	if ok {
+		return
+	}
+	path, err := save(t, draw)
+	if err != nil {
+		path = fmt.Sprintf("(no picture: %v)", err)
+	}
+	t.Errorf("history: not linearizable: %d operations, picture in %s\n%s", len(ops), path, ending(Story(ops)))
+}
+
+// save draws into a file and returns its path.
+func save(t testing.TB, draw picture) (string, error) {
+	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
+		path := filepath.Join(t.ArtifactDir(), "history.html")
+		return path, draw(path)
+	}
+	f, err := os.CreateTemp("", "history-*.html") //nolint:usetesting // it must be there when somebody looks
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(f.Close(), draw(f.Name()))
+}
+
+// ending is the last lines of a story.
+func ending(story string) string {
+	lines := strings.SplitAfter(story, "\n")
+	const most = 80
+	if len(lines) <= most {
+		return story
+	}
+	return "…\n" + strings.Join(lines[len(lines)-most:], "")
+}
+
+func entries[I, O any](ops []Operation[I, O]) []porcupine.Operation {
+	out := make([]porcupine.Operation, 0, len(ops))
+	for _, o := range ops {
+		out = append(out, porcupine.Operation{ClientId: o.Client, Input: o.Input, Output: o.Output, Call: o.Call, Return: o.Return})
+	}
+	return out
+}
+
+func (m Model[S, I, O]) model() porcupine.Model {
+	n := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{m.Init} },
+		Step: func(state, in, out any) []any {
+			next := m.Step(state.(S), in.(I), out.(Outcome[O]))
+			states := make([]any, len(next))
+			for i, s := range next {
+				states[i] = s
+			}
+			return states
+		},
+		DescribeOperation: func(in, out any) string { return m.describe(in.(I), out.(Outcome[O])) },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+	if m.Part != nil {
+		n.Partition = m.partition
+	}
+	return n.ToModel()
+}
+
+func (m Model[S, I, O]) partition(all []porcupine.Operation) [][]porcupine.Operation {
+	index := map[string]int{}
+	var out [][]porcupine.Operation
+	for _, o := range all {
+		part := m.Part(o.Input.(I))
+		i, ok := index[part]
+		if !ok {
+			i = len(out)
+			index[part] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], o)
+	}
+	return out
+}
+
+func (m Model[S, I, O]) describe(in I, out Outcome[O]) string {
+	switch {
+	case m.Describe != nil:
+		return m.Describe(in, out)
+	case !out.Known:
+		return fmt.Sprintf("%v → ?", in)
+	}
+	return fmt.Sprintf("%v → %v", in, out.Value)
+}

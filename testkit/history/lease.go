@@ -1,0 +1,139 @@
+package history
+
+import "fmt"
+
+// LeaseKind is what is asked of a lease, or of the target that it fences.
+type LeaseKind uint8
+
+// The operations of a lease and its target.
+const (
+	// Acquire is one attempt by Holder: Granted with a Token, Refused (held by another), or unknown.
+	Acquire LeaseKind = iota
+	// Release gives up Token: Granted means that the tenure certainly does not hold the lease any
+	// more. Refused means that it certainly still does.
+	Release
+	// Expire is no request. The test begins it when the validity of Token has passed on the holder's
+	// own clock, and never ends it: from then on, and not before, others may be granted the lease.
+	Expire
+	// GuardedWrite writes Value under Token to the target, which Grants it or Refuses it as stale.
+	GuardedWrite
+	// GuardedRead reads the target.
+	GuardedRead
+)
+
+// LeaseOp is an operation on one lease.
+type LeaseOp struct {
+	Lease  string
+	Kind   LeaseKind
+	Holder string // Acquire: who; different for each session
+	Token  uint64 // Release, Expire, GuardedWrite
+	Value  string // GuardedWrite
+}
+
+func (o LeaseOp) String() string {
+	switch o.Kind {
+	case Acquire:
+		return fmt.Sprintf("%s acquires %s", o.Holder, o.Lease)
+	case Release:
+		return fmt.Sprintf("release %s, token %d", o.Lease, o.Token)
+	case Expire:
+		return fmt.Sprintf("%s, token %d is not valid any more", o.Lease, o.Token)
+	case GuardedWrite:
+		return fmt.Sprintf("write %s under %s, token %d", o.Value, o.Lease, o.Token)
+	}
+	return "read what " + o.Lease + " guards"
+}
+
+// LeaseResult is the answer.
+type LeaseResult struct {
+	Granted bool
+	Token   uint64 // Acquire, if granted
+	Value   string // GuardedRead
+}
+
+// LeaseState is a lease as nobody sees it: who really holds it, and what the target has seen.
+type LeaseState struct {
+	Holder string // "" nobody
+	Token  uint64 // of the holder; 0 if it was never told
+	Ended  bool   // the holder's tenure may be over at any time: expired, or being given up
+	High   uint64 // largest token granted
+	Value  string // in the target
+	Fence  uint64 // token it was written under
+}
+
+// Lease is the model of leases that exclude each other, whose tokens grow with every tenure, each with
+// a target that refuses tokens below the largest it has seen. A tenure ends with its release or after
+// its expiry, and a caller without an answer may hold the lease until it is taken back.
+func Lease() Model[LeaseState, LeaseOp, LeaseResult] {
+	return Model[LeaseState, LeaseOp, LeaseResult]{
+		Part: func(in LeaseOp) string { return in.Lease },
+		Step: stepLease,
+	}
+}
+
+func stepLease(s LeaseState, in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
+	switch in.Kind {
+	case Acquire:
+		return s.acquire(in, out)
+	case Release:
+		return s.release(in, out)
+	case Expire:
+		ended := s
+		ended.Ended = ended.Ended || s.Token == in.Token
+		return []LeaseState{ended}
+	case GuardedWrite:
+		return s.write(in, out)
+	}
+	return when(!out.Known || out.Value.Value == s.Value, s)
+}
+
+func (s LeaseState) free() bool { return s.Holder == "" || s.Ended }
+
+func (s LeaseState) acquire(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
+	next := s
+	next.Holder, next.Token, next.Ended = in.Holder, out.Value.Token, false
+	switch {
+	case !out.Known && s.free(): // it may hold the lease now, until it takes that back
+		next.Token, next.Ended = 0, true
+		return []LeaseState{s, next}
+	case !out.Known:
+		return []LeaseState{s}
+	case !out.Value.Granted:
+		return when(s.Holder != "" && s.Holder != in.Holder, s)
+	case s.Holder == in.Holder && s.Token == out.Value.Token: // it has it already
+		return []LeaseState{s}
+	}
+	next.High = out.Value.Token
+	return when(s.free() && out.Value.Token > s.High, next)
+}
+
+func (s LeaseState) release(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
+	if s.Token != in.Token { // over already
+		return when(!out.Known || out.Value.Granted, s)
+	}
+	blank, ended := s, s
+	blank.Holder, blank.Token, blank.Ended = "", 0, false
+	ended.Ended = true // it is tried again behind the caller's back
+	switch {
+	case !out.Known:
+		return []LeaseState{s, ended}
+	case out.Value.Granted:
+		return []LeaseState{blank}
+	}
+	return []LeaseState{ended}
+}
+
+func (s LeaseState) write(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
+	written := s
+	written.Value, written.Fence = in.Value, in.Token
+	fresh := in.Token >= s.Fence && in.Token <= s.High
+	switch {
+	case !out.Known && fresh:
+		return []LeaseState{s, written}
+	case !out.Known:
+		return []LeaseState{s}
+	case out.Value.Granted:
+		return when(fresh, written)
+	}
+	return when(in.Token < s.Fence, s)
+}

@@ -1,0 +1,57 @@
+package leasetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// recordChecks are about records that somebody else has touched.
+var recordChecks = []check{
+	{"D6_G6_DeletedRecordIsALoss", func(e *env) {
+		e.needs(e.options.Delete != nil, "Delete")
+		n := e.node()
+		g := n.hold()
+		log := losses(g)
+		e.must(e.options.Delete(e.store, name))
+		e.sleep(ttl)
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.RecordDeleted, "told %v", log.all())
+		next, err := n.acquire(time.Hour)
+		e.must(err)
+		e.that(next.Token() > g.Token(), "token %v after %v", next.Token(), g.Token())
+	}},
+	{"D6_G6_AbsenceIsNotFreedomForWhoWaits", func(e *env) {
+		e.needs(e.options.Delete != nil, "Delete")
+		a, b := e.node(), e.node()
+		g := a.hold()
+		_, err := b.try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+		a.set(fault{cut: true}) // it does not learn of the deletion
+		e.must(e.options.Delete(e.store, name))
+		t := time.Now()
+		next, err := b.acquire(time.Hour)
+		e.must(err)
+		e.that(since(t) >= ttl-op && next.Token() > g.Token(), "token %v after %v", next.Token(), since(t))
+	}},
+	{"G6_DamagedRecordIsUnknown", func(e *env) {
+		e.needs(e.options.Damage != nil, "Damage")
+		a, b := e.node(), e.node()
+		g := a.hold()
+		e.must(e.options.Damage(e.store, name))
+		_, err := b.try()
+		e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "got %v", err)
+		_, _, err = e.store.Load(e.Context(), name)
+		e.that(err != nil, "loaded a damaged record")
+		e.that(g.Check() == nil, "lost at once: %v", g.Check())
+		e.sleep(2 * ttl)
+		e.that(g.Check() != nil, "held although it cannot be renewed")
+	}},
+}
+
+// needs skips a claim whose ability is not declared.
+func (e *env) needs(declared bool, option string) {
+	if !declared {
+		e.Skipf("not checked: Options.%s is not set", option)
+	}
+}

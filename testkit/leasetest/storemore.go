@@ -1,0 +1,162 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/testkit/history"
+)
+
+// names differ in all the ways that stores have confused.
+func names() []string {
+	long := strings.Repeat("x", 63)
+	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61", "日本", "\x00", "a\n",
+		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300), strings.Repeat("l", 5000)}
+	for i := range 20 {
+		all = append(all, fmt.Sprint("shard-", i))
+	}
+	return all
+}
+
+func checkNames(e *env) {
+	kept := map[string]coordination.Record{}
+	for i, n := range names() {
+		_, err := e.store.Swap(e.Context(), n, "", sample(i+1))
+		if most := e.options.MaxName; most > 0 && len(n) > most && errors.Is(err, coordination.ErrRefused) {
+			continue
+		}
+		e.that(err == nil, "%.80q: %v", n, err)
+		kept[n] = sample(i + 1)
+	}
+	for n, want := range kept {
+		rec, _, err := e.store.Load(e.Context(), n)
+		e.that(rec == want && err == nil, "%.80q: got %v, want %v, %v", n, rec, want, err)
+	}
+}
+
+// soon is how long a watcher may take to tell, in real time.
+const soon = 10 * time.Second
+
+func checkWatch(e *env) {
+	w, ok := e.store.(coordination.Watcher)
+	if !ok {
+		e.Skip("not checked: the store is no Watcher")
+	}
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
+	ver := e.write("", sample(1))
+	told := make(chan coordination.Record, 100)
+	go func() {
+		defer close(told)
+		for rec, err := range w.Watch(ctx, name) {
+			e.that(err == nil || ctx.Err() != nil, "watch: %v", err)
+			told <- rec
+		}
+	}()
+	next := func() (rec coordination.Record) {
+		select {
+		case rec = <-told:
+		case <-time.After(soon):
+			e.Fatalf("nothing is told")
+		}
+		return rec
+	}
+	first := next()
+	e.that(first == sample(1), "the present record comes first, not %v", first)
+	for i := 2; i < 5; i++ {
+		ver = e.write(ver, sample(i))
+	}
+	for last := first; last != sample(4); { // what was overtaken may be skipped, the newest not
+		last = next()
+	}
+	cancel()
+	deadline := time.After(soon)
+	for {
+		select {
+		case _, open := <-told:
+			if !open {
+				return
+			}
+		case <-deadline:
+			e.Fatalf("watching goes on after its context has ended")
+		}
+	}
+}
+
+// checkFresh lets readers check that they see every write that ended before they asked.
+func checkFresh(e *env) {
+	var written atomic.Uint64
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				least := written.Load()
+				rec, _, err := e.store.Load(e.Context(), name)
+				e.that(err == nil && uint64(rec.Token) >= least, "loaded token %d after %d was written, %v", rec.Token, least, err)
+			}
+		})
+	}
+	ver := coordination.Version("")
+	for i := range 100 {
+		ver = e.write(ver, sample(i+1))
+		written.Store(uint64(i + 1))
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// checkStoreHistory records concurrent loads and swaps on a few names, and asks for an order of them.
+func checkStoreHistory(e *env) {
+	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
+	var wg sync.WaitGroup
+	for client := range 5 {
+		wg.Go(func() {
+			for i := range 60 {
+				swapOnce(e, &rec, client, fmt.Sprint("r", i%3), coordination.Token(1+client*1000+i))
+			}
+		})
+	}
+	wg.Wait()
+	history.Check(e.T, history.Register(), rec.Operations())
+}
+
+// swapOnce loads a record and replaces it. The register holds tokens; the version that a swap compares
+// stands for the token that was loaded with it.
+func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.RegisterResult], client int, key string, token coordination.Token) {
+	load := rec.Begin(client, history.RegisterOp{Key: key})
+	before, ver, err := e.store.Load(e.Context(), key)
+	if err != nil {
+		load.Discard()
+		e.Errorf("load: %v", err)
+		return
+	}
+	shown := ""
+	if ver != "" { // without a record the token is only the last one known
+		shown = before.Token.String()
+	}
+	load.End(history.RegisterResult{Value: shown})
+	swap := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Swap, Old: shown, Value: token.String()})
+	_, err = e.store.Swap(e.Context(), key, ver, sample(int(token)))
+	switch {
+	case err == nil:
+		swap.End(history.RegisterResult{Swapped: true})
+	case errors.Is(err, coordination.ErrConflict):
+		swap.End(history.RegisterResult{})
+	case errors.Is(err, coordination.ErrRefused):
+		swap.Discard()
+	default:
+		swap.Unknown()
+	}
+}
