@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"singleton":                     append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node":                          {"internal/lifecycle", "internal/membership", "internal/wire"},
 	"testkit/crdttest":              {"crdt"},
+	"testkit":                       {"coordination", "coordination/memory", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"examples/*":                    {"coordination", "coordination/*", "crdt", "distributeddata", "node", "singleton", "sharding"},
 }
 

@@ -147,10 +147,23 @@ func (c *Cluster) Restart(m *Member) *Member {
 	next := c.Start(m.Address)
 	live := c.Live()
 	c.List([]*Member{next}, live)
-	for _, o := range live {
-		c.change(o, []*Member{next}, []*Member{m})
-	}
+	c.Replace(live, next)
 	return next
+}
+
+// Replace lists next in place of former processes at its address, in one event for each observer.
+func (c *Cluster) Replace(observers []*Member, next *Member) {
+	for _, o := range observers {
+		c.mu.Lock()
+		var former []*Member
+		for _, m := range o.lists {
+			if m != next && m.Address == next.Address {
+				former = append(former, m)
+			}
+		}
+		c.mu.Unlock()
+		c.change(o, []*Member{next}, former)
+	}
 }
 
 // RestartBeside is Restart with a provider that has not noticed: both processes are listed, also by the
@@ -179,13 +192,6 @@ func (c *Cluster) Thaw(m *Member) {
 	c.mu.Unlock()
 	c.change(m, nil, nil)
 	c.Net.Thaw(m.System)
-}
-
-// Lists tells whether the provider of o lists m.
-func (c *Cluster) Lists(o, m *Member) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return o.lists[m.ID] == m
 }
 
 // List adds members to what observers list, and publishes to each observer whose list has changed.

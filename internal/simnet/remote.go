@@ -2,6 +2,7 @@ package simnet
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/asynkron/protoactor-go/actor"
 	protoremote "github.com/asynkron/protoactor-go/remote"
@@ -36,10 +37,7 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 		}
 		e := &actor.MessageEnvelope{Message: in, Sender: copyPID(from)}
 		if h != nil {
-			e.Header = make(map[string]string, len(h))
-			for k, v := range h {
-				e.Header[k] = v
-			}
+			e.Header = maps.Clone(h)
 		}
 		to.Root.Send(copyPID(target), e)
 	}

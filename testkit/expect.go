@@ -1,0 +1,208 @@
+package testkit
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Expect takes the next message, which must be an M, and returns it.
+func Expect[M any](p *Probe) M {
+	p.t.Helper()
+	start := time.Now()
+	s, ok := p.take(p.until())
+	if !ok {
+		p.failf("expected %s, got nothing for %s", typeName[M](), short(time.Since(start)))
+		var none M
+		return none
+	}
+	m, ok := s.message.(M)
+	if !ok {
+		p.failf("expected %s, got %s", typeName[M](), describe(s.message))
+	}
+	return m
+}
+
+// ExpectAny takes the next message, whatever it is.
+func (p *Probe) ExpectAny() any {
+	p.t.Helper()
+	return Expect[any](p)
+}
+
+// Poll takes the next message if there is one already. It never fails.
+func (p *Probe) Poll() (msg any, ok bool) {
+	s, _, ok := p.tryTake(func(any) bool { return true })
+	return s.message, ok
+}
+
+// ExpectNone expects no message for d.
+func (p *Probe) ExpectNone(d time.Duration) {
+	p.t.Helper()
+	start := time.Now()
+	if s, ok := p.take(start.Add(d)); ok {
+		p.failf("expected nothing for %s, got %s after %s", short(d), describe(s.message), short(time.Since(start)))
+	}
+}
+
+// Receive takes the next n messages. They have the time of one expectation together.
+func (p *Probe) Receive(n int) []any {
+	p.t.Helper()
+	start, until := time.Now(), p.until()
+	out := make([]any, 0, n)
+	for len(out) < n {
+		s, ok := p.take(until)
+		if !ok {
+			p.failf("expected %d messages, got %d in %s", n, len(out), short(time.Since(start)))
+			return out
+		}
+		out = append(out, s.message)
+	}
+	return out
+}
+
+// Outcome is what Fish does with a message.
+type Outcome int
+
+// Outcomes of a message in Fish.
+const (
+	Continue Outcome = iota // pass over it
+	Collect                 // return it, with others
+	Done                    // return it, as the last one
+)
+
+// Fish takes messages until judge says Done, and returns those collected, the last one included. Messages of
+// other types than M are passed over. The whole has the time of one expectation.
+func Fish[M any](p *Probe, judge func(M) Outcome) []M {
+	p.t.Helper()
+	start, until := time.Now(), p.until()
+	var out []M
+	for passed := 0; ; passed++ {
+		s, ok := p.take(until)
+		if !ok {
+			p.failf("fished for %s for %s in vain: collected %d of %d messages, and none was the last",
+				typeName[M](), short(time.Since(start)), len(out), passed)
+			return out
+		}
+		m, ok := s.message.(M)
+		if !ok {
+			continue
+		}
+		switch judge(m) {
+		case Collect:
+			out = append(out, m)
+		case Done:
+			return append(out, m)
+		case Continue:
+		}
+	}
+}
+
+// Within bounds everything that f expects of the probe, together, by d. It fails if f takes longer. An
+// outer Within stays in force.
+func (p *Probe) Within(d time.Duration, f func()) {
+	p.t.Helper()
+	start, outer := time.Now(), p.limit
+	if limit := start.Add(d); outer.IsZero() || limit.Before(outer) {
+		p.limit = limit
+	}
+	defer func() { p.limit = outer }()
+	f()
+	if took := time.Since(start); took > d {
+		p.failf("expected to be done within %s, took %s", short(d), short(took))
+	}
+}
+
+// Remaining is the time the next expectation has.
+func (p *Probe) Remaining() time.Duration { return max(0, time.Until(p.until())) }
+
+// Watch lets the probe watch an actor of its own system.
+func (p *Probe) Watch(pid *actor.PID) {
+	p.t.Helper()
+	if !p.local(pid) {
+		p.failf("cannot watch %s: Watch does not reach other systems here", name(pid))
+		return
+	}
+	p.system.Root.Send(p.pid, &watch{pid})
+}
+
+// ExpectTerminated waits until a watched actor has stopped. Other messages stay where they are. Telling of
+// an actor that had stopped before Watch is among its duties, since some versions of Proto.Actor do not.
+func (p *Probe) ExpectTerminated(pid *actor.PID) {
+	p.t.Helper()
+	start, until := time.Now(), p.until()
+	of := func(m any) bool {
+		t, ok := m.(*actor.Terminated)
+		return ok && t.Who.Equal(pid)
+	}
+	for over := false; !over; over = !time.Now().Before(until) {
+		// A stopped actor is gone from the registry a moment before it tells its watchers.
+		gone := !p.exists(pid)
+		if _, ok := p.takeIf(soonest(until, time.Now().Add(terminationGap)), of); ok || gone {
+			return
+		}
+	}
+	p.failf("expected %s to stop, it is still there after %s", name(pid), short(time.Since(start)))
+}
+
+const terminationGap = 50 * time.Millisecond
+
+func (p *Probe) local(pid *actor.PID) bool {
+	return pid.Address == p.system.Address() || pid.Address == "nonhost"
+}
+
+func (p *Probe) exists(pid *actor.PID) bool {
+	_, ok := p.system.ProcessRegistry.GetLocal(pid.Id)
+	return ok
+}
+
+// until is when the next expectation ends.
+func (p *Probe) until() time.Time {
+	at := time.Now().Add(p.Timeout)
+	if !p.limit.IsZero() {
+		at = p.limit
+	}
+	return soonest(at, p.deadline)
+}
+
+// soonest leaves out zero times.
+func soonest(a, b time.Time) time.Time {
+	if b.IsZero() || a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (p *Probe) take(until time.Time) (seen, bool) {
+	return p.takeIf(until, func(any) bool { return true })
+}
+
+// takeIf takes the first waiting message for which wanted is true.
+func (p *Probe) takeIf(until time.Time, wanted func(any) bool) (seen, bool) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	for over := false; ; {
+		s, changed, ok := p.tryTake(wanted)
+		if ok || over {
+			return s, ok
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			over = true // but what came at the last moment counts
+		}
+	}
+}
+
+func (p *Probe) tryTake(wanted func(any) bool) (seen, <-chan struct{}, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.mu.seen {
+		s := &p.mu.seen[i]
+		if s.fate == waiting && wanted(s.message) {
+			s.fate = taken
+			p.last = *s
+			return *s, nil, true
+		}
+	}
+	return seen{}, p.mu.changed, false
+}

@@ -1,0 +1,147 @@
+package testkit
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+// Faults of one direction between two members. The zero value is none.
+type Faults struct {
+	// Cut loses everything, also what is on its way when it would arrive.
+	Cut bool
+	// Loss and Duplicate are probabilities from 0 to 1, per message.
+	Loss, Duplicate float64
+	// Delay is added to the latency; Jitter is a random addition below it. Order is kept.
+	Delay, Jitter time.Duration
+	// Reorder lets messages overtake each other within their jitter, and duplicates come later.
+	Reorder bool
+	// Bandwidth in bytes per second: what exceeds it waits its turn, without limit. 0 is unlimited.
+	Bandwidth int
+}
+
+// Link is one direction between two members. It belongs to their addresses: it is the same after a
+// restart.
+type Link struct {
+	c        *Cluster
+	sim      *simnet.Link
+	from, to int
+}
+
+// Set replaces the faults.
+func (l *Link) Set(f Faults) {
+	l.c.note("link %d→%d: %+v", l.from, l.to, f)
+	l.sim.Set(simnet.Faults(f))
+}
+
+// Faults returns the faults.
+func (l *Link) Faults() Faults { return Faults(l.sim.Faults()) }
+
+// Next gives the next message for which match is true these faults, and only it, instead of those of the
+// link: Faults{Cut: true} loses it, Faults{Delay: d, Reorder: true} lets later ones overtake it. hit tells
+// whether there has been one. nil matches every message; see also Of and To. match must not use the
+// cluster.
+func (l *Link) Next(match func(Packet) bool, f Faults) (hit func() bool) {
+	l.c.note("link %d→%d: for one message %+v", l.from, l.to, f)
+	if match == nil {
+		match = func(Packet) bool { return true }
+	}
+	return l.sim.Next(func(p simnet.Packet) bool { return match(l.c.packet(p)) }, simnet.Faults(f))
+}
+
+// Stats returns the counters of the link.
+func (l *Link) Stats() Stats { return Stats(l.sim.Stats()) }
+
+// Stats counts messages between members.
+type Stats struct {
+	Sent      int // tried
+	Delivered int // given to a system; duplicates count
+	Lost      int // by a cut, at random, or since nobody listened
+	Oversize  int // above MaxMessage
+	Invalid   int // no protobuf messages, or remote Watch and Stop, which are not carried
+	Bytes     int // sent, without those invalid
+}
+
+// Packet is a message between two members.
+type Packet struct {
+	From, To int    // members
+	Target   string // id of the actor meant
+	Message  proto.Message
+	Size     int  // in bytes
+	Lost     bool // already when it was sent; only Observe tells
+}
+
+// Of matches messages of type M.
+func Of[M proto.Message](p Packet) bool {
+	_, ok := p.Message.(M)
+	return ok
+}
+
+// To matches messages to the actor with this id.
+func To(id string) func(Packet) bool {
+	return func(p Packet) bool { return p.Target == id }
+}
+
+// Link returns the direction from one member to another.
+func (c *Cluster) Link(from, to int) *Link {
+	return &Link{c, c.sim.Net.Link(address(from), address(to)), from, to}
+}
+
+// Cut stops all traffic between two members, both ways. For one way see Link.
+func (c *Cluster) Cut(a, b int) {
+	c.note("cut %d–%d", a, b)
+	c.sim.Net.Cut(address(a), address(b))
+}
+
+// Partition cuts every member of each side from those of the other sides. Members that join later are cut
+// from nobody. The lease store is reached from all sides; see Member.Store.
+func (c *Cluster) Partition(sides ...[]int) {
+	c.note("partition %v", sides)
+	named := make([][]string, len(sides))
+	for i, side := range sides {
+		for _, m := range side {
+			named[i] = append(named[i], address(m))
+		}
+	}
+	c.sim.Net.Partition(named...)
+}
+
+// SetAll gives every direction between members these faults, also those of members that join later.
+func (c *Cluster) SetAll(f Faults) {
+	c.note("all links: %+v", f)
+	c.faults = f
+	c.sim.Net.SetAll(simnet.Faults(f))
+}
+
+// Heal ends all faults of links and of the ways to the lease store. What was lost stays lost; frozen
+// members stay frozen.
+func (c *Cluster) Heal() {
+	c.note("heal")
+	c.faults = Faults{}
+	c.sim.Net.Heal()
+	for _, m := range c.Members() {
+		m.Store.heal()
+	}
+}
+
+// Observe calls f for every message between members when it is sent, in the goroutine of the sender. f
+// must not use the cluster.
+func (c *Cluster) Observe(f func(Packet)) {
+	c.sim.Net.Observe(func(p simnet.Packet) {
+		if p.Verdict != simnet.Held { // it is told of again when it is sent
+			f(c.packet(p))
+		}
+	})
+}
+
+// Stats returns the sum over all links.
+func (c *Cluster) Stats() Stats { return Stats(c.sim.Net.Stats()) }
+
+func (c *Cluster) packet(p simnet.Packet) Packet {
+	return Packet{
+		From: indexOf(p.From), To: indexOf(p.To), Target: p.Target, Message: p.Message, Size: p.Size,
+		Lost: p.Verdict != simnet.Carried,
+	}
+}

@@ -1,0 +1,223 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+// ErrAnswerLost is what a call of a Store returns when StoreFaults has swallowed the answer and its
+// context ends.
+var ErrAnswerLost = errors.New("testkit: no answer from the lease store")
+
+// StoreFaults of the way of one member to the lease store. The zero value is none.
+type StoreFaults struct {
+	// Err is what calls return; nothing is read or written.
+	Err error
+	// Away lets calls hang until their context ends; nothing is read or written.
+	Away bool
+	// Delay is the time until a call reaches the store, Answer until its answer is back. If the context
+	// ends on the way there, nothing is done; if on the way back, a write has happened.
+	Delay, Answer time.Duration
+	// LoseAnswer lets calls do what they should, and then hang until their context ends.
+	LoseAnswer bool
+}
+
+// StoreCall is one call of the lease store.
+type StoreCall struct {
+	Lease string
+	Write bool
+	Next  coordination.Record // of a write
+}
+
+// Store is the way of one member to the lease store of the cluster. It is a coordination.Store, for
+// sessions besides that of the member.
+type Store struct {
+	to     *memory.Store
+	note   func(format string, args ...any)
+	flying atomic.Int64 // calls that come back by themselves
+
+	mu struct {
+		sync.Mutex
+		faults StoreFaults
+		once   []*storeOnce
+		frozen chan struct{} // closed on thaw; nil: not frozen
+		gone   bool          // the member is
+	}
+}
+
+type storeOnce struct {
+	match  func(StoreCall) bool
+	faults StoreFaults
+	hit    atomic.Bool
+}
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// Set replaces the faults.
+func (s *Store) Set(f StoreFaults) {
+	s.note("%+v", f)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.faults = f
+}
+
+// Next gives the next call for which match is true these faults, and only it. nil matches every call. hit
+// tells whether there has been one. match must not use the store.
+func (s *Store) Next(match func(StoreCall) bool, f StoreFaults) (hit func() bool) {
+	s.note("for one call %+v", f)
+	o := &storeOnce{match: match, faults: f}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.once = append(s.mu.once, o)
+	return o.hit.Load
+}
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (r coordination.Record, v coordination.Version, err error) {
+	err = s.call(ctx, StoreCall{Lease: name}, func() error {
+		r, v, err = s.to.Load(ctx, name)
+		return err
+	})
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	return r, v, nil
+}
+
+// Swap implements coordination.Store.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (v coordination.Version, err error) {
+	err = s.call(ctx, StoreCall{name, true, next}, func() error {
+		v, err = s.to.Swap(ctx, name, old, next)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return v, nil
+}
+
+// Watch implements coordination.Watcher. Hints are lost while a fault or a freeze lasts.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for r, err := range s.to.Watch(ctx, name) {
+			s.mu.Lock()
+			deaf := s.mu.gone || s.mu.frozen != nil || s.mu.faults != StoreFaults{}
+			s.mu.Unlock()
+			if !deaf && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// call takes one call there and back.
+func (s *Store) call(ctx context.Context, c StoreCall, do func() error) error {
+	f := s.faultsFor(c)
+	switch {
+	case f.Err != nil:
+		return f.Err
+	case f.Away:
+		<-ctx.Done()
+		return errors.Join(ErrAnswerLost, context.Cause(ctx))
+	}
+	s.flying.Add(1)
+	defer s.flying.Add(-1)
+	if err := s.travel(ctx, f.Delay); err != nil {
+		return err
+	}
+	err := do()
+	if f.LoseAnswer {
+		s.flying.Add(-1)
+		defer s.flying.Add(1)
+		<-ctx.Done()
+		return errors.Join(ErrAnswerLost, context.Cause(ctx))
+	}
+	if lost := s.travel(ctx, f.Answer); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// travel takes d, and waits while the member is frozen.
+func (s *Store) travel(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return errors.Join(ErrAnswerLost, context.Cause(ctx))
+		}
+	}
+	for {
+		s.mu.Lock()
+		frozen, gone := s.mu.frozen, s.mu.gone
+		s.mu.Unlock()
+		if gone {
+			frozen = nil // waits for the context
+		} else if frozen == nil {
+			return nil
+		}
+		s.flying.Add(-1)
+		select {
+		case <-frozen:
+			s.flying.Add(1)
+		case <-ctx.Done():
+			s.flying.Add(1)
+			return errors.Join(ErrAnswerLost, context.Cause(ctx))
+		}
+	}
+}
+
+func (s *Store) faultsFor(c StoreCall) StoreFaults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, o := range s.mu.once {
+		if o.match == nil || o.match(c) {
+			s.mu.once = slices.Delete(s.mu.once, i, i+1)
+			o.hit.Store(true)
+			return o.faults
+		}
+	}
+	return s.mu.faults
+}
+
+func (s *Store) heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.faults, s.mu.once = StoreFaults{}, nil
+}
+
+func (s *Store) freeze() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.frozen == nil {
+		s.mu.frozen = make(chan struct{})
+	}
+}
+
+func (s *Store) thaw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.frozen != nil {
+		close(s.mu.frozen)
+		s.mu.frozen = nil
+	}
+}
+
+// die lets no call reach the store any more.
+func (s *Store) die() {
+	s.mu.Lock()
+	s.mu.gone = true
+	s.mu.Unlock()
+	s.thaw() // who waits for that waits for its context now
+}
