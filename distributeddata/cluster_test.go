@@ -227,7 +227,8 @@ func TestDelete_TakesWhatItSawAndTheKeyCanBeUsedAgain(t *testing.T) {
 }
 
 func TestErrors_OfEveryCall(t *testing.T) {
-	run(t, 1, distributeddata.Config{}, func(c *cluster) {
+	run(t, 2, distributeddata.Config{}, func(c *cluster) {
+		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		bad := distributeddata.NewKey("", items{})
 		_, err := bad.Update(context.Background(), c.at(0), func(*crdt.Writer, *items) error { return nil })
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
@@ -241,10 +242,12 @@ func TestErrors_OfEveryCall(t *testing.T) {
 		require.ErrorIs(t, err, distributeddata.ErrType)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, err = cart.Get(ctx, c.at(0), distributeddata.Nodes(3))
+		_, err = cart.Get(ctx, c.at(0), distributeddata.Majority)
 		require.ErrorIs(t, err, distributeddata.ErrUnknown)
 		require.ErrorIs(t, err, context.Canceled)
-		require.NoError(t, c.at(0).Close(context.Background()))
+		closing, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.at(0).Close(closing), distributeddata.ErrQuorum) // nobody else has x
 		require.ErrorIs(t, c.add(0, "y"), distributeddata.ErrClosed)
 	})
 }

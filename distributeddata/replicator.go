@@ -175,13 +175,18 @@ func (r *Replicator) Close(ctx context.Context) (err error) {
 	case <-r.stopped:
 		return err
 	case <-ctx.Done():
+	}
+	select { // stopping takes no time of its own
+	case <-r.stopped:
+		return err
+	case <-time.After(answerMargin):
 		return errors.Join(err, context.Cause(ctx))
 	}
 }
 
 func (r *Replicator) close(ctx context.Context, pid *actor.PID) error {
 	defer r.system.Root.Stop(pid)
-	res, err := ask.Request(ctx, r.system, pid, &drain{timeout: r.timeout(ctx)})
+	res, err := r.ask(ctx, pid, &drain{timeout: r.timeout(ctx)})
 	if err != nil {
 		return fmt.Errorf("distributeddata: closing: %w", err)
 	}
@@ -212,13 +217,22 @@ func (r *Replicator) timeout(ctx context.Context) time.Duration {
 // result is implemented by the responses.
 type result[T any] interface{ Result() (T, error) }
 
-// call sends a request to the actor and waits for its response. The actor answers at the deadline of
-// ctx, saying how far it came, so the answer is given a moment longer.
+// call sends a request to the actor and waits for its response.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
 	pid := r.PID()
 	if pid == nil {
 		return empty, ErrClosed
 	}
+	res, err := r.ask(ctx, pid, m)
+	if err != nil {
+		return empty, err
+	}
+	return res.(R).Result()
+}
+
+// ask sends a message to the actor and waits for its answer. The actor answers at the deadline of ctx,
+// saying how far it came, so it is given a moment longer.
+func (r *Replicator) ask(ctx context.Context, pid *actor.PID, m any) (any, error) {
 	wait, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	unhook := context.AfterFunc(ctx, func() {
@@ -232,12 +246,12 @@ func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m req
 	res, err := ask.Request(wait, r.system, pid, m)
 	switch {
 	case err == nil:
-		return res.(R).Result()
+		return res, nil
 	case errors.Is(err, ask.ErrDeadLetter):
-		return empty, ErrClosed
+		return nil, ErrClosed
 	}
-	return empty, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	return nil, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 }
 
-// answerMargin is how long a direct call waits past its deadline for the actor to say how far it came.
+// answerMargin is how long a call waits past its deadline for the actor to say how far it came.
 const answerMargin = 100 * time.Millisecond

@@ -12,6 +12,7 @@ func (c *Core) beats() {
 	if c.now.Before(c.beatAt) {
 		return
 	}
+	c.push()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	for range min(c.cfg.BeatPeers, len(c.peers)) {
 		c.turn++

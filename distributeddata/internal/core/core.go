@@ -32,6 +32,8 @@ type Core struct {
 	held     []heldProbe // questions that wait until we cover what they want
 	nextID   uint64
 	clock    uint64 // hybrid time, for registers
+	pushed   uint64 // own events up to this one have been pushed
+	unpushed int    // estimated bytes of those after it
 	beatAt   time.Time
 	turn     int // of the rotation of heartbeats
 
@@ -100,6 +102,9 @@ func (c *Core) Stats() Stats { return c.stats }
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now, c.effects, c.touched = now, nil, c.touched[:0]
+	if _, ok := ev.(Update); !ok {
+		c.push()
+	}
 	switch ev := ev.(type) {
 	case View:
 		c.view(ev.Others)
@@ -138,6 +143,9 @@ func (c *Core) settle() {
 
 // NextWake returns when Step wants a Wake, at the latest.
 func (c *Core) NextWake() time.Time {
+	if c.unpushed > 0 {
+		return c.now
+	}
 	at := c.beatAt
 	earlier := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {

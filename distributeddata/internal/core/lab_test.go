@@ -131,6 +131,7 @@ func (l *lab) hand(m mail) {
 func (l *lab) update(name string, level Level, ops ...op) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
+	l.step(name, Wake{}) // asked for at once: pushes what has been gathered
 	return l.id
 }
 

@@ -58,7 +58,7 @@ func (c *Core) onDelta(p *peer, payload []byte) error {
 		return err
 	}
 	c.heard(p, d.head)
-	c.pushed(p, d, len(payload))
+	c.takePush(p, d, len(payload))
 	return nil
 }
 
@@ -104,6 +104,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 func (c *Core) reborn() {
 	was := c.me
 	c.me = c.cfg.NewReplica()
+	c.pushed, c.unpushed = 0, 0
 	c.cfg.Started++
 	c.ready = false
 	c.incoming = nil

@@ -38,6 +38,37 @@ func TestPush_CausesOfOtherReplicasComeFirst(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
 }
 
+// A burst of updates is one message per member, and what was made and removed in it does not travel.
+func TestPush_BurstIsOneMessage(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	for _, e := range []string{"x", "y", "z"} {
+		l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", e)}) }})
+	}
+	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{remove("s", "y")}) }})
+	require.Empty(t, l.box)
+	require.Equal(t, l.now, l.cores["a"].NextWake())
+	l.step("a", Wake{})
+	require.Len(t, l.box, 2)
+	l.deliver(all)
+	l.shows("b", "s/x=1\ns/z=1\n")
+	require.True(t, l.cores["b"].Seen().Equal(l.cores["a"].Seen()))
+}
+
+// What is gathered goes out before anything of others is applied: no event may follow one that
+// nobody can have yet.
+func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "theirs"))
+	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "ours")}) }})
+	l.deliver(between("b", "a"))
+	l.step("a", Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "later")}) }})
+	l.step("a", Wake{})
+	l.deliver(between("a", "c")) // the first push must not wait for b's event there
+	l.shows("c", "s/ours=1\n")
+	l.deliver(all)
+	l.shows("c", "s/later=1\ns/ours=1\ns/theirs=1\n")
+}
+
 func TestUpdate_SiblingsOfOneDotSurviveARemove(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"), add("s", "y"), add("s1", "x"))

@@ -224,7 +224,11 @@ func (s *sim) step(sl *slot, ev Event) {
 func (s *sim) arm(sl *slot, at time.Time) {
 	sl.wake = at
 	c := sl.core
-	s.after(max(0, at.Sub(s.now)), func() {
+	soon := max(0, at.Sub(s.now))
+	if soon == 0 { // pushes wait for whatever stands before the wake
+		soon = time.Duration(s.r.Int64N(int64(20 * time.Millisecond)))
+	}
+	s.after(soon, func() {
 		if sl.core == c && sl.wake.Equal(at) {
 			s.step(sl, Wake{})
 		}
@@ -321,9 +325,15 @@ func (s *sim) check(sl *slot) {
 	}
 }
 
-// update makes one random update at a random replica.
+// update makes a random update at a random replica, sometimes a burst of them.
 func (s *sim) update() {
 	sl := s.slots[s.r.IntN(len(s.slots))]
+	for range 1 + s.r.IntN(3)*s.r.IntN(2) {
+		s.updateAt(sl)
+	}
+}
+
+func (s *sim) updateAt(sl *slot) {
 	if sl.core == nil {
 		return
 	}

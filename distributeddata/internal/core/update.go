@@ -72,7 +72,9 @@ func (c *Core) update(ev Update) {
 	}
 	if len(e.keys) > 0 {
 		c.install(t, e)
-		c.push()
+		if c.unpushed += e.size(); c.unpushed > maxUnpushed {
+			c.push()
+		}
 	}
 	c.startWrite(ev)
 }
@@ -124,14 +126,24 @@ func (c *Core) install(t *Txn, e event) {
 	c.stats.Events++
 }
 
-// push sends the newest own event to every member, once [R7a]. Whom it does not reach, or who has too
-// much unacknowledged already, sees the gap at the next heartbeat and asks.
+// push sends the own events that have not been pushed to every member, once, as one delta [R7, R7a].
+// Whom it does not reach, or who has too much unacknowledged already, sees the gap at the next
+// heartbeat and asks.
+//
+// Own events are gathered until the next event that is not an update: a wake, at the latest, which
+// NextWake asks for at once. So a burst of updates is one message per member. Nothing of others is
+// applied, and no vector is told to anybody, before they are pushed: what they follow is then the same
+// for all of them, and nobody asks for what is about to come.
 func (c *Core) push() {
+	from, n := c.pushed, c.seen.Get(c.me)
+	if from == n {
+		return
+	}
+	c.pushed, c.unpushed = n, 0
 	if !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	n := c.seen.Get(c.me)
-	d, ok := c.makeDelta(c.seen.Set(c.me, n-1))
+	d, ok := c.makeDelta(c.seen.Set(c.me, from))
 	if !ok {
 		return
 	}
@@ -149,6 +161,9 @@ func (c *Core) push() {
 		}
 	}
 }
+
+// maxUnpushed bounds what is gathered for one push, in estimated bytes.
+const maxUnpushed = wire.MaxPayload / 4
 
 // acknowledged notes that p covers our events up to n.
 func (p *peer) acknowledged(n uint64) {

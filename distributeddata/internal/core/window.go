@@ -40,8 +40,8 @@ func (w *window) take(f func(*delta) bool) *delta {
 	return nil
 }
 
-// pushed takes a push, or keeps it until what it follows is there [R6].
-func (c *Core) pushed(from *peer, d *delta, size int) {
+// takePush takes a push, or keeps it until what it follows is there [R6].
+func (c *Core) takePush(from *peer, d *delta, size int) {
 	if d.ack {
 		from.owed = max(from.owed, d.head.Get(from.replica))
 	}
