@@ -17,14 +17,27 @@
 //
 // # Which type
 //
-//	GCounter       counts up; every increment counts
-//	PNCounter      counts up and down
-//	ORSet          elements come and go; a concurrent add wins over a remove
-//	LWWRegister    one element; the last write wins, others are lost
-//	LWWMap         elements under keys, each set as a whole; the last write wins
-//	ORMap          values of this package under keys; removing a key resets its value
+//	GCounter        counts up; every increment counts
+//	PNCounter       counts up and down
+//	BoundedCounter  counts up and down, never below zero
+//	GSet            elements only come
+//	ORSet           elements come and go; a concurrent add wins over a remove
+//	RWSet           elements come and go; a concurrent remove wins over an add
+//	EWFlag, DWFlag  on or off; of concurrent switches on wins, or off
+//	LWWRegister     one element; the last write wins, or the first; others are lost
+//	MVRegister      one element, or all that were written concurrently
+//	MaxRegister     the largest element ever written; MinRegister the smallest
+//	LWWMap          elements under keys, each set as a whole; the last write wins
+//	PNCounterMap    counters under keys
+//	ORMultiMap      sets of elements under keys
+//	ORMap           values of this package under keys; removing a key resets its value
+//	VersionVector   which of two versions was made from the other
 //
-// An own type needs the three methods of [Value].
+// An own type needs the three methods of [Value], which mostly call those of its parts; package
+// testkit/crdttest checks that it keeps the laws.
+//
+// What changed between two values of a type with elements is what Diff returns; of counters, flags and
+// registers with one element compare the values.
 //
 // # How values work
 //

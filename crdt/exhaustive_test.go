@@ -17,6 +17,7 @@ type small[T crdt.Value[T]] struct {
 	remove func(w *crdt.Writer, v *T, elem int) int
 	count  bool // the value counts amounts; else it is there or not
 	value  func(v *T, elem int) int64
+	rule   func(steps []smallStep, seen uint64, elem int) int64 // nil: adds win, by count or presence
 
 	replicas [3]*crdt.Replica
 	steps    []smallStep
@@ -36,6 +37,9 @@ type world[T any] struct {
 
 // want is the specification: what adds of elem are in seen and before no remove in seen.
 func (m *small[T]) want(seen uint64, elem int) (sum int64) {
+	if m.rule != nil {
+		return m.rule(m.steps, seen, elem)
+	}
 	for i, a := range m.steps {
 		if seen>>i&1 == 0 || !a.add || a.elem != elem || m.removed(i, seen) {
 			continue

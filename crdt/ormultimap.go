@@ -38,7 +38,8 @@ func (m *ORMultiMap[K, E]) Remove(w *Writer, key K, elems ...E) (n int) {
 	return n
 }
 
-// Set makes elems what is under the key. Elements that are there and stay are not written again.
+// Set makes elems what is under the key. Elements that are there and stay are not written again, so a
+// concurrent remove of one of them stands.
 func (m *ORMultiMap[K, E]) Set(w *Writer, key K, elems ...E) {
 	m.m.Update(w, key, func(s *ORSet[E]) {
 		var want ORSet[E]

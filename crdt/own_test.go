@@ -153,3 +153,48 @@ func TestFormat(t *testing.T) {
 	require.Contains(t, out.String(), "s.type=ORSet[string] s.size=2")
 	require.Contains(t, out.String(), "m.type=ORMap[int] m.size=3")
 }
+
+// twoSets is an own type made of types of the package.
+type twoSets struct{ in, out crdt.GSet[string] }
+
+func (s twoSets) Merge(o twoSets) twoSets { return twoSets{s.in.Merge(o.in), s.out.Merge(o.out)} }
+
+func (s twoSets) AppendBinary(dst []byte) ([]byte, error) {
+	in, err := s.in.AppendBinary(nil)
+	if err != nil {
+		return dst, err
+	}
+	return s.out.AppendBinary(append(append(dst, byte(len(in))), in...))
+}
+
+func (s twoSets) Decode(src []byte) (twoSets, error) {
+	if len(src) == 0 || int(src[0]) > len(src)-1 {
+		return s, crdt.ErrMalformed
+	}
+	in, err := s.in.Decode(src[1 : 1+src[0]])
+	if err != nil {
+		return s, err
+	}
+	out, err := s.out.Decode(src[1+src[0]:])
+	return twoSets{in, out}, err
+}
+
+// The parts of an own type keep their own vectors, also when the whole lives in a replicator.
+func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
+	a, b := &node{id: 1}, &node{id: 2}
+	add := func(e string) func(*crdt.Writer, *twoSets) error {
+		return func(w *crdt.Writer, s *twoSets) error { s.in.Add(w, e); return nil }
+	}
+	e1, err := update(t, a, twoSets{}, add("x"))
+	require.NoError(t, err)
+	e2, err := update(t, b, twoSets{}, add("y"))
+	require.NoError(t, err)
+	a.apply(e2)
+	b.apply(e1)
+	e3, err := update(t, a, twoSets{}, func(w *crdt.Writer, s *twoSets) error { s.out.Add(w, "x"); return nil })
+	require.NoError(t, err)
+	b.apply(e3)
+	s, err := crdt.Load(twoSets{}, b.store, b.seen)
+	require.NoError(t, err)
+	require.Equal(t, "{x y} {x}", s.in.String()+" "+s.out.String())
+}

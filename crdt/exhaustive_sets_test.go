@@ -1,0 +1,113 @@
+package crdt_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func TestExhaustive_EWFlagInMap(t *testing.T) {
+	type m = crdt.ORMap[int, crdt.EWFlag]
+	s := &small[m]{
+		add:    func(w *crdt.Writer, v *m, key int, _ int64) { v.Update(w, key, func(f *crdt.EWFlag) { f.Enable(w) }) },
+		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key) },
+		value: func(v *m, key int) int64 {
+			f, _ := v.Get(key)
+			return oneIf(f.Enabled())
+		},
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+func TestExhaustive_MultiMap(t *testing.T) {
+	type m = crdt.ORMultiMap[int, string]
+	s := &small[m]{
+		add:    func(w *crdt.Writer, v *m, key int, _ int64) { v.Add(w, key, "x") },
+		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key, "x") },
+		value:  func(v *m, key int) int64 { return oneIf(v.Contains(key, "x")) },
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+func TestExhaustive_PNCounterMap(t *testing.T) {
+	type m = crdt.PNCounterMap[int]
+	s := &small[m]{
+		count:  true,
+		add:    func(w *crdt.Writer, v *m, key int, n int64) { v.Add(w, key, n) },
+		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key) },
+		value:  func(v *m, key int) int64 { return v.Get(key) },
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+// A remove-wins set: an element is in if it was added and each remove was seen by some later add.
+func TestExhaustive_RWSet(t *testing.T) {
+	s := &small[crdt.RWSet[int]]{
+		rule: removeWins,
+		add:  func(w *crdt.Writer, v *crdt.RWSet[int], elem int, _ int64) { v.Add(w, elem) },
+		remove: func(w *crdt.Writer, v *crdt.RWSet[int], elem int) int {
+			v.Remove(w, elem)
+			return 1
+		},
+		value: func(v *crdt.RWSet[int], elem int) int64 { return oneIf(v.Contains(elem)) },
+	}
+	s.run(t, exhaustiveDepth()-1) // every remove is a step, also of what is not there
+}
+
+// The writes of a register that no other write has seen; here the number of the step.
+func TestExhaustive_MVRegisterInMap(t *testing.T) {
+	type m = crdt.ORMap[int, crdt.MVRegister[int64]]
+	s := &small[m]{
+		rule: concurrentWrites,
+		add: func(w *crdt.Writer, v *m, key int, n int64) {
+			v.Update(w, key, func(r *crdt.MVRegister[int64]) { r.Set(w, n) })
+		},
+		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key) },
+		value: func(v *m, key int) (sum int64) {
+			r, _ := v.Get(key)
+			for n := range r.Values() {
+				sum += n
+			}
+			return sum
+		},
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+// last returns the steps on elem in seen that no other one of them has seen.
+func last(steps []smallStep, seen uint64, elem int) (out []int) {
+	var past uint64
+	for i, s := range steps {
+		if seen>>i&1 == 1 && s.elem == elem {
+			past |= s.before
+		}
+	}
+	for i, s := range steps {
+		if seen&^past>>i&1 == 1 && s.elem == elem {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func removeWins(steps []smallStep, seen uint64, elem int) int64 {
+	l := last(steps, seen, elem)
+	return oneIf(len(l) > 0 && !slices.ContainsFunc(l, func(i int) bool { return !steps[i].add }))
+}
+
+func concurrentWrites(steps []smallStep, seen uint64, elem int) (sum int64) {
+	for _, i := range last(steps, seen, elem) {
+		if steps[i].add {
+			sum += 1 << i
+		}
+	}
+	return sum
+}
