@@ -124,7 +124,7 @@ func replication() []mutant {
 			name:   "a linearizable read shows what no majority covers",
 			rule:   "what a linearizable read shows, no later one misses [R19]",
 			edits:  in(replDir+"read.go", "if o.level.Kind != Linear {", "if true {"),
-			killer: histories("300"),
+			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
 		},
 		{
 			name:   "a majority is half",

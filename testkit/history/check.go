@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,40 +38,75 @@ func Linearizable[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O
 	return ok, err
 }
 
-func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, picture, error) {
+func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, finding[S, I, O], error) {
 	model := m.model()
 	result, info := porcupine.CheckOperationsVerbose(model, entries(ops), patience)
-	draw := func(path string) error { return porcupine.VisualizePath(model, info, path) }
+	f := finding[S, I, O]{m, ops, model, info}
 	if result == porcupine.Unknown {
-		return false, draw, fmt.Errorf("no verdict on %d operations within %v: use more keys or fewer clients", len(ops), patience)
+		return false, f, fmt.Errorf("no verdict on %d operations within %v: use more keys or fewer clients", len(ops), patience)
 	}
-	return result == porcupine.Ok, draw, nil
+	return result == porcupine.Ok, f, nil
 }
 
-// picture writes a page that shows how far the history could be explained.
-type picture func(path string) error
+// finding is what a search has brought.
+type finding[S comparable, I, O any] struct {
+	model Model[S, I, O]
+	ops   []Operation[I, O]
+	drawn porcupine.Model
+	info  porcupine.LinearizationInfo
+}
+
+// draw writes a page that shows how far the history could be explained.
+func (f finding[S, I, O]) draw(path string) error {
+	return porcupine.VisualizePath(f.drawn, f.info, path)
+}
+
+// story tells the first operation that no explanation reaches, and what was before it.
+func (f finding[S, I, O]) story() string {
+	reached := map[int64]bool{} // by the longest explanation of each part, by Call
+	for _, part := range f.info.PartialLinearizationsOperations() {
+		longest := slices.MaxFunc(append(part, nil), func(a, b []porcupine.Operation) int { return len(a) - len(b) })
+		for _, o := range longest {
+			reached[o.Call] = true
+		}
+	}
+	var culprit *Operation[I, O]
+	for i, o := range f.ops {
+		if !reached[o.Call] && o.Output.Known && (culprit == nil || o.Return < culprit.Return) {
+			culprit = &f.ops[i]
+		}
+	}
+	if culprit == nil {
+		return ending(Story(f.ops))
+	}
+	before := slices.DeleteFunc(slices.Clone(f.ops), func(o Operation[I, O]) bool {
+		return o.Call > culprit.Return || f.model.Part != nil && f.model.Part(o.Input) != f.model.Part(culprit.Input)
+	})
+	return ending(Story(before)) + fmt.Sprintf("no order of these explains: client %d: %v → %v\n",
+		culprit.Client, culprit.Input, culprit.Output.Value)
+}
 
 // Check fails the test if no correct system could have answered so. The story is told, and a page for a
 // web browser shows where the explanation ends: in t.ArtifactDir with go test -artifacts, else in a
 // temporary file that stays.
 func Check[S comparable, I, O any](t testing.TB, m Model[S, I, O], ops []Operation[I, O]) {
 	t.Helper()
-	ok, draw, err := search(m, ops, patience)
+	ok, found, err := search(m, ops, patience)
 	if err != nil {
 		t.Fatalf("history: %v", err)
 	}
 	if ok {
 		return
 	}
-	path, err := save(t, draw)
+	path, err := save(t, found.draw)
 	if err != nil {
 		path = fmt.Sprintf("(no picture: %v)", err)
 	}
-	t.Errorf("history: not linearizable: %d operations, picture in %s\n%s", len(ops), path, ending(Story(ops)))
+	t.Errorf("history: %d operations, not linearizable, picture in %s\n%s", len(ops), path, found.story())
 }
 
 // save draws into a file and returns its path.
-func save(t testing.TB, draw picture) (string, error) {
+func save(t testing.TB, draw func(path string) error) (string, error) {
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
 		path := filepath.Join(t.ArtifactDir(), "history.html")
 		return path, draw(path)
@@ -85,7 +121,7 @@ func save(t testing.TB, draw picture) (string, error) {
 // ending is the last lines of a story.
 func ending(story string) string {
 	lines := strings.SplitAfter(story, "\n")
-	const most = 80
+	const most = 40
 	if len(lines) <= most {
 		return story
 	}

@@ -12,8 +12,8 @@ const (
 	// Release gives up Token: Granted means that the tenure certainly does not hold the lease any
 	// more. Refused means that it certainly still does.
 	Release
-	// Expire is no request. The test begins it when the validity of Token has passed on the holder's
-	// own clock, and never ends it: from then on, and not before, others may be granted the lease.
+	// Expire is no request. The test records it, begin and end, when the validity of Token has passed on
+	// the holder's own clock: from then on, and not before, others may be granted the lease.
 	Expire
 	// GuardedWrite writes Value under Token to the target, which Grants it or Refuses it as stale.
 	GuardedWrite

@@ -172,6 +172,23 @@ func TestRecorder_DiscardCrashAndLateAnswers(t *testing.T) {
 	}
 }
 
+func TestRecorder_SettledBoundsWhatIsUnknown(t *testing.T) {
+	var r history.Recorder[rop, rres]
+	op := r.Begin(0, rop{Key: "x", Kind: history.Write, Value: "1"})
+	op.Unknown()
+	r.Begin(1, rop{Key: "x"}).End(rres{})
+	early := r.Operations()
+	op.Settled()
+	r.Begin(1, rop{Key: "x"}).End(rres{})
+	r.Begin(1, rop{Key: "x"}).End(rres{Value: "1"})
+	for name, c := range map[string]struct {
+		ops []history.Operation[rop, rres]
+		ok  bool
+	}{"before": {early, true}, "after": {r.Operations(), false}} {
+		judge(t, name, history.Register(), c.ops, c.ok)
+	}
+}
+
 func TestRecorder_ManyClientsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r history.Recorder[rop, rres]

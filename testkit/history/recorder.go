@@ -31,12 +31,12 @@ type Operation[I, O any] struct {
 	Input    I
 	Output   Outcome[O]
 	Call     int64 // position of its begin in the history
-	Return   int64 // position of its end; after everything if that is not known
+	Return   int64 // position of its end; Never if it may take effect at any later time
 	Called   time.Duration
 	Returned time.Duration // since the first operation
 }
 
-// Never is the Return of an operation without a known end.
+// Never is later than all that is recorded.
 const Never = math.MaxInt64
 
 // Pending is an operation that has begun.
@@ -73,6 +73,17 @@ func (p *Pending[I, O]) End(out O) { p.end(Outcome[O]{out, true}, false) }
 // Unknown records that no answer came, or none that decides. The operation may take effect until the
 // end of the history, or not at all.
 func (p *Pending[I, O]) Unknown() { p.end(Outcome[O]{}, false) }
+
+// Settled records, of an operation whose answer is unknown, that it cannot take effect any more: what it
+// did it has done by now. The fewer operations stay open, the sooner a history is judged.
+func (p *Pending[I, O]) Settled() {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	if p.op.Return == Never && !p.op.Output.Known {
+		p.ended = true
+		p.op.Return, p.op.Returned = p.r.tickLocked()
+	}
+}
 
 // Discard records that the operation certainly had no effect and showed nothing.
 func (p *Pending[I, O]) Discard() { p.end(Outcome[O]{}, true) }

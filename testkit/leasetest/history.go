@@ -15,12 +15,12 @@ import (
 // historyChecks judge whole histories.
 var historyChecks = []check{
 	{"H1_H4_LeaseIsLinearizableUnderFaults", func(e *env) {
-		for seed := range uint64(3) {
-			checkHistory(e, fmt.Sprint("h", seed), rand.New(rand.NewPCG(seed, 1)))
+		for seed := range uint64(5) {
+			history.Check(e, history.Lease(), contest(e, fmt.Sprint("h", seed), rand.New(rand.NewPCG(seed, 1))))
 		}
 	}},
 	{"H3_F4_PausedHolderCannotHurtAFencedTarget", func(e *env) {
-		history.Check(e.T, history.Lease(), pausedHolder(e, &fenced{}))
+		history.Check(e, history.Lease(), pausedHolder(e, &fenced{}))
 	}},
 }
 
@@ -45,8 +45,8 @@ func (r *scribe) operations() []history.Operation[history.LeaseOp, history.Lease
 	return r.Operations()
 }
 
-// checkHistory lets nodes fight for a lease under random faults, and write under it.
-func checkHistory(e *env, lease string, rnd *rand.Rand) {
+// contest lets nodes fight for a lease under random faults, and write under it.
+func contest(e *env, lease string, rnd *rand.Rand) []history.Operation[history.LeaseOp, history.LeaseResult] {
 	r := newScribe(e, lease, &fenced{})
 	seeds := make([]*rand.Rand, 4)
 	for i := range seeds {
@@ -56,19 +56,21 @@ func checkHistory(e *env, lease string, rnd *rand.Rand) {
 	for i, rnd := range seeds {
 		n := e.node()
 		wg.Go(func() {
-			for range 12 {
+			for range 15 {
 				r.turn(i, n, rnd)
 			}
 			n.set(fault{})
 		})
 	}
 	wg.Wait()
-	history.Check(e.T, history.Lease(), r.operations())
+	return r.operations()
 }
 
 // turn is one attempt of a client, with what follows from it.
 func (r *scribe) turn(client int, n *node, rnd *rand.Rand) {
-	switch rnd.IntN(8) {
+	pause := func(most time.Duration) { time.Sleep(time.Duration(rnd.Int64N(int64(most)))) }
+	n.set(fault{delay: time.Duration(rnd.IntN(300)) * time.Millisecond})
+	switch rnd.IntN(12) {
 	case 0:
 		n.set(fault{loseWrites: true}, 1+rnd.IntN(3))
 	case 1:
@@ -78,18 +80,22 @@ func (r *scribe) turn(client int, n *node, rnd *rand.Rand) {
 	case 3:
 		n.set(fault{refuse: true}, 1+rnd.IntN(2))
 	}
-	pause := func(most time.Duration) { time.Sleep(time.Duration(rnd.Int64N(int64(most)))) }
-	pause(10 * time.Second)
+	pause(4 * time.Second)
 	g := r.acquire(client, n)
 	if g == nil {
 		r.read(client)
 		return
 	}
-	pause(ttl / 2)
+	pause(ttl / 10)
 	r.write(client, g, fmt.Sprint(client, rnd.IntN(100)))
-	if rnd.IntN(4) == 0 {
-		pause(2 * ttl) // a stalled client writes again, whatever has become of its tenure
+	if rnd.IntN(5) == 0 { // a stalled client writes again, whatever has become of its tenure
+		n.set(fault{cut: true})
+		pause(5 * ttl)
+		n.set(fault{})
 		r.write(client, g, fmt.Sprint(client, rnd.IntN(100)))
+	}
+	if rnd.IntN(3) == 0 {
+		n.set(fault{down: true}, 1+rnd.IntN(20))
 	}
 	r.release(client, g)
 }
@@ -106,8 +112,18 @@ func (r *scribe) acquire(client int, n *node) *coordination.Grant {
 		op.End(history.LeaseResult{})
 	default:
 		op.Unknown()
+		r.expiries.Go(func() { r.settle(op.Settled) })
 	}
 	return nil
+}
+
+// settle waits until what a session could not get an answer for has been taken back, or has expired.
+func (r *scribe) settle(then func()) {
+	select {
+	case <-time.After(2 * ttl):
+		then()
+	case <-r.stop:
+	}
 }
 
 // expiry notes when the tenure is not valid any more for its own holder.
@@ -120,7 +136,7 @@ func (r *scribe) expiry(g *coordination.Grant) {
 		}
 	}
 	token := uint64(g.Token())
-	r.Begin(100+int(token), history.LeaseOp{Lease: r.lease, Kind: history.Expire, Token: token})
+	r.Begin(100+int(token), history.LeaseOp{Lease: r.lease, Kind: history.Expire, Token: token}).End(history.LeaseResult{})
 }
 
 func (r *scribe) write(client int, g *coordination.Grant, value string) {
@@ -144,6 +160,7 @@ func (r *scribe) release(client int, g *coordination.Grant) {
 		op.End(history.LeaseResult{})
 	default:
 		op.Unknown()
+		r.expiries.Go(func() { r.settle(op.Settled) })
 	}
 }
 

@@ -1,0 +1,100 @@
+package leasetest_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/rpc"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/testkit/leasetest"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // handlers that panic are logged
+	if os.Getenv(bugVariable) != "" {
+		os.Exit(m.Run()) // what a bug leaves behind is no leak of ours
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// server is a store behind a network: what somebody else's backend looks like.
+type server struct{ store *memory.Store }
+
+// Call and Reply travel. An outcome is told by a word: errors do not travel.
+type (
+	Call struct {
+		Name string
+		Old  coordination.Version
+		Next coordination.Record
+	}
+	Reply struct {
+		Record  coordination.Record
+		Version coordination.Version
+		Outcome string
+	}
+)
+
+func (s *server) Load(c Call, r *Reply) (err error) {
+	r.Record, r.Version, err = s.store.Load(context.Background(), c.Name)
+	return err
+}
+
+func (s *server) Swap(c Call, r *Reply) (err error) {
+	r.Version, err = s.store.Swap(context.Background(), c.Name, c.Old, c.Next)
+	if errors.Is(err, coordination.ErrConflict) {
+		r.Outcome, err = "conflict", nil
+	}
+	return err
+}
+
+// client is its Store. It has a connection and a goroutine of its own.
+type client struct{ *rpc.Client }
+
+func (c client) call(ctx context.Context, method string, in Call) (r Reply, err error) {
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	call := c.Go("server."+method, in, &r, make(chan *rpc.Call, 1))
+	select {
+	case <-call.Done:
+		return r, call.Error
+	case <-ctx.Done():
+		return Reply{}, ctx.Err() // the reply may come yet, so it is not touched
+	}
+}
+
+func (c client) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	r, err := c.call(ctx, "Load", Call{Name: name})
+	return r.Record, r.Version, err
+}
+
+func (c client) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	r, err := c.call(ctx, "Swap", Call{name, old, next})
+	if r.Outcome == "conflict" {
+		return "", coordination.ErrConflict
+	}
+	return r.Version, err
+}
+
+// TestOutside runs the suite on a store behind a real connection, in virtual time all the same.
+func TestOutside(t *testing.T) {
+	leasetest.Run(t, func(t *testing.T) coordination.Store {
+		s := rpc.NewServer()
+		if err := s.RegisterName("server", &server{memory.New()}); err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		done := make(chan struct{})
+		go func() { defer close(done); s.ServeConn(far) }()
+		c := client{rpc.NewClient(near)}
+		t.Cleanup(func() { _ = c.Close(); <-done })
+		return c
+	}, leasetest.Options{Outside: true})
+}
