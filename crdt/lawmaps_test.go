@@ -25,7 +25,7 @@ func TestLaws_LWWMap(t *testing.T) {
 				return crdttest.Reset(k)
 			}
 			v.Set(w, k, e)
-			return crdttest.Put(k, e)
+			return crdttest.Set(k, e)
 		},
 		Show: func(v m) map[string]string { return sized(maps.Collect(v.All()), v.Len()) },
 	})
@@ -182,10 +182,10 @@ func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 			v.Update(w, k, func(f *crdt.DWFlag) {
 				if d.Bool("off") {
 					f.Disable(w)
-					effects = crdttest.Put(k, crdttest.No)
+					effects = crdttest.Set(k, crdttest.No)
 				} else {
 					f.Enable(w)
-					effects = crdttest.Put(k, "")
+					effects = crdttest.Set(k, "")
 				}
 			})
 			return effects
@@ -196,7 +196,7 @@ func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 		testInMap(t, crdttest.Every, func(d *draw, w *crdt.Writer, v *m, k string) []effect {
 			e := d.Letter("element")
 			v.Update(w, k, func(r *crdt.MVRegister[string]) { r.Set(w, e) })
-			return crdttest.Put(k, e)
+			return crdttest.Set(k, e)
 		}, func(r crdt.MVRegister[string]) (out string, ok bool) {
 			for e := range r.Values() {
 				if ok {

@@ -171,16 +171,16 @@ func TestLaws_RWSet(t *testing.T) {
 			switch d.Int("op", 0, 6) {
 			case 0:
 				for in := range s.All() {
-					effects = append(effects, crdttest.Put(in, crdttest.No)...)
+					effects = append(effects, crdttest.Set(in, crdttest.No)...)
 				}
 				s.Clear(w)
 				return effects
 			case 1, 2, 3:
 				s.Remove(w, e)
-				return crdttest.Put(e, crdttest.No)
+				return crdttest.Set(e, crdttest.No)
 			}
 			s.Add(w, e)
-			return crdttest.Put(e, "")
+			return crdttest.Set(e, "")
 		},
 		Show: func(s crdt.RWSet[string]) map[string]string { return in(s.All(), s.Len()) },
 	})
@@ -202,10 +202,10 @@ func TestLaws_RWSetForgets(t *testing.T) {
 				return effects
 			case 1, 2:
 				s.Remove(w, e)
-				return crdttest.Put(e, crdttest.No)
+				return crdttest.Set(e, crdttest.No)
 			}
 			s.Add(w, e)
-			return crdttest.Put(e, "")
+			return crdttest.Set(e, "")
 		},
 		Show: func(s crdt.RWSet[string]) map[string]string { return in(s.All(), s.Len()) },
 	})
@@ -234,10 +234,10 @@ func TestLaws_DWFlag(t *testing.T) {
 		Change: func(d *draw, w *crdt.Writer, f *crdt.DWFlag) []effect {
 			if d.Bool("off") {
 				f.Disable(w)
-				return crdttest.Put("", crdttest.No)
+				return crdttest.Set("", crdttest.No)
 			}
 			f.Enable(w)
-			return crdttest.Put("", "")
+			return crdttest.Set("", "")
 		},
 		Show: func(f crdt.DWFlag) map[string]string { return cell(f.Enabled(), "in") },
 	})
@@ -249,7 +249,7 @@ func TestLaws_LWWRegister(t *testing.T) {
 		Change: func(d *draw, w *crdt.Writer, r *crdt.LWWRegister[string]) []effect {
 			e := d.Letter("element")
 			r.Set(w, e)
-			return crdttest.Put("", e)
+			return crdttest.Set("", e)
 		},
 		Show: func(r crdt.LWWRegister[string]) map[string]string {
 			e, ok := r.Value()
@@ -286,7 +286,7 @@ func TestLaws_MVRegister(t *testing.T) {
 			}
 			e := d.Letter("element")
 			r.Set(w, e)
-			return crdttest.Put("", e)
+			return crdttest.Set("", e)
 		},
 		Show: func(r crdt.MVRegister[string]) map[string]string {
 			all := slices.Collect(r.Values())

@@ -46,7 +46,7 @@ func (h *history[T]) check(a *actor[T]) {
 		return
 	}
 	got := h.typ.Show(a.value)
-	if h.typ.Spec.Cell != nil {
+	if h.typ.Spec != nil {
 		want := h.oracle.value(a.seen)
 		h.ok(12, maps.Equal(want, got), "replica %d shows %v, the specification %v", a.id, got, want)
 	}

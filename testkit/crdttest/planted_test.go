@@ -145,7 +145,7 @@ func (panics) decode(b []byte) (uint8, error)     { return b[0], nil }
 func (losesABit) append(b []byte, n uint8) []byte { return append(b, n&3) }
 
 func quiet[T crdt.Value[T]](typ Type[T]) Type[T] {
-	typ.Spec = Spec{}
+	typ.Spec = nil
 	return typ
 }
 
@@ -211,10 +211,10 @@ func letters(spec Spec) Type[crdt.ORSet[string]] {
 			e := d.Letter("element")
 			if d.Bool("remove") {
 				s.Remove(w, e)
-				return Put(e, No)
+				return Set(e, No)
 			}
 			s.Add(w, e)
-			return Put(e, "")
+			return Set(e, "")
 		},
 		Show: func(s crdt.ORSet[string]) map[string]string {
 			out := map[string]string{}
@@ -240,7 +240,7 @@ func TestRun_OtherSpecificationIsCaught(t *testing.T) {
 }
 
 func TestRun_BrokenDeltasAreCaught(t *testing.T) {
-	typ := quiet(letters(Spec{}))
+	typ := quiet(letters(nil))
 	typ.apply = func(*crdt.ORSet[string], crdt.Delta) error { return nil } // lost
 	caught(t, typ, 6)
 	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // refused without an error

@@ -12,12 +12,16 @@ import (
 type Effect struct {
 	Cell   string // of a reset, the prefix of the cells it takes away
 	Reset  bool   // takes away the puts that it knew
+	Over   bool   // a put that takes away the puts to its cell that it knew
 	Text   string
 	Amount int64
 }
 
 // Put returns the effect of a change that puts text into a cell.
 func Put(cell, text string) []Effect { return []Effect{{Cell: cell, Text: text}} }
+
+// Set returns the effect of a change that puts text into a cell in the place of what it knew there.
+func Set(cell, text string) []Effect { return []Effect{{Cell: cell, Text: text, Over: true}} }
 
 // Count returns the effect of a change that adds to a cell.
 func Count(cell string, n int64) []Effect { return []Effect{{Cell: cell, Amount: n}} }
@@ -27,13 +31,10 @@ func Reset(prefix string) []Effect { return []Effect{{Cell: prefix, Reset: true}
 
 // Spec says what a value is from the changes alone and which of them knew of which: no dots, no
 // vectors, no stores. A put is visible unless a change that knew of it takes it away: a reset of a
-// prefix of its cell or, with Overwrite, another put to it. The value follows from the visible puts.
-type Spec struct {
-	Overwrite bool
-	// Cell returns what a cell shows from its visible puts, of which there is at least one; false if it
-	// shows nothing. Nil: there is no specification.
-	Cell func(puts []Visible) (string, bool)
-}
+// prefix of its cell or a [Set] of its cell. Spec returns what a cell shows from its visible puts, of
+// which there is at least one, or false if it shows nothing. One that tells cells apart by their names
+// may hand each on to another.
+type Spec func(puts []Visible) (text string, shows bool)
 
 // Visible is a put that nothing takes away.
 type Visible struct {
@@ -45,44 +46,44 @@ type Visible struct {
 
 // The specifications of the types of package crdt.
 var (
-	// Present: a put wins over a concurrent reset. Sets in which adds win.
-	Present = Spec{Cell: func([]Visible) (string, bool) { return "in", true }}
+	// Present: a [Put] wins over a concurrent reset. Sets in which adds win.
+	Present Spec = func([]Visible) (string, bool) { return "in", true }
 	// Sum: every amount counts. Counters.
-	Sum = Spec{Cell: func(puts []Visible) (string, bool) {
+	Sum Spec = func(puts []Visible) (string, bool) {
 		var n int64
 		for _, p := range puts {
 			n += p.Amount
 		}
 		return strconv.FormatInt(n, 10), true
-	}}
-	// Last: the put with the largest stamp, then of the largest replica. Registers with a clock.
-	Last = Spec{Overwrite: true, Cell: func(puts []Visible) (string, bool) {
+	}
+	// Last: the [Set] with the largest stamp, then of the largest replica. Registers with a clock.
+	Last Spec = func(puts []Visible) (string, bool) {
 		return slices.MaxFunc(puts, func(a, b Visible) int {
 			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), cmp.Compare(a.Replica, b.Replica))
 		}).Text, true
-	}}
+	}
 	// First: the put with the smallest clock, then of the largest replica.
-	First = Spec{Cell: func(puts []Visible) (string, bool) {
+	First Spec = func(puts []Visible) (string, bool) {
 		return slices.MinFunc(puts, func(a, b Visible) int {
 			return cmp.Or(cmp.Compare(a.Clock, b.Clock), cmp.Compare(b.Replica, a.Replica))
 		}).Text, true
-	}}
-	// Unanimous: what is in unless a visible put has the text [No]. Remove wins.
-	Unanimous = Spec{Overwrite: true, Cell: func(puts []Visible) (string, bool) {
+	}
+	// Unanimous: in unless a visible [Set] has the text [No]. Remove wins.
+	Unanimous Spec = func(puts []Visible) (string, bool) {
 		return "in", !slices.ContainsFunc(puts, func(p Visible) bool { return p.Text == No })
-	}}
-	// Every: all texts, in order, each once. Registers that keep concurrent writes.
-	Every = Spec{Overwrite: true, Cell: func(puts []Visible) (string, bool) {
+	}
+	// Every: the texts of all [Set], in order, each once. Registers that keep concurrent writes.
+	Every Spec = func(puts []Visible) (string, bool) {
 		var texts []string
 		for _, p := range puts {
 			texts = append(texts, p.Text)
 		}
 		slices.Sort(texts)
 		return strings.Join(slices.Compact(texts), " "), true
-	}}
+	}
 	// Largest and Smallest: of the amounts.
-	Largest  = Spec{Cell: func(puts []Visible) (string, bool) { return amount(slices.MaxFunc(puts, byAmount)) }}
-	Smallest = Spec{Cell: func(puts []Visible) (string, bool) { return amount(slices.MinFunc(puts, byAmount)) }}
+	Largest  Spec = func(puts []Visible) (string, bool) { return amount(slices.MaxFunc(puts, byAmount)) }
+	Smallest Spec = func(puts []Visible) (string, bool) { return amount(slices.MinFunc(puts, byAmount)) }
 )
 
 // No is the text of a put that says that its element is gone.
@@ -177,7 +178,7 @@ func (o *oracle) takes(x, p Effect) bool {
 	if x.Reset {
 		return strings.HasPrefix(p.Cell, x.Cell)
 	}
-	return o.spec.Overwrite && x.Cell == p.Cell
+	return x.Over && x.Cell == p.Cell
 }
 
 // value returns what whoever has seen these events must show.
@@ -189,7 +190,7 @@ func (o *oracle) value(seen set) map[string]string {
 	}
 	out := map[string]string{}
 	for cell, puts := range cells {
-		if text, ok := o.spec.Cell(puts); ok {
+		if text, ok := o.spec(puts); ok {
 			out[cell] = text
 		}
 	}

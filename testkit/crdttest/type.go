@@ -19,7 +19,7 @@ type Type[T crdt.Value[T]] struct {
 	// Show returns what is in the value, as texts by the names of cells. Values with equal bytes must
 	// show the same. Nil: values are compared by their bytes alone.
 	Show func(v T) map[string]string
-	// Spec says what Show must return; the zero Spec says nothing.
+	// Spec says what Show must return; nil says nothing.
 	Spec Spec
 	// MaxBytes returns how long the encoding of a value with so many cells may be, when three replicas
 	// changed it. Nil: any length.
