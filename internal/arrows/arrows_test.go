@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"node":                          {"internal/lifecycle", "internal/membership", "internal/wire"},
 	"testkit/crdttest":              {"crdt"},
 	"testkit":                       {"coordination", "coordination/memory", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
+	"testkit/sim":                   {},
 	"examples/*":                    {"coordination", "coordination/*", "crdt", "distributeddata", "node", "singleton", "sharding"},
 }
 

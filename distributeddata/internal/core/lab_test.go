@@ -157,3 +157,5 @@ func count(key, k string, n int64) op {
 func drop(key, k string) op { return op{kind: opDrop, key: key, sub: k} }
 
 var majority = Level{Kind: Majority}
+
+var epoch = time.Unix(1_700_000_000, 0)

@@ -2,14 +2,13 @@ package core
 
 import (
 	"bytes"
-	"container/heap"
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 // A seeded history: five replicas, their real codec, and a network that loses, doubles, delays,
@@ -54,16 +53,11 @@ func pick(r *rand.Rand) swarm {
 	return s
 }
 
-type sim struct {
+// play is one history.
+type play struct {
 	swarm
-	seed    uint64
-	r       *rand.Rand
-	rules   rules
-	now     time.Time
-	queue   timeline
-	seq     int
+	w       *sim.World
 	slots   []*slot
-	cut     map[[2]int]bool
 	history history
 	nextRep causal.Replica
 	nextID  uint64
@@ -71,17 +65,8 @@ type sim struct {
 	waiting map[uint64]causal.Dot    // majority writes under way
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
-	trace   []byte
-	hash    []byte
-	failure string
-	calm    bool
 	total   Stats
 	done    int // operations that ended well
-}
-
-// rules are ways to break the protocol, for the test of the tests.
-type rules struct {
-	step func(c *Core, ev Event) Event // changes or swallows an input
 }
 
 // slot is a place where one member after another runs.
@@ -95,69 +80,22 @@ type slot struct {
 
 func (s *slot) id() string { return fmt.Sprintf("m%d.%d", s.i, s.life) }
 
-type moment struct {
-	at  time.Time
-	seq int
-	do  func()
-}
-
-type timeline []moment
-
-func (t timeline) Len() int { return len(t) }
-func (t timeline) Less(i, j int) bool {
-	if !t[i].at.Equal(t[j].at) {
-		return t[i].at.Before(t[j].at)
-	}
-	return t[i].seq < t[j].seq
-}
-func (t timeline) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-func (t *timeline) Push(x any)   { *t = append(*t, x.(moment)) }
-func (t *timeline) Pop() any {
-	old := *t
-	m := old[len(old)-1]
-	*t = old[:len(old)-1]
-	return m
-}
-
-func (s *sim) after(d time.Duration, do func()) {
-	s.seq++
-	heap.Push(&s.queue, moment{s.now.Add(d), s.seq, do})
-}
-
-func (s *sim) note(format string, args ...any) {
-	line := fmt.Sprintf("%v "+format+"\n", append([]any{s.now.Sub(epoch)}, args...)...)
-	h := sha256.Sum256(append(s.hash, line...))
-	s.hash = h[:]
-	if s.trace != nil {
-		s.trace = append(s.trace, line...)
-	}
-}
-
-func (s *sim) fail(format string, args ...any) {
-	if s.failure == "" {
-		s.failure = fmt.Sprintf("seed %d at %v: ", s.seed, s.now.Sub(epoch)) + fmt.Sprintf(format, args...)
-	}
-}
-
-var epoch = time.Unix(1_700_000_000, 0)
-
 const members = 5
 
-func newSim(seed uint64, ru rules) *sim {
-	r := rand.New(rand.NewPCG(seed, 0x5eed))
-	s := &sim{
-		swarm: pick(r), seed: seed, r: r, rules: ru, now: epoch, cut: map[[2]int]bool{}, history: history{},
-		waiting: map[uint64]causal.Dot{}, reads: map[uint64]causal.Vector{},
+func newPlay(w *sim.World) *play {
+	s := &play{
+		swarm: pick(w.Rand()), w: w, history: history{}, waiting: map[uint64]causal.Dot{}, reads: map[uint64]causal.Vector{},
 	}
+	w.Faults = sim.Faults{Loss: s.loss, Duplicate: s.dup, Delay: s.delay, Jitter: s.jitter}
 	for i := range members {
 		s.slots = append(s.slots, &slot{i: i})
 	}
 	return s
 }
 
-func (s *sim) config(sl *slot) Config {
+func (s *play) config(sl *slot) Config {
 	return Config{
-		Member: sl.id(), Started: uint64(s.now.UnixMilli()), NewReplica: func() causal.Replica {
+		Member: sl.id(), Started: uint64(s.w.Now().UnixMilli()), NewReplica: func() causal.Replica {
 			s.nextRep++
 			return s.nextRep*7919%104729 + 1 // ids not in the order of starts
 		},
@@ -167,90 +105,85 @@ func (s *sim) config(sl *slot) Config {
 	}
 }
 
-func (s *sim) start(sl *slot) {
+func (s *play) start(sl *slot) {
 	sl.life++
 	sl.core = New(s.config(sl))
 	sl.wake, sl.last = time.Time{}, causal.Vector{}
-	s.note("start %s %v", sl.id(), sl.core.Replica())
+	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
 	for _, o := range s.slots {
-		s.after(time.Duration(s.r.IntN(1500))*time.Millisecond, func() { s.tellView(o) })
+		s.w.After(time.Duration(s.w.Rand().IntN(1500))*time.Millisecond, func() { s.tellView(o) })
 	}
 	s.tellView(sl)
 }
 
-func (s *sim) kill(sl *slot) {
-	s.note("kill %s", sl.id())
+func (s *play) kill(sl *slot) {
+	s.w.Note("kill %s", sl.id())
 	s.total = addStats(s.total, sl.core.Stats())
 	sl.core = nil
 	for _, o := range s.slots {
-		s.after(time.Duration(s.r.IntN(3000))*time.Millisecond, func() { s.tellView(o) })
+		s.w.After(time.Duration(s.w.Rand().IntN(3000))*time.Millisecond, func() { s.tellView(o) })
 	}
-	s.after(time.Duration(500+s.r.IntN(5000))*time.Millisecond, func() { s.start(sl) })
+	s.w.After(time.Duration(500+s.w.Rand().IntN(5000))*time.Millisecond, func() { s.start(sl) })
 }
 
 // tellView gives a member the members that are up, now and then without one of them.
-func (s *sim) tellView(sl *slot) {
+func (s *play) tellView(sl *slot) {
 	if sl.core == nil {
 		return
 	}
 	var others []Member
 	for _, o := range s.slots {
-		if o != sl && o.core != nil && (s.calm || s.r.IntN(12) > 0) {
+		if o != sl && o.core != nil && (s.w.IsCalm() || s.w.Rand().IntN(12) > 0) {
 			others = append(others, Member{ID: o.id(), Address: fmt.Sprint("slot ", o.i)})
 		}
 	}
 	s.step(sl, View{Others: others})
 }
 
-func (s *sim) step(sl *slot, ev Event) {
-	if sl.core == nil || s.failure != "" {
+func (s *play) step(sl *slot, ev Event) {
+	if sl.core == nil || s.w.Failed() {
 		return
 	}
-	if s.rules.step != nil {
-		if ev = s.rules.step(sl.core, ev); ev == nil {
-			return
-		}
-	}
-	effects := sl.core.Step(s.now, ev)
+	effects := sl.core.Step(s.w.Now(), ev)
 	for _, e := range effects {
 		s.effect(sl, e)
 	}
 	s.check(sl)
-	if at := sl.core.NextWake(); sl.wake.IsZero() || at.Before(sl.wake) || !sl.wake.After(s.now) {
+	if at := sl.core.NextWake(); sl.wake.IsZero() || at.Before(sl.wake) || !sl.wake.After(s.w.Now()) {
 		s.arm(sl, at)
 	}
 }
 
-func (s *sim) arm(sl *slot, at time.Time) {
+func (s *play) arm(sl *slot, at time.Time) {
 	sl.wake = at
 	c := sl.core
-	soon := max(0, at.Sub(s.now))
+	soon := max(0, at.Sub(s.w.Now()))
 	if soon == 0 { // pushes wait for whatever stands before the wake
-		soon = time.Duration(s.r.Int64N(int64(20 * time.Millisecond)))
+		soon = time.Duration(s.w.Rand().Int64N(int64(20 * time.Millisecond)))
 	}
-	s.after(soon, func() {
+	s.w.After(soon, func() {
 		if sl.core == c && sl.wake.Equal(at) {
 			s.step(sl, Wake{})
 		}
 	})
 }
 
-func (s *sim) effect(sl *slot, e Effect) {
+func (s *play) effect(sl *slot, e Effect) {
 	switch e := e.(type) {
 	case Send:
-		s.note("%s -> %s %v %d", sl.id(), e.Member, e.Manifest, len(e.Payload))
+		s.w.Note("%s -> %s %v %d", sl.id(), e.Member, e.Manifest, len(e.Payload))
 		s.send(sl, e)
 	case Done:
 		s.ended(sl, e)
 	case Changed:
-		s.note("%s changed %v", sl.id(), e.Keys)
+		s.w.Note("%s changed %v", sl.id(), e.Keys)
 	case Reborn:
-		s.fail("%s reborn although nothing was restored", sl.id())
+		s.w.Fail("%s reborn although nothing was restored", sl.id())
 	}
 }
 
-func (s *sim) ended(sl *slot, e Done) {
-	s.note("%s done %d %v %v", sl.id(), e.ID, e.Err, e.Short)
+func (s *play) ended(sl *slot, e Done) {
+	s.w.Note("%s done %d %v %v", sl.id(), e.ID, e.Err, e.Short)
 	// An update that changed nothing made no event to be lost.
 	if d, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil && sl.core.Seen().Covers(d) {
 		s.acked = append(s.acked, d)
@@ -263,44 +196,33 @@ func (s *sim) ended(sl *slot, e Done) {
 			shows = e.State.Seen
 			s.shown = s.shown.Join(shows)
 			if got, _ := shownState(e.State); got != s.history.spec(shows) {
-				s.fail("%s: linearizable read shows something else than its vector", sl.id())
+				s.w.Fail("%s: linearizable read shows something else than its vector", sl.id())
 			}
 		}
 		if !want.Leq(shows) {
-			s.fail("%s: read misses what was acknowledged, or shown by a linearizable read, before it began: %v lacks %v", sl.id(), shows, want)
+			s.w.Fail("%s: read misses what was acknowledged, or shown by a linearizable read, before it began: %v lacks %v", sl.id(), shows, want)
 		}
 	}
 	delete(s.waiting, e.ID)
 	delete(s.reads, e.ID)
 }
 
-func (s *sim) send(from *slot, e Send) {
-	me := Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}
-	copies := 1
-	if !s.calm && s.r.Float64() < s.dup {
-		copies = 2
-	}
-	for range copies {
-		if !s.calm && s.r.Float64() < s.loss {
-			continue
-		}
-		delay := s.delay
-		if !s.calm || s.jitter < 100*time.Millisecond {
-			delay += time.Duration(s.r.Int64N(int64(s.jitter)))
-		}
-		s.after(delay, func() {
-			for _, to := range s.slots {
-				if to.id() == e.Member && to.core != nil && !s.cut[[2]int{from.i, to.i}] {
-					s.step(to, me)
+func (s *play) send(from *slot, e Send) {
+	mail := Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}
+	for _, to := range s.slots {
+		if to.id() == e.Member {
+			s.w.Send(from.i, to.i, func() {
+				if to.id() == e.Member { // still the one it was for
+					s.step(to, mail)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
 // check asserts the invariants of the protocol at one replica: the vector is a causal cut and claims
 // nothing that did not happen, and the state is what the specification says of the vector.
-func (s *sim) check(sl *slot) {
+func (s *play) check(sl *slot) {
 	c := sl.core
 	if sl.last.Equal(c.Seen()) && len(c.touched) == 0 {
 		return
@@ -309,85 +231,85 @@ func (s *sim) check(sl *slot) {
 	for d := range c.Seen().All() {
 		r := s.history[d]
 		if r == nil {
-			s.fail("%s claims event %v, which never was", sl.id(), d)
+			s.w.Fail("%s claims event %v, which never was", sl.id(), d)
 			return
 		}
 		if !r.deps.Leq(c.Seen()) {
-			s.fail("%s has seen %v but not what it followed: %v", sl.id(), d, r.deps)
+			s.w.Fail("%s has seen %v but not what it followed: %v", sl.id(), d, r.deps)
 		}
 	}
 	got, err := shown(c.Keys())
 	if err != nil {
-		s.fail("%s: %v", sl.id(), err)
+		s.w.Fail("%s: %v", sl.id(), err)
 	}
 	if want := s.history.spec(c.Seen()); got != want {
-		s.fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, want)
+		s.w.Fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, want)
 	}
 }
 
 // update makes a random update at a random replica, sometimes a burst of them.
-func (s *sim) update() {
-	sl := s.slots[s.r.IntN(len(s.slots))]
-	for range 1 + s.r.IntN(3)*s.r.IntN(2) {
-		s.updateAt(sl)
+func (s *play) update(r *rand.Rand) {
+	sl := s.slots[r.IntN(len(s.slots))]
+	for range 1 + r.IntN(3)*r.IntN(2) {
+		s.updateAt(sl, r)
 	}
 }
 
-func (s *sim) updateAt(sl *slot) {
+func (s *play) updateAt(sl *slot, r *rand.Rand) {
 	if sl.core == nil {
 		return
 	}
 	s.nextID++
 	id := s.nextID
-	ops := s.randomOps()
+	ops := s.randomOps(r)
 	level := Level{Kind: Majority}
-	switch s.r.IntN(4) {
+	switch r.IntN(4) {
 	case 0:
 		level = Level{}
 	case 1:
 		level = Level{Kind: All}
 	}
 	c := sl.core
-	r := &record{deps: c.Seen(), ops: ops}
+	rec := &record{deps: c.Seen(), ops: ops}
 	before := c.Seen().Get(c.Replica())
 	s.waiting[id] = causal.Dot{}
-	ev := Update{ID: id, Level: level, Deadline: s.now.Add(8 * time.Second), Modify: func(t *Txn) error {
-		r.dot, r.stamp = t.Dot(), t.Stamp()
-		if s.history[r.dot] != nil {
-			s.fail("%s: event %v used twice", sl.id(), r.dot)
+	ev := Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
+		rec.dot, rec.stamp = t.Dot(), t.Stamp()
+		if s.history[rec.dot] != nil {
+			s.w.Fail("%s: event %v used twice", sl.id(), rec.dot)
 		}
-		s.history[r.dot] = r // known before the state is checked
-		s.waiting[id] = r.dot
+		s.history[rec.dot] = rec // known before the state is checked
+		s.waiting[id] = rec.dot
 		if level.Kind == Local {
 			delete(s.waiting, id)
 		}
 		return perform(t, ops)
 	}}
-	s.note("%s update %d %v", sl.id(), id, ops)
+	s.w.Note("%s update %d %v", sl.id(), id, ops)
 	s.step(sl, ev)
 	if sl.core == c && c.Seen().Get(c.Replica()) == before {
-		delete(s.history, r.dot) // changed nothing, made no event
+		delete(s.history, rec.dot) // changed nothing, made no event
 		delete(s.waiting, id)
 	}
 }
 
 // read starts a majority read, which must see every write acknowledged by now.
-func (s *sim) read() {
-	sl := s.slots[s.r.IntN(len(s.slots))]
+func (s *play) read(r *rand.Rand) {
+	sl := s.slots[r.IntN(len(s.slots))]
 	if sl.core == nil {
 		return
 	}
 	s.nextID++
 	s.reads[s.nextID] = causal.MakeVector(s.acked...)
 	kind := Majority
-	if s.r.IntN(2) == 0 {
+	if r.IntN(2) == 0 {
 		kind = Linear
 		s.reads[s.nextID] = s.reads[s.nextID].Join(s.shown)
 	}
-	s.step(sl, Read{ID: s.nextID, Level: Level{Kind: kind}, Deadline: s.now.Add(8 * time.Second)})
+	s.step(sl, Read{ID: s.nextID, Level: Level{Kind: kind}, Deadline: s.w.Now().Add(8 * time.Second)})
 }
 
-func (s *sim) ready() (n int) {
+func (s *play) ready() (n int) {
 	for _, sl := range s.slots {
 		if sl.core != nil && sl.core.Ready() {
 			n++
@@ -397,7 +319,7 @@ func (s *sim) ready() (n int) {
 }
 
 // overlap asserts that any majority of ready replicas knows every acknowledged write.
-func (s *sim) overlap() {
+func (s *play) overlap() {
 	for _, d := range s.acked {
 		lack := 0
 		for _, sl := range s.slots {
@@ -406,117 +328,101 @@ func (s *sim) overlap() {
 			}
 		}
 		if lack >= members/2+1 {
-			s.fail("acknowledged write %v is unknown to %d of %d ready replicas", d, lack, s.ready())
+			s.w.Fail("acknowledged write %v is unknown to %d of %d ready replicas", d, lack, s.ready())
 		}
 	}
 }
 
-// run plays the history and returns what is wrong with it, or "".
-func (s *sim) run() string {
+// run plays the history.
+func (s *play) run() {
+	const warm, span = 8 * time.Second, 30 * time.Second
+	act := func(times int, what string, do func(r *rand.Rand)) {
+		for range times {
+			s.w.Act(warm+s.w.Moment(span), what, do)
+		}
+	}
+	act(s.updates, "update", s.update)
+	act(30, "read", s.read)
+	act(s.cuts, "cut", s.cutSome)
+	act(s.kills, "kill", func(r *rand.Rand) {
+		// A minority fails before it has been refilled: more than that nobody promises.
+		if sl := s.slots[r.IntN(members)]; sl.core != nil && s.ready() > members/2+1 && sl.core.Ready() {
+			s.kill(sl)
+		}
+	})
+	for t := warm; t < warm+span+10*time.Second; t += time.Second {
+		s.w.After(t, s.overlap)
+	}
 	for _, sl := range s.slots {
 		s.start(sl)
 	}
-	s.until(8 * time.Second)
-	span := 30 * time.Second
-	for range s.updates {
-		s.after(time.Duration(s.r.Int64N(int64(span))), s.update)
-	}
-	for range 30 {
-		s.after(time.Duration(s.r.Int64N(int64(span))), s.read)
-	}
-	for range s.cuts {
-		s.after(time.Duration(s.r.Int64N(int64(span))), s.cutSome)
-	}
-	for range s.kills {
-		s.after(time.Duration(s.r.Int64N(int64(span))), func() {
-			// A minority fails before it has been refilled: more than that nobody promises.
-			if sl := s.slots[s.r.IntN(members)]; sl.core != nil && s.ready() > members/2+1 && sl.core.Ready() {
-				s.kill(sl)
-			}
-		})
-	}
-	for t := time.Duration(0); t < span+10*time.Second; t += time.Second {
-		s.after(t, s.overlap)
-	}
-	s.until(span + 10*time.Second)
-	if s.failure == "" {
+	s.w.Until(warm + span + 10*time.Second)
+	if !s.w.Failed() {
 		s.heal()
 	}
-	return s.failure
-}
-
-func (s *sim) until(d time.Duration) {
-	end := s.now.Add(d)
-	for s.failure == "" && len(s.queue) > 0 && !s.queue[0].at.After(end) {
-		m := heap.Pop(&s.queue).(moment)
-		s.now = m.at
-		m.do()
-	}
-	s.now = end
 }
 
 // cutSome cuts links, one way or both, for a while.
-func (s *sim) cutSome() {
-	a := s.r.IntN(members)
-	oneWay := s.r.IntN(3) == 0
+func (s *play) cutSome(r *rand.Rand) {
+	a := r.IntN(members)
+	oneWay := r.IntN(3) == 0
 	var links [][2]int
 	for b := range members {
-		if b != a && s.r.IntN(2) == 0 {
+		if b != a && r.IntN(2) == 0 {
 			links = append(links, [2]int{a, b})
 			if !oneWay {
 				links = append(links, [2]int{b, a})
 			}
 		}
 	}
-	s.note("cut %v", links)
+	s.w.Note("cut %v", links)
 	for _, l := range links {
-		s.cut[l] = true
+		s.w.Cut(l[0], l[1])
 	}
-	s.after(time.Duration(s.r.IntN(15000))*time.Millisecond, func() {
+	s.w.After(time.Duration(r.IntN(15000))*time.Millisecond, func() {
 		for _, l := range links {
-			delete(s.cut, l)
+			s.w.Mend(l[0], l[1])
 		}
 	})
 }
 
 // heal ends every fault and asserts that all become equal, to the byte, with nothing acknowledged lost.
-func (s *sim) heal() {
-	s.calm = true
-	clear(s.cut)
-	s.until(7 * time.Second) // whoever is down comes up
+func (s *play) heal() {
+	s.w.Calm()
+	s.w.Until(7 * time.Second) // whoever is down comes up
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
 	for range 30 {
-		s.until(time.Second)
-		if s.failure != "" || s.equal() {
+		s.w.Until(time.Second)
+		if s.w.Failed() || s.equal() {
 			break
 		}
 	}
-	if s.failure != "" {
+	if s.w.Failed() {
 		return
 	}
 	if !s.equal() {
-		s.fail("not equal 30 s after all faults ended: %v", s.vectors())
+		s.w.Fail("not equal 30 s after all faults ended: %v", s.vectors())
 		return
 	}
 	for _, sl := range s.slots {
 		s.total = addStats(s.total, sl.core.Stats())
 		if !sl.core.Ready() {
-			s.fail("%s never became ready", sl.id())
+			s.w.Fail("%s never became ready", sl.id())
 		}
 		for _, d := range s.acked {
 			if !sl.core.Seen().Covers(d) {
-				s.fail("acknowledged write %v is lost at %s", d, sl.id())
+				s.w.Fail("acknowledged write %v is lost at %s", d, sl.id())
 			}
 		}
 		if a, b := stateBytes(s.slots[0].core), stateBytes(sl.core); !bytes.Equal(a, b) {
-			s.fail("equal vectors, other bytes at %s", sl.id())
+			s.w.Fail("equal vectors, other bytes at %s", sl.id())
 		}
 	}
 }
 
-func (s *sim) equal() bool {
+func (s *play) equal() bool {
 	for _, sl := range s.slots {
 		if sl.core == nil || !sl.core.Seen().Equal(s.slots[0].core.Seen()) || !sl.core.Ready() {
 			return false
@@ -525,7 +431,7 @@ func (s *sim) equal() bool {
 	return true
 }
 
-func (s *sim) vectors() (out []string) {
+func (s *play) vectors() (out []string) {
 	for _, sl := range s.slots {
 		if sl.core != nil {
 			out = append(out, sl.id()+" "+sl.core.Seen().String())

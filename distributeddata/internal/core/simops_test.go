@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
@@ -15,16 +16,16 @@ type (
 )
 
 // randomOps returns the operations of one update: mostly one, sometimes several on several keys.
-func (s *sim) randomOps() []op {
+func (s *play) randomOps(r *rand.Rand) []op {
 	n := 1
-	if s.r.IntN(4) == 0 {
-		n = 2 + s.r.IntN(3)
+	if r.IntN(4) == 0 {
+		n = 2 + r.IntN(3)
 	}
 	var ops []op
 	for range n {
-		sub := string(rune('a' + s.r.IntN(4)))
-		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[s.r.IntN(3)], s.r.IntN(s.keys)), sub: sub, value: int64(1 + s.r.IntN(9))}
-		switch x := s.r.IntN(100); {
+		sub := string(rune('a' + r.IntN(4)))
+		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[r.IntN(3)], r.IntN(s.keys)), sub: sub, value: int64(1 + r.IntN(9))}
+		switch x := r.IntN(100); {
 		case x >= 92:
 			o.kind, o.sub = opDelete, ""
 		case x < 55:
