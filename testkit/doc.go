@@ -43,7 +43,7 @@
 //			c.Advance(time.Hour) // takes a fraction of a second
 //			c.Heal()
 //			testkit.Eventually(t, 5*time.Second, func() error {
-//				return sameAtAll(dd, "bread", "milk")
+//				return sameAtAll(c, dd, "bread", "milk")
 //			})
 //		})
 //	}

@@ -58,29 +58,20 @@ func (s *Stats) add(o Stats) {
 	s.Bytes += o.Bytes
 }
 
-// Link is the direction from one address to another. It keeps the order of messages by one queue:
-// every timer takes out the message that is due first, whichever it was started for.
+// Link is the direction from one address to another.
 type Link struct {
 	net *Net
 	dir direction
-
-	delivering sync.Mutex // one delivery at a time
 
 	mu struct {
 		sync.Mutex
 		faults Faults
 		once   []*once // faults of single messages, each used up by the first that matches
 		random *rand.Rand
-		queue  []parcel  // by due, then order of sending
 		last   time.Time // when the last message that keeps its place is due
 		free   time.Time // when the bandwidth is free again
 		stats  Stats
 	}
-}
-
-type parcel struct {
-	due     time.Time
-	deliver func(*actor.ActorSystem)
 }
 
 type once struct {
@@ -190,14 +181,7 @@ func (l *Link) enqueue(f Faults, size int, deliver func(*actor.ActorSystem)) {
 		}
 		l.mu.last = due
 	}
-	i, _ := slices.BinarySearchFunc(l.mu.queue, due, func(p parcel, due time.Time) int {
-		if p.due.After(due) {
-			return 1
-		}
-		return -1
-	})
-	l.mu.queue = slices.Insert(l.mu.queue, i, parcel{due, deliver})
-	time.AfterFunc(due.Sub(now), l.arrive)
+	l.net.courier.take(parcel{due: due, link: l, deliver: deliver})
 }
 
 func (l *Link) below(d time.Duration) time.Duration {
@@ -207,15 +191,9 @@ func (l *Link) below(d time.Duration) time.Duration {
 	return time.Duration(l.mu.random.Int64N(int64(d)))
 }
 
-// arrive delivers the message that is due first, or leaves it at the door of a frozen host. Delivery may
-// send over other links, never waits for this one, and holds no lock that sending takes.
-func (l *Link) arrive() {
-	l.delivering.Lock()
-	defer l.delivering.Unlock()
-
+// arrive delivers a message, or leaves it at the door of a frozen host.
+func (l *Link) arrive(p parcel) {
 	l.mu.Lock()
-	p := l.mu.queue[0]
-	l.mu.queue = slices.Delete(l.mu.queue, 0, 1)
 	cut := l.mu.faults.Cut
 	if cut {
 		l.mu.stats.Lost++
@@ -240,16 +218,6 @@ func (l *Link) handOver(p parcel) {
 	if to != nil {
 		p.deliver(to)
 	}
-}
-
-// next returns when the first message on its way is due.
-func (l *Link) next() (due time.Time, n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n = len(l.mu.queue); n > 0 {
-		due = l.mu.queue[0].due
-	}
-	return due, n
 }
 
 // heal ends all faults.

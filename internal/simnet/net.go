@@ -23,7 +23,8 @@ type Options struct {
 
 // Net is a network. Its methods may be called from any goroutine.
 type Net struct {
-	opts Options
+	opts    Options
+	courier *courier
 
 	mu struct {
 		sync.Mutex
@@ -61,7 +62,7 @@ func New(opts Options) *Net {
 	if opts.MaxMessage == 0 {
 		opts.MaxMessage = 4 << 20
 	}
-	n := &Net{opts: opts}
+	n := &Net{opts: opts, courier: newCourier()}
 	n.mu.hosts = map[string]*host{}
 	n.mu.links = map[direction]*Link{}
 	return n
@@ -184,9 +185,10 @@ func (n *Net) Unserialisable() []string {
 // Close ends all traffic, also of what is on its way.
 func (n *Net) Close() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.mu.closed = true
 	clear(n.mu.hosts)
+	n.mu.Unlock()
+	n.courier.close()
 }
 
 func (n *Net) links() []*Link {
@@ -197,16 +199,7 @@ func (n *Net) links() []*Link {
 
 // Flying returns how many messages are on their way, and when the first of them is due. What waits for a
 // frozen host is not on its way.
-func (n *Net) Flying() (due time.Time, count int) {
-	for _, l := range n.links() {
-		at, k := l.next()
-		if k > 0 && (count == 0 || at.Before(due)) {
-			due = at
-		}
-		count += k
-	}
-	return due, count
-}
+func (n *Net) Flying() (due time.Time, count int) { return n.courier.flying() }
 
 // up tells whether h may send.
 func (n *Net) up(h *host) bool {
