@@ -42,7 +42,7 @@ func checkNames(e *env) {
 }
 
 // soon is how long a watcher may take to tell, in real time.
-const soon = 10 * time.Second
+const soon = 5 * time.Second
 
 func checkWatch(e *env) {
 	w, ok := e.store.(coordination.Watcher)
