@@ -212,3 +212,33 @@ func TestEventsFollowTheLists(t *testing.T) {
 		require.Equal(t, seen{1, 0, 1}, events[a.ID][6])
 	})
 }
+
+func TestFrozenHostSendsAndReceivesWhenItThaws(t *testing.T) {
+	simnet.Run(t, simnet.Config{Members: 2, Setup: echo}, func(t *testing.T, c *simnet.Cluster) {
+		a, b := c.Member(0), c.Member(1)
+		c.Freeze(b)
+		require.ErrorIs(t, request(t, a, b), context.DeadlineExceeded)
+		require.ErrorIs(t, request(t, b, a), context.DeadlineExceeded)
+		_, flying := c.Net.Flying()
+		require.Zero(t, flying)
+		require.Zero(t, c.Net.Stats().Delivered)
+		c.Thaw(b)
+		time.Sleep(time.Second)
+		require.Equal(t, 4, c.Net.Stats().Delivered, "two requests, two answers that nobody waits for")
+		require.NoError(t, request(t, a, b))
+	})
+}
+
+func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
+	simnet.Bubble(t, func(t *testing.T) {
+		c := simnet.NewCluster(simnet.Config{Members: 2, Options: simnet.Options{Latency: time.Hour}})
+		c.Member(0).System.Root.Send(actor.NewPID(c.Member(1).Address, "x"), wrapperspb.Int64(1))
+		due, flying := c.Net.Flying()
+		require.Equal(t, 1, flying)
+		require.Equal(t, time.Hour, time.Until(due).Truncate(time.Millisecond))
+		c.Close()
+		c.Close()
+		_, flying = c.Net.Flying()
+		require.Zero(t, flying)
+	})
+}

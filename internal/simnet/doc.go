@@ -1,4 +1,6 @@
-// Package simnet joins actor systems of one process by a network in memory, for tests in virtual time.
+// Package simnet joins actor systems of one process by a network in memory, for tests in virtual time. It is
+// what package testkit is built on, and what is below the components is tested with; whatever may import
+// testkit uses that.
 //
 // Run a test inside a testing/synctest bubble: then latency, loss and an hour of partition cost no
 // real time, and synctest.Wait means that every mailbox is drained and only timers are left.
@@ -17,6 +19,8 @@
 // loses without a word what cannot be delivered, and delivers to whatever system listens on the
 // address when the message arrives, be it another one than was meant. Unlike remoting it makes no
 // dead letters of what it loses. Remote Watch and Stop are not carried; they are counted.
+//
+// One goroutine delivers the messages of all links. Close the network before the bubble ends.
 //
 // Cluster adds membership: fake topology events on each member's EventStream, from views that may be made
 // to disagree.
