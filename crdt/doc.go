@@ -74,6 +74,7 @@
 //
 // Deltas may be lost, doubled and reordered: one that comes too early is refused with [ErrGap] and can
 // be applied again later, or a merge of whole states makes up for it. A delta seen before does nothing.
+// A [Log] of the last deltas tells which of them a replica lacks.
 //
 // # Guarantees
 //

@@ -176,3 +176,25 @@ func ExampleVersionVector() {
 	// after concurrent
 	// before {0000000000000001:2 0000000000000002:1}
 }
+
+func ExampleLog() {
+	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
+	var a, b crdt.ORSet[string]
+	var log crdt.Log[crdt.ORSet[string]]
+	change := func(f func(w *crdt.Writer, s *crdt.ORSet[string])) {
+		d, _ := crdt.Update(alice, &a, func(w *crdt.Writer, s *crdt.ORSet[string]) error { f(w, s); return nil })
+		log.Add(d)
+	}
+	change(func(w *crdt.Writer, s *crdt.ORSet[string]) { s.Add(w, "milk", "bread") })
+	b = b.Merge(a)
+	change(func(w *crdt.Writer, s *crdt.ORSet[string]) { s.Remove(w, "milk") })
+	change(func(w *crdt.Writer, s *crdt.ORSet[string]) { s.Add(w, "tea") })
+	b.Add(bob.Writer(), "salt")
+
+	missing, ok := log.Since(a, crdt.Seen(b)) // bob says what he has seen
+	for _, d := range missing {
+		_ = crdt.Apply(&b, d)
+	}
+	fmt.Println(len(missing), ok, b)
+	// Output: 2 true {bread salt tea}
+}

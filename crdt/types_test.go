@@ -272,3 +272,112 @@ func TestFormat_Types(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 }
+
+func TestLog_CutAndMergedStatesAreNotThere(t *testing.T) {
+	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
+	var a, b crdt.PNCounter
+	var log crdt.Log[crdt.PNCounter]
+	add := func(w *crdt.Writer, c *crdt.PNCounter) error { c.Add(w, 1); return nil }
+	for range 3 {
+		d, err := crdt.Update(alice, &a, add)
+		require.NoError(t, err)
+		log.Add(d)
+		log.Add(d) // once is enough
+	}
+	log.Add(crdt.Delta{})
+	require.Equal(t, 3, log.Len())
+	missing, ok := log.Since(a, crdt.VersionVector{})
+	require.True(t, ok)
+	require.Len(t, missing, 3)
+	log.Cut(1)
+	require.Equal(t, 1, log.Len())
+	_, ok = log.Since(a, crdt.VersionVector{}.With(1, 1))
+	require.False(t, ok, "cut too far")
+	missing, ok = log.Since(a, crdt.VersionVector{}.With(1, 2))
+	require.True(t, ok)
+	require.Len(t, missing, 1)
+	_, err := crdt.Update(bob, &b, add)
+	require.NoError(t, err)
+	a = a.Merge(b)
+	_, ok = log.Since(a, crdt.VersionVector{}.With(1, 2))
+	require.False(t, ok, "bob's change came by a merge")
+	_, ok = log.Since(a, crdt.Seen(a))
+	require.True(t, ok)
+}
+
+// The last methods that nothing else calls.
+func TestLWWMap_FirstWriteAndFormat(t *testing.T) {
+	alice := crdt.NewReplica(1)
+	m := crdt.NewLWWMap[string, string](nil, nil)
+	require.True(t, m.SetFirst(alice.Writer(), "k", "secret"))
+	require.False(t, m.SetFirst(alice.Writer(), "k", "late"))
+	require.True(t, m.Contains("k") && !m.Contains("other"))
+	require.Equal(t, []string{"k"}, slices.Collect(m.Keys()))
+	for range m.All() {
+		break
+	}
+	_, ok := m.Get("other")
+	require.False(t, ok)
+	require.NotContains(t, m.LogValue().String(), "secret")
+	r := crdt.NewLWWRegister(crdt.JSON[string]())
+	require.Zero(t, r.Stamp())
+	r.Set(alice.Writer(), "x")
+	require.Equal(t, "x", r.String())
+	require.Equal(t, "replica 0000000000000001", alice.String())
+	require.Equal(t, "delta: nothing", crdt.Delta{}.String())
+	d, err := crdt.ParseDelta(nil)
+	require.NoError(t, err)
+	require.True(t, d.Empty())
+	require.Empty(t, deltaBytes(t, d))
+
+	var mm crdt.ORMultiMap[string, int]
+	mm.Add(alice.Writer(), "k", 1, 2)
+	require.Equal(t, 1, mm.Len())
+	require.Equal(t, []string{"k"}, slices.Collect(mm.Keys()))
+	for range mm.All() {
+		break
+	}
+	var cm crdt.PNCounterMap[string]
+	cm.Add(alice.Writer(), "k", 1)
+	for range cm.All() {
+		break
+	}
+	vv := crdt.VersionVector{}.Next(1).Next(2)
+	for range vv.All() {
+		break
+	}
+}
+
+// Writers that may not write: after an error, and on a copy out of a map.
+func TestTypes_RefusedWritersChangeNothing(t *testing.T) {
+	alice := crdt.NewReplica(1)
+	w := alice.Writer()
+	w.Fail(crdt.ErrElement)
+	var (
+		or crdt.ORSet[string]
+		rw crdt.RWSet[string]
+		lw crdt.LWWRegister[string]
+		ew crdt.EWFlag
+		bc crdt.BoundedCounter
+		gc crdt.GCounter
+		m  crdt.ORMap[string, crdt.ORSet[string]]
+	)
+	require.Zero(t, or.Remove(w, "x"))
+	or.Clear(w)
+	rw.Clear(w)
+	rw.Forget(w)
+	require.Zero(t, rw.Remove(w, "x"))
+	require.False(t, lw.SetFirst(w, "x") || lw.SetAt(w, "x", 1))
+	lw.Set(w, "x")
+	ew.Enable(w)
+	ew.Disable(w)
+	bc.Add(w, 1)
+	bc.Sub(w, 1)
+	gc.Add(w, 1)
+	gc.Reset(w)
+	require.Zero(t, m.Remove(w, "k"))
+	m.Update(w, "k", func(*crdt.ORSet[string]) { t.Fatal("called") })
+	for _, v := range []crdt.VersionVector{crdt.Seen(or), crdt.Seen(rw), crdt.Seen(lw), crdt.Seen(ew), crdt.Seen(bc), crdt.Seen(gc), crdt.Seen(m)} {
+		require.Zero(t, v.Len())
+	}
+}

@@ -27,6 +27,8 @@
 //	 6  a delta is worth the state               before with the delta = after
 //	 7  a delta counts once                      also doubled, late, and after the state
 //	 8  a delta with a gap before it is refused  and leaves the value as it was
+//	 9  what a log says is missing is enough    t with it = t⊔s, removals included; see [crdt.Log]
+//	10  and none of it was there
 //	11  replicas converge                        what was seen decides, not its order
 //	12  the value is what the specification says if there is one; see [Spec]
 //	15  the encoding is exact                    decode∘encode = id, and no bytes make Decode panic
@@ -34,7 +36,7 @@
 //	17  values are immutable                     no operand of a merge or change is written
 //
 // Equal means equal bytes. A broken law fails the test with its number, the values, and the shortest
-// history found. Laws 6, 7, 8 are about deltas, which own types have when they lie in a map: they are
+// history found. Laws 6 to 10 are about deltas, which own types have when they lie in a map: they are
 // tested alone, and once more in an [crdt.ORMap].
 //
 // The number of histories is that of package rapid: -rapid.checks, 100 by default; -rapid.seed repeats

@@ -46,6 +46,7 @@ type actor[T crdt.Value[T]] struct {
 	last    uint64 // naive hybrid clock
 	value   T
 	seen    set
+	log     crdt.Log[T]
 }
 
 // sent is a delta on its way.
@@ -92,7 +93,7 @@ func (h *history[T]) pick(what string) *actor[T] {
 
 func (h *history[T]) step() {
 	a := h.pick("at")
-	switch n := rapid.IntRange(0, 9).Draw(h.t, "step"); {
+	switch n := rapid.IntRange(0, 10).Draw(h.t, "step"); {
 	case n < 4:
 		h.update(a)
 	case n < 7 && len(h.sent) > 0:
@@ -102,6 +103,8 @@ func (h *history[T]) step() {
 		merged := h.merge(a.value, from.value)
 		a.value, a.seen = merged, a.seen.union(from.seen)
 		h.note(a, "merged with replica %d", from.id)
+	case n == 9 && !h.own:
+		h.missing(a, h.pick("behind"))
 	default:
 		a.ms = uint64(rapid.IntRange(1, 8).Draw(h.t, "clock")) // may run backwards
 		a.value = h.decode(h.encode(a.value))
@@ -138,6 +141,7 @@ func (h *history[T]) update(a *actor[T]) {
 		return
 	}
 	h.deltaLaws(before, after, delta)
+	a.log.Add(delta)
 	h.sent = append(h.sent, sent{h.resent(delta), e})
 }
 
@@ -169,6 +173,7 @@ func (h *history[T]) deliver(a *actor[T], d sent) {
 	default:
 		h.ok(8, err == nil, "a delta without a gap is refused: %v", err)
 		a.seen = a.seen.with(d.e.id)
+		a.log.Add(d.delta)
 	}
 }
 

@@ -19,6 +19,8 @@ var laws = map[int]string{
 	6:  "a delta is worth the state",
 	7:  "a delta counts once",
 	8:  "a delta with a gap before it is refused",
+	9:  "what a log says is missing is worth the state",
+	10: "what a log says is missing was not there",
 	11: "replicas converge",
 	12: "the value is what the specification says",
 	15: "the encoding is exact",
@@ -64,6 +66,28 @@ func (h *history[T]) deltaLaws(before T, after []byte, delta crdt.Delta) {
 		h.ok(law, err == nil, "a delta at the state it was made from: %v", err)
 		h.same(law, after, at, "the state, and before with the delta")
 	}
+}
+
+// missing is laws 9 and 10: what a's log says that b lacks. A log that was cut may not know.
+func (h *history[T]) missing(a, b *actor[T]) {
+	if rapid.Bool().Draw(h.t, "cut") {
+		a.log.Cut(rapid.IntRange(0, 3).Draw(h.t, "keep"))
+	}
+	none, ok := a.log.Since(a.value, crdt.Seen(a.value))
+	h.ok(9, ok && len(none) == 0, "replica %d lacks %d deltas of itself", a.id, len(none))
+	deltas, ok := a.log.Since(a.value, crdt.Seen(b.value))
+	h.ok(9, ok || !a.seen.within(b.seen), "a log refuses a replica that lacks nothing")
+	if !ok {
+		return
+	}
+	at := b.value
+	for i, d := range deltas {
+		was := crdt.Seen(at)
+		err := h.typ.apply(&at, h.resent(d))
+		h.ok(9, err == nil, "delta %d of those replica %d lacks: %v", i, b.id, err)
+		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After, "replica %d had delta %d of those it lacks", b.id, i)
+	}
+	h.same(9, h.encode(b.value.Merge(a.value)), at, fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
 }
 
 // resent is the delta as it comes out of its encoding.

@@ -19,6 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("rapid.nofailfile", "true") // the failures here are meant
+	_ = flag.Set("rapid.shrinktime", "300ms")
 	m.Run()
 }
 
