@@ -97,6 +97,24 @@ func replication() []mutant {
 			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
 		},
 		{
+			name:   "refilled by members that are not",
+			rule:   "only ready members count in a refill [R17]",
+			edits:  in(replDir+"answer.go", "p.answered = p.answered || r.ready", "p.answered = true"),
+			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
+		},
+		{
+			name:   "count read answers of members that are not ready",
+			rule:   "only ready members count in quorums [R18]",
+			edits:  in(replDir+"read.go", "&& o.id == m.Id && m.Ready {", "&& o.id == m.Id {"),
+			killer: scenario("TestRead_TheUnreadyDoNotCount"),
+		},
+		{
+			name:   "count acknowledgements of members that are not ready",
+			rule:   "only ready members count in quorums [R18]",
+			edits:  in(replDir+"ops.go", "return p.ready && p.acked >= w.n", "return p.acked >= w.n"),
+			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
+		},
+		{
 			name:   "drop marks without the owner's events",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
 			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
