@@ -334,6 +334,38 @@ func TestStore_Faults(t *testing.T) {
 	})
 }
 
+func TestStore_LostAnswersHaveHappenedAndTheDeadReachNothing(t *testing.T) {
+	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
+		m := c.Member(0)
+		within := func(f func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return f(ctx)
+		}
+		write := func(ctx context.Context) error {
+			_, err := m.Store.Swap(ctx, "y", "", coordination.Record{Token: 3})
+			return err
+		}
+		m.Store.Next(nil, testkit.StoreFaults{Away: true})
+		require.ErrorIs(t, within(write), testkit.ErrAnswerLost)
+		rec, _, _ := c.Leases.Load(t.Context(), "y")
+		require.Zero(t, rec)
+		m.Store.Next(nil, testkit.StoreFaults{LoseAnswer: true})
+		require.ErrorIs(t, within(write), testkit.ErrAnswerLost)
+		rec, _, _ = c.Leases.Load(t.Context(), "y")
+		require.EqualValues(t, 3, rec.Token)
+
+		m.Crash()
+		require.ErrorIs(t, within(write), testkit.ErrAnswerLost)
+		require.NoError(t, within(func(ctx context.Context) error {
+			for r := range m.Store.Watch(ctx, "y") {
+				return fmt.Errorf("told of %v", r)
+			}
+			return nil
+		}))
+	})
+}
+
 func TestStore_OfAFrozenAndOfACrashedMember(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		a, b := c.Member(0), c.Member(1)

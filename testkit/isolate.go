@@ -63,7 +63,7 @@ func Isolate(t testing.TB, props *actor.Props) *Isolated {
 // PID is that of the actor.
 func (i *Isolated) PID() *actor.PID { return i.pid }
 
-// System is where the actor runs.
+// System is where the actor runs. Whatever else is spawned there does nothing, probes included.
 func (i *Isolated) System() *actor.ActorSystem { return i.system }
 
 // Ref returns a PID of that name, for actors that the actor is to know. Nobody is there.
