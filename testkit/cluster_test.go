@@ -358,8 +358,8 @@ func TestStore_LostAnswersHaveHappenedAndTheDeadReachNothing(t *testing.T) {
 		m.Crash()
 		require.ErrorIs(t, within(write), testkit.ErrAnswerLost)
 		require.NoError(t, within(func(ctx context.Context) error {
-			for r := range m.Store.Watch(ctx, "y") {
-				return fmt.Errorf("told of %v", r)
+			for r, err := range m.Store.Watch(ctx, "y") {
+				return fmt.Errorf("told of %v, %w", r, err)
 			}
 			return nil
 		}))
