@@ -118,6 +118,9 @@ func (h *history[T]) algebra() {
 func (h *history[T]) converge() {
 	all := h.actors[0].value.Merge(h.actors[1].value).Merge(h.actors[2].value)
 	want := h.encode(all)
+	if !h.own {
+		h.missing(h.pick("ahead"), h.pick("behind"))
+	}
 	for _, a := range h.actors {
 		if h.own {
 			for _, o := range h.actors {

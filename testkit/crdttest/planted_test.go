@@ -142,7 +142,12 @@ func (addsSome) merge(a, b uint8) uint8 {
 	}
 	return a | b
 }
-func (panics) decode(b []byte) (uint8, error)     { return b[0], nil }
+func (panics) decode(b []byte) (uint8, error) {
+	if len(b) != 1 {
+		panic("length")
+	}
+	return b[0], nil
+}
 func (losesABit) append(b []byte, n uint8) []byte { return append(b, n&3) }
 
 func quiet[T crdt.Value[T]](typ Type[T]) Type[T] {
