@@ -82,7 +82,6 @@ func (a *replica) Receive(ctx actor.Context) {
 func (a *replica) startUp() {
 	cfg := a.r.cfg
 	a.core = core.New(core.Config{
-		Member:     a.r.system.Address(),
 		Started:    uint64(time.Now().UnixMicro()),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,

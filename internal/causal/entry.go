@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -119,15 +120,7 @@ func (e Entry) Filter(keep func(Dot) bool) (next Entry, ok bool) {
 	return entryOf(leaves), true
 }
 
-func byReplica(a, b Leaf) int {
-	switch {
-	case a.Replica < b.Replica:
-		return -1
-	case a.Replica > b.Replica:
-		return 1
-	}
-	return 0
-}
+func byReplica(a, b Leaf) int { return cmp.Compare(a.Replica, b.Replica) }
 
 // entryOf takes ownership of leaves, which are sorted and not empty.
 func entryOf(leaves []Leaf) Entry {

@@ -95,7 +95,7 @@ func newPlay(w *sim.World) *play {
 
 func (s *play) config(sl *slot) Config {
 	return Config{
-		Member: sl.id(), Started: uint64(s.w.Now().UnixMilli()), NewReplica: func() causal.Replica {
+		Started: uint64(s.w.Now().UnixMilli()), NewReplica: func() causal.Replica {
 			s.nextRep++
 			return s.nextRep*7919%104729 + 1 // ids not in the order of starts
 		},

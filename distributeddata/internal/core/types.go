@@ -9,7 +9,6 @@ import (
 
 // Config of a core. All fields are required; the shell fills in defaults.
 type Config struct {
-	Member     string                // the member this replica runs for
 	Started    uint64                // orders the incarnations of one member
 	NewReplica func() causal.Replica // a fresh random id, never used before
 

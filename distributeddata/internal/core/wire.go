@@ -16,8 +16,6 @@ import (
 const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512
-	// MaxPath is the length of a path inside a value: an element, or the keys of nested maps.
-	MaxPath = 64 << 10
 	// MaxReplicas is the number of replicas in a vector.
 	MaxReplicas = 1 << 16
 	// maxAnswer bounds an answer in parts, before anything is collected.
@@ -222,7 +220,7 @@ func eventIn(t *table, in *pb.Event) (e deltaEvent, err error) {
 }
 
 func checkPath(p []byte) error {
-	if len(p) == 0 || len(p) > MaxPath {
+	if len(p) == 0 || len(p) > causal.MaxPath {
 		return malformed("path of %d bytes", len(p))
 	}
 	return nil
