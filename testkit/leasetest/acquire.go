@@ -120,9 +120,11 @@ var acquireChecks = []check{
 	}},
 	{"B17_E1_ReleaseIsNoticedAtOnce", func(e *env) {
 		g := e.node().hold()
-		time.AfterFunc(time.Minute, func() { e.must(g.Release(e.Context())) })
+		released := make(chan error, 1) // the waiter may hold the lease before Release has its answer
+		time.AfterFunc(time.Minute, func() { released <- g.Release(e.Context()) })
 		_, err := e.node().acquire(time.Hour)
 		e.must(err)
+		e.must(<-released)
 		waited, bound := since(e.start)-time.Minute, retry
 		if _, ok := e.store.(coordination.Watcher); ok {
 			bound = time.Second

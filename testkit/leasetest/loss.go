@@ -101,9 +101,11 @@ var lossChecks = []check{
 	{"A12_CloseAnswersWaiters", func(e *env) {
 		e.node().hold()
 		n := e.node()
-		time.AfterFunc(time.Minute, func() { e.must(n.Close(context.Background())) })
+		closed := make(chan error, 1)
+		time.AfterFunc(time.Minute, func() { closed <- n.Close(context.Background()) })
 		_, err := n.acquire(time.Hour)
 		e.that(errors.Is(err, coordination.ErrClosed), "got %v", err)
+		e.must(<-closed)
 	}},
 	{"A12_CloseWithStoreDownIsUnknown", func(e *env) {
 		n := e.node()
