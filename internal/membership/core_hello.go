@@ -40,8 +40,8 @@ func (c *core) onHello(now time.Time, r received) {
 	}
 	h := r.hello
 	p.sequence, p.heard = h.sequence, now
-	if p.stamp == 0 {
-		p.stamp = h.stamp
+	if p.stamp == 0 && h.stamp != 0 {
+		p.stamp, c.changed = h.stamp, true
 	}
 	c.maxStamp = max(c.maxStamp, h.stamp, h.maxStamp)
 	c.hearVerdict(now, p, h.listsYou)
@@ -92,6 +92,7 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 		}
 	}
 	*p = peer{listed: p.listed, incarnation: r.from, since: now, next: p.next}
+	c.changed = true
 	return 0, true
 }
 
@@ -127,13 +128,19 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	default:
 		p.against++
 		p.againstAt = now
+		if soon := now.Add(c.interval(now, p)); soon.Before(p.next) {
+			p.next = soon // ask again before the idle time is over
+		}
 	}
 }
 
 // judge removes us when more than half of the peers of our view disown us.
 func (c *core) judge() {
+	if !slices.ContainsFunc(c.order, func(p *peer) bool { return p.against >= c.verdicts }) {
+		return
+	}
 	against, peers := 0, 0
-	for _, m := range c.build().Members {
+	for _, m := range c.seen.Members {
 		if p := c.peers[m.ID]; p != nil {
 			peers++
 			if p.against >= c.verdicts {
@@ -141,7 +148,7 @@ func (c *core) judge() {
 			}
 		}
 	}
-	if against > 0 && 2*against > peers {
+	if 2*against > peers {
 		c.remove()
 	}
 }
@@ -160,8 +167,8 @@ func (c *core) chooseStamp(now time.Time) {
 		}
 	}
 	c.stamp = max(stampAt(now), c.maxStamp+1)
-	c.maxStamp = c.stamp
-	for _, p := range c.peers {
+	c.maxStamp, c.changed = c.stamp, true
+	for _, p := range c.order {
 		p.next = now // tell everybody
 	}
 }
@@ -173,12 +180,16 @@ func (c *core) mayWithdraw(now time.Time) bool {
 	return c.stamp != 0 && !c.told && now.Sub(c.upAt) < c.stampWait
 }
 
-// greet sends the hellos that are due.
+// greet sends the hellos that are due, and with them those that soon will be: one wake serves many. Each
+// is answered, and whoever answers waits an interval again, so that a pair exchanges two hellos in one.
 func (c *core) greet(now time.Time) {
-	for _, p := range c.ordered() {
-		if !p.next.After(now) {
-			// Who lists us greets us by itself; who has been silent is asked.
-			c.hello(now, p, p.heard.IsZero() || p.stamp == 0 || p.against > 0 || now.Sub(p.heard) > c.interval(now, p))
+	if !slices.ContainsFunc(c.order, func(p *peer) bool { return !p.next.After(now) }) {
+		return
+	}
+	for _, p := range c.order {
+		every := c.interval(now, p)
+		if p.next.Sub(now) <= every/4 {
+			c.hello(now, p, p.heard.IsZero() || now.Sub(p.heard) > every/4)
 		}
 	}
 }
@@ -202,14 +213,28 @@ func (c *core) compose(lists, answer bool) hello {
 }
 
 func (c *core) interval(now time.Time, p *peer) time.Duration {
-	steady := c.steady + time.Duration(len(c.peers))*c.steadyPer
-	switch {
-	case (p.stamp == 0 || !p.listedUs) && now.Sub(p.since) < c.settleFor:
+	more := time.Duration(len(c.peers)) * c.steadyPer
+	switch settled := p.stamp != 0 && p.listedUs; {
+	case !settled && now.Sub(p.since) < c.settleFor:
 		return c.settle
 	case p.against > 0:
-		return min(2*c.verdictGap, steady)
+		return 2 * c.verdictGap
+	case !settled:
+		return c.steady + more
 	}
-	return steady
+	every := c.idle + more
+	if c.self.ID > p.ID {
+		every += every / 8 // one of the two asks, the other answers
+	}
+	return every
+}
+
+// askWake asks for the next wake, if that is another one than was asked for.
+func (c *core) askWake() {
+	if at := c.nextWake(); !c.removed && !at.Equal(c.asked) {
+		c.asked = at
+		c.emit(wake{at})
+	}
 }
 
 // nextWake is when the next hello is due, or the wait for stamps over. With neither it is zero.
@@ -223,7 +248,7 @@ func (c *core) nextWake() time.Time {
 	if c.stamp == 0 {
 		sooner(c.waitSince.Add(c.stampWait))
 	}
-	for _, p := range c.peers {
+	for _, p := range c.order {
 		sooner(p.next)
 	}
 	return at
