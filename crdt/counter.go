@@ -142,7 +142,7 @@ func (v *view) countAt(w *Writer, path string, plus, minus uint64) {
 		w.Fail(ErrOverflow)
 		return
 	}
-	next, err := put(v.store, path, causal.Leaf{Dot: w.dot, Payload: t.Payload()})
+	next, err := put(w, v.store, []byte(path), causal.Leaf{Dot: w.dot, Payload: t.Payload()})
 	if err != nil {
 		w.Fail(err)
 		return

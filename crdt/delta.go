@@ -18,39 +18,43 @@ func (d Delta) Empty() bool { return d.event.N == 0 }
 // nothing is no event: the delta is empty.
 //
 // Own types have no deltas: ErrNoDelta.
-func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (Delta, error) {
-	next := *v
-	h, ok := heldBy(&next)
+func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d Delta, err error) {
+	was := *v
+	h, ok := heldBy(v)
 	if !ok {
-		return Delta{}, fmt.Errorf("%w: %T", ErrNoDelta, *v)
+		return d, fmt.Errorf("%w: %T", ErrNoDelta, *v)
 	}
-	before := h.hold().alone()
-	before.line = loaded
-	*h.hold() = before
 	w := r.Writer()
-	defer func() { w.done = true }()
-	if before.seen.Covers(w.dot) {
-		return Delta{}, ErrReplica
+	defer func() {
+		if w.done = true; d.Empty() { // refused, nothing changed, or a panic
+			*v = was
+		}
+	}()
+	at := h.hold()
+	*at = at.alone()
+	at.line = loaded
+	base, seen := at.store, at.seen
+	if seen.Covers(w.dot) {
+		return d, ErrReplica
 	}
-	if err := change(w, &next); err != nil {
-		return Delta{}, err
+	w.trail.begin(base)
+	if err := change(w, v); err != nil {
+		return d, err
 	}
-	after := h.hold()
 	switch {
 	case w.err != nil:
-		return Delta{}, w.err
-	case after.line != loaded:
-		return Delta{}, ErrForeign
+		return d, w.err
+	case at.line != loaded:
+		return d, ErrForeign
 	}
-	c, err := causal.Between(before.store, after.store, w.dot)
+	c, err := w.trail.change(base, at.store, w.dot)
 	if err != nil {
-		return Delta{}, fmt.Errorf("%w: %w", ErrForeign, err)
+		return d, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	if c.Empty() {
-		return Delta{}, nil
+	if !c.Empty() {
+		d = Delta{causal.Event{Dot: w.dot, Deps: seen, Change: c}}
 	}
-	*v = next
-	return Delta{causal.Event{Dot: w.dot, Deps: before.seen, Change: c}}, nil
+	return d, nil
 }
 
 // Apply brings a change made elsewhere into a value used alone, and costs as much as the change. A

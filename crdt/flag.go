@@ -27,7 +27,7 @@ func (f *EWFlag) Enable(w *Writer) { f.say(w, f.tag(), "") }
 // Disable switches the flag off.
 func (f *EWFlag) Disable(w *Writer) {
 	if f.open(w) {
-		f.set(w, f.store.Drop(string(f.base(nil, f.tag()))))
+		f.set(w, drop(w, f.store, f.base(nil, f.tag())))
 	}
 }
 
@@ -120,7 +120,7 @@ func (v *view) say(w *Writer, t causal.Tag, payload string) {
 		return
 	}
 	var buf [64]byte
-	next, err := put(v.store, string(v.base(buf[:0], t)), causal.Leaf{Dot: w.dot, Payload: payload})
+	next, err := put(w, v.store, v.base(buf[:0], t), causal.Leaf{Dot: w.dot, Payload: payload})
 	if err != nil {
 		w.Fail(err)
 		return

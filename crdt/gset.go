@@ -40,7 +40,7 @@ func (s *GSet[E]) Add(w *Writer, elems ...E) {
 			if _, there := next.Get(string(path)); there {
 				continue
 			}
-			next, err = put(next, string(path), causal.Leaf{Dot: w.dot})
+			next, err = put(w, next, path, causal.Leaf{Dot: w.dot})
 		}
 		if err != nil {
 			w.Fail(err)

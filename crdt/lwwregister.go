@@ -77,11 +77,11 @@ func (r *LWWRegister[E]) SetFirst(w *Writer, e E) bool {
 
 // write replaces all atoms seen, so only concurrent writes are left to compare with.
 func (r *LWWRegister[E]) write(w *Writer, e E, stamp uint64) bool {
-	var buf [64]byte
+	var buf, at [64]byte
 	b, err := r.elem.append(binary.BigEndian.AppendUint64(buf[:0], stamp), e)
 	next := r.store
 	if err == nil {
-		next, err = put(next, r.path(), causal.Leaf{Dot: w.dot, Payload: string(b)})
+		next, err = put(w, next, r.base(at[:0], r.tag()), causal.Leaf{Dot: w.dot, Payload: string(b)})
 	}
 	if err != nil {
 		w.Fail(err)

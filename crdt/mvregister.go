@@ -37,7 +37,7 @@ func (r *MVRegister[E]) Set(w *Writer, e E) {
 	b, err := r.elem.append(nil, e)
 	next := r.store
 	if err == nil {
-		next, err = put(next, string(r.base(buf[:0], r.tag())), causal.Leaf{Dot: w.dot, Payload: string(b)})
+		next, err = put(w, next, r.base(buf[:0], r.tag()), causal.Leaf{Dot: w.dot, Payload: string(b)})
 	}
 	if err != nil {
 		w.Fail(err)
@@ -49,7 +49,7 @@ func (r *MVRegister[E]) Set(w *Writer, e E) {
 // Clear takes away the elements the register holds.
 func (r *MVRegister[E]) Clear(w *Writer) {
 	if r.open(w) {
-		r.set(w, r.store.Drop(string(r.base(nil, r.tag()))))
+		r.set(w, drop(w, r.store, r.base(nil, r.tag())))
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *ORSet[E]) Add(w *Writer, elems ...E) {
 	for _, e := range elems {
 		path, err := s.path(buf[:0], e)
 		if err == nil {
-			next, err = put(next, string(path), causal.Leaf{Dot: w.dot})
+			next, err = put(w, next, path, causal.Leaf{Dot: w.dot})
 		}
 		if err != nil {
 			w.Fail(err)
@@ -65,10 +65,9 @@ func (s *ORSet[E]) Remove(w *Writer, elems ...E) (n int) {
 			w.Fail(err)
 			return 0
 		}
-		if _, ok := next.Get(string(path)); ok {
-			next = next.Drop(string(path))
-			n++
-		}
+		before := next.Len()
+		next = drop(w, next, path)
+		n += before - next.Len()
 	}
 	s.set(w, next)
 	return n

@@ -48,7 +48,7 @@ func (s *RWSet[E]) write(w *Writer, payload string, elems []E) (n int) {
 			if at, ok := next.Get(string(path)); ok && agreed(at) {
 				n++
 			}
-			next, err = put(next, string(path), causal.Leaf{Dot: w.dot, Payload: payload})
+			next, err = put(w, next, path, causal.Leaf{Dot: w.dot, Payload: payload})
 		}
 		if err != nil {
 			w.Fail(err)

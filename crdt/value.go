@@ -184,19 +184,28 @@ func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.
 	return s.Put(prefix+ownTag, causal.Leaf{Dot: w.dot, Payload: string(b)}), nil
 }
 
-// put is Store.Put within the limits of a state.
-func put(s causal.Store, path string, l causal.Leaf) (causal.Store, error) {
+// put is Store.Put within the limits of a state, noted in the trail of w.
+func put(w *Writer, s causal.Store, path []byte, l causal.Leaf) (causal.Store, error) {
 	switch {
 	case len(path) > causal.MaxPath:
 		return s, fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, len(path), causal.MaxPath)
 	case len(l.Payload) > causal.MaxState:
 		return s, fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, len(l.Payload), causal.MaxState)
 	case s.Len() >= causal.MaxPaths:
-		if _, ok := s.Get(path); !ok {
+		if _, ok := s.Get(string(path)); !ok {
 			return s, fmt.Errorf("%w: more than %d elements", ErrTooLarge, causal.MaxPaths)
 		}
 	}
-	return s.Put(path, l), nil
+	next := s.Put(string(path), l)
+	w.trail.step(s, next, path)
+	return next, nil
+}
+
+// drop is Store.Drop, noted in the trail of w.
+func drop(w *Writer, s causal.Store, path []byte) causal.Store {
+	next := s.Drop(string(path))
+	w.trail.step(s, next, path)
+	return next
 }
 
 // together returns two views under one prefix.

@@ -25,6 +25,7 @@ type Writer struct {
 	done   bool
 	err    error
 	lines  uint32 // values handed out by the maps that w changes
+	trail  trail  // of an Update without a replicator
 }
 
 // Host is for the replicator of this module: it returns the writer of event d at the hybrid time

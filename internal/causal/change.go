@@ -2,6 +2,7 @@ package causal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/concord-go/concord/internal/pmap"
 )
@@ -36,26 +37,8 @@ func (c Change) Empty() bool {
 // An added atom with another dot than d means that a value from elsewhere was put in place: an error.
 func Between(base, next Store, d Dot) (c Change, err error) {
 	pmap.Diff(base.atoms, next.atoms, sameLeaves, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
-		if inBase {
-			for l := range eb.All() {
-				if !inNext || !en.Has(l.Dot) {
-					c.Removes = append(c.Removes, Atom{Path: Clone(path), Leaf: Leaf{Dot: l.Dot}})
-				}
-			}
-		}
-		if inNext {
-			for l := range en.All() {
-				switch {
-				case inBase && eb.Has(l.Dot):
-				case l.Dot != d:
-					err = fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)
-					return false
-				default:
-					c.Adds = append(c.Adds, Atom{Path: Clone(path), Leaf: l})
-				}
-			}
-		}
-		return true
+		err = c.at(Clone(path), eb, inBase, en, inNext, d)
+		return err == nil
 	})
 	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark, ok bool) bool {
 		if ok {
@@ -64,6 +47,43 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 		return true
 	})
 	return c, err
+}
+
+// BetweenAt is Between for stores that differ at no other paths than these, and not in their marks. It
+// takes ownership of paths.
+func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		eb, inBase := base.atoms.Get(path)
+		en, inNext := next.atoms.Get(path)
+		if err := c.at(path, eb, inBase, en, inNext, d); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// at adds what happened at one path.
+func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d Dot) error {
+	if inBase {
+		for l := range eb.All() {
+			if !inNext || !en.Has(l.Dot) {
+				c.Removes = append(c.Removes, Atom{Path: path, Leaf: Leaf{Dot: l.Dot}})
+			}
+		}
+	}
+	if inNext {
+		for l := range en.All() {
+			switch {
+			case inBase && eb.Has(l.Dot):
+			case l.Dot != d:
+				return fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)
+			default:
+				c.Adds = append(c.Adds, Atom{Path: path, Leaf: l})
+			}
+		}
+	}
+	return nil
 }
 
 func sameLeaves(a, b Entry) bool { return a.Equal(b) }

@@ -85,7 +85,10 @@ func (e Entry) Of(r Replica) (Leaf, bool) {
 
 // Equal reports whether the same atoms live in both. The payload of an atom is fixed by its identity.
 func (e Entry) Equal(o Entry) bool {
-	return e.first == o.first && slices.EqualFunc(e.more(), o.more(), func(a, b Leaf) bool { return a.Dot == b.Dot })
+	if e.first != o.first || e.x == o.x {
+		return e.first == o.first
+	}
+	return slices.EqualFunc(e.more(), o.more(), func(a, b Leaf) bool { return a.Dot == b.Dot })
 }
 
 // With returns the entry with l, which takes the place of an earlier atom of the same replica.

@@ -169,10 +169,11 @@ func SlotOwner(path string) (Replica, bool) {
 // OtherTag looks below a prefix, which ends where a tag begins, for a value of another type than the
 // wanted one, and returns its tag.
 func (s Store) OtherTag(prefix string, want Tag) (other Tag, found bool) {
-	if s.CountPrefix(prefix+string([]byte{byte(want)})) == s.CountPrefix(prefix) {
+	first, last, ok := s.atoms.Bounds(prefix)
+	if !ok {
 		return 0, false
 	}
-	for path := range s.Prefix(prefix) {
+	for _, path := range [...]string{first, last} { // tags are in order
 		if len(path) == len(prefix) {
 			return 0, true
 		}

@@ -45,8 +45,17 @@ func MakeVector(entries ...Dot) Vector {
 	return Vector{e}
 }
 
+// find returns where r is, or would be. It is on the way of every change and every merge.
 func (v Vector) find(r Replica) (int, bool) {
-	return slices.BinarySearchFunc(v.entries, r, func(d Dot, r Replica) int { return cmp.Compare(d.Replica, r) })
+	lo, hi := 0, len(v.entries)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); v.entries[mid].Replica < r {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(v.entries) && v.entries[lo].Replica == r
 }
 
 // Get returns the number of the last covered event of r.

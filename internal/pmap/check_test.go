@@ -155,6 +155,12 @@ func checkQueries(t require.TestingT, m Map[int], want map[string]int, k string)
 	require.Equal(t, prefixed, keysOf(m.Prefix(k)), "Prefix %q", k)
 	require.Equal(t, from, keysOf(m.From(k)), "From %q", k)
 	require.Equal(t, len(prefixed), m.CountPrefix(k), "CountPrefix %q", k)
+	first, last, ok := m.Bounds(k)
+	require.Equal(t, len(prefixed) > 0, ok, "Bounds %q", k)
+	if ok {
+		require.Equal(t, prefixed[0], first, "Bounds %q", k)
+		require.Equal(t, prefixed[len(prefixed)-1], last, "Bounds %q", k)
+	}
 	for i := range from {
 		at := len(want) - len(from) + i
 		x, v := m.At(at)

@@ -64,6 +64,32 @@ func (m Map[V]) CountPrefix(p string) int {
 	return m.root.rankPast(p) - m.root.rank(p)
 }
 
+// Bounds returns the first and the last key that begin with p; ok is false if there is none. The keys
+// alias the map.
+func (m Map[V]) Bounds(p string) (first, last string, ok bool) {
+	if m.root == nil {
+		return "", "", false
+	}
+	n := m.root
+	for !n.leaf() {
+		n = n.kids[n.child(p)]
+	}
+	i, _ := n.search(p)
+	if j := n.past(p); j < n.n { // all of them in one leaf, or none
+		if i == j {
+			return "", "", false
+		}
+		return n.key(i), n.key(j - 1), true
+	}
+	from, to := m.root.rank(p), m.root.rankPast(p)
+	if from == to {
+		return "", "", false
+	}
+	first, _ = m.At(from)
+	last, _ = m.At(to - 1)
+	return first, last, true
+}
+
 // rank returns how many keys are less than k.
 func (n *node[V]) rank(k string) int {
 	total := 0
