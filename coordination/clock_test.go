@@ -9,9 +9,9 @@ import (
 )
 
 // grantAt is a grant whose session runs nothing: only the clock can end it.
-func grantAt(c clock, sent core.Reading) *Grant {
+func grantAt(c Clock, sent Reading) *Grant {
 	l := &Lease{s: &Session{clock: c}, name: "lease"}
-	return newGrant(l, 1, core.Validity{Sent: sent, StopAfter: 20 * time.Second, ValidFor: 25 * time.Second})
+	return newGrant(l, 1, core.Validity{Sent: core.Reading(sent), StopAfter: 20 * time.Second, ValidFor: 25 * time.Second})
 }
 
 // TestGrant_CheckAsksNoTimer is K5: no timer has run, no loop exists, and Check knows.
@@ -23,7 +23,7 @@ func TestGrant_CheckAsksNoTimer(t *testing.T) {
 		ok   bool
 	}{{0, 25 * time.Second, true}, {19 * time.Second, 6 * time.Second, true}, {20 * time.Second, 5 * time.Second, false},
 		{26 * time.Second, 0, false}} {
-		sent := c.now()
+		sent := c.Read()
 		sent.Mono -= past.by
 		g := grantAt(c, sent)
 		err := g.Check()
@@ -41,15 +41,15 @@ func TestGrant_CheckAsksNoTimer(t *testing.T) {
 func TestGrant_WallAndBootClock(t *testing.T) {
 	c := newClock()
 	for name, test := range map[string]struct {
-		change func(*core.Reading)
+		change func(*Reading)
 		ok     bool
 	}{
-		"wall jumped ahead":   {func(r *core.Reading) { r.Wall -= time.Hour }, false},
-		"wall jumped back":    {func(r *core.Reading) { r.Wall += time.Hour }, true},
-		"machine suspended":   {func(r *core.Reading) { r.Boot -= time.Hour }, c.boot == false},
-		"back, and time over": {func(r *core.Reading) { r.Wall += time.Hour; r.Mono -= time.Minute }, false},
+		"wall jumped ahead":   {func(r *Reading) { r.Wall -= time.Hour }, false},
+		"wall jumped back":    {func(r *Reading) { r.Wall += time.Hour }, true},
+		"machine suspended":   {func(r *Reading) { r.Boot -= time.Hour }, c.boot == false},
+		"back, and time over": {func(r *Reading) { r.Wall += time.Hour; r.Mono -= time.Minute }, false},
 	} {
-		sent := c.now()
+		sent := c.Read()
 		test.change(&sent)
 		if err := grantAt(c, sent).Check(); (err == nil) != test.ok {
 			t.Errorf("%s: %v", name, err)
@@ -59,7 +59,7 @@ func TestGrant_WallAndBootClock(t *testing.T) {
 
 func BenchmarkGrantCheck(b *testing.B) {
 	c := newClock()
-	g := grantAt(c, c.now())
+	g := grantAt(c, c.Read())
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := g.Check(); err != nil {

@@ -37,6 +37,9 @@ type Config struct {
 	ClockRateError float64 `yaml:"clock-rate-error"`
 	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms.
 	Margin time.Duration `yaml:"margin"`
+	// Clock is for tests that give each session a clock of its own, as package testkit does. Default: the
+	// clocks of this process.
+	Clock Clock `yaml:"-"`
 	// Logger gets losses (Warn), tenures that begin or are released (Debug) and panics of handlers
 	// (Error). Default slog.Default.
 	Logger *slog.Logger `yaml:"-"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
 )
@@ -37,7 +36,7 @@ func (d *driver) take(m message) {
 }
 
 func (d *driver) step(ev core.Event) {
-	for _, e := range d.machine.Step(d.lease.s.clock.now(), ev) {
+	for _, e := range d.machine.Step(d.lease.s.now(), ev) {
 		d.carryOut(e)
 	}
 }
@@ -127,7 +126,7 @@ func (d *driver) swap(e core.Swap) {
 func (d *driver) call(f func(context.Context) core.Event, failed func(error) core.Event) {
 	s := d.lease.s
 	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
-		ctx, cancel := context.WithTimeout(s.calls, s.cfg.OperationTimeout)
+		ctx, cancel := s.timeout(s.calls)
 		defer cancel()
 		s.post(d.lease, guarded(ctx, f, failed), nil)
 	})
@@ -160,10 +159,13 @@ func (d *driver) watch(on bool) {
 		defer cancel()
 		for ctx.Err() == nil {
 			d.listen(ctx, w)
+			again := newAlarm(s.clock)
+			again.within(s.cfg.RetryInterval)
 			select {
 			case <-ctx.Done():
-			case <-time.After(s.cfg.RetryInterval):
+			case <-again.rings:
 			}
+			again.off()
 		}
 	})
 }

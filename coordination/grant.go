@@ -65,7 +65,7 @@ func (g *Grant) Check() error {
 	if e := g.end.Load(); e != nil {
 		return e.err
 	}
-	if !g.validity.Load().MayStart(g.lease.s.clock.now()) {
+	if !g.validity.Load().MayStart(g.lease.s.now()) {
 		return g.expired
 	}
 	return nil
@@ -77,7 +77,7 @@ func (g *Grant) Remaining() time.Duration {
 	if e := g.end.Load(); e != nil && e.drained {
 		return 0
 	}
-	return max(0, g.validity.Load().Remaining(g.lease.s.clock.now()))
+	return max(0, g.validity.Load().Remaining(g.lease.s.now()))
 }
 
 // OnLost runs f once, in its own goroutine, when the tenure ends otherwise than by Release; at once if

@@ -34,7 +34,7 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 }
 
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	rec, ver, err := l.s.store.Load(ctx, l.name)
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 }
 
 func (l *Lease) blank(ctx context.Context, ver Version, token Token) error {
-	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	_, err := l.s.store.Swap(ctx, l.name, ver, Record{Token: token})
 	switch statusOf(err) {

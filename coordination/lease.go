@@ -23,7 +23,7 @@ func (l *Lease) Name() string { return l.name }
 // already: the same grant. After ErrHeld another session certainly holds it; after any other error the
 // outcome is unknown and no holder is left behind.
 func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.OperationTimeout)
+	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	return l.acquire(ctx, false)
 }
@@ -106,7 +106,7 @@ func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant)
 		return err
 	}
 	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.s.cfg.OperationTimeout)
+		after, cancel := l.s.timeout(context.WithoutCancel(ctx))
 		defer cancel()
 		_ = g.Release(after) // expires by itself if the store stays away
 	}()

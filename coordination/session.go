@@ -17,7 +17,7 @@ type Session struct {
 	store Store
 	cfg   Config
 	nonce string
-	clock clock
+	clock Clock
 	ids   atomic.Uint64
 
 	inbox   chan message
@@ -59,8 +59,11 @@ func Open(store Store, cfg Config) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: newClock(),
+		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
 		inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
+	}
+	if s.clock == nil {
+		s.clock = newClock()
 	}
 	s.mu.leases = map[string]*Lease{}
 	s.calls, s.abort = context.WithCancel(context.Background())
@@ -146,20 +149,21 @@ type loop struct {
 }
 
 func (s *Session) run() {
-	l := &loop{s: s, before: s.clock.now()}
-	timer := time.NewTimer(l.sleep())
-	defer timer.Stop()
+	l := &loop{s: s, before: s.now()}
+	alarm := newAlarm(s.clock)
+	defer alarm.off()
 	for !l.finished() {
+		alarm.within(l.sleep())
 		select {
 		case m := <-s.inbox:
 			l.take(m)
-		case <-timer.C:
+		case <-alarm.rings:
+			alarm.off()
 			l.tick()
 		case <-s.hurry:
 			l.giveUp()
 			return
 		}
-		timer.Reset(l.sleep())
 	}
 	l.end(nil)
 }
@@ -201,7 +205,7 @@ func (l *loop) finished() bool {
 
 // tick wakes the machines that want it, or all of them if a clock has jumped.
 func (l *loop) tick() {
-	now := l.s.clock.now()
+	now := l.s.now()
 	jumped := now.Elapsed(l.before)-(now.Mono-l.before.Mono) > l.s.cfg.Margin/4
 	l.before = now
 	for _, d := range l.drivers {
@@ -215,7 +219,7 @@ func (l *loop) tick() {
 // that a jump of a clock or a suspended machine is noticed.
 func (l *loop) sleep() time.Duration {
 	d := time.Hour
-	now := l.s.clock.now().Mono
+	now := l.s.now().Mono
 	for _, dr := range l.drivers {
 		if at, ok := dr.machine.Wake(); ok {
 			d = min(d, at-now, l.s.cfg.TTL/10)

@@ -127,7 +127,7 @@ func leases() []mutant {
 		{
 			name:   "Check waits for a timer to notice the end",
 			rule:   "Check compares the clock and is right at once after a pause",
-			edits:  in("coordination/grant.go", "!g.validity.Load().MayStart(g.lease.s.clock.now())", "g.ctx.Err() != nil"),
+			edits:  in("coordination/grant.go", "!g.validity.Load().MayStart(g.lease.s.now())", "g.ctx.Err() != nil"),
 			killer: killer{pkg: "./coordination", run: "TestGrant_CheckAsksNoTimer"},
 		},
 		{
