@@ -48,6 +48,8 @@ var arrows = map[string][]string{
 	"testkit/leasetest":             {"coordination", "testkit/history"},
 	"coordination/memory":           {"coordination"},
 	"coordination/file":             {"coordination"},
+	"coordination/internal/record":  {"coordination"},
+	"coordination/etcd":             {"coordination", "coordination/internal/record"},
 	"singleton/internal/core":       {},
 	"singleton":                     append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node":                          {"internal/lifecycle", "internal/membership", "internal/wire"},

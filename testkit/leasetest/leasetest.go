@@ -20,6 +20,9 @@ type Options struct {
 	// MaxName is the longest name, in bytes, that the store has to keep; longer ones it may refuse,
 	// with ErrRefused. 0: all that are tried, of up to 5000 bytes.
 	MaxName int
+	// TokensJump says that tokens come from a counter that others share: the first one is not 1, they do
+	// not rise by one, and while nobody holds a lease its token may be larger than the last tenure's.
+	TokensJump bool
 	// Reopen opens another handle on the records of a store, as another process would.
 	Reopen func(t *testing.T, s coordination.Store) (coordination.Store, error)
 	// Delete removes a record behind everybody's back, as an operator may.
@@ -192,6 +195,19 @@ func (e *env) that(ok bool, format string, args ...any) {
 	if !ok {
 		e.Errorf(format, args...)
 	}
+}
+
+// nth reports whether a token can be that of the n-th tenure.
+func (e *env) nth(t coordination.Token, n int) bool {
+	return t == coordination.Token(n) || e.options.TokensJump && t > coordination.Token(n)
+}
+
+// kept reports whether a record was found as it was written.
+func (e *env) kept(got, written coordination.Record) bool {
+	if e.options.TokensJump && got.Nonce == "" && got.Token > written.Token {
+		got.Token = written.Token
+	}
+	return got == written
 }
 
 // since is the virtual time from t on.

@@ -124,7 +124,7 @@ var releaseChecks = []check{
 		boom := errors.New("boom")
 		err := e.node().Lease(name).Do(e.Context(), func(ctx context.Context, g *coordination.Grant) error {
 			t, ok := coordination.FromContext(ctx)
-			e.that(ok && t.Token() == g.Token() && g.Token() == 2, "tenure %v", t)
+			e.that(ok && t.Token() == g.Token() && e.nth(g.Token(), 2), "tenure %v", t)
 			return boom
 		})
 		e.that(errors.Is(err, boom), "got %v", err)

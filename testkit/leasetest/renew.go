@@ -49,12 +49,13 @@ var renewChecks = []check{
 	{"D4_LandedButLostRenewal", func(e *env) {
 		n := e.node()
 		g := n.hold()
+		token := g.Token()
 		for range 5 {
 			n.set(fault{loseWrites: true}, 1)
 			e.sleep(ttl)
 			e.must(g.Check())
 		}
-		e.that(g.Token() == 1, "token %v", g.Token())
+		e.that(n.hold() == g && g.Token() == token, "token %v after %v", g.Token(), token)
 	}},
 	{"D5_TakenOver", func(e *env) {
 		g := e.node().hold()

@@ -1,0 +1,7 @@
+//go:build stores
+
+package etcd_test
+
+const contenderVariable = "CONCORD_CONTEND"
+
+func contender() int { return 1 }

@@ -1,0 +1,88 @@
+//go:build stores
+
+package etcd_test
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/testkit/leasetest"
+)
+
+// TestMain makes this binary a contender if it was started as one.
+func TestMain(m *testing.M) {
+	if os.Getenv(contenderVariable) != "" {
+		os.Exit(contender())
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
+
+// server names the endpoints of a real etcd. Without one these tests fail: make stores starts it.
+func server(t testing.TB) []string {
+	t.Helper()
+	endpoints := os.Getenv("CONCORD_ETCD")
+	if endpoints == "" {
+		t.Fatal("CONCORD_ETCD names no server: run make stores")
+	}
+	return strings.Split(endpoints, ",")
+}
+
+func connect(t testing.TB, endpoints []string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// prefix is different for each test, so that they share nothing.
+func prefix(t testing.TB) string { return "test/" + t.Name() + "/" + time.Now().Format(time.RFC3339Nano) + "/" }
+
+func open(t testing.TB, client *clientv3.Client, prefix string) *etcd.Store {
+	t.Helper()
+	s, err := etcd.New(client, etcd.Config{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	client := connect(t, server(t))
+	prefixes := sync.Map{} // of the stores
+	begin := func(t *testing.T, prefix string) coordination.Store {
+		s := open(t, client, prefix)
+		prefixes.Store(s, prefix)
+		return s
+	}
+	prefixOf := func(s coordination.Store) string {
+		p, _ := prefixes.Load(s)
+		return p.(string)
+	}
+	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, prefix(t)) }, leasetest.Options{
+		Outside: true, TokensJump: true,
+		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, prefixOf(s)), nil },
+		Delete: func(s coordination.Store, name string) error {
+			base := s.(*etcd.Store).LockName(name)
+			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base), clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()
+			return err
+		},
+		Damage: func(s coordination.Store, name string) error {
+			_, err := client.Put(t.Context(), s.(*etcd.Store).LockName(name), "hello")
+			return err
+		},
+	})
+}
