@@ -48,8 +48,9 @@
 //		})
 //	}
 //
-// Members Crash, Leave, Restart, Join, Freeze and Thaw, are expelled, and may be told of different members
-// than others are. A Link loses, delays, duplicates and reorders, or does so to one message; a Store is
+// Members Crash, Leave, Restart, Join, Freeze, Suspend and Thaw, are expelled, and may be told of different
+// members than others are. Each has a Clock, which may be wrong, and a Disk, which survives a crash as
+// far as it was synced. A Link loses, delays, duplicates and reorders, or does so to one message; a Store is
 // the way of one member to the lease store, and fails as told. Settle waits until nothing moves, Advance
 // lets time pass, Eventually waits for a condition.
 //
@@ -61,8 +62,9 @@
 // another member has made a mistake, and Run says so for messages. Membership is told by the cluster;
 // there is no provider that finds a crash by itself.
 //
-// A frozen member's goroutines and clock run on, see Member.Freeze. A crashed member's actors handle
-// Stopping. All members share one clock. Goroutines and tickers that a component starts must end when
+// A frozen member's goroutines run on, see Member.Freeze. A crashed member's actors handle Stopping. Sessions,
+// membership and all timers of Concord's components go by the clock of their member; contexts, and what
+// components read from package time, by that of the bubble. Goroutines and tickers that a component starts must end when
 // its member is stopped, or the bubble reports a deadlock; Each does not end them by itself.
 //
 // # Seeds

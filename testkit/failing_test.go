@@ -63,6 +63,8 @@ var failures = map[string]struct {
 		old.Restart()
 		old.Restart()
 	}, []string{"member m000 has been replaced by m002"}},
+	"no such rate": {func(_ *testing.T, c *testkit.Cluster) { c.Member(1).Clock().SetRate(0) },
+		[]string{"rate of clock 1 (0) must be from 1/1000 to 1000"}},
 	"not in time": {func(t *testing.T, _ *testkit.Cluster) {
 		testkit.Eventually(t, time.Hour, func() error { return errTooEarly })
 	}, []string{"not within 1h0m0s, tried ", "last: too early"}},

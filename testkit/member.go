@@ -9,6 +9,7 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/internal/timer"
 )
 
 // Member is one process of a cluster, from its start to its end. After a restart there is another Member at
@@ -19,13 +20,14 @@ type Member struct {
 	Address string
 	Roles   []string
 	System  *actor.ActorSystem
-	// Session is the member's own, on the lease store of the cluster by way of Store. An ordered stop
-	// closes it.
+	// Session is the member's own, on the lease store of the cluster by way of Store and on the clock of the
+	// member. An ordered stop closes it.
 	Session *coordination.Session
 	Store   *Store
 
 	c       *Cluster
 	sim     *simnet.Member
+	clock   *Clock
 	gone    bool
 	frozen  bool
 	members *membership.Service
@@ -37,13 +39,16 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	if c.set.roles != nil {
 		sim.Roles = c.set.roles(i)
 	}
+	clock := c.clock(i)
+	clock.boot()
+	timer.Attach(sim.System, timer.Host{Clock: clock})
 	m := &Member{
 		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim,
-		Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
+		clock: clock, Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
 	}
 	m.Store.note = func(format string, args ...any) { c.note("lease store of %v: "+format, append([]any{m}, args...)...) }
 	cfg := c.set.leases
-	cfg.Owner, cfg.Logger = m.ID, m.System.Logger()
+	cfg.Owner, cfg.Logger, cfg.Clock = m.ID, m.System.Logger(), clock
 	session, err := coordination.Open(m.Store, cfg)
 	if err == nil {
 		_, err = lifecycle.OnStop(m.System, lifecycle.Leases, "session", session.Close)
@@ -69,6 +74,21 @@ func (c *Cluster) enter(m *Member) {
 	c.sim.List([]*simnet.Member{m.sim}, live)
 	c.sim.Replace(live, m.sim)
 }
+
+// clock returns that of the i-th machine.
+func (c *Cluster) clock(i int) *Clock {
+	for len(c.clocks) <= i {
+		k := newClock(c, len(c.clocks))
+		c.clocks = append(c.clocks, k)
+		if c.set.clocks != nil {
+			c.set.clocks(k.index, k)
+		}
+	}
+	return c.clocks[i]
+}
+
+// Clock returns the clock of the member's machine, for what the test builds on it and for SetRate and Jump.
+func (m *Member) Clock() *Clock { return m.clock }
 
 // String returns the id.
 func (m *Member) String() string { return m.ID }
@@ -120,6 +140,7 @@ func (m *Member) Crash() {
 	m.c.note("crash %v", m)
 	m.gone = true
 	m.Store.die()
+	m.clock.suspend(false)
 	m.c.sim.Crash(m.sim)
 	m.kill()
 	ended, cancel := context.WithCancel(context.Background())
@@ -161,7 +182,7 @@ func (m *Member) Restart() *Member {
 // Freeze holds all messages and calls of the lease store to and from the member, and what its provider
 // would tell it, until Thaw, as if the network and the process stood still. Its goroutines and timers
 // run on all the same: no process can be stopped from inside. So it notices the time that passes, which
-// a process that was paused would only afterwards.
+// a process that was paused would only afterwards. See Suspend.
 func (m *Member) Freeze() {
 	m.c.note("freeze %v", m)
 	m.frozen = true
@@ -169,10 +190,22 @@ func (m *Member) Freeze() {
 	m.c.sim.Freeze(m.sim)
 }
 
-// Thaw ends Freeze. What was held is told, sent and delivered, in the order in which it came.
+// Suspend is Freeze with the clock standing still, too, until Thaw: the stop that no clock of the machine can
+// see, as of a virtual machine that is paused or moved. What goes by Member.Clock neither runs nor knows.
+// Actors still handle what the test itself sends them, as if in the last moment before.
+func (m *Member) Suspend() {
+	m.c.note("suspend %v", m)
+	m.frozen = true
+	m.clock.suspend(true)
+	m.Store.freeze()
+	m.c.sim.Freeze(m.sim)
+}
+
+// Thaw ends Freeze and Suspend. What was held is told, sent and delivered, in the order in which it came.
 func (m *Member) Thaw() {
 	m.c.note("thaw %v", m)
 	m.frozen = false
+	m.clock.suspend(false)
 	m.c.sim.Thaw(m.sim)
 	m.Store.thaw()
 }

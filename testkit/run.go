@@ -21,6 +21,7 @@ type settings struct {
 	latency, jitter time.Duration
 	roles           func(i int) []string
 	leases          coordination.Config
+	clocks          func(i int, clock *Clock)
 }
 
 // Seed sets the seed of all pseudo-random numbers of the network. Default 1.
@@ -35,7 +36,10 @@ func Latency(latency, jitter time.Duration) Option {
 // Roles sets the roles that the i-th member announces. Default: none.
 func Roles(roles func(i int) []string) Option { return func(s *settings) { s.roles = roles } }
 
-// Leases configures the sessions of the members. Owner and Logger are set by the cluster.
+// Clocks sets the clock of the i-th machine before anything runs there. Default: all are right.
+func Clocks(set func(i int, clock *Clock)) Option { return func(s *settings) { s.clocks = set } }
+
+// Leases configures the sessions of the members. Owner, Logger and Clock are set by the cluster.
 func Leases(cfg coordination.Config) Option { return func(s *settings) { s.leases = cfg } }
 
 // Bubble runs test on virtual time, as synctest.Test does, and ends the bubble so that actor systems may

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/concord-go/concord/internal/timer"
@@ -17,6 +16,7 @@ const ActorName = "concord-membership"
 type shell struct {
 	service *Service
 	core    *core
+	clock   timer.Clock
 	wake    *timer.Timer
 }
 
@@ -54,7 +54,7 @@ func (s *shell) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 }
 
 func (s *shell) step(ctx actor.Context, e event) {
-	for _, eff := range s.core.step(time.Now(), e) {
+	for _, eff := range s.core.step(s.clock.Now(), e) {
 		switch eff := eff.(type) {
 		case send:
 			s.send(ctx, eff)
@@ -66,7 +66,7 @@ func (s *shell) step(ctx actor.Context, e event) {
 			if eff.at.IsZero() {
 				s.wake.Stop()
 			} else {
-				s.wake.Set(time.Until(eff.at), nil)
+				s.wake.Set(eff.at.Sub(s.clock.Now()), nil)
 			}
 		}
 	}

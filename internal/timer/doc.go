@@ -10,5 +10,6 @@
 //		}
 //
 // Proto.Actor's receive timeout and repeated timers race with their cancellation and are not
-// used. Only time.AfterFunc is, so timers follow virtual time in a testing/synctest bubble.
+// used. Only time.AfterFunc is, so timers follow virtual time in a testing/synctest bubble; a test may
+// also Attach a clock of its own to one system.
 package timer

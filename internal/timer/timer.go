@@ -12,7 +12,8 @@ import (
 type Timer struct {
 	system *actor.ActorSystem
 	self   *actor.PID
-	timer  *time.Timer
+	host   *Host
+	cancel func() bool // of the current arming; nil when there is none
 	// gen is the generation of the current arming; 0 when there is none. The firing
 	// goroutine reads it to save a useless message, Mine to decide.
 	gen  atomic.Uint64
@@ -32,7 +33,7 @@ func (*Fired) IgnoreDeadLetterLogging() {}
 
 // New returns a timer that is not armed and sends to self.
 func New(system *actor.ActorSystem, self *actor.PID) *Timer {
-	return &Timer{system: system, self: self}
+	return &Timer{system: system, self: self, host: hostOf(system)}
 }
 
 // Set arms the timer to send a Fired with tag after d, in place of any former arming, whose
@@ -42,7 +43,10 @@ func (t *Timer) Set(d time.Duration, tag any) {
 	t.last++
 	f := &Fired{Tag: tag, timer: t, gen: t.last}
 	t.gen.Store(f.gen)
-	t.timer = time.AfterFunc(d, f.fire)
+	t.cancel = t.host.Clock.AfterFunc(d, f.fire)
+	if t.host.Armed != nil {
+		t.host.Armed(t.self, d, tag)
+	}
 }
 
 func (f *Fired) fire() {
@@ -54,9 +58,9 @@ func (f *Fired) fire() {
 // Stop cancels the arming, if there is one.
 func (t *Timer) Stop() {
 	t.gen.Store(0)
-	if t.timer != nil {
-		t.timer.Stop()
-		t.timer = nil
+	if t.cancel != nil {
+		t.cancel()
+		t.cancel = nil
 	}
 }
 
@@ -71,6 +75,6 @@ func (t *Timer) Mine(f *Fired) bool {
 		return false
 	}
 	t.gen.Store(0)
-	t.timer = nil
+	t.cancel = nil
 	return true
 }
