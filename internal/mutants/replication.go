@@ -9,7 +9,12 @@ func scenario(test string) killer { return killer{pkg: replCore, run: "^" + test
 
 // histories is so many seeded histories.
 func histories(seeds string) killer {
-	return killer{pkg: replCore, run: "^TestHistories$", args: "-seeds=" + seeds}
+	return killer{pkg: replCore, run: "^TestHistories$", args: "-whole -seeds=" + seeds}
+}
+
+// saved is one history that failed once.
+func saved(pkg, name string) killer {
+	return killer{pkg: pkg, run: "^TestSavedHistories$/^" + name + "$"}
 }
 
 // replication are bugs of the replication protocol. Rules in brackets are those of docs/replication.md.
@@ -40,7 +45,7 @@ func replication() []mutant {
 			name:   "apply covered events again",
 			rule:   "what is covered was applied, or removed since [R6]",
 			edits:  in(replDir+"delta.go", "if seen.Covers(e.dot) {", "if false {"),
-			killer: histories("300"),
+			killer: saved(replCore, "covered_events_applied_again"),
 		},
 		{
 			name:   "send atoms that are gone as if they lived",
@@ -118,7 +123,7 @@ func replication() []mutant {
 			name:   "drop marks without the owner's events",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
 			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
-			killer: histories("300"),
+			killer: saved(replCore, "mark_dropped_without_the_owners_events"),
 		},
 		{
 			name:   "drop marks before the owner knows the reset",
@@ -148,7 +153,7 @@ func replication() []mutant {
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
-			killer: histories("300"),
+			killer: saved(replCore, "majority_is_half"),
 		},
 	}
 }

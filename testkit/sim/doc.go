@@ -1,31 +1,33 @@
 // Package sim plays seeded histories of deterministic state machines in virtual time.
 //
-// A history is a function of a [World]: it picks sizes and faults from the world's seed, starts the
-// machines under test, schedules what happens to them, lets time pass, and calls Fail when an
-// invariant is broken. Everything it does comes from the seed, so one seed is one history.
+// A history is a function of a [World]: it picks sizes and faults, starts the machines under test, makes up
+// acts, lets time pass, and calls Fail when an invariant is broken. One seed is one history.
 //
-//	func TestHistories(t *testing.T) {
-//		sim.Run(t, sim.Seeds{First: 1, Count: 1000}, func(w *sim.World) {
-//			nodes := start(w, 3+w.Rand().IntN(3)) // the seed picks the size
-//			w.Faults = sim.Faults{Loss: 0.2, Delay: 10 * time.Millisecond, Jitter: 100 * time.Millisecond}
-//			for range 50 {
-//				w.Act(w.Moment(30*time.Second), "update", func(r *rand.Rand) { nodes.update(r) })
-//			}
-//			w.Until(40 * time.Second) // safety: invariants are checked at every step
-//			w.Calm()                  // liveness: no more faults
-//			w.Until(30 * time.Second)
-//			if !nodes.equal() {
-//				w.Fail("not equal %v after the faults ended", w.Elapsed())
-//			}
-//		})
+//	var seeds = sim.Flags(1000) // -seed, -seeds, -progress, -save
+//
+//	func TestHistories(t *testing.T) { sim.Run(t, *seeds, history) }
+//
+//	func history(w *sim.World) {
+//		nodes := start(w, w.Number("members", 3, 5))                   // swarm: each seed has other sizes
+//		w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.3), Delay: 10 * time.Millisecond} // and faults
+//		w.Can("write", func(a sim.Args) { nodes.write(a.Int(0, 5), a.Word(1)) })
+//		for range 50 {
+//			w.Act(w.Moment(30*time.Second), "write", w.Rand().IntN(5), "x")
+//		}
+//		w.Always("one leader", nodes.oneLeader)                        // after every step
+//		w.Until(40 * time.Second)                                      // safety: under faults
+//		w.Calm()
+//		w.Eventually(30*time.Second, "equal", nodes.equal)             // liveness: without
 //	}
 //
-// Run plays many seeds on all processors. When one fails, it takes acts away for as long as the
-// history still fails, prints what is left as a story, and says how to play it again.
+// Run plays many seeds on all processors. When one fails, its history is written down as a [Case], which
+// needs no seed; everything is left out of it that it fails without; and what remains is told as a story,
+// with the commit and the command that shows it again. With -save it becomes a file, and Replay plays all
+// files of a folder for ever.
 //
 // # Duties of a history
 //
-// Take time from Now and randomness from Rand, or from the argument of an act, and from nowhere else;
-// do not range over maps where the order shows; start no goroutine. Schedule all acts before time
-// passes: then taking one away does not change the others. Twice checks that a seed is one history.
+// Take time from Now, and everything left to chance from Number, Span, Chance, Fraction and Send; make up
+// acts from Rand, before time passes, and say all about them in their words. Do not range over maps where
+// the order shows; start no goroutine. Seeds.Twice checks that a seed is one history.
 package sim

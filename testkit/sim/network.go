@@ -6,47 +6,115 @@ import "time"
 type Faults struct {
 	Loss, Duplicate float64       // probabilities
 	Delay, Jitter   time.Duration // each message takes Delay and a random part of Jitter: they overtake each other
+	Late            float64       // probability that a message takes longer
+	Lateness        time.Duration // by up to this
 }
 
 type link struct{ from, to int }
 
+// path is what is known of a link.
+type path struct {
+	sent moments
+	cuts int
+}
+
+// fate is what becomes of one message: how much longer than Delay each copy takes. Without copies, it is
+// lost.
+type fate struct {
+	copies int
+	extra  [2]time.Duration
+}
+
+// plain is the fate of a message to which nothing happens.
+var plain = fate{copies: 1}
+
+func (w *World) path(l link) *path {
+	p := w.links[l]
+	if p == nil {
+		p = &path{}
+		w.links[l] = p
+	}
+	return p
+}
+
 // Send carries a message from one place to another: deliver runs when it arrives, never, or twice. A cut
-// that is made while it is on its way loses it too.
-func (w *World) Send(from, to int, deliver func()) {
-	copies := 1
-	if !w.calm && w.rand.Float64() < w.Duplicate {
-		copies = 2
+// that is made while it is on its way loses it too. The message itself is for observers and the story; it
+// should have a String that tells all of it.
+func (w *World) Send(from, to int, msg any, deliver func()) {
+	if w.trace != nil {
+		w.Note("%d → %d: %v", from, to, msg)
 	}
-	for range copies {
-		if !w.calm && w.rand.Float64() < w.Loss {
-			continue
-		}
-		delay := w.Delay
-		if w.Jitter > 0 {
-			delay += time.Duration(w.rand.Int64N(int64(w.Jitter)))
-		}
-		w.After(delay, func() {
-			if w.cut[link{from, to}] == 0 {
-				deliver()
-			}
-		})
+	for _, see := range w.observe {
+		see(from, to, msg)
 	}
+	l := link{from, to}
+	p := w.path(l)
+	f := w.fate(letter{l, p.sent.next(w.now)})
+	arrive := func() {
+		if p.cuts == 0 {
+			deliver()
+		}
+	}
+	for i := range f.copies {
+		w.After(w.Delay+f.extra[i], arrive)
+	}
+}
+
+// fate decides on a message.
+func (w *World) fate(l letter) fate {
+	f := plain
+	if w.given == nil {
+		f = w.chanceFate(l)
+	} else if g, ok := w.given.fates[l]; ok {
+		f = g
+	}
+	if w.tape != nil && f != plain {
+		w.tape.fates[l] = f
+	}
+	return f
+}
+
+func (w *World) chanceFate(l letter) fate {
+	x := mix(w.seed, uint64(l.from)<<32|uint64(uint32(l.to)), uint64(l.at), uint64(l.n))
+	next := func() uint64 { x = splitmix(x); return x }
+	f := plain
+	if !w.calm {
+		if w.Loss > 0 && unit(next()) < w.Loss {
+			return fate{}
+		}
+		if w.Duplicate > 0 && unit(next()) < w.Duplicate {
+			f.copies = 2
+		}
+	}
+	for i := range f.copies {
+		if us := uint64(w.Jitter / time.Microsecond); us > 0 {
+			f.extra[i] = time.Duration(next()%us) * time.Microsecond
+		}
+		if !w.calm && w.Late > 0 && unit(next()) < w.Late {
+			f.extra[i] += time.Duration(unit(next())*float64(w.Lateness/time.Microsecond)) * time.Microsecond
+		}
+	}
+	return f
 }
 
 // Cut loses everything from one place to another, until as many calls of Mend.
-func (w *World) Cut(from, to int) { w.cut[link{from, to}]++ }
+func (w *World) Cut(from, to int) { w.path(link{from, to}).cuts++ }
 
 // Mend takes back one Cut.
 func (w *World) Mend(from, to int) {
-	if l := (link{from, to}); w.cut[l] > 0 {
-		w.cut[l]--
-	}
+	p := w.path(link{from, to})
+	p.cuts = max(0, p.cuts-1)
 }
+
+// IsCut reports whether everything from one place to another is lost.
+func (w *World) IsCut(from, to int) bool { return w.path(link{from, to}).cuts > 0 }
 
 // Calm ends all faults: messages only take their time. What was lost stays lost.
 func (w *World) Calm() {
 	w.calm = true
-	clear(w.cut)
+	for _, p := range w.links {
+		p.cuts = 0
+	}
 }
 
 // IsCalm reports whether Calm has been called.

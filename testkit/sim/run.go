@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"runtime"
-	"runtime/debug"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,30 +14,77 @@ import (
 
 // Seeds says which histories to play.
 type Seeds struct {
-	First uint64
-	Count int
+	First    uint64
+	Count    int
+	Twice    bool // each, and its two traces must be equal
+	Progress bool // a line every five seconds, on standard error
+	Save     bool // the shortened form of a failure, in Folder
+	Whole    bool // do not shorten a failure: it is enough to know of it
+}
+
+// Flags registers -seed, -seeds, -progress, -save and -whole with the test binary, and returns the seeds that they
+// will say. Call it once in a package, in a variable declaration.
+func Flags(usual int) *Seeds {
+	s := &Seeds{}
+	flag.Uint64Var(&s.First, "seed", 1, "first seed of the simulated histories")
+	flag.IntVar(&s.Count, "seeds", usual, "number of simulated histories")
+	flag.BoolVar(&s.Progress, "progress", false, "tell how far the simulated histories are")
+	flag.BoolVar(&s.Save, "save", false, "save a failing history in "+Folder)
+	flag.BoolVar(&s.Whole, "whole", false, "do not shorten a failing history")
+	return s
 }
 
 // Report sums up what was played.
 type Report struct {
 	Histories, Failed int
+	Differ            int           // seeds that are not one history each; only known if played Twice
 	Steps             int           // events, all together
 	Virtual           time.Duration // time that passed in the histories, all together
 	Real              time.Duration
 }
 
 func (r Report) String() string {
-	return fmt.Sprintf("%d histories, %d failed: %d steps, %.0f a second, %.0f times real time",
-		r.Histories, r.Failed, r.Steps, float64(r.Steps)/r.Real.Seconds(), r.Virtual.Seconds()/r.Real.Seconds())
+	return fmt.Sprintf("%d histories, %d failed, %d differ: %d steps in %v, %.0f a second, %.0f times real time", r.Histories,
+		r.Failed, r.Differ, r.Steps, r.Real.Round(time.Second/10), perSecond(float64(r.Steps), r.Real), perSecond(r.Virtual.Seconds(), r.Real))
 }
 
-// Run plays the histories of seeds on all processors. The first that fails is shortened and told, and the
-// test fails.
-func Run(t testing.TB, seeds Seeds, history func(*World)) (r Report) {
+// Run plays the histories of seeds on all processors, until one fails. That one is shortened and told, and
+// the test fails.
+func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	t.Helper()
+	var p *progress
+	if seeds.Progress {
+		p = &progress{total: seeds.Count, begin: time.Now(), tell: func(line string) {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", t.Name(), line)
+		}}
+	}
+	r, f, differ := run(seeds, history, p)
+	t.Log(r)
+	if differ != nil {
+		t.Error(differs(differ, history))
+	}
+	if f == nil {
+		return r
+	}
+	t.Error(f.tell(t.Name()))
+	if seeds.Save && f.Short != nil {
+		path, err := f.save(Folder, t.Name())
+		if err != nil {
+			t.Errorf("not saved: %v", err)
+		} else {
+			t.Logf("saved as %s", path)
+		}
+	}
+	return r
+}
+
+// run plays seeds until one fails. All smaller ones have been played then, so the failure is always the
+// same one.
+func run(seeds Seeds, history func(*World), p *progress) (r Report, f *Failure, differ []uint64) {
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
+	var failed []uint64
 	begin := time.Now()
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
@@ -45,98 +93,75 @@ func Run(t testing.TB, seeds Seeds, history func(*World)) (r Report) {
 				if n >= uint64(seeds.Count) {
 					return
 				}
-				w := play(seeds.First+n, nil, false, history)
+				w, equal := playSeed(seeds.First+n, seeds.Twice, history)
 				mu.Lock()
-				r.Histories++
-				r.Steps += w.steps
-				r.Virtual += w.Elapsed()
+				r.add(w, seeds.Twice)
+				p.told(r)
+				if !equal {
+					differ = append(differ, w.seed)
+				}
 				if w.Failed() {
-					r.Failed++
-					if r.Failed == 1 {
-						t.Error(tell(w, history))
-					}
+					failed = append(failed, w.seed)
+					next.Store(uint64(seeds.Count))
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	r.Real = time.Since(begin)
-	t.Log(r)
-	return r
+	r.Real, r.Failed, r.Differ = time.Since(begin), len(failed), len(differ)
+	if len(failed) > 0 {
+		f = examine(slices.Min(failed), seeds.Whole, history)
+	}
+	return r, f, differ
 }
 
-// Twice plays each seed two times, and fails the test where that gives two histories.
-func Twice(t testing.TB, seeds Seeds, history func(*World)) {
-	t.Helper()
-	for n := range uint64(seeds.Count) {
-		a, b := play(seeds.First+n, nil, false, history), play(seeds.First+n, nil, false, history)
-		if a.hash != b.hash {
-			t.Errorf("seed %d is not one history: something in it does not come from the seed", a.seed)
-			return
+// playSeed plays a seed once, or twice if it does not fail.
+func playSeed(seed uint64, twice bool, history func(*World)) (w *World, equal bool) {
+	if !twice {
+		return newWorld(seed, nil).play(history), true
+	}
+	w = traced(seed, false, history)
+	return w, w.Failed() || w.trace.sum() == traced(seed, false, history).trace.sum()
+}
+
+func (r *Report) add(w *World, twice bool) {
+	times := 1
+	if twice {
+		times = 2
+	}
+	r.Histories++
+	r.Steps += times * w.steps
+	r.Virtual += time.Duration(times) * w.now
+}
+
+// differs returns a seed whose second trace was another one, and where the two part.
+func differs(seeds []uint64, history func(*World)) string {
+	seed := slices.Min(seeds)
+	a, b := traced(seed, true, history), traced(seed, true, history)
+	return fmt.Sprintf("seed %d is not one history: something in it does not come from the world; two plays part in\n%s",
+		seed, difference(a.trace.lines, b.trace.lines))
+}
+
+func traced(seed uint64, keep bool, history func(*World)) *World {
+	w := newWorld(seed, nil)
+	w.trace = newTrace(keep)
+	return w.play(history)
+}
+
+// difference returns the first lines that are not the same.
+func difference(a, b []string) string {
+	for i := range max(len(a), len(b)) {
+		x, y := "the end", "the end"
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return x + "\n" + y
 		}
 	}
-}
-
-func play(seed uint64, without map[int]bool, keep bool, history func(*World)) *World {
-	w := newWorld(seed, without, keep)
-	history(w)
-	return w
-}
-
-// tell returns the shortest failing form of a history as a story.
-func tell(w *World, history func(*World)) string {
-	without := shorten(w, history)
-	short := play(w.seed, without, true, history)
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d%s: %s\n", w.seed, commit(), w.failure)
-	fmt.Fprintf(&b, "shortened from %d acts to %d: %s\n", w.acts, w.acts-len(without), short.failure)
-	const most = 200
-	if over := len(short.story) - most; over > 0 {
-		fmt.Fprintf(&b, "… %d lines before …\n", over)
-		short.story = short.story[over:]
-	}
-	for _, line := range short.story {
-		fmt.Fprintln(&b, line)
-	}
-	return b.String()
-}
-
-// shorten returns acts without which the history of w fails still: it tries to leave out halves, then
-// quarters, and so on down to single acts.
-func shorten(w *World, history func(*World)) map[int]bool {
-	const budget = 300
-	without := map[int]bool{}
-	runs := 0
-	for size := (w.acts + 1) / 2; size >= 1 && runs < budget; size /= 2 {
-		for from := 0; from < w.acts && runs < budget; from += size {
-			try := map[int]bool{}
-			for n := range without {
-				try[n] = true
-			}
-			for n := from; n < min(from+size, w.acts); n++ {
-				try[n] = true
-			}
-			if len(try) == len(without) {
-				continue
-			}
-			runs++
-			if play(w.seed, try, false, history).Failed() {
-				without = try
-			}
-		}
-	}
-	return without
-}
-
-// commit names the revision the test was built from, where that is known.
-func commit() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return " at " + s.Value
-			}
-		}
-	}
-	return ""
+	return "lines that are equal when they are kept"
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -30,8 +31,10 @@ type op struct {
 	value int64
 }
 
+var opKinds = [...]string{"add", "remove", "count", "write", "drop", "delete"}
+
 func (o op) String() string {
-	return fmt.Sprintf("%s %s/%s %d", [...]string{"add", "remove", "count", "write", "drop", "delete"}[o.kind], o.key, o.sub, o.value)
+	return fmt.Sprintf("%s %s/%s %d", opKinds[o.kind], o.key, o.sub, o.value)
 }
 
 // record is one event as the specification sees it.
@@ -40,6 +43,8 @@ type record struct {
 	deps  causal.Vector
 	ops   []op
 	stamp uint64
+
+	stamps map[int]uint64 // of its writes, once asked for: they follow from what is above
 }
 
 type history map[causal.Dot]*record
@@ -121,6 +126,9 @@ func (h history) split(seen causal.Vector) (gives []place, removals map[string][
 // stampOf is the stamp a register write gets: above all writes there that its replica had seen and
 // that were live, and not below the replica's clock.
 func (h history) stampOf(p place) uint64 {
+	if stamp, ok := p.stamps[p.i]; ok {
+		return stamp
+	}
 	x := p.ops[p.i]
 	stamp := p.stamp
 	gives, removals := h.split(p.deps)
@@ -142,13 +150,20 @@ func (h history) stampOf(p place) uint64 {
 			stamp = max(stamp, h.stampOf(a)+1)
 		}
 	}
+	if p.stamps == nil {
+		p.stamps = map[int]uint64{}
+	}
+	p.stamps[p.i] = stamp
 	return stamp
 }
 
 func lines(facts map[string]int64) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(facts)) {
-		fmt.Fprintf(&b, "%s=%d\n", k, facts[k])
+		b.WriteString(k)
+		b.WriteByte('=')
+		b.WriteString(strconv.FormatInt(facts[k], 10))
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

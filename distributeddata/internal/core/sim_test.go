@@ -2,8 +2,13 @@ package core
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -16,46 +21,43 @@ import (
 // also picks how bad all that is, and how small the logs, windows and parts are. A safety phase with
 // all faults is followed by a phase without, in which everything must become equal.
 
-// swarm is what a seed picks.
-type swarm struct {
-	loss, dup     float64
-	delay, jitter time.Duration
-	updates       int
-	logBytes      int
-	partBytes     int
-	window        int
-	pushBytes     int
-	kills, cuts   int
-	keys          int
+// bounds are sizes that a seed picks.
+type bounds struct {
+	logBytes  int
+	partBytes int
+	window    int
+	pushBytes int
 }
 
-func pick(r *rand.Rand) swarm {
-	s := swarm{
-		delay: time.Duration(1+r.IntN(30)) * time.Millisecond, jitter: time.Duration(1+r.IntN(300)) * time.Millisecond,
-		updates: 40 + r.IntN(100), logBytes: 64 << 20, partBytes: 192 << 10, window: 64, pushBytes: 1 << 20,
-		kills: r.IntN(5), cuts: r.IntN(8), keys: 1 + r.IntN(3),
+// swarm picks faults and bounds: each seed has some of them, and seldom all.
+func swarm(w *sim.World) bounds {
+	b := bounds{logBytes: 64 << 20, partBytes: 192 << 10, window: 64, pushBytes: 1 << 20}
+	w.Delay = w.Span("delay", time.Millisecond, 30*time.Millisecond)
+	w.Jitter = w.Span("jitter", 0, 300*time.Millisecond)
+	if w.Chance("lossy", 3./4) {
+		w.Loss, w.Duplicate = w.Fraction("loss", 0.4), w.Fraction("double", 0.2)
 	}
-	if r.IntN(4) > 0 {
-		s.loss, s.dup = r.Float64()*0.4, r.Float64()*0.2
+	if w.Chance("late", 1./4) {
+		w.Late, w.Lateness = 0.05, 5*time.Second
 	}
-	if r.IntN(2) == 0 {
-		s.logBytes = r.IntN(4000)
+	if w.Chance("short-log", 1./2) {
+		b.logBytes = w.Number("log-bytes", 0, 4000)
 	}
-	if r.IntN(2) == 0 {
-		s.partBytes = 40 + r.IntN(400)
+	if w.Chance("small-parts", 1./2) {
+		b.partBytes = w.Number("part-bytes", 40, 440)
 	}
-	if r.IntN(2) == 0 {
-		s.window = r.IntN(4)
+	if w.Chance("small-window", 1./2) {
+		b.window = w.Number("window", 0, 3)
 	}
-	if r.IntN(4) == 0 {
-		s.pushBytes = r.IntN(600)
+	if w.Chance("small-pushes", 1./4) {
+		b.pushBytes = w.Number("push-bytes", 0, 600)
 	}
-	return s
+	return b
 }
 
 // play is one history.
 type play struct {
-	swarm
+	bounds
 	w       *sim.World
 	slots   []*slot
 	history history
@@ -73,20 +75,25 @@ type play struct {
 type slot struct {
 	i    int
 	life int
+	name string
 	core *Core // nil while down
 	wake time.Time
 	last causal.Vector // at the last check
+	says string        // what the specification said then
 }
 
-func (s *slot) id() string { return fmt.Sprintf("m%d.%d", s.i, s.life) }
+func (s *slot) id() string { return s.name }
 
 const members = 5
 
 func newPlay(w *sim.World) *play {
 	s := &play{
-		swarm: pick(w.Rand()), w: w, history: history{}, waiting: map[uint64]causal.Dot{}, reads: map[uint64]causal.Vector{},
+		bounds: swarm(w), w: w, history: history{}, waiting: map[uint64]causal.Dot{}, reads: map[uint64]causal.Vector{},
 	}
-	w.Faults = sim.Faults{Loss: s.loss, Duplicate: s.dup, Delay: s.delay, Jitter: s.jitter}
+	w.Can("update", s.update)
+	w.Can("read", s.read)
+	w.Can("kill", s.kill)
+	w.Can("cut", s.cut)
 	for i := range members {
 		s.slots = append(s.slots, &slot{i: i})
 	}
@@ -107,23 +114,29 @@ func (s *play) config(sl *slot) Config {
 
 func (s *play) start(sl *slot) {
 	sl.life++
+	sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life)
 	sl.core = New(s.config(sl))
-	sl.wake, sl.last = time.Time{}, causal.Vector{}
+	sl.wake, sl.last, sl.says = time.Time{}, causal.Vector{}, ""
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
 	for _, o := range s.slots {
-		s.w.After(time.Duration(s.w.Rand().IntN(1500))*time.Millisecond, func() { s.tellView(o) })
+		s.w.After(s.w.Span("view", 0, 1500*time.Millisecond), func() { s.tellView(o) })
 	}
 	s.tellView(sl)
 }
 
-func (s *play) kill(sl *slot) {
-	s.w.Note("kill %s", sl.id())
+// kill ends a member for a while: kill MEMBER for TIME. At most a minority fails before it has been refilled:
+// more than that nobody promises.
+func (s *play) kill(a sim.Args) {
+	sl := s.slots[a.Int(0, members)]
+	if sl.core == nil || s.ready() <= members/2+1 || !sl.core.Ready() {
+		return
+	}
 	s.total = addStats(s.total, sl.core.Stats())
 	sl.core = nil
 	for _, o := range s.slots {
-		s.w.After(time.Duration(s.w.Rand().IntN(3000))*time.Millisecond, func() { s.tellView(o) })
+		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
-	s.w.After(time.Duration(500+s.w.Rand().IntN(5000))*time.Millisecond, func() { s.start(sl) })
+	s.w.After(a.Span(2), func() { s.start(sl) })
 }
 
 // tellView gives a member the members that are up, now and then without one of them.
@@ -133,8 +146,8 @@ func (s *play) tellView(sl *slot) {
 	}
 	var others []Member
 	for _, o := range s.slots {
-		if o != sl && o.core != nil && (s.w.IsCalm() || s.w.Rand().IntN(12) > 0) {
-			others = append(others, Member{ID: o.id(), Address: fmt.Sprint("slot ", o.i)})
+		if o != sl && o.core != nil && !s.w.Chance("unseen", 1./12) {
+			others = append(others, Member{ID: o.id(), Address: "slot " + strconv.Itoa(o.i)})
 		}
 	}
 	s.step(sl, View{Others: others})
@@ -159,7 +172,7 @@ func (s *play) arm(sl *slot, at time.Time) {
 	c := sl.core
 	soon := max(0, at.Sub(s.w.Now()))
 	if soon == 0 { // pushes wait for whatever stands before the wake
-		soon = time.Duration(s.w.Rand().Int64N(int64(20 * time.Millisecond)))
+		soon = s.w.Span("push", 0, 20*time.Millisecond)
 	}
 	s.w.After(soon, func() {
 		if sl.core == c && sl.wake.Equal(at) {
@@ -171,7 +184,6 @@ func (s *play) arm(sl *slot, at time.Time) {
 func (s *play) effect(sl *slot, e Effect) {
 	switch e := e.(type) {
 	case Send:
-		s.w.Note("%s -> %s %v %d", sl.id(), e.Member, e.Manifest, len(e.Payload))
 		s.send(sl, e)
 	case Done:
 		s.ended(sl, e)
@@ -208,16 +220,26 @@ func (s *play) ended(sl *slot, e Done) {
 }
 
 func (s *play) send(from *slot, e Send) {
-	mail := Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}
+	mail := post{from: from.id(), to: e.Member, Receive: Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}}
 	for _, to := range s.slots {
 		if to.id() == e.Member {
-			s.w.Send(from.i, to.i, func() {
-				if to.id() == e.Member { // still the one it was for
-					s.step(to, mail)
+			s.w.Send(from.i, to.i, &mail, func() {
+				if to.id() == mail.to { // still the one it was for
+					s.step(to, mail.Receive)
 				}
 			})
 		}
 	}
+}
+
+// post is a message on its way.
+type post struct {
+	from, to string
+	Receive
+}
+
+func (m *post) String() string {
+	return fmt.Sprintf("%s to %s: %v, %d bytes, %08x", m.from, m.to, m.Manifest, len(m.Payload), crc32.ChecksumIEEE(m.Payload))
 }
 
 // check asserts the invariants of the protocol at one replica: the vector is a causal cut and claims
@@ -242,33 +264,40 @@ func (s *play) check(sl *slot) {
 	if err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
 	}
-	if want := s.history.spec(c.Seen()); got != want {
-		s.w.Fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, want)
+	if sl.says = s.spec(sl); got != sl.says {
+		s.w.Fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, sl.says)
 	}
 }
 
-// update makes a random update at a random replica, sometimes a burst of them.
-func (s *play) update(r *rand.Rand) {
-	sl := s.slots[r.IntN(len(s.slots))]
-	for range 1 + r.IntN(3)*r.IntN(2) {
-		s.updateAt(sl, r)
+// spec is what the specification says of a replica, or has said of another one with the same vector.
+func (s *play) spec(sl *slot) string {
+	for _, o := range s.slots {
+		if o != sl && o.core != nil && o.says != "" && o.last.Equal(sl.last) {
+			return o.says
+		}
 	}
+	return s.history.spec(sl.last)
 }
 
-func (s *play) updateAt(sl *slot, r *rand.Rand) {
+// update carries out: update MEMBER LEVEL OP, OP …
+func (s *play) update(a sim.Args) {
+	sl := s.slots[a.Int(0, members)]
+	kind := slices.Index(levels[:], a.Word(1))
+	if kind < 0 {
+		a.Fail("the second word must be one of " + strings.Join(levels[:], ", "))
+		return
+	}
+	level := Level{Kind: LevelKind(kind)}
+	ops, err := parseOps(a.Words[min(2, len(a.Words)):])
+	if err != nil {
+		a.Fail(err.Error())
+		return
+	}
 	if sl.core == nil {
 		return
 	}
 	s.nextID++
 	id := s.nextID
-	ops := s.randomOps(r)
-	level := Level{Kind: Majority}
-	switch r.IntN(4) {
-	case 0:
-		level = Level{}
-	case 1:
-		level = Level{Kind: All}
-	}
 	c := sl.core
 	rec := &record{deps: c.Seen(), ops: ops}
 	before := c.Seen().Get(c.Replica())
@@ -285,7 +314,6 @@ func (s *play) updateAt(sl *slot, r *rand.Rand) {
 		}
 		return perform(t, ops)
 	}}
-	s.w.Note("%s update %d %v", sl.id(), id, ops)
 	s.step(sl, ev)
 	if sl.core == c && c.Seen().Get(c.Replica()) == before {
 		delete(s.history, rec.dot) // changed nothing, made no event
@@ -293,20 +321,22 @@ func (s *play) updateAt(sl *slot, r *rand.Rand) {
 	}
 }
 
-// read starts a majority read, which must see every write acknowledged by now.
-func (s *play) read(r *rand.Rand) {
-	sl := s.slots[r.IntN(len(s.slots))]
+// read carries out: read MEMBER LEVEL. It must see every write acknowledged by now.
+func (s *play) read(a sim.Args) {
+	sl := s.slots[a.Int(0, members)]
+	level, ok := map[string]Level{"majority": {Kind: Majority}, "linear": {Kind: Linear}}[a.Word(1)]
+	if !ok {
+		a.Fail("the second word must be majority or linear")
+	}
 	if sl.core == nil {
 		return
 	}
 	s.nextID++
 	s.reads[s.nextID] = causal.MakeVector(s.acked...)
-	kind := Majority
-	if r.IntN(2) == 0 {
-		kind = Linear
+	if level.Kind == Linear {
 		s.reads[s.nextID] = s.reads[s.nextID].Join(s.shown)
 	}
-	s.step(sl, Read{ID: s.nextID, Level: Level{Kind: kind}, Deadline: s.w.Now().Add(8 * time.Second)})
+	s.step(sl, Read{ID: s.nextID, Level: level, Deadline: s.w.Now().Add(8 * time.Second)})
 }
 
 func (s *play) ready() (n int) {
@@ -333,23 +363,33 @@ func (s *play) overlap() {
 	}
 }
 
-// run plays the history.
-func (s *play) run() {
-	const warm, span = 8 * time.Second, 30 * time.Second
-	act := func(times int, what string, do func(r *rand.Rand)) {
-		for range times {
-			s.w.Act(warm+s.w.Moment(span), what, do)
+// The phases of a history: all come up, then acts and faults.
+const warm, span = 8 * time.Second, 30 * time.Second
+
+// makeUp makes up what happens.
+func (s *play) makeUp(r *rand.Rand) {
+	keys := 1 + r.IntN(3)
+	at := func() time.Duration { return warm + s.w.Moment(span) }
+	for range 40 + r.IntN(100) {
+		t, member := at(), r.IntN(members)
+		for range 1 + r.IntN(3)*r.IntN(2) { // sometimes a burst
+			s.w.Act(t, "update", member, levels[[]LevelKind{Local, All, Majority, Majority}[r.IntN(4)]], opsText(randomOps(r, keys)))
 		}
 	}
-	act(s.updates, "update", s.update)
-	act(30, "read", s.read)
-	act(s.cuts, "cut", s.cutSome)
-	act(s.kills, "kill", func(r *rand.Rand) {
-		// A minority fails before it has been refilled: more than that nobody promises.
-		if sl := s.slots[r.IntN(members)]; sl.core != nil && s.ready() > members/2+1 && sl.core.Ready() {
-			s.kill(sl)
-		}
-	})
+	for range 30 {
+		s.w.Act(at(), "read", r.IntN(members), []string{"majority", "linear"}[r.IntN(2)])
+	}
+	for range r.IntN(8) {
+		s.w.Act(at(), "cut", randomLinks(r), "for", time.Duration(r.IntN(15000))*time.Millisecond)
+	}
+	for range r.IntN(5) {
+		s.w.Act(at(), "kill", r.IntN(members), "for", time.Duration(500+r.IntN(5000))*time.Millisecond)
+	}
+}
+
+// run plays the history.
+func (s *play) run() {
+	s.makeUp(s.w.Rand())
 	for t := warm; t < warm+span+10*time.Second; t += time.Second {
 		s.w.After(t, s.overlap)
 	}
@@ -362,28 +402,36 @@ func (s *play) run() {
 	}
 }
 
-// cutSome cuts links, one way or both, for a while.
-func (s *play) cutSome(r *rand.Rand) {
+// randomLinks picks links of one member, one way or both.
+func randomLinks(r *rand.Rand) string {
 	a := r.IntN(members)
 	oneWay := r.IntN(3) == 0
-	var links [][2]int
+	var links []string
 	for b := range members {
 		if b != a && r.IntN(2) == 0 {
-			links = append(links, [2]int{a, b})
+			links = append(links, fmt.Sprintf("%d>%d", a, b))
 			if !oneWay {
-				links = append(links, [2]int{b, a})
+				links = append(links, fmt.Sprintf("%d>%d", b, a))
 			}
 		}
 	}
-	s.w.Note("cut %v", links)
-	for _, l := range links {
-		s.w.Cut(l[0], l[1])
-	}
-	s.w.After(time.Duration(r.IntN(15000))*time.Millisecond, func() {
-		for _, l := range links {
-			s.w.Mend(l[0], l[1])
+	return strings.Join(links, " ")
+}
+
+// cut carries out: cut FROM>TO … for TIME.
+func (s *play) cut(a sim.Args) {
+	n := len(a.Words) - 2
+	for _, word := range a.Words[:max(n, 0)] {
+		from, to, _ := strings.Cut(word, ">")
+		x, err1 := strconv.Atoi(from)
+		y, err2 := strconv.Atoi(to)
+		if errors.Join(err1, err2) != nil {
+			a.Fail("links must be like 0>1")
+			return
 		}
-	})
+		s.w.Cut(x, y)
+		s.w.After(a.Span(n+1), func() { s.w.Mend(x, y) })
+	}
 }
 
 // heal ends every fault and asserts that all become equal, to the byte, with nothing acknowledged lost.
@@ -393,17 +441,8 @@ func (s *play) heal() {
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
-	for range 30 {
-		s.w.Until(time.Second)
-		if s.w.Failed() || s.equal() {
-			break
-		}
-	}
+	s.w.Eventually(30*time.Second, "equal", s.equal)
 	if s.w.Failed() {
-		return
-	}
-	if !s.equal() {
-		s.w.Fail("not equal 30 s after all faults ended: %v", s.vectors())
 		return
 	}
 	for _, sl := range s.slots {
@@ -429,15 +468,6 @@ func (s *play) equal() bool {
 		}
 	}
 	return true
-}
-
-func (s *play) vectors() (out []string) {
-	for _, sl := range s.slots {
-		if sl.core != nil {
-			out = append(out, sl.id()+" "+sl.core.Seen().String())
-		}
-	}
-	return out
 }
 
 // stateBytes is the canonical encoding of what a replica holds. Marks are bookkeeping that each

@@ -3,6 +3,9 @@ package core
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
@@ -16,7 +19,7 @@ type (
 )
 
 // randomOps returns the operations of one update: mostly one, sometimes several on several keys.
-func (s *play) randomOps(r *rand.Rand) []op {
+func randomOps(r *rand.Rand, keys int) []op {
 	n := 1
 	if r.IntN(4) == 0 {
 		n = 2 + r.IntN(3)
@@ -24,7 +27,7 @@ func (s *play) randomOps(r *rand.Rand) []op {
 	var ops []op
 	for range n {
 		sub := string(rune('a' + r.IntN(4)))
-		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[r.IntN(3)], r.IntN(s.keys)), sub: sub, value: int64(1 + r.IntN(9))}
+		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[r.IntN(3)], r.IntN(keys)), sub: sub, value: int64(1 + r.IntN(9))}
 		switch x := r.IntN(100); {
 		case x >= 92:
 			o.kind, o.sub = opDelete, ""
@@ -36,6 +39,36 @@ func (s *play) randomOps(r *rand.Rand) []op {
 		ops = append(ops, o)
 	}
 	return ops
+}
+
+// levels are the words for levels, by kind.
+var levels = [...]string{Local: "local", Majority: "majority", All: "all"}
+
+// opsText is what parseOps reads.
+func opsText(ops []op) string {
+	s := make([]string, len(ops))
+	for i, o := range ops {
+		s[i] = o.String()
+	}
+	return strings.Join(s, ", ")
+}
+
+// parseOps reads operations like "add s0/a 5, drop c1/b 0".
+func parseOps(words []string) (ops []op, err error) {
+	for text := range strings.SplitSeq(strings.Join(words, " "), ", ") {
+		f := strings.Fields(text)
+		if len(f) != 3 {
+			return nil, fmt.Errorf("operation %q must be KIND KEY/PART NUMBER", text)
+		}
+		kind := slices.Index(opKinds[:], f[0])
+		key, sub, _ := strings.Cut(f[1], "/")
+		value, err := strconv.ParseInt(f[2], 10, 64)
+		if kind < 0 || err != nil || key == "" || !strings.Contains("scr", key[:1]) {
+			return nil, fmt.Errorf("operation %q: kinds are %v, keys begin with s, c or r", text, opKinds)
+		}
+		ops = append(ops, op{kind: opKind2(kind), key: key, sub: sub, value: value})
+	}
+	return ops, nil
 }
 
 // perform carries the operations out through the typed values, as a program would.
