@@ -14,7 +14,7 @@ import (
 // come back with it. The zero value is an empty map for keys and values that need no codec; see
 // [NewORMap] for others. Copies are snapshots and may be read from many goroutines.
 //
-// Values are types of this package, maps included up to 16 deep, or own types. An own type has no
+// Values are types of this package, maps and records included up to 16 deep, or own types. An own type has no
 // parts that could be reset apart: a change concurrent with a remove brings back the whole value as
 // the changer saw it.
 //
@@ -34,7 +34,7 @@ func NewORMap[K any, V Value[V]](keys Codec[K], empty V) ORMap[K, V] {
 	return ORMap[K, V]{key: elem[K]{keys}, empty: empty}
 }
 
-// MaxDepth is the number of maps that may lie in each other.
+// MaxDepth is the number of maps and records that may lie in each other.
 const MaxDepth = causal.MaxDepth
 
 func (m *ORMap[K, V]) tag() causal.Tag { return causal.MakeTag(causal.ORMap, m.key.class()) }
@@ -87,8 +87,8 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 		change(&v)
 		return saveOwn(w, m.store, prefix, v)
 	}
-	if m.depth >= MaxDepth-1 && h.tag().Kind() == causal.ORMap {
-		return m.store, fmt.Errorf("%w: maps nested deeper than %d", ErrTooLarge, MaxDepth)
+	if m.depth >= MaxDepth-1 && h.tag().Kind().Holds() {
+		return m.store, fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge, MaxDepth)
 	}
 	w.lines++
 	line := loaded + w.lines
@@ -167,12 +167,14 @@ func (m ORMap[K, V]) Contains(key K) bool {
 	return err == nil && m.store.CountPrefix(prefix) > 0
 }
 
-// Len returns the number of keys. It takes time in proportion to them.
-func (m ORMap[K, V]) Len() (n int) {
-	for range m.store.Children(string(m.base(nil, m.tag()))) {
-		n++
+// Len returns the number of keys, without walking over them. A key under which peers have put values of
+// several types counts for each.
+func (m ORMap[K, V]) Len() int {
+	kind := causal.Own
+	if h, ok := heldBy(&m.empty); ok {
+		kind = h.tag().Kind()
 	}
-	return n
+	return m.store.CountChildren(string(m.base(nil, m.tag())), int(m.depth), kind)
 }
 
 // Keys yields the keys in the order of their encoding.

@@ -73,7 +73,7 @@ func (m ORMultiMap[K, E]) Get(key K) ORSet[E] {
 // Contains reports whether e is under the key.
 func (m ORMultiMap[K, E]) Contains(key K, e E) bool { return m.Get(key).Contains(e) }
 
-// Len returns the number of keys. It takes time in proportion to them.
+// Len returns the number of keys.
 func (m ORMultiMap[K, E]) Len() int { return m.m.Len() }
 
 // Keys yields the keys in the order of their encoding.

@@ -46,7 +46,7 @@ func (m PNCounterMap[K]) Get(key K) int64 {
 // Contains reports whether the key is present.
 func (m PNCounterMap[K]) Contains(key K) bool { return m.m.Contains(key) }
 
-// Len returns the number of keys. It takes time in proportion to them.
+// Len returns the number of keys.
 func (m PNCounterMap[K]) Len() int { return m.m.Len() }
 
 // Keys yields the keys in the order of their encoding.

@@ -6,9 +6,9 @@ import "fmt"
 // that this version does not know pass: they belong to a later one.
 func CheckAtom(path string, l Leaf) error {
 	rest := path
-	for depth := 0; rest != "" && Tag(rest[0]).Kind() == ORMap; depth++ {
+	for depth := 0; rest != "" && Tag(rest[0]).Kind().Holds(); depth++ {
 		if depth == MaxDepth {
-			return fmt.Errorf("%w: maps nested deeper than %d", ErrTooLarge, MaxDepth)
+			return fmt.Errorf("%w: values nested deeper than %d", ErrTooLarge, MaxDepth)
 		}
 		end := keyEnd(rest, 1)
 		if end < 0 {

@@ -16,6 +16,7 @@ import (
 //	set              tag, element
 //	register, flag   tag
 //	map              tag, escaped key, 0x00 0x01, path of the child
+//	record           tag, escaped name of the field, 0x00 0x01, path of the field
 //
 // Escaping keeps the order of the keys and makes a child's path end where it ends.
 
@@ -37,10 +38,23 @@ const (
 	EWFlag      Kind = 8
 	DWFlag      Kind = 9
 	ORMap       Kind = 10
+	Record      Kind = 11 // of fields by name, each a value
 	Own         Kind = 12 // a type of the user, encoded whole
 	Bounded     Kind = 13
 	Extreme     Kind = 14 // the largest element, or with Min in the class the smallest
 )
+
+// Holds reports whether values of the kind hold others, each behind an escaped key.
+func (k Kind) Holds() bool { return k == ORMap || k == Record }
+
+// single reports whether values of the kind live at one path.
+func (k Kind) single() bool {
+	switch k {
+	case LWWRegister, MVRegister, EWFlag, DWFlag, Extreme, Own:
+		return true
+	}
+	return false
+}
 
 // Gone is the payload of an atom of a remove-wins set or a disable-wins flag that says no; without
 // payload it says yes. The element is in while all its atoms say so.
@@ -91,12 +105,12 @@ func (t Tag) String() string {
 }
 
 // plain are the kinds without elements.
-var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded}
+var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded, Record}
 
 var kindNames = map[Kind]string{
 	GCounter: "GCounter", PNCounter: "PNCounter", GSet: "GSet", ORSet: "ORSet", RWSet: "RWSet",
 	LWWRegister: "LWWRegister", MVRegister: "MVRegister", EWFlag: "EWFlag", DWFlag: "DWFlag",
-	ORMap: "ORMap", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister",
+	ORMap: "ORMap", Record: "Record", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister",
 }
 
 var classNames = map[Class]string{
@@ -149,7 +163,7 @@ func CutKey(path string) (key, rest string, ok bool) {
 // SlotOwner returns the replica that owns the counter slot at path, or false if the path is not that
 // of a counter slot.
 func SlotOwner(path string) (Replica, bool) {
-	for path != "" && Tag(path[0]).Kind() == ORMap {
+	for path != "" && Tag(path[0]).Kind().Holds() {
 		end := keyEnd(path, 1)
 		if end < 0 {
 			return 0, false

@@ -11,6 +11,7 @@ import (
 type Store struct {
 	atoms pmap.Map[Entry]
 	marks pmap.Map[Mark]
+	index pmap.Map[struct{}]
 }
 
 // Mark says of the counter slot at its path: what the slot's owner held there at its event N, in
@@ -62,19 +63,32 @@ func (s Store) CountPrefix(p string) int { return s.atoms.CountPrefix(p) }
 
 // Put returns the store in which l is the only atom at path: the atoms before it were observed.
 func (s Store) Put(path string, l Leaf) Store {
-	s.atoms = s.atoms.Put(path, One(l))
+	return s.put(path, One(l))
+}
+
+func (s Store) put(path string, e Entry) Store {
+	n := s.atoms.Len()
+	if s.atoms = s.atoms.Put(path, e); s.atoms.Len() > n {
+		return s.added(path)
+	}
 	return s
 }
 
 // Drop returns the store without any atom at path.
 func (s Store) Drop(path string) Store {
-	s.atoms = s.atoms.Delete(path)
+	n := s.atoms.Len()
+	if s.atoms = s.atoms.Delete(path); s.atoms.Len() < n {
+		return s.removed(path)
+	}
 	return s
 }
 
 // DropPrefix returns the store without any atom at a path that begins with p.
 func (s Store) DropPrefix(p string) Store {
-	s.atoms = s.atoms.DeletePrefix(p)
+	n := s.atoms.Len()
+	if s.atoms = s.atoms.DeletePrefix(p); s.atoms.Len() < n {
+		return s.removedPrefix(p)
+	}
 	return s
 }
 
@@ -84,8 +98,7 @@ func (s Store) Insert(path string, l Leaf) Store {
 	if !ok {
 		return s.Put(path, l)
 	}
-	s.atoms = s.atoms.Put(path, e.With(l))
-	return s
+	return s.put(path, e.With(l))
 }
 
 // Remove returns the store without the atom (path, d), if it lives.
@@ -102,9 +115,9 @@ func (s Store) filter(path string, keep func(Dot) bool) Store {
 	next, left := e.Filter(keep)
 	switch {
 	case !left:
-		s.atoms = s.atoms.Delete(path)
+		return s.Drop(path)
 	case next.Len() != e.Len():
-		s.atoms = s.atoms.Put(path, next)
+		return s.put(path, next)
 	}
 	return s
 }

@@ -99,9 +99,11 @@ func ParseState(src []byte) (s Store, seen Vector, err error) {
 	if err != nil {
 		return Store{}, Vector{}, err
 	}
-	if s.atoms, err = readEntries(&r, &t); err != nil {
+	var x indexer
+	if s.atoms, err = readEntries(&r, &t, &x); err != nil {
 		return Store{}, Vector{}, err
 	}
+	s.index = x.index()
 	if s.marks, err = readMarks(&r, 5, &t); err != nil {
 		return Store{}, Vector{}, err
 	}
@@ -114,7 +116,7 @@ func ParseState(src []byte) (s Store, seen Vector, err error) {
 	return s, seen, nil
 }
 
-func readEntries(r *reader, t *table) (m pmap.Map[Entry], err error) {
+func readEntries(r *reader, t *table, x *indexer) (m pmap.Map[Entry], err error) {
 	var b pmap.Builder[Entry]
 	var path []byte
 	size := 0
@@ -129,11 +131,13 @@ func readEntries(r *reader, t *table) (m pmap.Map[Entry], err error) {
 		if size += len(path); size > MaxState || len(path) > MaxPath || count > MaxPaths {
 			return m, fmt.Errorf("%w: paths of state", ErrTooLarge)
 		}
-		e, err := readEntry(&er, t, string(path))
+		at := string(path)
+		e, err := readEntry(&er, t, at)
 		if err != nil {
 			return m, err
 		}
 		b.Add(path, e)
+		x.add(at)
 	}
 }
 

@@ -1,0 +1,107 @@
+package causal
+
+import "github.com/concord-go/concord/internal/pmap"
+
+// The index of a store says which maps have which values, so that counting the keys of a map need not
+// walk over their values. It has one entry for each value with several paths in a map:
+//
+//	depth of the map, path of the value up to its tag, which is included
+//
+// Values that live at one path need none: their atoms are their count.
+//
+// Invariant: the index is a function of the paths of the atoms. So it is not encoded or compared.
+
+// outer yields, for each container around what lives at path, its depth, and where the path of the
+// value inside it ends, tag included.
+func outer(path string, yield func(depth, end int) bool) {
+	at := 0
+	for depth := 0; at < len(path) && Tag(path[at]).Kind().Holds() && depth < MaxDepth; depth++ {
+		end := keyEnd(path, at+1)
+		if end < 0 || end >= len(path) {
+			return
+		}
+		indexed := Tag(path[at]).Kind() == ORMap && !Tag(path[end]).Kind().single()
+		if indexed && !yield(depth, end+1) {
+			return
+		}
+		at = end
+	}
+}
+
+func indexKey(depth int, value string) string { return string([]byte{byte(depth)}) + value }
+
+// added notes a new path.
+func (s Store) added(path string) Store {
+	outer(path, func(depth, end int) bool {
+		k := indexKey(depth, path[:end])
+		if _, ok := s.index.Get(k); !ok {
+			s.index = s.index.Put(k, struct{}{})
+		}
+		return true
+	})
+	return s
+}
+
+// removed notes that a path, or all that begin with it, are gone.
+func (s Store) removed(path string) Store {
+	outer(path, func(depth, end int) bool {
+		if s.atoms.CountPrefix(path[:end]) == 0 {
+			s.index = s.index.Delete(indexKey(depth, path[:end]))
+		}
+		return true
+	})
+	return s
+}
+
+// removedPrefix notes that all paths that begin with p are gone.
+func (s Store) removedPrefix(p string) Store {
+	s = s.removed(p)
+	if n := s.index.Len(); n > 0 {
+		deepest, _ := s.index.At(n - 1)
+		for depth := range int(deepest[0]) + 1 {
+			s.index = s.index.DeletePrefix(indexKey(depth, p))
+		}
+	}
+	return s
+}
+
+// CountChildren returns the number of values in the map whose paths begin with base. depth is the
+// number of containers around the map, kind that of its values. It takes time in the order of the
+// height of the store. A key under which peers have put values of several kinds counts for each.
+func (s Store) CountChildren(base string, depth int, kind Kind) int {
+	if kind.single() {
+		return s.atoms.CountPrefix(base)
+	}
+	return s.index.CountPrefix(indexKey(depth, base))
+}
+
+// indexer builds an index from the paths of a state in order.
+type indexer struct {
+	last  [MaxDepth]string
+	level [MaxDepth]pmap.Builder[struct{}]
+	deep  int // levels in use
+}
+
+func (x *indexer) add(path string) {
+	outer(path, func(depth, end int) bool {
+		if x.last[depth] != path[:end] {
+			x.last[depth], x.deep = Clone(path[:end]), max(x.deep, depth+1)
+			x.level[depth].Add([]byte(indexKey(depth, path[:end])), struct{}{})
+		}
+		return true
+	})
+}
+
+// index returns the index of all paths added.
+func (x *indexer) index() pmap.Map[struct{}] {
+	if x.deep == 1 {
+		return x.level[0].Map()
+	}
+	var all pmap.Builder[struct{}]
+	for i := range x.deep {
+		for k := range x.level[i].Map().All() {
+			all.Add([]byte(k), struct{}{})
+		}
+	}
+	return all.Map()
+}
