@@ -5,7 +5,7 @@ const (
 	leaseCore = "./coordination/internal/core"
 )
 
-var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders"}
+var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders", args: "-whole"}
 
 // leases are bugs of the machine that holds a lease, and of the grant above it.
 func leases() []mutant {
@@ -44,7 +44,7 @@ func leases() []mutant {
 			name:   "validity counts from the newest attempt, whichever is in the record",
 			rule:   "validity counts from exactly the attempt that is found in the record",
 			edits:  in(leaseDir+"tenure.go", "if a.n == n {", "if a.n == t.count {"),
-			killer: leaseSim,
+			killer: saved(leaseCore, "validity_from_the_newest_attempt"),
 		},
 		{
 			name:   "no second look after waiting",
@@ -74,7 +74,7 @@ func leases() []mutant {
 			name:   "a claim without an answer is forgotten",
 			rule:   "a write of unknown outcome is found, made impossible, or outlived",
 			edits:  in(leaseDir+"acquire.go", "m.phase = doubtful\n\t\tm.failed(m.cfg.Operation, ev.Err)", "m.lostRace()"),
-			killer: leaseSim,
+			killer: saved(leaseCore, "claim_without_answer_forgotten"),
 		},
 		{
 			name:   "an acquire that nobody waits for any more keeps the lease",
@@ -104,7 +104,7 @@ func leases() []mutant {
 			name:   "a holder looks at one clock only",
 			rule:   "a holder believes the clock that shows most",
 			edits:  in(leaseDir+"clock.go", "return max(r.Mono-since.Mono, r.Boot-since.Boot, r.Wall-since.Wall)", "return r.Mono - since.Mono"),
-			killer: leaseSim,
+			killer: saved(leaseCore, "suspended_holder_looks_at_one_clock"),
 		},
 		{
 			name:   "a late renewal revives a tenure that was told lost",

@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(data))
+			got := playScript(t, string(data))
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, script string) string {
+func playScript(t *testing.T, script string) string {
 	m := core.New(goldenConfig)
 	var out strings.Builder
 	var wall time.Duration

@@ -2,4 +2,4 @@
 
 package core_test
 
-const raceEnabled = false
+const usualSeeds = 5000

@@ -2,4 +2,5 @@
 
 package core_test
 
-const raceEnabled = true
+// A machine has no goroutines: the race detector only makes the histories slower.
+const usualSeeds = 300

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 // node is one process: a machine, its clocks, and a user of the lease.
@@ -38,45 +39,91 @@ type node struct {
 // boot starts the process, again if it has run before: new nonce, new origin of its clocks.
 func (n *node) boot() {
 	n.life++
-	n.born, n.rate = n.w.now, 1+(n.w.rnd.Float64()*2-1)*n.w.opt.drift
+	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
 	n.pending, n.token, n.working, n.watching = map[uint64]string{}, 0, false, false
 	cfg := n.w.opt.cfg
-	if n.w.opt.mixed && n.i%2 == 1 {
+	if n.w.mixed && n.i%2 == 1 {
 		cfg.TTL, cfg.Renew = mixedTTL, mixedTTL/3
 	}
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), fmt.Sprint(n.i, ".", n.life)
-	cfg.Jitter = n.w.rnd.Float64
+	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
 	n.m = core.New(cfg)
 }
 
+// drift is the rate error of the clocks in millionths, of either sign; none is the harmless choice.
+func (n *node) drift() int {
+	d := n.w.Number("drift", 0, 2*n.w.opt.drift)
+	if d%2 == 1 {
+		return -(d + 1) / 2
+	}
+	return d / 2
+}
+
 func (n *node) reading() core.Reading {
-	run := time.Duration(float64(n.w.now-n.born) * n.rate)
-	still := n.thawed + max(0, min(n.w.now, n.frozen[1])-n.frozen[0])
+	now := n.w.Elapsed()
+	run := time.Duration(float64(now-n.born) * n.rate)
+	still := n.thawed + max(0, min(now, n.frozen[1])-n.frozen[0])
 	return core.Reading{Mono: run - time.Duration(float64(still)*n.rate), Boot: run, Wall: run + n.jumped}
 }
 
-// suspend stops the process and its monotonic clock.
-func (n *node) suspend(d time.Duration) {
-	if n.asleep > n.w.now {
+// cut carries out: cut NODE for TIME. The node and the store do not reach each other.
+func (n *node) cut(a sim.Args) {
+	n.lose(n.i, n.w.store(), a.Span(2))
+	n.lose(n.w.store(), n.i, a.Span(2))
+}
+
+// mute carries out: mute NODE for TIME. The store hears the node, and its answers are lost.
+func (n *node) mute(a sim.Args) { n.lose(n.w.store(), n.i, a.Span(2)) }
+
+func (n *node) lose(from, to int, d time.Duration) {
+	n.w.Cut(from, to)
+	n.w.After(d, func() { n.w.Mend(from, to) })
+}
+
+// pause carries out: pause NODE for TIME. The process runs nothing, its clocks go on.
+func (n *node) pause(a sim.Args) { n.asleep = max(n.asleep, n.w.Elapsed()+a.Span(2)) }
+
+// suspend carries out: suspend NODE for TIME. The process runs nothing, and its monotonic clock stands.
+func (n *node) suspend(a sim.Args) {
+	now, d := n.w.Elapsed(), a.Span(2)
+	if n.asleep > now {
 		return
 	}
 	n.thawed += n.frozen[1] - n.frozen[0]
-	n.frozen = [2]time.Duration{n.w.now, n.w.now + d}
-	n.asleep = n.w.now + d
+	n.frozen = [2]time.Duration{now, now + d}
+	n.asleep = now + d
+}
+
+// jump carries out: jump NODE by TIME. The wall clock is set, ahead or back.
+func (n *node) jump(a sim.Args) { n.jumped += a.Span(2) }
+
+// restart carries out: restart NODE. The process is killed and comes back at once.
+func (n *node) restart(sim.Args) { n.boot() }
+
+// close carries out: close NODE for TIME. The session is closed, and another one opened later.
+func (n *node) close(a sim.Args) {
+	n.later(0, func() { n.step(core.Close{}) })
+	n.later(a.Span(2), n.boot)
+}
+
+// wants carries out: acquire NODE once|wait TIME. It gives up after that time, if it is not 0.
+func (n *node) wants(a sim.Args) {
+	wait, patience := a.Word(1) == "wait", a.Span(2)
+	n.later(0, func() { n.acquire(wait, patience) })
 }
 
 // awaken ends a pause or a suspend.
 func (n *node) awaken() {
 	n.asleep = 0
-	n.frozen[1] = min(n.frozen[1], max(n.frozen[0], n.w.now))
+	n.frozen[1] = min(n.frozen[1], max(n.frozen[0], n.w.Elapsed()))
 }
 
 // step hands an event to the machine, when the process is awake.
 func (n *node) step(ev core.Event) {
-	if n.asleep > n.w.now {
+	if now := n.w.Elapsed(); n.asleep > now {
 		life := n.life
-		n.w.after(n.asleep-n.w.now, func() {
+		n.w.After(n.asleep-now, func() {
 			if n.life == life {
 				n.step(ev)
 			}
@@ -84,7 +131,6 @@ func (n *node) step(ev core.Event) {
 		return
 	}
 	for _, e := range n.m.Step(n.reading(), ev) {
-		fmt.Fprintf(n.w.trace, "%v %d %T%v -> %T%v\n", n.w.now, n.i, ev, ev, e, e)
 		n.carryOut(e)
 	}
 	n.arm()
@@ -97,16 +143,17 @@ func (n *node) arm() {
 		return
 	}
 	wait := time.Duration(float64(at-n.reading().Mono)/n.rate) + 1
-	if n.w.chance(0.05) {
-		wait += n.w.between(0, 200*time.Millisecond)
+	if n.w.Chance("wakes-late", 0.05) {
+		wait += n.w.Span("late-by", 0, 200*time.Millisecond)
 	}
-	due := n.w.now + max(wait, time.Millisecond)
-	if n.wakeAt > n.w.now && n.wakeAt <= due {
+	now := n.w.Elapsed()
+	due := now + max(wait, time.Millisecond)
+	if n.wakeAt > now && n.wakeAt <= due {
 		return
 	}
 	n.wakeAt = due
 	life := n.life
-	n.w.after(due-n.w.now, func() {
+	n.w.After(due-now, func() {
 		if n.life == life {
 			n.step(core.Tick{})
 		}
@@ -117,16 +164,16 @@ func (n *node) carryOut(e core.Effect) {
 	w := n.w
 	switch e := e.(type) {
 	case core.Load:
-		w.call(n, func() core.Event {
+		w.call(n, e, func() core.Event {
 			return core.Loaded{Op: e.Op, Record: w.record, Version: w.mark()}
 		}, core.Loaded{Op: e.Op, Err: errTest})
+		return // the message is in the story
 	case core.Swap:
-		w.call(n, func() core.Event { return w.swap(e) }, core.Swapped{Op: e.Op, Err: errTest})
+		w.call(n, e, func() core.Event { return w.swap(e) }, core.Swapped{Op: e.Op, Err: errTest})
+		return
 	case core.Watch:
-		n.watching = e.On && w.opt.watch
-		if n.watching {
-			rec := w.record
-			w.after(w.delay(), func() { n.step(core.Changed{Record: rec}) })
+		if n.watching = e.On && w.watch; n.watching {
+			w.hint(n)
 		}
 	case core.Begin:
 		n.begin(e)
@@ -139,14 +186,15 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Answer:
 		n.answered(e)
 	}
+	w.Note("node %d: %T%+v", n.i, e, e)
 }
 
 func (n *node) begin(e core.Begin) {
 	switch {
 	case n.token != 0 && !n.ended:
-		n.w.breaks("node %d begins %d within %d", n.i, e.Token, n.token)
+		n.w.Fail("node %d begins %d within %d", n.i, e.Token, n.token)
 	case e.Token <= n.w.highest:
-		n.w.breaks("node %d got token %d after %d", n.i, e.Token, n.w.highest)
+		n.w.Fail("node %d got token %d after %d", n.i, e.Token, n.w.highest)
 	}
 	n.w.highest = e.Token
 	n.w.grants++
@@ -156,28 +204,26 @@ func (n *node) begin(e core.Begin) {
 
 func (n *node) extend(token uint64, v core.Validity) {
 	if token != n.token || n.ended {
-		n.w.breaks("node %d extends %d, has %d", n.i, token, n.token)
+		n.w.Fail("node %d extends %d, has %d", n.i, token, n.token)
 	}
 	if n.w.opt.fromAnswer {
 		v.Sent = n.reading()
 	}
 	n.validity = v
-	for _, o := range n.w.nodes {
-		if o != n && o.valid() {
-			n.w.breaks("node %d holds with token %d while node %d holds with %d", n.i, n.token, o.i, o.token)
-		}
-	}
 }
 
 // valid reports whether work of this node may be running, by its own clocks.
 func (n *node) valid() bool {
+	if !n.working {
+		return false
+	}
 	r := n.reading()
-	return n.working && n.validity.Remaining(r) > 0 && r.Mono < n.workEnd
+	return n.validity.Remaining(r) > 0 && r.Mono < n.workEnd
 }
 
 func (n *node) end(e core.End) {
 	if e.Token != n.token || n.ended {
-		n.w.breaks("node %d told twice or too early of the end of %d", n.i, e.Token)
+		n.w.Fail("node %d told twice or too early of the end of %d", n.i, e.Token)
 	}
 	n.ended = true
 	switch e.Why {
@@ -186,39 +232,39 @@ func (n *node) end(e core.End) {
 	case core.Closed:
 		n.workEnd = n.reading().Mono + n.w.opt.cfg.Drain
 	}
-	if e.Why == core.Expired && n.w.rnd.IntN(2) == 0 {
-		n.release(n.w.between(0, 2*time.Second))
+	if e.Why == core.Expired && n.w.Chance("releases-expired", 0.5) {
+		n.release(n.w.Span("drains", 0, 2*time.Second))
 	}
 }
 
 func (n *node) answered(a core.Answer) {
 	kind, ok := n.pending[a.ID]
 	if !ok {
-		n.w.breaks("node %d: second answer to %d", n.i, a.ID)
+		n.w.Fail("node %d: second answer to %d", n.i, a.ID)
 	}
 	delete(n.pending, a.ID)
 	if kind != "acquire" || a.Outcome != core.Acquired {
 		return
 	}
 	if a.Token != n.token || n.ended {
-		n.w.breaks("node %d granted %d, has %d", n.i, a.Token, n.token)
+		n.w.Fail("node %d granted %d, has %d", n.i, a.Token, n.token)
 	}
 	n.won++
 	if n.polite {
 		n.release(time.Second)
-	} else if n.w.rnd.IntN(4) > 0 {
-		n.release(n.w.between(0, 30*time.Second))
+	} else if !n.w.Chance("keeps", 0.25) {
+		n.release(n.w.Span("holds", 0, 30*time.Second))
 	}
 }
 
-// acquire asks, and sometimes gives up.
-func (n *node) acquire(wait bool) {
+// acquire asks, and gives up when its patience ends.
+func (n *node) acquire(wait bool, patience time.Duration) {
 	n.nextID++
 	id := n.nextID
 	n.pending[id] = "acquire"
 	n.step(core.Acquire{ID: id, Wait: wait})
-	if n.w.chance(0.3) {
-		n.later(n.w.between(0, 5*time.Second), func() { n.step(core.Cancel{ID: id}) })
+	if patience > 0 {
+		n.later(patience, func() { n.step(core.Cancel{ID: id}) })
 	}
 }
 
@@ -238,11 +284,11 @@ func (n *node) release(d time.Duration) {
 // later runs f in this life, when the process is awake.
 func (n *node) later(d time.Duration, f func()) {
 	life := n.life
-	n.w.after(d, func() {
-		switch {
+	n.w.After(d, func() {
+		switch now := n.w.Elapsed(); {
 		case n.life != life:
-		case n.asleep > n.w.now:
-			n.later(n.asleep-n.w.now, f)
+		case n.asleep > now:
+			n.later(n.asleep-now, f)
 		default:
 			f()
 		}

@@ -1,155 +1,141 @@
 package core_test
 
 import (
-	"io"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
-// disturb does one random thing to one random node.
-func (w *world) disturb() {
-	n := w.nodes[w.rnd.IntN(len(w.nodes))]
-	switch w.rnd.IntN(20) {
-	case 0:
-		w.cut[n.i] = w.now + w.between(time.Second, 30*time.Second)
-	case 1:
-		n.asleep = max(n.asleep, w.now+w.between(100*time.Millisecond, 25*time.Second))
-	case 2:
-		n.suspend(w.between(time.Second, 25*time.Second))
-	case 3:
-		n.jumped += w.between(-time.Hour, time.Hour)
-	case 4:
-		n.boot()
-	case 5:
-		n.later(0, func() { n.step(core.Close{}) })
-		n.later(w.between(0, 20*time.Second), n.boot)
-	default:
-		n.later(0, func() { n.acquire(w.rnd.IntN(2) == 0) })
-	}
-}
+var seeds = sim.Flags(usualSeeds)
 
-// history lets the nodes fight under faults for a while, then heals.
-func (w *world) history() {
+// makeUp makes up what happens: mostly nodes that want the lease, and those faults that the seed has on.
+func (w *world) makeUp(r *rand.Rand) {
+	var faults []string
+	for _, f := range []string{"cut", "mute", "pause", "suspend", "jump", "restart", "close"} {
+		if r.IntN(4) > 0 {
+			faults = append(faults, f)
+		}
+	}
+	share := 1 + r.IntN(6)
+	ms := func(lo, hi int) time.Duration { return time.Duration(lo+r.IntN(hi-lo)) * time.Millisecond }
 	for t := time.Duration(0); t < 150*time.Second; t += 700 * time.Millisecond {
-		w.after(t, w.disturb)
+		n := r.IntN(len(w.nodes))
+		what := "acquire"
+		if len(faults) > 0 && r.IntN(10) < share {
+			what = faults[r.IntN(len(faults))]
+		}
+		switch what {
+		case "cut", "mute":
+			w.Act(t, what, n, "for", ms(1000, 30000))
+		case "pause":
+			w.Act(t, what, n, "for", ms(100, 25000))
+		case "suspend":
+			w.Act(t, what, n, "for", ms(1000, 25000))
+		case "jump":
+			w.Act(t, what, n, "by", ms(-3600000, 3600000))
+		case "restart":
+			w.Act(t, what, n)
+		case "close":
+			w.Act(t, what, n, "for", ms(0, 20000))
+		case "acquire":
+			patience := time.Duration(0)
+			if r.IntN(10) < 3 {
+				patience = ms(1, 5000)
+			}
+			w.Act(t, what, n, []string{"once", "wait"}[r.IntN(2)], patience)
+		}
 	}
-	w.run(150 * time.Second)
 }
 
-// heal ends all faults and restarts every process that was closed.
-func (w *world) heal() {
-	w.faults = false
+// safety lets the nodes fight under faults.
+func (w *world) safety() {
+	w.makeUp(w.Rand())
+	w.Until(150 * time.Second)
+}
+
+// liveness ends all faults and restarts every process: then all ask at once, each is served in time, and
+// nobody is left behind.
+func (w *world) liveness() {
+	w.Calm()
 	for _, n := range w.nodes {
 		n.awaken()
 	}
-	w.run(w.now + 20*time.Second)
+	w.Until(20 * time.Second)
 	for _, n := range w.nodes {
-		n.polite = true
+		n.polite, n.won = true, 0
 		n.boot()
-	}
-}
-
-// everybodyGetsIt checks liveness: all nodes ask at once, and each is served.
-func (w *world) everybodyGetsIt() {
-	for _, n := range w.nodes {
-		n.won = 0
-		n.acquire(true)
+		n.acquire(true, 0)
 	}
 	stale := mixedTTL*102/100 + w.opt.cfg.Margin
 	each := 4 * time.Second // hold, release, poll
-	w.run(w.now + 2*stale + time.Duration(len(w.nodes))*each)
-	for _, n := range w.nodes {
-		if n.won == 0 {
-			w.breaks("node %d was never granted the lease", n.i)
-		}
+	w.Eventually(2*stale+time.Duration(len(w.nodes))*each, "every node granted the lease", func() bool {
+		return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
+	})
+	w.Eventually(30*time.Second, "every request answered, every machine quiet and the record blank", func() bool {
+		return w.record.Nonce == "" && !slices.ContainsFunc(w.nodes, func(n *node) bool {
+			return len(n.pending) > 0 || !n.m.Quiet()
+		})
+	})
+}
+
+// history is both, for leases that are well, or that break a rule.
+func history(opt options) func(*sim.World) {
+	return func(s *sim.World) { play(newWorld(s, opt)) }
+}
+
+func play(w *world) {
+	w.safety()
+	if !w.Failed() {
+		w.liveness()
 	}
 }
 
-// nobodyIsLeft checks that all requests are answered, machines quiet and the record blank.
-func (w *world) nobodyIsLeft() {
-	w.run(w.now + 30*time.Second)
-	for _, n := range w.nodes {
-		if len(n.pending) > 0 || !n.m.Quiet() {
-			w.breaks("node %d is not quiet, waits for %v", n.i, n.pending)
-		}
-	}
-	if w.record.Nonce != "" {
-		w.breaks("zombie holder: %+v", w.record)
-	}
-}
+var honest = options{cfg: testConfig, drift: 10_000}
 
-func (w *world) all() {
-	w.history()
-	if len(w.broken) == 0 {
-		w.heal()
-		w.everybodyGetsIt()
-	}
-	if len(w.broken) == 0 {
-		w.nobodyIsLeft()
-	}
-}
-
-func seeds(t *testing.T) uint64 {
-	if testing.Short() || raceEnabled {
-		return 150
-	}
-	return 1000
-}
-
-// TestSimulation_NeverTwoHolders runs seeded histories of contenders with skewed clocks under loss,
+// TestSimulation_NeverTwoHolders plays seeded histories of contenders with skewed clocks under loss,
 // delay, pauses, suspends, wall clock jumps, crashes and closes. In each: valid intervals never
 // overlap in true time, tokens grow with tenures, a loss is told once, every request is answered once,
 // nobody is left behind, and everybody is served after the faults end.
 func TestSimulation_NeverTwoHolders(t *testing.T) {
-	grants := 0
-	for seed := range seeds(t) {
-		w := newWorld(t, seed, options{nodes: 2 + int(seed%4), watch: seed%3 == 0, cfg: testConfig,
-			drift: 0.01, mixed: seed%5 == 0})
-		w.all()
-		for _, b := range w.broken {
-			t.Fatalf("seed %d: %s", seed, b)
-		}
-		grants += w.grants
+	var grants atomic.Int64
+	sim.Run(t, *seeds, func(s *sim.World) {
+		w := newWorld(s, honest)
+		play(w)
+		grants.Add(int64(w.grants))
+	})
+	t.Logf("%d tenures", grants.Load())
+	if seeds.Count >= 50 && grants.Load() < int64(seeds.Count) {
+		t.Error("the histories do not exercise what they should")
 	}
-	t.Logf("%d seeds, %d tenures", seeds(t), grants)
 }
 
 // TestSimulation_EqualSeedsEqualTraces guards determinism.
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	run := func(seed uint64) uint64 {
-		return hash(func(trace io.Writer) {
-			w := newWorld(t, seed, options{nodes: 3, watch: true, cfg: testConfig, drift: 0.01})
-			w.trace = trace
-			w.all()
-		})
-	}
-	for seed := range uint64(20) {
-		if a, b := run(seed), run(seed); a != b {
-			t.Fatalf("seed %d: traces %x and %x", seed, a, b)
-		}
-	}
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000), Twice: true}, history(honest))
 }
+
+// The histories that failed once, and some that show a planted bug.
+func TestSavedHistories(t *testing.T) { sim.Replay(t, sim.Folder, history(honest)) }
 
 // TestSimulation_Bites shows that the checks notice a broken rule.
 func TestSimulation_Bites(t *testing.T) {
 	careless := testConfig
 	careless.RateError, careless.Margin = 0, 0
 	for name, opt := range map[string]options{
-		"validity counted from the answer": {nodes: 4, cfg: testConfig, drift: 0.01, fromAnswer: true},
-		"store that does not compare":      {nodes: 4, cfg: testConfig, drift: 0.01, blindStore: true},
-		"clocks worse than promised":       {nodes: 4, cfg: careless, drift: 0.05},
+		"validity counted from the answer": {cfg: testConfig, drift: 10_000, fromAnswer: true},
+		"store that does not compare":      {cfg: testConfig, drift: 10_000, blindStore: true},
+		"clocks worse than promised":       {cfg: careless, drift: 50_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(1000) {
-				w := newWorld(t, seed, opt)
-				w.history()
-				if len(w.broken) > 0 {
-					return
-				}
+			f := sim.Find(sim.Seeds{First: 1, Count: 20_000, Whole: true}, history(opt))
+			if f == nil {
+				t.Fatal("no history shows the violation")
 			}
-			t.Error("no history shows the violation")
+			t.Logf("seed %d: %s", f.Seed, f.Text)
 		})
 	}
 }

@@ -1,46 +1,35 @@
 package core_test
 
 import (
-	"container/heap"
+	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"math/rand/v2"
-	"testing"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 // world is one seeded history: true time, a store behind a faulty network, and nodes that want the
 // lease. It checks the promises at every step.
 type world struct {
-	tb    testing.TB
-	rnd   *rand.Rand
-	opt   options
-	now   time.Duration // true time
-	queue events
-	seq   int
+	*sim.World
+	opt options
 
 	record  core.Record
 	version int
 	nodes   []*node
-	trace   io.Writer
+	errs    float64 // share of calls that the store answers with an error
+	watch   bool
+	mixed   bool // every other node has a TTL of its own
 
-	faults  bool // loss, long delays, pauses, crashes, jumps
-	cut     map[int]time.Duration
 	highest uint64
 	grants  int
-	broken  []string // promises not kept
 }
 
 // options of a history; the last ones break a rule, to show that the checks notice.
 type options struct {
-	nodes      int
-	watch      bool
 	cfg        core.Config
-	drift      float64
-	mixed      bool // every other node has a TTL of its own
+	drift      int  // rate error of clocks, in millionths
 	fromAnswer bool // validity counted from the answer
 	blindStore bool // writes without comparing versions
 }
@@ -52,73 +41,74 @@ var testConfig = core.Config{
 
 const mixedTTL = 14 * time.Second
 
-func newWorld(tb testing.TB, seed uint64, opt options) *world {
-	w := &world{tb: tb, rnd: rand.New(rand.NewPCG(seed, 7)), opt: opt, faults: true, trace: io.Discard,
-		cut: map[int]time.Duration{}}
-	for i := range opt.nodes {
+// newWorld picks sizes and faults: each seed has some of them, and seldom all.
+func newWorld(s *sim.World, opt options) *world {
+	w := &world{World: s, opt: opt}
+	w.Faults = sim.Faults{
+		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
+		Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 50*time.Millisecond),
+		Late: w.Fraction("late", 0.1), Lateness: 4 * time.Second, // longer than an operation may take
+	}
+	w.errs = w.Fraction("errors", 0.1)
+	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
+	for i := range w.Number("nodes", 2, 5) {
 		n := &node{w: w, i: i}
 		w.nodes = append(w.nodes, n)
 		n.boot()
 	}
-	return w
-}
-
-func (w *world) breaks(format string, args ...any) {
-	w.broken = append(w.broken, fmt.Sprintf("%v: ", w.now)+fmt.Sprintf(format, args...))
-}
-
-// after runs f later, in the order of time and then of asking.
-func (w *world) after(d time.Duration, f func()) {
-	w.seq++
-	heap.Push(&w.queue, event{w.now + max(d, 0), w.seq, f})
-}
-
-func (w *world) run(until time.Duration) {
-	for len(w.queue) > 0 && w.queue[0].at <= until && len(w.broken) == 0 {
-		e := heap.Pop(&w.queue).(event)
-		w.now = e.at
-		e.do()
-	}
-	w.now = until
-}
-
-func (w *world) chance(p float64) bool { return w.faults && w.rnd.Float64() < p }
-
-func (w *world) between(lo, hi time.Duration) time.Duration {
-	return lo + time.Duration(w.rnd.Int64N(int64(hi-lo)+1))
-}
-
-// delay is short, or with faults sometimes longer than the operation timeout.
-func (w *world) delay() time.Duration {
-	if w.chance(0.05) {
-		return w.between(0, 4*time.Second)
-	}
-	return w.between(time.Millisecond, 50*time.Millisecond)
-}
-
-func (w *world) isCut(i int) bool { return w.faults && w.cut[i] > w.now }
-
-// call carries one store operation: either way may be lost, and what is late may still arrive.
-func (w *world) call(n *node, do func() core.Event, failed core.Event) {
-	life := n.life
-	deliver := func(ev core.Event) {
-		w.after(w.delay(), func() {
-			if n.life == life {
-				n.step(ev)
+	w.Always("one valid holder in true time", w.oneHolder)
+	for verb, do := range map[string]func(*node, sim.Args){
+		"cut": (*node).cut, "mute": (*node).mute, "pause": (*node).pause, "suspend": (*node).suspend, "jump": (*node).jump,
+		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
+	} {
+		w.Can(verb, func(a sim.Args) {
+			if i := a.Int(0, len(w.nodes)); !w.Failed() {
+				do(w.nodes[i], a)
 			}
 		})
 	}
-	if w.isCut(n.i) || w.chance(0.05) {
-		if w.chance(0.5) {
-			deliver(failed)
+	return w
+}
+
+// oneHolder looks at all nodes at one moment of true time, each by its own clocks.
+func (w *world) oneHolder() error {
+	var holder *node
+	for _, n := range w.nodes {
+		if !n.valid() {
+			continue
 		}
+		if holder != nil {
+			return fmt.Errorf("node %d with token %d, node %d with token %d", holder.i, holder.token, n.i, n.token)
+		}
+		holder = n
+	}
+	return nil
+}
+
+// store is the place of the store in the network.
+func (w *world) store() int { return len(w.nodes) }
+
+// call carries one store operation: either way may be lost, what is late may still arrive, and an error
+// says nothing about what was done.
+func (w *world) call(n *node, what any, do func() core.Event, failed core.Event) {
+	life := n.life
+	answer := func(ev core.Event) func() {
+		return func() {
+			if n.life == life {
+				n.step(ev)
+			}
+		}
+	}
+	if w.Chance("error-before", w.errs) {
+		w.After(w.Span("error-after", 0, 100*time.Millisecond), answer(failed))
 		return
 	}
-	w.after(w.delay(), func() {
+	w.Send(n.i, w.store(), what, func() {
 		ev := do()
-		if !w.isCut(n.i) && !w.chance(0.05) {
-			deliver(ev)
+		if w.Chance("error-after-all", w.errs) {
+			ev = failed
 		}
+		w.Send(w.store(), n.i, ev, answer(ev))
 	})
 }
 
@@ -133,44 +123,22 @@ func (w *world) swap(e core.Swap) core.Event {
 	if e.Old != w.mark() && !w.opt.blindStore {
 		return core.Swapped{Op: e.Op, Status: core.Conflicted}
 	}
-	if w.chance(0.02) {
+	if w.Chance("refused", 0.02) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
 	}
 	w.record, w.version = e.Next, w.version+1
 	for _, n := range w.nodes {
-		if n.watching && !w.isCut(n.i) {
-			rec := e.Next
-			w.after(w.delay(), func() { n.step(core.Changed{Record: rec}) })
+		if n.watching {
+			w.hint(n)
 		}
 	}
 	return core.Swapped{Op: e.Op, Status: core.Written, Version: w.mark()}
 }
 
-var errTest = fmt.Errorf("store away")
-
-type event struct {
-	at  time.Duration
-	seq int
-	do  func()
+// hint tells a watching node of the record.
+func (w *world) hint(n *node) {
+	ev := core.Changed{Record: w.record}
+	w.Send(w.store(), n.i, ev, func() { n.step(ev) })
 }
 
-type events []event
-
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *events) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
-}
-
-func hash(run func(io.Writer)) uint64 {
-	h := fnv.New64a()
-	run(h)
-	return h.Sum64()
-}
+var errTest = errors.New("store away")
