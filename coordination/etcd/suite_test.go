@@ -3,6 +3,7 @@
 package etcd_test
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"os"
 	"strings"
@@ -19,11 +20,7 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// TestMain makes this binary a contender if it was started as one.
 func TestMain(m *testing.M) {
-	if os.Getenv(contenderVariable) != "" {
-		os.Exit(contender())
-	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
 }
@@ -38,9 +35,11 @@ func server(t testing.TB) []string {
 	return strings.Split(endpoints, ",")
 }
 
+var quiet = zap.NewNop()
+
 func connect(t testing.TB, endpoints []string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func connect(t testing.TB, endpoints []string) *clientv3.Client {
 }
 
 // prefix is different for each test, so that they share nothing.
-func prefix(t testing.TB) string { return "test/" + t.Name() + "/" + time.Now().Format(time.RFC3339Nano) + "/" }
+func prefix(t testing.TB) string { return "test/" + t.Name() + "/" + rand.Text() + "/" }
 
 func open(t testing.TB, client *clientv3.Client, prefix string) *etcd.Store {
 	t.Helper()
@@ -74,7 +73,9 @@ func TestConformance(t *testing.T) {
 	}
 	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, prefix(t)) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, prefixOf(s)), nil },
+		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+			return begin(t, prefixOf(s)), nil
+		},
 		Delete: func(s coordination.Store, name string) error {
 			base := s.(*etcd.Store).LockName(name)
 			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base), clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()

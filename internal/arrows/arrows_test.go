@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"coordination/file":             {"coordination"},
 	"coordination/internal/record":  {"coordination"},
 	"coordination/etcd":             {"coordination", "coordination/internal/record"},
+	"coordination/postgres":         {"coordination"},
 	"singleton/internal/core":       {},
 	"singleton":                     append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node":                          {"internal/lifecycle", "internal/membership", "internal/wire"},

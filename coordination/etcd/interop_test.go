@@ -1,0 +1,278 @@
+//go:build stores
+
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
+)
+
+const name = "bil/ling" // is escaped
+
+// side is a session of this module beside clients of etcd's own kind.
+type side struct {
+	client *clientv3.Client
+	store  *etcd.Store
+	lease  *coordination.Lease
+	locker *concurrency.Session
+}
+
+func beside(t *testing.T) side {
+	client := connect(t, server(t))
+	store := open(t, client, prefix(t))
+	session, err := coordination.Open(store, coordination.Config{TTL: time.Minute, RetryInterval: 10 * time.Second, Drain: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close(context.Background()) })
+	locker, err := concurrency.NewSession(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locker.Close() })
+	return side{client, store, session.Lease(name), locker}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInterop_MutexExcludesUs(t *testing.T) {
+	s := beside(t)
+	before, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	must(t, before.Release(t.Context()))
+	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
+	must(t, m.Lock(t.Context()))
+	for range 2 {
+		_, err = s.lease.TryAcquire(t.Context())
+		held, ok := errors.AsType[*coordination.HeldError](err)
+		if !ok || !strings.Contains(held.Holder.Owner, m.Key()) {
+			t.Fatalf("got %v, want the mutex %s as holder", err, m.Key())
+		}
+		if created := m.Header().Revision; held.Holder.Token <= before.Token() || int64(held.Holder.Token) > created {
+			t.Errorf("token %d, want above %d and up to %d", held.Holder.Token, before.Token(), created)
+		}
+	}
+	acquired := make(chan error, 1)
+	var g *coordination.Grant
+	go func() {
+		var err error
+		g, err = s.lease.Acquire(t.Context())
+		acquired <- err
+	}()
+	must(t, m.Unlock(t.Context()))
+	must(t, <-acquired)
+	if int64(g.Token()) <= m.Header().Revision {
+		t.Errorf("token %d, not above that of the mutex, %d", g.Token(), m.Header().Revision)
+	}
+	must(t, g.Release(t.Context()))
+}
+
+func TestInterop_WeExcludeMutex(t *testing.T) {
+	s := beside(t)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
+	if err := m.TryLock(t.Context()); !errors.Is(err, concurrency.ErrLocked) {
+		t.Fatalf("got %v", err)
+	}
+	locked := make(chan error, 1)
+	go func() { locked <- m.Lock(t.Context()) }()
+	s.waitFor(t, 2) // it queues behind our key, which it must not hinder
+	_, ver, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	if _, err := s.store.Swap(t.Context(), name, ver, coordination.Record{Owner: "o", Nonce: "other", Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("took the lease past a lock that waits: %v", err)
+	}
+	must(t, g.Check())
+	must(t, g.Release(t.Context()))
+	must(t, <-locked)
+	_, err = s.lease.TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("beside the mutex: %v", err)
+	}
+	must(t, m.Unlock(t.Context()))
+}
+
+// waitFor waits until there are n lock keys.
+func (s side) waitFor(t *testing.T, n int64) {
+	t.Helper()
+	for {
+		r, err := s.client.Get(t.Context(), s.store.LockName(name)+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		must(t, err)
+		if r.Count == n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestInterop_Election(t *testing.T) {
+	s := beside(t)
+	e := concurrency.NewElection(s.locker, s.store.LockName(name))
+	must(t, e.Campaign(t.Context(), "candidate"))
+	if _, err := s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Fatalf("beside the leader: %v", err)
+	}
+	must(t, e.Resign(t.Context()))
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	leads := make(chan error, 1)
+	go func() { leads <- e.Campaign(t.Context(), "candidate") }()
+	s.waitFor(t, 2)
+	must(t, g.Release(t.Context()))
+	must(t, <-leads)
+	must(t, e.Resign(t.Context()))
+}
+
+// TestInterop_Etcdctl lets `etcdctl lock` run a command while it holds the lock.
+func TestInterop_Etcdctl(t *testing.T) {
+	ctl := os.Getenv("CONCORD_ETCDCTL")
+	if ctl == "" {
+		t.Fatal("CONCORD_ETCDCTL names no program: run make stores")
+	}
+	s := beside(t)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	out := t.TempDir() + "/token"
+	cmd := exec.Command(ctl, "--endpoints", strings.Join(server(t), ","), "lock", s.store.LockName(name), "--", "sh", "-c", "echo locked > "+out+"; sleep 1")
+	cmd.Stderr = os.Stderr
+	must(t, cmd.Start())
+	s.waitFor(t, 2)
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the command ran beside a holder")
+	}
+	must(t, g.Release(t.Context()))
+	for _, err := os.Stat(out); err != nil; _, err = os.Stat(out) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("beside etcdctl: %v", err)
+	}
+	must(t, cmd.Wait())
+	g, err = s.lease.Acquire(t.Context())
+	must(t, err)
+	must(t, g.Release(t.Context()))
+}
+
+// TestStaleVersions_StayDead: a version that was shown before a lock of others came is worth nothing
+// after it has gone.
+func TestStaleVersions_StayDead(t *testing.T) {
+	s := beside(t)
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
+	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
+	must(t, m.Lock(t.Context()))
+	_, during, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	must(t, m.Unlock(t.Context()))
+	for _, old := range []coordination.Version{free, during} {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, coordination.ErrConflict) {
+			t.Errorf("version %q: %v", old, err)
+		}
+	}
+	got, now, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	if got.Nonce != "" || int64(got.Token) < m.Header().Revision {
+		t.Errorf("after the mutex: %+v", got)
+	}
+	_, err = s.store.Swap(t.Context(), name, now, rec)
+	must(t, err)
+}
+
+// TestExpiredHolder_IsFreeAtOnce: etcd's word that the holder's key has expired frees the lease for
+// somebody who has not seen it before, and the old holder cannot renew.
+func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
+	s := beside(t)
+	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Second}
+	ver, err := s.store.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	if got, _, err := s.store.Load(t.Context(), name); got != rec || err != nil {
+		t.Fatalf("got %+v %v", got, err)
+	}
+	s.waitFor(t, 0)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	if g.Token() <= rec.Token {
+		t.Errorf("token %d after %d", g.Token(), rec.Token)
+	}
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("renewed after expiry: %v", err)
+	}
+	must(t, g.Release(t.Context()))
+}
+
+// TestDeletedKeys: whoever deletes the record alone does not free the lease for newcomers, and tokens go
+// on after everything is deleted.
+func TestDeletedKeys(t *testing.T) {
+	s := beside(t)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	base := s.store.LockName(name)
+	_, err = s.client.Delete(t.Context(), base)
+	must(t, err)
+	rec := coordination.Record{Owner: "o", Nonce: "newcomer", Token: g.Token() + 1, TTL: time.Minute}
+	if _, err := s.store.Swap(t.Context(), name, "", rec); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("absence was freedom: %v", err)
+	}
+	_, err = s.client.Delete(t.Context(), base+"/", clientv3.WithPrefix())
+	must(t, err)
+	next, ver, err := s.store.Load(t.Context(), name)
+	if err != nil || ver != "" || next.Token < g.Token() {
+		t.Errorf("tokens begin again: %+v %q %v", next, ver, err)
+	}
+	must(t, g.Release(t.Context()))
+}
+
+// BenchmarkAcquire compares an acquire with the plain conditional transaction that it cannot do without,
+// in turns.
+func BenchmarkAcquire(b *testing.B) {
+	client := connect(b, server(b))
+	keys := prefix(b)
+	session, err := coordination.Open(open(b, client, keys), coordination.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = session.Close(context.Background()) })
+	var acquire, raw, release time.Duration
+	var rev int64
+	for b.Loop() {
+		t0 := time.Now()
+		g, err := session.Lease("bench").TryAcquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		t1 := time.Now()
+		if err := g.Release(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		t2 := time.Now()
+		r, err := client.Txn(b.Context()).If(clientv3.Compare(clientv3.ModRevision(keys+"raw"), "=", rev)).Then(clientv3.OpPut(keys+"raw", "value")).Commit()
+		if err != nil || !r.Succeeded {
+			b.Fatal(err, r)
+		}
+		rev = r.Header.Revision
+		acquire, release, raw = acquire+t1.Sub(t0), release+t2.Sub(t1), raw+time.Since(t2)
+	}
+	n := float64(b.N) * 1e3
+	b.ReportMetric(float64(acquire.Nanoseconds())/n, "acquire-µs")
+	b.ReportMetric(float64(release.Nanoseconds())/n, "release-µs")
+	b.ReportMetric(float64(raw.Nanoseconds())/n, "transaction-µs")
+	b.ReportMetric(float64(acquire)/float64(raw), "acquire/transaction")
+}

@@ -1,7 +1,0 @@
-//go:build stores
-
-package etcd_test
-
-const contenderVariable = "CONCORD_CONTEND"
-
-func contender() int { return 1 }

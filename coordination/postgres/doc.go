@@ -1,0 +1,38 @@
+// Package postgres keeps leases in a table of PostgreSQL, version 12 or later, through database/sql
+// and the pgx driver.
+//
+//	db, err := sql.Open("pgx", "postgres://shop@db/shop") // import _ "github.com/jackc/pgx/v5/stdlib"
+//	store, err := postgres.New(db, postgres.Config{})
+//	err = store.Install(ctx) // once, or apply Store.Schema with your own migrations
+//	session, err := coordination.Open(store, coordination.Config{})
+//	defer store.Close() // after session.Close, before db.Close
+//
+// # What is in the database
+//
+// The table concord_leases has a row per lease name, which is replaced by conditional updates and never
+// deleted, and the sequence concord_leases_version gives every state of every row a number of its own.
+// Names and owners are text; what PostgreSQL's text cannot hold is escaped with a backslash. The column
+// renewed is for people: no decision rests on the server's calendar clock, which may be set, and is
+// another one after a failover. Contenders count the holder's TTL on their own monotonic clocks.
+//
+// # Guarantees
+//
+// Each write is one statement, in a transaction of its own, conditional on the version of the row: of
+// all contenders one wins. Tokens rise by one; after somebody has deleted a row they go on above every
+// token the name had, from the sequence. Only who resets the sequence too begins again.
+//
+// A release wakes who waits for the lease through LISTEN and NOTIFY. The store listens on one connection
+// of the pool for all leases, while anybody waits, and renewals do not notify. Where listening does
+// not work (a pooler in transaction mode) sessions find releases by polling.
+//
+// With the database away nobody acquires or renews, and holders stop in time. The server must be durable:
+// with synchronous_commit=off, or after a failover to an asynchronous replica, acknowledged writes may be
+// gone, and a lease may have two holders until the first one's next renewal; tokens may repeat. Use
+// synchronous_commit=on, and synchronous replicas if you fail over.
+//
+// # Duties
+//
+// SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Give the pool at
+// least two connections: one may be listening. The pool must be one of pgx to listen; with another
+// driver that takes $1 for a parameter, everything else works.
+package postgres

@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Watch implements coordination.Watcher. It tells of changes of tenure, not of renewals. All watches of
+// a store share one connection.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		signals, err := s.listener.subscribe(escape(name))
+		if err != nil {
+			yield(coordination.Record{}, err)
+			return
+		}
+		defer s.listener.unsubscribe(escape(name), signals)
+		for {
+			select {
+			case err = <-signals:
+			case <-ctx.Done():
+				return
+			}
+			var rec coordination.Record
+			if err == nil {
+				rec, _, err = s.Load(ctx, name)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// listener has a connection and a goroutine while anybody waits.
+type listener struct {
+	db      *sql.DB
+	channel string
+
+	mu struct {
+		sync.Mutex
+		waiting map[string]map[signals]bool // by name
+		run     *run                        // at work, or nil
+		closed  bool
+	}
+	wg sync.WaitGroup
+}
+
+// signals get nil when the lease may have changed, the first time as soon as a change cannot be missed,
+// or the error that ended the listening. A signal that nobody has taken yet stands for all later ones.
+type signals chan error
+
+// run is one time of listening.
+type run struct {
+	stop  context.CancelFunc
+	ready bool // guarded by listener.mu
+}
+
+func (l *listener) subscribe(name string) (signals, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.closed {
+		return nil, fmt.Errorf("postgres: %w", coordination.ErrClosed)
+	}
+	if l.db.Stats().MaxOpenConnections == 1 {
+		return nil, errors.New("postgres: listening would take the pool's only connection")
+	}
+	s := make(signals, 1)
+	if l.mu.waiting == nil {
+		l.mu.waiting = map[string]map[signals]bool{}
+	}
+	if l.mu.waiting[name] == nil {
+		l.mu.waiting[name] = map[signals]bool{}
+	}
+	l.mu.waiting[name][s] = true
+	switch {
+	case l.mu.run == nil:
+		ctx, stop := context.WithCancel(context.Background())
+		r := &run{stop: stop}
+		l.mu.run = r
+		l.wg.Go(func() { l.work(ctx, r) })
+	case l.mu.run.ready:
+		s <- nil
+	}
+	return s, nil
+}
+
+func (l *listener) unsubscribe(name string, s signals) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.mu.waiting[name], s)
+	if len(l.mu.waiting[name]) == 0 {
+		delete(l.mu.waiting, name)
+	}
+	if len(l.mu.waiting) == 0 && l.mu.run != nil {
+		l.mu.run.stop()
+		l.mu.run = nil
+	}
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	l.mu.closed = true
+	if l.mu.run != nil {
+		l.mu.run.stop()
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+}
+
+// work listens until it is stopped or the connection fails. The connection does not go back to the
+// pool, where it would go on to listen.
+func (l *listener) work(ctx context.Context, r *run) {
+	defer r.stop()
+	conn, err := l.db.Conn(ctx)
+	if err == nil {
+		err = conn.Raw(func(c any) error {
+			pg, ok := c.(*stdlib.Conn)
+			if !ok {
+				return fmt.Errorf("postgres: a connection of %T cannot listen, only pgx's can", c)
+			}
+			return errors.Join(l.listen(ctx, r, pg.Conn()), driver.ErrBadConn)
+		})
+		_ = conn.Close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.run == r { // not stopped: it has failed
+		l.mu.run = nil
+		l.tellLocked(l.everybodyLocked(), fmt.Errorf("postgres: listening: %w", err))
+	}
+}
+
+func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.channel}.Sanitize()); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	r.ready = true
+	if l.mu.run == r {
+		l.tellLocked(l.everybodyLocked(), nil)
+	}
+	l.mu.Unlock()
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.tellLocked(l.mu.waiting[n.Payload], nil)
+		l.mu.Unlock()
+	}
+}
+
+func (l *listener) everybodyLocked() map[signals]bool {
+	all := map[signals]bool{}
+	for _, of := range l.mu.waiting {
+		for s := range of {
+			all[s] = true
+		}
+	}
+	return all
+}
+
+// tellLocked replaces a signal that nobody has taken, so that an error is never held back by it.
+func (l *listener) tellLocked(to map[signals]bool, err error) {
+	for s := range to {
+		select {
+		case <-s:
+		default:
+		}
+		s <- err
+	}
+}

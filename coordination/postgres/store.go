@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// ErrDamaged is wrapped by the error of a row that this package has not written. Nothing can be
+// concluded about the holder.
+var ErrDamaged = errors.New("postgres: damaged lease record")
+
+const (
+	maxName  = 2048 // of the text of a name: PostgreSQL cannot index much more
+	maxTable = 50   // its sequence's name is longer, and must be below 64
+)
+
+// Config of a store.
+type Config struct {
+	// Table holds the leases: lower-case letters, digits and underscores, with a schema and a dot before
+	// it if you like, at most 50 bytes in all. Its sequence and channel are named after it. Default
+	// "concord_leases".
+	Table string `yaml:"table"`
+}
+
+var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
+
+// Store keeps leases in a table. It may be used by many goroutines and sessions. Use New.
+type Store struct {
+	db       *sql.DB
+	table    string
+	load     string
+	insert   string
+	update   string
+	listener listener
+}
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// New returns a store on a pool of connections, which stays the caller's.
+func New(db *sql.DB, c Config) (*Store, error) {
+	if db == nil {
+		return nil, fmt.Errorf("postgres: %w: db is nil", coordination.ErrInvalid)
+	}
+	if c.Table == "" {
+		c.Table = "concord_leases"
+	}
+	if len(c.Table) > maxTable || !tableName.MatchString(c.Table) {
+		return nil, fmt.Errorf("postgres: %w: Table %.80q must be of a-z, 0-9 and _, perhaps after a schema and a dot, at most %d bytes",
+			coordination.ErrInvalid, c.Table, maxTable)
+	}
+	s := &Store{db: db, table: c.Table}
+	s.statements()
+	s.listener.db, s.listener.channel = db, c.Table
+	return s, nil
+}
+
+// Close ends the listening, if any. Sessions on the store must be closed before.
+func (s *Store) Close() error {
+	s.listener.close()
+	return nil
+}
+
+// Install creates table and sequence unless they exist. It needs the right to create them.
+func (s *Store) Install(ctx context.Context) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	// "if not exists" is not safe against another Install at the same time.
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, s.Schema()); err != nil {
+		return fmt.Errorf("postgres: table %s: %w", s.table, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	return nil
+}
+
+// Schema is what Install does, for those who apply such changes themselves.
+func (s *Store) Schema() string {
+	return fmt.Sprintf(`CREATE SEQUENCE IF NOT EXISTS %[1]s_version;
+CREATE TABLE IF NOT EXISTS %[1]s (
+	name    text COLLATE "C" PRIMARY KEY, -- of the lease
+	owner   text NOT NULL,         -- for people
+	nonce   text NOT NULL,         -- of the holder's session; empty: nobody holds the lease
+	token   bigint NOT NULL CHECK (token >= 0),
+	attempt numeric(20) NOT NULL,  -- counts the writes of one tenure
+	ttl     bigint NOT NULL CHECK (ttl >= 0), -- nanoseconds
+	version bigint NOT NULL DEFAULT nextval('%[1]s_version'),
+	renewed timestamptz NOT NULL DEFAULT clock_timestamp() -- for people
+)`, s.table)
+}
+
+// mark is the version of a row: its number, and the transaction that wrote it, so that a row changed by
+// hand is another one too.
+const mark = "version || '.' || xmin::text"
+
+// statements prepares the texts. A change of tenure notifies, in the same transaction; a renewal does
+// not.
+func (s *Store) statements() {
+	s.load = fmt.Sprintf(`SELECT owner, nonce, token, attempt::text, ttl, %[2]s FROM %[1]s WHERE name = $1
+UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0, '' FROM %[1]s_version
+	WHERE NOT EXISTS (SELECT FROM %[1]s WHERE name = $1)`, s.table, mark)
+	s.insert = fmt.Sprintf(`WITH written AS (
+	INSERT INTO %[1]s (name, owner, nonce, token, attempt, ttl) VALUES ($1, $2, $3, $4, $5::text::numeric, $6)
+	ON CONFLICT DO NOTHING RETURNING %[2]s AS mark)
+SELECT mark, pg_notify($7, $1)::text FROM written`, s.table, mark)
+	s.update = fmt.Sprintf(`WITH renewal AS (SELECT FROM %[1]s WHERE name = $1 AND %[2]s = $8 AND token = $4 AND nonce = $3),
+written AS (
+	UPDATE %[1]s SET owner = $2, nonce = $3, token = $4, attempt = $5::text::numeric, ttl = $6,
+		version = nextval('%[1]s_version'), renewed = clock_timestamp()
+	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
+SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
+}
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	var rec coordination.Record
+	var owner, nonce, attempt, version string
+	var token, ttl int64
+	text := escape(name)
+	if len(text) > maxName {
+		return rec, "", tooLong(name)
+	}
+	err := s.db.QueryRowContext(ctx, s.load, text).Scan(&owner, &nonce, &token, &attempt, &ttl, &version)
+	if err != nil {
+		return rec, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
+	}
+	rec.Token, rec.TTL = coordination.Token(token), time.Duration(ttl)
+	var errs [3]error
+	rec.Owner, errs[0] = unescape(owner)
+	rec.Nonce, errs[1] = unescape(nonce)
+	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return coordination.Record{}, "", fmt.Errorf("%w: %.80q: %w", ErrDamaged, name, err)
+	}
+	return rec, coordination.Version(version), nil
+}
+
+// Swap implements coordination.Store.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	text := escape(name)
+	if len(text) > maxName {
+		return "", tooLong(name)
+	}
+	args := []any{text, escape(next.Owner), escape(next.Nonce), int64(next.Token), strconv.FormatUint(next.Attempt, 10),
+		int64(next.TTL), s.listener.channel}
+	query := s.insert
+	if old != "" {
+		query, args = s.update, append(args, string(old))
+	}
+	var version string
+	var notified any
+	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", coordination.ErrConflict
+	case err != nil:
+		return "", outcome(err)
+	}
+	return coordination.Version(version), nil
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("%w: postgres: name %.20q… of %d bytes is more than %d as text", coordination.ErrRefused, name, len(name), maxName)
+}
+
+// outcome tells errors that say that nothing was written from those that do not. An error that the
+// server answers to a statement undoes it, but for those of a connection or a server that goes down.
+func outcome(err error) error {
+	var answered *pgconn.PgError
+	if errors.As(err, &answered) && len(answered.Code) == 5 {
+		switch answered.Code[:2] {
+		case "08", "57", "58", "XX": // connection, operator intervention, system, internal
+		default:
+			return fmt.Errorf("%w: postgres: %w", coordination.ErrRefused, err)
+		}
+	}
+	return fmt.Errorf("postgres: %w", err)
+}

@@ -1,0 +1,247 @@
+//go:build stores
+
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/postgres"
+)
+
+// restart kills the server, as kill -9 would, and starts it again. CONCORD_POSTGRES_RESTART is a command
+// that does that.
+func restart(t *testing.T) func(context.Context) {
+	command := os.Getenv("CONCORD_POSTGRES_RESTART")
+	if command == "" {
+		t.Fatal("CONCORD_POSTGRES_RESTART is no command: run make stores")
+	}
+	return func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(3 * time.Second):
+		}
+		if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coordination.Session {
+	t.Helper()
+	c, err := coordination.Open(s, cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+func TestNew_SaysWhatIsWrong(t *testing.T) {
+	db := connect(t)
+	for _, bad := range []string{"Leases", "a.b.c", "x; drop table y", `"x"`, ".x", strings.Repeat("x", 51)} {
+		if _, err := postgres.New(db, postgres.Config{Table: bad}); !errors.Is(err, coordination.ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if _, err := postgres.New(nil, postgres.Config{}); !errors.Is(err, coordination.ErrInvalid) {
+		t.Errorf("nil: %v", err)
+	}
+}
+
+// TestInstall_TwentyAtOnce: every process of a service may install.
+func TestInstall_TwentyAtOnce(t *testing.T) {
+	db, name := connect(t), table()
+	var wg sync.WaitGroup
+	for range 20 {
+		s, err := postgres.New(db, postgres.Config{Table: name})
+		must(t, err)
+		wg.Go(func() {
+			if err := s.Install(t.Context()); err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestInstall_Schema puts the table into a schema.
+func TestInstall_Schema(t *testing.T) {
+	db, schema := connect(t), table()
+	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
+	must(t, err)
+	s := open(t, db, schema+".leases")
+	g, err := session(t, s, coordination.Config{}).Lease("x").TryAcquire(t.Context())
+	must(t, err)
+	must(t, g.Release(t.Context()))
+}
+
+// TestNoTable and without permission, nothing is known of the holder, and a write is certainly refused.
+func TestNoTable(t *testing.T) {
+	s, err := postgres.New(connect(t), postgres.Config{Table: table()})
+	must(t, err)
+	if _, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("swap: %v", err)
+	}
+	_, err = session(t, s, coordination.Config{}).Lease("x").TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("acquire: %v", err)
+	}
+}
+
+// TestLeastPrivileges: what the documentation names is enough.
+func TestLeastPrivileges(t *testing.T) {
+	db, name := connect(t), table()
+	open(t, db, name)
+	role := table()
+	for _, statement := range []string{
+		"CREATE ROLE " + role + " LOGIN",
+		"GRANT SELECT, INSERT, UPDATE ON " + name + " TO " + role,
+		"GRANT USAGE, SELECT ON SEQUENCE " + name + "_version TO " + role,
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+	least, err := sql.Open("pgx", os.Getenv("CONCORD_POSTGRES")+" user="+role)
+	must(t, err)
+	t.Cleanup(func() { _ = least.Close() })
+	s, err := postgres.New(least, postgres.Config{Table: name})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 5 * time.Second, RenewInterval: 6 * time.Second}).Lease("x")
+	g, err := a.TryAcquire(t.Context())
+	must(t, err)
+	got := make(chan error, 1)
+	go func() {
+		g, err := b.Acquire(t.Context())
+		got <- err
+		if err == nil {
+			_ = g.Release(context.Background())
+		}
+	}()
+	must(t, g.Release(t.Context()))
+	must(t, <-got)
+}
+
+// TestOnlyConnection: a pool of one is not taken by listening.
+func TestOnlyConnection(t *testing.T) {
+	db := connect(t)
+	db.SetMaxOpenConns(1)
+	s := open(t, db, table())
+	for _, err := range s.Watch(t.Context(), "x") {
+		if err == nil {
+			t.Fatal("listens on the only connection")
+		}
+	}
+	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 50 * time.Millisecond}).Lease("x")
+	g, err := a.TryAcquire(t.Context())
+	must(t, err)
+	got := make(chan error, 1)
+	go func() {
+		g, err := b.Acquire(t.Context())
+		got <- err
+		if err == nil {
+			_ = g.Release(context.Background())
+		}
+	}()
+	must(t, g.Release(t.Context()))
+	must(t, <-got)
+}
+
+// TestListening_OneConnectionForAll, and none when nobody waits.
+func TestListening_OneConnectionForAll(t *testing.T) {
+	db := connect(t)
+	s := open(t, db, table())
+	watcher := connect(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	told := make(chan string, 100)
+	for _, name := range []string{"a", "b", "c", "c"} {
+		wg.Go(func() {
+			for rec, err := range s.Watch(ctx, name) {
+				if err != nil && ctx.Err() == nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				told <- name + rec.Token.String()
+			}
+		})
+	}
+	for range 4 {
+		<-told // begun
+	}
+	if n := listeners(t, watcher, s); n != 1 {
+		t.Errorf("%d connections listen", n)
+	}
+	_, err := s.Swap(t.Context(), "c", "", coordination.Record{Token: 7})
+	must(t, err)
+	for range 2 {
+		if got := <-told; got != "c"+coordination.Token(7).String() {
+			t.Errorf("told %s", got)
+		}
+	}
+	cancel()
+	wg.Wait()
+	for listeners(t, watcher, s) != 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// listeners counts the connections whose last statement is LISTEN on the store's channel.
+func listeners(t *testing.T, db *sql.DB, s *postgres.Store) (n int) {
+	t.Helper()
+	channel := strings.Fields(s.Schema())[5] // CREATE SEQUENCE IF NOT EXISTS x_version
+	channel = strings.TrimSuffix(channel, "_version;")
+	must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN ' || quote_ident($1) OR query = 'LISTEN \"' || $1 || '\"'", channel).Scan(&n))
+	return n
+}
+
+// TestListening_SurvivesARestart: the watch ends with an error, and the next one works.
+func TestListening_SurvivesARestart(t *testing.T) {
+	kill := restart(t)
+	s := open(t, connect(t), table())
+	ended := make(chan error, 1)
+	begun := make(chan bool, 10)
+	go func() {
+		for _, err := range s.Watch(t.Context(), "x") {
+			if err != nil {
+				ended <- err
+				return
+			}
+			begun <- true
+		}
+		ended <- nil
+	}()
+	<-begun
+	kill(t.Context())
+	if err := <-ended; err == nil {
+		t.Error("a dead connection goes unnoticed")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, err := range s.Watch(ctx, "x") {
+		must(t, err)
+		cancel()
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	db := connect(b)
+	s := open(b, db, table())
+	l := session(b, s, coordination.Config{}).Lease("bench")
+	for b.Loop() {
+		g, err := l.TryAcquire(b.Context())
+		must(b, err)
+		must(b, g.Release(b.Context()))
+	}
+}

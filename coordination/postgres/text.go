@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// escape makes any string one that PostgreSQL's text can hold: the zero byte, bytes that are not UTF-8
+// and the backslash become \xHH. No two strings become one.
+func escape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == 0 || r == '\\' || r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// unescape refuses what escape does not make.
+func unescape(s string) (string, error) {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, `\`)
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		if len(after) < 3 || after[0] != 'x' {
+			return "", fmt.Errorf(`\ without xHH in %.80q`, s)
+		}
+		c, err := strconv.ParseUint(after[1:3], 16, 8)
+		if err != nil {
+			return "", fmt.Errorf(`\ without xHH in %.80q`, s)
+		}
+		b.WriteByte(byte(c))
+		s = after[3:]
+	}
+	return b.String(), nil
+}
