@@ -3,7 +3,7 @@ package main
 // singletons are bugs of the lease-gated singleton.
 func singletons() []mutant {
 	const dir, pkg, top = "singleton/internal/core/", "./singleton/internal/core", "./singleton"
-	sim := killer{pkg: pkg, run: "TestSimulation_AtMostOneInstance"}
+	sim := killer{pkg: pkg, run: "TestSimulation_AtMostOneInstance", args: "-whole"}
 	return []mutant{
 		{
 			name:   "release before the instance has stopped",
@@ -27,7 +27,7 @@ func singletons() []mutant {
 			name:   "go on after a loss",
 			rule:   "a loss ends the instance at once",
 			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{m.token})\n\t\tm.kill()", "m.enter(Active)"),
-			killer: sim,
+			killer: saved(pkg, "goes_on_after_a_loss"),
 		},
 		{
 			name:   "keep a grant that came too late",

@@ -2,5 +2,5 @@
 
 package core_test
 
-// raced tells that the race detector is on, which makes a single goroutine ten times slower.
-const raced = true
+// A machine has no goroutines: the race detector only makes the histories slower.
+const usualSeeds = 300

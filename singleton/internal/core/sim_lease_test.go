@@ -31,7 +31,7 @@ func (l *lease) unreachable(n *node, until time.Duration) {
 	l.away[n] = until
 }
 
-func (l *lease) reach(w *world, n *node) bool { return l.away[n] <= w.now }
+func (l *lease) reach(w *world, n *node) bool { return l.away[n] <= w.Elapsed() }
 
 func (l *lease) free() { l.holder = nil }
 
@@ -41,17 +41,17 @@ func (l *lease) holds(n *node, token uint64) bool {
 
 // valid is Check: work may start.
 func (l *lease) valid(w *world, n *node, token uint64) bool {
-	return l.holds(n, token) && !l.lost && w.now < l.renewed+stopBy
+	return l.holds(n, token) && !l.lost && w.Elapsed() < l.renewed+stopBy
 }
 
 // begin tries until it is granted or cancelled.
 func (l *lease) begin(w *world, n *node, attempt uint64) {
 	l.unreachable(n, l.away[n])
 	if l.tries[n] != 0 && l.tries[n]>>32 == n.life {
-		w.breaks("node %d: attempt %d overlaps another one", n.i, attempt)
+		w.Fail("member %d: attempt %d overlaps another one", n.i, attempt)
 	}
 	l.tries[n] = n.life<<32 | attempt
-	w.after(w.delay(), n.living(func() { l.try(w, n, attempt) }))
+	w.After(w.delay("ask"), n.living(func() { l.try(w, n, attempt) }))
 }
 
 func (l *lease) trying(n *node, attempt uint64) bool { return l.tries[n] == n.life<<32|attempt }
@@ -60,23 +60,23 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 	if !l.trying(n, attempt) {
 		return
 	}
-	if l.holder != nil && w.now >= l.renewed+ttl {
+	if l.holder != nil && w.Elapsed() >= l.renewed+ttl {
 		l.holder = nil
 	}
 	if !l.reach(w, n) || l.holder != nil {
-		w.after(pollEvery, n.living(func() { l.try(w, n, attempt) }))
+		w.After(pollEvery, n.living(func() { l.try(w, n, attempt) }))
 		return
 	}
 	l.tries[n] = 0
 	l.high++
 	token := l.high
-	l.holder, l.life, l.token, l.renewed, l.lost = n, n.life, token, w.now, false
+	l.holder, l.life, l.token, l.renewed, l.lost = n, n.life, token, w.Elapsed(), false
 	l.renew(w, n, token)
-	late := w.delay()
-	if w.chance(0.05) {
-		late = w.between(0, 15*time.Second)
+	late := w.delay("grant")
+	if w.Chance("grant-late", 0.2) {
+		late = w.Span("grant-after", 0, 15*time.Second)
 	}
-	w.after(late, n.living(func() {
+	w.After(late, n.living(func() {
 		n.step(core.Held{Attempt: attempt, Token: token})
 		if !l.holds(n, token) || l.lost {
 			n.step(core.Lost{Token: token})
@@ -86,14 +86,14 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 
 // renew keeps the tenure while the holder reaches the store, and tells it in time if it does not.
 func (l *lease) renew(w *world, n *node, token uint64) {
-	w.after(renewEvery, func() {
+	w.After(renewEvery, func() {
 		switch {
 		case !l.holds(n, token) || l.lost:
 		case l.reach(w, n):
-			l.renewed = w.now
+			l.renewed = w.Elapsed()
 			l.renew(w, n, token)
-		case w.now >= l.renewed+stopBy-renewEvery:
-			w.after(l.renewed+stopBy-w.now, func() {
+		case w.Elapsed() >= l.renewed+stopBy-renewEvery:
+			w.After(l.renewed+stopBy-w.Elapsed(), func() {
 				if l.holds(n, token) {
 					l.lost = true
 					n.step(core.Lost{Token: token})
@@ -111,7 +111,7 @@ func (l *lease) cancel(w *world, n *node, attempt uint64) {
 		return
 	}
 	l.tries[n] = 0
-	w.after(w.delay(), n.living(func() { n.step(core.Failed{Attempt: attempt}) }))
+	w.After(w.delay("cancel"), n.living(func() { n.step(core.Failed{Attempt: attempt}) }))
 }
 
 // release is tried until the store is reached or the tenure has expired; the answer does not wait longer
@@ -122,9 +122,9 @@ func (l *lease) release(w *world, n *node, token uint64) {
 		return
 	}
 	if w.alive[n] != 0 && l.holds(n, token) && !w.opt.earlyRelease {
-		w.breaks("node %d releases %d while its instance lives", n.i, token)
+		w.Fail("member %d releases %d while its instance lives", n.i, token)
 	}
-	begun := w.now
+	begun := w.Elapsed()
 	answered := false
 	answer := func(certain bool) {
 		if !answered {
@@ -139,13 +139,13 @@ func (l *lease) release(w *world, n *node, token uint64) {
 			answer(true)
 		case l.reach(w, n):
 			l.free()
-			w.after(w.delay(), n.living(func() { answer(true) }))
+			w.After(w.delay("released"), n.living(func() { answer(true) }))
 		default:
-			if w.now >= begun+handOver {
+			if w.Elapsed() >= begun+handOver {
 				answer(false)
 			}
-			w.after(pollEvery, n.living(try))
+			w.After(pollEvery, n.living(try))
 		}
 	}
-	w.after(w.delay(), n.living(try))
+	w.After(w.delay("release"), n.living(try))
 }

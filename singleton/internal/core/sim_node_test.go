@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/singleton/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 const (
@@ -34,11 +35,11 @@ func (n *node) me() core.Member { return n.member }
 func (n *node) boot() {
 	n.life++
 	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life, Address: fmt.Sprint("host", n.i)}
-	n.born, n.closed, n.final, n.wake, n.waiting = n.w.now, false, false, 0, map[int]uint64{}
+	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
 	n.m = core.New(core.Config{HandOver: handOver, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff})
 	n.r = core.NewRoute(interval)
 	life := n.life
-	n.w.after(0, func() {
+	n.w.After(0, func() {
 		if n.life == life {
 			n.w.view(n, func(*node) bool { return true })
 		}
@@ -51,7 +52,7 @@ func (n *node) crash() {
 	n.boot()
 	for _, o := range n.w.nodes {
 		if o != n {
-			n.w.later(o, func() { n.w.view(o, func(x *node) bool { return !n.w.cut[[2]int{o.i, x.i}] }) })
+			n.w.later(o, func() { n.w.view(o, func(x *node) bool { return !n.w.apart(o, x) }) })
 		}
 	}
 }
@@ -59,6 +60,22 @@ func (n *node) crash() {
 func (n *node) close() {
 	n.final = true
 	n.step(core.Close{})
+}
+
+// comesBack restarts a process that will not host any more, unless it was restarted before.
+func (n *node) comesBack(d time.Duration) { n.w.After(d, n.living(n.crash)) }
+
+// storeAway carries out: store MEMBER away for TIME.
+func (n *node) storeAway(a sim.Args) { n.w.lease.unreachable(n, n.w.Elapsed()+a.Span(3)) }
+
+// sees carries out: see MEMBER DIGITS. Its view is of the members with a 1, right or wrong.
+func (n *node) sees(a sim.Args) {
+	seen := a.Word(1)
+	if len(seen) < len(n.w.nodes) {
+		a.Fail("every member needs a digit")
+		return
+	}
+	n.w.view(n, func(o *node) bool { return seen[o.i] == '1' })
 }
 
 func (n *node) expelled() {
@@ -69,15 +86,15 @@ func (n *node) expelled() {
 // step hands an event to both machines, and carries out what they say.
 func (n *node) step(ev core.Event) {
 	w := n.w
-	at := w.start.Add(w.now)
+	at := w.Now()
 	for _, e := range n.r.Step(at, ev) {
-		w.note("%v %d route %T%v -> %T%v\n", w.now, n.i, ev, ev, e, e)
+		w.Note("member %d routes: %T%+v", n.i, e, e)
 		if ask, ok := e.(core.Ask); ok {
-			w.send(n, ask.To, func(to *node) { to.identify(n.i, n.life, ask.Round, 0) })
+			w.send(n, ask.To, ask, func(to *node) { to.identify(n.i, n.life, ask.Round, 0) })
 		}
 	}
 	for _, e := range n.m.Step(at, ev) {
-		w.note("%v %d %v %T%v -> %T%v\n", w.now, n.i, n.m.State(), ev, ev, e, e)
+		w.Note("member %d is %v: %T%+v", n.i, n.m.State(), e, e)
 		n.carryOut(e)
 	}
 	n.arm()
@@ -89,13 +106,14 @@ func (n *node) arm() {
 		if due.IsZero() {
 			continue
 		}
-		at := max(due.Sub(w.start), w.now+time.Millisecond)
-		if n.wake > w.now && n.wake <= at {
+		now := w.Elapsed()
+		at := max(now+due.Sub(w.Now()), now+time.Millisecond)
+		if n.wake > now && n.wake <= at {
 			continue
 		}
 		n.wake = at
 		life := n.life
-		w.after(at-w.now, func() {
+		w.After(at-now, func() {
 			if n.life == life {
 				n.step(core.Tick{})
 			}
@@ -116,26 +134,27 @@ func (n *node) carryOut(e core.Effect) {
 		if w.opt.earlyRelease {
 			w.lease.free()
 		}
-		n.ends(e.Run, w.between(0, 2*handOver)) // may need to be killed
+		n.ends(e.Run, w.Span("stops-after", 0, 2*handOver)) // may need to be killed
 	case core.Kill:
-		n.ends(e.Run, w.between(0, validity-stopBy))
+		n.ends(e.Run, w.Span("dies-after", 0, validity-stopBy))
 	case core.Release:
 		w.lease.release(w, n, e.Token)
 	case core.TellFree:
-		w.send(n, e.To, func(to *node) { to.step(core.Free{}) })
+		w.send(n, e.To, e, func(to *node) { to.step(core.Free{}) })
 	case core.Pause:
 		me := n.me()
 		for _, o := range w.nodes {
-			w.send(n, o.me(), func(to *node) { to.step(core.Paused{From: me, Token: e.Token}) })
+			paused := core.Paused{From: me, Token: e.Token}
+			w.send(n, o.me(), paused, func(to *node) { to.step(paused) })
 		}
 	case core.TellLeaving:
 		me := n.me()
 		for _, o := range w.nodes {
-			w.send(n, o.me(), func(to *node) { to.step(core.Leaving{Member: me}) })
+			w.send(n, o.me(), core.Leaving{Member: me}, func(to *node) { to.step(core.Leaving{Member: me}) })
 		}
 	case core.Closed:
 		if n.closed {
-			w.breaks("node %d closed twice", n.i)
+			w.Fail("member %d closed twice", n.i)
 		}
 		n.closed = true
 	}
@@ -145,17 +164,14 @@ func (n *node) carryOut(e core.Effect) {
 func (n *node) start(e core.Start) {
 	w := n.w
 	if !w.lease.valid(w, n, e.Token) && !w.opt.blindStart {
-		w.after(0, n.living(func() { n.step(core.Lost{Token: e.Token}); n.step(core.Gone{Run: e.Run}) }))
+		w.After(0, n.living(func() { n.step(core.Lost{Token: e.Token}); n.step(core.Gone{Run: e.Run}) }))
 		return
 	}
 	if w.alive[n] != 0 {
-		w.breaks("node %d starts %d while %d lives", n.i, e.Run, w.alive[n])
+		w.Fail("member %d starts %d while %d lives", n.i, e.Run, w.alive[n])
 	}
 	w.alive[n], n.ran = e.Run, e.Token
 	w.starts++
-	if len(w.alive) > 1 {
-		w.breaks("node %d starts beside another one", n.i)
-	}
 	for i := range w.nodes {
 		if round, ok := n.waiting[i]; ok {
 			n.answer(i, round)
@@ -166,7 +182,7 @@ func (n *node) start(e core.Start) {
 
 // ends lets the instance terminate later.
 func (n *node) ends(run uint64, d time.Duration) {
-	n.w.after(d, n.living(func() { n.gone(run) }))
+	n.w.After(d, n.living(func() { n.gone(run) }))
 }
 
 func (n *node) gone(run uint64) {
@@ -204,28 +220,29 @@ func (n *node) identify(from int, life, round uint64, hops int) {
 	case n.m.Keeps():
 		n.waiting[from] = round
 	case ok && hops < 3:
-		n.w.send(n, to, func(to *node) { to.identify(from, life, round, hops+1) })
+		n.w.send(n, to, core.Ask{To: to, Round: round}, func(to *node) { to.identify(from, life, round, hops+1) })
 	}
 }
 
 func (n *node) answer(to int, round uint64) {
 	me, token := n.me(), n.m.Token()
-	n.w.send(n, n.w.nodes[to].me(), func(to *node) { to.step(core.Host{From: me, Round: round, Token: token}) })
+	host := core.Host{From: me, Round: round, Token: token}
+	n.w.send(n, n.w.nodes[to].me(), host, func(to *node) { to.step(host) })
 }
 
 // send carries a message between incarnations, if the network does.
-func (w *world) send(from *node, to core.Member, deliver func(*node)) {
+func (w *world) send(from *node, to core.Member, msg any, deliver func(*node)) {
 	var target *node
 	for _, n := range w.nodes {
 		if n.me() == to {
 			target = n
 		}
 	}
-	if target == nil || w.chance(0.1) {
+	if target == nil {
 		return
 	}
-	w.after(w.delay(), func() {
-		if target.me() == to && !w.cut[[2]int{from.i, target.i}] {
+	w.Send(from.i, target.i, msg, func() {
+		if target.me() == to {
 			deliver(target)
 		}
 	})

@@ -1,38 +1,28 @@
 package core_test
 
 import (
-	"container/heap"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/concord-go/concord/singleton/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 // world is one seeded history in true time: members with machines and routes, an abstract lease service,
 // and a network that loses and delays. It checks at every step that at most one instance is alive.
 type world struct {
-	rnd    *rand.Rand
+	*sim.World
 	opt    options
-	start  time.Time
-	now    time.Duration
-	queue  events
-	seq    int
 	nodes  []*node
-	faults bool
-	cut    map[[2]int]bool // network, by direction
 	lease  lease
 	alive  map[*node]uint64 // run
-	trace  io.Writer        // nil: none
-	broken []string         // promises not kept
 	starts int
 }
 
 // options break a rule, to show that the checks notice.
 type options struct {
-	nodes         int
 	earlyRelease  bool // the lease is free when the instance is told to stop
 	blindStart    bool // a start does not check the lease
 	overlookGrant bool // a grant that nobody wants is not released
@@ -44,57 +34,74 @@ const (
 	stopBy   = 8 * time.Second // and is told before
 )
 
-func newWorld(seed uint64, opt options) *world {
-	w := &world{
-		rnd: rand.New(rand.NewPCG(seed, 11)), opt: opt, start: time.Unix(1_000_000, 0), faults: true,
-		cut: map[[2]int]bool{}, alive: map[*node]uint64{},
+// newWorld picks sizes and faults: each seed has some of them, and seldom all.
+func newWorld(s *sim.World, opt options) *world {
+	w := &world{World: s, opt: opt, alive: map[*node]uint64{}}
+	w.Faults = sim.Faults{
+		Loss: w.Fraction("loss", 0.3), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 30*time.Millisecond),
+		Late: w.Fraction("late", 0.1), Lateness: 5 * time.Second,
 	}
-	for i := range opt.nodes {
-		n := &node{w: w, i: i}
-		w.nodes = append(w.nodes, n)
+	for i := range w.Number("members", 2, 5) {
+		w.nodes = append(w.nodes, &node{w: w, i: i})
 	}
 	for _, n := range w.nodes {
 		n.boot()
 	}
+	w.Always("one instance in true time", w.oneInstance)
+	w.Observe(w.honest)
+	w.Can("split", w.split)
+	w.Can("unite", w.unite)
+	for verb, do := range map[string]func(*node, sim.Args){
+		"crash": func(n *node, _ sim.Args) { n.crash() },
+		"close": func(n *node, a sim.Args) { n.close(); n.comesBack(a.Span(2)) },
+		"expel": func(n *node, a sim.Args) { n.expelled(); n.comesBack(a.Span(2)) },
+		"end":   func(n *node, _ sim.Args) { n.instanceEnds() },
+		"tick":  func(n *node, _ sim.Args) { n.step(core.Tick{}) },
+		"store": (*node).storeAway, "see": (*node).sees,
+	} {
+		w.Can(verb, func(a sim.Args) {
+			if i := a.Int(0, len(w.nodes)); !w.Failed() {
+				do(w.nodes[i], a)
+			}
+		})
+	}
 	return w
 }
 
-func (w *world) note(format string, args ...any) {
-	if w.trace != nil {
-		fmt.Fprintf(w.trace, format, args...)
+func (w *world) oneInstance() error {
+	if len(w.alive) <= 1 {
+		return nil
+	}
+	return fmt.Errorf("%d at once, states %v", len(w.alive), w.states())
+}
+
+// honest looks at every message: none names a tenure that never was, or says that a lease is free which the
+// sender holds.
+func (w *world) honest(from, _ int, msg any) {
+	var token uint64
+	switch m := msg.(type) {
+	case core.Host:
+		token = m.Token
+	case core.Paused:
+		token = m.Token
+	case core.TellFree:
+		token = m.Token
+		if n := w.nodes[from]; w.lease.holds(n, token) && !w.opt.earlyRelease {
+			w.Fail("member %d calls its own lease free", from)
+		}
+	}
+	if token > w.lease.high {
+		w.Fail("member %d speaks of tenure %d of %d", from, token, w.lease.high)
 	}
 }
-
-func (w *world) breaks(format string, args ...any) {
-	w.broken = append(w.broken, fmt.Sprintf("%v: ", w.now)+fmt.Sprintf(format, args...))
-}
-
-func (w *world) between(lo, hi time.Duration) time.Duration {
-	return lo + time.Duration(w.rnd.Int64N(int64(hi-lo)+1))
-}
-
-func (w *world) chance(p float64) bool { return w.faults && w.rnd.Float64() < p }
 
 // delay is short, or with faults sometimes seconds.
-func (w *world) delay() time.Duration {
-	if w.chance(0.05) {
-		return w.between(0, 5*time.Second)
+func (w *world) delay(what string) time.Duration {
+	d := w.Span(what, time.Millisecond, 30*time.Millisecond)
+	if w.Chance("slow-"+what, 0.05) {
+		d += w.Span("slower-"+what, 0, 5*time.Second)
 	}
-	return w.between(time.Millisecond, 30*time.Millisecond)
-}
-
-func (w *world) after(d time.Duration, f func()) {
-	w.seq++
-	heap.Push(&w.queue, event{w.now + max(d, 0), w.seq, f})
-}
-
-func (w *world) run(until time.Duration) {
-	for len(w.queue) > 0 && w.queue[0].at <= until && len(w.broken) == 0 {
-		e := heap.Pop(&w.queue).(event)
-		w.now = e.at
-		e.do()
-	}
-	w.now = until
+	return d
 }
 
 // order is all living members by age: those that booted earlier first.
@@ -120,89 +127,132 @@ func (w *world) view(n *node, see func(*node) bool) {
 	n.step(v)
 }
 
-// disturb does one random thing.
-func (w *world) disturb() {
-	n := w.nodes[w.rnd.IntN(len(w.nodes))]
-	switch w.rnd.IntN(12) {
-	case 0:
-		n.crash()
-	case 1:
-		n.close()
-	case 2: // two halves
-		side := w.rnd.IntN(1 << len(w.nodes))
-		for _, a := range w.nodes {
-			for _, b := range w.nodes {
-				w.cut[[2]int{a.i, b.i}] = side>>a.i&1 != side>>b.i&1
+// apart reports whether a member does not hear another one.
+func (w *world) apart(a, b *node) bool { return w.IsCut(a.i, b.i) }
+
+// split carries out: split SIDES, where each digit says on which side a member is.
+func (w *world) split(a sim.Args) {
+	sides := a.Word(0)
+	if len(sides) < len(w.nodes) {
+		a.Fail("every member needs a side")
+		return
+	}
+	for _, x := range w.nodes {
+		for _, y := range w.nodes {
+			cut := sides[x.i] != sides[y.i]
+			if cut && !w.apart(x, y) {
+				w.Cut(x.i, y.i)
+			} else if !cut {
+				w.Mend(x.i, y.i)
 			}
-			w.later(a, func() { w.view(a, func(o *node) bool { return side>>a.i&1 == side>>o.i&1 }) })
 		}
-	case 3: // whole again
-		clear(w.cut)
-		for _, a := range w.nodes {
-			w.later(a, func() { w.view(a, func(*node) bool { return true }) })
+		w.later(x, func() { w.view(x, func(o *node) bool { return sides[x.i] == sides[o.i] }) })
+	}
+}
+
+// unite carries out: unite. The network is whole again.
+func (w *world) unite(sim.Args) {
+	for _, x := range w.nodes {
+		for _, y := range w.nodes {
+			w.Mend(x.i, y.i)
 		}
-	case 4: // the store is away for one
-		w.lease.unreachable(n, w.now+w.between(time.Second, 30*time.Second))
-	case 5: // somebody's view is wrong
-		see := w.rnd.IntN(1 << len(w.nodes))
-		w.view(n, func(o *node) bool { return see>>o.i&1 == 1 })
-	case 6:
-		n.instanceEnds()
-	case 7:
-		n.step(core.Tick{})
-	case 8:
-		n.expelled()
+		w.later(x, func() { w.view(x, func(*node) bool { return true }) })
 	}
 }
 
 func (w *world) later(n *node, f func()) {
 	life := n.life
-	w.after(w.delay(), func() {
+	w.After(w.delay("view"), func() {
 		if n.life == life {
 			f()
 		}
 	})
 }
 
-func (w *world) history() {
-	for t := time.Duration(0); t < 100*time.Second; t += 500 * time.Millisecond {
-		w.after(t, w.disturb)
+// makeUp makes up what happens, of the kinds that the seed has on.
+func (w *world) makeUp(r *rand.Rand) {
+	var kinds []string
+	for _, k := range []string{"crash", "close", "split", "unite", "store", "see", "end", "tick", "expel"} {
+		if k == "unite" || r.IntN(4) > 0 {
+			kinds = append(kinds, k)
+		}
 	}
-	w.run(100 * time.Second)
+	digits := func() string {
+		side := make([]byte, len(w.nodes))
+		for i := range side {
+			side[i] = byte('0' + r.IntN(2))
+		}
+		return string(side)
+	}
+	quiet := r.IntN(20)
+	for t := time.Duration(0); t < 100*time.Second; t += 500 * time.Millisecond {
+		n := r.IntN(len(w.nodes))
+		if r.IntN(20) < quiet {
+			continue
+		}
+		switch k := kinds[r.IntN(len(kinds))]; k {
+		case "split":
+			w.Act(t, k, digits())
+		case "unite":
+			w.Act(t, k)
+		case "store":
+			w.Act(t, k, n, "away", "for", time.Duration(1000+r.IntN(29000))*time.Millisecond)
+		case "see":
+			w.Act(t, k, n, digits())
+		case "close", "expel":
+			w.Act(t, k, n, "for", time.Duration(500+r.IntN(20000))*time.Millisecond)
+		default:
+			w.Act(t, k, n)
+		}
+	}
+}
+
+// play plays the history: a phase under faults, and one without in which the oldest must have the instance
+// in time.
+func (w *world) play() {
+	w.makeUp(w.Rand())
+	w.Until(100 * time.Second)
+	if !w.Failed() {
+		w.heal()
+		// Time to live, one poll of a contender, hand-over, back-off.
+		w.Eventually(ttl+pollEvery+handOver+maxBackOff+time.Second, "settled at the oldest", w.settled)
+		w.Until(2 * time.Second)
+		if !w.Failed() && !w.settled() {
+			w.Fail("not settled at the oldest any more: states %v", w.states())
+		}
+	}
+	if !w.Failed() {
+		w.quiet()
+	}
 }
 
 // heal ends all faults. Whoever will not host any more is restarted, as processes are.
 func (w *world) heal() {
-	w.faults = false
-	clear(w.cut)
+	w.Calm()
 	for _, n := range w.nodes {
 		w.lease.unreachable(n, 0)
 		if n.final {
 			n.crash()
 		}
 	}
-	w.run(w.now + 6*time.Second) // until what is late has arrived
+	w.Until(6 * time.Second) // until what is late has arrived
 	for _, n := range w.nodes {
 		w.view(n, func(*node) bool { return true })
 	}
 }
 
-// settled checks liveness within the bound: time to live, one poll of a contender, hand-over, back-off.
-func (w *world) settled() {
-	w.run(w.now + ttl + pollEvery + handOver + maxBackOff + time.Second)
+// settled tells that the oldest has the instance and the lease, and that every route leads there.
+func (w *world) settled() bool {
 	oldest := w.order()[0]
-	if len(w.alive) != 1 || w.alive[oldest] == 0 {
-		w.breaks("oldest is %d, %d instances, states %v", oldest.i, len(w.alive), w.states())
-		return
-	}
-	if w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
-		w.breaks("lease held by %v with %d, instance has %d", w.lease.holder, w.lease.token, oldest.m.Token())
+	if len(w.alive) != 1 || w.alive[oldest] == 0 || w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
+		return false
 	}
 	for _, n := range w.nodes {
 		if h, token, ok := n.r.Host(); !ok || h != oldest.me() || token != oldest.m.Token() {
-			w.breaks("route of %d is to %v with %d, %v", n.i, h, token, ok)
+			return false
 		}
 	}
+	return true
 }
 
 // quiet checks that closing everybody leaves no lease held.
@@ -210,15 +260,9 @@ func (w *world) quiet() {
 	for _, n := range w.nodes {
 		n.close()
 	}
-	w.run(w.now + handOver + 5*time.Second)
-	if len(w.alive) > 0 || w.lease.holder != nil {
-		w.breaks("after closing: %d instances, lease held by %v", len(w.alive), w.lease.holder)
-	}
-	for _, n := range w.nodes {
-		if !n.closed {
-			w.breaks("node %d was closed, and is %v", n.i, n.m.State())
-		}
-	}
+	w.Eventually(handOver+5*time.Second, "closed, with no instance and no lease held", func() bool {
+		return len(w.alive) == 0 && w.lease.holder == nil && !slices.ContainsFunc(w.nodes, func(n *node) bool { return !n.closed })
+	})
 }
 
 func (w *world) states() (out []core.State) {
@@ -226,36 +270,4 @@ func (w *world) states() (out []core.State) {
 		out = append(out, n.m.State())
 	}
 	return out
-}
-
-func (w *world) all() {
-	w.history()
-	if len(w.broken) == 0 {
-		w.heal()
-		w.settled()
-	}
-	if len(w.broken) == 0 {
-		w.quiet()
-	}
-}
-
-type event struct {
-	at  time.Duration
-	seq int
-	do  func()
-}
-
-type events []event
-
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *events) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
 }

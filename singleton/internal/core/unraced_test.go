@@ -2,5 +2,4 @@
 
 package core_test
 
-// raced tells that the race detector is on.
-const raced = false
+const usualSeeds = 2000
