@@ -30,9 +30,13 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 			*v = was
 		}
 	}()
-	at := h.hold()
-	*at = at.alone()
-	at.line = loaded
+	at, err := gathered(h)
+	if err != nil {
+		return d, err
+	}
+	start := at.alone()
+	start.line = loaded
+	bindTo(h, start)
 	base, seen := at.store, at.seen
 	if seen.Covers(w.dot) {
 		return d, ErrReplica
@@ -41,10 +45,13 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 	if err := change(w, v); err != nil {
 		return d, err
 	}
-	switch {
-	case w.err != nil:
+	if w.err != nil {
 		return d, w.err
-	case at.line != loaded:
+	}
+	if _, err := gathered(h); err != nil {
+		return d, err
+	}
+	if at.line != loaded {
 		return d, ErrForeign
 	}
 	c, err := w.trail.change(base, at.store, w.dot)
@@ -52,6 +59,9 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 		return d, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	if !c.Empty() {
+		end := *at
+		end.seen, end.line = seen.With(w.dot), 0
+		bindTo(h, end)
 		d = Delta{causal.Event{Dot: w.dot, Deps: seen, Change: c}}
 	}
 	return d, nil
@@ -67,7 +77,10 @@ func Apply[T Value[T]](v *T, d Delta) error {
 	if !ok {
 		return fmt.Errorf("%w: %T", ErrNoDelta, *v)
 	}
-	at := h.hold()
+	at, err := gathered(h)
+	if err != nil {
+		return err
+	}
 	*at = at.alone()
 	switch e := &d.event; {
 	case d.Empty() || at.seen.Covers(e.Dot):
@@ -80,6 +93,7 @@ func Apply[T Value[T]](v *T, d Delta) error {
 	}
 	at.store = at.store.Apply(d.event.Change, d.event.Deps, at.seen)
 	at.seen = at.seen.With(d.event.Dot)
+	bindTo(h, *at)
 	*v = next
 	return nil
 }

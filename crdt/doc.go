@@ -31,9 +31,10 @@
 //	PNCounterMap    counters under keys
 //	ORMultiMap      sets of elements under keys
 //	ORMap           values of this package under keys; removing a key resets its value
+//	Record          a struct of values of this package, without a line of code
 //	VersionVector   which of two versions was made from the other
 //
-// An own type needs the three methods of [Value], which mostly call those of its parts; package
+// Another own type needs the three methods of [Value], which mostly call those of its parts; package
 // testkit/crdttest checks that it keeps the laws.
 //
 // What changed between two values of a type with elements is what Diff returns; of counters, flags and

@@ -39,6 +39,9 @@ var (
 	// ErrGap says that a delta cannot be applied yet, since the receiver has not seen all that its
 	// origin had seen. Apply the missing deltas first, or merge a whole state. Nothing was changed.
 	ErrGap = errors.New("crdt: delta applied before what it builds on")
+	// ErrField refuses a [Record] of a struct with fields that are not exported or no values of this
+	// package.
+	ErrField = errors.New("crdt: field of a record is no value")
 	// ErrNoDelta refuses deltas for own types, which are merged whole.
 	ErrNoDelta = errors.New("crdt: type has no deltas")
 )

@@ -92,17 +92,22 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 	}
 	w.lines++
 	line := loaded + w.lines
-	at := h.hold()
-	*at = view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1, line: line, in: w}
-	if err := at.check(h.tag()); err != nil {
+	bindTo(h, view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1, line: line, in: w})
+	if err := checkHeld(h); err != nil {
 		return m.store, err
 	}
 	change(&v)
+	at, err := gathered(h)
+	if err != nil {
+		return m.store, err
+	}
 	if at.in != w || at.line != line || at.prefix != prefix {
 		return m.store, ErrForeign
 	}
-	at.in = nil
-	return at.store, nil
+	next := *at
+	next.in = nil
+	bindTo(h, next)
+	return next.store, nil
 }
 
 // Remove takes keys out and returns how many of them were there.
@@ -155,8 +160,8 @@ func (m *ORMap[K, V]) at(prefix string) (V, bool) {
 		v, err := loadOwn(m.empty, m.store, prefix)
 		return v, err == nil
 	}
+	bindTo(h, view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1})
 	at := h.hold()
-	*at = view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1}
 	var buf [96]byte
 	return v, m.store.CountPrefix(string(at.base(buf[:0], h.tag()))) > 0
 }

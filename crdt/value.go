@@ -29,6 +29,7 @@ type view struct {
 	depth  uint8         // number of maps around the value
 	line   uint32        // the line of descent: see open; 0 for a value that nobody handed out
 	in     *Writer       // of a value inside a map: the writer that may change it, nil for a copy
+	free   bool          // of a field: it is as free to change as the record, which takes its changes up
 }
 
 // loaded is the line of a value that a replicator handed out.
@@ -57,7 +58,7 @@ func (v *view) open(w *Writer) bool {
 	if !w.ok() {
 		return false
 	}
-	if v.prefix != "" && v.in != w {
+	if v.prefix != "" && v.in != w && !v.free {
 		w.Fail(ErrCopy)
 		return false
 	}
@@ -135,8 +136,19 @@ func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	if !ok {
 		return loadOwn(empty, s, "")
 	}
-	*h.hold() = view{store: s, seen: seen, line: loaded}
-	return v, h.hold().check(h.tag())
+	bindTo(h, view{store: s, seen: seen, line: loaded})
+	return v, checkHeld(h)
+}
+
+// checkHeld returns ErrType unless what lives where h is bound to is of its type.
+func checkHeld(h held) error {
+	if err := h.hold().check(h.tag()); err != nil {
+		return err
+	}
+	if b, ok := h.(bound); ok {
+		return b.checkFields()
+	}
+	return nil
 }
 
 // Save is for the replicator of this module: it returns the store that holds v, which the update of w
@@ -146,10 +158,14 @@ func Save[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
 	if !ok {
 		return saveOwn(w, base, "", v)
 	}
-	if h.hold().line != loaded {
+	at, err := gathered(h)
+	if err != nil {
+		return base, err
+	}
+	if at.line != loaded {
 		return base, ErrForeign
 	}
-	return h.hold().store, nil
+	return at.store, nil
 }
 
 // loadOwn merges what concurrent writes of an own type left under the prefix.

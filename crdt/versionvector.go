@@ -138,5 +138,6 @@ func Seen[T Value[T]](v T) VersionVector {
 	if !ok {
 		return VersionVector{}
 	}
-	return VersionVector{h.hold().seen}
+	at, _ := gathered(h)
+	return VersionVector{at.seen}
 }

@@ -3,6 +3,7 @@ package causal
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/concord-go/concord/internal/pmap"
 )
@@ -87,6 +88,31 @@ func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d
 }
 
 func sameLeaves(a, b Entry) bool { return a.Equal(b) }
+
+// Take returns the store with what turned base into next at the paths that begin with prefix. Between
+// two states of one history it costs as much as the change.
+func (s Store) Take(base, next Store, prefix string) Store {
+	if s.Same(base) { // the usual case: one field changed, or none
+		return next
+	}
+	Diff(base, next, func(path string, _ Entry, _ bool, e Entry, in bool) bool {
+		switch {
+		case !strings.HasPrefix(path, prefix):
+		case in:
+			s = s.put(path, e)
+		default:
+			s = s.Drop(path)
+		}
+		return true
+	})
+	pmap.Diff(base.marks, next.marks, sameMark, func(path string, _ Mark, _ bool, m Mark, in bool) bool {
+		if in && strings.HasPrefix(path, prefix) {
+			s = s.WithMark(path, m)
+		}
+		return true
+	})
+	return s
+}
 
 // Apply returns the store after the change of an event whose origin had seen deps; seen is what the
 // owner of the store covers before. Atoms already covered were removed since and stay away.
