@@ -32,13 +32,18 @@ quickstart: ## the main example, with each way to kill a node, compared with a f
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk; do $(BIN)/quickstart -kill $$kill || exit 1; done
 
-sim: ## seeded histories of the replication protocol; SEEDS=100000 for a night
-	$(GO) test ./distributeddata/internal/core -run 'TestHistories$$' -v -timeout 24h -seeds $(or $(SEEDS),20000)
+SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core
+SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance)$$
 
-soak: ## what takes long: many histories, and the quickstart again and again
+sim: ## SEEDS seeded histories (default 20000) each of replication, leases and singletons; FIRST=1 is the first seed
+	@mkdir -p $(BIN); set -o pipefail; GOGC=400 $(GO) test -p 1 -v -timeout 24h -run '$(SIMULATION_TESTS)' $(SIMULATIONS) \
+		-args -progress -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),20000) 2>&1 | tee $(BIN)/sim.log; r=$$?; \
+		echo; grep -E '^ok|^FAIL|histories, ' $(BIN)/sim.log | grep -v ' of '; exit $$r
+
+soak: ## what takes long: SEEDS histories (default 100000), and the quickstart TIMES times (default 50)
 	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
-	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >/tmp/quickstart.out || { cat /tmp/quickstart.out; exit 1; }; done
+	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
 mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
 	$(GO) run ./internal/mutants

@@ -66,6 +66,9 @@ func (f *Failure) tell(test string) string {
 	return b.String()
 }
 
+// often is the time between two lines of progress.
+const often = 5 * time.Second
+
 // progress tells how far a campaign is, now and then.
 type progress struct {
 	total int
@@ -78,7 +81,7 @@ func (p *progress) told(r Report) {
 	if p == nil || time.Now().Before(p.next) {
 		return
 	}
-	p.next = time.Now().Add(5 * time.Second)
+	p.next = time.Now().Add(often)
 	r.Real = time.Since(p.begin)
 	rest := time.Duration(float64(r.Real) / float64(max(r.Histories, 1)) * float64(p.total-r.Histories))
 	p.tell(fmt.Sprintf("%d of %d histories, %.0f/s, %.0f steps/s, %.0f × real time, %v to go", r.Histories, p.total,

@@ -17,7 +17,7 @@ type Seeds struct {
 	First    uint64
 	Count    int
 	Twice    bool // each, and its two traces must be equal
-	Progress bool // a line every five seconds, on standard error
+	Progress bool // a line every five seconds on standard error: what is done, how fast, and how long the rest will take
 	Save     bool // the shortened form of a failure, in Folder
 	Whole    bool // do not shorten a failure: it is enough to know of it
 }
@@ -54,7 +54,7 @@ func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	t.Helper()
 	var p *progress
 	if seeds.Progress {
-		p = &progress{total: seeds.Count, begin: time.Now(), tell: func(line string) {
+		p = &progress{total: seeds.Count, begin: time.Now(), next: time.Now().Add(often), tell: func(line string) {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", t.Name(), line)
 		}}
 	}
