@@ -86,7 +86,7 @@ func (a *replica) startUp() {
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
-		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 192 << 10,
+		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 192 << 10, CompareKeys: 64,
 	})
 	a.wake, a.notify = timer.New(a.r.system, a.ctx.Self()), timer.New(a.r.system, a.ctx.Self())
 	a.publish()
@@ -185,6 +185,11 @@ func (a *replica) step(ev core.Event) {
 			a.finish(e)
 		case core.Changed:
 			a.changed(e.Keys)
+		case core.Diverged:
+			a.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
+				slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
+		case core.Mended:
+			a.log.Warn("this replica was outvoted and has taken the state of another")
 		case core.Reborn:
 			a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 		}
@@ -217,8 +222,8 @@ func (a *replica) publish() {
 
 // state returns what a key holds, and what has been seen of it.
 func (a *replica) state(key string) (causal.Store, causal.Vector) {
-	s, _ := a.core.Keys().Get(key)
-	return s, a.core.Seen()
+	h, _ := a.core.Keys().Get(key)
+	return h.Store, a.core.Seen()
 }
 
 func (a *replica) send(e core.Send) {

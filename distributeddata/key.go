@@ -81,8 +81,8 @@ func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) 
 
 // read returns the value in a published state.
 func (k Key[T]) read(p *published) (T, error) {
-	s, _ := p.keys.Get(k.id)
-	return k.load(s, p.seen)
+	h, _ := p.keys.Get(k.id)
+	return k.load(h.Store, p.seen)
 }
 
 func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {

@@ -108,8 +108,8 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 	}, func(d core.Done, err error) {
 		s, seen := a.state(m.Key.id)
 		if d.State != nil {
-			s, _ = d.State.Keys.Get(m.Key.id)
-			seen = d.State.Seen
+			h, _ := d.State.Keys.Get(m.Key.id)
+			s, seen = h.Store, d.State.Seen
 		}
 		v, rerr := m.Key.load(s, seen)
 		if err == nil {

@@ -41,7 +41,7 @@ type Replicator struct {
 type published struct {
 	pid     *actor.PID
 	replica causal.Replica
-	keys    pmap.Map[causal.Store]
+	keys    pmap.Map[core.Held]
 	seen    causal.Vector
 	ready   bool
 	members int

@@ -77,12 +77,17 @@ func (x *VersionVector) GetNumbers() []uint64 {
 	return nil
 }
 
-// Heartbeat [R20].
+// Heartbeat [R20]. In its short form, when neither the vector nor the fingerprint is news to the
+// receiver, seen is left out: digest stands for it.
 type Beat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Started       uint64                 `protobuf:"varint,1,opt,name=started,proto3" json:"started,omitempty"` // orders the incarnations of one member
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`     // refilled after its start: its word counts in quorums [R17]
 	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Digest        uint64                 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`         // hash of the vector
+	Want          bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender has forgotten the receiver's vector: answer in the long form
+	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
+	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,15 +143,46 @@ func (x *Beat) GetSeen() *VersionVector {
 	return nil
 }
 
+func (x *Beat) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *Beat) GetWant() bool {
+	if x != nil {
+		return x.Want
+	}
+	return false
+}
+
+func (x *Beat) GetSumA() uint64 {
+	if x != nil {
+		return x.SumA
+	}
+	return 0
+}
+
+func (x *Beat) GetSumB() uint64 {
+	if x != nil {
+		return x.SumB
+	}
+	return 0
+}
+
 // Events that are applied in one step by whoever has seen base, and bring it to cover head too
-// [R6, R11]. A push is the case in which all events are the sender's own.
+// [R6]. Entries of head that the sender has told in earlier pushes are left out, so that base, which
+// is head but for the entries at the positions below, is less than what the receiver needs by just
+// what the events before these need.
 type Delta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Base          *VersionVector         `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
-	Head          *VersionVector         `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
-	Replicas      []uint64               `protobuf:"fixed64,3,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // the table that indexes below point into
-	Events        []*Event               `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`              // by origin in the order of the table, then by number
-	Ack           bool                   `protobuf:"varint,5,opt,name=ack,proto3" json:"ack,omitempty"`                   // answer with an Ack once applied
+	Head          *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Below         []uint32               `protobuf:"varint,2,rep,packed,name=below,proto3" json:"below,omitempty"`    // positions in head, ascending
+	From          []uint64               `protobuf:"varint,3,rep,packed,name=from,proto3" json:"from,omitempty"`      // and the numbers of base there
+	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"` // replicas that are named but not in head; indexes go on from head's
+	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`          // by origin in the order of head, then by number
+	Ack           bool                   `protobuf:"varint,6,opt,name=ack,proto3" json:"ack,omitempty"`               // answer with an Ack once applied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,13 +217,6 @@ func (*Delta) Descriptor() ([]byte, []int) {
 	return file_concord_v1_replication_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Delta) GetBase() *VersionVector {
-	if x != nil {
-		return x.Base
-	}
-	return nil
-}
-
 func (x *Delta) GetHead() *VersionVector {
 	if x != nil {
 		return x.Head
@@ -195,9 +224,23 @@ func (x *Delta) GetHead() *VersionVector {
 	return nil
 }
 
-func (x *Delta) GetReplicas() []uint64 {
+func (x *Delta) GetBelow() []uint32 {
 	if x != nil {
-		return x.Replicas
+		return x.Below
+	}
+	return nil
+}
+
+func (x *Delta) GetFrom() []uint64 {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Delta) GetOthers() []uint64 {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -565,11 +608,13 @@ func (x *ResetMark) GetByN() uint64 {
 	return 0
 }
 
-// The sender asks for what it lacks. Answered with Parts.
+// The sender asks for what it lacks. Answered with Parts, perhaps after a Compare.
 type Request struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Have          *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
+	Keys          uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`   // how many the sender holds; none: there is nothing to compare
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"` // the state is wanted, whatever the log has: the sender's own is damaged [R22a]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,23 +663,175 @@ func (x *Request) GetHave() *VersionVector {
 	return nil
 }
 
-// A piece of an answer. The pieces together are a Delta, or a Snapshot if bulk; they are applied in
-// one step when all are there [R15].
+func (x *Request) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *Request) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+// The answer to a request will be a state. To find the keys that differ, the sender wants cells of a
+// sketch of the receiver's keys.
+type Compare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	Count         uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compare) Reset() {
+	*x = Compare{}
+	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compare) ProtoMessage() {}
+
+func (x *Compare) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compare.ProtoReflect.Descriptor instead.
+func (*Compare) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Compare) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Compare) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Compare) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// Cells of a rateless sketch: one symbol per key, for the key and its fingerprint. Of each cell the
+// sum and the check, and the count less what is to be expected of it.
+type Cells struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	Sums          []uint64               `protobuf:"fixed64,3,rep,packed,name=sums,proto3" json:"sums,omitempty"`
+	Checks        []uint64               `protobuf:"fixed64,4,rep,packed,name=checks,proto3" json:"checks,omitempty"`
+	Counts        []int64                `protobuf:"zigzag64,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cells) Reset() {
+	*x = Cells{}
+	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cells) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cells) ProtoMessage() {}
+
+func (x *Cells) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cells.ProtoReflect.Descriptor instead.
+func (*Cells) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Cells) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Cells) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Cells) GetSums() []uint64 {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+func (x *Cells) GetChecks() []uint64 {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *Cells) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// A piece of an answer. The pieces together are records, each behind its length as a varint: a Head,
+// and then Events or KeyStates. They are applied in one step when all are there [R15].
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	Count         uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	Bulk          bool                   `protobuf:"varint,4,opt,name=bulk,proto3" json:"bulk,omitempty"`
-	Ready         bool                   `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"` // of the sender, when it took the answer
-	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	mi := &file_concord_v1_replication_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +843,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	mi := &file_concord_v1_replication_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +856,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{9}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Part) GetRequest() uint64 {
@@ -676,23 +873,9 @@ func (x *Part) GetIndex() uint32 {
 	return 0
 }
 
-func (x *Part) GetCount() uint32 {
+func (x *Part) GetLast() bool {
 	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *Part) GetBulk() bool {
-	if x != nil {
-		return x.Bulk
-	}
-	return false
-}
-
-func (x *Part) GetReady() bool {
-	if x != nil {
-		return x.Ready
+		return x.Last
 	}
 	return false
 }
@@ -715,7 +898,7 @@ type More struct {
 
 func (x *More) Reset() {
 	*x = More{}
-	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	mi := &file_concord_v1_replication_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +910,7 @@ func (x *More) String() string {
 func (*More) ProtoMessage() {}
 
 func (x *More) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	mi := &file_concord_v1_replication_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +923,7 @@ func (x *More) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use More.ProtoReflect.Descriptor instead.
 func (*More) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{10}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *More) GetRequest() uint64 {
@@ -757,31 +940,38 @@ func (x *More) GetNext() uint32 {
 	return 0
 }
 
-// A whole state and what it covers [R13, R14].
-type Snapshot struct {
+// What an answer is: a closed delta from base to head [R11], or a state and what it covers [R13, R14].
+// Indexes in the records that follow point into head.
+type Head struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seen          *VersionVector         `protobuf:"bytes,1,opt,name=seen,proto3" json:"seen,omitempty"`
-	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
-	Keys          []*KeyState            `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"` // ascending by key
+	Head          *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Base          *VersionVector         `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`    // of a delta
+	Ready         bool                   `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"` // of the sender, when it took the answer
+	State         bool                   `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
+	Records       uint64                 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`        // how many keys or events follow, for progress
+	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state
+	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
+	Partial       bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"`             // a state of which the keys found equal are left out [R16]
+	Differing     []uint64               `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"` // symbols of the receiver's keys that are not in the state like that
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Snapshot) Reset() {
-	*x = Snapshot{}
-	mi := &file_concord_v1_replication_proto_msgTypes[11]
+func (x *Head) Reset() {
+	*x = Head{}
+	mi := &file_concord_v1_replication_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Snapshot) String() string {
+func (x *Head) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Snapshot) ProtoMessage() {}
+func (*Head) ProtoMessage() {}
 
-func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[11]
+func (x *Head) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,32 +982,75 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
-func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{11}
+// Deprecated: Use Head.ProtoReflect.Descriptor instead.
+func (*Head) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *Snapshot) GetSeen() *VersionVector {
+func (x *Head) GetHead() *VersionVector {
 	if x != nil {
-		return x.Seen
+		return x.Head
 	}
 	return nil
 }
 
-func (x *Snapshot) GetReplicas() []uint64 {
+func (x *Head) GetBase() *VersionVector {
 	if x != nil {
-		return x.Replicas
+		return x.Base
 	}
 	return nil
 }
 
-func (x *Snapshot) GetKeys() []*KeyState {
+func (x *Head) GetReady() bool {
 	if x != nil {
-		return x.Keys
+		return x.Ready
+	}
+	return false
+}
+
+func (x *Head) GetState() bool {
+	if x != nil {
+		return x.State
+	}
+	return false
+}
+
+func (x *Head) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *Head) GetSumA() uint64 {
+	if x != nil {
+		return x.SumA
+	}
+	return 0
+}
+
+func (x *Head) GetSumB() uint64 {
+	if x != nil {
+		return x.SumB
+	}
+	return 0
+}
+
+func (x *Head) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+func (x *Head) GetDiffering() []uint64 {
+	if x != nil {
+		return x.Differing
 	}
 	return nil
 }
 
+// What is under a key. A large one is continued in the next record, under the same key.
 type KeyState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -829,7 +1062,7 @@ type KeyState struct {
 
 func (x *KeyState) Reset() {
 	*x = KeyState{}
-	mi := &file_concord_v1_replication_proto_msgTypes[12]
+	mi := &file_concord_v1_replication_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1074,7 @@ func (x *KeyState) String() string {
 func (*KeyState) ProtoMessage() {}
 
 func (x *KeyState) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[12]
+	mi := &file_concord_v1_replication_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1087,7 @@ func (x *KeyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyState.ProtoReflect.Descriptor instead.
 func (*KeyState) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{12}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *KeyState) GetKey() string {
@@ -890,7 +1123,7 @@ type LiveAtom struct {
 
 func (x *LiveAtom) Reset() {
 	*x = LiveAtom{}
-	mi := &file_concord_v1_replication_proto_msgTypes[13]
+	mi := &file_concord_v1_replication_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1135,7 @@ func (x *LiveAtom) String() string {
 func (*LiveAtom) ProtoMessage() {}
 
 func (x *LiveAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[13]
+	mi := &file_concord_v1_replication_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1148,7 @@ func (x *LiveAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAtom.ProtoReflect.Descriptor instead.
 func (*LiveAtom) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{13}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LiveAtom) GetPath() []byte {
@@ -957,7 +1190,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_concord_v1_replication_proto_msgTypes[14]
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1202,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[14]
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1215,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{14}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ack) GetN() uint64 {
@@ -1011,7 +1244,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_concord_v1_replication_proto_msgTypes[15]
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1256,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[15]
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1269,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{15}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Probe) GetId() uint64 {
@@ -1064,7 +1297,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1309,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1322,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ProbeReply) GetId() uint64 {
@@ -1121,17 +1354,22 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"concord.v1\"E\n" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
-	"\anumbers\x18\x02 \x03(\x04R\anumbers\"e\n" +
+	"\anumbers\x18\x02 \x03(\x04R\anumbers\"\xbb\x01\n" +
 	"\x04Beat\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\x04R\astarted\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
-	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\"\xbe\x01\n" +
+	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x12\n" +
+	"\x04want\x18\x05 \x01(\bR\x04want\x12\x13\n" +
+	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\xb5\x01\n" +
 	"\x05Delta\x12-\n" +
-	"\x04base\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12-\n" +
-	"\x04head\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12\x1a\n" +
-	"\breplicas\x18\x03 \x03(\x06R\breplicas\x12)\n" +
-	"\x06events\x18\x04 \x03(\v2\x11.concord.v1.EventR\x06events\x12\x10\n" +
-	"\x03ack\x18\x05 \x01(\bR\x03ack\"\x87\x01\n" +
+	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12\x14\n" +
+	"\x05below\x18\x02 \x03(\rR\x05below\x12\x12\n" +
+	"\x04from\x18\x03 \x03(\x04R\x04from\x12\x16\n" +
+	"\x06others\x18\x04 \x03(\x06R\x06others\x12)\n" +
+	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\x12\x10\n" +
+	"\x03ack\x18\x06 \x01(\bR\x03ack\"\x87\x01\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12)\n" +
@@ -1157,24 +1395,40 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04plus\x18\x03 \x01(\x04R\x04plus\x12\x14\n" +
 	"\x05minus\x18\x04 \x01(\x04R\x05minus\x12\x1b\n" +
 	"\tby_origin\x18\x05 \x01(\rR\bbyOrigin\x12\x11\n" +
-	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"H\n" +
+	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"r\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x04have\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04have\"\x8a\x01\n" +
+	"\x04have\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04have\x12\x12\n" +
+	"\x04keys\x18\x03 \x01(\x04R\x04keys\x12\x14\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\"M\n" +
+	"\aCompare\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\"y\n" +
+	"\x05Cells\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x12\n" +
+	"\x04sums\x18\x03 \x03(\x06R\x04sums\x12\x16\n" +
+	"\x06checks\x18\x04 \x03(\x06R\x06checks\x12\x16\n" +
+	"\x06counts\x18\x05 \x03(\x12R\x06counts\"^\n" +
 	"\x04Part\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\rR\x05index\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\x12\x12\n" +
-	"\x04bulk\x18\x04 \x01(\bR\x04bulk\x12\x14\n" +
-	"\x05ready\x18\x05 \x01(\bR\x05ready\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data\"4\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"4\n" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\rR\x04next\"\x7f\n" +
-	"\bSnapshot\x12-\n" +
-	"\x04seen\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x1a\n" +
-	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12(\n" +
-	"\x04keys\x18\x03 \x03(\v2\x14.concord.v1.KeyStateR\x04keys\"u\n" +
+	"\x04next\x18\x02 \x01(\rR\x04next\"\x8c\x02\n" +
+	"\x04Head\x12-\n" +
+	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12-\n" +
+	"\x04base\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\bR\x05ready\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\bR\x05state\x12\x18\n" +
+	"\arecords\x18\x05 \x01(\x04R\arecords\x12\x13\n" +
+	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\x12\x18\n" +
+	"\apartial\x18\b \x01(\bR\apartial\x12\x1c\n" +
+	"\tdiffering\x18\t \x03(\x06R\tdiffering\"u\n" +
 	"\bKeyState\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
 	"\x05atoms\x18\x02 \x03(\v2\x14.concord.v1.LiveAtomR\x05atoms\x12+\n" +
@@ -1208,7 +1462,7 @@ func file_concord_v1_replication_proto_rawDescGZIP() []byte {
 	return file_concord_v1_replication_proto_rawDescData
 }
 
-var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_concord_v1_replication_proto_goTypes = []any{
 	(*VersionVector)(nil), // 0: concord.v1.VersionVector
 	(*Beat)(nil),          // 1: concord.v1.Beat
@@ -1219,37 +1473,38 @@ var file_concord_v1_replication_proto_goTypes = []any{
 	(*Remove)(nil),        // 6: concord.v1.Remove
 	(*ResetMark)(nil),     // 7: concord.v1.ResetMark
 	(*Request)(nil),       // 8: concord.v1.Request
-	(*Part)(nil),          // 9: concord.v1.Part
-	(*More)(nil),          // 10: concord.v1.More
-	(*Snapshot)(nil),      // 11: concord.v1.Snapshot
-	(*KeyState)(nil),      // 12: concord.v1.KeyState
-	(*LiveAtom)(nil),      // 13: concord.v1.LiveAtom
-	(*Ack)(nil),           // 14: concord.v1.Ack
-	(*Probe)(nil),         // 15: concord.v1.Probe
-	(*ProbeReply)(nil),    // 16: concord.v1.ProbeReply
+	(*Compare)(nil),       // 9: concord.v1.Compare
+	(*Cells)(nil),         // 10: concord.v1.Cells
+	(*Part)(nil),          // 11: concord.v1.Part
+	(*More)(nil),          // 12: concord.v1.More
+	(*Head)(nil),          // 13: concord.v1.Head
+	(*KeyState)(nil),      // 14: concord.v1.KeyState
+	(*LiveAtom)(nil),      // 15: concord.v1.LiveAtom
+	(*Ack)(nil),           // 16: concord.v1.Ack
+	(*Probe)(nil),         // 17: concord.v1.Probe
+	(*ProbeReply)(nil),    // 18: concord.v1.ProbeReply
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
-	0,  // 1: concord.v1.Delta.base:type_name -> concord.v1.VersionVector
-	0,  // 2: concord.v1.Delta.head:type_name -> concord.v1.VersionVector
-	3,  // 3: concord.v1.Delta.events:type_name -> concord.v1.Event
-	4,  // 4: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
-	0,  // 5: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
-	5,  // 6: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
-	6,  // 7: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
-	7,  // 8: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
-	0,  // 9: concord.v1.Request.have:type_name -> concord.v1.VersionVector
-	0,  // 10: concord.v1.Snapshot.seen:type_name -> concord.v1.VersionVector
-	12, // 11: concord.v1.Snapshot.keys:type_name -> concord.v1.KeyState
-	13, // 12: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
-	7,  // 13: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
-	0,  // 14: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
-	0,  // 15: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	0,  // 1: concord.v1.Delta.head:type_name -> concord.v1.VersionVector
+	3,  // 2: concord.v1.Delta.events:type_name -> concord.v1.Event
+	4,  // 3: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
+	0,  // 4: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
+	5,  // 5: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
+	6,  // 6: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
+	7,  // 7: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
+	0,  // 8: concord.v1.Request.have:type_name -> concord.v1.VersionVector
+	0,  // 9: concord.v1.Head.head:type_name -> concord.v1.VersionVector
+	0,  // 10: concord.v1.Head.base:type_name -> concord.v1.VersionVector
+	15, // 11: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
+	7,  // 12: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
+	0,  // 13: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
+	0,  // 14: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_replication_proto_init() }
@@ -1263,7 +1518,7 @@ func file_concord_v1_replication_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_replication_proto_rawDesc), len(file_concord_v1_replication_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

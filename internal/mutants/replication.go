@@ -80,20 +80,62 @@ func replication() []mutant {
 		{
 			name:   "forget the floor after a snapshot",
 			rule:   "what came as a snapshot is not in the log [R14]",
-			edits:  in(replDir+"answer.go", "c.log.skip(d.Replica, d.N)", "c.log.origin(d.Replica).floor = 0"),
+			edits:  in(replDir+"fill.go", "c.log.skip(d.Replica, d.N)", "c.log.origin(d.Replica).floor = 0"),
 			killer: scenario("TestBulk_FloorRisesWithTheJoin"),
 		},
 		{
-			name:   "answer a doubled request twice",
-			rule:   "the parts of two answers do not mix",
-			edits:  in(replDir+"answer.go", "if m.Id <= p.request {", "if m.Id < p.request {"),
+			name: "answer a doubled request twice",
+			rule: "the parts of two answers do not mix",
+			edits: []edit{
+				{replDir + "answer.go", "a != nil && a.id == m.Id {", "a != nil && a.id == 0 {"},
+				{replDir + "answer.go", "if m.Id <= p.request {", "if m.Id < p.request {"},
+			},
 			killer: scenario("TestRequest_DoubledIsAnsweredOnce"),
 		},
 		{
 			name:   "show parts of a snapshot before all are there",
 			rule:   "an answer is applied in one step [R15]",
-			edits:  in(replDir+"answer.go", "if r.got < len(r.parts) {", "if r.got < len(r.parts)-1 {"),
+			edits:  in(replDir+"fill.go", "case r.last >= 0 && r.next > r.last:", "case r.next > 0:"),
 			killer: scenario("TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer"),
+		},
+		{
+			name: "complete an answer from what has changed since",
+			rule: "what was left out is that of the copy that was compared [R16]",
+			edits: []edit{
+				{replDir + "fill.go", "s.state(r.copied)", "s.state(c.state())"},
+				{replDir + "stream.go", "if out.sum != s.head.sum {", "if false {"},
+			},
+			killer: scenario("TestBulk_SkippedKeyChangesBeforeAdoption"),
+		},
+		{
+			name:   "believe a state that does not fit its fingerprint",
+			rule:   "the fingerprint proves a state that was put together [R16]",
+			edits:  in(replDir+"stream.go", "if out.sum != s.head.sum {", "if false {"),
+			killer: scenario("TestBulk_WrongComparisonIsNoticed"),
+		},
+		{
+			name:   "mend without what was done since",
+			rule:   "mending keeps what the other replica had not seen [R22a]",
+			edits:  in(replDir+"fill.go", "if !s.Seen.Covers(e.dot) {", "if false {"),
+			killer: scenario("TestDivergence_MendingKeepsWhatCameMeanwhile"),
+		},
+		{
+			name:   "never be outvoted",
+			rule:   "the replica that is outvoted mends itself [R25]",
+			edits:  in(replDir+"vote.go", "return them > n/2 ||", "return"),
+			killer: scenario("TestDivergence_TheOutvotedReplicaMendsItself"),
+		},
+		{
+			name:   "never scrub",
+			rule:   "memory that rots is found [R25]",
+			edits:  in(replDir+"beat.go", "c.scrub()", ""),
+			killer: scenario("TestDivergence_RottenMemoryIsFoundByScrubbing"),
+		},
+		{
+			name:   "push without naming what it follows",
+			rule:   "a push names what of others is new since the last [R6]",
+			edits:  in(replDir+"update.go", "if d.Replica != c.me && d.N > c.told.Get(d.Replica) {", "if false {"),
+			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{
 			name:   "refilled by one member",
@@ -104,7 +146,7 @@ func replication() []mutant {
 		{
 			name:   "refilled by members that are not",
 			rule:   "only ready members count in a refill [R17]",
-			edits:  in(replDir+"answer.go", "p.answered = p.answered || r.ready", "p.answered = true"),
+			edits:  in(replDir+"fill.go", "p.answered = p.answered || s.head.ready", "p.answered = true"),
 			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
 		},
 		{

@@ -30,6 +30,10 @@ const (
 	ReplicatorPart Manifest = 16
 	// ReplicatorMore tells the sender of an answer that its parts so far have arrived.
 	ReplicatorMore Manifest = 17
+	// ReplicatorCompare asks for cells of a sketch, to find out which keys differ.
+	ReplicatorCompare Manifest = 18
+	// ReplicatorCells are such cells.
+	ReplicatorCells Manifest = 19
 )
 
 // Singleton, 40 to 49.
@@ -62,6 +66,8 @@ var names = [...]string{
 	ReplicatorProbeReply: "replicator.probe-reply",
 	ReplicatorPart:       "replicator.part",
 	ReplicatorMore:       "replicator.more",
+	ReplicatorCompare:    "replicator.compare",
+	ReplicatorCells:      "replicator.cells",
 	SingletonIdentify:    "singleton.identify",
 	SingletonHost:        "singleton.host",
 	SingletonPaused:      "singleton.paused",

@@ -1,11 +1,9 @@
 package core
 
 import (
-	"slices"
 	"time"
 
-	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
@@ -13,46 +11,31 @@ import (
 // credit is how many parts of an answer may be on their way at once.
 const credit = 4
 
-// maxParts bounds what a peer can make us set aside with the first part.
-const maxParts = 1 << 14
-
-// request is the one answer under way to this replica. Its parts are collected apart and applied in
-// one step when all are there; pushes and own updates go on meanwhile [R15].
-type request struct {
-	id       uint64
-	member   string
-	deadline time.Time // for the next part
-	parts    [][]byte  // nil where missing; empty before the first part
-	got      int
-	size     int
-	bulk     bool
-	ready    bool // the sender was, when it took the answer
-}
-
-// answer is one that this replica gives, cut into parts.
+// answer is one that this replica gives. Its parts are made as they are sent, so that a large one
+// neither holds up the replica nor fills the memory; those on their way are kept until they have
+// arrived.
 type answer struct {
 	id       uint64
-	parts    [][]byte
-	next     int // first part not sent yet
-	bulk     bool
-	ready    bool
-	head     causal.Vector // what the receiver will have seen: its next request starts there
+	source   source
+	parts    [][]byte // sent, not known to have arrived
+	first    int      // number of the first of these
+	last     int      // number of the last part of all, -1 while not known
+	pin      State    // of the instant it was taken: its receiver's next request starts there [R13]
 	deadline time.Time
+	compare  *comparison // nil once the parts flow
 }
 
-// request asks p for everything that this replica lacks, unless an answer is under way already.
-func (c *Core) request(p *peer) {
-	if c.incoming != nil {
-		return
-	}
-	c.nextID++
-	c.incoming = &request{id: c.nextID, member: p.ID, deadline: c.now.Add(c.cfg.Patience)}
-	c.send(p, wire.ReplicatorRequest, encode(&pb.Request{Id: c.nextID, Have: vectorOut(c.seen)}))
+// comparison finds the keys that differ between two states.
+type comparison struct {
+	theirs []sketch.Cell
+	keys   int // of the other side
+	asked  int // cells
+	mine   *sketch.Sketch
 }
 
-// onRequest answers with a closed delta if the log reaches back far enough, else with the whole state
-// [R11, R13]. Anybody may ask anybody: the answer is computed from state, so events of a replica that
-// is gone are served like any other [R7a].
+// onRequest answers with a closed delta if the log reaches back far enough, else with the state of this
+// instant [R11, R13]. Anybody may ask anybody: the answer is computed from state, so events of a replica
+// that is gone are served like any other [R7a].
 func (c *Core) onRequest(p *peer, payload []byte) error {
 	var m pb.Request
 	if err := decode(payload, &m); err != nil {
@@ -63,154 +46,189 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return err
 	}
 	c.heard(p, have)
+	if a := c.outgoing[p.ID]; a != nil && a.id == m.Id {
+		c.again(p, a) // what it heard so far was nothing
+		return nil
+	}
 	if m.Id <= p.request {
 		return nil // a doubled request: the parts of two answers must not mix under one id
 	}
 	p.request = m.Id
-	a := &answer{id: m.Id, ready: c.ready, head: c.seen, deadline: c.now.Add(c.cfg.Patience)}
-	var data []byte
-	if d, ok := c.makeDelta(have); ok {
-		data = encodeDelta(d)
+	a := &answer{id: m.Id, last: -1, pin: c.state()}
+	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.ready, sum: c.sum}}
+	if d, ok := c.makeDelta(have); ok && !m.Whole {
+		a.source.events = d.events
+		a.source.head.base, a.source.head.records = d.base, uint64(len(d.events))
 	} else {
-		data, a.bulk = encodeSnapshot(snapshot{c.seen, c.keys}), true
+		a.source.head.state, a.source.head.records = true, uint64(c.keys.Len())
+		if m.Keys >= uint64(c.cfg.CompareKeys) && m.Keys < maxCompared && c.keys.Len() > 0 {
+			a.compare = &comparison{keys: int(m.Keys)}
+		}
 	}
-	a.parts = slices.Collect(slices.Chunk(data, c.cfg.PartBytes))
 	c.outgoing[p.ID] = a
-	c.sendParts(p, a, credit)
+	c.goOn(p, a)
 	return nil
 }
 
-// sendParts sends the parts before the limit that have not been sent.
-func (c *Core) sendParts(p *peer, a *answer, limit int) {
-	for ; a.next < min(limit, len(a.parts)); a.next++ {
-		c.send(p, wire.ReplicatorPart, encode(&pb.Part{
-			Request: a.id, Index: uint32(a.next), Count: uint32(len(a.parts)), Bulk: a.bulk, Ready: a.ready, Data: a.parts[a.next],
-		}))
+// goOn sends what there is room for.
+func (c *Core) goOn(p *peer, a *answer) {
+	a.deadline = c.now.Add(c.cfg.Patience)
+	if a.compare != nil {
+		c.askCells(p, a)
+		return
+	}
+	for a.last < 0 && len(a.parts) < credit {
+		part, last := a.source.take(c.cfg.PartBytes)
+		a.parts = append(a.parts, part)
+		if last {
+			a.last = a.first + len(a.parts) - 1
+		}
+		c.sendPart(p, a, len(a.parts)-1)
 	}
 }
 
-// onMore sends further parts of an answer.
+func (c *Core) sendPart(p *peer, a *answer, i int) {
+	n := a.first + i
+	b := appendNumber(make([]byte, 0, len(a.parts[i])+32), 1, a.id)
+	b = appendNumber(b, 2, uint64(n))
+	b = appendFlag(b, 3, n == a.last)
+	c.send(p, wire.ReplicatorPart, appendMessage(b, 4, a.parts[i]))
+}
+
+// again sends once more what has not arrived.
+func (c *Core) again(p *peer, a *answer) {
+	a.deadline = c.now.Add(c.cfg.Patience)
+	if a.compare != nil {
+		c.askCells(p, a)
+		return
+	}
+	for i := range a.parts {
+		c.sendPart(p, a, i)
+	}
+}
+
+// onMore notes which parts have arrived and sends further ones. A receiver that says the same as before
+// misses those on their way.
 func (c *Core) onMore(p *peer, payload []byte) error {
 	var m pb.More
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	if a := c.outgoing[p.ID]; a != nil && a.id == m.Request {
-		a.deadline = c.now.Add(c.cfg.Patience)
-		c.sendParts(p, a, int(m.Next)+credit)
+	a := c.outgoing[p.ID]
+	if a == nil || a.id != m.Request || int64(m.Next) > int64(a.first+len(a.parts)) {
+		return nil
+	}
+	switch n := int(m.Next) - a.first; {
+	case n > 0:
+		a.parts = append([][]byte(nil), a.parts[n:]...)
+		a.first += n
+		c.goOn(p, a)
+	case n == 0:
+		c.again(p, a)
 	}
 	return nil
 }
 
-// onPart collects a part. A part of any other answer than the one asked for is passed over.
-func (c *Core) onPart(p *peer, payload []byte) error {
-	var m pb.Part
+// Limits of a comparison: whoever has more keys or differs in more is sent everything.
+const (
+	maxCompared = 4_000_000
+	firstCells  = 64
+	maxCells    = 1 << 16
+	cellsAtOnce = 2048 // fit into one message
+)
+
+// askCells asks for the cells that a comparison lacks.
+func (c *Core) askCells(p *peer, a *answer) {
+	a.deadline = c.now.Add(c.cfg.Patience)
+	x := a.compare
+	if x.asked == 0 {
+		x.asked = firstCells
+	}
+	from := len(x.theirs)
+	c.send(p, wire.ReplicatorCompare, encode(&pb.Compare{Request: a.id, From: uint32(from), Count: uint32(x.asked - from)}))
+}
+
+// onCells goes on with a comparison: when the cells suffice, what differs is sent; when they are many in
+// proportion to the keys, everything is.
+func (c *Core) onCells(p *peer, payload []byte) error {
+	var m pb.Cells
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	r := c.incoming
-	if r == nil || r.member != p.ID || r.id != m.Request {
+	a := c.outgoing[p.ID]
+	if a == nil || a.id != m.Request || a.compare == nil || int(m.From) != len(a.compare.theirs) {
 		return nil
 	}
-	if err := r.collect(&m); err != nil {
-		c.incoming = nil
+	x := a.compare
+	cells, err := cellsIn(&m, x.keys)
+	if err != nil {
 		return err
 	}
-	r.deadline = c.now.Add(c.cfg.Patience)
-	if r.got < len(r.parts) {
-		c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: r.id, Next: uint32(r.prefix())}))
-		return nil
+	if len(cells) != x.asked-int(m.From) {
+		return malformed("%d cells instead of %d", len(cells), x.asked-int(m.From))
 	}
-	c.incoming = nil
-	return c.adopt(p, r)
-}
-
-func (r *request) collect(m *pb.Part) error {
-	if len(r.parts) == 0 {
-		if m.Count == 0 || m.Count > maxParts {
-			return malformed("answer of %d parts", m.Count)
-		}
-		r.parts, r.bulk, r.ready = make([][]byte, m.Count), m.Bulk, m.Ready
+	x.theirs = append(x.theirs, cells...)
+	if x.mine == nil {
+		x.mine = a.pin.sketch()
 	}
-	if int(m.Count) != len(r.parts) || m.Index >= m.Count || m.Bulk != r.bulk || len(m.Data) == 0 {
-		return malformed("part %d of %d in an answer of %d", m.Index, m.Count, len(r.parts))
+	theirs, mine, ok := sketch.Difference(x.theirs, x.mine.Cells(x.asked))
+	switch next := x.asked + min(x.asked/2, cellsAtOnce); {
+	case ok:
+		a.compare = nil
+		a.source.only = c.differing(a.pin, mine)
+		a.source.head.partial, a.source.head.differing = true, theirs
+		a.source.head.records = uint64(len(a.source.only))
+	case next > maxCells || next > firstCells+max(x.keys, x.mine.Len())/2:
+		a.compare = nil
+	default:
+		x.asked = next
 	}
-	if r.parts[m.Index] != nil {
-		return nil
-	}
-	if r.size += len(m.Data); r.size > maxAnswer {
-		return malformed("answer over %d bytes", maxAnswer)
-	}
-	r.parts[m.Index] = m.Data
-	r.got++
+	c.goOn(p, a)
 	return nil
 }
 
-// prefix returns the number of parts that are there without a gap.
-func (r *request) prefix() int {
-	i := slices.IndexFunc(r.parts, func(b []byte) bool { return b == nil })
-	if i < 0 {
-		return len(r.parts)
-	}
-	return i
-}
-
-// adopt applies a complete answer in one step.
-func (c *Core) adopt(p *peer, r *request) error {
-	data := r.parts[0]
-	if len(r.parts) > 1 {
-		data = slices.Concat(r.parts...)
-	}
-	if r.bulk {
-		s, err := decodeSnapshot(data)
-		if err != nil {
-			return err
+// sketch has one symbol for each key.
+func (s State) sketch() *sketch.Sketch {
+	return sketch.New(func(yield func(uint64) bool) {
+		for key, h := range s.Keys.All() {
+			if !yield(h.symbol(key)) {
+				return
+			}
 		}
-		c.heard(p, s.seen)
-		c.join(s)
-		c.stats.Bulks++
-	} else {
-		d, err := decodeDelta(data)
-		if err != nil {
-			return err
-		}
-		if !d.base.Leq(c.seen) {
-			return malformed("answer starts at %v", d.base)
-		}
-		c.heard(p, d.head)
-		c.apply(d)
-		c.stats.Deltas++
-	}
-	p.refilled = true
-	p.answered = p.answered || r.ready
-	return nil
-}
-
-// join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
-// have, was removed.
-func (c *Core) join(s snapshot) {
-	before, mine := c.seen, c.keys
-	pmap.Diff(mine, s.keys, causal.Store.Same, func(key string, a causal.Store, _ bool, b causal.Store, _ bool) bool {
-		c.put(key, causal.Join(a, before, b, s.seen))
-		return true
 	})
-	for d := range s.seen.All() {
-		if d.N > before.Get(d.Replica) {
-			c.log.skip(d.Replica, d.N)
-		}
-	}
-	c.seen = before.Join(s.seen)
 }
 
-// expireAnswers gives up what did not go on in time. A request that nobody answered leaves the lag
-// that led to it to the next heartbeat.
-func (c *Core) expireAnswers() {
-	if c.incoming != nil && !c.now.Before(c.incoming.deadline) {
-		c.incoming = nil
+// differing returns the keys that symbols stand for, and all with marks, which no fingerprint covers.
+func (c *Core) differing(s State, symbols []uint64) (keys []string) {
+	wanted := make(map[uint64]struct{}, len(symbols))
+	for _, symbol := range symbols {
+		wanted[symbol] = struct{}{}
 	}
-	for id, a := range c.outgoing {
-		if !c.now.Before(a.deadline) {
-			delete(c.outgoing, id)
+	for key, h := range s.Keys.All() {
+		if _, ok := wanted[h.symbol(key)]; ok || h.HasMarks() {
+			keys = append(keys, string([]byte(key)))
 		}
 	}
+	return keys
+}
+
+func cellsIn(m *pb.Cells, keys int) ([]sketch.Cell, error) {
+	n := len(m.Sums)
+	if n > cellsAtOnce || len(m.Checks) != n || len(m.Counts) != n {
+		return nil, malformed("cells: %d sums, %d checks, %d counts", n, len(m.Checks), len(m.Counts))
+	}
+	cells := make([]sketch.Cell, n)
+	for i := range cells {
+		cells[i] = sketch.Cell{Count: m.Counts[i] + sketch.Expected(keys, int(m.From)+i), Sum: m.Sums[i], Check: m.Checks[i]}
+	}
+	return cells, nil
+}
+
+func cellsOut(id uint64, from int, cells []sketch.Cell, keys int) *pb.Cells {
+	m := &pb.Cells{Request: id, From: uint32(from)}
+	for i, x := range cells {
+		m.Sums, m.Checks = append(m.Sums, x.Sum), append(m.Checks, x.Check)
+		m.Counts = append(m.Counts, x.Count-sketch.Expected(keys, from+i))
+	}
+	return m
 }

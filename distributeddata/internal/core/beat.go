@@ -20,12 +20,30 @@ func (c *Core) beats() {
 	}
 	c.trimLog()
 	c.dropMarks()
+	c.scrub()
 }
 
-// sendBeat tells p what this replica has seen. It goes to whatever replica runs there.
+// sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
+// replica runs there. A vector that the present one knows is left out.
 func (c *Core) sendBeat(p *peer) {
-	payload := encode(&pb.Beat{Started: c.cfg.Started, Ready: c.ready, Seen: vectorOut(c.seen)})
-	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: payload})
+	m := &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: c.digest(), SumA: c.sum[0], SumB: c.sum[1]}
+	if p.replica == 0 || p.toldOf != m.Digest {
+		m.Seen = vectorOut(c.seen)
+		p.toldOf = m.Digest
+	}
+	c.beat(p, m)
+}
+
+func (c *Core) beat(p *peer, m *pb.Beat) {
+	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
+}
+
+// digest returns the digest of what has been seen.
+func (c *Core) digest() uint64 {
+	if !c.hashed.Equal(c.seen) || c.hash == 0 {
+		c.hashed, c.hash = c.seen, digest(c.seen)
+	}
+	return c.hash
 }
 
 // onBeat takes a heartbeat, and by it learns of new incarnations.
@@ -38,23 +56,31 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if err != nil {
 		return err
 	}
-	if p.replica != ev.From {
-		if p.replica != 0 && m.Started <= p.started {
-			c.stats.Strangers++
-			return nil // of an incarnation before the present one
-		}
-		*p = peer{Member: p.Member, replica: ev.From, started: m.Started}
-		delete(c.outgoing, p.ID)
-		if c.incoming != nil && c.incoming.member == p.ID {
-			c.incoming = nil
-		}
-		c.sendBeat(p) // so that it knows us as soon as we know it
-		for _, o := range c.ops {
-			o.task.ask(c, o, p)
-		}
+	if p.replica != ev.From && !c.meet(p, ev.From, m.Started) {
+		return nil
 	}
-	p.ready = m.Ready
+	if m.Want {
+		p.toldOf = 0
+		c.sendBeat(p)
+	}
+	if p.ready != m.Ready {
+		p.ready, c.stirred = m.Ready, true
+	}
+	switch {
+	case m.Seen != nil:
+		p.seenThen, p.heardOf = v, m.Digest
+	case m.Digest == c.digest():
+		v = c.seen
+	case m.Digest == p.heardOf:
+		v = p.seenThen
+	default:
+		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: c.digest(), SumA: c.sum[0], SumB: c.sum[1], Seen: vectorOut(c.seen), Want: true})
+		return nil
+	}
 	c.heard(p, v)
+	if v.Equal(c.seen) {
+		c.compare(p, Sum{m.SumA, m.SumB})
+	}
 	if v.Leq(c.seen) {
 		return nil
 	}
@@ -63,6 +89,25 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	c.noteLag(p, v)
 	return nil
+}
+
+// meet takes the replica that runs for p now, unless that is one from before the present.
+func (c *Core) meet(p *peer, r causal.Replica, started uint64) bool {
+	if p.replica != 0 && started <= p.started {
+		c.stats.Strangers++
+		return false
+	}
+	*p = peer{Member: p.Member, replica: r, started: started}
+	delete(c.outgoing, p.ID)
+	if c.incoming != nil && c.incoming.member == p.ID {
+		c.incoming = nil
+	}
+	c.stirred = true
+	c.sendBeat(p) // so that it knows us as soon as we know it
+	for _, o := range c.ops {
+		o.task.ask(c, o, p)
+	}
+	return true
 }
 
 // noteLag remembers that others have seen more. It may be on its way still, so we ask only if it has
@@ -98,8 +143,8 @@ func (c *Core) catchUp() {
 // are here.
 func (c *Core) dropMarks() {
 	for _, key := range c.markedKeys() {
-		s, _ := c.keys.Get(key)
-		next := s
+		h, _ := c.keys.Get(key)
+		s, next := h.Store, h.Store
 		for path, m := range s.Marks() {
 			if c.markVoid(s, path, m) {
 				next = next.WithoutMark(path)

@@ -17,10 +17,11 @@ type Core struct {
 	cfg Config
 	me  causal.Replica
 
-	seen causal.Vector          // everything applied; seen[me] is the own sequence
-	keys pmap.Map[causal.Store] // the atoms, by key: a dot store whose context is seen
-	log  eventLog               // what happened, without payloads, for the answers
-	mark map[string]struct{}    // keys that hold counter marks
+	seen causal.Vector       // everything applied; seen[me] is the own sequence
+	keys pmap.Map[Held]      // the atoms, by key: a dot store whose context is seen
+	sum  Sum                 // fingerprint of keys
+	log  eventLog            // what happened, without payloads, for the answers
+	mark map[string]struct{} // keys that hold counter marks
 
 	peers    []*peer // by member id
 	ready    bool    // refilled since the start: may acknowledge and count in quorums [R17]
@@ -28,14 +29,23 @@ type Core struct {
 	incoming *request           // the answer under way to us
 	outgoing map[string]*answer // the answers under way from us, by member
 	behind   *lag
+	askAfter time.Time // an answer was no good: no other request until then
 	ops      []*operation
 	held     []heldProbe // questions that wait until we cover what they want
 	nextID   uint64
-	clock    uint64 // hybrid time, for registers
-	pushed   uint64 // own events up to this one have been pushed
-	unpushed int    // estimated bytes of those after it
+	clock    uint64        // hybrid time, for registers
+	pushed   uint64        // own events up to this one have been pushed
+	told     causal.Vector // what pushes have said of other replicas
+	unpushed int           // estimated bytes of those after it
 	beatAt   time.Time
 	turn     int // of the rotation of heartbeats
+	hashed   causal.Vector
+	hash     uint64        // digest of hashed
+	scrubbed string        // keys before this one have been scrubbed in this round
+	distrust bool          // the last comparison of keys went wrong
+	stirred  bool          // something that operations wait for may have come
+	due      time.Time     // when the next of them has to be looked at
+	settled  causal.Vector // seen when they were
 
 	now     time.Time
 	effects []Effect
@@ -58,6 +68,10 @@ type peer struct {
 	owed     uint64        // it wants to hear when we cover its events up to this one
 	pushed   []sent        // pushed and not acknowledged yet
 	inFlight int           // bytes of these
+	heardOf  uint64        // digest of seenThen
+	seenThen causal.Vector // the last vector it told in full
+	toldOf   uint64        // digest of the last vector that was told to it in full
+	opinion  opinion       // of our state, when vectors were last equal
 }
 
 type sent struct {
@@ -91,13 +105,22 @@ func (c *Core) Replica() causal.Replica { return c.me }
 func (c *Core) Seen() causal.Vector { return c.seen }
 
 // Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
-func (c *Core) Keys() pmap.Map[causal.Store] { return c.keys }
+func (c *Core) Keys() pmap.Map[Held] { return c.keys }
+
+func (c *Core) state() State { return State{c.keys, c.seen, c.sum} }
 
 // Ready reports whether the replica has been refilled since its start.
 func (c *Core) Ready() bool { return c.ready }
 
 // Stats returns the counts since the start.
-func (c *Core) Stats() Stats { return c.stats }
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.LogBytes = c.log.size
+	if r := c.incoming; r != nil {
+		s.Filling, s.Filled, s.ToFill = true, r.stage.records, r.stage.head.records
+	}
+	return s
+}
 
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
@@ -129,11 +152,16 @@ func (c *Core) settle() {
 	c.drainWindow()
 	c.beats()
 	c.expireAnswers()
+	c.nudgeAnswer()
 	c.refill()
 	c.becomeReady()
 	c.catchUp()
+	c.mend()
 	c.acknowledge()
 	c.answerHeld()
+	if !c.settled.Equal(c.seen) { // reads wait for it
+		c.settled, c.stirred = c.seen, c.stirred || c.reading()
+	}
 	c.settleOps()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)
@@ -154,11 +182,12 @@ func (c *Core) NextWake() time.Time {
 	}
 	if c.incoming != nil {
 		earlier(c.incoming.deadline)
+		earlier(c.incoming.nudge)
 	} else if c.behind != nil {
 		earlier(c.behind.since.Add(c.cfg.Grace))
 	}
-	for _, o := range c.ops {
-		earlier(o.deadline)
+	if len(c.ops) > 0 {
+		earlier(c.due)
 	}
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
@@ -209,6 +238,7 @@ func (c *Core) view(others []Member) {
 		next = append(next, p)
 	}
 	c.peers = next
+	c.stirred = true
 	for id := range c.outgoing {
 		if c.peer(id) == nil {
 			delete(c.outgoing, id)
@@ -224,23 +254,29 @@ func (c *Core) view(others []Member) {
 	}
 }
 
-// put installs the state of a key.
+// put installs the state of a key, which is a change of the one before.
 func (c *Core) put(key string, s causal.Store) {
 	old, _ := c.keys.Get(key)
-	if s.Same(old) {
-		return
+	if !s.Same(old.Store) {
+		c.putHeld(key, held(key, s, old))
 	}
-	if s.Blank() {
+}
+
+// putHeld installs what is under a key.
+func (c *Core) putHeld(key string, h Held) {
+	old, _ := c.keys.Get(key)
+	if h.Blank() {
 		c.keys = c.keys.Delete(key)
 	} else {
-		c.keys = c.keys.Put(key, s)
+		c.keys = c.keys.Put(key, h)
 	}
-	if s.HasMarks() {
+	c.sum = c.sum.minus(old.sum).plus(h.sum)
+	if h.HasMarks() {
 		c.mark[key] = struct{}{}
 	} else {
 		delete(c.mark, key)
 	}
-	if !s.SameAtoms(old) {
+	if !h.SameAtoms(old.Store) {
 		c.touched = append(c.touched, key)
 	}
 }

@@ -34,8 +34,8 @@ func (d *delta) closed() bool {
 	return i == len(d.events)
 }
 
-// makeDelta returns what a replica that has seen base lacks of this one, or false if the log does not
-// reach back so far.
+// makeDelta returns what a replica that has seen base lacks of this one, without payloads, or false if the
+// log does not reach back so far.
 func (c *Core) makeDelta(base causal.Vector) (*delta, bool) {
 	d := &delta{base: base.Meet(c.seen), head: c.seen}
 	for h := range c.seen.All() {
@@ -48,7 +48,7 @@ func (c *Core) makeDelta(base causal.Vector) (*delta, bool) {
 			return nil, false
 		}
 		for _, e := range events {
-			d.events = append(d.events, c.fill(e))
+			d.events = append(d.events, deltaEvent{event: e})
 		}
 	}
 	return d, true

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -22,9 +23,8 @@ func FuzzReceive(f *testing.F) {
 		seed(m.send.Manifest, m.send.Payload)
 	}
 	b := l.cores["b"]
-	d, _ := b.makeDelta(causal.Vector{})
-	seed(wire.ReplicatorDelta, encodeDelta(d))
-	seed(wire.ReplicatorPart, encodeSnapshot(snapshot{b.Seen(), b.Keys()}))
+	seed(wire.ReplicatorDelta, encodeDelta(everything(b), b.keys))
+	seed(wire.ReplicatorPart, encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
@@ -51,19 +51,48 @@ func FuzzDecode(f *testing.F) {
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
 	l.update("b", Level{}, drop("c", "k"), op{kind: opDelete, key: "s"})
 	b := l.cores["b"]
-	d, _ := b.makeDelta(causal.Vector{})
-	f.Add(encodeDelta(d))
-	f.Add(encodeSnapshot(snapshot{b.Seen(), b.Keys()}))
+	f.Add(encodeDelta(everything(b), b.keys))
+	f.Add(encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if d, err := decodeDelta(src); err == nil {
-			again, err := decodeDelta(encodeDelta(d))
+			out := pushed(d)
+			again, err := decodeDelta(out)
 			require.NoError(t, err)
-			require.Equal(t, encodeDelta(d), encodeDelta(again))
+			require.Equal(t, out, pushed(again))
 		}
-		if s, err := decodeSnapshot(src); err == nil {
-			again, err := decodeSnapshot(encodeSnapshot(s))
+		var s stage
+		if s.feed(src) != nil || s.end() != nil || !s.head.state {
+			return
+		}
+		if st, err := s.state(State{}); err == nil {
+			var again stage
+			require.NoError(t, again.feed(encodeState(st)))
+			st2, err := again.state(State{})
 			require.NoError(t, err)
-			require.Equal(t, encodeSnapshot(s), encodeSnapshot(again))
+			require.Equal(t, encodeState(st), encodeState(st2))
 		}
 	})
+}
+
+// everything returns all that a replica has in its log.
+func everything(c *Core) *delta {
+	d, _ := c.makeDelta(causal.Vector{})
+	return d
+}
+
+// pushed encodes a decoded delta, with the state that its own adds make.
+func pushed(d *delta) []byte {
+	var keys pmap.Map[Held]
+	for _, e := range d.events {
+		for i, k := range e.keys {
+			h, _ := keys.Get(k.key)
+			for j, a := range k.Adds {
+				if e.gone[i] == nil || !e.gone[i][j] {
+					h.Store = h.Insert(a.Path, a.Leaf)
+				}
+			}
+			keys = keys.Put(k.key, h)
+		}
+	}
+	return encodeDelta(d, keys)
 }

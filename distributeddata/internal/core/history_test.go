@@ -26,7 +26,7 @@ func TestHistories(t *testing.T) {
 		total, acked, done = addStats(total, s.total), acked+len(s.acked), done+s.done
 	})
 	t.Logf("%d acknowledged writes, %d operations ended well, %+v", acked, done, total)
-	if seeds.Count >= 50 && (acked == 0 || total.Bulks == 0 || total.Deltas == 0 || total.Waiting == 0) {
+	if seeds.Count >= 50 && (acked == 0 || total.Bulks == 0 || total.Compared == 0 || total.Deltas == 0 || total.Waiting == 0) {
 		t.Error("the histories do not exercise what they should")
 	}
 	if total.Malformed > 0 {

@@ -43,7 +43,7 @@ func (l *lab) start(name string) {
 	l.cores[name] = New(Config{
 		Started: uint64(l.now.UnixMicro()) + uint64(l.next), NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
-		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64,
+		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
 	})
 }
 

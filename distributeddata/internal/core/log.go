@@ -152,7 +152,7 @@ func (p pins) limit(d causal.Dot) uint64 {
 
 func (c *Core) pinned() (p pins) {
 	for _, a := range c.outgoing {
-		p = append(p, a.head)
+		p = append(p, a.pin.Seen)
 	}
 	return p
 }

@@ -19,6 +19,8 @@ type task interface {
 	// advance does what has become possible, and says how the operation stands at this moment, in the
 	// view of this moment [R18].
 	advance(c *Core, o *operation) standing
+	// has reports whether a member takes part.
+	has(p *peer) bool
 	// ask sends p what the operation wants of it, if anything.
 	ask(c *Core, o *operation, p *peer)
 }
@@ -26,15 +28,28 @@ type task interface {
 // standing is how far an operation has come.
 type standing struct {
 	have, need int
-	missing    []string // members that do not take part
 	done       bool
 	state      *State // of a linearizable read: what it shows
 }
 
 func (c *Core) start(id uint64, level Level, deadline time.Time, t task) {
 	o := &operation{id: id, level: level, deadline: deadline, task: t}
+	if c.ended(o) {
+		return
+	}
 	c.ops = append(c.ops, o)
 	c.askAll(o)
+	if len(c.ops) == 1 || o.next().Before(c.due) {
+		c.due = o.next()
+	}
+}
+
+// next is when the operation has to be looked at, whatever comes.
+func (o *operation) next() time.Time {
+	if o.again.Before(o.deadline) {
+		return o.again
+	}
+	return o.deadline
 }
 
 // askAll asks every member, now and again with every heartbeat interval, since messages get lost.
@@ -47,47 +62,71 @@ func (c *Core) askAll(o *operation) {
 	}
 }
 
-// settleOps ends the operations that have what they need, cannot get it, or have no time left.
+// settleOps looks at the operations that wait, if anything has come that they may wait for or it is
+// time to.
 func (c *Core) settleOps() {
+	if len(c.ops) == 0 || !c.stirred && c.now.Before(c.due) {
+		return
+	}
+	c.stirred = false
+	c.due = time.Time{}
 	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool {
-		s := o.task.advance(c, o)
-		switch {
-		case s.done:
-			c.emit(Done{ID: o.id, State: s.state})
-		case !c.now.Before(o.deadline) || s.need > c.size():
-			c.emit(Done{ID: o.id, Short: &Short{Needed: s.need, Answered: s.have, Missing: s.missing}})
-		default:
-			if !c.now.Before(o.again) {
-				c.askAll(o)
-			}
-			return false
+		if c.ended(o) {
+			return true
 		}
-		return true
+		if !c.now.Before(o.again) {
+			c.askAll(o)
+		}
+		if at := o.next(); c.due.IsZero() || at.Before(c.due) {
+			c.due = at
+		}
+		return false
 	})
+}
+
+// ended ends an operation that has what it needs, cannot get it, or has no time left.
+func (c *Core) ended(o *operation) bool {
+	s := o.task.advance(c, o)
+	switch {
+	case s.done:
+		c.emit(Done{ID: o.id, State: s.state})
+	case !c.now.Before(o.deadline) || s.need > c.size():
+		c.emit(Done{ID: o.id, Short: c.short(o, s)})
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *Core) short(o *operation, s standing) *Short {
+	out := &Short{Needed: s.need, Answered: s.have}
+	for _, p := range c.peers {
+		if p.replica == 0 || !o.task.has(p) {
+			out.Missing = append(out.Missing, p.ID)
+		}
+	}
+	return out
 }
 
 // failOps ends all operations: the id they were made under is gone.
 func (c *Core) failOps() {
 	for _, o := range c.ops {
-		s := o.task.advance(c, o)
-		c.emit(Done{ID: o.id, Short: &Short{Needed: s.need, Answered: s.have, Missing: s.missing}})
+		c.emit(Done{ID: o.id, Short: c.short(o, o.task.advance(c, o))})
 	}
 	c.ops = nil
 }
 
-// count counts this replica, if it is ready, and the present replicas of members for which has says so.
-func (c *Core) count(has func(*peer) bool) (have int, missing []string) {
+// count counts this replica, if it is ready, and the present replicas of members that take part.
+func (c *Core) count(t task) (have int) {
 	if c.ready {
 		have = 1
 	}
 	for _, p := range c.peers {
-		if p.replica != 0 && has(p) {
+		if p.replica != 0 && t.has(p) {
 			have++
-		} else {
-			missing = append(missing, p.ID)
 		}
 	}
-	return have, missing
+	return have
 }
 
 // write waits until enough replicas cover this one's events up to n.
@@ -95,16 +134,21 @@ type write struct{ n uint64 }
 
 func (w *write) ask(*Core, *operation, *peer) {} // the push has asked, heartbeats do again
 
+func (w *write) has(p *peer) bool { return p.ready && p.acked >= w.n }
+
 func (w *write) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size())}
-	s.have, s.missing = c.count(func(p *peer) bool { return p.ready && p.acked >= w.n })
-	s.done = o.level.Kind == Local || s.have >= s.need
+	s := standing{need: o.level.need(c.size()), have: c.count(w)}
+	s.done = s.have >= s.need
 	return s
 }
 
 // startWrite waits for this replica's newest event. An update that changed nothing waits for the newest
 // own event before it.
 func (c *Core) startWrite(ev Update) {
+	if ev.Level.Kind == Local {
+		c.emit(Done{ID: ev.ID})
+		return
+	}
 	c.start(ev.ID, ev.Level, ev.Deadline, &write{c.seen.Get(c.me)})
 }
 
@@ -113,15 +157,15 @@ type leave struct{ n uint64 }
 
 func (l *leave) ask(*Core, *operation, *peer) {}
 
+func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n }
+
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
 	if l.n > 0 {
 		s.need = min(1, len(c.peers))
 	}
 	for _, p := range c.peers {
-		if p.ready && p.acked >= l.n {
+		if l.has(p) {
 			s.have++
-		} else {
-			s.missing = append(s.missing, p.ID)
 		}
 	}
 	s.done = s.have >= s.need

@@ -5,16 +5,9 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
-
-// State is what a replica holds at one instant.
-type State struct {
-	Keys pmap.Map[causal.Store]
-	Seen causal.Vector
-}
 
 // read asks the others what they have seen, and is done when this replica covers what enough of them
 // had: it then shows every write that so many had acknowledged before the read began.
@@ -36,11 +29,17 @@ type probed struct {
 	seen    causal.Vector
 }
 
-func (c *Core) read(ev Read) { c.start(ev.ID, ev.Level, ev.Deadline, &read{}) }
+func (c *Core) read(ev Read) {
+	if ev.Level.Kind == Local {
+		c.emit(Done{ID: ev.ID})
+		return
+	}
+	c.start(ev.ID, ev.Level, ev.Deadline, &read{})
+}
 
 func (r *read) ask(c *Core, o *operation, p *peer) {
 	switch {
-	case o.level.Kind == Local || r.fixed && r.shown == nil:
+	case r.fixed && r.shown == nil:
 	case r.shown == nil:
 		c.probe(p, o.id, causal.Vector{})
 	case !r.confirmed(p):
@@ -54,20 +53,15 @@ func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
 
 func (r *read) advance(c *Core, o *operation) standing {
 	s := standing{need: o.level.need(c.size())}
-	if o.level.Kind == Local {
-		s.done = true
-		return s
-	}
 	r.drop(c)
 	if !r.fixed {
-		s.have, s.missing = c.count(r.answered)
-		if s.have < s.need {
+		if s.have = c.count(r); s.have < s.need {
 			return s
 		}
 		r.fix()
 	}
 	if r.shown == nil {
-		s.have, s.missing = s.need, nil
+		s.have = s.need
 		if !r.target.Leq(c.seen) {
 			r.chase(c)
 			return s
@@ -76,12 +70,22 @@ func (r *read) advance(c *Core, o *operation) standing {
 			s.done = true
 			return s
 		}
-		r.shown = &State{Keys: c.keys, Seen: c.seen}
+		r.shown = new(State)
+		*r.shown = c.state()
 		o.again = time.Time{} // who has not said so by now is asked at once
+		c.stirred = true
 	}
-	s.have, s.missing = c.count(r.confirmed)
+	s.have = c.count(r)
 	s.done, s.state = s.have >= s.need, r.shown
 	return s
+}
+
+// has reports whether p has answered; of a linearizable read, whether it covers what will be shown.
+func (r *read) has(p *peer) bool {
+	if r.shown == nil {
+		return r.answered(p)
+	}
+	return r.confirmed(p)
 }
 
 // fix makes what has been answered the target.
@@ -99,6 +103,11 @@ func (r *read) chase(c *Core) {
 			c.noteLag(p, a.seen)
 		}
 	}
+}
+
+// reading reports whether any operation waits for what this replica will have seen.
+func (c *Core) reading() bool {
+	return slices.ContainsFunc(c.ops, func(o *operation) bool { _, ok := o.task.(*read); return ok })
 }
 
 // drop forgets answers of replicas that are not in the view any more, or were replaced.
@@ -188,7 +197,7 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	p.ready = m.Ready
+	p.ready, c.stirred = m.Ready, true
 	c.heard(p, v)
 	for _, o := range c.ops {
 		if r, ok := o.task.(*read); ok && o.id == m.Id && m.Ready {

@@ -24,7 +24,7 @@ func (c *Core) becomeReady() {
 	if answered < n-(n/2+1)+1 && !all {
 		return
 	}
-	c.ready = true
+	c.ready, c.stirred = true, true
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}

@@ -44,6 +44,10 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 		return c.onPart(p, ev.Payload)
 	case wire.ReplicatorMore:
 		return c.onMore(p, ev.Payload)
+	case wire.ReplicatorCompare:
+		return c.onCompare(p, ev.Payload)
+	case wire.ReplicatorCells:
+		return c.onCells(p, ev.Payload)
 	case wire.ReplicatorProbe:
 		return c.onProbe(p, ev.Payload)
 	case wire.ReplicatorProbeReply:
@@ -71,7 +75,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 		c.reborn()
 		return nil
 	}
-	p.ready = m.Ready
+	p.ready, c.stirred = m.Ready, true
 	p.acknowledged(m.N)
 	return nil
 }
@@ -97,14 +101,17 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 		return
 	}
 	p.seen = p.seen.Join(v)
-	p.acknowledged(v.Get(c.me))
+	if n := v.Get(c.me); n > p.acked {
+		p.acknowledged(n)
+		c.stirred = true
+	}
 }
 
 // reborn goes on under a new id: the old one's sequence is known to others further than here.
 func (c *Core) reborn() {
 	was := c.me
 	c.me = c.cfg.NewReplica()
-	c.pushed, c.unpushed = 0, 0
+	c.pushed, c.unpushed, c.told = 0, 0, causal.Vector{}
 	c.cfg.Started++
 	c.ready = false
 	c.incoming = nil

@@ -27,6 +27,7 @@ type bounds struct {
 	partBytes int
 	window    int
 	pushBytes int
+	compare   int
 }
 
 // swarm picks faults and bounds: each seed has some of them, and seldom all.
@@ -51,6 +52,10 @@ func swarm(w *sim.World) bounds {
 	}
 	if w.Chance("small-pushes", 1./4) {
 		b.pushBytes = w.Number("push-bytes", 0, 600)
+	}
+	b.compare = 1
+	if w.Chance("compare-seldom", 1./2) {
+		b.compare = 100
 	}
 	return b
 }
@@ -108,7 +113,7 @@ func (s *play) config(sl *slot) Config {
 		},
 		MinMembers: members, BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
-		PushBytes: s.pushBytes, PartBytes: s.partBytes,
+		PushBytes: s.pushBytes, PartBytes: s.partBytes, CompareKeys: s.compare,
 	}
 }
 
@@ -189,6 +194,8 @@ func (s *play) effect(sl *slot, e Effect) {
 		s.ended(sl, e)
 	case Changed:
 		s.w.Note("%s changed %v", sl.id(), e.Keys)
+	case Diverged:
+		s.w.Fail("%s finds that %s holds something else at the same vector", sl.id(), e.Member)
 	case Reborn:
 		s.w.Fail("%s reborn although nothing was restored", sl.id())
 	}
@@ -473,16 +480,23 @@ func (s *play) equal() bool {
 // stateBytes is the canonical encoding of what a replica holds. Marks are bookkeeping that each
 // replica drops when it may, so they stay out.
 func stateBytes(c *Core) []byte {
-	var b pmap.Builder[causal.Store]
-	for key, store := range c.Keys().All() {
-		for path := range store.Marks() {
-			store = store.WithoutMark(path)
+	var b pmap.Builder[Held]
+	for key, h := range c.Keys().All() {
+		for path := range h.Marks() {
+			h.Store = h.WithoutMark(path)
 		}
-		if !store.Empty() {
-			b.Add([]byte(key), store)
+		if !h.Empty() {
+			b.Add([]byte(key), h)
 		}
 	}
-	return encodeSnapshot(snapshot{c.Seen(), b.Map()})
+	return encodeState(State{b.Map(), c.seen, c.sum})
+}
+
+// encodeState returns the stream of a state in one piece.
+func encodeState(s State) []byte {
+	src := source{keys: s.Keys, head: head{head: s.Seen, state: true, sum: s.sum}}
+	out, _ := src.take(1 << 30)
+	return out
 }
 
 func addStats(a, b Stats) Stats {
@@ -490,9 +504,13 @@ func addStats(a, b Stats) Stats {
 	a.Applied += b.Applied
 	a.Deltas += b.Deltas
 	a.Bulks += b.Bulks
+	a.Compared += b.Compared
 	a.Waiting += b.Waiting
 	a.WindowDrops += b.WindowDrops
 	a.Cut += b.Cut
 	a.Malformed += b.Malformed
+	a.Diverged += b.Diverged
+	a.Mended += b.Mended
+	a.Rotten += b.Rotten
 	return a
 }

@@ -134,7 +134,7 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 func shownState(s *State) (string, error) { return shown(s.Keys) }
 
 // shown returns what a user sees in a state, in the form of the specification.
-func shown(keys pmap.Map[causal.Store]) (string, error) {
+func shown(keys pmap.Map[Held]) (string, error) {
 	facts := map[string]int64{}
 	for key, s := range keys.All() {
 		if s.Empty() {
@@ -142,7 +142,7 @@ func shown(keys pmap.Map[causal.Store]) (string, error) {
 		}
 		switch key[0] {
 		case 's':
-			v, err := crdt.Load(set{}, s, causal.Vector{})
+			v, err := crdt.Load(set{}, s.Store, causal.Vector{})
 			if err != nil {
 				return "", err
 			}
@@ -150,7 +150,7 @@ func shown(keys pmap.Map[causal.Store]) (string, error) {
 				facts[key+"/"+e] = 1
 			}
 		case 'c':
-			v, err := crdt.Load(counters{}, s, causal.Vector{})
+			v, err := crdt.Load(counters{}, s.Store, causal.Vector{})
 			if err != nil {
 				return "", err
 			}
@@ -158,7 +158,7 @@ func shown(keys pmap.Map[causal.Store]) (string, error) {
 				facts[key+"/"+k] = n.Value()
 			}
 		case 'r':
-			v, err := crdt.Load(registers{}, s, causal.Vector{})
+			v, err := crdt.Load(registers{}, s.Store, causal.Vector{})
 			if err != nil {
 				return "", err
 			}

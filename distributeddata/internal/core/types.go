@@ -22,6 +22,7 @@ type Config struct {
 	LogBytes     int // budget of the event log
 	PushBytes    int // pushed to one member and not acknowledged yet; beyond it the member has to ask
 	PartBytes    int // size of a part of an answer
+	CompareKeys  int // a replica that holds so many keys, and is too far behind, is sent only what differs
 }
 
 // Member is another member of the view.
@@ -130,12 +131,19 @@ type (
 	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
 	// a machine snapshot, and that it goes on under a new id [R2a]. It should raise an alarm.
 	Reborn struct{ Was, Is causal.Replica }
+	// Diverged says that a member has seen the same events and holds something else: memory that
+	// rots, or a bug. It should raise an alarm. The replica that is outvoted mends itself [R25].
+	Diverged struct{ Member string }
+	// Mended says that this replica was the one, and has taken the state of another.
+	Mended struct{}
 )
 
-func (Send) effect()    {}
-func (Done) effect()    {}
-func (Changed) effect() {}
-func (Reborn) effect()  {}
+func (Send) effect()     {}
+func (Done) effect()     {}
+func (Changed) effect()  {}
+func (Reborn) effect()   {}
+func (Diverged) effect() {}
+func (Mended) effect()   {}
 
 // Short says how far an operation came.
 type Short struct {
@@ -145,12 +153,20 @@ type Short struct {
 
 // Stats counts what happened since the start.
 type Stats struct {
-	Events        uint64 // own events
-	Applied       uint64 // foreign events applied
-	Deltas, Bulks uint64 // answers applied
-	Malformed     uint64 // messages refused by the decoder
-	Strangers     uint64 // messages from members out of view or from other incarnations
-	Waiting       uint64 // pushes that had to wait for a gap or a cause
-	WindowDrops   uint64 // pushes dropped because too many waited
-	Cut           uint64 // events cut from the log beyond what every member has
+	Events         uint64 // own events
+	Applied        uint64 // foreign events applied
+	Deltas, Bulks  uint64 // answers applied
+	Compared       uint64 // of the bulks: those that left out the keys found equal
+	Malformed      uint64 // messages refused by the decoder
+	Strangers      uint64 // messages from members out of view or from other incarnations
+	Waiting        uint64 // pushes that had to wait for a gap or a cause
+	WindowDrops    uint64 // pushes dropped because too many waited
+	Cut            uint64 // events cut from the log beyond what every member has
+	Diverged       uint64 // times a member was found to hold something else at the same vector
+	Mended         uint64 // times this replica took the state of another, since its own was outvoted
+	Rotten         uint64 // keys whose atoms were not those that had been put there
+	LogBytes       int    // in the log, an estimate
+	LogHolder      string // the member that lacks most of the log, "" if nobody lacks any
+	Filling        bool   // an answer is under way to this replica
+	Filled, ToFill uint64 // of its keys or events
 }

@@ -54,8 +54,8 @@ func (t *Txn) Clear(key string) {
 func (t *Txn) at(key string) *working {
 	i, ok := slices.BinarySearchFunc(t.work, key, func(w working, k string) int { return strings.Compare(w.key, k) })
 	if !ok {
-		s, _ := t.core.keys.Get(key)
-		t.work = slices.Insert(t.work, i, working{key: key, before: s, base: s, next: s})
+		h, _ := t.core.keys.Get(key)
+		t.work = slices.Insert(t.work, i, working{key: key, before: h.Store, base: h.Store, next: h.Store})
 	}
 	return &t.work[i]
 }
@@ -140,15 +140,11 @@ func (c *Core) push() {
 		return
 	}
 	c.pushed, c.unpushed = n, 0
-	if !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
+	events, ok := c.log.from(c.me, from+1)
+	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	d, ok := c.makeDelta(c.seen.Set(c.me, from))
-	if !ok {
-		return
-	}
-	d.ack = true
-	payload := encodeDelta(d)
+	payload := encodeDelta(c.pushOf(events, from, n), c.keys)
 	for _, p := range c.peers {
 		switch {
 		case p.replica == 0:
@@ -160,6 +156,25 @@ func (c *Core) push() {
 			c.send(p, wire.ReplicatorDelta, payload)
 		}
 	}
+}
+
+// pushOf returns own events as a delta. It names of what they follow only what earlier pushes have not
+// named: who has seen our event before these has seen the rest.
+func (c *Core) pushOf(events []event, from, n uint64) *delta {
+	var news []causal.Dot
+	for d := range c.seen.All() {
+		if d.Replica != c.me && d.N > c.told.Get(d.Replica) {
+			news = append(news, d)
+		}
+	}
+	c.told = c.seen
+	d := &delta{ack: true, events: make([]deltaEvent, len(events))}
+	d.head = causal.MakeVector(append(news, causal.Dot{Replica: c.me, N: n})...)
+	d.base = d.head.Set(c.me, from)
+	for i, e := range events {
+		d.events[i].event = e
+	}
+	return d
 }
 
 // maxUnpushed bounds what is gathered for one push, in estimated bytes.

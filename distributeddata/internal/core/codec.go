@@ -1,0 +1,542 @@
+package core
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// The messages that carry data are written and read by hand, in the format of proto/replication.proto:
+// an update costs one encoding, and what a reader allocates is bounded by what it reads. Generated code
+// reads and writes the same; a test compares them.
+
+func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+}
+
+func appendFixed(b []byte, num protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendFixed64(protowire.AppendTag(b, num, protowire.Fixed64Type), v)
+}
+
+func appendFlag(b []byte, num protowire.Number, v bool) []byte {
+	if !v {
+		return b
+	}
+	return appendNumber(b, num, 1)
+}
+
+func appendText(b []byte, num protowire.Number, v string) []byte {
+	if v == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), v)
+}
+
+func appendMessage(b []byte, num protowire.Number, m []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), m)
+}
+
+func appendFixeds[T ~uint64](b []byte, num protowire.Number, vs []T) []byte {
+	if len(vs) == 0 {
+		return b
+	}
+	b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(8*len(vs)))
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	}
+	return b
+}
+
+func appendNumbers(b []byte, num protowire.Number, vs []uint64) []byte {
+	if len(vs) == 0 {
+		return b
+	}
+	size := 0
+	for _, v := range vs {
+		size += protowire.SizeVarint(v)
+	}
+	b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(size))
+	for _, v := range vs {
+		b = protowire.AppendVarint(b, v)
+	}
+	return b
+}
+
+func appendVector(b []byte, num protowire.Number, v causal.Vector) []byte {
+	ids, numbers := make([]causal.Replica, 0, v.Len()), make([]uint64, 0, v.Len())
+	for d := range v.All() {
+		ids, numbers = append(ids, d.Replica), append(numbers, d.N)
+	}
+	return appendMessage(b, num, appendNumbers(appendFixeds(nil, 1, ids), 2, numbers))
+}
+
+// replicas is the table that the indexes of one message or stream point into: the replicas of head,
+// and behind them others.
+type replicas struct {
+	head   []causal.Replica // ascending
+	others []causal.Replica
+	index  map[causal.Replica]uint64 // of the others
+}
+
+func replicasOf(head causal.Vector) *replicas {
+	t := &replicas{head: make([]causal.Replica, 0, head.Len())}
+	for d := range head.All() {
+		t.head = append(t.head, d.Replica)
+	}
+	return t
+}
+
+func (t *replicas) put(r causal.Replica) uint64 {
+	if i, ok := slices.BinarySearch(t.head, r); ok {
+		return uint64(i)
+	}
+	i, ok := t.index[r]
+	if !ok {
+		if t.index == nil {
+			t.index = map[causal.Replica]uint64{}
+		}
+		i = uint64(len(t.head) + len(t.others))
+		t.index[r] = i
+		t.others = append(t.others, r)
+	}
+	return i
+}
+
+func (t *replicas) get(i uint64) (causal.Replica, error) {
+	switch n := uint64(len(t.head)); {
+	case i < n:
+		return t.head[i], nil
+	case i < n+uint64(len(t.others)) && t.others[i-n] != 0:
+		return t.others[i-n], nil
+	}
+	return 0, malformed("replica index %d of %d", i, len(t.head)+len(t.others))
+}
+
+func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
+	r, err := t.get(i)
+	if err == nil && n == 0 {
+		err = malformed("event number 0")
+	}
+	return causal.Dot{Replica: r, N: n}, err
+}
+
+// encoder writes events and keys. It keeps its buffers.
+type encoder struct {
+	t          *replicas
+	ev, kc, in []byte
+}
+
+// event returns the encoding of an event of the log. Payloads of atoms that still live in the state are put
+// back; the others are marked gone. The result is valid until the next call.
+func (w *encoder) event(e event, keys pmap.Map[Held]) []byte {
+	ev := appendNumber(w.ev[:0], 1, w.t.put(e.dot.Replica))
+	ev = appendNumber(ev, 2, e.dot.N)
+	for _, k := range e.keys {
+		w.keyChange(k, keys)
+		ev = appendMessage(ev, 3, w.kc)
+	}
+	if e.deps.Len() > 0 {
+		ev = appendVector(ev, 4, e.deps)
+	}
+	w.ev = ev
+	return ev
+}
+
+func (w *encoder) keyChange(k keyChange, keys pmap.Map[Held]) {
+	kc, m := appendText(w.kc[:0], 1, k.key), w.in
+	var s Held
+	if len(k.Adds) > 0 {
+		s, _ = keys.Get(k.key)
+	}
+	for _, a := range k.Adds {
+		m = appendText(m[:0], 1, a.Path)
+		e, lives := s.Get(a.Path)
+		if l, mine := e.Of(a.Replica); lives && mine && l.N == a.N {
+			m = appendText(m, 2, l.Payload)
+		} else {
+			m = appendFlag(m, 3, true)
+		}
+		kc = appendMessage(kc, 2, m)
+	}
+	for _, a := range k.Removes {
+		m = appendText(m[:0], 1, a.Path)
+		m = appendNumber(m, 2, w.t.put(a.Replica))
+		m = appendNumber(m, 3, a.N)
+		kc = appendMessage(kc, 3, m)
+	}
+	kc = appendFlag(kc, 4, k.Clear)
+	for _, a := range k.Marks {
+		m = w.mark(m[:0], a.Path, a.Mark)
+		kc = appendMessage(kc, 5, m)
+	}
+	w.kc, w.in = kc, m
+}
+
+func (w *encoder) mark(m []byte, path string, a causal.Mark) []byte {
+	m = appendText(m, 1, path)
+	m = appendNumber(m, 2, a.N)
+	m = appendNumber(m, 3, a.Plus)
+	m = appendNumber(m, 4, a.Minus)
+	m = appendNumber(m, 5, w.t.put(a.By.Replica))
+	return appendNumber(m, 6, a.By.N)
+}
+
+// keyState returns the encoding of what is under a key, from a path on and about as much as limit says,
+// and the path to go on from, "" at the end.
+func (w *encoder) keyState(key string, h Held, from string, limit int) (_ []byte, next string) {
+	kc, m := appendText(w.kc[:0], 1, key), w.in
+	start := len(kc)
+	for path, e := range h.From(from) {
+		if len(kc)-start >= limit {
+			next = causal.Clone(path)
+			break
+		}
+		for l := range e.All() {
+			m = appendText(m[:0], 1, path)
+			m = appendNumber(m, 2, w.t.put(l.Replica))
+			m = appendNumber(m, 3, l.N)
+			m = appendText(m, 4, l.Payload)
+			kc = appendMessage(kc, 2, m)
+		}
+	}
+	if next == "" {
+		for path, a := range h.Marks() {
+			m = w.mark(m[:0], path, a)
+			kc = appendMessage(kc, 3, m)
+		}
+	}
+	w.kc, w.in = kc, m
+	return kc, next
+}
+
+// encodeDelta writes a push: events of the log with what lives of them in keys.
+func encodeDelta(d *delta, keys pmap.Map[Held]) []byte {
+	w := encoder{t: replicasOf(d.head)}
+	var events []byte
+	for _, e := range d.events {
+		events = appendMessage(events, 5, w.event(e.event, keys))
+	}
+	b := appendVector(make([]byte, 0, len(events)+64), 1, d.head)
+	var below, from []uint64
+	i := uint64(0)
+	for h := range d.head.All() {
+		if n := d.base.Get(h.Replica); n < h.N {
+			below, from = append(below, i), append(from, n)
+		}
+		i++
+	}
+	b = appendNumbers(b, 2, below)
+	b = appendNumbers(b, 3, from)
+	b = appendFixeds(b, 4, w.t.others)
+	b = append(b, events...)
+	return appendFlag(b, 6, d.ack)
+}
+
+// fields calls f for each field of a message: v is the value of a number, chunk that of anything with a
+// length. Fields that f does not know it passes over.
+func fields(b []byte, f func(num protowire.Number, v uint64, chunk []byte) error) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return malformed("tag")
+		}
+		b = b[n:]
+		var v uint64
+		var chunk []byte
+		switch typ {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed64Type:
+			v, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			chunk, n = protowire.ConsumeBytes(b)
+		default:
+			return malformed("type %d of field %d", typ, num)
+		}
+		if n < 0 {
+			return malformed("field %d", num)
+		}
+		b = b[n:]
+		if err := f(num, v, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseFixeds[T ~uint64](b []byte) ([]T, error) {
+	if len(b)%8 != 0 {
+		return nil, malformed("%d bytes of fixed numbers", len(b))
+	}
+	out := make([]T, len(b)/8)
+	for i := range out {
+		out[i] = T(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return out, nil
+}
+
+func parseNumbers(b []byte) (out []uint64, err error) {
+	for len(b) > 0 {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return nil, malformed("numbers")
+		}
+		out, b = append(out, v), b[n:]
+	}
+	return out, nil
+}
+
+func parseVector(b []byte) (causal.Vector, error) {
+	var ids []uint64
+	var numbers []uint64
+	err := fields(b, func(num protowire.Number, _ uint64, chunk []byte) (err error) {
+		switch num {
+		case 1:
+			ids, err = parseFixeds[uint64](chunk)
+		case 2:
+			numbers, err = parseNumbers(chunk)
+		}
+		return err
+	})
+	if err != nil {
+		return causal.Vector{}, err
+	}
+	return makeVector(ids, numbers)
+}
+
+func makeVector(ids, numbers []uint64) (causal.Vector, error) {
+	if len(ids) != len(numbers) || len(ids) > MaxReplicas {
+		return causal.Vector{}, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
+	}
+	dots := make([]causal.Dot, len(ids))
+	for i := range ids {
+		dots[i] = causal.Dot{Replica: causal.Replica(ids[i]), N: numbers[i]}
+		if ids[i] == 0 || numbers[i] == 0 || numbers[i] == math.MaxUint64 || i > 0 && ids[i-1] >= ids[i] {
+			return causal.Vector{}, malformed("vector at %d", i)
+		}
+	}
+	return causal.MakeVector(dots...), nil
+}
+
+func decodeDelta(b []byte) (*delta, error) {
+	d := &delta{}
+	t := &replicas{}
+	var below, from []uint64
+	var events [][]byte
+	err := fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
+		switch num {
+		case 1:
+			d.head, err = parseVector(chunk)
+		case 2:
+			below, err = parseNumbers(chunk)
+		case 3:
+			from, err = parseNumbers(chunk)
+		case 4:
+			t.others, err = parseFixeds[causal.Replica](chunk)
+		case 5:
+			events = append(events, chunk)
+		case 6:
+			d.ack = v != 0
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.head = replicasOf(d.head).head
+	if d.base, err = lowered(d.head, t.head, below, from); err != nil {
+		return nil, err
+	}
+	d.events = make([]deltaEvent, 0, len(events))
+	for _, chunk := range events {
+		e, err := decodeEvent(t, chunk)
+		if err != nil {
+			return nil, err
+		}
+		d.events = append(d.events, e)
+	}
+	if !d.closed() {
+		return nil, malformed("delta is not closed: %d events from %v to %v", len(d.events), d.base, d.head)
+	}
+	return d, nil
+}
+
+// lowered returns head with other numbers at the given positions.
+func lowered(head causal.Vector, ids []causal.Replica, below, from []uint64) (causal.Vector, error) {
+	if len(below) != len(from) {
+		return head, malformed("base of %d places and %d numbers", len(below), len(from))
+	}
+	base := slices.Collect(head.All())
+	for i, at := range below {
+		if at >= uint64(len(ids)) || i > 0 && below[i-1] >= at || from[i] >= base[at].N {
+			return head, malformed("base at %d", at)
+		}
+		base[at].N = from[i]
+	}
+	return causal.MakeVector(base...), nil
+}
+
+func decodeEvent(t *replicas, b []byte) (e deltaEvent, err error) {
+	var origin uint64
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
+		switch num {
+		case 1:
+			origin = v
+		case 2:
+			e.dot.N = v
+		case 4:
+			e.deps, err = parseVector(chunk)
+		}
+		return err
+	})
+	if err != nil {
+		return e, err
+	}
+	if e.dot, err = t.dot(origin, e.dot.N); err != nil {
+		return e, err
+	}
+	err = fields(b, func(num protowire.Number, _ uint64, chunk []byte) error {
+		if num != 3 {
+			return nil
+		}
+		k, gone, err := decodeKeyChange(t, e.dot, chunk)
+		if err == nil && len(e.keys) > 0 && e.keys[len(e.keys)-1].key >= k.key {
+			err = malformed("order of keys of event %v", e.dot)
+		}
+		e.keys, e.gone = append(e.keys, k), append(e.gone, gone)
+		return err
+	})
+	return e, err
+}
+
+func decodeKeyChange(t *replicas, d causal.Dot, b []byte) (k keyChange, gone []bool, err error) {
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
+		switch num {
+		case 1:
+			k.key = string(chunk)
+		case 2:
+			a, dead, err := decodeAdd(d, chunk)
+			if err != nil {
+				return err
+			}
+			if k.Adds = append(k.Adds, a); dead && gone == nil {
+				gone = make([]bool, len(k.Adds)-1)
+			}
+			if gone != nil {
+				gone = append(gone, dead)
+			}
+		case 3:
+			a, err := decodeAtom(t, chunk)
+			if err != nil {
+				return err
+			}
+			a.Payload = ""
+			k.Removes = append(k.Removes, a)
+		case 4:
+			k.Clear = v != 0
+		case 5:
+			m, err := decodeMark(t, chunk)
+			if err != nil {
+				return err
+			}
+			k.Marks = append(k.Marks, m)
+		}
+		return nil
+	})
+	if err == nil {
+		if bad := CheckKey(k.key); bad != nil {
+			err = malformed("%v", bad)
+		}
+	}
+	return k, gone, err
+}
+
+func decodeAdd(d causal.Dot, b []byte) (a causal.Atom, gone bool, err error) {
+	a.Dot = d
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
+		switch num {
+		case 1:
+			a.Path = string(chunk)
+		case 2:
+			a.Payload = string(chunk)
+		case 3:
+			gone = v != 0
+		}
+		return nil
+	})
+	if err == nil {
+		err = checkPath(a.Path)
+	}
+	return a, gone, err
+}
+
+// decodeAtom reads a live atom, or the name of one.
+func decodeAtom(t *replicas, b []byte) (a causal.Atom, err error) {
+	var origin uint64
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
+		switch num {
+		case 1:
+			a.Path = string(chunk)
+		case 2:
+			origin = v
+		case 3:
+			a.N = v
+		case 4:
+			a.Payload = string(chunk)
+		}
+		return nil
+	})
+	if err == nil {
+		err = checkPath(a.Path)
+	}
+	if err == nil {
+		a.Dot, err = t.dot(origin, a.N)
+	}
+	return a, err
+}
+
+func decodeMark(t *replicas, b []byte) (m causal.MarkAt, err error) {
+	var by uint64
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
+		switch num {
+		case 1:
+			m.Path = string(chunk)
+		case 2:
+			m.N = v
+		case 3:
+			m.Plus = v
+		case 4:
+			m.Minus = v
+		case 5:
+			by = v
+		case 6:
+			m.By.N = v
+		}
+		return nil
+	})
+	if err == nil {
+		err = checkPath(m.Path)
+	}
+	if err == nil {
+		m.By, err = t.dot(by, m.By.N)
+	}
+	return m, err
+}
+
+func checkPath(p string) error {
+	if len(p) == 0 || len(p) > causal.MaxPath {
+		return malformed("path of %d bytes", len(p))
+	}
+	return nil
+}

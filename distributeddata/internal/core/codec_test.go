@@ -1,0 +1,122 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// sameAsGenerated asserts that generated code reads b without anything unknown, and writes it again.
+func sameAsGenerated(t *testing.T, b []byte, m proto.Message) {
+	t.Helper()
+	require.NoError(t, proto.UnmarshalOptions{}.Unmarshal(b, m))
+	require.Empty(t, m.ProtoReflect().GetUnknown())
+	again, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	require.NoError(t, err)
+	require.Equal(t, again, b, "%T", m)
+}
+
+func TestCodec_IsThatOfTheSchema(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, add("s", "x"), add("s", "y"), count("c", "k", 3), count("c", "m", 1))
+	l.deliver(all)
+	l.update("b", Level{}, remove("s", "x"), drop("c", "k"), op{kind: opWrite, key: "r", sub: "q", value: 7})
+	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
+	b := l.cores["b"]
+	sameAsGenerated(t, encodeDelta(everything(b), b.keys), &pb.Delta{})
+	own, _ := b.log.from(b.me, 1)
+	b.told = b.seen // so that replicas are named that are not in head
+	sameAsGenerated(t, encodeDelta(b.pushOf(own, 0, 2), b.keys), &pb.Delta{})
+
+	for name, src := range map[string]source{
+		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},
+		"delta": {keys: b.keys, head: head{head: b.seen, base: b.seen.Set(b.me, 0)}, events: everything(b).events},
+	} {
+		stream, last := src.take(1 << 20)
+		require.True(t, last, name)
+		for i := 0; len(stream) > 0; i++ {
+			record, n := protowire.ConsumeBytes(stream)
+			require.Positive(t, n)
+			stream = stream[n:]
+			switch {
+			case i == 0:
+				sameAsGenerated(t, record, &pb.Head{})
+			case src.head.state:
+				sameAsGenerated(t, record, &pb.KeyState{})
+			default:
+				sameAsGenerated(t, record, &pb.Event{})
+			}
+		}
+	}
+}
+
+// A stream is the same however it is cut, and a large key crosses in pieces.
+func TestStream_CutAnywhere(t *testing.T) {
+	l := newLab(t, "a", "b")
+	for i := range 40 {
+		l.update("a", Level{}, add("s0", strings.Repeat("e", i)), add(fmt.Sprint("s", i%7), fmt.Sprint(i)), count("c", fmt.Sprint(i), 3))
+	}
+	l.update("b", Level{}, drop("c", "7"))
+	l.deliver(all)
+	a := l.cores["a"]
+	want := encodeState(a.state())
+	for _, size := range []int{1, 2, 3, 7, 50, 1000, 100_000} {
+		src := source{keys: a.keys, head: head{head: a.seen, state: true, sum: a.sum}}
+		var st stage
+		for n := 0; ; n++ {
+			part, last := src.take(size)
+			require.LessOrEqual(t, len(part), size)
+			require.True(t, len(part) == size || last)
+			require.NoError(t, st.feed(part))
+			if last {
+				break
+			}
+		}
+		require.NoError(t, st.end())
+		got, err := st.state(State{})
+		require.NoError(t, err, "parts of %d bytes", size)
+		require.Equal(t, want, encodeState(got))
+		require.Equal(t, a.sum, got.sum)
+	}
+}
+
+func TestStream_BrokenOnesAreRefused(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, add("s", "x"), add("s2", "x"), count("c", "k", 3))
+	a := l.cores["a"]
+	for name, breakIt := range map[string]func(h *head, s *State){
+		"fingerprint": func(h *head, _ *State) { h.sum[1]++ },
+		"atom beyond head": func(h *head, _ *State) {
+			h.head = causal.MakeVector(causal.Dot{Replica: a.me, N: 0}, causal.Dot{Replica: 9, N: 1})
+		},
+		"base beyond head":  func(h *head, _ *State) { h.base = causal.MakeVector(causal.Dot{Replica: 99, N: 1}) },
+		"events of no base": func(h *head, _ *State) { h.state = false },
+	} {
+		h, s := head{head: a.seen, state: true, sum: a.sum}, a.state()
+		breakIt(&h, &s)
+		src := source{keys: s.Keys, head: h}
+		if !h.state {
+			src.events = nil
+		}
+		data, _ := src.take(1 << 20)
+		var st stage
+		err := st.feed(data)
+		if err == nil && st.head.state {
+			_, err = st.state(State{})
+		} else if err == nil {
+			_, err = st.delta()
+		}
+		require.ErrorIs(t, err, errMalformed, name)
+	}
+	var st stage
+	data := encodeState(a.state())
+	require.NoError(t, st.feed(data[:len(data)-1]))
+	require.ErrorIs(t, st.end(), errMalformed, "cut short")
+}

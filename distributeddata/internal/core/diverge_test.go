@@ -1,0 +1,222 @@
+package core
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// rot changes what a replica holds under a key, behind its back; told says whether its fingerprint
+// follows, as it would after a bug, or not, as when memory rots.
+func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.Store) {
+	c := l.cores[name]
+	h, _ := c.keys.Get(key)
+	next := change(h.Store)
+	if told {
+		c.put(key, next)
+		return
+	}
+	c.keys = c.keys.Put(key, Held{next, h.sum})
+}
+
+func dropFirst(s causal.Store) causal.Store {
+	path, _ := s.At(0)
+	return s.Drop(path)
+}
+
+func zombie(s causal.Store) causal.Store {
+	path, e := s.At(0)
+	return s.Insert(path+"z", e.First())
+}
+
+// filled returns a lab in which every replica holds n keys.
+func filled(t *testing.T, n int, names ...string) *lab {
+	l := newLab(t, names...)
+	for i := range n {
+		l.update(names[i%len(names)], Level{}, add(fmt.Sprintf("s%04d", i), "x"))
+	}
+	l.deliver(all)
+	l.tick(time.Second)
+	l.tick(time.Second)
+	return l
+}
+
+func (l *lab) equal(names ...string) {
+	l.t.Helper()
+	for _, n := range names[1:] {
+		require.Equal(l.t, stateBytes(l.cores[names[0]]), stateBytes(l.cores[n]), "%s and %s", names[0], n)
+		require.Equal(l.t, l.cores[names[0]].sum, l.cores[n].sum)
+	}
+}
+
+func TestDivergence_TheOutvotedReplicaMendsItself(t *testing.T) {
+	for name, change := range map[string]func(causal.Store) causal.Store{"lost": dropFirst, "zombie": zombie} {
+		t.Run(name, func(t *testing.T) {
+			l := filled(t, 300, "a", "b", "c")
+			want := stateBytes(l.cores["b"])
+			l.rot("a", "s0007", true, change)
+			for range 5 {
+				l.tick(time.Second)
+			}
+			l.equal("a", "b", "c")
+			require.Equal(t, want, stateBytes(l.cores["a"]))
+			require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+			require.EqualValues(t, 1, l.cores["a"].Stats().Compared, "only what differs travels")
+			require.Zero(t, l.cores["b"].Stats().Mended+l.cores["c"].Stats().Mended)
+			require.Positive(t, l.cores["b"].Stats().Diverged, "an alarm at the others too")
+			for range 3 {
+				l.tick(time.Second)
+			}
+			require.EqualValues(t, 1, l.cores["a"].Stats().Mended, "once")
+		})
+	}
+}
+
+func TestDivergence_RottenMemoryIsFoundByScrubbing(t *testing.T) {
+	l := filled(t, 300, "a", "b", "c")
+	want := stateBytes(l.cores["b"])
+	l.rot("a", "s0007", false, zombie)
+	for range 10 {
+		l.tick(time.Second)
+	}
+	require.EqualValues(t, 1, l.cores["a"].Stats().Rotten)
+	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+	require.Equal(t, want, stateBytes(l.cores["a"]))
+}
+
+func TestDivergence_OfTwoTheYoungerYields(t *testing.T) {
+	for _, bad := range []string{"a", "b"} {
+		l := filled(t, 40, "a", "b")
+		l.rot(bad, "s0007", true, dropFirst)
+		for range 5 {
+			l.tick(time.Second)
+		}
+		l.equal("a", "b")
+		require.Zero(t, l.cores["a"].Stats().Mended)
+		require.EqualValues(t, 1, l.cores["b"].Stats().Mended, "b started later")
+	}
+}
+
+// Mending does not wait for quiet: what the replica has done or heard since its peer's answer was taken
+// stays.
+func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
+	l := filled(t, 100, "a", "b", "c")
+	l.rot("a", "s0007", true, dropFirst)
+	for range 3 {
+		l.now = l.now.Add(time.Second)
+		for _, n := range l.order {
+			l.step(n, Wake{})
+		}
+		l.deliver(of(wire.ReplicatorBeat))
+	}
+	require.NotNil(t, l.cores["a"].incoming)
+	require.True(t, l.cores["a"].incoming.whole)
+	l.deliver(of(wire.ReplicatorRequest)) // the answer is of this moment
+	l.update("a", Level{}, add("s0001", "own"), remove("s0004", "x"))
+	l.update("b", Level{}, add("s0002", "other"))
+	l.deliver(all)
+	for range 4 {
+		l.tick(time.Second)
+	}
+	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+	l.equal("a", "b", "c")
+	got, err := shown(l.cores["a"].Keys())
+	require.NoError(t, err)
+	require.Contains(t, got, "s0001/own=1\n")
+	require.Contains(t, got, "s0002/other=1\n")
+	require.Contains(t, got, "s0007/x=1\n")
+	require.NotContains(t, got, "s0004/")
+}
+
+// A member that missed more than the log holds is sent only the keys that differ, also those that it
+// has and nobody else.
+func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
+	l := filled(t, 1000, "a", "b", "c")
+	l.step("b", View{})
+	l.step("a", View{})
+	l.update("b", Level{}, add("s0003", "y"), add("snew", "x"), op{kind: opDelete, key: "s0500"})
+	l.update("a", Level{}, add("s0004", "mine"), add("sown", "x"))
+	l.box = nil
+	l.cutLogs("b")
+	l.cutLogs("a")
+	bytes := 0
+	l.step("a", View{Others: []Member{{ID: "b"}}})
+	l.step("b", View{Others: []Member{{ID: "a"}}})
+	for range 6 {
+		l.now = l.now.Add(time.Second)
+		l.step("a", Wake{})
+		l.step("b", Wake{})
+		for {
+			mails := l.take(all)
+			if len(mails) == 0 {
+				break
+			}
+			for _, m := range mails {
+				bytes += len(m.send.Payload)
+				l.hand(m)
+			}
+		}
+	}
+	l.equal("a", "b")
+	require.EqualValues(t, 1, l.cores["a"].Stats().Compared)
+	require.Less(t, bytes, 8000, "of about 40,000 in full")
+	got, err := shown(l.cores["a"].Keys())
+	require.NoError(t, err)
+	require.Contains(t, got, "snew/x=1\n")
+	require.Contains(t, got, "s0004/mine=1\n")
+	require.NotContains(t, got, "s0500/")
+}
+
+// While what was compared travels, a key that was found equal changes: a push arrives late of what the
+// answer says has been removed since. The answer is put together from the copy that was compared [R16].
+func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
+	l := filled(t, 200, "a", "b")
+	l.update("b", Level{}, add("s9999", "x"))
+	late := l.take(of(wire.ReplicatorDelta))
+	l.update("b", Level{}, remove("s9999", "x"), add("s0001", "y"))
+	l.box = nil
+	l.cutLogs("b")
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{})
+	l.deliver(of(wire.ReplicatorBeat))
+	l.deliver(of(wire.ReplicatorRequest))
+	l.deliver(func(m mail) bool {
+		return m.send.Manifest == wire.ReplicatorCompare || m.send.Manifest == wire.ReplicatorCells
+	})
+	require.NotNil(t, l.cores["a"].incoming)
+	for _, m := range late {
+		l.hand(m)
+	}
+	got, err := shown(l.cores["a"].Keys())
+	require.NoError(t, err)
+	require.Contains(t, got, "s9999/x=1\n")
+	l.deliver(all)
+	require.EqualValues(t, 1, l.cores["a"].Stats().Compared)
+	l.equal("a", "b")
+}
+
+// What is put together must fit its fingerprint; if not, everything is sent.
+func TestBulk_WrongComparisonIsNoticed(t *testing.T) {
+	l := filled(t, 100, "a", "b")
+	l.step("b", View{})
+	l.update("b", Level{}, add("s0003", "y"))
+	l.cutLogs("b")
+	l.box = nil
+	l.step("b", View{Others: []Member{{ID: "a"}}})
+	l.now = l.now.Add(time.Second)
+	l.step("b", Wake{})
+	l.step("a", Wake{})
+	l.deliver(of(wire.ReplicatorBeat))
+	l.cores["a"].incoming.copied.sum = Sum{1, 1}
+	for range 8 {
+		l.tick(time.Second)
+	}
+	require.Positive(t, l.cores["a"].Stats().Malformed)
+	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
+	require.Zero(t, l.cores["a"].Stats().Compared)
+}

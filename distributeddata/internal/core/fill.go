@@ -1,0 +1,304 @@
+package core
+
+import (
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/sketch"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// request is the one answer under way to this replica. Its parts are put together apart and applied in
+// one step when all are there; pushes and own updates go on meanwhile [R15].
+type request struct {
+	id       uint64
+	member   string
+	deadline time.Time // for something new
+	nudge    time.Time // when to say again how far it is
+	have     causal.Vector
+	copied   State // of the moment of the request, if it is to be compared
+	sketch   *sketch.Sketch
+	whole    bool // this replica's own state is damaged: the answer takes its place
+	stage    stage
+	next     int            // part
+	ahead    map[int][]byte // parts behind a missing one
+	last     int            // number of the last part, -1 while not known
+	size     int
+}
+
+// request asks p for everything that this replica lacks, unless an answer is under way already.
+func (c *Core) request(p *peer) { c.ask(p, false) }
+
+func (c *Core) ask(p *peer, whole bool) {
+	if c.incoming != nil || c.now.Before(c.askAfter) {
+		return
+	}
+	c.nextID++
+	c.incoming = &request{id: c.nextID, member: p.ID, have: c.seen, copied: c.state(), whole: whole, last: -1}
+	c.progress()
+	c.sendRequest(p)
+}
+
+func (c *Core) sendRequest(p *peer) {
+	r := c.incoming
+	m := &pb.Request{Id: r.id, Have: vectorOut(r.have), Whole: r.whole}
+	if !c.distrust {
+		m.Keys = uint64(r.copied.Keys.Len())
+	}
+	c.send(p, wire.ReplicatorRequest, encode(m))
+}
+
+// progress gives the answer under way further time.
+func (c *Core) progress() {
+	c.incoming.deadline = c.now.Add(c.cfg.Patience)
+	c.incoming.nudge = c.now.Add(c.cfg.Patience / 4)
+}
+
+// nudgeAnswer says again how far the answer under way has come: parts, or that, may have been lost.
+func (c *Core) nudgeAnswer() {
+	r := c.incoming
+	if r == nil || c.now.Before(r.nudge) {
+		return
+	}
+	r.nudge = c.now.Add(c.cfg.Patience / 4)
+	p := c.peer(r.member)
+	switch {
+	case p == nil || p.replica == 0:
+	case r.next == 0 && r.sketch == nil:
+		c.sendRequest(p)
+	default:
+		c.more(p)
+	}
+}
+
+func (c *Core) more(p *peer) {
+	c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: c.incoming.id, Next: uint32(c.incoming.next)}))
+}
+
+// onCompare answers with cells of the sketch of the state at the time of the request.
+func (c *Core) onCompare(p *peer, payload []byte) error {
+	var m pb.Compare
+	if err := decode(payload, &m); err != nil {
+		return err
+	}
+	r := c.incoming
+	if r == nil || r.member != p.ID || r.id != m.Request || r.next > 0 {
+		return nil
+	}
+	if m.Count == 0 || m.Count > cellsAtOnce || m.From > maxCells {
+		return malformed("asked for %d cells from %d on", m.Count, m.From)
+	}
+	if r.sketch == nil {
+		r.sketch = r.copied.sketch()
+	}
+	c.progress()
+	from := int(m.From)
+	cells := r.sketch.Cells(from + int(m.Count))[from:]
+	c.send(p, wire.ReplicatorCells, encode(cellsOut(r.id, from, cells, r.sketch.Len())))
+	return nil
+}
+
+// onPart collects a part. A part of any other answer than the one asked for is passed over.
+func (c *Core) onPart(p *peer, payload []byte) error {
+	var m pb.Part
+	if err := decode(payload, &m); err != nil {
+		return err
+	}
+	r := c.incoming
+	if r == nil || r.member != p.ID || r.id != m.Request {
+		return nil
+	}
+	before := r.next
+	err := r.collect(&m)
+	switch {
+	case err != nil:
+		c.incoming = nil
+	case r.last >= 0 && r.next > r.last:
+		c.incoming = nil
+		err = c.adopt(p, r)
+	case r.next > before:
+		c.progress()
+		c.more(p)
+	}
+	if err != nil {
+		c.askAfter = c.now.Add(c.cfg.BeatInterval) // the next answer may be no better
+	}
+	return err
+}
+
+// collect takes a part, and hands what is there without a gap to the stage.
+func (r *request) collect(m *pb.Part) error {
+	n := int(m.Index)
+	if n < r.next || n >= r.next+2*credit || r.ahead[n] != nil {
+		return nil // had it, or cannot have been sent yet
+	}
+	if len(m.Data) == 0 || m.Last && r.last >= 0 && r.last != n || r.last >= 0 && n > r.last {
+		return malformed("part %d of an answer", n)
+	}
+	if m.Last {
+		r.last = n
+	}
+	if r.size += len(m.Data); r.size > maxAnswer {
+		return malformed("answer over %d bytes", maxAnswer)
+	}
+	if r.ahead == nil {
+		r.ahead = map[int][]byte{}
+	}
+	r.ahead[n] = m.Data
+	for r.ahead[r.next] != nil {
+		if err := r.stage.feed(r.ahead[r.next]); err != nil {
+			return err
+		}
+		delete(r.ahead, r.next)
+		r.next++
+	}
+	return nil
+}
+
+// adopt applies a complete answer in one step.
+func (c *Core) adopt(p *peer, r *request) error {
+	s := &r.stage
+	if err := s.end(); err != nil {
+		return err
+	}
+	if s.head.state {
+		st, err := s.state(r.copied)
+		if err != nil {
+			c.distrust = true // compare nothing until a whole state has come
+			return err
+		}
+		c.distrust = false
+		c.heard(p, st.Seen)
+		if r.whole {
+			c.replace(st)
+		} else {
+			c.join(st)
+		}
+		c.stats.Bulks++
+		if s.head.partial {
+			c.stats.Compared++
+		}
+	} else {
+		d, err := s.delta()
+		if err != nil {
+			return err
+		}
+		if !d.base.Leq(c.seen) {
+			return malformed("answer starts at %v", d.base)
+		}
+		c.heard(p, d.head)
+		c.apply(d)
+		c.stats.Deltas++
+	}
+	p.refilled = true
+	p.answered = p.answered || s.head.ready
+	return nil
+}
+
+// join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
+// have, was removed.
+func (c *Core) join(s State) {
+	before, mine := c.seen, c.keys
+	if mine.Len() == 0 && before.Meet(s.Seen).Len() == 0 {
+		c.take(s)
+	} else {
+		pmap.Diff(mine, s.Keys, Held.same, func(key string, a Held, _ bool, b Held, _ bool) bool {
+			if a.Blank() && !b.seenBy(before) {
+				c.putHeld(key, b)
+			} else {
+				c.put(key, causal.Join(a.Store, before, b.Store, s.Seen))
+			}
+			return true
+		})
+	}
+	c.rise(s.Seen)
+}
+
+// same reports whether two stores hold the same atoms and no marks that could differ.
+func (h Held) same(o Held) bool {
+	return h.Same(o.Store) || h.sum == o.sum && !h.HasMarks() && !o.HasMarks()
+}
+
+// seenBy reports whether v covers any of the atoms.
+func (h Held) seenBy(v causal.Vector) bool {
+	if v.Len() == 0 {
+		return false
+	}
+	for _, e := range h.Prefix("") {
+		for l := range e.All() {
+			if v.Covers(l.Dot) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take makes s the state of a replica that holds nothing.
+func (c *Core) take(s State) {
+	c.keys, c.sum = s.Keys, s.sum
+	for key, h := range s.Keys.All() {
+		key = causal.Clone(key)
+		if h.HasMarks() {
+			c.mark[key] = struct{}{}
+		}
+		c.touched = append(c.touched, key)
+	}
+}
+
+// rise notes that a state with the vector has been joined: it is covered, but what happened is not in the
+// log.
+func (c *Core) rise(seen causal.Vector) {
+	for d := range seen.All() {
+		if d.N > c.seen.Get(d.Replica) {
+			c.log.skip(d.Replica, d.N)
+		}
+	}
+	c.seen = c.seen.Join(seen)
+}
+
+// replace puts the state of another replica in the place of this one's, which is damaged, and does again
+// what that one had not seen of what this one has [R22a].
+func (c *Core) replace(s State) {
+	since, ok := c.makeDelta(s.Seen)
+	if !ok {
+		return // the next answer may be of a later moment
+	}
+	for i, e := range since.events {
+		since.events[i] = c.fill(e.event)
+	}
+	pmap.Diff(c.keys, s.Keys, Held.same, func(key string, a Held, _ bool, b Held, _ bool) bool {
+		next := b.Store
+		for path, m := range a.Marks() {
+			next = next.WithMark(path, m)
+		}
+		c.putHeld(causal.Clone(key), Held{next, b.sum})
+		return true
+	})
+	for _, e := range since.events {
+		if !s.Seen.Covers(e.dot) {
+			c.applyEvent(e, s.Seen)
+		}
+	}
+	c.rise(s.Seen)
+	c.stats.Mended++
+	c.emit(Mended{})
+	for _, p := range c.peers {
+		p.opinion = unknown
+	}
+}
+
+// expireAnswers gives up what did not go on in time. A request that nobody answered leaves the lag
+// that led to it to the next heartbeat.
+func (c *Core) expireAnswers() {
+	if c.incoming != nil && !c.now.Before(c.incoming.deadline) {
+		c.incoming = nil
+	}
+	for id, a := range c.outgoing {
+		if !c.now.Before(a.deadline) {
+			delete(c.outgoing, id)
+		}
+	}
+}

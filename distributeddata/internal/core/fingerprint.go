@@ -1,0 +1,124 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of hashes of each atom with its key, path,
+// dot and payload [R25]. It follows every change at the cost of the change, and equal states have equal
+// fingerprints, whatever their history. Marks are bookkeeping and not in it.
+type Sum [2]uint64
+
+func (s Sum) plus(o Sum) Sum  { return Sum{s[0] + o[0], s[1] + o[1]} }
+func (s Sum) minus(o Sum) Sum { return Sum{s[0] - o[0], s[1] - o[1]} }
+
+// Held is what a replica holds under one key.
+type Held struct {
+	causal.Store
+	sum Sum
+}
+
+// held returns a store with its fingerprint, which is known if the store is a change of another.
+func held(key string, s causal.Store, before Held) Held {
+	sum := before.sum
+	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool, now causal.Entry, inNow bool) {
+		if inOld {
+			sum = sum.minus(entrySum(key, path, old))
+		}
+		if inNow {
+			sum = sum.plus(entrySum(key, path, now))
+		}
+	})
+	return Held{s, sum}
+}
+
+// checked computes the fingerprint of what is there, whatever it is said to be.
+func checked(key string, s causal.Store) (sum Sum) {
+	for path, e := range s.Prefix("") {
+		sum = sum.plus(entrySum(key, path, e))
+	}
+	return sum
+}
+
+func entrySum(key, path string, e causal.Entry) (sum Sum) {
+	for l := range e.All() {
+		sum = sum.plus(atomSum(key, path, l))
+	}
+	return sum
+}
+
+func atomSum(key, path string, l causal.Leaf) Sum {
+	h := newHash()
+	h.number(uint64(len(key)))
+	h.number(uint64(len(path)))
+	h.number(uint64(l.Replica))
+	h.number(l.N)
+	h.text(key)
+	h.text(path)
+	h.text(l.Payload)
+	first := h.Sum64()
+	h.number(1) // the second lane
+	return Sum{first, h.Sum64()}
+}
+
+// symbol stands for a key and what is under it, in a sketch.
+func (h Held) symbol(key string) uint64 {
+	x := newHash()
+	x.number(h.sum[0])
+	x.number(h.sum[1])
+	x.text(key)
+	return x.Sum64()
+}
+
+// digest is a hash of a vector.
+func digest(v causal.Vector) uint64 {
+	h := newHash()
+	for d := range v.All() {
+		h.number(uint64(d.Replica))
+		h.number(d.N)
+	}
+	return h.Sum64()
+}
+
+// hash is xxHash of what is put into it, equal on every node.
+type hash struct{ xxhash.Digest }
+
+func newHash() (h hash) {
+	h.Reset()
+	return h
+}
+
+func (h *hash) number(v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	_, _ = h.Write(b[:]) // cannot fail
+}
+
+func (h *hash) text(s string) { _, _ = h.WriteString(s) }
+
+// scrub recomputes the fingerprints of some keys, a part of the state at each heartbeat, and so finds
+// what has rotted in memory. From then on this replica tells its true fingerprint, and the others will
+// notice.
+func (c *Core) scrub() {
+	size, last := 0, ""
+	for key, h := range c.keys.From(c.scrubbed) {
+		last = key
+		if sum := checked(key, h.Store); sum != h.sum {
+			c.stats.Rotten++
+			c.sum = c.sum.minus(h.sum).plus(sum)
+			c.keys = c.keys.Put(key, Held{h.Store, sum})
+		}
+		if size += len(key) + 32*h.Len(); size > scrubSize {
+			c.scrubbed = last + "\x00"
+			return
+		}
+	}
+	c.scrubbed = ""
+}
+
+// scrubSize is how much of the state is scrubbed at once, roughly in bytes.
+const scrubSize = 32 << 10

@@ -1,0 +1,309 @@
+package core
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// State is what a replica holds at one instant. It is immutable.
+type State struct {
+	Keys pmap.Map[Held]
+	Seen causal.Vector
+	sum  Sum
+}
+
+// head is the first record of an answer.
+type head struct {
+	head, base causal.Vector
+	ready      bool
+	state      bool   // else a closed delta
+	records    uint64 // that follow, at least
+	sum        Sum    // of the state
+	partial    bool   // the keys that are missing are those of the receiver, but for the differing
+	differing  []uint64
+}
+
+func (h head) encode() []byte {
+	b := appendVector(nil, 1, h.head)
+	if h.base.Len() > 0 {
+		b = appendVector(b, 2, h.base)
+	}
+	b = appendFlag(b, 3, h.ready)
+	b = appendFlag(b, 4, h.state)
+	b = appendNumber(b, 5, h.records)
+	b = appendFixed(b, 6, h.sum[0])
+	b = appendFixed(b, 7, h.sum[1])
+	b = appendFlag(b, 8, h.partial)
+	return appendFixeds(b, 9, h.differing)
+}
+
+func decodeHead(b []byte) (h head, err error) {
+	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
+		switch num {
+		case 1:
+			h.head, err = parseVector(chunk)
+		case 2:
+			h.base, err = parseVector(chunk)
+		case 3:
+			h.ready = v != 0
+		case 4:
+			h.state = v != 0
+		case 5:
+			h.records = v
+		case 6:
+			h.sum[0] = v
+		case 7:
+			h.sum[1] = v
+		case 8:
+			h.partial = v != 0
+		case 9:
+			h.differing, err = parseFixeds[uint64](chunk)
+		}
+		return err
+	})
+	if err == nil && !h.base.Leq(h.head) {
+		err = malformed("answer from %v to %v", h.base, h.head)
+	}
+	return h, err
+}
+
+// source is what an answer is made of: the state of one instant, of which a part is encoded whenever
+// there is room for it on the way.
+type source struct {
+	head   head
+	keys   pmap.Map[Held]
+	events []deltaEvent // of a delta
+	only   []string     // of a partial state: its keys
+
+	enc     encoder
+	begun   bool
+	event   int    // next of events
+	onlyAt  int    // next of only
+	key     string // next of a state, from path on
+	path    string
+	over    bool
+	pending []byte // encoded and not taken yet
+}
+
+// take returns the next bytes of the stream, as many as size says, fewer at the end.
+func (s *source) take(size int) (_ []byte, last bool) {
+	if !s.begun {
+		s.begun = true
+		s.enc.t = replicasOf(s.head.head)
+		s.put(s.head.encode())
+		s.over = s.head.state && s.keys.Len() == 0
+	}
+	for len(s.pending) <= size && !s.over { // one byte more shows that there is another part
+		s.record(size)
+	}
+	n := min(size, len(s.pending))
+	part := slices.Clone(s.pending[:n])
+	s.pending = append(s.pending[:0], s.pending[n:]...)
+	return part, s.over && len(s.pending) == 0
+}
+
+func (s *source) put(record []byte) {
+	s.pending = protowire.AppendBytes(s.pending, record)
+}
+
+// record encodes the next record, or finds that there is none.
+func (s *source) record(size int) {
+	switch {
+	case !s.head.state && s.event == len(s.events), s.head.partial && s.onlyAt == len(s.only):
+		s.over = true
+	case !s.head.state:
+		s.put(s.enc.event(s.events[s.event].event, s.keys))
+		s.event++
+	case s.head.partial:
+		key := s.only[s.onlyAt]
+		h, _ := s.keys.Get(key)
+		if s.keyState(key, h, size) {
+			s.onlyAt++
+		}
+	default:
+		s.nextKey(size)
+	}
+}
+
+func (s *source) nextKey(size int) {
+	for key, h := range s.keys.From(s.key) {
+		if key != s.key {
+			s.key = causal.Clone(key)
+		}
+		if s.keyState(s.key, h, size) {
+			s.key += "\x00"
+		}
+		if len(s.pending) >= size {
+			return
+		}
+	}
+	s.over = true
+}
+
+// keyState encodes a piece of a key, and says whether it was the last.
+func (s *source) keyState(key string, h Held, size int) bool {
+	record, next := s.enc.keyState(key, h, s.path, size)
+	s.put(record)
+	s.path = next
+	return next == ""
+}
+
+// stage puts a stream together again, apart from the state [R15].
+type stage struct {
+	buf     []byte
+	head    head
+	begun   bool
+	t       *replicas
+	events  []deltaEvent
+	keys    pmap.Builder[Held]
+	key     string // being put together
+	atoms   causal.Builder
+	sum     Sum // of key
+	total   Sum
+	records uint64
+}
+
+// feed takes the next bytes of the stream.
+func (s *stage) feed(data []byte) error {
+	s.buf = append(s.buf, data...)
+	at := 0
+	for {
+		size, n := protowire.ConsumeVarint(s.buf[at:])
+		if n < 0 && len(s.buf)-at >= 10 || n >= 0 && size > maxRecord {
+			return malformed("record of %d bytes", size)
+		}
+		if n < 0 || uint64(len(s.buf)-at-n) < size {
+			break
+		}
+		at += n
+		if err := s.record(s.buf[at : at+int(size)]); err != nil {
+			return err
+		}
+		at += int(size)
+	}
+	s.buf = append(s.buf[:0], s.buf[at:]...)
+	return nil
+}
+
+func (s *stage) record(b []byte) (err error) {
+	switch {
+	case !s.begun:
+		s.begun = true
+		s.head, err = decodeHead(b)
+		s.t = replicasOf(s.head.head)
+		return err
+	case s.head.state:
+		return s.keyState(b)
+	}
+	e, err := decodeEvent(s.t, b)
+	s.events = append(s.events, e)
+	return err
+}
+
+func (s *stage) keyState(b []byte) error {
+	key := ""
+	return fields(b, func(num protowire.Number, _ uint64, chunk []byte) error {
+		switch num {
+		case 1:
+			key = string(chunk)
+			return s.begin(key)
+		case 2:
+			a, err := decodeAtom(s.t, chunk)
+			if err != nil {
+				return err
+			}
+			if key == "" || !s.head.head.Covers(a.Dot) || !s.atoms.Add(a.Path, a.Leaf) {
+				return malformed("atom %v of key %q", a.Dot, key)
+			}
+			s.sum = s.sum.plus(atomSum(key, a.Path, a.Leaf))
+		case 3:
+			m, err := decodeMark(s.t, chunk)
+			if err != nil {
+				return err
+			}
+			s.atoms.WithMark(m.Path, m.Mark)
+		}
+		return nil
+	})
+}
+
+// begin goes on with a key, or with the next one.
+func (s *stage) begin(key string) error {
+	if key == s.key {
+		return nil
+	}
+	if err := CheckKey(key); err != nil || key < s.key {
+		return malformed("keys of state: %q behind %q: %v", key, s.key, err)
+	}
+	s.flush()
+	s.key = key
+	return nil
+}
+
+func (s *stage) flush() {
+	if s.key == "" {
+		return
+	}
+	s.records++
+	s.keys.Add([]byte(s.key), Held{s.atoms.Store(), s.sum})
+	s.total = s.total.plus(s.sum)
+	s.atoms, s.sum = causal.Builder{}, Sum{}
+}
+
+// end is called after the last part.
+func (s *stage) end() error {
+	if len(s.buf) > 0 || !s.begun {
+		return malformed("answer ends within a record")
+	}
+	return nil
+}
+
+// delta returns what was put together, if it is a closed delta.
+func (s *stage) delta() (*delta, error) {
+	d := &delta{base: s.head.base, head: s.head.head, events: s.events}
+	if !d.closed() {
+		return nil, malformed("answer is not closed: %d events from %v to %v", len(d.events), d.base, d.head)
+	}
+	return d, nil
+}
+
+// state returns the sender's state: what was put together and, if that is only what differs, the rest
+// from the copy that was compared [R16]. Whatever has changed here since plays no part. The fingerprint
+// proves the result.
+func (s *stage) state(copied State) (State, error) {
+	s.flush()
+	out := State{Keys: s.keys.Map(), Seen: s.head.head, sum: s.total}
+	if s.head.partial {
+		out.Keys, out.sum = s.merge(out.Keys, copied)
+	}
+	if out.sum != s.head.sum {
+		return out, malformed("state of %d keys does not fit its fingerprint", out.Keys.Len())
+	}
+	return out, nil
+}
+
+func (s *stage) merge(sent pmap.Map[Held], copied State) (pmap.Map[Held], Sum) {
+	keys, sum := copied.Keys, copied.sum
+	if len(s.head.differing) > 0 {
+		differing := make(map[uint64]struct{}, len(s.head.differing))
+		for _, symbol := range s.head.differing {
+			differing[symbol] = struct{}{}
+		}
+		for key, h := range copied.Keys.All() {
+			if _, ok := differing[h.symbol(key)]; ok {
+				keys, sum = keys.Delete(key), sum.minus(h.sum)
+			}
+		}
+	}
+	for key, h := range sent.All() {
+		if old, ok := keys.Get(key); ok {
+			sum = sum.minus(old.sum)
+		}
+		keys, sum = keys.Put(key, h), sum.plus(h.sum)
+	}
+	return keys, sum
+}

@@ -1,0 +1,57 @@
+package causal
+
+import "github.com/concord-go/concord/internal/pmap"
+
+// Builder makes a store from atoms in the order of their paths, and at one path of their replicas,
+// many times faster than Insert. The zero value is ready for use.
+type Builder struct {
+	atoms  pmap.Builder[Entry]
+	marks  pmap.Map[Mark]
+	path   string
+	leaves []Leaf // at path
+}
+
+// Add adds an atom behind those added before, and reports whether it may stand there.
+func (b *Builder) Add(path string, l Leaf) bool {
+	switch {
+	case path > b.path:
+		b.flush()
+		b.path = path
+	case path < b.path || b.leaves[len(b.leaves)-1].Replica >= l.Replica:
+		return false
+	}
+	b.leaves = append(b.leaves, l)
+	return true
+}
+
+// WithMark adds a mark, unless a later one is there.
+func (b *Builder) WithMark(path string, m Mark) {
+	b.marks = Store{marks: b.marks}.WithMark(path, m).marks
+}
+
+// Store ends the building.
+func (b *Builder) Store() Store {
+	b.flush()
+	return Store{atoms: b.atoms.Map(), marks: b.marks}
+}
+
+func (b *Builder) flush() {
+	if len(b.leaves) == 0 {
+		return
+	}
+	e := One(b.leaves[0])
+	if len(b.leaves) > 1 {
+		e = entryOf(append([]Leaf(nil), b.leaves...))
+	}
+	b.atoms.Add([]byte(b.path), e)
+	b.leaves = b.leaves[:0]
+}
+
+// Differing calls f for each path whose atoms are not certainly the same in a and b, in order, as
+// pmap.Diff does: the cost follows the difference where structure is shared.
+func Differing(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool)) {
+	pmap.Diff(a.atoms, b.atoms, Entry.Equal, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+		f(path, ea, inA, eb, inB)
+		return true
+	})
+}
