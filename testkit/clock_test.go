@@ -194,16 +194,16 @@ func TestClock_BelongsToTheMachine(t *testing.T) {
 	ahead := testkit.Clocks(func(i int, k *testkit.Clock) { k.Jump(time.Duration(i) * time.Hour) })
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		m := c.Member(1)
-		require.Equal(t, time.Hour, m.Clock().Now().Sub(time.Now()))
+		require.Equal(t, time.Hour, time.Until(m.Clock().Now()))
 		m.Clock().Jump(-time.Hour)
-		require.Equal(t, time.Hour, m.Clock().Now().Sub(time.Now()), "what runs does not see it")
+		require.Equal(t, time.Hour, time.Until(m.Clock().Now()), "what runs does not see it")
 		m.Suspend()
 		c.Advance(time.Minute)
 		next := m.Restart()
 		require.Same(t, m.Clock(), next.Clock())
-		require.Equal(t, -time.Minute, next.Clock().Now().Sub(time.Now()), "a new process does; and the clock runs again")
+		require.Equal(t, -time.Minute, time.Until(next.Clock().Now()), "a new process does; and the clock runs again")
 		c.Advance(time.Second)
-		require.Equal(t, -time.Minute, next.Clock().Now().Sub(time.Now()))
+		require.Equal(t, -time.Minute, time.Until(next.Clock().Now()))
 		for _, m := range c.Members() {
 			require.True(t, m.Sees(c.Member(0)) && m.Sees(c.Member(1)))
 		}

@@ -40,6 +40,7 @@ type Cluster struct {
 	members []*Member // by index: the last process at that address
 	all     []*Member // every process there was
 	clocks  []*Clock  // by index
+	disks   []*Disk   // by index
 
 	mu struct {
 		sync.Mutex

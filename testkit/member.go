@@ -28,6 +28,7 @@ type Member struct {
 	c       *Cluster
 	sim     *simnet.Member
 	clock   *Clock
+	disk    *Disk
 	gone    bool
 	frozen  bool
 	members *membership.Service
@@ -44,7 +45,7 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	timer.Attach(sim.System, timer.Host{Clock: clock})
 	m := &Member{
 		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim,
-		clock: clock, Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
+		clock: clock, disk: c.disk(i), Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
 	}
 	m.Store.note = func(format string, args ...any) { c.note("lease store of %v: "+format, append([]any{m}, args...)...) }
 	cfg := c.set.leases
@@ -87,6 +88,20 @@ func (c *Cluster) clock(i int) *Clock {
 	return c.clocks[i]
 }
 
+// disk returns that of the i-th machine.
+func (c *Cluster) disk(i int) *Disk {
+	for len(c.disks) <= i {
+		d, n := NewDisk(c.seed), len(c.disks)
+		d.note = func(format string, args ...any) { c.note("disk of machine %d: "+format, append([]any{n}, args...)...) }
+		c.disks = append(c.disks, d)
+	}
+	return c.disks[i]
+}
+
+// Disk returns the disk of the member's machine. A restart finds on it what was synced; Leave and Crash end
+// the stores that are open on it.
+func (m *Member) Disk() *Disk { return m.disk }
+
 // Clock returns the clock of the member's machine, for what the test builds on it and for SetRate and Jump.
 func (m *Member) Clock() *Clock { return m.clock }
 
@@ -114,6 +129,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	m.gone = true
 	m.c.sim.Leave(m.sim)
 	m.kill()
+	m.disk.Crash()
 	return err
 }
 
@@ -140,6 +156,8 @@ func (m *Member) Crash() {
 	m.c.note("crash %v", m)
 	m.gone = true
 	m.Store.die()
+	m.disk.Crash()
+	m.disk.thaw()
 	m.clock.suspend(false)
 	m.c.sim.Crash(m.sim)
 	m.kill()
@@ -187,6 +205,7 @@ func (m *Member) Freeze() {
 	m.c.note("freeze %v", m)
 	m.frozen = true
 	m.Store.freeze()
+	m.disk.freeze()
 	m.c.sim.Freeze(m.sim)
 }
 
@@ -198,6 +217,7 @@ func (m *Member) Suspend() {
 	m.frozen = true
 	m.clock.suspend(true)
 	m.Store.freeze()
+	m.disk.freeze()
 	m.c.sim.Freeze(m.sim)
 }
 
@@ -208,6 +228,7 @@ func (m *Member) Thaw() {
 	m.clock.suspend(false)
 	m.c.sim.Thaw(m.sim)
 	m.Store.thaw()
+	m.disk.thaw()
 }
 
 // Expel lets all others list the member no more, as providers do with one that is silent. If it lives, it

@@ -115,14 +115,15 @@ func (c *Cluster) SetAll(f Faults) {
 	c.sim.Net.SetAll(simnet.Faults(f))
 }
 
-// Heal ends all faults of links and of the ways to the lease store. What was lost stays lost; frozen
-// members stay frozen.
+// Heal ends all faults of links, of the ways to the lease store, and of disks. What was lost stays lost;
+// frozen members stay frozen, and clocks as they are.
 func (c *Cluster) Heal() {
 	c.note("heal")
 	c.faults = Faults{}
 	c.sim.Net.Heal()
 	for _, m := range c.Members() {
 		m.Store.heal()
+		m.disk.heal()
 	}
 }
 

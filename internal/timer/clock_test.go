@@ -26,8 +26,9 @@ func TestTimersGoByTheClockOfTheirSystem(t *testing.T) {
 		clock := half{time.Now()}
 		var armed []time.Duration
 		timer.Attach(system, timer.Host{Clock: clock, Armed: func(_ *actor.PID, d time.Duration, tag any) {
-			require.Equal(t, "x", tag)
-			armed = append(armed, d)
+			if tag == "x" {
+				armed = append(armed, d)
+			}
 		}})
 		h := &host{start: time.Now()}
 		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }))

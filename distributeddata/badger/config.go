@@ -1,0 +1,63 @@
+package badger
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"github.com/concord-go/concord/distributeddata/store"
+)
+
+// Config of a store. The zero value is ready for use.
+type Config struct {
+	// Reserve is how many bytes stay free on the disk; 0 means 256 MiB, and the least is 64 MiB. Commits go
+	// on when a quarter more is free.
+	Reserve int64 `yaml:"reserve"`
+	// Logger gets failures (Error) and what Badger says (Warn, Debug). nil: slog.Default.
+	Logger *slog.Logger `yaml:"-"`
+}
+
+const (
+	memTable   = 32 << 20 // a transaction may take 15 % of it, which is more than store.MaxBatch
+	minReserve = 64 << 20
+)
+
+func (c Config) withDefaults() Config {
+	if c.Reserve == 0 {
+		c.Reserve = 256 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Validate reports what is wrong, after filling in the defaults.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	if c.Reserve < minReserve || c.Reserve > math.MaxInt64/2 {
+		return fmt.Errorf("%w: Reserve (%d) must be from %d to %d", store.ErrInvalid, c.Reserve, minReserve, int64(math.MaxInt64/2))
+	}
+	return nil
+}
+
+func badgerOptions(dir string, log badger.Logger) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(true).
+		WithMemTableSize(memTable).
+		WithNumMemtables(2).
+		WithNumLevelZeroTables(2).
+		WithNumLevelZeroTablesStall(8).
+		WithNumCompactors(2).
+		WithValueThreshold(1 << 20). // above store.MaxValue: nothing goes to the value log
+		WithValueLogFileSize(64 << 20).
+		WithBlockCacheSize(0).
+		WithCompression(options.None).
+		WithChecksumVerificationMode(options.NoVerification).
+		WithDetectConflicts(false).
+		WithMetricsEnabled(false).
+		WithLogger(log)
+}

@@ -1,0 +1,35 @@
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// logger passes on what Badger logs. Some failed syncs Badger only logs: they fail the store.
+type logger struct{ s *Store }
+
+func (l *logger) Errorf(format string, args ...any) {
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	if strings.Contains(strings.ToLower(text), "sync") {
+		_ = l.s.fail(errors.New(text))
+		return
+	}
+	l.log(slog.LevelWarn, text)
+}
+
+func (l *logger) Warningf(format string, args ...any) { l.say(slog.LevelWarn, format, args) }
+
+func (l *logger) Infof(format string, args ...any) { l.say(slog.LevelDebug, format, args) }
+
+func (l *logger) Debugf(format string, args ...any) { l.say(slog.LevelDebug, format, args) }
+
+func (l *logger) say(level slog.Level, format string, args []any) {
+	l.log(level, strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+func (l *logger) log(level slog.Level, text string) {
+	l.s.cfg.Logger.Log(context.Background(), level, "badger", slog.String("directory", l.s.dir), slog.String("says", text))
+}

@@ -1,0 +1,337 @@
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/concord-go/concord/distributeddata/store"
+)
+
+// Store is a store.Store in a directory. Open makes it. One goroutine writes.
+type Store struct {
+	dir    string
+	cfg    Config
+	db     *badger.DB
+	anchor *anchor
+	lost   string // why rows are missing, empty if none are
+	free   func(dir string) (int64, error)
+
+	commits chan *request
+	stop    chan struct{} // closed by Close
+	done    chan struct{} // closed when nothing runs any more
+	closing sync.Once
+	result  error // of Close; set before done is closed
+	loads   sync.WaitGroup
+
+	// Of the writing goroutine.
+	number uint64 // of the last commit
+	full   bool   // too little was free, and has not been enough since
+
+	mu struct {
+		sync.Mutex
+		failed error
+		closed bool // no more loads
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// request is a commit on its way.
+type request struct {
+	batch *store.Batch
+	done  chan error // has room for one
+}
+
+// Open opens the directory, and makes it if there is none, for this user alone. It returns an error that
+// wraps store.ErrLocked while another store has it open, store.ErrCorrupt if it cannot be opened at all, and
+// store.ErrInvalid for a Config that is not valid, or a directory that others may write to. Nothing is
+// ever deleted to make opening possible.
+func Open(dir string, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := prepare(dir); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		dir: dir, cfg: cfg.withDefaults(), free: freeSpace,
+		commits: make(chan *request), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	db, err := badger.Open(badgerOptions(dir, &logger{s}))
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	s.db = db
+	if err := s.compareWithAnchor(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	go s.write()
+	return s, nil
+}
+
+func prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("badger: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("badger: %w", err)
+	}
+	if open := info.Mode().Perm() & 0o022; open != 0 {
+		return fmt.Errorf("%w: directory %s is writable by others (mode %o); chmod go-w it", store.ErrInvalid, dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// openError sorts what Badger says, which does not wrap its causes.
+func openError(dir string, err error) error {
+	text := strings.ToLower(err.Error())
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	switch {
+	case says("cannot acquire directory lock"):
+		err = fmt.Errorf("%w: %w", store.ErrLocked, err)
+	case says("checksum", "magic", "manifest", "corrupt", "does not exist for table"):
+		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return fmt.Errorf("badger: directory %s: %w", dir, err)
+}
+
+// compareWithAnchor finds out whether the end of the log is missing.
+func (s *Store) compareWithAnchor() error {
+	number, trusted, err := s.lastNumber()
+	if err != nil {
+		return fmt.Errorf("directory %s: %w", s.dir, err)
+	}
+	a, reached, err := openAnchor(s.dir)
+	if err != nil {
+		return fmt.Errorf("directory %s: anchor: %w", s.dir, err)
+	}
+	s.anchor, s.number = a, max(number, reached)
+	switch {
+	case !trusted:
+		s.lost = "the number of the last commit cannot be read"
+	case a.damaged:
+		s.lost = "the anchor cannot be read, so rows may be missing"
+	case number < reached:
+		s.lost = fmt.Sprintf("the log ends with commit %d, but %d were acknowledged", number, reached)
+	}
+	if s.lost != "" {
+		s.cfg.Logger.Error("durable rows are missing", "directory", s.dir, "why", s.lost)
+	}
+	return nil
+}
+
+// Load implements store.Store.
+func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		if err := s.beginLoad(ctx); err != nil {
+			yield(store.Row{}, err)
+			return
+		}
+		defer s.loads.Done()
+		if s.lost != "" && !yield(store.Row{}, store.Corrupt("", s.lost)) {
+			return
+		}
+		txn := s.db.NewTransaction(false)
+		defer txn.Discard()
+		rows := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{rowPrefix}})
+		defer rows.Close()
+		for rows.Rewind(); rows.Valid(); rows.Next() {
+			if err := s.mayLoad(ctx); err != nil {
+				yield(store.Row{}, err)
+				return
+			}
+			key := string(rows.Item().Key()[1:])
+			value, err := open(rows.Item())
+			if err != nil {
+				err = store.Corrupt(key, err.Error())
+			}
+			if !yield(store.Row{Key: key, Value: value}, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) beginLoad(ctx context.Context) error {
+	if err := s.mayLoad(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return store.ErrClosed
+	}
+	s.loads.Add(1)
+	return nil
+}
+
+func (s *Store) mayLoad(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("badger: %w", context.Cause(ctx))
+	case <-s.stop:
+		return store.ErrClosed
+	default:
+		return s.failure()
+	}
+}
+
+// Commit implements store.Store.
+func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
+	if err := s.mayLoad(ctx); err != nil {
+		return err
+	}
+	if err := b.Validate(); err != nil || b.Len() == 0 {
+		return err
+	}
+	r := &request{b, make(chan error, 1)}
+	select {
+	case s.commits <- r:
+	case <-s.stop:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("badger: not written: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("badger: may be written: %w", context.Cause(ctx))
+	}
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.mu.closed = true
+		s.mu.Unlock()
+		close(s.stop)
+	})
+	<-s.done
+	return s.result
+}
+
+// write is the goroutine that writes.
+func (s *Store) write() {
+	defer close(s.done)
+	for {
+		select {
+		case r := <-s.commits:
+			s.commit(s.gather(r))
+		case <-s.stop:
+			s.loads.Wait()
+			err := s.anchor.close(s.number, s.failure() == nil)
+			if err = errors.Join(err, s.db.Close()); err != nil {
+				s.result = fmt.Errorf("badger: close: %w", err)
+			}
+			return
+		}
+	}
+}
+
+// gather adds the commits that wait, as many as fit into one transaction.
+func (s *Store) gather(first *request) []*request {
+	all := []*request{first}
+	rows, size := first.batch.Len(), first.batch.Size()
+	for rows < store.MaxRows/2 && size < store.MaxBatch/2 {
+		select {
+		case r := <-s.commits:
+			if rows+r.batch.Len() > store.MaxRows || size+r.batch.Size() > store.MaxBatch {
+				s.commit(all)
+				all, rows, size = nil, 0, 0
+			}
+			all = append(all, r)
+			rows, size = rows+r.batch.Len(), size+r.batch.Size()
+		default:
+			return all
+		}
+	}
+	return all
+}
+
+// commit writes the batches as one transaction, and answers.
+func (s *Store) commit(all []*request) {
+	err := s.failure()
+	if err == nil {
+		err = s.room()
+	}
+	if err == nil {
+		err = s.transact(all)
+	}
+	for _, r := range all {
+		r.done <- err
+	}
+	if err == nil {
+		if err := s.anchor.raise(s.number, time.Now()); err != nil {
+			_ = s.fail(fmt.Errorf("anchor: %w", err))
+		}
+	}
+}
+
+func (s *Store) transact(all []*request) error {
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	for _, r := range all {
+		for o := range r.batch.Ops() {
+			if err := put(txn, rowPrefix, o); err != nil {
+				return s.fail(err)
+			}
+		}
+	}
+	s.number++
+	if err := put(txn, metaPrefix, numberRow(s.number)); err != nil {
+		return s.fail(err)
+	}
+	if err := txn.Commit(); err != nil {
+		return s.fail(err)
+	}
+	return s.failure() // Badger may have logged a failed sync only
+}
+
+// fail ends all acknowledgements; the first reason counts.
+func (s *Store) fail(why error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.failed == nil {
+		s.mu.failed = fmt.Errorf("directory %s: %w: %w", s.dir, store.ErrFailed, why)
+		s.cfg.Logger.Error("durable store has failed: nothing is acknowledged until it is opened again",
+			"directory", s.dir, "error", why)
+	}
+	return s.mu.failed
+}
+
+func (s *Store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.failed
+}
+
+// room refuses commits while the disk has too little of it.
+func (s *Store) room() error {
+	free, err := s.free(s.dir)
+	if err != nil {
+		return s.fail(fmt.Errorf("free space: %w", err))
+	}
+	need := s.cfg.Reserve
+	if s.full {
+		need += need / 4
+	}
+	s.full = free < need
+	if s.full {
+		return fmt.Errorf("directory %s: %w: %d bytes are free, commits need %d", s.dir, store.ErrFull, free, need)
+	}
+	return nil
+}

@@ -1,0 +1,393 @@
+package badger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/testkit/storetest"
+)
+
+const writeVariable = "CONCORD_BADGER_WRITE"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writeVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, writeForEver(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var config = Config{Reserve: minReserve, Logger: slog.New(slog.DiscardHandler)}
+
+func mustOpen(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func newDir(t *testing.T) string { return filepath.Join(t.TempDir(), "rows") }
+
+func puts(pairs ...string) *store.Batch {
+	b := &store.Batch{}
+	for i := 0; i < len(pairs); i += 2 {
+		b.Put(pairs[i], []byte(pairs[i+1]))
+	}
+	return b
+}
+
+func load(s *Store) (map[string]string, error) {
+	rows, all := map[string]string{}, error(nil)
+	for r, err := range s.Load(context.Background()) {
+		if err != nil {
+			all = errors.Join(all, err)
+			continue
+		}
+		rows[r.Key] = string(r.Value)
+	}
+	return rows, all
+}
+
+// copyDir copies what another process would find if this one were killed now. It tries again when files came
+// or went meanwhile, which no kill can show.
+func copyDir(t *testing.T, from string) string {
+	t.Helper()
+	manifest := func() string {
+		raw, err := os.ReadFile(filepath.Join(from, "MANIFEST"))
+		require.NoError(t, err)
+		return string(raw)
+	}
+	for {
+		to, before, files := newDir(t), manifest(), list(t, from)
+		require.NoError(t, os.MkdirAll(to, 0o700))
+		for _, f := range files {
+			copyFile(t, f, filepath.Join(to, filepath.Base(f)))
+		}
+		if slices.Equal(files, list(t, from)) && manifest() == before {
+			return to
+		}
+	}
+}
+
+// list returns the files of a directory, the anchor first: it must not be newer than the log.
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	slices.SortStableFunc(files, func(a, b string) int {
+		return strings.Compare(strings.TrimSuffix(a, anchorName), strings.TrimSuffix(b, anchorName))
+	})
+	return files
+}
+
+// copyFile copies up to the first megabyte of zeros: the files are far larger than what is in them.
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return // it went meanwhile
+	}
+	require.NoError(t, err)
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	require.NoError(t, err)
+	out, err := os.Create(to)
+	require.NoError(t, err)
+	buffer, zeros := make([]byte, 1<<20), make([]byte, 1<<20)
+	for {
+		n, err := io.ReadFull(in, buffer)
+		if n == 0 || bytes.Equal(buffer[:n], zeros[:n]) {
+			break
+		}
+		_, werr := out.Write(buffer[:n])
+		require.NoError(t, werr)
+		if err != nil {
+			break
+		}
+	}
+	require.NoError(t, out.Truncate(info.Size()))
+	require.NoError(t, out.Close())
+}
+
+// flip changes a bit of what the tables on disk hold for a key.
+func flip(t *testing.T, dir, key string) {
+	t.Helper()
+	s := mustOpen(t, dir)
+	rows, err := load(s)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	sealed, found := seal([]byte("r"+key), []byte(rows[key])), false
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	for _, f := range tables {
+		raw, err := os.ReadFile(f)
+		require.NoError(t, err)
+		if i := bytes.Index(raw, sealed); i >= 0 {
+			raw[i+header] ^= 1
+			require.NoError(t, os.WriteFile(f, raw, 0o600))
+			found = true
+		}
+	}
+	require.True(t, found, "the row is in no table")
+}
+
+func TestStore_Conforms(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Disk {
+		dir := newDir(t)
+		var last *Store
+		return storetest.Disk{
+			Open: func() (store.Store, error) {
+				s, err := Open(dir, config)
+				if err != nil {
+					return nil, err
+				}
+				last = s
+				t.Cleanup(func() { _ = s.Close() })
+				return s, nil
+			},
+			Crash: func() { dir = copyDir(t, dir) },
+			// Badger itself can be made to fail only by the disk; this is how its failures arrive.
+			FailSync: func() { (&logger{last}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite) },
+			Flip:     func(key string) { flip(t, dir, key) },
+		}
+	})
+}
+
+// writeForEver commits batches of three equal rows, one after the other, and prints the number of each that
+// was acknowledged, while a reader looks for half a batch.
+func writeForEver(dir string) error {
+	s, err := Open(dir, config)
+	if err != nil {
+		return err
+	}
+	rows, err := load(s)
+	if err != nil {
+		return err
+	}
+	read := make(chan error)
+	go func() {
+		for {
+			rows, err := load(s)
+			if err == nil && (rows["a"] != rows["b"] || rows["b"] != rows["c"]) {
+				err = fmt.Errorf("half a batch: %v", rows)
+			}
+			if err != nil {
+				read <- err
+				return
+			}
+		}
+	}()
+	n := 0
+	_, _ = fmt.Sscan(rows["a"], &n)
+	for {
+		n++
+		v := fmt.Sprint(n)
+		if err := s.Commit(context.Background(), puts("a", v, "b", v, "c", v)); err != nil {
+			return err
+		}
+		fmt.Println(n)
+		select {
+		case err := <-read:
+			return err
+		default:
+		}
+	}
+}
+
+// A process that is killed while it commits leaves what it was told is safe, and the batch after it at most.
+func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
+	dir := newDir(t)
+	for round := range 6 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), writeVariable+"="+dir)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		lines, told := bufio.NewScanner(out), 0
+		for range 20 + 37*round {
+			if !lines.Scan() {
+				break
+			}
+			_, _ = fmt.Sscan(lines.Text(), &told)
+		}
+		_ = cmd.Process.Kill()
+		for lines.Scan() { // what it said before it was killed
+			_, _ = fmt.Sscan(lines.Text(), &told)
+		}
+		_ = cmd.Wait()
+		require.NotZero(t, told, "the child said: %s", &said)
+		require.Empty(t, said.String())
+		s := mustOpen(t, dir)
+		rows, err := load(s)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+		n := 0
+		_, _ = fmt.Sscan(rows["a"], &n)
+		require.True(t, n == told || n == told+1, "told %d, there is %d", told, n)
+		require.Equal(t, map[string]string{"a": rows["a"], "b": rows["a"], "c": rows["a"]}, rows)
+	}
+}
+
+// Badger drops its log from the first damaged record on, and says nothing. The anchor does.
+func TestLoad_TellsOfALostTail(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	s.anchor.age = 0
+	for i := range 100 {
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%03d", i), strings.Repeat("x", 100))))
+	}
+	left := copyDir(t, dir)
+	logs, err := filepath.Glob(filepath.Join(left, "*.mem"))
+	require.NoError(t, err)
+	require.Len(t, logs, 1)
+	raw, err := os.ReadFile(logs[0])
+	require.NoError(t, err)
+	at := bytes.Index(raw, []byte("r050"))
+	require.Positive(t, at)
+	raw[at+30] ^= 4
+	require.NoError(t, os.WriteFile(logs[0], raw, 0o600))
+
+	s = mustOpen(t, left)
+	rows, err := load(s)
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	require.ErrorContains(t, err, "the log ends with commit 50, but ")
+	require.Len(t, rows, 50)
+	require.NoError(t, s.Commit(t.Context(), puts("050", "again")))
+	require.NoError(t, s.Close())
+	rows, err = load(mustOpen(t, left))
+	require.NoError(t, err, "it is told once, and commits go on beyond the anchor")
+	require.Len(t, rows, 51)
+}
+
+func TestLoad_TellsOfADamagedAnchor(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, anchorName), []byte("what is this"), 0o600))
+	s = mustOpen(t, dir)
+	rows, err := load(s)
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	require.ErrorContains(t, err, "the anchor cannot be read")
+	require.Equal(t, map[string]string{"a": "1"}, rows)
+	require.NoError(t, s.Commit(t.Context(), puts("a", "2")))
+	require.NoError(t, s.Close())
+	_, err = load(mustOpen(t, dir))
+	require.NoError(t, err)
+}
+
+func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
+	s := mustOpen(t, newDir(t))
+	for _, step := range []struct {
+		free int64
+		ok   bool
+	}{
+		{minReserve, true}, {minReserve - 1, false}, {minReserve, false}, // until a quarter more is free
+		{minReserve * 5 / 4, true}, {minReserve, true},
+	} {
+		s.free = func(string) (int64, error) { return step.free, nil }
+		err := s.Commit(t.Context(), puts("a", "1"))
+		if step.ok {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, store.ErrFull)
+			require.ErrorContains(t, err, fmt.Sprint(step.free))
+		}
+	}
+	s.free = func(string) (int64, error) { return 0, io.ErrUnexpectedEOF }
+	require.ErrorIs(t, s.Commit(t.Context(), puts("a", "2")), store.ErrFailed)
+	require.ErrorIs(t, s.Commit(t.Context(), puts("a", "2")), io.ErrUnexpectedEOF)
+}
+
+func TestCommit_FailsForGoodWhenBadgerDoes(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+	require.NoError(t, s.db.Close()) // behind its back
+	for range 2 {
+		require.ErrorIs(t, s.Commit(t.Context(), puts("b", "1")), store.ErrFailed)
+	}
+	_, err := load(s)
+	require.ErrorIs(t, err, store.ErrFailed)
+	_ = s.Close()
+	rows, err := load(mustOpen(t, dir))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1"}, rows)
+}
+
+func TestOpen_SaysWhatIsWrong(t *testing.T) {
+	t.Run("config", func(t *testing.T) {
+		_, err := Open(newDir(t), Config{Reserve: 1})
+		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, "Reserve (1) must be from 67108864")
+	})
+	t.Run("writable by others", func(t *testing.T) {
+		dir := newDir(t)
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, os.Chmod(dir, 0o770)) //nolint:gosec // what the test is about
+		_, err := Open(dir, config)
+		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, "chmod go-w it")
+	})
+	t.Run("a file", func(t *testing.T) {
+		file := newDir(t)
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		_, err := Open(file, config)
+		require.Error(t, err)
+	})
+	t.Run("manifest", func(t *testing.T) {
+		dir := newDir(t)
+		require.NoError(t, mustOpen(t, dir).Close())
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("what is this"), 0o600))
+		_, err := Open(dir, config)
+		require.ErrorIs(t, err, store.ErrCorrupt)
+	})
+}
+
+func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	mustOpen(t, dir)
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
+
+// BenchmarkCommit measures batches of one row of 1 kB, by one writer and by many, which share syncs.
+func BenchmarkCommit(b *testing.B) {
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s, err := Open(filepath.Join(b.TempDir(), "rows"), config)
+			require.NoError(b, err)
+			value := string(bytes.Repeat([]byte("v"), 1000))
+			b.SetParallelism(writers)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for n := 0; pb.Next(); n++ {
+					if err := s.Commit(context.Background(), puts(fmt.Sprint(n%1000), value)); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			b.StopTimer()
+			require.NoError(b, s.Close())
+		})
+	}
+}
