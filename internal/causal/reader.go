@@ -16,16 +16,20 @@ type reader struct {
 
 // field steps over the tag of the field if it comes next.
 func (r *reader) field(num protowire.Number, typ protowire.Type) bool {
-	tag := protowire.EncodeTag(num, typ)
-	v, n := protowire.ConsumeVarint(r.b)
-	if r.bad || n < 0 || v != tag || n != protowire.SizeVarint(v) {
+	tag := protowire.EncodeTag(num, typ) // one byte: no message has more than 15 fields
+	if r.bad || len(r.b) == 0 || uint64(r.b[0]) != tag {
 		return false
 	}
-	r.b = r.b[n:]
+	r.b = r.b[1:]
 	return true
 }
 
 func (r *reader) varint() uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := r.b[0]
+		r.b = r.b[1:]
+		return uint64(v)
+	}
 	v, n := protowire.ConsumeVarint(r.b)
 	if n < 0 || n != protowire.SizeVarint(v) {
 		r.fail()

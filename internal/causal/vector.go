@@ -113,6 +113,9 @@ func (v Vector) Leq(o Vector) bool {
 	if len(v.entries) > len(o.entries) {
 		return false
 	}
+	if len(v.entries) > 0 && &v.entries[0] == &o.entries[0] { // a part of the same, or the same
+		return true
+	}
 	j := 0
 	for _, d := range v.entries {
 		for j < len(o.entries) && o.entries[j].Replica < d.Replica {

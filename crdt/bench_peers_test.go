@@ -1,0 +1,89 @@
+package crdt_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+// The cases that Akka and Pekko measure their sets and vectors with; bench/pekko has the same for Pekko,
+// and make bench-pekko runs both.
+
+// filledBy returns n elements added by five replicas in turn, and the replicas.
+func filledBy(n int) (s crdt.ORSet[string], at [5]*crdt.Replica) {
+	for i := range at {
+		at[i] = crdt.NewReplica(crdt.ReplicaID(i + 1))
+	}
+	for i := range n {
+		s.Add(at[i%5].Writer(), fmt.Sprint("elem", i+1))
+	}
+	return s, at
+}
+
+// after returns s after the changes of one writer each.
+func after(s crdt.ORSet[string], changes ...func(s *crdt.ORSet[string])) crdt.ORSet[string] {
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func BenchmarkPeers_ORSetMerge(b *testing.B) {
+	for _, n := range []int{1, 10, 20, 100} {
+		base, at := filledBy(n)
+		add := func(r int, e string) func(*crdt.ORSet[string]) {
+			return func(s *crdt.ORSet[string]) { s.Add(at[r].Writer(), e) }
+		}
+		first, second := after(base, add(0, "first")), after(base, add(1, "second"))
+		left := after(base, add(1, "a"), add(2, "b"), func(s *crdt.ORSet[string]) { s.Remove(at[3].Writer(), fmt.Sprint("elem", n)) })
+		right := after(base, add(0, "a"), add(0, "c"), add(1, "d"))
+		for _, c := range []struct {
+			name  string
+			merge func() crdt.ORSet[string]
+		}{
+			{"sameNode", func() crdt.ORSet[string] { return base.Merge(after(base, add(0, "x"), add(0, "y"))) }},
+			{"otherNode", func() crdt.ORSet[string] { return base.Merge(second) }},
+			{"bothNodes", func() crdt.ORSet[string] { return first.Merge(second) }},
+			{"complex", func() crdt.ORSet[string] { return left.Merge(right) }},
+		} {
+			b.Run(fmt.Sprintf("%s/elems=%d", c.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if c.merge().Len() < n {
+						b.Fatal("elements lost")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkPeers_VersionVector(b *testing.B) {
+	for _, n := range []int{1, 2, 5} {
+		id := func(i int) crdt.ReplicaID { return crdt.ReplicaID(i%5 + 1) }
+		var base crdt.VersionVector
+		for i := range n {
+			base = base.Next(id(i))
+		}
+		left, right := base.Next(id(n)), base.Next(id(n+1))
+		one := crdt.VersionVector{}.Next(id(0))
+		for _, c := range []struct {
+			name string
+			run  func()
+		}{
+			{"increment", func() { base.Next(id(0)) }},
+			{"compareSame", func() { base.Compare(one) }},
+			{"compareAfter", func() { left.Compare(one) }},
+			{"merge", func() { base.Merge(left) }},
+			{"mergeConcurrent", func() { left.Merge(right) }},
+		} {
+			b.Run(fmt.Sprintf("%s/replicas=%d", c.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					c.run()
+				}
+			})
+		}
+	}
+}

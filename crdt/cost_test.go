@@ -1,0 +1,124 @@
+package crdt_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+// What does not depend on the machine is held here: allocations and bytes. Times are in
+// docs/performance.md.
+
+// bytesPerRun returns the bytes that f allocates, on average.
+func bytesPerRun(runs int, f func()) float64 {
+	var before, after runtime.MemStats
+	f()
+	runtime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc-before.TotalAlloc) / float64(runs)
+}
+
+func skipCosts(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates on its own account; the test runs without it")
+	}
+}
+
+func TestCost_Updates(t *testing.T) {
+	skipCosts(t)
+	for _, n := range []int{10, 1_000, 10_000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s, alice := filled(n)
+			var d crdt.Delta
+			i, at := 0, places(n)
+			b := bytesPerRun(64, func() {
+				next := s
+				d, _ = crdt.Update(alice, &next, addOne(at[i%64]))
+				i++
+			})
+			require.LessOrEqual(t, b, 3000.0, "add to a set")
+			require.LessOrEqual(t, len(deltaBytes(t, d)), 70)
+
+			b = bytesPerRun(64, func() {
+				v := s
+				require.NoError(t, crdt.Apply(&v, d))
+			})
+			require.LessOrEqual(t, b, 3000.0, "apply an add")
+
+			var m crdt.LWWMap[string, int64]
+			for i := range n {
+				m.Set(alice.Writer(), element(i), int64(i))
+			}
+			b = bytesPerRun(64, func() {
+				next := m
+				d, _ = crdt.Update(alice, &next, setKey(element(n/2)))
+			})
+			require.LessOrEqual(t, b, 3000.0, "set a key")
+			require.LessOrEqual(t, len(deltaBytes(t, d)), 100)
+		})
+	}
+}
+
+// Merging what brings nothing new allocates nothing, and merging one change takes only that.
+func TestCost_Merges(t *testing.T) {
+	skipCosts(t)
+	s, alice := filled(10_000)
+	apart, err := s.Decode([]byte(encode(t, s)))
+	require.NoError(t, err)
+	ahead := s
+	ahead.Add(alice.Writer(), "new")
+	for name, o := range map[string]crdt.ORSet[string]{"itself": s, "built apart": apart} {
+		require.Zero(t, testing.AllocsPerRun(10, func() { s.Merge(o) }), name)
+	}
+	require.Zero(t, testing.AllocsPerRun(10, func() { ahead.Merge(s) }), "an ancestor")
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { s.Merge(ahead) }), 25.0, "one ahead")
+
+	c, d, more := oneSlot(t, 1000)
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+		v := c
+		require.NoError(t, crdt.Apply(&v, d))
+	}), 20.0, "one slot of a counter")
+	require.Zero(t, testing.AllocsPerRun(10, func() { more.Merge(c) }), "an ancestor of a counter")
+}
+
+// A read that finds nothing to build allocates nothing.
+func TestCost_Reads(t *testing.T) {
+	skipCosts(t)
+	s, _ := filled(10_000)
+	m, _ := voted(1_000)
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.Contains("element-000001") }))
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.Len() }))
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { m.Len() }), 4.0)
+}
+
+// A hundred thousand elements of ten bytes: their wire size, and their memory beyond the elements.
+func TestCost_LargeSet(t *testing.T) {
+	skipCosts(t)
+	const n = 100_000
+	for name, c := range map[string]struct {
+		element func(int) string
+		wire    int
+	}{"numbered": {numbered, 1_700_000}, "scattered": {scattered, 1_800_000}} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			s := tenBytes(n, c.element)
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			perElement := float64(after.HeapAlloc-before.HeapAlloc) / n
+			require.LessOrEqual(t, perElement, 10+50.0)
+			wire := len(encode(t, s))
+			require.LessOrEqual(t, wire, c.wire)
+			t.Logf("%.1f bytes of memory and %.1f on the wire for an element of 10", perElement, float64(wire)/n)
+		})
+	}
+}
