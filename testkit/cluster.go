@@ -93,8 +93,8 @@ func (c *Cluster) Join() *Member {
 	c.enter(m)
 	for _, o := range c.Members() {
 		if o != m && c.faults != (Faults{}) {
-			c.sim.Net.Link(o.Address, m.Address).Set(simnet.Faults(c.faults))
-			c.sim.Net.Link(m.Address, o.Address).Set(simnet.Faults(c.faults))
+			c.sim.Net.Link(o.Address, m.Address).Set(c.faults)
+			c.sim.Net.Link(m.Address, o.Address).Set(c.faults)
 		}
 	}
 	return m

@@ -9,7 +9,7 @@ import (
 )
 
 // Effect is something that an isolated actor has done: *Sent, *Spawned, *Watched, *Unwatched,
-// *StopRequested, *Fired, *Logged, *Panicked or *Stopped.
+// *StopRequested, *Armed, *Disarmed, *Fired, *Logged, *Panicked or *Stopped.
 type Effect interface{ effect() string }
 
 type (
@@ -31,8 +31,15 @@ type (
 	Unwatched struct{ PID *actor.PID }
 	// StopRequested says that the actor has told another one to stop.
 	StopRequested struct{ PID *actor.PID }
-	// Fired is a timer of Concord's components that has run down; its message has been delivered. Timers
-	// that an actor makes by other means show as a Sent to itself.
+	// Armed is a timer of Concord's components that the actor has set, in place of what it was set to before.
+	// Timers that an actor makes by other means show as a Sent to itself when they run down.
+	Armed struct {
+		In  time.Duration
+		Tag any
+	}
+	// Disarmed is one that the actor has stopped before it was handled.
+	Disarmed struct{ Tag any }
+	// Fired is one that has run down; its message has been delivered.
 	Fired struct {
 		After time.Duration // since Isolate
 		Tag   any
@@ -56,6 +63,8 @@ func (e *Spawned) effect() string       { return "spawned " + name(e.PID) }
 func (e *Watched) effect() string       { return "watched " + name(e.PID) }
 func (e *Unwatched) effect() string     { return "unwatched " + name(e.PID) }
 func (e *StopRequested) effect() string { return "told to stop " + name(e.PID) }
+func (e *Armed) effect() string         { return fmt.Sprintf("timer %v armed for %s", e.Tag, short(e.In)) }
+func (e *Disarmed) effect() string      { return fmt.Sprintf("timer %v disarmed", e.Tag) }
 func (e *Fired) effect() string         { return fmt.Sprintf("timer %v fired after %s", e.Tag, short(e.After)) }
 func (e *Logged) effect() string        { return "logged " + line{e.Level, e.Message, e.Attrs}.String() }
 func (e *Panicked) effect() string      { return fmt.Sprintf("panicked: %v", e.Reason) }

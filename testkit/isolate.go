@@ -46,6 +46,10 @@ func Isolate(t testing.TB, props *actor.Props) *Isolated {
 	i.mu.changed = make(chan struct{})
 	bookOf(i.system).mu.watch = func(l line) { i.note(&Logged{l.level, l.message, l.attrs}) }
 	i.system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) { return stranger{i}, true })
+	timer.Attach(i.system, timer.Host{
+		Armed:    func(_ *actor.PID, d time.Duration, tag any) { i.note(&Armed{d, tag}) },
+		Disarmed: func(_ *actor.PID, tag any) { i.note(&Disarmed{tag}) },
+	})
 	outside := i.system.Root.Copy()
 	i.system.Root.WithSenderMiddleware(i.onSend).WithSpawnMiddleware(i.onSpawn)
 	pid, err := outside.SpawnNamed(props.Clone(actor.WithReceiverMiddleware(i.onReceive),

@@ -55,6 +55,8 @@ func (c *clerk) told(ctx actor.Context, what string) {
 		ctx.Send(ctx.Self(), "to myself")
 	case "alarm":
 		c.alarm.Set(time.Second, "tea")
+	case "quiet":
+		c.alarm.Stop()
 	case "panic":
 		panic("as told")
 	case "stop":
@@ -117,7 +119,14 @@ func TestIsolate_TimersOnVirtualTime(t *testing.T) {
 		i, _ := isolatedClerk(t)
 		i.Effects()
 		i.Send("alarm")
-		i.ExpectNoEffect()
+		require.Equal(t, []testkit.Effect{&testkit.Armed{In: time.Second, Tag: "tea"}}, i.Effects(), "seen when armed")
+		i.Send("alarm") // in place of the former
+		i.Send("quiet")
+		i.Send("quiet")
+		i.Send("alarm")
+		require.Equal(t, []testkit.Effect{
+			&testkit.Armed{In: time.Second, Tag: "tea"}, &testkit.Disarmed{Tag: "tea"}, &testkit.Armed{In: time.Second, Tag: "tea"},
+		}, i.Effects())
 		fired := testkit.ExpectEffect[*testkit.Fired](i)
 		require.Equal(t, "tea", fired.Tag)
 		require.Equal(t, time.Second, fired.After)

@@ -8,19 +8,11 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Faults of one direction between two members. The zero value is none.
-type Faults struct {
-	// Cut loses everything, also what is on its way when it would arrive.
-	Cut bool
-	// Loss and Duplicate are probabilities from 0 to 1, per message.
-	Loss, Duplicate float64
-	// Delay is added to the latency; Jitter is a random addition below it. Order is kept.
-	Delay, Jitter time.Duration
-	// Reorder lets messages overtake each other within their jitter, and duplicates come later.
-	Reorder bool
-	// Bandwidth in bytes per second: what exceeds it waits its turn, without limit. 0 is unlimited.
-	Bandwidth int
-}
+// Faults of one direction between two members; the zero value is none. Cut loses everything, also what is
+// on its way when it would arrive; Loss and Duplicate are probabilities per message; Delay and a random
+// addition below Jitter come on top of the latency, and order is kept unless Reorder lets messages overtake
+// each other; Bandwidth, in bytes per second, makes what exceeds it wait.
+type Faults = simnet.Faults
 
 // Link is one direction between two members. It belongs to their addresses: it is the same after a
 // restart.
@@ -33,11 +25,11 @@ type Link struct {
 // Set replaces the faults.
 func (l *Link) Set(f Faults) {
 	l.c.note("link %d→%d: %+v", l.from, l.to, f)
-	l.sim.Set(simnet.Faults(f))
+	l.sim.Set(f)
 }
 
 // Faults returns the faults.
-func (l *Link) Faults() Faults { return Faults(l.sim.Faults()) }
+func (l *Link) Faults() Faults { return l.sim.Faults() }
 
 // Next gives the next message for which match is true these faults, and only it, instead of those of the
 // link: Faults{Cut: true} loses it, Faults{Delay: d, Reorder: true} lets later ones overtake it. hit tells
@@ -48,21 +40,14 @@ func (l *Link) Next(match func(Packet) bool, f Faults) (hit func() bool) {
 	if match == nil {
 		match = func(Packet) bool { return true }
 	}
-	return l.sim.Next(func(p simnet.Packet) bool { return match(l.c.packet(p)) }, simnet.Faults(f))
+	return l.sim.Next(func(p simnet.Packet) bool { return match(l.c.packet(p)) }, f)
 }
 
 // Stats returns the counters of the link.
-func (l *Link) Stats() Stats { return Stats(l.sim.Stats()) }
+func (l *Link) Stats() Stats { return l.sim.Stats() }
 
-// Stats counts messages between members.
-type Stats struct {
-	Sent      int // tried
-	Delivered int // given to a system; duplicates count
-	Lost      int // by a cut, at random, or since nobody listened
-	Oversize  int // above MaxMessage
-	Invalid   int // no protobuf messages, or remote Watch and Stop, which are not carried
-	Bytes     int // sent, without those invalid
-}
+// Stats counts messages between members: Sent, Delivered, Lost, Oversize, Invalid, and their Bytes.
+type Stats = simnet.Stats
 
 // Packet is a message between two members.
 type Packet struct {
@@ -112,7 +97,7 @@ func (c *Cluster) Partition(sides ...[]int) {
 func (c *Cluster) SetAll(f Faults) {
 	c.note("all links: %+v", f)
 	c.faults = f
-	c.sim.Net.SetAll(simnet.Faults(f))
+	c.sim.Net.SetAll(f)
 }
 
 // Heal ends all faults of links, of the ways to the lease store, and of disks. What was lost stays lost;
@@ -138,7 +123,7 @@ func (c *Cluster) Observe(f func(Packet)) {
 }
 
 // Stats returns the sum over all links.
-func (c *Cluster) Stats() Stats { return Stats(c.sim.Net.Stats()) }
+func (c *Cluster) Stats() Stats { return c.sim.Net.Stats() }
 
 func (c *Cluster) packet(p simnet.Packet) Packet {
 	return Packet{

@@ -17,7 +17,7 @@ type Faults struct {
 	Cut bool
 	// Loss and Duplicate are probabilities from 0 to 1, per message.
 	Loss, Duplicate float64
-	// Delay is added to the latency; Jitter is a random addition below it.
+	// Delay is added to the latency; Jitter is a random addition below it. Order is kept.
 	Delay, Jitter time.Duration
 	// Reorder lets messages overtake each other within their jitter, and duplicates come later.
 	Reorder bool
@@ -44,8 +44,8 @@ type Stats struct {
 	Sent      int // tried
 	Delivered int // given to a system; duplicates count
 	Lost      int // by a cut, at random, or since nobody listened
-	Oversize  int
-	Invalid   int // not serialisable, or remote Watch and Stop, which are not carried
+	Oversize  int // above the largest message carried
+	Invalid   int // no protobuf messages, or remote Watch and Stop, which are not carried
 	Bytes     int // sent, without those invalid
 }
 

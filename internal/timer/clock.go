@@ -23,8 +23,10 @@ var extensionID = extensions.NextExtensionID()
 type Host struct {
 	// Clock replaces that of the process. nil: it does not.
 	Clock Clock
-	// Armed is told of every Set, in the goroutine of the actor. nil: nobody is.
-	Armed func(self *actor.PID, d time.Duration, tag any)
+	// Armed is told of every Set, Disarmed of every Stop that ends an arming, in the goroutine of the actor.
+	// nil: nobody is.
+	Armed    func(self *actor.PID, d time.Duration, tag any)
+	Disarmed func(self *actor.PID, tag any)
 }
 
 // ExtensionID implements extensions.Extension.

@@ -18,6 +18,7 @@ type Timer struct {
 	// goroutine reads it to save a useless message, Mine to decide.
 	gen  atomic.Uint64
 	last uint64 // the highest generation used
+	tag  any    // of the current arming
 }
 
 // Fired is the message a timer sends to its actor. It is never sent to another process.
@@ -39,8 +40,9 @@ func New(system *actor.ActorSystem, self *actor.PID) *Timer {
 // Set arms the timer to send a Fired with tag after d, in place of any former arming, whose
 // message is not accepted by Mine from now on. A d of zero or less fires at once, still as a message.
 func (t *Timer) Set(d time.Duration, tag any) {
-	t.Stop()
+	t.disarm()
 	t.last++
+	t.tag = tag
 	f := &Fired{Tag: tag, timer: t, gen: t.last}
 	t.gen.Store(f.gen)
 	t.cancel = t.host.Clock.AfterFunc(d, f.fire)
@@ -57,6 +59,13 @@ func (f *Fired) fire() {
 
 // Stop cancels the arming, if there is one.
 func (t *Timer) Stop() {
+	if t.Armed() && t.host.Disarmed != nil {
+		t.host.Disarmed(t.self, t.tag)
+	}
+	t.disarm()
+}
+
+func (t *Timer) disarm() {
 	t.gen.Store(0)
 	if t.cancel != nil {
 		t.cancel()
