@@ -1,8 +1,6 @@
 package testkit
 
 import (
-	"time"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/internal/simnet"

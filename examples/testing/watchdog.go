@@ -1,0 +1,60 @@
+// Package watchdog is a small actor of a user's own, for the test beside it: that is what to read here.
+package watchdog
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// What a watchdog tells its owner.
+type (
+	Lost  struct{ After time.Duration } // the partner has been silent for so long
+	Found struct{}                      // it has been heard again
+)
+
+const (
+	every   = time.Second
+	silence = 5 * time.Second
+)
+
+// Watchdog greets a partner every second, and tells its owner when greetings of the partner stay away.
+type Watchdog struct {
+	Partner, Owner *actor.PID
+
+	heard time.Time
+	lost  bool
+	timer *time.Timer
+}
+
+type tick struct{}
+
+// Receive implements actor.Actor.
+func (w *Watchdog) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		w.heard = time.Now()
+		w.greet(ctx)
+	case tick:
+		if quiet := time.Since(w.heard); quiet > silence && !w.lost {
+			w.lost = true
+			ctx.Send(w.Owner, &Lost{quiet})
+		}
+		w.greet(ctx)
+	case *emptypb.Empty:
+		w.heard = time.Now()
+		if w.lost {
+			w.lost = false
+			ctx.Send(w.Owner, &Found{})
+		}
+	case *actor.Stopping:
+		w.timer.Stop()
+	}
+}
+
+func (w *Watchdog) greet(ctx actor.Context) {
+	ctx.Send(w.Partner, &emptypb.Empty{})
+	system, self := ctx.ActorSystem(), ctx.Self()
+	w.timer = time.AfterFunc(every, func() { system.Root.Send(self, tick{}) })
+}
