@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// What a watchdog tells its owner.
-type (
-	Lost  struct{ After time.Duration } // the partner has been silent for so long
-	Found struct{}                      // it has been heard again
-)
+// Lost tells the owner for how long the partner has been silent.
+type Lost struct{ After time.Duration }
+
+// Found tells the owner that it has been heard again.
+type Found struct{}
 
 const (
 	every   = time.Second
