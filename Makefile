@@ -7,12 +7,12 @@ PROTOC_GEN_GO_VERSION := v1.36.12
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench soak compat proto proto-check tools
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-pekko laws soak compat proto proto-check tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check unit race quickstart ## everything that must pass before a change lands; installs what it needs
+test: check unit race quickstart stores ## everything that must pass before a change lands; installs what it needs
 
 check: lint proto-check ## formatting, vet, linters, generated code
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
@@ -45,6 +45,16 @@ soak: ## what takes long: SEEDS histories (default 100000), and the quickstart T
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
+STORES := ./coordination/etcd ./coordination/postgres ./coordination/kubernetes
+
+stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
+	$(BIN)/golangci-lint run --build-tags stores $(STORES) ./testkit/leasetest
+	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run .
+	cd internal/testenv && $(GO) run . -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES)
+
+testenv: ## a shell beside the real servers, for single tests of stores
+	cd internal/testenv && $(GO) run . -- $(SHELL)
+
 mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
 	$(GO) run ./internal/mutants
 
@@ -56,6 +66,19 @@ fuzz: ## every decoder for FUZZTIME (default 30s) each
 
 bench: ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
+	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath
+	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
+		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=$(or $(SIZE),100) bench.ORSetMerge
+	$(GO) test ./crdt -run '^$$' -bench 'Peers_ORSetMerge/.*/elems=$(or $(SIZE),100)$$' -benchmem -count 5
+	java -cp bench/pekko/target/classes:$$(cat bench/pekko/target/classpath) org.openjdk.jmh.Main \
+		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=5 bench.Vectors
+	$(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5
+
+laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 7 steps; hours
+	$(GO) test ./crdt ./testkit/crdttest ./examples/customcrdt -run 'Laws' -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)
+	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=7
 
 compat: ## the tests against the newest Proto.Actor this module also supports
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat

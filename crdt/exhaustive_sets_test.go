@@ -62,7 +62,7 @@ func TestExhaustive_RWSet(t *testing.T) {
 	s.run(t, exhaustiveDepth()-1) // every remove is a step, also of what is not there
 }
 
-// The writes of a register that no other write has seen; here the number of the step.
+// The writes of a register that no other write has seen.
 func TestExhaustive_MVRegisterInMap(t *testing.T) {
 	type m = crdt.ORMap[int, crdt.MVRegister[int64]]
 	s := &small[m]{
@@ -80,6 +80,103 @@ func TestExhaustive_MVRegisterInMap(t *testing.T) {
 		},
 	}
 	s.run(t, exhaustiveDepth())
+}
+
+// A disable-wins flag under each key: on if it was enabled and each disable was seen by some later enable.
+func TestExhaustive_DWFlagInMap(t *testing.T) {
+	type m = crdt.ORMap[int, crdt.DWFlag]
+	s := &small[m]{
+		rule: removeWins,
+		add:  func(w *crdt.Writer, v *m, key int, _ int64) { v.Update(w, key, func(f *crdt.DWFlag) { f.Enable(w) }) },
+		remove: func(w *crdt.Writer, v *m, key int) int {
+			v.Update(w, key, func(f *crdt.DWFlag) { f.Disable(w) })
+			return 1
+		},
+		value: func(v *m, key int) int64 {
+			f, _ := v.Get(key)
+			return oneIf(f.Enabled())
+		},
+	}
+	s.run(t, exhaustiveDepth()-1)
+}
+
+// Of concurrent writes the one that was raised over most others wins, then that of the largest replica.
+func TestExhaustive_LWWMap(t *testing.T) {
+	type m = crdt.LWWMap[int, int64]
+	s := &small[m]{
+		rule:   lastWrite,
+		add:    func(w *crdt.Writer, v *m, key int, n int64) { v.Set(w, key, n) },
+		remove: func(w *crdt.Writer, v *m, key int) int { return v.Remove(w, key) },
+		value: func(v *m, key int) int64 {
+			n, _ := v.Get(key)
+			return n
+		},
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+// A record of a set and a counter: the first element is in the set, the second is the count.
+func TestExhaustive_Record(t *testing.T) {
+	type fields struct {
+		Set   crdt.ORSet[int]
+		Count crdt.PNCounter
+	}
+	type r = crdt.Record[fields]
+	s := &small[r]{
+		add: func(w *crdt.Writer, v *r, elem int, n int64) {
+			if elem == 0 {
+				v.V.Set.Add(w, 0)
+			} else {
+				v.V.Count.Add(w, n)
+			}
+		},
+		remove: func(w *crdt.Writer, v *r, elem int) int {
+			if elem == 0 {
+				return v.V.Set.Remove(w, 0)
+			}
+			n := int(slots(v.V.Count))
+			v.V.Count.Reset(w)
+			return n
+		},
+		value: func(v *r, elem int) int64 {
+			if elem == 0 {
+				return oneIf(v.V.Set.Contains(0))
+			}
+			return v.V.Count.Value()
+		},
+	}
+	s.rule = func(steps []smallStep, seen uint64, elem int) int64 {
+		as := small[r]{steps: steps, count: elem == 1}
+		return as.want(seen, elem)
+	}
+	s.run(t, exhaustiveDepth())
+}
+
+// lastWrite stamps the writes one after the other: one above those it replaces.
+func lastWrite(steps []smallStep, seen uint64, elem int) int64 {
+	best, at := int64(0), smallStep{replica: -1}
+	for _, i := range last(steps, seen, elem) {
+		if !steps[i].add {
+			continue
+		}
+		if n := stamp(steps, i); n > best || n == best && steps[i].replica > at.replica {
+			best, at = n, steps[i]
+		}
+	}
+	if best == 0 {
+		return 0
+	}
+	return at.amount()
+}
+
+func stamp(steps []smallStep, i int) int64 {
+	n := int64(1)
+	for _, j := range last(steps, steps[i].before, steps[i].elem) {
+		if steps[j].add {
+			n = max(n, stamp(steps, j)+1)
+		}
+	}
+	return n
 }
 
 // last returns the steps on elem in seen that no other one of them has seen.
@@ -106,7 +203,7 @@ func removeWins(steps []smallStep, seen uint64, elem int) int64 {
 func concurrentWrites(steps []smallStep, seen uint64, elem int) (sum int64) {
 	for _, i := range last(steps, seen, elem) {
 		if steps[i].add {
-			sum += 1 << i
+			sum += steps[i].amount()
 		}
 	}
 	return sum

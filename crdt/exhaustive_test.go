@@ -1,16 +1,26 @@
 package crdt_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"flag"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
 )
+
+var exhaustive = flag.Int("exhaustive", 0, "steps of the small model; 0: as many as fit the other tests")
 
 // The small model: three replicas and two elements (or keys) under every schedule of a few steps.
 // A step adds, removes or merges; steps that change nothing end their branch. The specification is a
 // bit mask of known steps for each.
+//
+// Two schedules with the same events, of which each knew of the same, and with the same known to each
+// replica, must have led to the same bytes. Then there is no need to go on from both.
 
 type small[T crdt.Value[T]] struct {
 	add    func(w *crdt.Writer, v *T, elem int, amount int64)
@@ -19,20 +29,32 @@ type small[T crdt.Value[T]] struct {
 	value  func(v *T, elem int) int64
 	rule   func(steps []smallStep, seen uint64, elem int) int64 // nil: adds win, by count or presence
 
-	replicas [3]*crdt.Replica
-	steps    []smallStep
-	checked  int
+	steps   []smallStep
+	visited map[[16]byte]visit
+	checked int
+}
+
+// visit is what became of a state.
+type visit struct {
+	left  int // steps that were explored from it
+	bytes [8]byte
 }
 
 type smallStep struct {
-	add    bool
-	elem   int
-	before uint64
+	add     bool
+	elem    int
+	before  uint64
+	replica int
+	n       uint64 // the number of the event at its replica
 }
+
+// amount is a number of the event's own, of which sums do not meet.
+func (s smallStep) amount() int64 { return 1 << (s.replica*10 + int(s.n)) }
 
 type world[T any] struct {
 	values [3]T
 	seen   [3]uint64
+	events [3]uint64
 }
 
 // want is the specification: what adds of elem are in seen and before no remove in seen.
@@ -47,7 +69,7 @@ func (m *small[T]) want(seen uint64, elem int) (sum int64) {
 		if !m.count {
 			return 1
 		}
-		sum += 1 << i
+		sum += a.amount()
 	}
 	return sum
 }
@@ -75,6 +97,9 @@ func (m *small[T]) explore(t *testing.T, w world[T], depth int) {
 		m.end(t, w)
 		return
 	}
+	if m.known(t, w, depth) {
+		return
+	}
 	for i := range 3 {
 		for elem := range 2 {
 			if len(m.steps) == 0 && (i > 0 || elem > 0) {
@@ -95,15 +120,71 @@ func (m *small[T]) explore(t *testing.T, w world[T], depth int) {
 	}
 }
 
+// known reports whether a schedule with as many steps left was here, and checks that it left the same.
+func (m *small[T]) known(t *testing.T, w world[T], left int) bool {
+	var b []byte
+	for i := range w.values {
+		enc := encode(t, w.values[i])
+		b = append(binary.AppendUvarint(b, uint64(len(enc))), enc...)
+	}
+	sum := sha256.Sum256(b)
+	key, bytes := m.key(w), [8]byte(sum[:])
+	was, ok := m.visited[key]
+	if ok && was.bytes != bytes {
+		t.Fatalf("%v with %b seen has other bytes after another schedule", m.steps, w.seen)
+	}
+	if ok && was.left >= left {
+		return true
+	}
+	m.visited[key] = visit{left, bytes}
+	return false
+}
+
+// key names the events by replica and number, whatever the order of the steps, and what each has seen.
+func (m *small[T]) key(w world[T]) [16]byte {
+	order := slices.Clone(m.steps)
+	slices.SortFunc(order, func(a, b smallStep) int {
+		return (a.replica-b.replica)<<16 + int(a.n) - int(b.n)
+	})
+	var b []byte
+	for _, s := range order {
+		op := byte(s.replica<<2 | s.elem<<1)
+		if s.add {
+			op |= 1
+		}
+		b = append(append(b, 0xff, op), m.cut(s.before)...)
+	}
+	for _, seen := range w.seen {
+		b = append(append(b, 0xfe), m.cut(seen)...)
+	}
+	sum := sha256.Sum256(b)
+	return [16]byte(sum[:])
+}
+
+// cut is a set of steps as numbers of events of each replica: who knows one knows those before it.
+func (m *small[T]) cut(set uint64) []byte {
+	var n [3]byte
+	for i, s := range m.steps {
+		if set>>i&1 == 1 {
+			n[s.replica]++
+		}
+	}
+	return n[:]
+}
+
 func (m *small[T]) change(t *testing.T, w world[T], depth, i, elem int, add bool) {
 	n := len(m.steps)
-	wr := m.replicas[i].Writer()
+	w.events[i]++
+	wr, end := crdt.Host(causal.Dot{Replica: causal.Replica(i + 1), N: w.events[i]}, 1)
+	defer end()
+	s := smallStep{add, elem, w.seen[i], i, w.events[i]}
 	if add {
-		m.add(wr, &w.values[i], elem, 1<<n)
+		m.add(wr, &w.values[i], elem, s.amount())
 	} else if m.remove(wr, &w.values[i], elem) == 0 {
 		return
 	}
-	m.steps = append(m.steps, smallStep{add, elem, w.seen[i]})
+	require.NoError(t, wr.Err())
+	m.steps = append(m.steps, s)
 	w.seen[i] |= 1 << n
 	m.check(t, &w.values[i], w.seen[i])
 	m.explore(t, w, depth-1)
@@ -120,16 +201,17 @@ func (m *small[T]) end(t *testing.T, w world[T]) {
 }
 
 func (m *small[T]) run(t *testing.T, depth int) {
-	for i := range m.replicas {
-		m.replicas[i] = crdt.NewReplica(crdt.ReplicaID(i + 1))
-	}
+	m.visited = map[[16]byte]visit{}
 	m.explore(t, world[T]{}, depth)
-	t.Logf("%d states checked", m.checked)
+	t.Logf("%d steps: %d states, %d values checked", depth, len(m.visited), m.checked)
 	require.Greater(t, m.checked, 10_000)
 }
 
 func exhaustiveDepth() int {
-	if testing.Short() || raceEnabled {
+	switch {
+	case *exhaustive > 0:
+		return *exhaustive
+	case testing.Short() || raceEnabled:
 		return 5
 	}
 	return 6
