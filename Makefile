@@ -7,7 +7,7 @@ PROTOC_GEN_GO_VERSION := v1.36.12
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-pekko laws soak compat proto proto-check tools
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-pekko laws soak stores testenv compat proto proto-check tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,16 @@ soak: ## what takes long: SEEDS histories (default 100000), and the quickstart T
 	$(MAKE) sim SEEDS=$(or $(SEEDS),100000)
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
+
+STORES := ./coordination/etcd ./coordination/postgres ./coordination/kubernetes
+
+stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
+	$(BIN)/golangci-lint run --build-tags stores $(STORES) ./testkit/leasetest
+	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run .
+	cd internal/testenv && $(GO) run . -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES)
+
+testenv: ## a shell beside the real servers, for single tests of stores
+	cd internal/testenv && $(GO) run . -- $(SHELL)
 
 STORES := ./coordination/etcd ./coordination/postgres ./coordination/kubernetes
 

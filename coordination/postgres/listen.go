@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -172,13 +173,17 @@ func (l *listener) everybodyLocked() map[signals]bool {
 	return all
 }
 
-// tellLocked replaces a signal that nobody has taken, so that an error is never held back by it.
+// tellLocked takes a signal back that nobody has taken yet, and keeps an error if it was one.
 func (l *listener) tellLocked(to map[signals]bool, err error) {
 	for s := range to {
-		select {
-		case <-s:
-		default:
+		for told := err; ; {
+			select {
+			case s <- told:
+			case earlier := <-s:
+				told = cmp.Or(earlier, told)
+				continue
+			}
+			break
 		}
-		s <- err
 	}
 }

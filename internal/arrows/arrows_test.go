@@ -53,6 +53,8 @@ var arrows = map[string][]string{
 	"coordination/internal/record":    {"coordination"},
 	"coordination/etcd":               {"coordination", "coordination/internal/record"},
 	"coordination/postgres":           {"coordination"},
+	"coordination/kubernetes":         {"coordination"},
+	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node":                            {"internal/lifecycle", "internal/membership", "internal/wire"},

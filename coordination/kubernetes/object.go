@@ -1,0 +1,184 @@
+package kubernetes
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// ErrDamaged is wrapped by the error of an object that cannot be understood: of another name, or with
+// annotations that this package does not write. Nothing can be concluded about the holder.
+var ErrDamaged = errors.New("kubernetes: damaged lease record")
+
+const (
+	maxName   = 16 << 10
+	hashed    = "concord-" // before the hash of a name
+	foreign   = "holder:"  // before the identity of a holder that is not of this module
+	anyTTL    = 15 * time.Second
+	domain    = "concord-go.github.io/"
+	atName    = domain + "name"
+	atNonce   = domain + "nonce"
+	atToken   = domain + "token"
+	atAttempt = domain + "attempt"
+	atTTL     = domain + "ttl"
+	atWrite   = domain + "write" // different in each write, since one that changes nothing gets no new version
+)
+
+// ObjectName is the name of the Lease object of a lease.
+func ObjectName(name string) string {
+	if len(validation.IsDNS1123Subdomain(name)) == 0 && !strings.HasPrefix(name, hashed) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hashed + hex.EncodeToString(sum[:])
+}
+
+func objectName(name string) (string, error) {
+	if len(name) > maxName {
+		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+	}
+	return ObjectName(name), nil
+}
+
+// seen is what a version says: which state of the object it is, and what the next write has to know of
+// it.
+type seen struct {
+	resourceVersion string
+	transitions     int32
+	token           coordination.Token
+}
+
+func (s seen) version() coordination.Version {
+	return coordination.Version(fmt.Sprintf("%s.%d.%d", s.resourceVersion, s.transitions, s.token))
+}
+
+func parse(v coordination.Version) (s seen, ok bool) {
+	parts := strings.Split(string(v), ".")
+	if len(parts) != 3 || parts[0] == "" {
+		return seen{}, false
+	}
+	transitions, err := strconv.ParseInt(parts[1], 10, 32)
+	token, err2 := strconv.ParseUint(parts[2], 10, 64)
+	return seen{parts[0], int32(transitions), coordination.Token(token)}, err == nil && err2 == nil
+}
+
+// number is a resourceVersion as the number that it is in all servers of today, and by contract since
+// Kubernetes 1.35.
+func number(resourceVersion string) (coordination.Token, error) {
+	n, err := strconv.ParseUint(resourceVersion, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q is not a number that tokens could go on from", resourceVersion)
+	}
+	return coordination.Token(n), nil
+}
+
+// read is the record and the version of an object.
+func read(name string, l *v1.Lease) (coordination.Record, coordination.Version, error) {
+	rec, err := record(name, l)
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("%w: %s: %w", ErrDamaged, l.Name, err)
+	}
+	return rec, seen{l.ResourceVersion, value(l.Spec.LeaseTransitions), rec.Token}.version(), nil
+}
+
+func record(name string, l *v1.Lease) (rec coordination.Record, err error) {
+	if of, ours := l.Annotations[atName]; ours && of != name {
+		return rec, fmt.Errorf("record of %.80q", of)
+	}
+	if rec.Token, err = token(l); err != nil {
+		return rec, err
+	}
+	holder := value(l.Spec.HolderIdentity)
+	if holder == "" {
+		return rec, nil
+	}
+	nonce := l.Annotations[atNonce]
+	owner, ours := strings.CutSuffix(holder, "_"+nonce)
+	if nonce == "" || !ours {
+		rec.Owner, rec.Nonce, rec.TTL = holder, foreign+holder, anyTTL
+		if seconds := value(l.Spec.LeaseDurationSeconds); seconds > 0 {
+			rec.TTL = time.Duration(seconds) * time.Second
+		}
+		return rec, nil
+	}
+	rec.Owner, rec.Nonce = owner, nonce
+	attempt, err := strconv.ParseUint(l.Annotations[atAttempt], 10, 64)
+	if err != nil {
+		return rec, fmt.Errorf("annotation %s: %w", atAttempt, err)
+	}
+	rec.Attempt = attempt
+	if rec.TTL, err = time.ParseDuration(l.Annotations[atTTL]); err != nil || rec.TTL < 0 {
+		return rec, fmt.Errorf("annotation %s: %.40q is no duration", atTTL, l.Annotations[atTTL])
+	}
+	return rec, nil
+}
+
+// token is that of the last tenure of this module. An object without one, made by others, goes on from its
+// resourceVersion, as a name without an object does.
+func token(l *v1.Lease) (coordination.Token, error) {
+	text, ok := l.Annotations[atToken]
+	if !ok {
+		return number(l.ResourceVersion)
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("annotation %s: %w", atToken, err)
+	}
+	return coordination.Token(n), nil
+}
+
+func annotations(name string, r coordination.Record) map[string]string {
+	return map[string]string{
+		atName: name, atNonce: r.Nonce, atToken: r.Token.String(), atAttempt: strconv.FormatUint(r.Attempt, 10),
+		atTTL: r.TTL.String(), atWrite: rand.Text(),
+	}
+}
+
+// spec is what everybody reads. A new tenure begins with a new time and counts as a transition; the
+// first holder of all is none, as in client-go.
+func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
+	at := metav1.NewMicroTime(now)
+	if next.Nonce == "" {
+		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), RenewTime: &at}
+	}
+	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce), LeaseDurationSeconds: new(wholeSeconds(next.TTL)), RenewTime: &at}
+	switch {
+	case before.resourceVersion == "":
+		s.AcquireTime, s.LeaseTransitions = &at, new(int32(0))
+	case next.Token != before.token:
+		s.AcquireTime, s.LeaseTransitions = &at, new(min(before.transitions, math.MaxInt32-1)+1)
+	}
+	return s
+}
+
+// patch has only what changes.
+func patch(name string, before seen, next coordination.Record, now time.Time) any {
+	return map[string]any{
+		"metadata": map[string]any{"resourceVersion": before.resourceVersion, "annotations": annotations(name, next)},
+		"spec":     spec(next, before, now),
+	}
+}
+
+// wholeSeconds rounds up.
+func wholeSeconds(d time.Duration) int32 {
+	return int32(min(max((d+time.Second-1)/time.Second, 1), math.MaxInt32))
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

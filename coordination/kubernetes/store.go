@@ -1,0 +1,138 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Config of a store.
+type Config struct {
+	// Namespace of the Lease objects. Required.
+	Namespace string `yaml:"namespace"`
+}
+
+// Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and sessions.
+// Use New. It holds nothing that would have to be closed.
+type Store struct {
+	leases clientv1.LeaseInterface
+}
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// New returns a store on a client, as clientv1.NewForConfig or the CoordinationV1 method of a clientset
+// gives it.
+func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
+	if client == nil {
+		return nil, fmt.Errorf("kubernetes: %w: client is nil", coordination.ErrInvalid)
+	}
+	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
+		return nil, fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
+	}
+	return &Store{client.Leases(c.Namespace)}, nil
+}
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	object, err := objectName(name)
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	lease, err := s.leases.Get(ctx, object, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return s.absent(ctx, name, object)
+	}
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+	}
+	return read(name, lease)
+}
+
+// absent tells the token floor of a name without an object: a list that does not show it has a
+// resourceVersion above those of all writes before, and each tenure had a write of its own.
+func (s *Store) absent(ctx context.Context, name, object string) (coordination.Record, coordination.Version, error) {
+	list, err := s.leases.List(ctx, only(object))
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+	}
+	if len(list.Items) > 0 {
+		return read(name, &list.Items[0])
+	}
+	floor, err := number(list.ResourceVersion)
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+	}
+	return coordination.Record{Token: floor}, "", nil
+}
+
+func only(object string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: "metadata.name=" + object}
+}
+
+// Swap implements coordination.Store. An existing object is patched, with its resourceVersion as a
+// condition, so that what others have added to it stays.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	object, err := objectName(name)
+	if err != nil {
+		return "", err
+	}
+	var written *v1.Lease
+	if old == "" {
+		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
+		written, err = s.leases.Create(ctx, lease, metav1.CreateOptions{})
+	} else {
+		before, ok := parse(old)
+		if !ok {
+			return "", coordination.ErrConflict
+		}
+		var body []byte
+		if body, err = json.Marshal(patch(name, before, next, time.Now())); err == nil {
+			written, err = s.leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
+		}
+		if apierrors.IsNotFound(err) {
+			err = coordination.ErrConflict
+		}
+	}
+	if err != nil {
+		return "", outcome(err)
+	}
+	_, version, err := read(name, written)
+	return version, err
+}
+
+// outcome tells errors that say that nothing was written from those that do not. A write that client-go
+// has repeated by itself may come back as a conflict with its own first try: a session reads then, and
+// finds its own record.
+func outcome(err error) error {
+	if errors.Is(err, coordination.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return coordination.ErrConflict
+	}
+	var status apierrors.APIStatus // is no error, so AsType cannot find it
+	if errors.As(err, &status) {
+		switch status.Status().Code {
+		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+			http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+			return fmt.Errorf("%w: kubernetes: %w", coordination.ErrRefused, err)
+		}
+	}
+	return fmt.Errorf("kubernetes: %w", err)
+}

@@ -1,0 +1,82 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	v1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Watch implements coordination.Watcher. The server ends a watch after some minutes, which is told as an
+// error.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		w, rec, err := s.watch(ctx, name)
+		if !yield(rec, err) || err != nil {
+			if err == nil {
+				w.Stop()
+			}
+			return
+		}
+		defer w.Stop()
+		for {
+			select {
+			case e, open := <-w.ResultChan():
+				if rec, err = told(name, e, open); ctx.Err() != nil {
+					return
+				}
+				if !yield(rec, err) || err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// watch begins to watch from the state that it returns.
+func (s *Store) watch(ctx context.Context, name string) (watch.Interface, coordination.Record, error) {
+	object, err := objectName(name)
+	if err != nil {
+		return nil, coordination.Record{}, err
+	}
+	options := only(object)
+	list, err := s.leases.List(ctx, options)
+	if err != nil {
+		return nil, coordination.Record{}, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+	}
+	var rec coordination.Record
+	if len(list.Items) > 0 {
+		if rec, _, err = read(name, &list.Items[0]); err != nil {
+			return nil, rec, err
+		}
+	}
+	options.ResourceVersion = list.ResourceVersion
+	w, err := s.leases.Watch(ctx, options)
+	if err != nil {
+		return nil, rec, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+	}
+	return w, rec, nil
+}
+
+// told is what an event says.
+func told(name string, e watch.Event, open bool) (coordination.Record, error) {
+	switch lease, ok := e.Object.(*v1.Lease); {
+	case !open:
+		return coordination.Record{}, errors.New("kubernetes: the watch has ended")
+	case e.Type == watch.Error || !ok:
+		return coordination.Record{}, fmt.Errorf("kubernetes: watch: %w", apierrors.FromObject(e.Object))
+	case e.Type == watch.Deleted:
+		return coordination.Record{}, nil
+	default:
+		rec, _, err := read(name, lease)
+		return rec, err
+	}
+}
