@@ -80,7 +80,7 @@ func (m *manifests) of(kind wire.Manifest) int {
 	return m.seen[kind]
 }
 
-// GoAkt 4.5: 20 adds without any fault left 20, 1 and 1 elements, since a delta claimed everything that
+// GoAkt 94c8740c: 20 adds without any fault left 20, 1 and 1 elements, since a delta claimed everything that
 // its writer had done before.
 func TestScenario_EveryAddArrivesWithoutAnyFault(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -95,7 +95,7 @@ func TestScenario_EveryAddArrivesWithoutAnyFault(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5, and akka 22890: the delta of a remove took elements away that it did not name.
+// GoAkt 94c8740c, and akka 22890: the delta of a remove took elements away that it did not name.
 func TestScenario_RemoveTakesOnlyWhatItNames(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		for _, e := range []string{"x", "y", "z"} {
@@ -110,7 +110,7 @@ func TestScenario_RemoveTakesOnlyWhatItNames(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: two members that had made equally many changes took their states for equal, for ever.
+// GoAkt 94c8740c: two members that had made equally many changes took their states for equal, for ever.
 func TestScenario_EquallyManyChangesAreNotEqualStates(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))
@@ -126,7 +126,7 @@ func TestScenario_EquallyManyChangesAreNotEqualStates(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: a member that came back on its address counted below what others remembered of it, and its
+// GoAkt 94c8740c: a member that came back on its address counted below what others remembered of it, and its
 // acknowledged increments were lost. akka.net 4200: counters of restarted members ended at 42 instead of 9.
 func TestScenario_CountersOfRestartedMembersAreExact(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -500,7 +500,7 @@ func TestScenario_MembersWithoutTheRoleDoNotCount(t *testing.T) {
 	})
 }
 
-// akka 23683, 25699, and GoAkt 4.5: what was removed or deleted came back with a member that had missed it.
+// akka 23683, 25699, and GoAkt 94c8740c: what was removed or deleted came back with a member that had missed it.
 func TestScenario_AReturnerDoesNotBringBackWhatWasRemoved(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 5, HeartbeatInterval: time.Minute}, func(c *cluster) {
 		require.NoError(t, c.add(4, "removed", distributeddata.All))
@@ -519,7 +519,7 @@ func TestScenario_AReturnerDoesNotBringBackWhatWasRemoved(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: two members that read with a majority at the same moment waited five seconds for each other.
+// GoAkt 94c8740c: two members that read with a majority at the same moment waited five seconds for each other.
 func TestScenario_MajorityReadsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		require.NoError(t, c.add(0, "x", distributeddata.All))
@@ -539,7 +539,7 @@ func TestScenario_MajorityReadsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: with one peer hanging, all reads and writes of a member hung, plain updates between the others
+// GoAkt 94c8740c: with one peer hanging, all reads and writes of a member hung, plain updates between the others
 // did not arrive, and the write to all returned without an error.
 func TestScenario_OneHangingMemberHarmsNobodyElse(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -561,7 +561,7 @@ func TestScenario_OneHangingMemberHarmsNobodyElse(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: a delete of a key that the member had not seen was told to nobody, and members disagreed for a day.
+// GoAkt 94c8740c: a delete of a key that the member had not seen was told to nobody, and members disagreed for a day.
 func TestScenario_ADeleteOfAnUnknownKeyMeansTheSameEverywhere(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
@@ -574,7 +574,7 @@ func TestScenario_ADeleteOfAnUnknownKeyMeansTheSameEverywhere(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: an update of a deleted key reported success and changed nothing, for a day.
+// GoAkt 94c8740c: an update of a deleted key reported success and changed nothing, for a day.
 func TestScenario_ADeletedKeyCanBeUsedAgainAtOnce(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		require.NoError(t, c.count(0, 5, distributeddata.All))
@@ -586,7 +586,7 @@ func TestScenario_ADeletedKeyCanBeUsedAgainAtOnce(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: a subscriber was not told the present value nor of a deletion, was told a hundred times of updates
+// GoAkt 94c8740c: a subscriber was not told the present value nor of a deletion, was told a hundred times of updates
 // that changed nothing, and its messages did not name the key. akka.net 7804: to unsubscribe killed the
 // replicator.
 func TestScenario_SubscribersHearOfChangesAndOnlyOfThem(t *testing.T) {
@@ -622,7 +622,7 @@ func TestScenario_SubscribersHearOfChangesAndOnlyOfThem(t *testing.T) {
 	})
 }
 
-// GoAkt 4.5: of 64,000 questions by 64 callers at once, some fifty were never answered.
+// GoAkt 94c8740c: of 64,000 questions by 64 callers at once, some fifty were never answered.
 func TestScenario_EveryOneOfManyCallersIsAnswered(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		var wg sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 // Bugs that users of other cluster singletons have met, as stories that must end well here. TRACK_RECORD.md
 // lists them, with the tests elsewhere.
 
-// GoAkt 4.5: the host of a singleton froze and woke up, and from then on there were two instances. The
+// GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two instances. The
 // observer of the cluster fails this test if two ever live at once. (Pauses of the process itself are in the
 // simulation of leases.)
 func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// command is one that TRACK_RECORD.md says reproduces something.
+var command = regexp.MustCompile("`go test (\\./[^` ]+) -run ([^` ]+)`")
+
+// A row whose test was renamed proves nothing: every command of the track record must find one.
+func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
+	l := &lab{root: "../.."}
+	record, err := os.ReadFile(l.path("TRACK_RECORD.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := command.FindAllStringSubmatch(string(record), -1)
+	if len(all) < 80 {
+		t.Errorf("only %d commands were understood", len(all))
+	}
+	for _, c := range all {
+		test, sub, _ := strings.Cut(c[2], "/")
+		if !strings.Contains(source(t, l, c[1]), "func "+test+"(t *testing.T)") {
+			t.Errorf("%s has no test %s", c[1], test)
+		}
+		switch {
+		case test == "TestGolden" && sub != "":
+			if _, err := os.Stat(l.path(c[1] + "/testdata/" + sub + ".txt")); err != nil {
+				t.Error(err)
+			}
+		case test == "TestConformance_Memory":
+			if !strings.Contains(source(t, l, "testkit/leasetest"), `"`+sub) {
+				t.Errorf("the conformance suite has no rule %s", sub)
+			}
+		}
+	}
+}
+
+// source is the text of all files of a package.
+func source(t *testing.T, l *lab, pkg string) string {
+	t.Helper()
+	files, err := filepath.Glob(l.path(pkg + "/*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no package %s: %v", pkg, err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(text)
+	}
+	return b.String()
+}
