@@ -125,6 +125,18 @@ func leases() []mutant {
 			killer: golden(leaseCore, "expired_and_drained"),
 		},
 		{
+			name:   "a release that failed is not repeated",
+			rule:   "a release goes on until its outcome is known, or the record has expired",
+			edits:  in(leaseDir+"release.go", "default:\n\t\tm.failed(m.cfg.Operation, ev.Err)\n\t}\n}", "default:\n\t\tm.finish(Doubt)\n\t}\n}"),
+			killer: killer{pkg: "./singleton", run: "^TestScenario_AFailedReleaseIsRepeated$"},
+		},
+		{
+			name:   "a record is believed whatever it says",
+			rule:   "a damaged record blocks a lease for a day and not for ever",
+			edits:  in(leaseDir+"config.go", "ttl = min(ttl, MaxTTL)", "ttl = max(ttl, 0)"),
+			killer: killer{pkg: "./coordination", run: "^TestScenario_AnAbsurdRecordBlocksForADayAtMost$"},
+		},
+		{
 			name:   "Check waits for a timer to notice the end",
 			rule:   "Check compares the clock and is right at once after a pause",
 			edits:  in("coordination/grant.go", "!g.validity.Load().MayStart(g.lease.s.now())", "g.ctx.Err() != nil"),

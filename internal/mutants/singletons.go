@@ -30,6 +30,12 @@ func singletons() []mutant {
 			killer: saved(pkg, "goes_on_after_a_loss"),
 		},
 		{
+			name:   "a loss waits for the instance to finish",
+			rule:   "the instance ends before the lease can be another's",
+			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{m.token})\n\t\tm.kill()", "m.stop()"),
+			killer: killer{pkg: top, run: "^TestScenario_AStubbornInstanceDoesNotOutliveItsLease$"},
+		},
+		{
 			name:   "keep a grant that came too late",
 			rule:   "what is granted unasked is released",
 			edits:  in(dir+"tenure.go", "m.emit(Release{ev.Token})\n\t\t}", "_ = ev\n\t\t}"),

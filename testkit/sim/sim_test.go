@@ -81,6 +81,20 @@ func TestRun_TellsTheSmallestSeedAgainAndAgain(t *testing.T) {
 	}
 }
 
+func TestFind_TellsTheSeedThatFails(t *testing.T) {
+	f := sim.Find(sim.Seeds{First: 1, Count: 30}, func(w *sim.World) {
+		w.Can("fail", func(sim.Args) { w.Fail("as told") })
+		if w.Seed() == 13 {
+			w.Act(time.Second, "fail")
+		}
+		w.Until(time.Minute)
+	})
+	require.NotNil(t, f)
+	require.EqualValues(t, 13, f.Seed)
+	require.Equal(t, "as told", f.Text)
+	require.Equal(t, []string{"          1s  — fail", "          1s  ✗ as told"}, f.Story)
+}
+
 // A planted bug is found, shortened and saved; the saved case fails with the bug and passes without.
 func TestSave_IsReplayedForEver(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -220,7 +234,7 @@ func TestEventually_SaysWhatDidNotHappenInTime(t *testing.T) {
 	require.Equal(t, "not perfect within 1m0s", f.Text)
 }
 
-func TestTwice_SeesWhatDoesNotComeFromTheSeed(t *testing.T) {
+func TestRun_SeesWhatDoesNotComeFromTheSeed(t *testing.T) {
 	r := &recorder{TB: t}
 	hidden := make(chan int, 1)
 	hidden <- 0
