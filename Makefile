@@ -55,16 +55,6 @@ stores: $(BIN)/golangci-lint ## every store on its real server, which is built o
 testenv: ## a shell beside the real servers, for single tests of stores
 	cd internal/testenv && $(GO) run . -- $(SHELL)
 
-STORES := ./coordination/etcd ./coordination/postgres ./coordination/kubernetes
-
-stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
-	$(BIN)/golangci-lint run --build-tags stores $(STORES) ./testkit/leasetest
-	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run .
-	cd internal/testenv && $(GO) run . -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES)
-
-testenv: ## a shell beside the real servers, for single tests of stores
-	cd internal/testenv && $(GO) run . -- $(SHELL)
-
 mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
 	$(GO) run ./internal/mutants
 
@@ -86,9 +76,9 @@ bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; nee
 		-f 1 -wi 4 -w 1s -i 5 -r 1s -p size=5 bench.Vectors
 	$(GO) test ./crdt -run '^$$' -bench 'Peers_VersionVector/.*/replicas=5$$' -benchmem -count 5
 
-laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 7 steps; hours
+laws: ## every law of replicated types on LAWS (default 100,000) histories each, and the small model to 8 steps; hours
 	$(GO) test ./crdt ./testkit/crdttest ./examples/customcrdt -run 'Laws' -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)
-	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=7
+	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=8
 
 compat: ## the tests against the newest Proto.Actor this module also supports
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat

@@ -68,7 +68,8 @@ func TestLaws_ORMapOfSets(t *testing.T) {
 func TestLaws_ORMultiMap(t *testing.T) {
 	type m = crdt.ORMultiMap[string, string]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec: crdttest.Present,
+		Spec:     crdttest.Present,
+		MaxBytes: bytesOf(3*14, 3*22),
 		Change: func(d *draw, w *crdt.Writer, v *m) (effects []effect) {
 			k, e := d.Letter("key"), d.Letter("element")
 			switch d.Int("op", 0, 8) {
@@ -142,7 +143,8 @@ func TestLaws_NestedMaps(t *testing.T) {
 	type inner = crdt.ORMap[string, crdt.GCounter]
 	type m = crdt.ORMap[string, inner]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec: crdttest.Sum,
+		Spec:     crdttest.Sum,
+		MaxBytes: slotsAndMarks(9),
 		Change: func(d *draw, w *crdt.Writer, v *m) []effect {
 			k, l := d.Letter("outer"), d.Letter("inner")
 			switch d.Int("op", 0, 9) {
@@ -230,7 +232,8 @@ func testInMap[V crdt.Value[V]](t *testing.T, spec crdttest.Spec,
 ) {
 	type m = crdt.ORMap[string, V]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec: spec,
+		Spec:     spec,
+		MaxBytes: func(int) int { return 3*14 + 3*3*3*28 },
 		Change: func(d *draw, w *crdt.Writer, v *m) []effect {
 			k := d.Letter("key")
 			if d.Int("op", 0, 3) == 0 {

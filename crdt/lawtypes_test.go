@@ -57,9 +57,16 @@ func bytesOf(base, perCell int) func(int) int {
 	return func(cells int) int { return base + perCell*cells }
 }
 
+// slotsAndMarks bounds counters by a slot and a mark for each replica and counter that ever was, since a
+// value used alone keeps its marks.
+func slotsAndMarks(counters int) func(int) int {
+	return func(int) int { return 3*14 + counters*3*(24+28) }
+}
+
 func TestLaws_GCounter(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.GCounter]{
-		Spec: crdttest.Sum,
+		Spec:     crdttest.Sum,
+		MaxBytes: slotsAndMarks(1),
 		Change: func(d *draw, w *crdt.Writer, c *crdt.GCounter) []effect {
 			if d.Int("op", 0, 5) == 0 {
 				c.Reset(w)
@@ -75,7 +82,8 @@ func TestLaws_GCounter(t *testing.T) {
 
 func TestLaws_PNCounter(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.PNCounter]{
-		Spec: crdttest.Sum,
+		Spec:     crdttest.Sum,
+		MaxBytes: slotsAndMarks(1),
 		Change: func(d *draw, w *crdt.Writer, c *crdt.PNCounter) []effect {
 			if d.Int("op", 0, 5) == 0 {
 				c.Reset(w)
@@ -188,7 +196,8 @@ func TestLaws_RWSet(t *testing.T) {
 
 func TestLaws_RWSetForgets(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.RWSet[string]]{
-		Spec: crdttest.Unanimous,
+		Spec:     crdttest.Unanimous,
+		MaxBytes: func(int) int { return 3*14 + 3*3*16 },
 		Change: func(d *draw, w *crdt.Writer, s *crdt.RWSet[string]) (effects []effect) {
 			e := d.Letter("element")
 			switch d.Int("op", 0, 4) {
@@ -245,7 +254,8 @@ func TestLaws_DWFlag(t *testing.T) {
 
 func TestLaws_LWWRegister(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.LWWRegister[string]]{
-		Spec: crdttest.Last,
+		Spec:     crdttest.Last,
+		MaxBytes: bytesOf(3*14, 3*28),
 		Change: func(d *draw, w *crdt.Writer, r *crdt.LWWRegister[string]) []effect {
 			e := d.Letter("element")
 			r.Set(w, e)
@@ -260,7 +270,8 @@ func TestLaws_LWWRegister(t *testing.T) {
 
 func TestLaws_LWWRegisterFirst(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.LWWRegister[string]]{
-		Spec: crdttest.First,
+		Spec:     crdttest.First,
+		MaxBytes: bytesOf(3*14, 3*28),
 		Change: func(d *draw, w *crdt.Writer, r *crdt.LWWRegister[string]) []effect {
 			e := d.Letter("element")
 			if !r.SetFirst(w, e) {
@@ -316,7 +327,8 @@ func TestLaws_MaxRegister(t *testing.T) {
 
 func TestLaws_MinRegister(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.MinRegister[int]]{
-		Spec: crdttest.Smallest,
+		Spec:     crdttest.Smallest,
+		MaxBytes: bytesOf(3*14, 3*18),
 		Change: func(d *draw, w *crdt.Writer, r *crdt.MinRegister[int]) []effect {
 			n := d.Int("n", -300, 300)
 			r.Set(w, n)

@@ -80,7 +80,8 @@ func TestLaws_Record(t *testing.T) {
 func TestLaws_ORMapOfRecords(t *testing.T) {
 	type m = crdt.ORMap[string, crdt.Record[profile]]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec: profileSpec,
+		Spec:     profileSpec,
+		MaxBytes: func(cells int) int { return slotsAndMarks(3)(0) + 3*3*12 + 3*48*cells },
 		Change: func(d *draw, w *crdt.Writer, v *m) (effects []effect) {
 			k := d.Letter("key")
 			switch d.Int("op", 0, 8) {
@@ -116,7 +117,8 @@ type team struct {
 func TestLaws_RecordOfRecordsAndMaps(t *testing.T) {
 	type m = crdt.Record[team]
 	crdttest.Run(t, crdttest.Type[m]{
-		Spec: profileSpec,
+		Spec:     profileSpec,
+		MaxBytes: func(cells int) int { return slotsAndMarks(4)(0) + 4*3*24 + 3*60*cells },
 		Change: func(d *draw, w *crdt.Writer, v *m) (effects []effect) {
 			switch k := d.Letter("key"); d.Int("op", 0, 5) {
 			case 0:

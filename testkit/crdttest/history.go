@@ -44,6 +44,8 @@ type actor[T crdt.Value[T]] struct {
 	replica *crdt.Replica
 	ms      uint64 // wall time
 	last    uint64 // naive hybrid clock
+	ahead   uint64 // the latest wall time
+	stamp   uint64 // of the last write to a register
 	value   T
 	seen    set
 	log     crdt.Log[T]
@@ -81,6 +83,7 @@ func newHistory[T crdt.Value[T]](t *rapid.T, typ Type[T]) *history[T] {
 	for i := range h.actors {
 		a := &actor[T]{id: i + 1, value: typ.Empty, seen: set{}}
 		a.ms = uint64(rapid.IntRange(1, 5).Draw(t, "clock"))
+		a.ahead = a.ms
 		a.replica = crdt.NewReplicaWithClock(crdt.ReplicaID(a.id), func() uint64 { return a.ms })
 		h.actors[i] = a
 	}
@@ -94,8 +97,10 @@ func (h *history[T]) pick(what string) *actor[T] {
 func (h *history[T]) step() {
 	a := h.pick("at")
 	switch n := rapid.IntRange(0, 10).Draw(h.t, "step"); {
+	case n < 4 && h.typ.key != nil && rapid.IntRange(0, 3).Draw(h.t, "remove") == 0:
+		h.remove(a)
 	case n < 4:
-		h.update(a)
+		h.update(a, h.typ.Change)
 	case n < 7 && len(h.sent) > 0:
 		h.deliver(a, h.sent[rapid.IntRange(0, len(h.sent)-1).Draw(h.t, "delta")])
 	case n < 9:
@@ -107,6 +112,8 @@ func (h *history[T]) step() {
 		h.missing(a, h.pick("behind"))
 	default:
 		a.ms = uint64(rapid.IntRange(1, 8).Draw(h.t, "clock")) // may run backwards
+		a.ahead = max(a.ahead, a.ms)
+		h.clock(a)
 		a.value = h.decode(h.encode(a.value))
 		h.note(a, "went through its encoding; clock %d", a.ms)
 	}
@@ -114,14 +121,14 @@ func (h *history[T]) step() {
 }
 
 // update makes one event of one to three changes.
-func (h *history[T]) update(a *actor[T]) {
+func (h *history[T]) update(a *actor[T], change func(d *Draw, w *crdt.Writer, v *T) []Effect) {
 	before, was := a.value, h.encode(a.value)
 	h.keep(before)
 	a.last = max(a.ms<<16, a.last+1)
 	e := &event{id: len(h.oracle.events), replica: a.id, clock: a.last, before: a.seen}
 	delta, err := h.change(a, func(w *crdt.Writer, v *T) error {
 		for range rapid.IntRange(1, 3).Draw(h.t, "changes") {
-			e.effects = append(e.effects, h.typ.Change(&Draw{h.t}, w, v)...)
+			e.effects = append(e.effects, change(&Draw{h.t}, w, v)...)
 		}
 		return w.Err()
 	})
@@ -160,7 +167,7 @@ func (h *history[T]) change(a *actor[T], f func(w *crdt.Writer, v *T) error) (cr
 
 // deliver hands a delta over; it is refused exactly if something it builds on is missing.
 func (h *history[T]) deliver(a *actor[T], d sent) {
-	was := h.encode(a.value)
+	was, before := h.encode(a.value), a.value
 	err := h.typ.apply(&a.value, d.delta)
 	h.note(a, "got the delta of event %d", d.e.id)
 	switch {
@@ -174,6 +181,7 @@ func (h *history[T]) deliver(a *actor[T], d sent) {
 		h.ok(8, err == nil, "a delta without a gap is refused: %v", err)
 		a.seen = a.seen.with(d.e.id)
 		a.log.Add(d.delta)
+		h.commutes(before, a.value, d.delta)
 	}
 }
 

@@ -2,6 +2,7 @@ package crdttest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -23,9 +24,12 @@ var laws = map[int]string{
 	10: "what a log says is missing was not there",
 	11: "replicas converge",
 	12: "the value is what the specification says",
+	13: "a reset takes away what it has seen, before a merge or after it",
 	15: "the encoding is exact",
 	16: "the size is bounded",
 	17: "values are immutable",
+	18: "what is of another type or version is refused",
+	19: "stamps only grow, and keep to the clock",
 }
 
 // ok fails the test with the name of the law unless it holds.
@@ -88,6 +92,84 @@ func (h *history[T]) missing(a, b *actor[T]) {
 		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After, "replica %d had delta %d of those it lacks", b.id, i)
 	}
 	h.same(9, h.encode(b.value.Merge(a.value)), at, fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
+}
+
+// commutes is law 13 for any change: a delta before a merge, and after it.
+func (h *history[T]) commutes(before, after T, d crdt.Delta) {
+	for _, o := range h.actors {
+		merged := before.Merge(o.value)
+		err := h.typ.apply(&merged, d)
+		h.ok(13, err == nil, "a delta that could be applied before a merge with replica %d is refused after it: %v", o.id, err)
+		h.same(13, h.encode(after.Merge(o.value)), merged, "a delta before a merge, and after it")
+	}
+}
+
+// remove is law 13 for a value in a map: removed, nothing of it is left, whatever older state comes back;
+// removed where it is not, nothing happens.
+func (h *history[T]) remove(a *actor[T]) {
+	key, was, there := h.typ.key, h.encode(a.value), h.typ.key.there(a.value)
+	h.update(a, func(_ *Draw, w *crdt.Writer, v *T) []Effect {
+		key.remove(w, v)
+		return Reset("")
+	})
+	if !there {
+		h.same(13, was, a.value, "a map without the key, and after its removal")
+	}
+	h.ok(13, !key.there(a.value), "a removed key is still there")
+	for _, k := range h.kept {
+		if crdt.Seen(a.value).Covers(crdt.Seen(k.value)) {
+			h.ok(13, !key.there(a.value.Merge(k.value)), "a removed key comes back with an older state")
+		}
+	}
+}
+
+// clock is law 19, of the stamp that the next write of a would get.
+func (h *history[T]) clock(a *actor[T]) {
+	var r crdt.LWWRegister[bool]
+	r.Set(a.replica.Writer(), true)
+	a.last = max(a.ms<<16, a.last+1)
+	stamp := r.Stamp()
+	h.ok(19, stamp > a.stamp, "stamp %d of replica %d follows %d", stamp, a.id, a.stamp)
+	h.ok(19, stamp>>16 <= a.ahead, "stamp %d of replica %d, whose clock never passed %d ms", stamp, a.id, a.ahead)
+	a.stamp = stamp
+}
+
+// strange is law 18: bytes and deltas of other types, and of a later version.
+func (h *history[T]) strange() {
+	if h.own {
+		return
+	}
+	b := bytes.Clone(h.encode(h.actors[0].value))
+	b[1]++ // the version
+	v, err := h.survive(b)
+	h.ok(18, errors.Is(err, crdt.ErrVersion), "Decode of a later version: %v", err)
+	h.same(18, h.encode(h.typ.Empty), v, "the receiver of a Decode, and after it was refused")
+	var set crdt.ORSet[string]
+	var flag crdt.DWFlag
+	replica := crdt.NewReplica(replicas + 1)
+	add, err := crdt.Update(replica, &set, func(w *crdt.Writer, s *crdt.ORSet[string]) error { s.Add(w, "x"); return nil })
+	h.ok(18, err == nil, "delta: %v", err)
+	off, err := crdt.Update(replica, &flag, func(w *crdt.Writer, f *crdt.DWFlag) error { f.Disable(w); return nil })
+	h.ok(18, err == nil, "delta: %v", err)
+	if _, same := any(set).(T); !same {
+		refused(h, set, add)
+	}
+	if _, same := any(flag).(T); !same {
+		refused(h, flag, off)
+	}
+}
+
+// refused checks that T takes neither a value of another type nor its delta.
+func refused[T crdt.Value[T], O crdt.Value[O]](h *history[T], other O, d crdt.Delta) {
+	b, err := other.AppendBinary(nil)
+	h.ok(18, err == nil, "%T: %v", other, err)
+	v, err := h.survive(b)
+	h.ok(18, errors.Is(err, crdt.ErrType), "Decode of a %T: %v", other, err)
+	h.same(18, h.encode(h.typ.Empty), v, "the receiver of a Decode, and after it was refused")
+	at := h.actors[0].value
+	err = h.typ.apply(&at, d)
+	h.ok(18, errors.Is(err, crdt.ErrType), "delta of a %T: %v", other, err)
+	h.same(18, h.encode(h.actors[0].value), at, "a value, and after a delta of another type")
 }
 
 // resent is the delta as it comes out of its encoding.
