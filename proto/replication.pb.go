@@ -171,36 +171,34 @@ func (x *Beat) GetSumB() uint64 {
 	return 0
 }
 
-// Events that are applied in one step by whoever has seen base, and bring it to cover head too
-// [R6]. Entries of head that the sender has told in earlier pushes are left out, so that base, which
-// is head but for the entries at the positions below, is less than what the receiver needs by just
-// what the events before these need.
-type Delta struct {
+// Own events of the sender, those behind number from, without origin and number. They are applied in
+// one step by whoever has seen what they follow [R6]: the sender's event from, and what it has seen of
+// others since the push of that one. Answered with an Ack.
+type Push struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Head          *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
-	Below         []uint32               `protobuf:"varint,2,rep,packed,name=below,proto3" json:"below,omitempty"`    // positions in head, ascending
-	From          []uint64               `protobuf:"varint,3,rep,packed,name=from,proto3" json:"from,omitempty"`      // and the numbers of base there
-	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"` // replicas that are named but not in head; indexes go on from head's
-	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`          // by origin in the order of head, then by number
-	Ack           bool                   `protobuf:"varint,6,opt,name=ack,proto3" json:"ack,omitempty"`               // answer with an Ack once applied
+	From          uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // ascending
+	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`    // of what the sender had seen of them
+	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // replicas that are named too; indexes go on from those before
+	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Delta) Reset() {
-	*x = Delta{}
+func (x *Push) Reset() {
+	*x = Push{}
 	mi := &file_concord_v1_replication_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Delta) String() string {
+func (x *Push) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Delta) ProtoMessage() {}
+func (*Push) ProtoMessage() {}
 
-func (x *Delta) ProtoReflect() protoreflect.Message {
+func (x *Push) ProtoReflect() protoreflect.Message {
 	mi := &file_concord_v1_replication_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -212,56 +210,49 @@ func (x *Delta) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Delta.ProtoReflect.Descriptor instead.
-func (*Delta) Descriptor() ([]byte, []int) {
+// Deprecated: Use Push.ProtoReflect.Descriptor instead.
+func (*Push) Descriptor() ([]byte, []int) {
 	return file_concord_v1_replication_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Delta) GetHead() *VersionVector {
-	if x != nil {
-		return x.Head
-	}
-	return nil
-}
-
-func (x *Delta) GetBelow() []uint32 {
-	if x != nil {
-		return x.Below
-	}
-	return nil
-}
-
-func (x *Delta) GetFrom() []uint64 {
+func (x *Push) GetFrom() uint64 {
 	if x != nil {
 		return x.From
 	}
+	return 0
+}
+
+func (x *Push) GetReplicas() []uint64 {
+	if x != nil {
+		return x.Replicas
+	}
 	return nil
 }
 
-func (x *Delta) GetOthers() []uint64 {
+func (x *Push) GetNumbers() []uint64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *Push) GetOthers() []uint64 {
 	if x != nil {
 		return x.Others
 	}
 	return nil
 }
 
-func (x *Delta) GetEvents() []*Event {
+func (x *Push) GetEvents() []*Event {
 	if x != nil {
 		return x.Events
 	}
 	return nil
 }
 
-func (x *Delta) GetAck() bool {
-	if x != nil {
-		return x.Ack
-	}
-	return false
-}
-
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"` // this and n not in a push
 	N             uint64                 `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
 	Keys          []*KeyChange           `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"` // ascending by key
 	Deps          *VersionVector         `protobuf:"bytes,4,opt,name=deps,proto3" json:"deps,omitempty"` // what the origin had seen before; only with a clear
@@ -1362,14 +1353,13 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x12\n" +
 	"\x04want\x18\x05 \x01(\bR\x04want\x12\x13\n" +
 	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
-	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\xb5\x01\n" +
-	"\x05Delta\x12-\n" +
-	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12\x14\n" +
-	"\x05below\x18\x02 \x03(\rR\x05below\x12\x12\n" +
-	"\x04from\x18\x03 \x03(\x04R\x04from\x12\x16\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\x93\x01\n" +
+	"\x04Push\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
+	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +
+	"\anumbers\x18\x03 \x03(\x04R\anumbers\x12\x16\n" +
 	"\x06others\x18\x04 \x03(\x06R\x06others\x12)\n" +
-	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\x12\x10\n" +
-	"\x03ack\x18\x06 \x01(\bR\x03ack\"\x87\x01\n" +
+	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\"\x87\x01\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12)\n" +
@@ -1466,7 +1456,7 @@ var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 1
 var file_concord_v1_replication_proto_goTypes = []any{
 	(*VersionVector)(nil), // 0: concord.v1.VersionVector
 	(*Beat)(nil),          // 1: concord.v1.Beat
-	(*Delta)(nil),         // 2: concord.v1.Delta
+	(*Push)(nil),          // 2: concord.v1.Push
 	(*Event)(nil),         // 3: concord.v1.Event
 	(*KeyChange)(nil),     // 4: concord.v1.KeyChange
 	(*Add)(nil),           // 5: concord.v1.Add
@@ -1486,25 +1476,24 @@ var file_concord_v1_replication_proto_goTypes = []any{
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
-	0,  // 1: concord.v1.Delta.head:type_name -> concord.v1.VersionVector
-	3,  // 2: concord.v1.Delta.events:type_name -> concord.v1.Event
-	4,  // 3: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
-	0,  // 4: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
-	5,  // 5: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
-	6,  // 6: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
-	7,  // 7: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
-	0,  // 8: concord.v1.Request.have:type_name -> concord.v1.VersionVector
-	0,  // 9: concord.v1.Head.head:type_name -> concord.v1.VersionVector
-	0,  // 10: concord.v1.Head.base:type_name -> concord.v1.VersionVector
-	15, // 11: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
-	7,  // 12: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
-	0,  // 13: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
-	0,  // 14: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	3,  // 1: concord.v1.Push.events:type_name -> concord.v1.Event
+	4,  // 2: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
+	0,  // 3: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
+	5,  // 4: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
+	6,  // 5: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
+	7,  // 6: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
+	0,  // 7: concord.v1.Request.have:type_name -> concord.v1.VersionVector
+	0,  // 8: concord.v1.Head.head:type_name -> concord.v1.VersionVector
+	0,  // 9: concord.v1.Head.base:type_name -> concord.v1.VersionVector
+	15, // 10: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
+	7,  // 11: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
+	0,  // 12: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
+	0,  // 13: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_replication_proto_init() }

@@ -16,8 +16,8 @@ const (
 const (
 	// ReplicatorBeat is the heartbeat with the sender's vector.
 	ReplicatorBeat Manifest = 10
-	// ReplicatorDelta carries events of one origin.
-	ReplicatorDelta Manifest = 11
+	// ReplicatorPush carries own events of the sender.
+	ReplicatorPush Manifest = 11
 	// ReplicatorRequest asks for what the sender lacks.
 	ReplicatorRequest Manifest = 12
 	// ReplicatorAck says how far the sender has applied.
@@ -59,7 +59,7 @@ const (
 var names = [...]string{
 	MembershipHello:      "membership.hello",
 	ReplicatorBeat:       "replicator.beat",
-	ReplicatorDelta:      "replicator.delta",
+	ReplicatorPush:       "replicator.push",
 	ReplicatorRequest:    "replicator.request",
 	ReplicatorAck:        "replicator.ack",
 	ReplicatorProbe:      "replicator.probe",

@@ -15,14 +15,14 @@ import (
 var header = wire.Header{Cluster: "shop", Member: "m1", From: 7, To: 9}
 
 func TestSealedIsOpened(t *testing.T) {
-	raw, err := proto.Marshal(wire.Seal(header, wire.ReplicatorDelta, []byte("abc")))
+	raw, err := proto.Marshal(wire.Seal(header, wire.ReplicatorPush, []byte("abc")))
 	require.NoError(t, err)
 	var env pb.Envelope
 	require.NoError(t, proto.Unmarshal(raw, &env))
 	h, m, payload, err := wire.Open(&env, "shop")
 	require.NoError(t, err)
 	require.Equal(t, header, h)
-	require.Equal(t, wire.ReplicatorDelta, m)
+	require.Equal(t, wire.ReplicatorPush, m)
 	require.Equal(t, []byte("abc"), payload)
 }
 

@@ -134,14 +134,18 @@ func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
 // encoder writes events and keys. It keeps its buffers.
 type encoder struct {
 	t          *replicas
+	own        causal.Replica // of a push: its events do not name it
 	ev, kc, in []byte
 }
 
 // event returns the encoding of an event of the log. Payloads of atoms that still live in the state are put
 // back; the others are marked gone. The result is valid until the next call.
 func (w *encoder) event(e event, keys pmap.Map[Held]) []byte {
-	ev := appendNumber(w.ev[:0], 1, w.t.put(e.dot.Replica))
-	ev = appendNumber(ev, 2, e.dot.N)
+	ev := w.ev[:0]
+	if w.own == 0 {
+		ev = appendNumber(ev, 1, w.t.put(e.dot.Replica))
+		ev = appendNumber(ev, 2, e.dot.N)
+	}
 	for _, k := range e.keys {
 		w.keyChange(k, keys)
 		ev = appendMessage(ev, 3, w.kc)
@@ -220,27 +224,24 @@ func (w *encoder) keyState(key string, h Held, from string, limit int) (_ []byte
 	return kc, next
 }
 
-// encodeDelta writes a push: events of the log with what lives of them in keys.
-func encodeDelta(d *delta, keys pmap.Map[Held]) []byte {
-	w := encoder{t: replicasOf(d.head)}
+// encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
+// known from the envelope and from the order is left out: the origin, and the numbers of the events.
+func encodePush(d *delta, origin causal.Replica, keys pmap.Map[Held]) []byte {
+	deps := d.head.Set(origin, 0)
+	w := encoder{t: replicasOf(deps), own: origin}
 	var events []byte
 	for _, e := range d.events {
 		events = appendMessage(events, 5, w.event(e.event, keys))
 	}
-	b := appendVector(make([]byte, 0, len(events)+64), 1, d.head)
-	var below, from []uint64
-	i := uint64(0)
-	for h := range d.head.All() {
-		if n := d.base.Get(h.Replica); n < h.N {
-			below, from = append(below, i), append(from, n)
-		}
-		i++
+	numbers := make([]uint64, 0, deps.Len())
+	for e := range deps.All() {
+		numbers = append(numbers, e.N)
 	}
-	b = appendNumbers(b, 2, below)
-	b = appendNumbers(b, 3, from)
+	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
+	b = appendFixeds(b, 2, w.t.head)
+	b = appendNumbers(b, 3, numbers)
 	b = appendFixeds(b, 4, w.t.others)
-	b = append(b, events...)
-	return appendFlag(b, 6, d.ack)
+	return append(b, events...)
 }
 
 // fields calls f for each field of a message: v is the value of a number, chunk that of anything with a
@@ -315,7 +316,7 @@ func parseVector(b []byte) (causal.Vector, error) {
 	return makeVector(ids, numbers)
 }
 
-func makeVector(ids, numbers []uint64) (causal.Vector, error) {
+func makeVector[T ~uint64](ids []T, numbers []uint64) (causal.Vector, error) {
 	if len(ids) != len(numbers) || len(ids) > MaxReplicas {
 		return causal.Vector{}, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
 	}
@@ -329,65 +330,52 @@ func makeVector(ids, numbers []uint64) (causal.Vector, error) {
 	return causal.MakeVector(dots...), nil
 }
 
-func decodeDelta(b []byte) (*delta, error) {
+// decodePush reads what encodePush wrote at origin.
+func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 	d := &delta{}
 	t := &replicas{}
-	var below, from []uint64
+	var from uint64
+	var numbers []uint64
 	var events [][]byte
 	err := fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
 		switch num {
 		case 1:
-			d.head, err = parseVector(chunk)
+			from = v
 		case 2:
-			below, err = parseNumbers(chunk)
+			t.head, err = parseFixeds[causal.Replica](chunk)
 		case 3:
-			from, err = parseNumbers(chunk)
+			numbers, err = parseNumbers(chunk)
 		case 4:
 			t.others, err = parseFixeds[causal.Replica](chunk)
 		case 5:
 			events = append(events, chunk)
-		case 6:
-			d.ack = v != 0
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.head = replicasOf(d.head).head
-	if d.base, err = lowered(d.head, t.head, below, from); err != nil {
+	deps, err := makeVector(t.head, numbers)
+	if err != nil {
 		return nil, err
 	}
+	if len(events) == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
+		return nil, malformed("push of %d events from %d on", len(events), from)
+	}
+	d.base, d.head = deps.Set(origin, from), deps.Set(origin, from+uint64(len(events)))
 	d.events = make([]deltaEvent, 0, len(events))
-	for _, chunk := range events {
-		e, err := decodeEvent(t, chunk)
+	for i, chunk := range events {
+		e, err := decodeEvent(t, causal.Dot{Replica: origin, N: from + uint64(i) + 1}, chunk)
 		if err != nil {
 			return nil, err
 		}
 		d.events = append(d.events, e)
 	}
-	if !d.closed() {
-		return nil, malformed("delta is not closed: %d events from %v to %v", len(d.events), d.base, d.head)
-	}
 	return d, nil
 }
 
-// lowered returns head with other numbers at the given positions.
-func lowered(head causal.Vector, ids []causal.Replica, below, from []uint64) (causal.Vector, error) {
-	if len(below) != len(from) {
-		return head, malformed("base of %d places and %d numbers", len(below), len(from))
-	}
-	base := slices.Collect(head.All())
-	for i, at := range below {
-		if at >= uint64(len(ids)) || i > 0 && below[i-1] >= at || from[i] >= base[at].N {
-			return head, malformed("base at %d", at)
-		}
-		base[at].N = from[i]
-	}
-	return causal.MakeVector(base...), nil
-}
-
-func decodeEvent(t *replicas, b []byte) (e deltaEvent, err error) {
+// decodeEvent reads an event; own is its dot in a push, which does not tell it.
+func decodeEvent(t *replicas, own causal.Dot, b []byte) (e deltaEvent, err error) {
 	var origin uint64
 	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
 		switch num {
@@ -403,7 +391,9 @@ func decodeEvent(t *replicas, b []byte) (e deltaEvent, err error) {
 	if err != nil {
 		return e, err
 	}
-	if e.dot, err = t.dot(origin, e.dot.N); err != nil {
+	if own.N > 0 {
+		e.dot = own
+	} else if e.dot, err = t.dot(origin, e.dot.N); err != nil {
 		return e, err
 	}
 	err = fields(b, func(num protowire.Number, _ uint64, chunk []byte) error {

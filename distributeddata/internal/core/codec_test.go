@@ -30,10 +30,9 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	l.update("b", Level{}, remove("s", "x"), drop("c", "k"), op{kind: opWrite, key: "r", sub: "q", value: 7})
 	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
 	b := l.cores["b"]
-	sameAsGenerated(t, encodeDelta(everything(b), b.keys), &pb.Delta{})
 	own, _ := b.log.from(b.me, 1)
 	b.told = b.seen // so that replicas are named that are not in head
-	sameAsGenerated(t, encodeDelta(b.pushOf(own, 0, 2), b.keys), &pb.Delta{})
+	sameAsGenerated(t, encodePush(b.pushOf(own, 0, 2), b.me, b.keys), &pb.Push{})
 
 	for name, src := range map[string]source{
 		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},

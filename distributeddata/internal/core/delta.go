@@ -12,7 +12,6 @@ import (
 type delta struct {
 	base, head causal.Vector
 	events     []deltaEvent
-	ack        bool
 }
 
 type deltaEvent struct {

@@ -177,7 +177,7 @@ func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l := filled(t, 200, "a", "b")
 	l.update("b", Level{}, add("s9999", "x"))
-	late := l.take(of(wire.ReplicatorDelta))
+	late := l.take(of(wire.ReplicatorPush))
 	l.update("b", Level{}, remove("s9999", "x"), add("s0001", "y"))
 	l.box = nil
 	l.cutLogs("b")

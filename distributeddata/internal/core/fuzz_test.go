@@ -23,7 +23,7 @@ func FuzzReceive(f *testing.F) {
 		seed(m.send.Manifest, m.send.Payload)
 	}
 	b := l.cores["b"]
-	seed(wire.ReplicatorDelta, encodeDelta(everything(b), b.keys))
+	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
@@ -51,12 +51,12 @@ func FuzzDecode(f *testing.F) {
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
 	l.update("b", Level{}, drop("c", "k"), op{kind: opDelete, key: "s"})
 	b := l.cores["b"]
-	f.Add(encodeDelta(everything(b), b.keys))
+	f.Add(encodePush(everything(b), b.me, b.keys))
 	f.Add(encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if d, err := decodeDelta(src); err == nil {
+		if d, err := decodePush(src, 7); err == nil {
 			out := pushed(d)
-			again, err := decodeDelta(out)
+			again, err := decodePush(out, 7)
 			require.NoError(t, err)
 			require.Equal(t, out, pushed(again))
 		}
@@ -94,5 +94,5 @@ func pushed(d *delta) []byte {
 			keys = keys.Put(k.key, h)
 		}
 	}
-	return encodeDelta(d, keys)
+	return encodePush(d, 7, keys)
 }

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -27,6 +29,7 @@ type originLog struct {
 	floor  uint64 // events up to this one have been cut, or were never here
 	events []event
 	size   int
+	cut    uint64 // events whose room in front of events is still taken
 }
 
 func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
@@ -68,11 +71,15 @@ func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
 func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	o := l.origin(r)
 	for ; o.floor < n && len(o.events) > 0; o.floor++ {
-		l.size -= o.events[0].size()
-		o.size -= o.events[0].size()
+		size := o.events[0].size()
+		l.size -= size
+		o.size -= size
 		o.events[0] = event{}
 		o.events = o.events[1:]
 		events++
+	}
+	if o.cut += events; o.cut > uint64(2*len(o.events)) {
+		o.events, o.cut = slices.Clone(o.events), 0 // let go of the room in front
 	}
 	return events
 }
@@ -81,7 +88,7 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 func (l *eventLog) skip(r causal.Replica, n uint64) {
 	o := l.origin(r)
 	l.size -= o.size
-	o.floor, o.events, o.size = n, nil, 0
+	o.floor, o.events, o.size, o.cut = n, nil, 0, 0
 }
 
 // size estimates the memory of an event in the log.

@@ -34,7 +34,7 @@ func (c *Core) tally(err error) {
 // dispatch hands a message to its handler; the error says that it could not be decoded.
 func (c *Core) dispatch(p *peer, ev Receive) error {
 	switch ev.Manifest {
-	case wire.ReplicatorDelta:
+	case wire.ReplicatorPush:
 		return c.onDelta(p, ev.Payload)
 	case wire.ReplicatorAck:
 		return c.onAck(p, ev.Payload)
@@ -57,7 +57,7 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 }
 
 func (c *Core) onDelta(p *peer, payload []byte) error {
-	d, err := decodeDelta(payload)
+	d, err := decodePush(payload, p.replica)
 	if err != nil {
 		return err
 	}

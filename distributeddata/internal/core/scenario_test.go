@@ -166,7 +166,7 @@ func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
 	l.hand(requests[0])
 	first := l.take(of(wire.ReplicatorPart))
 	l.update("b", Level{}, add("s", "later"))
-	l.take(of(wire.ReplicatorDelta))
+	l.take(of(wire.ReplicatorPush))
 	l.hand(requests[0])
 	second := l.take(of(wire.ReplicatorPart))
 	l.hand(first[0])

@@ -199,7 +199,7 @@ func (s *stage) record(b []byte) (err error) {
 	case s.head.state:
 		return s.keyState(b)
 	}
-	e, err := decodeEvent(s.t, b)
+	e, err := decodeEvent(s.t, causal.Dot{}, b)
 	s.events = append(s.events, e)
 	return err
 }

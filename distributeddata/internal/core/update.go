@@ -144,7 +144,7 @@ func (c *Core) push() {
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	payload := encodeDelta(c.pushOf(events, from, n), c.keys)
+	payload := encodePush(c.pushOf(events, from, n), c.me, c.keys)
 	for _, p := range c.peers {
 		switch {
 		case p.replica == 0:
@@ -153,7 +153,7 @@ func (c *Core) push() {
 		case p.inFlight+len(payload) <= c.cfg.PushBytes:
 			p.inFlight += len(payload)
 			p.pushed = append(p.pushed, sent{n, len(payload)})
-			c.send(p, wire.ReplicatorDelta, payload)
+			c.send(p, wire.ReplicatorPush, payload)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (c *Core) pushOf(events []event, from, n uint64) *delta {
 		}
 	}
 	c.told = c.seen
-	d := &delta{ack: true, events: make([]deltaEvent, len(events))}
+	d := &delta{events: make([]deltaEvent, len(events))}
 	d.head = causal.MakeVector(append(news, causal.Dot{Replica: c.me, N: n})...)
 	d.base = d.head.Set(c.me, from)
 	for i, e := range events {

@@ -42,9 +42,7 @@ func (w *window) take(f func(*delta) bool) *delta {
 
 // takePush takes a push, or keeps it until what it follows is there [R6].
 func (c *Core) takePush(from *peer, d *delta, size int) {
-	if d.ack {
-		from.owed = max(from.owed, d.head.Get(from.replica))
-	}
+	from.owed = max(from.owed, d.head.Get(from.replica))
 	switch {
 	case d.head.Leq(c.seen):
 	case d.base.Leq(c.seen):

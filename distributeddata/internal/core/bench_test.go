@@ -1,0 +1,329 @@
+package core
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// pump is a few replicas and a network without delay that counts bytes; a message is lost with the
+// probability loss.
+type pump struct {
+	now   time.Time
+	cores []*Core
+	box   []mail
+	loss  float64
+	rand  *rand.Rand
+	bytes map[wire.Manifest]int
+	next  causal.Replica
+	id    uint64
+}
+
+func newPump(n int) *pump {
+	p := &pump{now: epoch, rand: rand.New(rand.NewPCG(1, 2)), bytes: map[wire.Manifest]int{}}
+	for range n {
+		p.add()
+	}
+	p.meet()
+	return p
+}
+
+func (p *pump) add() {
+	p.cores = append(p.cores, New(Config{
+		Started: uint64(len(p.cores) + 1), NewReplica: func() causal.Replica { p.next++; return p.next * 0x9e3779b97f4a7c15 },
+		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
+		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 192 << 10, CompareKeys: 64,
+	}))
+}
+
+func (p *pump) meet() {
+	for i, c := range p.cores {
+		var others []Member
+		for j := range p.cores {
+			if j != i {
+				others = append(others, Member{ID: fmt.Sprint(j)})
+			}
+		}
+		p.take(i, c.Step(p.now, View{Others: others}))
+	}
+	p.pass(3 * time.Second)
+}
+
+func (p *pump) take(i int, effects []Effect) {
+	for _, e := range effects {
+		if s, ok := e.(Send); ok {
+			p.bytes[s.Manifest] += len(s.Payload)
+			if p.loss == 0 || p.rand.Float64() >= p.loss {
+				p.box = append(p.box, mail{from: fmt.Sprint(i), to: s.Member, replica: p.cores[i].Replica(), send: s})
+			}
+		}
+	}
+}
+
+func (p *pump) deliver() {
+	for len(p.box) > 0 {
+		m := p.box[0]
+		p.box = p.box[1:]
+		var to int
+		fmt.Sscan(m.to, &to)
+		p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
+	}
+}
+
+func (p *pump) wake() {
+	for i, c := range p.cores {
+		p.take(i, c.Step(p.now, Wake{}))
+	}
+	p.deliver()
+}
+
+// pass lets time pass in steps of 100 ms.
+func (p *pump) pass(d time.Duration) {
+	for ; d > 0; d -= 100 * time.Millisecond {
+		p.now = p.now.Add(100 * time.Millisecond)
+		p.wake()
+	}
+}
+
+func (p *pump) update(i int, modify func(*Txn) error) {
+	p.id++
+	p.take(i, p.cores[i].Step(p.now, Update{ID: p.id, Modify: modify}))
+}
+
+// write sets a register, which holds a value of so many bytes.
+func (p *pump) write(i int, key, value string) {
+	p.update(i, func(t *Txn) error {
+		w, end := crdt.Host(t.Dot(), t.Stamp())
+		defer end()
+		return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) { v.Set(w, value) })
+	})
+}
+
+func (p *pump) put(i int, key, e string) {
+	p.update(i, func(t *Txn) error {
+		w, end := crdt.Host(t.Dot(), t.Stamp())
+		defer end()
+		return edit(t, w, key, set{}, func(v *set) { v.Add(w, e) })
+	})
+}
+
+func (p *pump) fill(keys, size int) {
+	value := strings.Repeat("v", size)
+	for i := range keys {
+		p.write(i%len(p.cores), fmt.Sprintf("key-%07d", i), value)
+		if i%100 == 0 {
+			p.wake()
+		}
+	}
+	p.pass(3 * time.Second)
+	p.bytes = map[wire.Manifest]int{}
+}
+
+func (p *pump) equal() bool {
+	for _, c := range p.cores {
+		if !c.seen.Equal(p.cores[0].seen) || c.sum != p.cores[0].sum {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pump) total() (n int) {
+	for _, b := range p.bytes {
+		n += b
+	}
+	return n
+}
+
+// In sync, what a pair of replicas says to each other does not depend on what they hold.
+func BenchmarkInSync(b *testing.B) {
+	for _, keys := range []int{1, 1000, 100_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			p := newPump(3)
+			p.fill(keys, 20)
+			for b.Loop() {
+				p.bytes = map[wire.Manifest]int{}
+				p.pass(10 * time.Second)
+			}
+			b.ReportMetric(float64(p.total())/10/3, "B/s/pair")
+		})
+	}
+}
+
+// Of 100,000 keys so many differ, and no log says which: the bytes to find out, without the data.
+func BenchmarkLocate(b *testing.B) {
+	for _, differing := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprintf("keys=100000/differing=%d", differing), func(b *testing.B) {
+			p := newPump(2)
+			p.fill(100_000, 1)
+			n := 0
+			for b.Loop() {
+				p.cores[0].Step(p.now, View{}) // alone
+				for range differing {
+					n++
+					p.write(0, fmt.Sprintf("key-%07d", p.rand.IntN(100_000)), fmt.Sprint(n))
+				}
+				for d := range p.cores[0].seen.All() {
+					p.cores[0].log.cut(d.Replica, d.N)
+				}
+				p.box = nil
+				p.bytes = map[wire.Manifest]int{}
+				p.meet()
+				if !p.equal() || p.cores[1].stats.Compared == 0 {
+					b.Fatal("not equal")
+				}
+			}
+			b.ReportMetric(float64(p.bytes[wire.ReplicatorCells]+p.bytes[wire.ReplicatorCompare]), "B")
+			b.ReportMetric(float64(p.bytes[wire.ReplicatorPart]), "B/answer")
+		})
+	}
+}
+
+// What is sent for 3,000 adds to 30 sets at 3 replicas, so many at a time, relative to the bytes of each
+// event once to each of the others.
+func BenchmarkDeltaTraffic(b *testing.B) {
+	for _, c := range []struct {
+		burst int
+		loss  float64
+	}{{1, 0}, {1, 0.05}, {10, 0}, {10, 0.05}} {
+		b.Run(fmt.Sprintf("replicas=3/burst=%d/loss=%v", c.burst, c.loss), func(b *testing.B) {
+			ratio := 0.0
+			for b.Loop() {
+				ratio = deltaTraffic(b, c.burst, c.loss)
+			}
+			b.ReportMetric(ratio, "x-optimum")
+		})
+	}
+}
+
+func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
+	p := newPump(3)
+	p.loss = loss
+	p.bytes = map[wire.Manifest]int{}
+	best := 0
+	for i := range 3000 {
+		p.put(i/burst%3, fmt.Sprintf("key-%03d", p.rand.IntN(30)), fmt.Sprintf("element-%05d", i))
+		c := p.cores[i/burst%3]
+		own, _ := c.log.from(c.me, c.seen.Get(c.me))
+		w := encoder{t: replicasOf(c.seen)}
+		best += 2 * len(w.event(own[0], c.keys))
+		if i%burst == burst-1 {
+			p.now = p.now.Add(time.Duration(p.rand.IntN(20)) * time.Millisecond)
+			p.wake()
+		}
+	}
+	p.pass(10 * time.Second)
+	if !p.equal() {
+		b.Fatal("not equal")
+	}
+	sent := 0
+	for _, m := range []wire.Manifest{wire.ReplicatorPush, wire.ReplicatorPart, wire.ReplicatorRequest, wire.ReplicatorMore} {
+		sent += p.bytes[m]
+	}
+	return float64(sent) / float64(best)
+}
+
+// A replica joins that holds nothing: the work of both sides, without a network.
+func BenchmarkJoin(b *testing.B) {
+	for _, keys := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("keys=%d/bytes=1000", keys), func(b *testing.B) {
+			p := newPump(2)
+			p.fill(keys, 1000)
+			for d := range p.cores[0].seen.All() {
+				p.cores[0].log.cut(d.Replica, d.N)
+				p.cores[1].log.cut(d.Replica, d.N)
+			}
+			for b.Loop() {
+				p.cores = p.cores[:2]
+				p.add()
+				for i := range p.cores {
+					p.cores[i].peers = nil
+				}
+				p.meet()
+				for !p.equal() {
+					p.pass(time.Second)
+				}
+			}
+		})
+	}
+}
+
+// Memory of one replica of three, per key, all in.
+func BenchmarkMemory(b *testing.B) {
+	for _, keys := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("keys=%d/bytes=100", keys), func(b *testing.B) {
+			perKey := 0.0
+			for b.Loop() {
+				before := heap()
+				p := newPump(1)
+				value := strings.Repeat("v", 100)
+				for i := range keys {
+					p.write(0, fmt.Sprintf("key-%07d", i), value)
+				}
+				p.pass(2 * time.Second)
+				perKey = float64(heap()-before) / float64(keys)
+				runtime.KeepAlive(p)
+			}
+			b.ReportMetric(perKey, "B/key")
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Updates at one replica of three, applied at both others, in bursts: the work of all three cores.
+func BenchmarkUpdates(b *testing.B) {
+	for _, burst := range []int{1, 100} {
+		b.Run(fmt.Sprintf("replicas=3/burst=%d", burst), func(b *testing.B) {
+			b.ReportAllocs()
+			p := newPump(3)
+			i := 0
+			for b.Loop() {
+				p.put(0, fmt.Sprintf("key-%03d", i%100), fmt.Sprintf("element-%03d", i%1000))
+				if i++; i%burst == 0 {
+					p.wake()
+				}
+				if i%1000 == 0 {
+					p.now = p.now.Add(100 * time.Millisecond)
+				}
+			}
+		})
+	}
+}
+
+// Ten years of restarts: adds and removes leave nothing behind.
+func BenchmarkChurn(b *testing.B) {
+	b.Run("cycles=100000", func(b *testing.B) {
+		grown := 0.0
+		for b.Loop() {
+			p := newPump(2)
+			p.put(0, "s", "kept")
+			p.pass(3 * time.Second)
+			fresh := heap()
+			for i := range 100_000 {
+				e := fmt.Sprint("e", i%50)
+				p.update(i%2, func(t *Txn) error { return perform(t, []op{{kind: opAdd, key: "s", sub: e}}) })
+				p.update(i%2, func(t *Txn) error { return perform(t, []op{{kind: opRemove, key: "s", sub: e}}) })
+				if i%100 == 0 {
+					p.wake()
+				}
+			}
+			p.pass(10 * time.Second)
+			grown = float64(int64(heap())-int64(fresh)) / float64(fresh)
+			runtime.KeepAlive(p)
+		}
+		b.ReportMetric(100*grown, "%grown")
+	})
+}
