@@ -13,6 +13,8 @@ import (
 
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/pmap"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -99,6 +101,7 @@ func newPlay(w *sim.World) *play {
 	w.Can("read", s.read)
 	w.Can("kill", s.kill)
 	w.Can("cut", s.cut)
+	w.Observe(s.honest)
 	for i := range members {
 		s.slots = append(s.slots, &slot{i: i})
 	}
@@ -247,6 +250,22 @@ type post struct {
 
 func (m *post) String() string {
 	return fmt.Sprintf("%s to %s: %v, %d bytes, %08x", m.from, m.to, m.Manifest, len(m.Payload), crc32.ChecksumIEEE(m.Payload))
+}
+
+// honest looks at every message: an acknowledgement speaks of what has been applied, and goes to the one it
+// speaks of.
+func (s *play) honest(from, _ int, msg any) {
+	m := msg.(*post)
+	if m.Manifest != wire.ReplicatorAck {
+		return
+	}
+	var ack pb.Ack
+	if err := decode(m.Payload, &ack); err != nil {
+		s.w.Fail("%s sends an acknowledgement that nobody can read: %v", m.from, err)
+	}
+	if has := s.slots[from].core.Seen().Get(m.To); ack.N > has {
+		s.w.Fail("%s acknowledges %d events of %v and has %d", m.from, ack.N, m.To, has)
+	}
 }
 
 // check asserts the invariants of the protocol at one replica: the vector is a causal cut and claims
