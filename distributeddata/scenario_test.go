@@ -197,7 +197,7 @@ func TestScenario_OneLostChangeDoesNotStopTheNext(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(func(p simnet.Packet) bool {
 			e, ok := p.Message.(*pb.Envelope)
-			return ok && wire.Manifest(e.Manifest) == wire.ReplicatorDelta
+			return ok && wire.Manifest(e.Manifest) == wire.ReplicatorPush
 		}, simnet.Faults{Loss: 1})
 		require.NoError(t, c.add(0, "lost"))
 		time.Sleep(50 * time.Millisecond)
@@ -242,10 +242,10 @@ func TestScenario_AChangeCrossesOnceAndNoChangeNever(t *testing.T) {
 		m := c.counts()
 		require.NoError(t, c.add(0, "milk", distributeddata.Majority))
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, m.of(wire.ReplicatorDelta), "to each of two others")
+		require.Equal(t, 2, m.of(wire.ReplicatorPush), "to each of two others")
 		require.NoError(t, c.removeFrom(0, "not there"))
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, m.of(wire.ReplicatorDelta))
+		require.Equal(t, 2, m.of(wire.ReplicatorPush))
 	})
 }
 
