@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	protobuf "google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/concord-go/concord/crdt"
@@ -128,6 +129,14 @@ func TestCodec_Proto(t *testing.T) {
 	}
 	_, err := crdt.Proto[*proto.Envelope]().Decode([]byte{0x08, 0x00})
 	require.ErrorIs(t, err, crdt.ErrMalformed)
+	_, err = crdt.Proto[*proto.Envelope]().Decode([]byte{0x08})
+	require.ErrorIs(t, err, crdt.ErrMalformed)
+	_, err = crdt.Proto[*proto.Envelope]().Append(nil, nil)
+	require.ErrorIs(t, err, crdt.ErrElement)
+	_, err = crdt.Proto[protobuf.Message]().Append(nil, nil)
+	require.ErrorIs(t, err, crdt.ErrElement)
+	_, err = crdt.Proto[protobuf.Message]().Decode(nil)
+	require.ErrorIs(t, err, crdt.ErrNoCodec)
 }
 
 func TestLimits_ElementSize(t *testing.T) {
@@ -163,51 +172,4 @@ func TestDecode_OtherTypeVersionAndGarbage(t *testing.T) {
 	require.ErrorIs(t, err, crdt.ErrMalformed)
 	_, err = s.Decode([]byte("\x08\x01\x12\x08\x01\x00\x00\x00\x00\x00\x00\x00\x22\x06\x12\x02\x41x\x20\x01"))
 	require.ErrorIs(t, err, crdt.ErrMalformed, "an atom that the vector does not cover")
-}
-
-// FuzzDecode reads values as every type: no panic, and what decodes can be used and encodes the same.
-func FuzzDecode(f *testing.F) {
-	for _, g := range goldens(f) {
-		f.Add(g)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		tryDecode(t, b, crdt.GCounter{})
-		tryDecode(t, b, crdt.PNCounter{})
-		tryDecode(t, b, crdt.ORSet[string]{})
-		tryDecode(t, b, crdt.ORSet[int8]{})
-		tryDecode(t, b, crdt.ORSet[float32]{})
-		tryDecode(t, b, crdt.NewORSet(crdt.JSON[point]()))
-		tryDecode(t, b, crdt.LWWRegister[string]{})
-		tryDecode(t, b, crdt.LWWMap[string, int64]{})
-		tryDecode(t, b, counters{})
-		tryDecode(t, b, crdt.GSet[string]{})
-		tryDecode(t, b, crdt.RWSet[string]{})
-		tryDecode(t, b, crdt.MVRegister[int]{})
-		tryDecode(t, b, crdt.EWFlag{})
-		tryDecode(t, b, crdt.DWFlag{})
-		tryDecode(t, b, crdt.MaxRegister[int]{})
-		tryDecode(t, b, crdt.MinRegister[string]{})
-		tryDecode(t, b, crdt.BoundedCounter{})
-		tryDecode(t, b, crdt.ORMap[string, crdt.BoundedCounter]{})
-		tryDecode(t, b, crdt.VersionVector{})
-		tryDecode(t, b, crdt.ORMap[string, crdt.ORMap[int, crdt.ORSet[string]]]{})
-		if d, err := crdt.ParseDelta(b); err == nil {
-			require.Equal(t, string(b), string(deltaBytes(t, d)))
-			var c counters
-			_ = crdt.Apply(&c, d)
-		}
-	})
-}
-
-func tryDecode[T interface {
-	crdt.Value[T]
-	String() string
-}](t *testing.T, b []byte, empty T) {
-	v, err := empty.Decode(b)
-	if err != nil {
-		return
-	}
-	require.Equal(t, string(b), encode(t, v))
-	_ = v.String()
-	require.Equal(t, string(b), encode(t, v.Merge(v)))
 }

@@ -40,12 +40,19 @@ func (jsonCodec[E]) Decode(src []byte) (e E, err error) {
 // Proto returns a codec for protobuf messages, which are told apart by their deterministic encoding.
 // That encoding is stable for one version of the schema and of the protobuf library, not across all:
 // take an own codec where members with different versions must agree on elements with maps or unknown
-// fields.
+// fields. A nil message is no element.
+//
+// Process ids of Proto.Actor are such messages: NewORSet(Proto[*actor.PID]()) is a set of them. One is
+// told from another by address, id and request id; that of a local actor without remoting has an address
+// that means nothing elsewhere.
 func Proto[M proto.Message]() Codec[M] { return protoCodec[M]{} }
 
 type protoCodec[M proto.Message] struct{}
 
 func (protoCodec[M]) Append(dst []byte, m M) ([]byte, error) {
+	if any(m) == nil || !m.ProtoReflect().IsValid() {
+		return dst, fmt.Errorf("%w: nil message", ErrElement)
+	}
 	out, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(dst, m)
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", ErrElement, err)
@@ -55,6 +62,9 @@ func (protoCodec[M]) Append(dst []byte, m M) ([]byte, error) {
 
 func (protoCodec[M]) Decode(src []byte) (M, error) {
 	var zero M
+	if any(zero) == nil {
+		return zero, fmt.Errorf("%w: %T is no type of message", ErrNoCodec, &zero)
+	}
 	m := zero.ProtoReflect().New().Interface().(M)
 	if err := proto.Unmarshal(src, m); err != nil {
 		return zero, fmt.Errorf("%w: %w", ErrMalformed, err)

@@ -1,0 +1,205 @@
+package crdt_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+// tried is what the fuzzers do with a value of some type.
+type tried interface {
+	decode(t *testing.T, b []byte)
+	merge(t *testing.T, a, b []byte)
+	apply(t *testing.T, state []byte, d crdt.Delta)
+}
+
+// of is the type of an empty value.
+type of[T interface {
+	crdt.Value[T]
+	String() string
+}] struct{ empty T }
+
+func each() []tried {
+	return []tried{
+		of[crdt.GCounter]{}, of[crdt.PNCounter]{}, of[crdt.BoundedCounter]{},
+		of[crdt.GSet[string]]{}, of[crdt.ORSet[string]]{}, of[crdt.ORSet[int8]]{}, of[crdt.ORSet[float32]]{},
+		of[crdt.ORSet[point]]{crdt.NewORSet(crdt.JSON[point]())}, of[crdt.RWSet[string]]{},
+		of[crdt.EWFlag]{}, of[crdt.DWFlag]{},
+		of[crdt.LWWRegister[string]]{}, of[crdt.MVRegister[int]]{}, of[crdt.MaxRegister[int]]{}, of[crdt.MinRegister[string]]{},
+		of[crdt.LWWMap[string, int64]]{}, of[crdt.ORMultiMap[string, int]]{}, of[crdt.PNCounterMap[string]]{}, of[counters]{},
+		of[crdt.ORMap[string, crdt.BoundedCounter]]{}, of[crdt.ORMap[string, crdt.ORMap[int, crdt.ORSet[string]]]]{},
+		of[crdt.Record[profile]]{}, of[crdt.Record[team]]{}, of[crdt.VersionVector]{},
+	}
+}
+
+// usable checks that what came out of bytes of a stranger can be shown and encoded, and is itself.
+func usable[T interface {
+	crdt.Value[T]
+	String() string
+}](t *testing.T, v T) {
+	_ = v.String()
+	b, err := v.AppendBinary(nil)
+	if errors.Is(err, crdt.ErrTooLarge) {
+		return // two states below the limits may be above them together
+	}
+	require.NoError(t, err)
+	again, err := v.Decode(b)
+	require.NoError(t, err)
+	require.Equal(t, string(b), encode(t, again))
+	require.Equal(t, string(b), encode(t, v.Merge(v)))
+	require.Equal(t, string(b), encode(t, v.Merge(again)))
+}
+
+func (o of[T]) decode(t *testing.T, b []byte) {
+	v, err := o.empty.Decode(b)
+	if err != nil {
+		require.True(t, errors.Is(err, crdt.ErrMalformed) || errors.Is(err, crdt.ErrVersion) ||
+			errors.Is(err, crdt.ErrTooLarge) || errors.Is(err, crdt.ErrType), "%v", err)
+		return
+	}
+	require.Equal(t, string(b), encode(t, v))
+	usable(t, v)
+}
+
+func (o of[T]) merge(t *testing.T, a, b []byte) {
+	x, err := o.empty.Decode(a)
+	if err != nil {
+		return
+	}
+	y, err := o.empty.Decode(b)
+	if err != nil {
+		return
+	}
+	both := x.Merge(y)
+	usable(t, both)
+	require.Equal(t, encode(t, x), string(a), "an operand was written")
+	require.Equal(t, encode(t, y), string(b), "an operand was written")
+	require.Equal(t, crdt.Seen(both), crdt.Seen(y.Merge(x)))
+}
+
+func (o of[T]) apply(t *testing.T, state []byte, d crdt.Delta) {
+	v, err := o.empty.Decode(state)
+	if err != nil {
+		return
+	}
+	was := v
+	if err := crdt.Apply(&v, d); err != nil {
+		require.Equal(t, string(state), encode(t, v), "changed by a delta that was refused")
+		return
+	}
+	usable(t, v)
+	require.True(t, crdt.Seen(v).Covers(crdt.Seen(was)))
+}
+
+// FuzzDecode reads values as every type: no panic, and what decodes can be used and encodes the same.
+func FuzzDecode(f *testing.F) {
+	for _, g := range goldens(f) {
+		f.Add(g)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, typ := range each() {
+			typ.decode(t, b)
+		}
+		if d, err := crdt.ParseDelta(b); err == nil {
+			require.Equal(t, string(b), string(deltaBytes(t, d)))
+		}
+	})
+}
+
+// FuzzMerge merges what two strangers sent, as every type.
+func FuzzMerge(f *testing.F) {
+	g := goldens(f)
+	for i := range g {
+		f.Add(g[i], g[i])
+		f.Add(g[i], g[(i+1)%len(g)])
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		for _, typ := range each() {
+			typ.merge(t, a, b)
+		}
+	})
+}
+
+// FuzzApply applies a delta of one stranger to the state of another, as every type.
+func FuzzApply(f *testing.F) {
+	g := goldens(f)
+	for _, state := range g {
+		for _, d := range g {
+			if _, err := crdt.ParseDelta(d); err == nil {
+				f.Add(state, d)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, state, b []byte) {
+		d, err := crdt.ParseDelta(b)
+		if err != nil {
+			return
+		}
+		for _, typ := range each() {
+			typ.apply(t, state, d)
+		}
+	})
+}
+
+// FuzzSince asks a log what a replica lacks that claims to have seen anything at all.
+func FuzzSince(f *testing.F) {
+	f.Add([]byte{0, 0, 0}, uint8(20))
+	f.Add([]byte{3, 1, 0}, uint8(20))
+	f.Add([]byte{9, 9, 9}, uint8(2))
+	f.Fuzz(func(t *testing.T, have []byte, keep uint8) {
+		v, log := logged(t, int(keep))
+		var seen crdt.VersionVector
+		for i, n := range have {
+			seen = seen.With(crdt.ReplicaID(i+1), uint64(n))
+		}
+		missing, ok := log.Since(v, seen)
+		if !ok {
+			require.Empty(t, missing)
+			require.False(t, seen.Covers(crdt.Seen(v)), "a log refuses a replica that lacks nothing")
+			return
+		}
+		require.LessOrEqual(t, len(missing), log.Len())
+		for _, d := range missing {
+			name, _, _ := strings.Cut(d.String(), ": ")
+			require.NotContains(t, seenBy(seen), name, "a delta that was seen")
+		}
+		whole := v
+		for _, d := range missing {
+			require.NoError(t, crdt.Apply(&whole, d))
+		}
+		require.Equal(t, encode(t, v), encode(t, whole), "a delta that the value had not")
+	})
+}
+
+// seenBy lists how the deltas of what was seen would begin.
+func seenBy(seen crdt.VersionVector) (out []string) {
+	for r, n := range seen.All() {
+		for i := range n {
+			out = append(out, fmt.Sprintf("delta %v:%d", r, i+1))
+		}
+	}
+	return out
+}
+
+// logged is a history of three replicas and the log of its last deltas.
+func logged(t *testing.T, keep int) (v counters, log crdt.Log[counters]) {
+	at := []*crdt.Replica{crdt.NewReplica(1), crdt.NewReplica(2), crdt.NewReplica(3)}
+	for i := range 12 {
+		d, err := crdt.Update(at[i%3], &v, func(w *crdt.Writer, m *counters) error {
+			if i%4 == 3 {
+				m.Remove(w, "k")
+			}
+			addTo(m, w, "k", int64(i+1))
+			return nil
+		})
+		require.NoError(t, err)
+		log.Add(d)
+	}
+	log.Cut(keep)
+	return v, log
+}
