@@ -11,8 +11,9 @@
 //	}, distributeddata.Majority)
 //	items, err := Cart.Get(ctx, dd) // local, never waits
 //
-// A goroutine that may wait uses the methods of Key. An actor, which must not, sends the messages Get,
-// Update, Delete and Subscribe to Replicator.PID, and is told of changes with Changed.
+// A goroutine that may wait uses the methods of Key, and Atomically. An actor, which must not, sends the
+// messages Get, Update, Delete, Transaction and Subscribe to Replicator.PID, and is told of changes with
+// Changed.
 //
 // # How it works
 //
@@ -26,11 +27,14 @@
 // # Guarantees
 //
 //   - An update or a read sees every earlier update made through the same member.
-//   - All of an update is seen, or nothing of it, and never before an update that its maker had seen.
+//   - All of an update is seen, or nothing of it, and never before an update that its maker had seen,
+//     whatever entries the two are of. With Atomically an update is of several entries.
 //   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
 //     survives as long as fewer than a majority of the replicas fail before they are refilled.
 //   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards.
 //   - Replicas that have seen the same updates hold the same state, to the byte.
+//   - Replicas that should be equal and are not are found out by their fingerprints, on every heartbeat, and
+//     the one that is outvoted takes the state of the others (TestDivergence in internal/core).
 //   - What was removed or deleted does not come back, but with an update that had not seen the removal.
 //
 // They hold under loss, duplication and reordering of messages, under partitions, and when members are

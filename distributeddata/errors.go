@@ -14,6 +14,8 @@ var (
 	// ErrNotFound: no value is there, as far as the consulted replicas know. The value returned with it
 	// is the key's empty one.
 	ErrNotFound = errors.New("distributeddata: key not found")
+	// ErrDeleted: the entry was deleted with Permanently, and cannot be used again.
+	ErrDeleted = errors.New("distributeddata: key deleted for good")
 	// ErrQuorum: the level was not reached in time; see QuorumError. A write is not undone: it is
 	// applied here, goes on spreading and may be everywhere already.
 	ErrQuorum = errors.New("distributeddata: consistency level not reached")

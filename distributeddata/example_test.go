@@ -74,3 +74,24 @@ func ExampleUpdate() {
 	fmt.Println(<-done)
 	// Output: <nil>
 }
+
+// Several entries change together: every member shows all of it or nothing.
+func ExampleAtomically() {
+	ctx := context.Background()
+	_, dd, stop := startMember()
+	defer stop()
+
+	stock := distributeddata.NewKey("stock", crdt.PNCounter{})
+	orders := distributeddata.NewKey("orders", crdt.ORSet[string]{})
+	err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+		stock.In(tx).Add(tx.Writer, -1)
+		orders.In(tx).Add(tx.Writer, "order-4711")
+		return nil
+	}, distributeddata.Majority)
+
+	now := dd.Snapshot() // reads that belong together
+	left, _ := stock.Of(now)
+	placed, _ := orders.Of(now)
+	fmt.Println(left.Value(), placed.Len(), err)
+	// Output: -1 1 <nil>
+}

@@ -36,7 +36,7 @@ func (k Key[T]) String() string { return k.id }
 // locks and never waits; it sees every update of this member that has returned. At other levels it
 // waits until this replica has seen what so many replicas had seen, or ctx ends.
 //
-// Errors: ErrNotFound (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+// Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.level == Local {
@@ -58,19 +58,9 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // A change that modify makes to several values of the entry is one event: every replica shows all of
 // it or nothing. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level, Timeout: r.timeout(ctx)})
-}
-
-// Delete removes from the entry everything that this replica has seen. Updates that it has not seen
-// survive alone: what was deleted never comes back with them. The entry can be used again at once.
-// Deleting what is not there succeeds.
-//
-// Errors: ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
-func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
-	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: r.options(opts).level, Timeout: r.timeout(ctx)})
-	return err
 }
 
 // Subscribe tells an actor of this member of changes; see the message Subscribe.
@@ -89,18 +79,14 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 	if s.Empty() {
 		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrNotFound)
 	}
-	v, err := crdt.Load(k.empty, s, seen)
-	if err != nil {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
-	}
-	return v, nil
+	return k.editable(s, seen)
 }
 
 // modified runs a modify function inside the update t and returns the value after it.
 func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T, err error) {
 	base := t.Get(k.id)
-	if v, err = crdt.Load(k.empty, base, t.Seen()); err != nil {
-		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
+	if v, err = k.editable(base, t.Seen()); err != nil {
+		return k.empty, err
 	}
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
@@ -131,6 +117,9 @@ func guarded(f func() error) (err error) {
 // Option refines one call. A Consistency is one.
 type Option interface{ apply(*options) }
 
-type options struct{ level Consistency }
+type options struct {
+	level       Consistency
+	permanently bool
+}
 
 func (c Consistency) apply(o *options) { o.level = c }

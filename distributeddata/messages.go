@@ -32,10 +32,11 @@ type (
 	}
 	// Delete removes an entry, as Key.Delete does, and is answered with *DeleteResponse[T].
 	Delete[T crdt.Value[T]] struct {
-		Key     Key[T]
-		At      Consistency
-		Timeout time.Duration
-		Adapt   func(*DeleteResponse[T]) any
+		Key         Key[T]
+		At          Consistency
+		Permanently bool // see the option of that name
+		Timeout     time.Duration
+		Adapt       func(*DeleteResponse[T]) any
 	}
 	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor
 	// of this member: at once if there is a value, then after changes, which are gathered for
@@ -73,23 +74,13 @@ type UpdateResponse[T crdt.Value[T]] struct {
 // Result is what Key.Update would have returned.
 func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
 
-// DeleteResponse answers Delete.
-type DeleteResponse[T crdt.Value[T]] struct {
-	Key   Key[T]
-	empty T
-	err   error
-}
-
-// Result is the empty value and what Key.Delete would have returned.
-func (r *DeleteResponse[T]) Result() (T, error) { return r.empty, r.err }
-
 // Changed tells a subscriber what became of an entry.
 type Changed[T crdt.Value[T]] struct {
 	Key     Key[T]
 	Value   T     // the empty value if the entry is not there any more
 	Old     T     // what this subscriber was told before; the empty value at first
 	Deleted bool  // the entry is not there any more
-	Err     error // ErrType: what lives under the key is of another type; Value is the empty one
+	Err     error // ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good
 }
 
 // request is a message that the replicator's actor carries out.
@@ -130,20 +121,6 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) (err error) {
 			after, err = m.Key.modified(t, m.Modify)
 			return err
-		}}
-	}, answer)
-}
-
-func (m *Delete[T]) run(a *replica, respond func(any)) {
-	answer := func(_ core.Done, err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
-	if err := m.Key.valid(m.At); err != nil {
-		answer(core.Done{}, err)
-		return
-	}
-	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
-		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) error {
-			t.Clear(m.Key.id)
-			return nil
 		}}
 	}, answer)
 }

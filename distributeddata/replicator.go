@@ -124,7 +124,7 @@ func (r *Replicator) Keys() iter.Seq[string] {
 			return
 		}
 		for key, s := range p.keys.All() {
-			if !s.Empty() && !yield(key) {
+			if !s.Empty() && !buried(s.Store) && !yield(key) {
 				return
 			}
 		}

@@ -98,8 +98,11 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 		c := &Changed[T]{Key: m.Key}
 		c.Old, _ = m.Key.load(old, oldSeen)
 		c.Value, c.Err = m.Key.load(now, nowSeen)
-		if errors.Is(c.Err, ErrNotFound) {
+		switch {
+		case errors.Is(c.Err, ErrNotFound):
 			c.Deleted, c.Err = true, nil
+		case errors.Is(c.Err, ErrDeleted):
+			c.Deleted = true
 		}
 		return adapted(c, m.Adapt)
 	}})

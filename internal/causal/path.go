@@ -42,6 +42,7 @@ const (
 	Own         Kind = 12 // a type of the user, encoded whole
 	Bounded     Kind = 13
 	Extreme     Kind = 14 // the largest element, or with Min in the class the smallest
+	Tombstone   Kind = 15 // an entry that was deleted for good
 )
 
 // Holds reports whether values of the kind hold others, each behind an escaped key.
@@ -105,12 +106,12 @@ func (t Tag) String() string {
 }
 
 // plain are the kinds without elements.
-var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded, Record}
+var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded, Record, Tombstone}
 
 var kindNames = map[Kind]string{
 	GCounter: "GCounter", PNCounter: "PNCounter", GSet: "GSet", ORSet: "ORSet", RWSet: "RWSet",
 	LWWRegister: "LWWRegister", MVRegister: "MVRegister", EWFlag: "EWFlag", DWFlag: "DWFlag",
-	ORMap: "ORMap", Record: "Record", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister",
+	ORMap: "ORMap", Record: "Record", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister", Tombstone: "tombstone",
 }
 
 var classNames = map[Class]string{

@@ -1,0 +1,77 @@
+package distributeddata
+
+import (
+	"context"
+	"time"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Delete removes from the entry everything that this replica has seen. Updates that it has not seen
+// survive alone: what was deleted never comes back with them. The entry can be used again at once.
+// Deleting what is not there succeeds. With Permanently it cannot be used again.
+//
+// Errors: ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
+	o := r.options(opts)
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently, Timeout: r.timeout(ctx)})
+	return err
+}
+
+// Permanently is an option of Delete: from then on every Get and Update of the entry returns ErrDeleted, at
+// every member that has heard of it, for ever. An update that a member makes before it has heard is
+// lost. It costs some 50 bytes of memory per deleted entry at each replica, for ever; an entry that is
+// deleted without it costs nothing.
+const Permanently deletion = 1
+
+type deletion int
+
+func (deletion) apply(o *options) { o.permanently = true }
+
+func (m *Delete[T]) run(a *replica, respond func(any)) {
+	answer := func(_ core.Done, err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
+	if err := m.Key.valid(m.At); err != nil {
+		answer(core.Done{}, err)
+		return
+	}
+	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
+		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) error {
+			clearEntry(t, m.Key.id, m.Permanently)
+			return nil
+		}}
+	}, answer)
+}
+
+// clearEntry takes away what is under a key, unless that has been deleted for good. A permanent
+// deletion leaves an atom of its own, the tombstone, which no update can observe and remove.
+func clearEntry(t *core.Txn, id string, permanently bool) {
+	s := t.Get(id)
+	if buried(s) {
+		return
+	}
+	t.Clear(id)
+	if permanently {
+		t.Put(id, t.Get(id).Put(tombstone, causal.Leaf{Dot: t.Dot()}))
+	}
+}
+
+// buried reports whether the entry has been deleted for good.
+func buried(s causal.Store) bool {
+	_, ok := s.Get(tombstone)
+	return ok
+}
+
+// tombstone is the path of the atom of a permanent deletion.
+var tombstone = string([]byte{byte(causal.MakeTag(causal.Tombstone, causal.Custom))})
+
+// DeleteResponse answers Delete.
+type DeleteResponse[T crdt.Value[T]] struct {
+	Key   Key[T]
+	empty T
+	err   error
+}
+
+// Result is the empty value and what Key.Delete would have returned.
+func (r *DeleteResponse[T]) Result() (T, error) { return r.empty, r.err }
