@@ -17,7 +17,8 @@ type anchor struct {
 	next    int64         // slot to write
 	age     time.Duration // how old it may get
 	raised  time.Time
-	damaged bool // neither slot was whole
+	number  uint64 // that it holds
+	damaged bool   // neither slot was whole
 }
 
 const (
@@ -52,6 +53,7 @@ func openAnchor(dir string) (*anchor, uint64, error) {
 			}
 		}
 	}
+	a.number = reached
 	return a, reached, nil
 }
 
@@ -63,12 +65,12 @@ func readSlot(raw []byte, i int64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(raw), crc32.Checksum(raw[:8], castagnoli) == binary.LittleEndian.Uint32(raw[8:])
 }
 
-// raise writes the number if the last one is older than age.
+// raise writes the number, if it is another one and the last is older than age.
 func (a *anchor) raise(number uint64, now time.Time) error {
-	if now.Sub(a.raised) < a.age {
+	if now.Sub(a.raised) < a.age || number == a.number {
 		return nil
 	}
-	a.raised = now
+	a.raised, a.number = now, number
 	raw := binary.LittleEndian.AppendUint64(nil, number)
 	raw = binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli))
 	if _, err := a.file.WriteAt(raw, a.next*slot); err != nil {
@@ -81,7 +83,7 @@ func (a *anchor) raise(number uint64, now time.Time) error {
 // close writes the last number, if the commits up to it can be trusted.
 func (a *anchor) close(number uint64, trusted bool) error {
 	var err error
-	if trusted && number > 0 {
+	if trusted {
 		a.raised = time.Time{}
 		err = a.raise(number, time.Now())
 	}

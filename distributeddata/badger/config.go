@@ -13,8 +13,8 @@ import (
 
 // Config of a store. The zero value is ready for use.
 type Config struct {
-	// Reserve is how many bytes stay free on the disk; 0 means 256 MiB, and the least is 64 MiB. Commits go
-	// on when a quarter more is free.
+	// Reserve is how many bytes stay free on the disk for what Badger writes by itself; 0 means 320 MiB, which
+	// is also the least. Commits go on when a quarter more is free.
 	Reserve int64 `yaml:"reserve"`
 	// Logger gets failures (Error) and what Badger says (Warn, Debug). nil: slog.Default.
 	Logger *slog.Logger `yaml:"-"`
@@ -22,12 +22,13 @@ type Config struct {
 
 const (
 	memTable   = 32 << 20 // a transaction may take 15 % of it, which is more than store.MaxBatch
-	minReserve = 64 << 20
+	valueLog   = 64 << 20
+	minReserve = 8*memTable + valueLog // for flushes and compactions at the same time
 )
 
 func (c Config) withDefaults() Config {
 	if c.Reserve == 0 {
-		c.Reserve = 256 << 20
+		c.Reserve = minReserve
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -53,7 +54,7 @@ func badgerOptions(dir string, log badger.Logger) badger.Options {
 		WithNumLevelZeroTablesStall(8).
 		WithNumCompactors(2).
 		WithValueThreshold(1 << 20). // above store.MaxValue: nothing goes to the value log
-		WithValueLogFileSize(64 << 20).
+		WithValueLogFileSize(valueLog).
 		WithBlockCacheSize(0).
 		WithCompression(options.None).
 		WithChecksumVerificationMode(options.NoVerification).

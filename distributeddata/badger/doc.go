@@ -20,6 +20,8 @@
 //   - Badger drops the tail of its log from the first damaged record on, without a word. Commits are
 //     numbered, and a small file beside it, the anchor, holds a number that was reached, at most a second
 //     old: if the log ends before it, Load says ErrCorrupt without a key first.
+//   - A damaged key, or a damaged list of tables, makes rows vanish. Every commit carries the sum of all rows:
+//     if what Load has yielded has another one, it says ErrCorrupt without a key at the end.
 //   - After any error of a commit, or an error in Badger's log that speaks of a sync, the store has failed
 //     until it is opened again.
 //   - Badger maps its files into memory, so a full disk kills the process. Commits end with ErrFull while
@@ -27,8 +29,9 @@
 //
 // # What remains
 //
-// A foreign process that fills the disk within the reserve kills this one all the same, and a tail that is lost
-// within a second of its commit and with the anchor is not noticed. flock does not exclude openers on network
+// A foreign process that fills the disk within the reserve kills this one all the same, as may a compaction of
+// a large database. A damaged record of the last second is taken for the end of the log. Opening a damaged
+// directory may be refused with ErrCorrupt; what helps then is a copy, or the other replicas. flock does not exclude openers on network
 // file systems. A Load holds back Badger's clean-up of what is overwritten meanwhile.
 //
 // The files take up to 200 MB more in apparent size than on the disk, for they are sparse; about 45 MB of heap

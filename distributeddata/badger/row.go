@@ -51,42 +51,81 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(sum, castagnoli, value)
 }
 
-func put(txn *badger.Txn, prefix byte, o store.Op) error {
-	key := append([]byte{prefix}, o.Key...)
-	if o.Delete {
-		return txn.Delete(key)
+// sumIn returns the checksum that a sealed value carries, whether or not it is right.
+func sumIn(sealed []byte) uint32 {
+	if len(sealed) < header {
+		return 0
 	}
-	return txn.Set(key, seal(key, o.Value))
+	return binary.LittleEndian.Uint32(sealed[1:])
 }
 
-// open returns a copy of the value of an item.
-func open(item *badger.Item) ([]byte, error) {
+// apply writes one step, and returns how it changes the sum of all rows.
+func apply(txn *badger.Txn, o store.Op) (change uint32, err error) {
+	key := append([]byte{rowPrefix}, o.Key...)
+	item, err := txn.Get(key)
+	switch {
+	case errors.Is(err, badger.ErrKeyNotFound):
+	case err != nil:
+		return 0, err
+	default:
+		if err := item.Value(func(v []byte) error { change = sumIn(v); return nil }); err != nil {
+			return 0, err
+		}
+	}
+	if o.Delete {
+		return change, txn.Delete(key)
+	}
+	sealed := seal(key, o.Value)
+	return change ^ sumIn(sealed), txn.Set(key, sealed)
+}
+
+// mark is what every transaction writes besides its rows.
+type mark struct {
+	number uint64 // of the transaction
+	sum    uint32 // of all rows ever put and not deleted since: their checksums, by exclusive or
+	told   uint32 // the difference to the rows that are there, as Load has told, so that it tells it once
+}
+
+var markKey = []byte{metaPrefix}
+
+func (m mark) put(txn *badger.Txn) error {
+	raw := binary.LittleEndian.AppendUint64(nil, m.number)
+	raw = binary.LittleEndian.AppendUint32(raw, m.sum)
+	return txn.Set(markKey, seal(markKey, binary.LittleEndian.AppendUint32(raw, m.told)))
+}
+
+// readMark reads it, zero if there is none. It is not trusted if it is damaged.
+func readMark(txn *badger.Txn) (m mark, trusted bool, err error) {
+	item, err := txn.Get(markKey)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return mark{}, true, nil
+	}
+	if err != nil {
+		return mark{}, false, err
+	}
 	sealed, err := item.ValueCopy(nil)
 	if err != nil {
-		return nil, err
+		return mark{}, false, err
 	}
-	return unseal(item.Key(), sealed)
+	value, err := unseal(markKey, sealed)
+	if trusted = err == nil && len(value) == 16; trusted {
+		m.number = binary.LittleEndian.Uint64(value)
+		m.sum = binary.LittleEndian.Uint32(value[8:])
+		m.told = binary.LittleEndian.Uint32(value[12:])
+	}
+	return m, trusted, nil
 }
 
-// numberRow is the row with the number of the last commit.
-func numberRow(n uint64) store.Op {
-	return store.Op{Row: store.Row{Key: "number", Value: binary.LittleEndian.AppendUint64(nil, n)}}
-}
-
-// lastNumber reads it, 0 if there is none. It is not trusted if the row is damaged.
-func (s *Store) lastNumber() (number uint64, trusted bool, err error) {
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
-	item, err := txn.Get(append([]byte{metaPrefix}, "number"...))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return 0, true, nil
+// read returns a row, or why it cannot be trusted, and the checksum it carries.
+func read(item *badger.Item) (r store.Row, sum uint32, err error) {
+	r.Key = string(item.Key()[1:])
+	sealed, err := item.ValueCopy(nil)
+	if err == nil {
+		sum = sumIn(sealed)
+		r.Value, err = unseal(item.Key(), sealed)
 	}
 	if err != nil {
-		return 0, false, err
+		return store.Row{Key: r.Key}, sum, store.Corrupt(r.Key, err.Error())
 	}
-	value, err := open(item)
-	if err != nil || len(value) != 8 {
-		return 0, false, nil
-	}
-	return binary.LittleEndian.Uint64(value), true, nil
+	return r, sum, nil
 }

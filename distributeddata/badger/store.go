@@ -33,13 +33,14 @@ type Store struct {
 	loads   sync.WaitGroup
 
 	// Of the writing goroutine.
-	number uint64 // of the last commit
-	full   bool   // too little was free, and has not been enough since
+	last mark
+	full bool // too little was free, and has not been enough since
 
 	mu struct {
 		sync.Mutex
 		failed error
-		closed bool // no more loads
+		closed bool   // no more loads
+		told   uint32 // mark.told of the next commit
 	}
 }
 
@@ -109,7 +110,9 @@ func openError(dir string, err error) error {
 
 // compareWithAnchor finds out whether the end of the log is missing.
 func (s *Store) compareWithAnchor() error {
-	number, trusted, err := s.lastNumber()
+	txn := s.db.NewTransaction(false)
+	defer txn.Discard()
+	last, trusted, err := readMark(txn)
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", s.dir, err)
 	}
@@ -117,14 +120,15 @@ func (s *Store) compareWithAnchor() error {
 	if err != nil {
 		return fmt.Errorf("directory %s: anchor: %w", s.dir, err)
 	}
-	s.anchor, s.number = a, max(number, reached)
+	s.anchor, s.last, s.mu.told = a, last, last.told
+	s.last.number = max(last.number, reached)
 	switch {
 	case !trusted:
-		s.lost = "the number of the last commit cannot be read"
+		s.lost = "the mark of the last commit cannot be read"
 	case a.damaged:
 		s.lost = "the anchor cannot be read, so rows may be missing"
-	case number < reached:
-		s.lost = fmt.Sprintf("the log ends with commit %d, but %d were acknowledged", number, reached)
+	case last.number < reached:
+		s.lost = fmt.Sprintf("the log ends with commit %d, but %d were acknowledged", last.number, reached)
 	}
 	if s.lost != "" {
 		s.cfg.Logger.Error("durable rows are missing", "directory", s.dir, "why", s.lost)
@@ -147,21 +151,37 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 		defer txn.Discard()
 		rows := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{rowPrefix}})
 		defer rows.Close()
+		sum := uint32(0)
 		for rows.Rewind(); rows.Valid(); rows.Next() {
 			if err := s.mayLoad(ctx); err != nil {
 				yield(store.Row{}, err)
 				return
 			}
-			key := string(rows.Item().Key()[1:])
-			value, err := open(rows.Item())
-			if err != nil {
-				err = store.Corrupt(key, err.Error())
-			}
-			if !yield(store.Row{Key: key, Value: value}, err) {
+			r, its, err := read(rows.Item())
+			sum ^= its
+			if !yield(r, err) {
 				return
 			}
 		}
+		if err := s.compareSum(txn, sum); err != nil {
+			yield(store.Row{}, err)
+		}
 	}
+}
+
+// compareSum finds out whether rows are missing that nothing else tells of.
+func (s *Store) compareSum(txn *badger.Txn, sum uint32) error {
+	m, trusted, err := readMark(txn)
+	if err != nil {
+		return fmt.Errorf("directory %s: %w", s.dir, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if off := m.sum ^ sum; trusted && off != s.mu.told {
+		s.mu.told = off
+		return store.Corrupt("", "rows are missing, or some are there that were deleted")
+	}
+	return nil
 }
 
 func (s *Store) beginLoad(ctx context.Context) error {
@@ -227,13 +247,18 @@ func (s *Store) Close() error {
 // write is the goroutine that writes.
 func (s *Store) write() {
 	defer close(s.done)
+	later := time.NewTimer(s.anchor.age)
+	defer later.Stop()
 	for {
 		select {
 		case r := <-s.commits:
 			s.commit(s.gather(r))
+			later.Reset(s.anchor.age)
+		case <-later.C:
+			s.raiseAnchor()
 		case <-s.stop:
 			s.loads.Wait()
-			err := s.anchor.close(s.number, s.failure() == nil)
+			err := s.anchor.close(s.last.number, s.failure() == nil)
 			if err = errors.Join(err, s.db.Close()); err != nil {
 				s.result = fmt.Errorf("badger: close: %w", err)
 			}
@@ -274,10 +299,15 @@ func (s *Store) commit(all []*request) {
 	for _, r := range all {
 		r.done <- err
 	}
-	if err == nil {
-		if err := s.anchor.raise(s.number, time.Now()); err != nil {
-			_ = s.fail(fmt.Errorf("anchor: %w", err))
-		}
+	s.raiseAnchor()
+}
+
+func (s *Store) raiseAnchor() {
+	if s.failure() != nil {
+		return
+	}
+	if err := s.anchor.raise(s.last.number, time.Now()); err != nil {
+		_ = s.fail(fmt.Errorf("anchor: %w", err))
 	}
 }
 
@@ -286,19 +316,29 @@ func (s *Store) transact(all []*request) error {
 	defer txn.Discard()
 	for _, r := range all {
 		for o := range r.batch.Ops() {
-			if err := put(txn, rowPrefix, o); err != nil {
+			change, err := apply(txn, o)
+			if err != nil {
 				return s.fail(err)
 			}
+			s.last.sum ^= change
 		}
 	}
-	s.number++
-	if err := put(txn, metaPrefix, numberRow(s.number)); err != nil {
+	s.last.number++
+	s.last.told = s.toldNow()
+	if err := s.last.put(txn); err != nil {
 		return s.fail(err)
 	}
 	if err := txn.Commit(); err != nil {
 		return s.fail(err)
 	}
 	return s.failure() // Badger may have logged a failed sync only
+}
+
+// toldNow is how far off Load has told that the sum is.
+func (s *Store) toldNow() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.told
 }
 
 // fail ends all acknowledgements; the first reason counts.

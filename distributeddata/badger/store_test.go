@@ -14,7 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -250,10 +252,10 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 func TestLoad_TellsOfALostTail(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
-	s.anchor.age = 0
 	for i := range 100 {
 		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprintf("%03d", i), strings.Repeat("x", 100))))
 	}
+	anchored(t, dir, 100)
 	left := copyDir(t, dir)
 	logs, err := filepath.Glob(filepath.Join(left, "*.mem"))
 	require.NoError(t, err)
@@ -268,7 +270,7 @@ func TestLoad_TellsOfALostTail(t *testing.T) {
 	s = mustOpen(t, left)
 	rows, err := load(s)
 	require.ErrorIs(t, err, store.ErrCorrupt)
-	require.ErrorContains(t, err, "the log ends with commit 50, but ")
+	require.ErrorContains(t, err, "the log ends with commit 50, but 100 were acknowledged")
 	require.Len(t, rows, 50)
 	require.NoError(t, s.Commit(t.Context(), puts("050", "again")))
 	require.NoError(t, s.Close())
@@ -292,6 +294,60 @@ func TestLoad_TellsOfADamagedAnchor(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = load(mustOpen(t, dir))
 	require.NoError(t, err)
+}
+
+// A row that is gone from the tables, and not by a delete.
+func TestLoad_TellsOfARowThatHasVanished(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	for i := range 10 {
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprint(i), "one", fmt.Sprint(i), "two")))
+	}
+	b := &store.Batch{}
+	b.Delete("1")
+	b.Delete("none")
+	require.NoError(t, s.Commit(t.Context(), b))
+	_, err := load(s)
+	require.NoError(t, err)
+	require.NoError(t, s.db.Update(func(txn *badger.Txn) error { return txn.Delete([]byte("r5")) }))
+	for range 2 {
+		rows, err := load(s)
+		require.Len(t, rows, 8)
+		if err == nil {
+			break // it is told once
+		}
+		require.ErrorIs(t, err, store.ErrCorrupt)
+		require.ErrorContains(t, err, "rows are missing")
+	}
+	require.NoError(t, s.Commit(t.Context(), puts("5", "again", "0", "three")))
+	require.NoError(t, s.Close())
+	rows, err := load(mustOpen(t, dir))
+	require.NoError(t, err, "nor after opening again")
+	require.Len(t, rows, 9)
+}
+
+// The anchor follows the last commit when none comes after it.
+func TestAnchor_IsRaisedWhenCommitsPause(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	for range 5 {
+		require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+	}
+	anchored(t, dir, 5)
+}
+
+// anchored waits until the anchor holds a number, which it does a second after the commit.
+func anchored(t *testing.T, dir string, number uint64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		raw, err := os.ReadFile(filepath.Join(dir, anchorName))
+		for i := range int64(2) {
+			if n, ok := readSlot(raw, i); err == nil && ok && n == number {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
@@ -337,7 +393,7 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 	t.Run("config", func(t *testing.T) {
 		_, err := Open(newDir(t), Config{Reserve: 1})
 		require.ErrorIs(t, err, store.ErrInvalid)
-		require.ErrorContains(t, err, "Reserve (1) must be from 67108864")
+		require.ErrorContains(t, err, "Reserve (1) must be from 335544320")
 	})
 	t.Run("writable by others", func(t *testing.T) {
 		dir := newDir(t)
