@@ -3,6 +3,7 @@ package distributeddata
 import (
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -209,11 +210,14 @@ func (a *replica) arm(at time.Time) {
 func (a *replica) publish() {
 	old := a.r.published.Load()
 	c := a.core
-	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) && old.members == len(a.address)+1 {
+	stats := c.Stats()
+	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) &&
+		old.view == a.view && old.stats == stats && slices.Equal(old.lags, c.Lags()) {
 		return
 	}
 	a.r.published.Store(&published{
-		pid: a.ctx.Self(), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), members: len(a.address) + 1, stats: c.Stats(),
+		pid: a.ctx.Self(), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
+		view: a.view, members: len(a.address) + 1, lags: c.Lags(),
 	})
 	if c.Ready() {
 		closeOnce(a.r.ready)
@@ -232,8 +236,7 @@ func (a *replica) send(e core.Send) {
 		return
 	}
 	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(a.core.Replica()), To: uint64(e.To)}
-	a.r.traffic.messages.Add(1)
-	a.r.traffic.bytes.Add(uint64(len(e.Payload)))
+	a.r.traffic.count(e.Manifest, len(e.Payload))
 	a.ctx.Send(actor.NewPID(address, a.r.actorName()), wire.Seal(h, e.Manifest, e.Payload))
 }
 

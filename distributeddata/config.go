@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
 // Config of a replicator. A field that is not set takes its default. Every member of the cluster that
@@ -28,6 +30,8 @@ type Config struct {
 	// LogBytes is the memory in which a replica keeps, for members that missed changes, what the
 	// changes were. One that missed more is sent the whole state. Default 64 MiB.
 	LogBytes int `yaml:"log-bytes"`
+	// Meters is where the metrics go; see Status for their names. Default otel.GetMeterProvider().
+	Meters metric.MeterProvider `yaml:"-"`
 }
 
 func (c Config) withDefaults() Config {

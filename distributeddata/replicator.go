@@ -11,7 +11,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/causal"
@@ -28,6 +27,7 @@ type Replicator struct {
 	members   *membership.Service
 	published atomic.Pointer[published]
 	traffic   traffic
+	unobserve func() error // ends the metrics
 
 	running chan struct{} // closed when the actor runs
 	ready   chan struct{} // closed when the replica has become ready for the first time
@@ -46,9 +46,19 @@ type published struct {
 	ready   bool
 	members int
 	stats   core.Stats
+	lags    []core.Lag
+	view    *membership.View // nil before the first
 }
 
-type traffic struct{ messages, bytes atomic.Uint64 }
+// address returns where a member is, for people.
+func (p *published) address(id string) string {
+	for _, m := range p.view.Members {
+		if m.ID == id {
+			return m.Address
+		}
+	}
+	return id
+}
 
 // New prepares the replicator of a member. Call it before the member starts: it then hears of every
 // other member, and starts its actor as soon as this one is in. Until then operations return ErrClosed.
@@ -62,8 +72,11 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 		running: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	name := "replicator " + r.cfg.Name
+	if err := r.observe(); err != nil {
+		return nil, fmt.Errorf("distributeddata: metrics: %w", err)
+	}
 	if _, err := lifecycle.OnStop(system, lifecycle.Replicator, name, r.Close); err != nil {
-		return nil, fmt.Errorf("distributeddata: %w", err)
+		return nil, fmt.Errorf("distributeddata: %w", errors.Join(err, r.unobserve()))
 	}
 	lifecycle.OnStart(system, name, r.up)
 	r.members.WhenUp(func(membership.Member) { r.spawn() })
@@ -131,33 +144,6 @@ func (r *Replicator) Keys() iter.Seq[string] {
 	}
 }
 
-// Status is a picture for people and dashboards. It holds no user data.
-type Status struct {
-	Replica  crdt.ReplicaID
-	Ready    bool
-	Members  int    // replicas in view, this one included
-	Keys     int    // entries, those with nothing but bookkeeping included
-	Seen     string // the version vector
-	Updates  uint64 // made here
-	Applied  uint64 // of others, applied here
-	Repairs  uint64 // answers to requests for what was missed
-	Messages uint64 // sent to other members
-	Bytes    uint64 // payload of these
-}
-
-// Status returns the present state of the replica; zero before it runs.
-func (r *Replicator) Status() Status {
-	p := r.published.Load()
-	if p == nil {
-		return Status{}
-	}
-	return Status{
-		Replica: crdt.ReplicaID(p.replica), Ready: p.ready, Members: p.members, Keys: p.keys.Len(), Seen: p.seen.String(),
-		Updates: p.stats.Events, Applied: p.stats.Applied, Repairs: p.stats.Deltas + p.stats.Bulks,
-		Messages: r.traffic.messages.Load(), Bytes: r.traffic.bytes.Load(),
-	}
-}
-
 // Close waits until at least one other replica, if there is one, has all updates made here, or ctx
 // ends, and stops the replicator. Operations under way end with ErrClosed. node.Shutdown calls it.
 // Later calls wait for the first.
@@ -167,6 +153,7 @@ func (r *Replicator) Status() Status {
 func (r *Replicator) Close(ctx context.Context) (err error) {
 	r.started.Do(func() { close(r.stopped) }) // never spawned
 	r.closing.Do(func() {
+		defer func() { err = errors.Join(err, r.unobserve()) }()
 		if pid := r.PID(); pid != nil {
 			err = r.close(ctx, pid)
 		}

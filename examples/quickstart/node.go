@@ -196,7 +196,7 @@ func (m *member) checkout(ctx context.Context, id string) (int64, error) {
 func (m *member) status() *status {
 	s := m.dd.Status()
 	place, _ := m.clerk.Where()
-	return &status{Address: m.system.Address(), Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Bytes}
+	return &status{Address: m.system.Address(), Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Traffic().Bytes}
 }
 
 func (m *member) dump(ctx context.Context) (*result, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -71,8 +72,7 @@ func (p *pump) deliver() {
 	for len(p.box) > 0 {
 		m := p.box[0]
 		p.box = p.box[1:]
-		var to int
-		fmt.Sscan(m.to, &to)
+		to, _ := strconv.Atoi(m.to)
 		p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
 	}
 }

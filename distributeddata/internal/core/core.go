@@ -20,6 +20,7 @@ type Core struct {
 	seen causal.Vector       // everything applied; seen[me] is the own sequence
 	keys pmap.Map[Held]      // the atoms, by key: a dot store whose context is seen
 	sum  Sum                 // fingerprint of keys
+	lags []Lag               // of the members, at the last heartbeat
 	log  eventLog            // what happened, without payloads, for the answers
 	mark map[string]struct{} // keys that hold counter marks
 

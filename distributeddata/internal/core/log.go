@@ -112,8 +112,10 @@ func (e event) size() int {
 // Events that an answer under way has to be followed by are kept [R13].
 func (c *Core) trimLog() {
 	stable := c.seen
+	c.lags = make([]Lag, 0, len(c.peers))
 	for _, p := range c.peers {
 		stable = stable.Meet(p.seen)
+		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
 	keep := c.pinned()
 	for d := range stable.All() {
@@ -131,6 +133,23 @@ func (c *Core) trimLog() {
 		}
 		c.stats.Cut += cut
 	}
+}
+
+// Lag is how many of the events that this replica has seen a member is not known to have seen. The log
+// keeps them until it has, or is over its budget.
+type Lag struct {
+	Member string
+	Events uint64
+}
+
+// Lags returns how far the members were behind at the last heartbeat. The slice is never written to again.
+func (c *Core) Lags() []Lag { return c.lags }
+
+func missing(ours, theirs causal.Vector) (n uint64) {
+	for d := range ours.All() {
+		n += d.N - min(d.N, theirs.Get(d.Replica))
+	}
+	return n
 }
 
 // largestLog returns the origin with the largest part of the log, and the middle of that part.

@@ -166,7 +166,6 @@ type Stats struct {
 	Mended         uint64 // times this replica took the state of another, since its own was outvoted
 	Rotten         uint64 // keys whose atoms were not those that had been put there
 	LogBytes       int    // in the log, an estimate
-	LogHolder      string // the member that lacks most of the log, "" if nobody lacks any
 	Filling        bool   // an answer is under way to this replica
 	Filled, ToFill uint64 // of its keys or events
 }

@@ -1,0 +1,67 @@
+package distributeddata_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// collected returns the last value of each metric, summed over its attributes.
+func collected(t *testing.T, r sdk.Reader) map[string]int64 {
+	var all metricdata.ResourceMetrics
+	require.NoError(t, r.Collect(context.Background(), &all))
+	out := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			var points []metricdata.DataPoint[int64]
+			switch d := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				points = d.DataPoints
+			case metricdata.Sum[int64]:
+				points = d.DataPoints
+			}
+			for _, p := range points {
+				out[m.Name] += p.Value
+			}
+		}
+	}
+	return out
+}
+
+func TestStatus_IsMeasured(t *testing.T) {
+	reader := sdk.NewManualReader()
+	cfg := distributeddata.Config{MinMembers: 3, Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}
+	run(t, 3, cfg, func(c *cluster) {
+		require.NoError(t, c.add(0, "x", distributeddata.All))
+		time.Sleep(3 * time.Second)
+		require.Equal(t, map[string]uint64{c.Member(1).Address: 0, c.Member(2).Address: 0}, c.at(0).Status().Lag)
+
+		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
+		for range 5 {
+			require.NoError(t, c.add(0, "y", distributeddata.Majority))
+		}
+		time.Sleep(3 * time.Second)
+		s := c.at(0).Status()
+		require.EqualValues(t, 5, s.Lag[c.Member(2).Address], "who holds the log is named")
+		require.Zero(t, s.Lag[c.Member(1).Address])
+		require.Positive(t, s.LogBytes)
+		require.EqualValues(t, 6, s.Updates)
+		require.Positive(t, s.Sent["replicator.push"].Bytes)
+		require.Zero(t, s.Diverged+s.Mended+s.Rotten+s.Malformed)
+
+		m := collected(t, reader) // of all three
+		require.EqualValues(t, 3, m["concord.ddata.ready"])
+		require.EqualValues(t, 6, m["concord.ddata.updates"])
+		require.EqualValues(t, 7, m["concord.ddata.applied"])
+		require.EqualValues(t, 3, m["concord.ddata.keys"])
+		require.GreaterOrEqual(t, m["concord.ddata.lag"], int64(10), "at both that are on the other side")
+		require.Positive(t, m["concord.ddata.sent.bytes"])
+	})
+	require.Empty(t, collected(t, reader), "closed replicators are not measured")
+}

@@ -1,0 +1,98 @@
+package distributeddata
+
+import (
+	"sync/atomic"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// Status is a picture for people and dashboards. It holds no user data. What is in it is also measured,
+// under the names given; counts are since the start of the replicator.
+type Status struct {
+	Replica crdt.ReplicaID
+	Address string // of this member; attribute "node" of every metric, beside "replicator"
+	Seen    string // the version vector
+	Ready   bool   // concord.ddata.ready, 0 or 1
+	Members int    // concord.ddata.members: replicas in view, this one included
+	Keys    int    // concord.ddata.keys: entries, those with nothing but bookkeeping included
+
+	Updates uint64 // concord.ddata.updates: made here
+	Applied uint64 // concord.ddata.applied: of others, applied here
+	Repairs uint64 // concord.ddata.repairs: answers to requests for what was missed
+	Bulks   uint64 // concord.ddata.bulks: those of them that were a state, because the log did not reach back
+
+	// Filled and ToFill are the progress of an answer under way, in keys or events; 0 of 0 if there is none.
+	Filled, ToFill uint64 // concord.ddata.filled, concord.ddata.to_fill
+
+	LogBytes int // concord.ddata.log.bytes: kept for members that may have missed something
+	// Lag is how many updates that this replica has seen each member, by address, is not known to have
+	// seen; whoever is at the top of it holds the log. concord.ddata.lag, by member.
+	Lag map[string]uint64
+
+	// Diverged counts how often another replica with an equal vector was found to hold something else,
+	// Rotten entries whose memory had changed by itself, and Mended how often this replica was outvoted
+	// and took another's state. All three should be 0 for ever: raise an alarm.
+	Diverged uint64 // concord.ddata.diverged
+	Rotten   uint64 // concord.ddata.rotten
+	Mended   uint64 // concord.ddata.mended
+
+	Malformed uint64 // concord.ddata.malformed: messages of other members that could not be read
+	Strangers uint64 // concord.ddata.strangers: messages from outside the view or of earlier incarnations
+	Waiting   uint64 // concord.ddata.waiting: updates that came before what they follow
+
+	Sent map[string]Traffic // to other members, by kind; concord.ddata.sent.messages and .bytes, by kind
+}
+
+// Traffic is a count of messages and the bytes in them, without envelopes and framing.
+type Traffic struct{ Messages, Bytes uint64 }
+
+// Status returns the present state of the replica; zero before it runs.
+func (r *Replicator) Status() Status {
+	p := r.published.Load()
+	if p == nil {
+		return Status{}
+	}
+	s := Status{
+		Replica: crdt.ReplicaID(p.replica), Ready: p.ready, Members: p.members, Keys: p.keys.Len(), Seen: p.seen.String(),
+		Updates: p.stats.Events, Applied: p.stats.Applied, Repairs: p.stats.Deltas + p.stats.Bulks, Bulks: p.stats.Bulks,
+		Filled: p.stats.Filled, ToFill: p.stats.ToFill, LogBytes: p.stats.LogBytes,
+		Diverged: p.stats.Diverged, Rotten: p.stats.Rotten, Mended: p.stats.Mended,
+		Malformed: p.stats.Malformed, Strangers: p.stats.Strangers, Waiting: p.stats.Waiting,
+		Lag: map[string]uint64{}, Sent: r.traffic.all(),
+	}
+	if p.view != nil {
+		s.Address = p.view.Self.Address
+	}
+	for _, l := range p.lags {
+		s.Lag[p.address(l.Member)] = l.Events
+	}
+	return s
+}
+
+// traffic counts what was sent, by manifest.
+type traffic [wire.ReplicatorCells + 1]struct{ messages, bytes atomic.Uint64 }
+
+func (t *traffic) count(m wire.Manifest, bytes int) {
+	t[m].messages.Add(1)
+	t[m].bytes.Add(uint64(bytes))
+}
+
+func (t *traffic) all() map[string]Traffic {
+	out := map[string]Traffic{}
+	for m := wire.ReplicatorBeat; m <= wire.ReplicatorCells; m++ {
+		if n := t[m].messages.Load(); n > 0 {
+			out[m.String()] = Traffic{n, t[m].bytes.Load()}
+		}
+	}
+	return out
+}
+
+// Traffic returns the sum of all that was sent.
+func (s Status) Traffic() (sum Traffic) {
+	for _, t := range s.Sent {
+		sum.Messages += t.Messages
+		sum.Bytes += t.Bytes
+	}
+	return sum
+}
