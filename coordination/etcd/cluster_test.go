@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -33,14 +34,18 @@ type member struct {
 	cmd                *exec.Cmd
 }
 
-// free returns an address that nobody listened on a moment ago.
+// free returns an address that nobody listened on a moment ago. Its port is below those that systems
+// give to clients: one of them could have it while its member is dead.
 func free(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func startCluster(t *testing.T) *cluster {

@@ -41,9 +41,10 @@ func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coord
 }
 
 // shortTTL lets a test wait for an expiry.
-func shortTTL(owner string) coordination.Config {
-	return coordination.Config{Owner: owner, TTL: 3 * time.Second, RenewInterval: 500 * time.Millisecond,
-		OperationTimeout: 800 * time.Millisecond, RetryInterval: 300 * time.Millisecond, Drain: 300 * time.Millisecond}
+const shortTTL = 15 * time.Second
+
+func short(owner string) coordination.Config {
+	return coordination.Config{Owner: owner, TTL: shortTTL, RenewInterval: time.Second, RetryInterval: 300 * time.Millisecond, Drain: time.Second}
 }
 
 // candidate is a leader election of client-go for a lease.
@@ -58,7 +59,7 @@ func campaign(t *testing.T, c clientv1.CoordinationV1Interface, object, identity
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: object}, Client: c,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity}},
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond, ReleaseOnCancel: release,
+		LeaseDuration: shortTTL, RenewDeadline: shortTTL * 2 / 3, RetryPeriod: 300 * time.Millisecond, ReleaseOnCancel: release,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { out.leads <- true },
 			OnStoppedLeading: func() { out.leads <- false },
@@ -76,19 +77,19 @@ func campaign(t *testing.T, c clientv1.CoordinationV1Interface, object, identity
 // TestInterop_LeaderElection: client-go and a session exclude each other and take over from each other,
 // after a release and after a death, both ways.
 func TestInterop_LeaderElection(t *testing.T) {
+	t.Parallel()
 	// The rights of the manifest lack "update", which client-go's election uses.
 	cfg := config(t)
 	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
 	elections := client(t, cfg)
 	s := open(t, client(t, config(t)), "")
 	name := fresh() + "leader"
-	l := session(t, s, shortTTL("ours")).Lease(name)
+	l := session(t, s, short("ours")).Lease(name)
 
 	g, err := l.TryAcquire(t.Context())
 	must(t, err)
 	theirs := campaign(t, elections, name, "theirs", true)
-	for range 20 { // longer than the TTL: it is renewed
-		time.Sleep(200 * time.Millisecond)
+	for begun := time.Now(); time.Since(begun) < shortTTL*4/3; time.Sleep(200 * time.Millisecond) { // it is renewed
 		must(t, g.Check())
 		if len(theirs.leads) > 0 {
 			t.Fatal("client-go leads beside a holder")
@@ -98,13 +99,12 @@ func TestInterop_LeaderElection(t *testing.T) {
 	if !<-theirs.leads {
 		t.Fatal("client-go stopped before it led")
 	}
-	for range 15 {
+	for begun := time.Now(); time.Since(begun) < shortTTL*4/3; time.Sleep(200 * time.Millisecond) {
 		_, err = l.TryAcquire(t.Context())
 		held, ok := errors.AsType[*coordination.HeldError](err)
 		if !ok || held.Holder.Owner != "theirs" || held.Holder.Token < g.Token() {
 			t.Fatalf("beside client-go: %v", err)
 		}
-		time.Sleep(300 * time.Millisecond)
 	}
 	theirs.stop() // releases
 	next, err := l.Acquire(t.Context())
@@ -129,6 +129,7 @@ func TestInterop_LeaderElection(t *testing.T) {
 
 // TestInterop_ClientGoTakesOverFromTheDead waits for the TTL of a session that is not renewed.
 func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
+	t.Parallel()
 	cfg := config(t)
 	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
 	s, name := open(t, client(t, config(t)), ""), fresh()+"dead"
@@ -204,6 +205,7 @@ func table(t *testing.T, name string) []string {
 
 // TestRotatedToken: the token is read anew from its file, also in the middle of a tenure.
 func TestRotatedToken(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(path, []byte("expired"), 0o600))
 	cfg := config(t)

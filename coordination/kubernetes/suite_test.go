@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"iter"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,5 +129,27 @@ func TestLive(t *testing.T) {
 	leasetest.Live(t, func(t *testing.T) coordination.Store {
 		prefix, _ := prefixes.LoadOrStore(t.Name(), fresh())
 		return open(t, client(t, config(t)), prefix.(string))
-	}, leasetest.LiveOptions{})
+	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
+}
+
+// restart kills the API server, now and then, and waits until it is up again.
+func restart(t *testing.T) func(context.Context) {
+	address := env(t, "CONCORD_KUBERNETES_RESTART")
+	return func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(6 * time.Second):
+		}
+		answer, err := http.Post(address, "text/plain", http.NoBody)
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("the server does not come back: %s", answer.Status)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
 }

@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"coordination/etcd":               {"coordination", "coordination/internal/record"},
 	"coordination/postgres":           {"coordination"},
 	"coordination/kubernetes":         {"coordination"},
+	"coordination/azureblob":          {"coordination", "coordination/internal/record"},
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),

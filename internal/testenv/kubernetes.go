@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,7 +50,7 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	if err := os.WriteFile(tokens, []byte(accounts), 0o600); err != nil {
 		return err
 	}
-	log, err := e.spawn("kube-apiserver", program, "--etcd-servers=http://"+backend, "--bind-address=127.0.0.1", "--secure-port="+port,
+	log, restart, err := e.spawn("kube-apiserver", program, "--etcd-servers=http://"+backend, "--bind-address=127.0.0.1", "--secure-port="+port,
 		"--cert-dir="+filepath.Join(e.temp, "certificates"), "--service-account-issuer=https://localhost",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC", "--token-auth-file="+tokens)
@@ -59,15 +60,23 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	api := api{"https://127.0.0.1:" + port, &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is made at start
 	}}}
-	if err := ready(ctx, api.client, log, func(ctx context.Context) (*http.Request, error) {
-		return api.request(ctx, http.MethodGet, "/readyz", nil)
-	}); err != nil {
+	isReady := func(ctx context.Context) error {
+		return ready(ctx, api.client, log, http.StatusOK, func(ctx context.Context) (*http.Request, error) {
+			return api.request(ctx, http.MethodGet, "/readyz", nil)
+		})
+	}
+	if err := isReady(ctx); err != nil {
 		return err
 	}
 	if err := api.apply(ctx, filepath.Join(e.root, "examples/kubernetes/rbac.yaml")); err != nil {
 		return err
 	}
+	at, err := e.serve(func(ctx context.Context) error { return errors.Join(restart(), isReady(ctx)) })
+	if err != nil {
+		return err
+	}
 	e.set("CONCORD_KUBERNETES", api.address)
+	e.set("CONCORD_KUBERNETES_RESTART", at)
 	e.set("CONCORD_KUBERNETES_ADMIN", administrator)
 	e.set("CONCORD_KUBERNETES_TOKEN", contender)
 	return nil

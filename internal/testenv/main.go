@@ -39,6 +39,7 @@ var servers = []struct {
 	{"etcd", startEtcd},
 	{"postgres", startPostgres},
 	{"kubernetes", startKubernetes},
+	{"azure", startAzure},
 }
 
 func main() {

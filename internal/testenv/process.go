@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -49,39 +51,54 @@ func versions(pkg string, flags []string) (string, error) {
 	return fmt.Sprintf("%x\n", sum.Sum(nil)), nil
 }
 
-// spawn starts a server, which writes to a log of its own; it is killed at the end.
-func (e *environment) spawn(name, program string, args ...string) (log string, err error) {
+// spawn starts a server, which writes to a log of its own; it is killed at the end. restart kills it and
+// starts it again.
+func (e *environment) spawn(name, program string, args ...string) (log string, restart func() error, err error) {
 	log = filepath.Join(e.temp, name+".log")
-	f, err := os.Create(log)
+	start := func() (*exec.Cmd, error) {
+		f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = e.temp, f, f
+		return cmd, cmd.Start()
+	}
+	cmd, err := start()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	defer f.Close()
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = e.temp, f, f
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	e.stop = append(e.stop, func() {
+	kill := func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	})
-	return log, nil
-}
-
-// free returns a port that nobody listened on a moment ago.
-func free() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	e.stop = append(e.stop, kill)
+	return log, func() error {
+		kill()
+		again, err := start()
+		if err == nil {
+			cmd = again
+		}
+		return err
+	}, nil
 }
 
-// ready waits until a request is answered with 200, and shows the end of the log if it is not.
-func ready(ctx context.Context, client *http.Client, log string, request func(context.Context) (*http.Request, error)) error {
+// free returns a port that nobody listened on a moment ago. It is below those that systems give to
+// clients: one of them could have it while a server is being restarted.
+func free() (port string, err error) {
+	for range 100 {
+		port = strconv.Itoa(20000 + rand.IntN(10000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			return port, l.Close()
+		}
+	}
+	return "", fmt.Errorf("no free port: %w", err)
+}
+
+// ready waits until a request is answered with the status, and shows the end of the log if it is not.
+func ready(ctx context.Context, client *http.Client, log string, status int, request func(context.Context) (*http.Request, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for last := errors.New("not asked"); ; {
@@ -92,7 +109,7 @@ func ready(ctx context.Context, client *http.Client, log string, request func(co
 		answer, err := client.Do(r)
 		if err == nil {
 			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
+			if answer.StatusCode == status {
 				return nil
 			}
 			err = errors.New(answer.Status)

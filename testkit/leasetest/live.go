@@ -173,6 +173,9 @@ func liveConfig(owner string) coordination.Config {
 		Drain: 200 * time.Millisecond, Margin: 250 * time.Millisecond}
 }
 
+// enough tenures make a history worth judging; a slow machine gets more time for them.
+const enough = 5
+
 // checkLiveHistory lets clients fight for a lease, some of which die, and judges the history.
 func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, o LiveOptions) {
 	r := &liveScribe{t: t, target: &fenced{}, stop: make(chan struct{})}
@@ -190,7 +193,7 @@ func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, 
 	for i := range 4 {
 		c := &liveClient{liveScribe: r, number: i, store: open(t), rnd: rand.New(rand.NewPCG(uint64(i), 3))}
 		wg.Go(func() {
-			for time.Now().Before(end) {
+			for time.Now().Before(end) || r.tenures.Load() < enough && time.Now().Before(end.Add(9*o.For)) {
 				c.turn()
 			}
 		})
@@ -201,7 +204,7 @@ func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, 
 	close(r.stop)
 	r.later.Wait()
 	t.Logf("%d tenures, %d dead clients, %d disturbances", r.tenures.Load(), r.dead.Load(), kills)
-	if r.tenures.Load() < 5 {
+	if r.tenures.Load() < enough {
 		t.Errorf("only %d tenures", r.tenures.Load())
 	}
 	history.Check(t, history.Lease(), r.Operations())

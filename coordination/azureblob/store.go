@@ -1,0 +1,176 @@
+package azureblob
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/record"
+)
+
+// ErrDamaged is wrapped by the error of a blob that cannot be read: damaged, of another name, or of a
+// later format. Nothing can be concluded about the holder.
+var ErrDamaged = record.ErrDamaged
+
+const (
+	maxPrefix = 256
+	maxName   = 16 << 10
+	maxPath   = 512 // of an escaped name; longer ones are hashed
+	maxRecord = 64 << 10
+)
+
+// Config of a store.
+type Config struct {
+	// Prefix of the blobs' names, at most 256 bytes. Default "concord/leases/".
+	Prefix string `yaml:"prefix"`
+}
+
+// Store keeps leases in blobs of one container. It may be used by many goroutines and sessions. Use New.
+// It holds nothing that would have to be closed.
+type Store struct {
+	container *container.Client
+	prefix    string
+}
+
+var _ coordination.Store = (*Store)(nil)
+
+// New returns a store on the client of a container.
+func New(client *container.Client, c Config) (*Store, error) {
+	if client == nil {
+		return nil, fmt.Errorf("azureblob: %w: client is nil", coordination.ErrInvalid)
+	}
+	if c.Prefix == "" {
+		c.Prefix = "concord/leases/"
+	}
+	if len(c.Prefix) > maxPrefix {
+		return nil, fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+	}
+	return &Store{client, c.Prefix}, nil
+}
+
+// Install creates the container, unless it exists.
+func (s *Store) Install(ctx context.Context) error {
+	_, err := s.container.Create(ctx, nil)
+	if err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		return fmt.Errorf("azureblob: %w", err)
+	}
+	return nil
+}
+
+// BlobName is the name of the blob of a lease.
+func (s *Store) BlobName(name string) string {
+	path := "n-" + url.PathEscape(name) // not "." or "..", whatever the name is
+	if len(path) > maxPath {
+		sum := sha256.Sum256([]byte(name))
+		path = "h-" + hex.EncodeToString(sum[:])
+	}
+	return s.prefix + path
+}
+
+func (s *Store) blob(name string) (*blockblob.Client, error) {
+	if len(name) > maxName {
+		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+	}
+	return s.container.NewBlockBlobClient(s.BlobName(name)), nil
+}
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	b, err := s.blob(name)
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	answer, err := b.DownloadStream(ctx, nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return absent(name, err)
+	}
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxRecord+1))
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
+	}
+	rec, err := record.Decode(name, data)
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name), err)
+	}
+	if answer.ETag == nil || *answer.ETag == "" {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without ETag", name)
+	}
+	return rec, coordination.Version(*answer.ETag), nil
+}
+
+// absent begins tokens at the time of the answer, so that those of a deleted blob do not come back.
+func absent(name string, notFound error) (coordination.Record, coordination.Version, error) {
+	var answer *azcore.ResponseError
+	if !errors.As(notFound, &answer) || answer.RawResponse == nil {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, notFound)
+	}
+	date, err := http.ParseTime(answer.RawResponse.Header.Get("Date"))
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w", name, err)
+	}
+	return coordination.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))}, "", nil
+}
+
+// Swap implements coordination.Store.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	b, err := s.blob(name)
+	if err != nil {
+		return "", err
+	}
+	data, err := record.Encode(name, next)
+	if err != nil {
+		return "", fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
+	}
+	unchanged := &blob.ModifiedAccessConditions{}
+	if etag := azcore.ETag(old); old == "" {
+		unchanged.IfNoneMatch = new(azcore.ETagAny)
+	} else {
+		unchanged.IfMatch = &etag
+	}
+	answer, err := b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged},
+	})
+	if err != nil {
+		return "", outcome(err)
+	}
+	if answer.ETag == nil || *answer.ETag == "" {
+		return "", errors.New("azureblob: written, but the answer has no ETag")
+	}
+	return coordination.Version(*answer.ETag), nil
+}
+
+// outcome tells errors that say that nothing was written from those that do not. A write that the client
+// has repeated by itself may come back as a conflict with its own first try: a session reads then, and finds
+// its own record.
+func outcome(err error) error {
+	if bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.BlobAlreadyExists) {
+		return coordination.ErrConflict
+	}
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) && answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout {
+		return fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
+	}
+	return fmt.Errorf("azureblob: %w", err)
+}
