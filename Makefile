@@ -7,7 +7,7 @@ PROTOC_GEN_GO_VERSION := v1.36.12
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-pekko laws soak stores testenv compat proto proto-check tools
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication bench-pekko laws soak stores testenv compat proto proto-check tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ fuzz: ## every decoder for FUZZTIME (default 30s) each
 
 bench: ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-replication: ## what replication costs: traffic, joins, memory, updates
+	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
+	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
 
 bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath
