@@ -51,7 +51,7 @@ func badgerOptions(dir string, log badger.Logger) badger.Options {
 		WithMemTableSize(memTable).
 		WithNumMemtables(2).
 		WithNumLevelZeroTables(2).
-		WithNumLevelZeroTablesStall(8).
+		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).
 		WithValueThreshold(1 << 20). // above store.MaxValue: nothing goes to the value log
 		WithValueLogFileSize(valueLog).

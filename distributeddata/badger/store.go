@@ -67,13 +67,15 @@ func Open(dir string, cfg Config) (*Store, error) {
 		dir: dir, cfg: cfg.withDefaults(), free: freeSpace,
 		commits: make(chan *request), stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	db, err := badger.Open(badgerOptions(dir, &logger{s}))
+	err := guarded(func() (err error) {
+		s.db, err = badger.Open(badgerOptions(dir, &logger{s}))
+		return err
+	})
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	s.db = db
-	if err := s.compareWithAnchor(); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := guarded(s.compareWithAnchor); err != nil {
+		return nil, errors.Join(err, s.db.Close())
 	}
 	go s.write()
 	return s, nil
@@ -91,6 +93,16 @@ func prepare(dir string) error {
 		return fmt.Errorf("%w: directory %s is writable by others (mode %o); chmod go-w it", store.ErrInvalid, dir, info.Mode().Perm())
 	}
 	return nil
+}
+
+// guarded runs f and makes an error of a panic: that is how Badger meets a damaged table.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("corrupt, so that Badger panics: %v", p)
+		}
+	}()
+	return f()
 }
 
 // openError sorts what Badger says, which does not wrap its causes.
@@ -150,12 +162,19 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 		txn := s.db.NewTransaction(false)
 		defer txn.Discard()
 		rows := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{rowPrefix}})
-		defer rows.Close()
+		defer func() { _ = guarded(func() error { rows.Close(); return nil }) }()
 		sum := uint32(0)
-		for rows.Rewind(); rows.Valid(); rows.Next() {
+		for step := rows.Rewind; ; step = rows.Next {
 			if err := s.mayLoad(ctx); err != nil {
 				yield(store.Row{}, err)
 				return
+			}
+			if err := guarded(func() error { step(); return nil }); err != nil {
+				yield(store.Row{}, store.Corrupt("", "the rest cannot be read: "+err.Error()))
+				return
+			}
+			if !rows.Valid() {
+				break
 			}
 			r, its, err := read(rows.Item())
 			sum ^= its
@@ -294,7 +313,10 @@ func (s *Store) commit(all []*request) {
 		err = s.room()
 	}
 	if err == nil {
-		err = s.transact(all)
+		err = guarded(func() error { return s.transact(all) })
+		if err != nil {
+			err = s.fail(err)
+		}
 	}
 	for _, r := range all {
 		r.done <- err
@@ -318,7 +340,7 @@ func (s *Store) transact(all []*request) error {
 		for o := range r.batch.Ops() {
 			change, err := apply(txn, o)
 			if err != nil {
-				return s.fail(err)
+				return err
 			}
 			s.last.sum ^= change
 		}
@@ -326,10 +348,10 @@ func (s *Store) transact(all []*request) error {
 	s.last.number++
 	s.last.told = s.toldNow()
 	if err := s.last.put(txn); err != nil {
-		return s.fail(err)
+		return err
 	}
 	if err := txn.Commit(); err != nil {
-		return s.fail(err)
+		return err
 	}
 	return s.failure() // Badger may have logged a failed sync only
 }
@@ -345,7 +367,7 @@ func (s *Store) toldNow() uint32 {
 func (s *Store) fail(why error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.failed == nil {
+	if s.mu.failed == nil { // else why may be that failure itself
 		s.mu.failed = fmt.Errorf("directory %s: %w: %w", s.dir, store.ErrFailed, why)
 		s.cfg.Logger.Error("durable store has failed: nothing is acknowledged until it is opened again",
 			"directory", s.dir, "error", why)
