@@ -43,14 +43,13 @@ func (l *eventLog) origin(r causal.Replica) *originLog {
 	return o
 }
 
-// add appends an event, which follows the last one of its origin.
+// add appends an event, which follows the last one of its origin. It takes the event over, and the
+// payloads out of it.
 func (l *eventLog) add(e event) {
-	for i := range e.keys {
-		adds := make([]causal.Atom, len(e.keys[i].Adds))
-		for j, a := range e.keys[i].Adds {
-			adds[j] = causal.Atom{Path: a.Path, Leaf: causal.Leaf{Dot: a.Dot}}
+	for _, k := range e.keys {
+		for j := range k.Adds {
+			k.Adds[j].Payload = ""
 		}
-		e.keys[i].Adds = adds
 	}
 	o := l.origin(e.dot.Replica)
 	o.events = append(o.events, e)
