@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 )
 
@@ -58,8 +57,14 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	start := time.Now()
 	verdicts := make([]error, len(chosen))
 	killers := make([]string, len(chosen))
+	var mu sync.Mutex
+	done := 0
 	each(workers, len(chosen), func(i int) {
 		killers[i], verdicts[i] = l.plant(ctx, i, chosen[i])
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		fmt.Fprintf(out, "%d of %d: %s\n", done, len(chosen), verdict(chosen[i], killers[i], verdicts[i]))
 	})
 	if report(out, chosen, killers, verdicts) > 0 {
 		return errors.Join(verdicts...)
@@ -71,18 +76,22 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	return os.WriteFile(l.path(doc), []byte(markdown(all)), 0o644)
 }
 
-// report prints a line per mutant and returns how many were not killed.
+// verdict tells what became of a bug.
+func verdict(m mutant, killer string, err error) string {
+	if err != nil {
+		return m.name + ": NOT KILLED: " + err.Error()
+	}
+	return m.name + ": killed by " + killer
+}
+
+// report repeats the bugs that were not killed, and returns how many they are.
 func report(out io.Writer, all []mutant, killers []string, verdicts []error) (bad int) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, m := range all {
-		verdict := "killed by " + killers[i]
 		if verdicts[i] != nil {
 			bad++
-			verdict = "NOT KILLED: " + verdicts[i].Error()
+			fmt.Fprintln(out, verdict(m, killers[i], verdicts[i]))
 		}
-		fmt.Fprintf(w, "%s\t%s\n", m.name, verdict)
 	}
-	_ = w.Flush()
 	return bad
 }
 
