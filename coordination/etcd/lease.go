@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -35,6 +36,22 @@ type lease struct {
 	making chan struct{} // held by who makes it
 	id     clientv3.LeaseID
 	used   time.Time // id and used are guarded by leases.mu
+}
+
+// alive returns the etcd lease for a holder's record, which lives for the record's TTL from some moment
+// after the call.
+func (l *leases) alive(ctx context.Context, client *clientv3.Client, r coordination.Record) (clientv3.LeaseID, error) {
+	id, fresh, err := l.get(ctx, client, r)
+	if err != nil || fresh {
+		return id, err
+	}
+	err = keepAlive(ctx, client, id, r.TTL)
+	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return id, err
+	}
+	l.forget(r, id)
+	id, _, err = l.get(ctx, client, r)
+	return id, err
 }
 
 // get returns the etcd lease for a holder's record, and whether it was made by this call.

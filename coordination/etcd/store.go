@@ -139,32 +139,20 @@ func (s *Store) blank(ctx context.Context, k keys, mod int64, value string) (coo
 	return versionOf(r.Header.Revision), nil
 }
 
-// hold writes the record of a holder. The etcd lease of its session is kept alive beside that, so that
-// both have happened after this call began and before it returns: the holder's key outlives what the
-// holder believes.
+// hold writes the record of a holder. The etcd lease of its session is prolonged first: a record that is
+// found later, although the answer to its write was lost, must be one whose holder's key outlives what
+// the holder believes. Doing both at once is faster by a round trip and was wrong.
 func (s *Store) hold(ctx context.Context, k keys, mod int64, next coordination.Record, value string) (coordination.Version, error) {
 	for range 2 {
-		id, fresh, err := s.leases.get(ctx, s.client, next)
+		id, err := s.leases.alive(ctx, s.client, next)
 		if err != nil {
 			return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
 		}
-		alive := make(chan error, 1)
-		if fresh {
-			alive <- nil
-		} else {
-			go func() { alive <- keepAlive(ctx, s.client, id, next.TTL) }()
-		}
 		version, err := s.put(ctx, k, mod, next.Nonce, value, id)
-		kept := <-alive
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) { // certainly not written
-			s.leases.forget(next, id)
-			continue
+		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return version, err
 		}
-		if err == nil && kept != nil {
-			s.leases.forget(next, id)
-			return "", fmt.Errorf("etcd: written, but perhaps not for long: %w", kept)
-		}
-		return version, err
+		s.leases.forget(next, id) // certainly not written
 	}
 	return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, rpctypes.ErrLeaseNotFound)
 }

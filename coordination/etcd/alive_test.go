@@ -1,0 +1,128 @@
+//go:build stores
+
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted when it
+// is found, so it must not be there without the prolonged etcd lease that its validity rests on. While both
+// were asked for at once, a history of TestLive on a busy machine showed a claim that was there and then gone.
+func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
+	var cut atomic.Bool
+	noKeepAlive := func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		if cut.Load() && strings.HasSuffix(method, "/LeaseKeepAlive") {
+			return nil, status.Error(codes.Unavailable, "cut by the test")
+		}
+		return stream(ctx, d, c, method, o...)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet,
+		DialOptions: []grpc.DialOption{grpc.WithStreamInterceptor(noKeepAlive)}})
+	must(t, err)
+	defer client.Close()
+	s := open(t, client, prefix(t))
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
+	ver, err := s.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	cut.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	renewal := rec
+	renewal.Attempt = 2
+	if _, err := s.Swap(ctx, name, ver, renewal); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	if got, now, err := s.Load(t.Context(), name); got != rec || now != ver || err != nil {
+		t.Errorf("got %+v %q %v", got, now, err)
+	}
+}
+
+// TestSwap_MakesAnotherLease when the old one has expired or was revoked.
+func TestSwap_MakesAnotherLease(t *testing.T) {
+	client := connect(t, server(t))
+	s := open(t, client, prefix(t))
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
+	ver, err := s.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	held, err := client.Get(t.Context(), s.LockName(name)+"/holder")
+	must(t, err)
+	_, err = client.Revoke(t.Context(), clientv3.LeaseID(held.Kvs[0].Lease))
+	must(t, err)
+	rec.Attempt++
+	_, err = s.Swap(t.Context(), name, ver, rec)
+	must(t, err)
+	again, err := client.Get(t.Context(), s.LockName(name)+"/holder")
+	must(t, err)
+	if len(again.Kvs) != 1 || again.Kvs[0].Lease == held.Kvs[0].Lease {
+		t.Errorf("got %v", again.Kvs)
+	}
+}
+
+// TestReadOnly: who may not write sees the holder, and what has expired as it was.
+func TestReadOnly(t *testing.T) {
+	c := startCluster(t)
+	admin := connect(t, c.endpoints())
+	for _, step := range []func() error{
+		func() error { _, err := admin.UserAdd(t.Context(), "root", "r"); return err },
+		func() error { _, err := admin.RoleAdd(t.Context(), "root"); return err },
+		func() error { _, err := admin.UserGrantRole(t.Context(), "root", "root"); return err },
+		func() error { return account(t, admin, "writer", clientv3.PermissionType(clientv3.PermReadWrite)) },
+		func() error { return account(t, admin, "viewer", clientv3.PermissionType(clientv3.PermRead)) },
+		func() error { _, err := admin.AuthEnable(t.Context()); return err },
+	} {
+		must(t, step())
+	}
+	as := func(user string) *coordination.Lease {
+		client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Username: user, Password: user, DialTimeout: 10 * time.Second, Logger: quiet})
+		must(t, err)
+		t.Cleanup(func() { _ = client.Close() })
+		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{Drain: time.Second})
+		must(t, err)
+		t.Cleanup(func() { _ = session.Close(context.Background()) })
+		return session.Lease(name)
+	}
+	writer, viewer := as("writer"), as("viewer")
+	_, err := viewer.TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("without permission: %v", err)
+	}
+	g, err := writer.TryAcquire(t.Context())
+	must(t, err)
+	h, err := viewer.Holder(t.Context())
+	if err != nil || h.Token != g.Token() || h.Owner == "" {
+		t.Errorf("the viewer sees %+v, %v", h, err)
+	}
+	_, err = viewer.TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("beside a holder: %v", err)
+	}
+	must(t, g.Release(t.Context()))
+}
+
+// account has a role of its own name, with a permission below the prefix.
+func account(t *testing.T, admin *clientv3.Client, name string, p clientv3.PermissionType) error {
+	_, err := admin.UserAdd(t.Context(), name, name)
+	if err == nil {
+		_, err = admin.RoleAdd(t.Context(), name)
+	}
+	if err == nil {
+		_, err = admin.RoleGrantPermission(t.Context(), name, "concord/", clientv3.GetPrefixRangeEnd("concord/"), p)
+	}
+	if err == nil {
+		_, err = admin.UserGrantRole(t.Context(), name, name)
+	}
+	return err
+}
