@@ -13,8 +13,8 @@ import (
 
 // Config of a store. The zero value is ready for use.
 type Config struct {
-	// Reserve is how many bytes stay free on the disk for what Badger writes by itself; 0 means 320 MiB, which
-	// is also the least. Commits go on when a quarter more is free.
+	// Reserve is how many bytes stay free on the disk for what Badger writes by itself, besides as much as
+	// its tables take; 0 means 320 MiB, which is also the least. Commits go on when a quarter more is free.
 	Reserve int64 `yaml:"reserve"`
 	// Logger gets failures (Error) and what Badger says (Warn, Debug). nil: slog.Default.
 	Logger *slog.Logger `yaml:"-"`

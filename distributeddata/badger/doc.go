@@ -25,14 +25,14 @@
 //   - After any error of a commit, or an error in Badger's log that speaks of a sync, the store has failed
 //     until it is opened again.
 //   - Badger maps its files into memory, so a full disk kills the process. Commits end with ErrFull while
-//     less than Config.Reserve is free.
+//     less than Config.Reserve and the size of all tables is free: a store may fill half of a disk.
 //
 // # What remains
 //
-// A foreign process that fills the disk within the reserve kills this one all the same, as may a compaction of
-// a large database. A damaged record of the last second is taken for the end of the log. Opening a damaged
-// directory may be refused with ErrCorrupt; what helps then is a copy, or the other replicas. flock does not exclude openers on network
-// file systems. A Load holds back Badger's clean-up of what is overwritten meanwhile.
+// A foreign process that fills the disk kills this one all the same. A damaged record of the last second is
+// taken for the end of the log. Opening a damaged directory may be refused with ErrCorrupt; what helps then
+// is a copy, or the other replicas. flock does not exclude openers on network file systems. A Load holds
+// back Badger's clean-up of what is overwritten meanwhile.
 //
 // The files take up to 200 MB more in apparent size than on the disk, for they are sparse; about 45 MB of heap
 // are reserved, and touched as they fill.

@@ -35,6 +35,8 @@ type Store struct {
 	// Of the writing goroutine.
 	last mark
 	full bool // too little was free, and has not been enough since
+	// The size of all tables when it was last measured, at least 1, and what was committed since.
+	measured, grown int64
 
 	mu struct {
 		sync.Mutex
@@ -310,13 +312,7 @@ func (s *Store) gather(first *request) []*request {
 func (s *Store) commit(all []*request) {
 	err := s.failure()
 	if err == nil {
-		err = s.room()
-	}
-	if err == nil {
-		err = guarded(func() error { return s.transact(all) })
-		if err != nil {
-			err = s.fail(err)
-		}
+		err = s.attempt(all)
 	}
 	for _, r := range all {
 		r.done <- err
@@ -331,6 +327,24 @@ func (s *Store) raiseAnchor() {
 	if err := s.anchor.raise(s.last.number, time.Now()); err != nil {
 		_ = s.fail(fmt.Errorf("anchor: %w", err))
 	}
+}
+
+// attempt writes if there is room. Any other reason not to is a failure for good.
+func (s *Store) attempt(all []*request) error {
+	size := 0
+	for _, r := range all {
+		size += r.batch.Size()
+	}
+	err := guarded(func() error {
+		if err := s.room(size); err != nil {
+			return err
+		}
+		return s.transact(all)
+	})
+	if err == nil || errors.Is(err, store.ErrFull) {
+		return err
+	}
+	return s.fail(err)
 }
 
 func (s *Store) transact(all []*request) error {
@@ -381,13 +395,14 @@ func (s *Store) failure() error {
 	return s.mu.failed
 }
 
-// room refuses commits while the disk has too little of it.
-func (s *Store) room() error {
+// room refuses commits while the disk has too little of it: Config.Reserve, and as much as the tables take,
+// for compactions may write all of them again before they delete the old ones.
+func (s *Store) room(more int) error {
 	free, err := s.free(s.dir)
 	if err != nil {
-		return s.fail(fmt.Errorf("free space: %w", err))
+		return fmt.Errorf("free space: %w", err)
 	}
-	need := s.cfg.Reserve
+	need := s.cfg.Reserve + s.tables(more)
 	if s.full {
 		need += need / 4
 	}
@@ -396,4 +411,15 @@ func (s *Store) room() error {
 		return fmt.Errorf("directory %s: %w: %d bytes are free, commits need %d", s.dir, store.ErrFull, free, need)
 	}
 	return nil
+}
+
+// tables is about how many bytes all tables take, when more are committed.
+func (s *Store) tables(more int) int64 {
+	if s.grown += int64(more); s.grown > memTable || s.measured == 0 {
+		s.measured, s.grown = 1, 0
+		for _, t := range s.db.Tables() {
+			s.measured += int64(t.OnDiskSize)
+		}
+	}
+	return s.measured + s.grown
 }

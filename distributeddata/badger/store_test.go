@@ -356,16 +356,16 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 		free int64
 		ok   bool
 	}{
-		{minReserve, true}, {minReserve - 1, false}, {minReserve, false}, // until a quarter more is free
+		{minReserve, true}, {minReserve - 128<<10, false}, {minReserve, false}, // until a quarter more is free
 		{minReserve * 5 / 4, true}, {minReserve, true},
 	} {
-		s.free = func(string) (int64, error) { return step.free, nil }
+		s.free = func(string) (int64, error) { return step.free + 64<<10, nil } // the rest is for the tables
 		err := s.Commit(t.Context(), puts("a", "1"))
 		if step.ok {
 			require.NoError(t, err)
 		} else {
 			require.ErrorIs(t, err, store.ErrFull)
-			require.ErrorContains(t, err, fmt.Sprint(step.free))
+			require.ErrorContains(t, err, fmt.Sprint(step.free+64<<10))
 		}
 	}
 	s.free = func(string) (int64, error) { return 0, io.ErrUnexpectedEOF }
