@@ -268,16 +268,6 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestObjectName_NamesNeverMeet(t *testing.T) {
-	hashed := kubernetes.ObjectName("Billing")
-	if kubernetes.ObjectName("billing.eu-1") != "billing.eu-1" || !strings.HasPrefix(hashed, "concord-") {
-		t.Errorf("got %q", hashed)
-	}
-	if again := kubernetes.ObjectName(hashed); again == hashed {
-		t.Error("a name that looks like a hash is taken for one")
-	}
-}
-
 func BenchmarkAcquireRelease(b *testing.B) {
 	l := session(b, open(b, client(b, config(b)), fresh()), coordination.Config{}).Lease("bench")
 	for b.Loop() {

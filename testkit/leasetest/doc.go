@@ -21,6 +21,8 @@
 // Three claims are observed behind every test: K8, valid times of two nodes never overlap; F1, tokens
 // grow; D17, calls of the store do not overlap on one lease.
 //
+// Live adds what takes a real server and real time: watching, many contenders, dead clients and servers.
+//
 // What the suite does not judge: clocks that run at wrong rates, since all nodes of a test share one,
 // and how long a call may take, which Config.OperationTimeout bounds from outside.
 package leasetest

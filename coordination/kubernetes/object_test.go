@@ -1,0 +1,73 @@
+package kubernetes
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+func TestObjectName_NamesNeverMeet(t *testing.T) {
+	made := ObjectName("Billing")
+	if ObjectName("billing.eu-1") != "billing.eu-1" || !strings.HasPrefix(made, hashed) {
+		t.Errorf("got %q", made)
+	}
+	if ObjectName(made) == made {
+		t.Error("a name that looks like a hash is taken for one")
+	}
+}
+
+// object is what a write of rec leaves.
+func object(name string, rec coordination.Record) *v1.Lease {
+	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: annotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
+}
+
+// TestRead_Objects of ours, of others, and of nobody's making.
+func TestRead_Objects(t *testing.T) {
+	ours := coordination.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
+	if got, ver, err := read("x", object("x", ours)); got != ours || ver != "41.0.7" || err != nil {
+		t.Errorf("ours: %+v %q %v", got, ver, err)
+	}
+	taken := object("x", ours)
+	taken.Spec.HolderIdentity, taken.Spec.LeaseDurationSeconds = new("them"), new(int32(20))
+	if got, _, err := read("x", taken); err != nil || got != (coordination.Record{Owner: "them", Nonce: "holder:them", Token: 7, TTL: 20 * time.Second}) {
+		t.Errorf("taken over: %+v %v", got, err)
+	}
+	bare := &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41"}}
+	if got, _, err := read("x", bare); err != nil || got != (coordination.Record{Token: 41}) {
+		t.Errorf("bare: %+v %v", got, err)
+	}
+	for what, damage := range map[string]func(*v1.Lease){
+		"another name":     func(l *v1.Lease) { l.Annotations[atName] = "y" },
+		"token":            func(l *v1.Lease) { l.Annotations[atToken] = "-1" },
+		"attempt":          func(l *v1.Lease) { delete(l.Annotations, atAttempt) },
+		"ttl":              func(l *v1.Lease) { l.Annotations[atTTL] = "soon" },
+		"negative ttl":     func(l *v1.Lease) { l.Annotations[atTTL] = "-1s" },
+		"resource version": func(l *v1.Lease) { delete(l.Annotations, atToken); l.ResourceVersion = "abc" },
+	} {
+		l := object("x", ours)
+		damage(l)
+		if _, _, err := read("x", l); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("41.0.7")
+	f.Add("nonsense")
+	f.Fuzz(func(t *testing.T, s string) {
+		v, ok := parse(coordination.Version(s))
+		if !ok {
+			return
+		}
+		if again, ok := parse(v.version()); again != v || !ok {
+			t.Errorf("%q is %+v, and again %+v", s, v, again)
+		}
+	})
+}
