@@ -50,8 +50,11 @@ func TestIndex_FollowsThePaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s, other Store
 		var seen, theirs Vector
-		for n := uint64(1); n <= 12; n++ {
-			path, d := drawPath(t), Dot{1, n}
+		pool := rapid.SliceOfN(rapid.Custom(drawPath), 1, 4).Draw(t, "pool") // few, to meet again
+		set := string(AppendKey([]byte{byte(MakeTag(ORMap, String))}, []byte("k"))) + string([]byte{byte(MakeTag(ORSet, String))})
+		pool = append(pool, set+"x", set+"y", set+"z")
+		for n := uint64(1); n <= 20; n++ {
+			path, d := rapid.SampledFrom(pool).Draw(t, "path"), Dot{1, n}
 			l := Leaf{Dot: d}
 			if _, slot := SlotOwner(path); slot {
 				l.Replica = 2

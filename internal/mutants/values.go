@@ -58,5 +58,23 @@ func values() []mutant {
 			edits:  in(dir+"table.go", "if slices.Contains(t.used, false) {", "if false {"),
 			killer: killer{pkg: causal, run: "TestState_RefusesEveryOtherForm"},
 		},
+		{
+			name:   "the delta of a change leaves out what no step told of",
+			rule:   "a trail that is broken is not used: the states are compared",
+			edits:  in("crdt/trail.go", "if !from.Same(t.at) || len(t.paths) == maxTrail {", "if len(t.paths) == maxTrail {"),
+			killer: killer{pkg: crdt, run: "TestLaws_ORSet"},
+		},
+		{
+			name:   "a map forgets to count a key whose value shrank",
+			rule:   "the index of a store is that of its paths",
+			edits:  in(dir+"index.go", "if s.atoms.CountPrefix(path[:end]) == 0 {", "if true {"),
+			killer: killer{pkg: causal, run: "TestIndex_FollowsThePaths"},
+		},
+		{
+			name:   "a record takes a field's state in the place of its own",
+			rule:   "a record takes from each field what changed there",
+			edits:  in(dir+"change.go", "if s.Same(base) { // the usual case: one field changed, or none", "if true {"),
+			killer: killer{pkg: crdt, run: "TestLaws_Record"},
+		},
 	}
 }
