@@ -60,9 +60,12 @@ func replication() []mutant {
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
 		},
 		{
-			name:   "overlook that others know more of us",
-			rule:   "a replica that others know more of goes on under a new id [R2a]",
-			edits:  in(replDir+"receive.go", "if v.Get(c.me) > c.seen.Get(c.me) {", "if false {"),
+			name: "overlook that others know more of us",
+			rule: "a replica that others know more of goes on under a new id [R2a]",
+			edits: []edit{ // a vector tells, and so does an acknowledgement
+				{replDir + "receive.go", "if v.Get(c.me) > c.seen.Get(c.me) {", "if false {"},
+				{replDir + "receive.go", "if m.N > c.seen.Get(c.me) {", "if false {"},
+			},
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
 		},
 		{
