@@ -131,7 +131,7 @@ func replication() []mutant {
 		{
 			name:   "never scrub",
 			rule:   "memory that rots is found [R25]",
-			edits:  in(replDir+"beat.go", "c.scrub()", ""),
+			edits:  in(replDir+"beat.go", "c.scrubSome()", ""),
 			killer: scenario("TestDivergence_RottenMemoryIsFoundByScrubbing"),
 		},
 		{

@@ -20,7 +20,7 @@ func (c *Core) beats() {
 	}
 	c.trimLog()
 	c.dropMarks()
-	c.scrub()
+	c.scrubSome()
 }
 
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever

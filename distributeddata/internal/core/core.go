@@ -41,8 +41,8 @@ type Core struct {
 	beatAt   time.Time
 	turn     int // of the rotation of heartbeats
 	hashed   causal.Vector
-	hash     uint64        // digest of hashed
-	scrubbed string        // keys before this one have been scrubbed in this round
+	hash     uint64 // digest of hashed
+	scrub    scrub
 	distrust bool          // the last comparison of keys went wrong
 	stirred  bool          // something that operations wait for may have come
 	due      time.Time     // when the next of them has to be looked at

@@ -89,6 +89,35 @@ func TestDivergence_RottenMemoryIsFoundByScrubbing(t *testing.T) {
 	require.Equal(t, want, stateBytes(l.cores["a"]))
 }
 
+func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	var all []op
+	for i := range 5000 {
+		all = append(all, add("s", fmt.Sprintf("element-%04d", i)))
+	}
+	l.update("a", Level{}, all...)
+	l.tick(time.Second)
+	l.tick(time.Second)
+	want := stateBytes(l.cores["b"])
+	l.cores["a"].scrub = scrub{}
+	l.rot("a", "s", false, func(s causal.Store) causal.Store {
+		path, _ := s.At(4000)
+		return s.Drop(path)
+	})
+	l.tick(time.Second)
+	require.Zero(t, l.cores["a"].Stats().Rotten, "not in one go")
+	for i := range 10 {
+		l.update("b", Level{}, add("s", fmt.Sprint("more-", i))) // goes on meanwhile
+		l.tick(time.Second)
+	}
+	for range 5 {
+		l.tick(time.Second)
+	}
+	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+	require.NotEqual(t, want, stateBytes(l.cores["b"]))
+	l.equal("a", "b", "c")
+}
+
 func TestDivergence_OfTwoTheYoungerYields(t *testing.T) {
 	for _, bad := range []string{"a", "b"} {
 		l := filled(t, 40, "a", "b")

@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
 )
 
 // Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of hashes of each atom with its key, path,
@@ -34,14 +35,6 @@ func held(key string, s causal.Store, before Held) Held {
 		}
 	})
 	return Held{s, sum}
-}
-
-// checked computes the fingerprint of what is there, whatever it is said to be.
-func checked(key string, s causal.Store) (sum Sum) {
-	for path, e := range s.Prefix("") {
-		sum = sum.plus(entrySum(key, path, e))
-	}
-	return sum
 }
 
 func entrySum(key, path string, e causal.Entry) (sum Sum) {
@@ -100,25 +93,66 @@ func (h *hash) number(v uint64) {
 
 func (h *hash) text(s string) { _, _ = h.WriteString(s) }
 
-// scrub recomputes the fingerprints of some keys, a part of the state at each heartbeat, and so finds
-// what has rotted in memory. From then on this replica tells its true fingerprint, and the others will
-// notice.
-func (c *Core) scrub() {
-	size, last := 0, ""
-	for key, h := range c.keys.From(c.scrubbed) {
-		last = key
-		if sum := checked(key, h.Store); sum != h.sum {
-			c.stats.Rotten++
-			c.sum = c.sum.minus(h.sum).plus(sum)
-			c.keys = c.keys.Put(key, Held{h.Store, sum})
-		}
-		if size += len(key) + 32*h.Len(); size > scrubSize {
-			c.scrubbed = last + "\x00"
-			return
-		}
-	}
-	c.scrubbed = ""
+// scrub is how far the recomputing of fingerprints has come.
+type scrub struct {
+	key  string // being recomputed, or the one before the next
+	held Held   // as it was at the beginning
+	path string // to go on from; "" before the first
+	sum  Sum    // of the atoms before path
 }
 
-// scrubSize is how much of the state is scrubbed at once, roughly in bytes.
-const scrubSize = 32 << 10
+// scrub recomputes the fingerprints of a part of the state at each heartbeat, and so finds what has
+// rotted in memory. From then on this replica tells its true fingerprint, and the others will notice.
+// A key with many atoms takes several heartbeats; changes in between do not matter, since it is
+// the state of the beginning that is looked at.
+func (c *Core) scrubSome() {
+	s := &c.scrub
+	for left := scrubSize; left > 0; {
+		if s.path == "" && !s.next(c.keys) {
+			return
+		}
+		path := s.path
+		s.path = ""
+		for p, e := range s.held.From(path) {
+			if left <= 0 {
+				s.path = causal.Clone(p)
+				return
+			}
+			s.sum = s.sum.plus(entrySum(s.key, p, e))
+			left -= 64 + len(p) + len(e.First().Payload)
+		}
+		left -= 64
+		c.scrubbed()
+	}
+}
+
+// next goes to the next key, and reports whether there is one; if not, the next round begins.
+func (s *scrub) next(keys pmap.Map[Held]) bool {
+	from := s.key
+	if from != "" {
+		from += "\x00"
+	}
+	for key, h := range keys.From(from) {
+		*s = scrub{key: causal.Clone(key), held: h}
+		return true
+	}
+	*s = scrub{}
+	return false
+}
+
+// scrubbed compares what was recomputed with what was said.
+func (c *Core) scrubbed() {
+	s := &c.scrub
+	if s.sum == s.held.sum {
+		return
+	}
+	c.stats.Rotten++
+	wrong := s.sum.minus(s.held.sum) // so much, whatever has changed since
+	if h, ok := c.keys.Get(s.key); ok {
+		c.sum = c.sum.plus(wrong)
+		c.keys = c.keys.Put(s.key, Held{h.Store, h.sum.plus(wrong)})
+	}
+}
+
+// scrubSize is how much of the state is looked at with each heartbeat, roughly in bytes.
+const scrubSize = 128 << 10
