@@ -60,7 +60,7 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 	}
 	if !c.Empty() {
 		end := *at
-		end.seen, end.line = seen.With(w.dot), 0
+		end.seen, end.line = at.seen.With(w.dot), 0
 		bindTo(h, end)
 		d = Delta{causal.Event{Dot: w.dot, Deps: seen, Change: c}}
 	}
