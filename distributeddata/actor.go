@@ -82,14 +82,15 @@ func (a *replica) Receive(ctx actor.Context) {
 
 func (a *replica) startUp() {
 	cfg := a.r.cfg
+	a.wake, a.notify = timer.New(a.r.system, a.ctx.Self()), timer.New(a.r.system, a.ctx.Self())
+	a.r.lastStart = max(a.r.lastStart+1, uint64(a.wake.Now().UnixMicro())) // also after the clock was set back
 	a.core = core.New(core.Config{
-		Started:    uint64(time.Now().UnixMicro()),
+		Started:    a.r.lastStart,
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 192 << 10, CompareKeys: 64,
 	})
-	a.wake, a.notify = timer.New(a.r.system, a.ctx.Self()), timer.New(a.r.system, a.ctx.Self())
 	a.publish()
 	closeOnce(a.r.running)
 	a.r.members.Subscribe(a.ctx.Self())
@@ -167,7 +168,7 @@ func (a *replica) start(timeout time.Duration, key string, event func(id uint64,
 	}
 	a.nextID++
 	a.pending[a.nextID] = pending{key, done}
-	a.step(event(a.nextID, time.Now().Add(timeout)))
+	a.step(event(a.nextID, a.wake.Now().Add(timeout)))
 }
 
 // step hands an event to the core and carries out the effects. What readers see is published before
@@ -176,7 +177,7 @@ func (a *replica) step(ev core.Event) {
 	if a.stopped {
 		return
 	}
-	effects := a.core.Step(time.Now(), ev)
+	effects := a.core.Step(a.wake.Now(), ev)
 	a.publish()
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -203,7 +204,7 @@ func (a *replica) step(ev core.Event) {
 func (a *replica) arm(at time.Time) {
 	if !a.wake.Armed() || at.Before(a.wakeAt) {
 		a.wakeAt = at
-		a.wake.Set(time.Until(at), nil)
+		a.wake.SetAt(at, nil)
 	}
 }
 

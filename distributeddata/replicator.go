@@ -27,6 +27,7 @@ type Replicator struct {
 	members   *membership.Service
 	published atomic.Pointer[published]
 	traffic   traffic
+	lastStart uint64       // of the actor: orders its incarnations
 	unobserve func() error // ends the metrics
 
 	running chan struct{} // closed when the actor runs

@@ -89,7 +89,7 @@ func (m *manager) receive(ctx actor.Context) {
 	case *handOver:
 		m.closers = append(m.closers, ctx.Sender())
 		if m.view != nil && !m.view.Removed {
-			m.clients.expectAll(time.Now())
+			m.clients.expectAll(m.wake.Now())
 		}
 		m.step(ctx, core.Close{})
 	default:
@@ -102,7 +102,7 @@ func (m *manager) receive(ctx actor.Context) {
 func (m *manager) step(ctx actor.Context, ev core.Event) {
 	was := m.machine.State()
 	for events := []core.Event{ev}; len(events) > 0; events = events[1:] {
-		for _, e := range m.machine.Step(time.Now(), events[0]) {
+		for _, e := range m.machine.Step(m.wake.Now(), events[0]) {
 			events = append(events, m.carryOut(ctx, e)...)
 		}
 	}
@@ -126,7 +126,7 @@ func (m *manager) arm() {
 		m.wake.Stop()
 		return
 	}
-	m.wake.Set(time.Until(due), nil)
+	m.wake.SetAt(due, nil)
 }
 
 func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
@@ -279,7 +279,7 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 
 // onIdentify answers now, or when the instance runs, or passes the question on.
 func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.SingletonIdentify) {
-	c := m.clients.hear(from, q, time.Now())
+	c := m.clients.hear(from, q, m.wake.Now())
 	switch {
 	case m.machine.State() == core.Active:
 		m.tellHost(ctx, c)
@@ -292,7 +292,7 @@ func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.Singleto
 // finish answers who waits for the hand-over, when it is done and every proxy that used this host has
 // asked for the next one: what it had sent here before has been passed on.
 func (m *manager) finish(ctx actor.Context) {
-	if !m.handed || len(m.closers) == 0 || m.clients.expecting(time.Now()) {
+	if !m.handed || len(m.closers) == 0 || m.clients.expecting(m.wake.Now()) {
 		return
 	}
 	for _, c := range m.closers {

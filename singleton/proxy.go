@@ -2,7 +2,6 @@ package singleton
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -60,7 +59,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 }
 
 func (p *proxy) step(ctx actor.Context, ev core.Event) {
-	for _, e := range p.route.Step(time.Now(), ev) {
+	for _, e := range p.route.Step(p.wake.Now(), ev) {
 		switch e := e.(type) {
 		case core.Ask:
 			p.send(ctx, member(p.view.Self), e.To, p.s.cfg.managerName(), wire.SingletonIdentify,
@@ -78,7 +77,7 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) {
 	if due := p.route.Due(); due.IsZero() {
 		p.wake.Stop()
 	} else {
-		p.wake.Set(time.Until(due), nil)
+		p.wake.SetAt(due, nil)
 	}
 }
 

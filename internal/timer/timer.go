@@ -57,6 +57,12 @@ func (f *Fired) fire() {
 	}
 }
 
+// Now returns the time on the clock that the timer goes by.
+func (t *Timer) Now() time.Time { return t.host.Clock.Now() }
+
+// SetAt is Set for a moment on that clock.
+func (t *Timer) SetAt(at time.Time, tag any) { t.Set(at.Sub(t.Now()), tag) }
+
 // Stop cancels the arming, if there is one.
 func (t *Timer) Stop() {
 	if t.Armed() && t.host.Disarmed != nil {
