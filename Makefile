@@ -45,7 +45,7 @@ soak: ## what takes long: SEEDS histories (default 100000), and the quickstart T
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
-STORES_RACE := ./coordination/etcd ./coordination/postgres
+STORES_RACE := ./coordination/etcd ./coordination/postgres ./coordination/fence
 STORES := ./coordination/kubernetes ./coordination/azureblob # they have no state of their own to race for
 
 stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes

@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"testkit/leasetest":               {"coordination", "testkit/history"},
 	"coordination/memory":             {"coordination"},
 	"coordination/file":               {"coordination"},
+	"coordination/fence":              {"coordination", "crdt"},
 	"coordination/internal/record":    {"coordination"},
 	"coordination/etcd":               {"coordination", "coordination/internal/record"},
 	"coordination/postgres":           {"coordination"},

@@ -1,0 +1,53 @@
+package fence
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var (
+	// ErrStale is returned when a higher token has been seen: the effect was not made, and the tenure it
+	// belongs to is over for certain. It comes as a *StaleError.
+	ErrStale = errors.New("fence: stale token")
+	// ErrFull is returned by a Guard for a resource that it does not know when it has as many as it may.
+	// The effect was not made.
+	ErrFull = errors.New("fence: too many resources")
+	// ErrContended is returned by Table.Admit when another transaction came between. Roll back and try
+	// the whole transaction again.
+	ErrContended = errors.New("fence: contended")
+	// ErrToken is returned for what is not a token: missing, malformed, zero or above 2^63-1. The
+	// effect was not made.
+	ErrToken = errors.New("fence: not a token")
+	// ErrNoTenure is returned by Transport when the context of the request has no tenure. Nothing was
+	// sent.
+	ErrNoTenure = errors.New("fence: no tenure in the context of the request")
+)
+
+// StaleError says which token was refused. It is ErrStale.
+type StaleError struct {
+	Resource string             // "" in a Register, which does not know its key
+	Token    coordination.Token // offered
+	Highest  coordination.Token // seen before
+}
+
+func (e *StaleError) Error() string {
+	if e.Resource == "" {
+		return fmt.Sprintf("%v %d, %d has been seen", ErrStale, e.Token, e.Highest)
+	}
+	return fmt.Sprintf("%v %d for %q, %d has been seen", ErrStale, e.Token, e.Resource, e.Highest)
+}
+
+// Unwrap makes it ErrStale.
+func (e *StaleError) Unwrap() error { return ErrStale }
+
+// maxToken is the largest token that a lease gives out.
+const maxToken coordination.Token = 1<<63 - 1
+
+func checkToken(t coordination.Token) error {
+	if t == 0 || t > maxToken {
+		return fmt.Errorf("%w: %d, must be from 1 to %d", ErrToken, t, maxToken)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Table fences transactions of a database. It keeps the tokens in this table, which you make once:
+//
+//	CREATE TABLE concord_fence (
+//		resource VARCHAR(255) NOT NULL PRIMARY KEY,
+//		token    BIGINT NOT NULL,
+//		writes   BIGINT NOT NULL
+//	)
+//
+// The column writes counts. It makes every admission change the row, for databases that report changed rows
+// instead of matching ones.
+type Table struct {
+	// Placeholder writes the n-th parameter of a statement, from 1. Nil: Question.
+	Placeholder func(n int) string
+}
+
+// Question is the placeholder of SQLite and MySQL, a question mark.
+func Question(int) string { return "?" }
+
+// Dollar is the placeholder of Postgres, a dollar sign and the number.
+func Dollar(n int) string { return "$" + strconv.Itoa(n) }
+
+// MaxResource is how many bytes the name of a resource may have in a Table.
+const MaxResource = 255
+
+// Admit compares the token and keeps it, in the caller's transaction, and before the effects in it:
+//
+//	tx, err := db.BeginTx(ctx, nil)
+//	...
+//	defer tx.Rollback()
+//	if err := table.Admit(ctx, tx, "ledger", grant.Token()); err != nil {
+//		return err
+//	}
+//	_, err = tx.ExecContext(ctx, "UPDATE ledger SET ...")
+//	...
+//	return tx.Commit()
+//
+// After nil the row of the resource is locked until the transaction ends: no other is admitted meanwhile.
+// After any error roll back. A *StaleError: the row has a higher token. ErrContended: another transaction
+// came between, as happens with the first token of a resource and with snapshots; try again. Others are
+// those of the database, and the duplicate key is among them when two transactions bring the first token
+// of a resource at once; trying again is safe.
+//
+// It needs a database in which an UPDATE locks what it changes and compares with what was committed last,
+// or fails: Postgres, MySQL and SQLite at every isolation level but READ UNCOMMITTED.
+func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
+	if err := checkToken(token); err != nil {
+		return fmt.Errorf("resource %q: %w", resource, err)
+	}
+	if len(resource) > MaxResource {
+		return fmt.Errorf("fence: resource %.40q of %d bytes, at most %d", resource, len(resource), MaxResource)
+	}
+	switch raised, err := t.raise(ctx, tx, resource, token); {
+	case err != nil:
+		return fmt.Errorf("resource %q: %w", resource, err)
+	case raised:
+		return nil
+	}
+	return t.explain(ctx, tx, resource, token)
+}
+
+// raise reports whether there was a row without a higher token.
+func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) (bool, error) {
+	result, err := tx.ExecContext(ctx, t.text("UPDATE concord_fence SET token = ?, writes = writes + 1 WHERE resource = ? AND token <= ?"),
+		int64(token), resource, int64(token))
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n > 1 {
+		err = fmt.Errorf("%d rows in concord_fence, where resource must be the primary key", n)
+	}
+	return n == 1, err
+}
+
+// explain makes the first row, or says why none was raised. What it reads may be an old snapshot: it is
+// enough to refuse, never to admit.
+func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
+	var highest int64
+	err := tx.QueryRowContext(ctx, t.text("SELECT token FROM concord_fence WHERE resource = ?"), resource).Scan(&highest)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		_, err = tx.ExecContext(ctx, t.text("INSERT INTO concord_fence (resource, token, writes) VALUES (?, ?, 1)"), resource, int64(token))
+	case err == nil && coordination.Token(highest) > token:
+		return &StaleError{resource, token, coordination.Token(highest)}
+	case err == nil:
+		err = ErrContended
+	}
+	if err != nil {
+		return fmt.Errorf("resource %q: %w", resource, err)
+	}
+	return nil
+}
+
+// text puts the placeholders into a statement.
+func (t Table) text(statement string) string {
+	if t.Placeholder == nil {
+		return statement
+	}
+	parts := strings.Split(statement, "?")
+	var b strings.Builder
+	for i, part := range parts[:len(parts)-1] {
+		b.WriteString(part + t.Placeholder(i+1))
+	}
+	return b.String() + parts[len(parts)-1]
+}
