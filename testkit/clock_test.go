@@ -72,7 +72,7 @@ func TestClock_RatesWithinTheBoundNeverOverlap(t *testing.T) {
 
 // The test above would be worth nothing if it could not see two holders.
 func TestClock_ARateBeyondTheBoundIsSeenToOverlap(t *testing.T) {
-	rates := testkit.Clocks(func(i int, k *testkit.Clock) { k.SetRate([]float64{0.7, 1}[i]) })
+	rates := testkit.Clocks(func(i int, k *testkit.Clock) { k.SetRate([]float64{0.5, 1}[i]) })
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		require.Negative(t, takeover(t, c))
 	}, rates)

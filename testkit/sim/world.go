@@ -22,6 +22,7 @@ type World struct {
 	seq   int
 	steps int
 	begun bool // time has passed
+	again bool // see Again
 
 	verbs map[string]func(Args)
 	acts  []act

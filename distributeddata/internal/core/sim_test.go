@@ -272,7 +272,7 @@ func (s *play) honest(from, _ int, msg any) {
 // nothing that did not happen, and the state is what the specification says of the vector.
 func (s *play) check(sl *slot) {
 	c := sl.core
-	if sl.last.Equal(c.Seen()) && len(c.touched) == 0 {
+	if s.w.Again() || sl.last.Equal(c.Seen()) && len(c.touched) == 0 {
 		return
 	}
 	sl.last = c.Seen()
