@@ -15,9 +15,10 @@ import (
 // goroutines. A session does not close its store: who opened it closes it after the session.
 type Store interface {
 	// Load returns the record and its version. Without a record the Version is zero, and the Record
-	// but for the last Token, if the store still knows it. A record that cannot be understood is an
-	// error, never a zero Record. The answer is as new as the call: a Swap that returned before Load
-	// was called is seen.
+	// but for the last Token, if the store still knows it. A missing or blank record may show a larger
+	// Token than the last tenure had, so the next one may exceed that by more than 1. A record that
+	// cannot be understood is an error, never a zero Record. The answer is as new as the call: a Swap
+	// that returned before Load was called is seen.
 	Load(ctx context.Context, name string) (Record, Version, error)
 	// Swap writes next if the version is still old, and returns the new version. ErrConflict: the
 	// version is another. ErrRefused: certainly not written. Any other error: it may or may not
