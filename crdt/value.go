@@ -105,9 +105,21 @@ func (v view) alone() view {
 	return view{store: s, seen: v.seen}
 }
 
-// merge joins two values of one type.
+// settled reports whether the value is certainly used alone, with each of its atoms noted in what it
+// has seen.
+func (v *view) settled() bool { return v.line == 0 && v.prefix == "" }
+
+// merge joins two values of one type. What a value is follows from what it has seen: one that has seen
+// all that the other has, and more, is the join.
 func (v view) merge(o view) view {
+	older, newer := v.settled() && v.seen.Before(o.seen), o.settled() && o.seen.Before(v.seen)
 	v, o = v.alone(), o.alone()
+	switch {
+	case older:
+		return view{store: o.store, seen: o.seen}
+	case newer:
+		return view{store: v.store, seen: v.seen}
+	}
 	return view{store: causal.Join(v.store, v.seen, o.store, o.seen), seen: v.seen.Join(o.seen)}
 }
 

@@ -159,15 +159,11 @@ func (s Store) WithoutMark(path string) Store {
 func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 	out := a
 	pmap.Diff(a.atoms, b.atoms, Entry.Equal, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
-		if inA {
-			out = out.filter(path, func(d Dot) bool { return !seenB.Covers(d) || inB && eb.Has(d) })
-		}
-		if inB {
-			for l := range eb.All() {
-				if !seenA.Covers(l.Dot) {
-					out = out.Insert(path, l)
-				}
-			}
+		switch e, ok := joined(ea, inA, seenA, eb, inB, seenB); {
+		case ok && !(inA && e.Equal(ea)):
+			out = out.put(path, e)
+		case inA && !ok:
+			out = out.Drop(path)
 		}
 		return true
 	})
@@ -175,6 +171,26 @@ func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 		out = out.WithMark(path, m)
 	}
 	return out
+}
+
+// joined is Join at one path.
+func joined(ea Entry, inA bool, seenA Vector, eb Entry, inB bool, seenB Vector) (e Entry, ok bool) {
+	if inA {
+		e, ok = ea.Filter(func(d Dot) bool { return !seenB.Covers(d) || inB && eb.Has(d) })
+	}
+	if !inB {
+		return e, ok
+	}
+	for l := range eb.All() {
+		if !seenA.Covers(l.Dot) {
+			if ok {
+				e = e.With(l)
+			} else {
+				e, ok = One(l), true
+			}
+		}
+	}
+	return e, ok
 }
 
 // HasMarks reports whether any mark is kept.

@@ -128,6 +128,9 @@ func (v Vector) Leq(o Vector) bool {
 	return true
 }
 
+// Before reports whether o covers everything that v covers, and more.
+func (v Vector) Before(o Vector) bool { return v.Leq(o) && !o.Leq(v) }
+
 // Equal reports whether both cover the same events.
 func (v Vector) Equal(o Vector) bool { return slices.Equal(v.entries, o.entries) }
 

@@ -71,6 +71,12 @@ func values() []mutant {
 			killer: killer{pkg: causal, run: "TestIndex_FollowsThePaths"},
 		},
 		{
+			name:   "a merge within an update takes the later state for the whole",
+			rule:   "a state that has seen more is the join only if the other has noted all it holds as seen",
+			edits:  in("crdt/value.go", "v.settled() && v.seen.Before(o.seen)", "v.seen.Before(o.seen)"),
+			killer: killer{pkg: crdt, run: "TestMerge_WithinAnUpdateKeepsWhatItMade"},
+		},
+		{
 			name:   "a record takes a field's state in the place of its own",
 			rule:   "a record takes from each field what changed there",
 			edits:  in(dir+"change.go", "if s.Same(base) { // the usual case: one field changed, or none", "if true {"),

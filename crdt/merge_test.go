@@ -1,0 +1,45 @@
+package crdt_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// A value in the middle of its update holds atoms that it has not noted as seen: a merge with one that
+// has seen more keeps them.
+func TestMerge_WithinAnUpdateKeepsWhatItMade(t *testing.T) {
+	held, later := crdt.ORSet[string]{}, crdt.ORSet[string]{}
+	later.Add(crdt.NewReplica(2).Writer(), "theirs")
+
+	w, end := crdt.Host(causal.Dot{Replica: 1, N: 1}, 1)
+	defer end()
+	held, err := crdt.Load(held, causal.Store{}, causal.Vector{})
+	require.NoError(t, err)
+	held.Add(w, "mine")
+	require.Equal(t, "{mine theirs}", held.Merge(later).String())
+	require.Equal(t, "{mine theirs}", later.Merge(held).String())
+}
+
+// A merge with a state that has seen all of the other costs nothing, whatever lies between them, and
+// also when they were built apart.
+func TestMerge_WithAnAncestor(t *testing.T) {
+	base, alice := filled(1000)
+	later := base
+	for i := range 100 {
+		later.Add(alice.Writer(), element(i)+"+")
+		later.Remove(alice.Writer(), element(2*i))
+	}
+	apart, err := base.Decode([]byte(encode(t, base)))
+	require.NoError(t, err)
+	for _, old := range []crdt.ORSet[string]{base, apart, {}} {
+		require.Equal(t, encode(t, later), encode(t, old.Merge(later)))
+		require.Equal(t, encode(t, later), encode(t, later.Merge(old)))
+		if !raceEnabled {
+			require.Zero(t, testing.AllocsPerRun(10, func() { old.Merge(later) }))
+		}
+	}
+}
