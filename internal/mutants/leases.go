@@ -35,7 +35,7 @@ func leases() []mutant {
 			name: "validity counts from the answer",
 			rule: "validity counts from before the request was sent",
 			edits: []edit{
-				{leaseDir + "acquire.go", "v, known := m.ten.validityOf(attempt, m.cfg)", "v, known := m.ten.validityOf(attempt, m.cfg)\n\tv.Sent = m.now"},
+				{leaseDir + "acquire.go", "v, known := m.validityOf(attempt)", "v, known := m.validityOf(attempt)\n\tv.Sent = m.now"},
 				{leaseDir + "tenure.go", "v, known := m.ten.validityOf(n, m.cfg)", "v, known := m.ten.validityOf(n, m.cfg)\n\tv.Sent = m.now"},
 			},
 			killer: leaseSim,
@@ -135,6 +135,52 @@ func leases() []mutant {
 			rule:   "a damaged record blocks a lease for a day and not for ever",
 			edits:  in(leaseDir+"config.go", "ttl = min(ttl, MaxTTL)", "ttl = max(ttl, 0)"),
 			killer: killer{pkg: "./coordination", run: "^TestScenario_AnAbsurdRecordBlocksForADayAtMost$"},
+		},
+		{
+			name:   "a contender looks at the lease's record alone",
+			rule:   "a lease held through a session is watched at the session's record",
+			edits:  in(leaseDir+"session.go", "return r.Session != 0 && !r.blank()", "return false && !r.blank()"),
+			killer: leaseSim,
+		},
+		{
+			name:   "a session is over when the answer comes late enough",
+			rule:   "the read that finds a session unchanged must begin after the wait",
+			edits:  in(leaseDir+"session.go", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
+			killer: golden(leaseCore, "session_of_another"),
+		},
+		{
+			name:   "a session record that vanished frees what is held through it",
+			rule:   "absence is not freedom: who keeps the session may not know yet",
+			edits:  in(leaseDir+"session.go", "r.Token == token && r.blank() && p.seen.version != \"\"", "r.blank()"),
+			killer: golden(leaseCore, "session_record_absent"),
+		},
+		{
+			name: "a lease outlives its session",
+			rule: "what is held through a session ends with that tenure of the session",
+			edits: []edit{
+				{leaseDir + "session.go", "case m.phase == held && m.ten.session == ev.Token:", "case m.phase == held:"},
+				{leaseDir + "session.go", "if m.phase == held && m.ten.session == ev.Token {\n\t\tm.lose(", "if false {\n\t\tm.lose("},
+				{leaseDir + "tenure.go", "m.back.alive && m.back.token == m.ten.session", "true"},
+			},
+			killer: leaseSim,
+		},
+		{
+			name:   "a claim is made although the session has ended",
+			rule:   "a lease is claimed through a live session only",
+			edits:  in(leaseDir+"session.go", "return m.back.alive && m.back.validity.MayStart(m.now)", "return true"),
+			killer: golden(leaseCore, "session_held_through"),
+		},
+		{
+			name:   "a claim is repeated under another tenure of the session",
+			rule:   "a record names the tenure of the session that its holder lives by",
+			edits:  in(leaseDir+"acquire.go", "m.backed() && m.back.token == m.ten.session:", "m.backed():"),
+			killer: golden(leaseCore, "session_changed_while_claiming"),
+		},
+		{
+			name:   "an unwanted claim through a session is left to expire",
+			rule:   "what a living session keeps alive is undone until that is certain",
+			edits:  in(leaseDir+"machine.go", "return m.back.gone >= m.ten.session", "return m.now.Mono >= m.ten.lapse(m.cfg)"),
+			killer: golden(leaseCore, "session_release_repeated"),
 		},
 		{
 			name:   "Check waits for a timer to notice the end",

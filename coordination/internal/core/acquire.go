@@ -79,13 +79,22 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 
 // judge decides on a fresh read: claim, or tell who holds it and wait.
 func (m *Machine) judge(op operation) {
+	if m.throughPeer() {
+		m.consult(op)
+		return
+	}
 	freeAt := m.freeAt()
 	if m.now.Mono >= freeAt {
 		m.claim()
 		return
 	}
-	taken := Answer{Outcome: Taken, Holder: m.seen.record, Left: freeAt - m.now.Mono}
-	m.answerIf(taken, func(w waiter) bool { return !w.wait && op.id > w.after })
+	m.taken(op.id, freeAt)
+}
+
+// taken tells those who asked before the read who holds the lease.
+func (m *Machine) taken(read uint64, freeAt time.Duration) {
+	taken := Answer{Outcome: Taken, Holder: m.seen.record, Left: max(0, freeAt-m.now.Mono)}
+	m.answerIf(taken, func(w waiter) bool { return !w.wait && read > w.after })
 	m.await(freeAt)
 }
 
@@ -110,7 +119,12 @@ func (m *Machine) claim() {
 		m.await(m.now.Mono + m.cfg.Retry)
 		return
 	}
-	m.ten = tenure{token: m.high + 1, base: m.seen.version, version: m.seen.version}
+	if m.cfg.Shared && !m.backed() {
+		m.enter(waiting)
+		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner, if the store is there
+		return
+	}
+	m.ten = tenure{token: m.high + 1, base: m.seen.version, version: m.seen.version, session: m.back.token}
 	m.phase = claiming
 	m.write()
 }
@@ -140,10 +154,23 @@ func (m *Machine) resolve() {
 		m.ten.version = m.seen.version
 		m.adopt(m.seen.record.Attempt)
 	case m.seen.version == m.ten.base && len(m.waiters) > 0:
-		m.phase = claiming // not there yet: try again, the same tenure
-		m.write()
+		m.claimAgain()
 	case m.seen.version == m.ten.base && len(m.ten.attempts) > 0:
 		m.release() // not there yet: make sure it never will be
+	default:
+		m.lostRace()
+	}
+}
+
+// claimAgain repeats the claim that is not in the record yet: the same tenure, unless the session it is of has
+// ended. Then it is made impossible first.
+func (m *Machine) claimAgain() {
+	switch {
+	case !m.cfg.Shared || m.backed() && m.back.token == m.ten.session:
+		m.phase = claiming
+		m.write()
+	case len(m.ten.attempts) > 0:
+		m.release()
 	default:
 		m.lostRace()
 	}
@@ -168,7 +195,7 @@ func (m *Machine) lostRace() {
 // adopt turns a claim found in the record into a tenure, if anybody wants it and it is still worth
 // something.
 func (m *Machine) adopt(attempt uint64) {
-	v, known := m.ten.validityOf(attempt, m.cfg)
+	v, known := m.validityOf(attempt)
 	if !known || !v.MayStart(m.now) || m.closing || len(m.waiters) == 0 {
 		m.release()
 		return
@@ -177,7 +204,7 @@ func (m *Machine) adopt(attempt uint64) {
 	m.races, m.lastErr = 0, nil
 	m.ten.validity = v
 	m.ten.prune(attempt)
-	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
+	m.planRenewal(v)
 	m.emit(Begin{m.ten.token, v})
 	m.answerIf(Answer{Outcome: Acquired, Token: m.ten.token}, func(waiter) bool { return true })
 }

@@ -19,11 +19,27 @@ type Config struct {
 	Drain        time.Duration // between "start nothing" and "all ended"
 	Margin       time.Duration // for scheduling and delivery; both sides add it
 	RateError    float64       // bound on the rate error of any clock
+	Forever      bool          // tenures never expire
+	Shared       bool          // tenures live as long as that of the session record
+	Keeper       bool          // this is the machine of the session record
 	Jitter       func() float64
 }
 
+// forever is as good as, and small enough to add to a clock.
+const forever = 1 << 61
+
+// unrenewed reports that tenures do not write their records again. They read them now and then, to learn
+// whether somebody else has touched them.
+func (c Config) unrenewed() bool { return c.Shared || c.Forever }
+
+// audit is the time between two such reads.
+func (c Config) audit() time.Duration { return c.jittered(3 * c.TTL) }
+
 // validity = TTL·(1−ρ) − margin after the send time; stop-by is earlier by the drain.
 func (c Config) validity(sent Reading) Validity {
+	if c.Forever {
+		return Validity{Sent: sent, StopAfter: forever, ValidFor: forever}
+	}
 	valid := c.TTL - scale(c.TTL, c.RateError) - c.Margin
 	return Validity{Sent: sent, StopAfter: valid - c.Drain, ValidFor: valid}
 }

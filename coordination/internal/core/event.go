@@ -9,6 +9,8 @@ type Record struct {
 	Token        uint64
 	Attempt      uint64
 	TTL          time.Duration
+	Session      uint64 // token of the session record that keeps it alive; 0: it is renewed itself
+	Forever      bool   // it never expires
 }
 
 func (r Record) blank() bool { return r.Nonce == "" }
@@ -48,18 +50,45 @@ type (
 	}
 	// Changed is a hint of a watcher.
 	Changed struct{ Record Record }
+	// SessionLoaded is the answer to LoadSession.
+	SessionLoaded struct {
+		Op      uint64
+		Record  Record
+		Version Version
+		Err     error
+	}
+	// Backed tells that the record of the own session is held, or renewed.
+	Backed struct {
+		Token    uint64
+		Validity Validity
+	}
+	// Unbacked tells that its tenure has ended.
+	Unbacked struct {
+		Token uint64
+		Why   Cause
+		Err   error
+	}
+	// Gone tells that nobody believes that tenure any more.
+	Gone struct {
+		Token   uint64
+		Outcome Outcome // Done or Doubt
+	}
 	// Tick lets time pass.
 	Tick struct{}
 )
 
-func (Acquire) event() {}
-func (Cancel) event()  {}
-func (Release) event() {}
-func (Close) event()   {}
-func (Loaded) event()  {}
-func (Swapped) event() {}
-func (Changed) event() {}
-func (Tick) event()    {}
+func (Acquire) event()       {}
+func (Cancel) event()        {}
+func (Release) event()       {}
+func (Close) event()         {}
+func (Loaded) event()        {}
+func (Swapped) event()       {}
+func (Changed) event()       {}
+func (SessionLoaded) event() {}
+func (Backed) event()        {}
+func (Unbacked) event()      {}
+func (Gone) event()          {}
+func (Tick) event()          {}
 
 // Status is what is known of a conditional write.
 type Status uint8
@@ -119,19 +148,39 @@ type (
 		Left    time.Duration // time until the holder's record may be taken, if it is not renewed
 		Err     error
 	}
+	// LoadSession asks for the record of another session.
+	LoadSession struct {
+		Op    uint64
+		Nonce string
+	}
+	// Bury asks for a conditional write on the record of another session that is certainly over. Nobody waits
+	// for its outcome.
+	Bury struct {
+		Nonce string
+		Old   Version
+		Next  Record
+	}
+	// Over tells, of a Keeper, that nobody believes a tenure any more.
+	Over struct {
+		Token   uint64
+		Outcome Outcome // Done or Doubt
+	}
 	// Watch asks for hints, or no more of them.
 	Watch struct{ On bool }
 )
 
-func (Load) effect()    {}
-func (Swap) effect()    {}
-func (Begin) effect()   {}
-func (Extend) effect()  {}
-func (Warn) effect()    {}
-func (End) effect()     {}
-func (Drained) effect() {}
-func (Answer) effect()  {}
-func (Watch) effect()   {}
+func (Load) effect()        {}
+func (Swap) effect()        {}
+func (Begin) effect()       {}
+func (Extend) effect()      {}
+func (Warn) effect()        {}
+func (End) effect()         {}
+func (Drained) effect()     {}
+func (Answer) effect()      {}
+func (Watch) effect()       {}
+func (LoadSession) effect() {}
+func (Bury) effect()        {}
+func (Over) effect()        {}
 
 // Cause of the end of a tenure.
 type Cause uint8

@@ -24,7 +24,8 @@ var goldenConfig = core.Config{
 }
 
 // TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
-// jump; the indented lines below it are the effects and when the machine wants to wake.
+// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared" or
+// "forever" sets that in the configuration.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -49,7 +50,9 @@ func TestGolden(t *testing.T) {
 }
 
 func playScript(t *testing.T, script string) string {
-	m := core.New(goldenConfig)
+	cfg := goldenConfig
+	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"), strings.HasPrefix(script, "forever\n")
+	m := core.New(cfg)
 	var out strings.Builder
 	var wall time.Duration
 	for line := range strings.Lines(script) {
@@ -58,10 +61,10 @@ func playScript(t *testing.T, script string) string {
 			continue
 		}
 		fmt.Fprintln(&out, line)
-		if line == "" || line[0] == '#' {
+		f := strings.Fields(line)
+		if len(f) < 2 || line[0] == '#' {
 			continue
 		}
-		f := strings.Fields(line)
 		at := duration(t, f[0])
 		if f[1] == "wall" {
 			wall += duration(t, f[2])
@@ -104,6 +107,22 @@ func parse(t *testing.T, f []string) core.Event {
 			return core.Loaded{Op: arg(1), Err: errTest}
 		}
 		return core.Loaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
+	case "session":
+		if f[2] == "error" {
+			return core.SessionLoaded{Op: arg(1), Err: errTest}
+		}
+		return core.SessionLoaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
+	case "nosession":
+		return core.SessionLoaded{Op: arg(1)}
+	case "backed": // token, when it was sent
+		sent := duration(t, f[2])
+		return core.Backed{Token: arg(1), Validity: core.Validity{Sent: core.Reading{Mono: sent, Boot: sent, Wall: sent},
+			StopAfter: 9 * time.Second, ValidFor: 11 * time.Second}}
+	case "unbacked":
+		why := map[string]core.Cause{"expired": core.Expired, "deleted": core.RecordDeleted}[f[2]]
+		return core.Unbacked{Token: arg(1), Why: why, Err: errTest}
+	case "gone":
+		return core.Gone{Token: arg(1), Outcome: core.Doubt}
 	case "absent":
 		return core.Loaded{Op: arg(1)}
 	case "swapped":
@@ -117,7 +136,8 @@ func parse(t *testing.T, f []string) core.Event {
 	return nil
 }
 
-// record reads "blank TOKEN", "mine TOKEN ATTEMPT" or "NAME TOKEN [TTL]".
+// record reads "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN forever", or
+// "NAME TOKEN through SESSION".
 func record(t *testing.T, f []string) core.Record {
 	token, err := strconv.ParseUint(f[1], 10, 64)
 	if err != nil {
@@ -129,6 +149,13 @@ func record(t *testing.T, f []string) core.Record {
 		return core.Record{Token: token}
 	case f[0] == "mine":
 		r.Attempt, _ = strconv.ParseUint(f[2], 10, 64)
+		if len(f) > 3 {
+			r.Session, _ = strconv.ParseUint(f[3], 10, 64)
+		}
+	case len(f) > 2 && f[2] == "forever":
+		r.Forever = true
+	case len(f) > 3:
+		r.Session, _ = strconv.ParseUint(f[3], 10, 64)
 	case len(f) > 2:
 		r.TTL = duration(t, f[2])
 	}
@@ -151,7 +178,18 @@ func show(e core.Effect) string {
 		if e.Next.Nonce == "" {
 			return fmt.Sprintf("swap %d on %q: blank, token %d", e.Op, e.Old, e.Next.Token)
 		}
-		return fmt.Sprintf("swap %d on %q: token %d, attempt %d", e.Op, e.Old, e.Next.Token, e.Next.Attempt)
+		s := fmt.Sprintf("swap %d on %q: token %d, attempt %d", e.Op, e.Old, e.Next.Token, e.Next.Attempt)
+		if e.Next.Session != 0 {
+			s += fmt.Sprintf(", session %d", e.Next.Session)
+		}
+		if e.Next.Forever {
+			s += ", forever"
+		}
+		return s
+	case core.LoadSession:
+		return fmt.Sprintf("load %d: session of %s", e.Op, e.Nonce)
+	case core.Bury:
+		return fmt.Sprintf("bury %s on %q: token %d", e.Nonce, e.Old, e.Next.Token)
 	case core.Begin:
 		return fmt.Sprintf("begin token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
 	case core.Extend:

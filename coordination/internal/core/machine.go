@@ -47,6 +47,8 @@ type Machine struct {
 	seen observation
 	high uint64 // largest token ever seen
 	ten  tenure
+	back backing // with Config.Shared
+	peer peer
 }
 
 type operation struct {
@@ -54,6 +56,7 @@ type operation struct {
 	swap    bool
 	attempt uint64 // of the write, 0 for a blank record
 	sent    Reading
+	look    uint64 // of a read of a session record: the read of the lease record that led to it
 }
 
 // observation is when the present version was seen first.
@@ -62,6 +65,7 @@ type observation struct {
 	version Version
 	since   time.Duration
 	ghost   bool // the record has vanished, its holder may not know yet
+	known   bool // of a session record: there has been a read
 }
 
 // New returns an idle machine.
@@ -74,6 +78,9 @@ func (m *Machine) Quiet() bool { return m.phase == idle && m.op.id == 0 && len(m
 // the slice is the caller's.
 func (m *Machine) Step(now Reading, ev Event) []Effect {
 	m.now, m.out = now, nil
+	if u, ok := ev.(Unbacked); ok {
+		m.lastErr = u.Err // before the same moment ends a tenure here without knowing why
+	}
 	m.pass()
 	switch ev := ev.(type) {
 	case Acquire:
@@ -90,6 +97,14 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onSwapped(ev)
 	case Changed:
 		m.onChanged(ev)
+	case SessionLoaded:
+		m.onSessionLoaded(ev)
+	case Backed:
+		m.onBacked(ev)
+	case Unbacked:
+		m.onUnbacked(ev)
+	case Gone:
+		m.onGone(ev)
 	case Tick: // pass did it all
 	}
 	m.proceed()
@@ -117,12 +132,9 @@ func (m *Machine) Wake() (at time.Duration, ok bool) {
 		}
 	case draining:
 		earliest(m.ten.drainEnd(m.cfg))
-	case releasing:
+	}
+	if m.unwantedTenure() && !m.cfg.unrenewed() {
 		earliest(m.ten.lapse(m.cfg))
-	case doubtful:
-		if len(m.waiters) == 0 {
-			earliest(m.ten.lapse(m.cfg))
-		}
 	}
 	return at, ok
 }
@@ -141,22 +153,36 @@ func (m *Machine) pass() {
 			m.release()
 		}
 	case doubtful, releasing:
-		if m.lapsed() {
+		if m.unwantedTenure() && m.lapsed() {
 			m.finish(Doubt) // whoever watches the record may take it by now
 		}
 	}
 }
 
-// lapsed reports that the writes of an unwanted tenure have lost their meaning.
+// unwantedTenure reports that what was claimed is only to be undone.
+func (m *Machine) unwantedTenure() bool {
+	return m.phase == releasing || m.phase == doubtful && len(m.waiters) == 0
+}
+
+// lapsed reports that the writes of the tenure have lost their meaning.
 func (m *Machine) lapsed() bool {
-	return (m.phase == releasing || len(m.waiters) == 0) && m.now.Mono >= m.ten.lapse(m.cfg)
+	switch {
+	case m.cfg.Shared:
+		return m.back.gone >= m.ten.session
+	case m.cfg.Forever:
+		return false
+	}
+	return m.now.Mono >= m.ten.lapse(m.cfg)
 }
 
 // onOverdue gives an operation up; should its answer come, it is not recognised any more.
 func (m *Machine) onOverdue() {
-	if op := m.op; op.swap {
+	switch op := m.op; {
+	case op.swap:
 		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
-	} else {
+	case op.look != 0:
+		m.onSessionLoaded(SessionLoaded{Op: op.id, Err: errTimeout})
+	default:
 		m.onLoaded(Loaded{Op: op.id, Err: errTimeout})
 	}
 }
@@ -176,7 +202,7 @@ func (m *Machine) proceed() {
 		m.phase = reading
 		m.load()
 	case held:
-		if m.ten.reread {
+		if m.ten.reread || m.cfg.unrenewed() {
 			m.load()
 		} else {
 			m.write()
@@ -214,7 +240,7 @@ func (m *Machine) failed(base time.Duration, err error) {
 }
 
 func (m *Machine) onLoaded(ev Loaded) {
-	if ev.Op != m.op.id || m.op.swap {
+	if ev.Op != m.op.id || m.op.swap || m.op.look != 0 {
 		return
 	}
 	op := m.op
@@ -268,6 +294,12 @@ func (m *Machine) freeAt() time.Duration {
 	r := m.seen.record
 	if r.blank() || r.Nonce == m.cfg.Nonce { // ours, and no tenure of ours is left
 		return 0
+	}
+	if r.Forever && m.seen.ghost {
+		return m.seen.since + m.cfg.stale(MaxTTL) // an operator has deleted it; there is no number that is safe
+	}
+	if r.Forever {
+		return forever
 	}
 	return m.seen.since + m.cfg.stale(r.TTL)
 }

@@ -77,6 +77,9 @@ func (m *Machine) reconsider() {
 // finish forgets the tenure and answers who asked for its release.
 func (m *Machine) finish(o Outcome) {
 	m.answerReleases(Answer{Outcome: o, Err: m.lastErr})
+	if m.cfg.Keeper {
+		m.emit(Over{m.ten.token, o})
+	}
 	m.ten, m.lastErr = tenure{}, nil
 	m.enter(idle)
 }

@@ -14,6 +14,9 @@ type node struct {
 	i    int
 	life int // counts restarts
 	m    *core.Machine
+	keep *core.Machine // of the session record, or nil
+	back core.Event    // the last word of it: Backed or Unbacked
+	shut bool          // closed, for good
 
 	born     time.Duration
 	rate     float64          // of its clocks against true time
@@ -48,7 +51,16 @@ func (n *node) boot() {
 	}
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), fmt.Sprint(n.i, ".", n.life)
 	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
+	n.keep, n.back, n.shut = nil, nil, false
+	if n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0 {
+		keeper := cfg
+		keeper.Keeper, cfg.Shared = true, true
+		n.keep = core.New(keeper)
+	}
 	n.m = core.New(cfg)
+	if n.keep != nil {
+		n.later(0, func() { n.stepKeeper(core.Acquire{Wait: true}) })
+	}
 }
 
 // drift is the rate error of the clocks in millionths, of either sign; none is the harmless choice.
@@ -103,7 +115,10 @@ func (n *node) restart(sim.Args) { n.boot() }
 
 // close carries out: close NODE for TIME. The session is closed, and another one opened later.
 func (n *node) close(a sim.Args) {
-	n.later(0, func() { n.step(core.Close{}) })
+	n.later(0, func() {
+		n.shut = true
+		n.step(core.Close{})
+	})
 	n.later(a.Span(2), n.boot)
 }
 
@@ -119,26 +134,69 @@ func (n *node) awaken() {
 	n.frozen[1] = min(n.frozen[1], max(n.frozen[0], n.w.Elapsed()))
 }
 
-// step hands an event to the machine, when the process is awake.
+// step hands an event to the machine of the lease, when the process is awake.
 func (n *node) step(ev core.Event) {
-	if now := n.w.Elapsed(); n.asleep > now {
-		life := n.life
-		n.w.After(n.asleep-now, func() {
-			if n.life == life {
-				n.step(ev)
-			}
-		})
+	if n.asleep > n.w.Elapsed() {
+		n.later(0, func() { n.step(ev) })
 		return
 	}
 	for _, e := range n.m.Step(n.reading(), ev) {
 		n.carryOut(e)
 	}
+	if n.shut && n.keep != nil && n.m.Quiet() {
+		if up, ok := n.back.(core.Backed); ok {
+			n.back = nil
+			n.stepKeeper(core.Release{Token: up.Token})
+		}
+		n.stepKeeper(core.Close{})
+	}
 	n.arm()
+}
+
+// stepKeeper hands an event to the machine of the session record, and tells the other what comes of it.
+func (n *node) stepKeeper(ev core.Event) {
+	if n.asleep > n.w.Elapsed() {
+		n.later(0, func() { n.stepKeeper(ev) })
+		return
+	}
+	for _, e := range n.keep.Step(n.reading(), ev) {
+		n.carryOutKeeper(e)
+	}
+	n.arm()
+}
+
+func (n *node) carryOutKeeper(e core.Effect) {
+	w, nonce := n.w, fmt.Sprint(n.i, ".", n.life)
+	switch e := e.(type) {
+	case core.Load:
+		w.call(n, e, func() core.Event {
+			return core.Loaded{Op: e.Op, Record: w.cells[nonce].record, Version: w.cells[nonce].version}
+		}, core.Loaded{Op: e.Op, Err: errTest}, n.stepKeeper)
+		return
+	case core.Swap:
+		w.call(n, e, func() core.Event { return w.swap(nonce, e) }, core.Swapped{Op: e.Op, Err: errTest}, n.stepKeeper)
+		return
+	}
+	w.Note("node %d, session: %T%+v", n.i, e, e)
+	ev, ok := core.Told(e)
+	if !ok {
+		return
+	}
+	n.back = ev
+	n.step(ev)
+	if _, ended := ev.(core.Unbacked); ended && !n.shut {
+		n.later(0, func() { n.stepKeeper(core.Acquire{Wait: true}) })
+	}
 }
 
 // arm wakes the machine when it wants, seldom a little late.
 func (n *node) arm() {
 	at, ok := n.m.Wake()
+	if n.keep != nil {
+		if sooner, wants := n.keep.Wake(); wants && (!ok || sooner < at) {
+			at, ok = sooner, true
+		}
+	}
 	if !ok {
 		return
 	}
@@ -154,9 +212,13 @@ func (n *node) arm() {
 	n.wakeAt = due
 	life := n.life
 	n.w.After(due-now, func() {
-		if n.life == life {
-			n.step(core.Tick{})
+		if n.life != life {
+			return
 		}
+		if n.keep != nil {
+			n.stepKeeper(core.Tick{})
+		}
+		n.step(core.Tick{})
 	})
 }
 
@@ -165,11 +227,19 @@ func (n *node) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
-			return core.Loaded{Op: e.Op, Record: w.record, Version: w.mark()}
-		}, core.Loaded{Op: e.Op, Err: errTest})
+			return core.Loaded{Op: e.Op, Record: w.cells[lease].record, Version: w.cells[lease].version}
+		}, core.Loaded{Op: e.Op, Err: errTest}, n.step)
 		return // the message is in the story
 	case core.Swap:
-		w.call(n, e, func() core.Event { return w.swap(e) }, core.Swapped{Op: e.Op, Err: errTest})
+		w.call(n, e, func() core.Event { return w.swap(lease, e) }, core.Swapped{Op: e.Op, Err: errTest}, n.step)
+		return
+	case core.LoadSession:
+		w.call(n, e, func() core.Event {
+			return core.SessionLoaded{Op: e.Op, Record: w.cells[e.Nonce].record, Version: w.cells[e.Nonce].version}
+		}, core.SessionLoaded{Op: e.Op, Err: errTest}, n.step)
+		return
+	case core.Bury:
+		w.Send(n.i, w.store(), e, func() { w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next}) })
 		return
 	case core.Watch:
 		if n.watching = e.On && w.watch; n.watching {

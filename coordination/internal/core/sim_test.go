@@ -76,7 +76,7 @@ func (w *world) liveness() {
 		return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
 	})
 	w.Eventually(30*time.Second, "every request answered, every machine quiet and the record blank", func() bool {
-		return w.record.Nonce == "" && !slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return w.free() && !slices.ContainsFunc(w.nodes, func(n *node) bool {
 			return len(n.pending) > 0 || !n.m.Quiet()
 		})
 	})

@@ -15,12 +15,13 @@ type world struct {
 	*sim.World
 	opt options
 
-	record  core.Record
-	version int
+	cells   map[string]cell // records, by name
+	version int             // of the newest
 	nodes   []*node
 	errs    float64 // share of calls that the store answers with an error
 	watch   bool
 	mixed   bool // every other node has a TTL of its own
+	shared  int  // which nodes hold the lease through a session record: none, all, every other
 
 	highest uint64
 	grants  int
@@ -43,7 +44,7 @@ const mixedTTL = 14 * time.Second
 
 // newWorld picks sizes and faults: each seed has some of them, and seldom all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt}
+	w := &world{World: s, opt: opt, cells: map[string]cell{}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
 		Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 50*time.Millisecond),
@@ -51,6 +52,7 @@ func newWorld(s *sim.World, opt options) *world {
 	}
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
+	w.shared = w.Number("shared", 0, 2)
 	for i := range w.Number("nodes", 2, 5) {
 		n := &node{w: w, i: i}
 		w.nodes = append(w.nodes, n)
@@ -90,12 +92,12 @@ func (w *world) store() int { return len(w.nodes) }
 
 // call carries one store operation: either way may be lost, what is late may still arrive, and an error
 // says nothing about what was done.
-func (w *world) call(n *node, what any, do func() core.Event, failed core.Event) {
+func (w *world) call(n *node, what any, do func() core.Event, failed core.Event, step func(core.Event)) {
 	life := n.life
 	answer := func(ev core.Event) func() {
 		return func() {
 			if n.life == life {
-				n.step(ev)
+				step(ev)
 			}
 		}
 	}
@@ -112,32 +114,45 @@ func (w *world) call(n *node, what any, do func() core.Event, failed core.Event)
 	})
 }
 
-func (w *world) mark() core.Version {
-	if w.version == 0 {
-		return ""
-	}
-	return core.Version(fmt.Sprint(w.version))
+// cell is what the store keeps for a name.
+type cell struct {
+	record  core.Record
+	version core.Version
 }
 
-func (w *world) swap(e core.Swap) core.Event {
-	if e.Old != w.mark() && !w.opt.blindStore {
+const lease = "lease" // its name; that of a session record is the nonce
+
+func (w *world) swap(name string, e core.Swap) core.Swapped {
+	if e.Old != w.cells[name].version && !w.opt.blindStore {
 		return core.Swapped{Op: e.Op, Status: core.Conflicted}
 	}
 	if w.Chance("refused", 0.02) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
 	}
-	w.record, w.version = e.Next, w.version+1
+	w.version++
+	c := cell{e.Next, core.Version(fmt.Sprint(w.version))}
+	w.cells[name] = c
 	for _, n := range w.nodes {
-		if n.watching {
+		if n.watching && name == lease {
 			w.hint(n)
 		}
 	}
-	return core.Swapped{Op: e.Op, Status: core.Written, Version: w.mark()}
+	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version}
+}
+
+// free reports that nobody need wait for the lease.
+func (w *world) free() bool {
+	r := w.cells[lease].record
+	if r.Nonce == "" || r.Session == 0 {
+		return r.Nonce == ""
+	}
+	s := w.cells[r.Nonce].record
+	return s.Token > r.Session || s.Nonce == ""
 }
 
 // hint tells a watching node of the record.
 func (w *world) hint(n *node) {
-	ev := core.Changed{Record: w.record}
+	ev := core.Changed{Record: w.cells[lease].record}
 	w.Send(w.store(), n.i, ev, func() { n.step(ev) })
 }
 

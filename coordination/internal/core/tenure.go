@@ -8,6 +8,7 @@ import (
 // tenure is one time of holding the lease, from its claim until the record is certainly not ours.
 type tenure struct {
 	token    uint64
+	session  uint64        // token of the session record, with Config.Shared
 	base     Version       // the claim is conditional on it
 	version  Version       // the next write is conditional on it
 	attempts []attempt     // writes that may be the record, oldest first
@@ -44,6 +45,24 @@ func (t *tenure) validityOf(n uint64, cfg Config) (Validity, bool) {
 		}
 	}
 	return Validity{}, false
+}
+
+// validityOf is the right that the attempt found in the record gives. Through a session it is that of the
+// session's own record.
+func (m *Machine) validityOf(attempt uint64) (Validity, bool) {
+	if m.cfg.Shared {
+		return m.back.validity, m.back.alive && m.back.token == m.ten.session
+	}
+	return m.ten.validityOf(attempt, m.cfg)
+}
+
+// planRenewal says when the record is written again, or read.
+func (m *Machine) planRenewal(v Validity) {
+	if m.cfg.unrenewed() {
+		m.due = m.now.Mono + m.cfg.audit()
+		return
+	}
+	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
 }
 
 // prune forgets the attempts that cannot be in the record any more, since n is.
@@ -94,8 +113,13 @@ func (m *Machine) write() {
 	t.lastSent = m.now.Mono
 	m.start(operation{swap: true, attempt: t.count})
 	t.attempts = append(t.attempts, attempt{t.count, m.now})
-	m.emit(Swap{m.op.id, t.version, Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: t.token,
-		Attempt: t.count, TTL: m.cfg.TTL}})
+	m.emit(Swap{m.op.id, t.version, m.recordOf(t.count)})
+}
+
+// recordOf is the record of an attempt of this tenure.
+func (m *Machine) recordOf(attempt uint64) Record {
+	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt, TTL: m.cfg.TTL,
+		Session: m.ten.session, Forever: m.cfg.Forever}
 }
 
 func (m *Machine) onSwapped(ev Swapped) {
@@ -118,8 +142,7 @@ func (m *Machine) onSwapped(ev Swapped) {
 func (m *Machine) wrote(op operation, v Version) {
 	m.ten.version = v
 	m.high = max(m.high, m.ten.token)
-	m.seen = observation{version: v, since: m.now.Mono, record: Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce,
-		Token: m.ten.token, Attempt: op.attempt, TTL: m.cfg.TTL}}
+	m.seen = observation{version: v, since: m.now.Mono, record: m.recordOf(op.attempt)}
 }
 
 // onRenewed takes in the answer to a renewal, also one that a loss or a release has overtaken.
@@ -170,12 +193,22 @@ func (m *Machine) confirm() {
 	switch {
 	case m.found():
 		m.ten.version, m.ten.reread = m.seen.version, false
-		m.extend(m.seen.record.Attempt)
+		m.confirmed()
 	case m.seen.version == "":
 		m.lose(End{Why: RecordDeleted})
 	default:
 		m.lose(End{Why: TakenOver, Holder: m.seen.record})
 	}
+}
+
+// confirmed goes on with a tenure that was found in the record.
+func (m *Machine) confirmed() {
+	if m.cfg.unrenewed() {
+		m.failures = 0
+		m.planRenewal(m.ten.validity)
+		return
+	}
+	m.extend(m.seen.record.Attempt)
 }
 
 // lose ends the tenure, once. An expired or closed one may still be in the record.
