@@ -72,6 +72,7 @@ bench: ## every benchmark once
 bench-replication: ## what replication costs: traffic, joins, memory, updates
 	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
+	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x
 
 bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath

@@ -16,7 +16,6 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 // Replicator is this member's replica of the data. Its methods, and those of Key that take it, may be
@@ -42,7 +41,7 @@ type Replicator struct {
 type published struct {
 	pid     *actor.PID
 	replica causal.Replica
-	keys    pmap.Map[core.Held]
+	keys    core.Keys
 	seen    causal.Vector
 	ready   bool
 	members int

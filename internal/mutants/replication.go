@@ -168,7 +168,7 @@ func replication() []mutant {
 			name:   "drop marks without the owner's events",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
 			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
-			killer: saved(replCore, "mark_dropped_without_the_owners_events"),
+			killer: scenario("TestMark_StaysUntilTheOwnersEventsAreHere"),
 		},
 		{
 			name:   "drop marks before the owner knows the reset",

@@ -2,13 +2,11 @@ package core
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 // The messages that carry data are written and read by hand, in the format of proto/replication.proto:
@@ -140,7 +138,7 @@ type encoder struct {
 
 // event returns the encoding of an event of the log. Payloads of atoms that still live in the state are put
 // back; the others are marked gone. The result is valid until the next call.
-func (w *encoder) event(e event, keys pmap.Map[Held]) []byte {
+func (w *encoder) event(e event, keys Keys) []byte {
 	ev := w.ev[:0]
 	if w.own == 0 {
 		ev = appendNumber(ev, 1, w.t.put(e.dot.Replica))
@@ -157,7 +155,7 @@ func (w *encoder) event(e event, keys pmap.Map[Held]) []byte {
 	return ev
 }
 
-func (w *encoder) keyChange(k keyChange, keys pmap.Map[Held]) {
+func (w *encoder) keyChange(k keyChange, keys Keys) {
 	kc, m := appendText(w.kc[:0], 1, k.key), w.in
 	var s Held
 	if len(k.Adds) > 0 {
@@ -226,7 +224,7 @@ func (w *encoder) keyState(key string, h Held, from string, limit int) (_ []byte
 
 // encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
 // known from the envelope and from the order is left out: the origin, and the numbers of the events.
-func encodePush(d *delta, origin causal.Replica, keys pmap.Map[Held]) []byte {
+func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	deps := d.head.Set(origin, 0)
 	w := encoder{t: replicasOf(deps), own: origin}
 	var events []byte
@@ -242,291 +240,4 @@ func encodePush(d *delta, origin causal.Replica, keys pmap.Map[Held]) []byte {
 	b = appendNumbers(b, 3, numbers)
 	b = appendFixeds(b, 4, w.t.others)
 	return append(b, events...)
-}
-
-// fields calls f for each field of a message: v is the value of a number, chunk that of anything with a
-// length. Fields that f does not know it passes over.
-func fields(b []byte, f func(num protowire.Number, v uint64, chunk []byte) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return malformed("tag")
-		}
-		b = b[n:]
-		var v uint64
-		var chunk []byte
-		switch typ {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed64Type:
-			v, n = protowire.ConsumeFixed64(b)
-		case protowire.BytesType:
-			chunk, n = protowire.ConsumeBytes(b)
-		default:
-			return malformed("type %d of field %d", typ, num)
-		}
-		if n < 0 {
-			return malformed("field %d", num)
-		}
-		b = b[n:]
-		if err := f(num, v, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func parseFixeds[T ~uint64](b []byte) ([]T, error) {
-	if len(b)%8 != 0 {
-		return nil, malformed("%d bytes of fixed numbers", len(b))
-	}
-	out := make([]T, len(b)/8)
-	for i := range out {
-		out[i] = T(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return out, nil
-}
-
-func parseNumbers(b []byte) (out []uint64, err error) {
-	for len(b) > 0 {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			return nil, malformed("numbers")
-		}
-		out, b = append(out, v), b[n:]
-	}
-	return out, nil
-}
-
-func parseVector(b []byte) (causal.Vector, error) {
-	var ids []uint64
-	var numbers []uint64
-	err := fields(b, func(num protowire.Number, _ uint64, chunk []byte) (err error) {
-		switch num {
-		case 1:
-			ids, err = parseFixeds[uint64](chunk)
-		case 2:
-			numbers, err = parseNumbers(chunk)
-		}
-		return err
-	})
-	if err != nil {
-		return causal.Vector{}, err
-	}
-	return makeVector(ids, numbers)
-}
-
-func makeVector[T ~uint64](ids []T, numbers []uint64) (causal.Vector, error) {
-	if len(ids) != len(numbers) || len(ids) > MaxReplicas {
-		return causal.Vector{}, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
-	}
-	dots := make([]causal.Dot, len(ids))
-	for i := range ids {
-		dots[i] = causal.Dot{Replica: causal.Replica(ids[i]), N: numbers[i]}
-		if ids[i] == 0 || numbers[i] == 0 || numbers[i] == math.MaxUint64 || i > 0 && ids[i-1] >= ids[i] {
-			return causal.Vector{}, malformed("vector at %d", i)
-		}
-	}
-	return causal.MakeVector(dots...), nil
-}
-
-// decodePush reads what encodePush wrote at origin.
-func decodePush(b []byte, origin causal.Replica) (*delta, error) {
-	d := &delta{}
-	t := &replicas{}
-	var from uint64
-	var numbers []uint64
-	var events [][]byte
-	err := fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
-		switch num {
-		case 1:
-			from = v
-		case 2:
-			t.head, err = parseFixeds[causal.Replica](chunk)
-		case 3:
-			numbers, err = parseNumbers(chunk)
-		case 4:
-			t.others, err = parseFixeds[causal.Replica](chunk)
-		case 5:
-			events = append(events, chunk)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	deps, err := makeVector(t.head, numbers)
-	if err != nil {
-		return nil, err
-	}
-	if len(events) == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
-		return nil, malformed("push of %d events from %d on", len(events), from)
-	}
-	d.base, d.head = deps.Set(origin, from), deps.Set(origin, from+uint64(len(events)))
-	d.events = make([]deltaEvent, 0, len(events))
-	for i, chunk := range events {
-		e, err := decodeEvent(t, causal.Dot{Replica: origin, N: from + uint64(i) + 1}, chunk)
-		if err != nil {
-			return nil, err
-		}
-		d.events = append(d.events, e)
-	}
-	return d, nil
-}
-
-// decodeEvent reads an event; own is its dot in a push, which does not tell it.
-func decodeEvent(t *replicas, own causal.Dot, b []byte) (e deltaEvent, err error) {
-	var origin uint64
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
-		switch num {
-		case 1:
-			origin = v
-		case 2:
-			e.dot.N = v
-		case 4:
-			e.deps, err = parseVector(chunk)
-		}
-		return err
-	})
-	if err != nil {
-		return e, err
-	}
-	if own.N > 0 {
-		e.dot = own
-	} else if e.dot, err = t.dot(origin, e.dot.N); err != nil {
-		return e, err
-	}
-	err = fields(b, func(num protowire.Number, _ uint64, chunk []byte) error {
-		if num != 3 {
-			return nil
-		}
-		k, gone, err := decodeKeyChange(t, e.dot, chunk)
-		if err == nil && len(e.keys) > 0 && e.keys[len(e.keys)-1].key >= k.key {
-			err = malformed("order of keys of event %v", e.dot)
-		}
-		e.keys, e.gone = append(e.keys, k), append(e.gone, gone)
-		return err
-	})
-	return e, err
-}
-
-func decodeKeyChange(t *replicas, d causal.Dot, b []byte) (k keyChange, gone []bool, err error) {
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
-		switch num {
-		case 1:
-			k.key = string(chunk)
-		case 2:
-			a, dead, err := decodeAdd(d, chunk)
-			if err != nil {
-				return err
-			}
-			if k.Adds = append(k.Adds, a); dead && gone == nil {
-				gone = make([]bool, len(k.Adds)-1)
-			}
-			if gone != nil {
-				gone = append(gone, dead)
-			}
-		case 3:
-			a, err := decodeAtom(t, chunk)
-			if err != nil {
-				return err
-			}
-			a.Payload = ""
-			k.Removes = append(k.Removes, a)
-		case 4:
-			k.Clear = v != 0
-		case 5:
-			m, err := decodeMark(t, chunk)
-			if err != nil {
-				return err
-			}
-			k.Marks = append(k.Marks, m)
-		}
-		return nil
-	})
-	if err == nil {
-		if bad := CheckKey(k.key); bad != nil {
-			err = malformed("%v", bad)
-		}
-	}
-	return k, gone, err
-}
-
-func decodeAdd(d causal.Dot, b []byte) (a causal.Atom, gone bool, err error) {
-	a.Dot = d
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
-		switch num {
-		case 1:
-			a.Path = string(chunk)
-		case 2:
-			a.Payload = string(chunk)
-		case 3:
-			gone = v != 0
-		}
-		return nil
-	})
-	if err == nil {
-		err = checkPath(a.Path)
-	}
-	return a, gone, err
-}
-
-// decodeAtom reads a live atom, or the name of one.
-func decodeAtom(t *replicas, b []byte) (a causal.Atom, err error) {
-	var origin uint64
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
-		switch num {
-		case 1:
-			a.Path = string(chunk)
-		case 2:
-			origin = v
-		case 3:
-			a.N = v
-		case 4:
-			a.Payload = string(chunk)
-		}
-		return nil
-	})
-	if err == nil {
-		err = checkPath(a.Path)
-	}
-	if err == nil {
-		a.Dot, err = t.dot(origin, a.N)
-	}
-	return a, err
-}
-
-func decodeMark(t *replicas, b []byte) (m causal.MarkAt, err error) {
-	var by uint64
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) error {
-		switch num {
-		case 1:
-			m.Path = string(chunk)
-		case 2:
-			m.N = v
-		case 3:
-			m.Plus = v
-		case 4:
-			m.Minus = v
-		case 5:
-			by = v
-		case 6:
-			m.By.N = v
-		}
-		return nil
-	})
-	if err == nil {
-		err = checkPath(m.Path)
-	}
-	if err == nil {
-		m.By, err = t.dot(by, m.By.N)
-	}
-	return m, err
-}
-
-func checkPath(p string) error {
-	if len(p) == 0 || len(p) > causal.MaxPath {
-		return malformed("path of %d bytes", len(p))
-	}
-	return nil
 }

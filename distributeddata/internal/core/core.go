@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -17,12 +16,13 @@ type Core struct {
 	cfg Config
 	me  causal.Replica
 
-	seen causal.Vector       // everything applied; seen[me] is the own sequence
-	keys pmap.Map[Held]      // the atoms, by key: a dot store whose context is seen
-	sum  Sum                 // fingerprint of keys
-	lags []Lag               // of the members, at the last heartbeat
-	log  eventLog            // what happened, without payloads, for the answers
-	mark map[string]struct{} // keys that hold counter marks
+	seen  causal.Vector       // everything applied; seen[me] is the own sequence
+	keys  Keys                // the atoms, by key: a dot store whose context is seen
+	sum   Sum                 // fingerprint of keys
+	lags  []Lag               // of the members, at the last heartbeat
+	batch batch               // empty between steps
+	log   eventLog            // what happened, without payloads, for the answers
+	mark  map[string]struct{} // keys that hold counter marks
 
 	peers    []*peer // by member id
 	ready    bool    // refilled since the start: may acknowledge and count in quorums [R17]
@@ -94,6 +94,7 @@ func New(cfg Config) *Core {
 		me:       cfg.NewReplica(),
 		log:      newEventLog(),
 		mark:     map[string]struct{}{},
+		batch:    batch{stores: map[string]causal.Store{}},
 		outgoing: map[string]*answer{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
@@ -106,7 +107,7 @@ func (c *Core) Replica() causal.Replica { return c.me }
 func (c *Core) Seen() causal.Vector { return c.seen }
 
 // Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
-func (c *Core) Keys() pmap.Map[Held] { return c.keys }
+func (c *Core) Keys() Keys { return c.keys }
 
 func (c *Core) state() State { return State{c.keys, c.seen, c.sum} }
 
@@ -125,7 +126,7 @@ func (c *Core) Stats() Stats {
 
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
-	c.now, c.effects, c.touched = now, nil, c.touched[:0]
+	c.now, c.effects, c.touched = now, c.effects[:0], c.touched[:0]
 	if _, ok := ev.(Update); !ok {
 		c.push()
 	}
@@ -166,7 +167,7 @@ func (c *Core) settle() {
 	c.settleOps()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)
-		c.emit(Changed{slices.Clone(slices.Compact(c.touched))})
+		c.emit(Changed{slices.Compact(c.touched)})
 	}
 }
 
@@ -267,9 +268,9 @@ func (c *Core) put(key string, s causal.Store) {
 func (c *Core) putHeld(key string, h Held) {
 	old, _ := c.keys.Get(key)
 	if h.Blank() {
-		c.keys = c.keys.Delete(key)
+		c.keys = c.keys.delete(key)
 	} else {
-		c.keys = c.keys.Put(key, h)
+		c.keys = c.keys.put(key, h)
 	}
 	c.sum = c.sum.minus(old.sum).plus(h.sum)
 	if h.HasMarks() {

@@ -85,14 +85,22 @@ func (c *Core) apply(d *delta) {
 		if seen.Covers(e.dot) {
 			continue
 		}
-		c.applyEvent(e, seen)
+		c.batch.apply(e, c.keys, seen)
 		c.log.add(e.event)
 		c.stats.Applied++
 	}
+	c.install(&c.batch)
 	c.seen = seen.Join(d.head)
 }
 
-func (c *Core) applyEvent(e deltaEvent, seen causal.Vector) {
+// batch gathers what events do to keys, so that each is put in place once, however many touch it.
+type batch struct {
+	stores map[string]causal.Store
+	order  []string
+}
+
+// apply takes an event; seen is what was covered before the first one.
+func (b *batch) apply(e deltaEvent, keys Keys, seen causal.Vector) {
 	for i, k := range e.keys {
 		change := k.Change
 		if i < len(e.gone) && slices.Contains(e.gone[i], true) {
@@ -103,7 +111,21 @@ func (c *Core) applyEvent(e deltaEvent, seen causal.Vector) {
 				}
 			}
 		}
-		s, _ := c.keys.Get(k.key)
-		c.put(k.key, s.Apply(change, e.deps, seen))
+		s, ok := b.stores[k.key]
+		if !ok {
+			h, _ := keys.Get(k.key)
+			s = h.Store
+			b.order = append(b.order, k.key)
+		}
+		b.stores[k.key] = s.Apply(change, e.deps, seen)
 	}
+}
+
+// install puts in place what was gathered.
+func (c *Core) install(b *batch) {
+	for _, key := range b.order {
+		c.put(key, b.stores[key])
+	}
+	clear(b.stores)
+	b.order = b.order[:0]
 }

@@ -21,7 +21,7 @@ func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.
 		c.put(key, next)
 		return
 	}
-	c.keys = c.keys.Put(key, Held{next, h.sum})
+	c.keys = c.keys.put(key, Held{next, h.sum})
 }
 
 func dropFirst(s causal.Store) causal.Store {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
@@ -204,21 +203,15 @@ func (c *Core) join(s State) {
 	if mine.Len() == 0 && before.Meet(s.Seen).Len() == 0 {
 		c.take(s)
 	} else {
-		pmap.Diff(mine, s.Keys, Held.same, func(key string, a Held, _ bool, b Held, _ bool) bool {
+		mine.diff(s.Keys, func(key string, a, b Held) {
 			if a.Blank() && !b.seenBy(before) {
 				c.putHeld(key, b)
 			} else {
 				c.put(key, causal.Join(a.Store, before, b.Store, s.Seen))
 			}
-			return true
 		})
 	}
 	c.rise(s.Seen)
-}
-
-// same reports whether two stores hold the same atoms and no marks that could differ.
-func (h Held) same(o Held) bool {
-	return h.Same(o.Store) || h.sum == o.sum && !h.HasMarks() && !o.HasMarks()
 }
 
 // seenBy reports whether v covers any of the atoms.
@@ -269,19 +262,19 @@ func (c *Core) replace(s State) {
 	for i, e := range since.events {
 		since.events[i] = c.fill(e.event)
 	}
-	pmap.Diff(c.keys, s.Keys, Held.same, func(key string, a Held, _ bool, b Held, _ bool) bool {
+	c.keys.diff(s.Keys, func(key string, a, b Held) {
 		next := b.Store
 		for path, m := range a.Marks() {
 			next = next.WithMark(path, m)
 		}
 		c.putHeld(causal.Clone(key), Held{next, b.sum})
-		return true
 	})
 	for _, e := range since.events {
 		if !s.Seen.Covers(e.dot) {
-			c.applyEvent(e, s.Seen)
+			c.batch.apply(e, c.keys, s.Seen)
 		}
 	}
+	c.install(&c.batch)
 	c.rise(s.Seen)
 	c.stats.Mended++
 	c.emit(Mended{})

@@ -6,7 +6,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 // Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of hashes of each atom with its key, path,
@@ -127,7 +126,7 @@ func (c *Core) scrubSome() {
 }
 
 // next goes to the next key, and reports whether there is one; if not, the next round begins.
-func (s *scrub) next(keys pmap.Map[Held]) bool {
+func (s *scrub) next(keys Keys) bool {
 	from := s.key
 	if from != "" {
 		from += "\x00"
@@ -150,7 +149,7 @@ func (c *Core) scrubbed() {
 	wrong := s.sum.minus(s.held.sum) // so much, whatever has changed since
 	if h, ok := c.keys.Get(s.key); ok {
 		c.sum = c.sum.plus(wrong)
-		c.keys = c.keys.Put(s.key, Held{h.Store, h.sum.plus(wrong)})
+		c.keys = c.keys.put(s.key, Held{h.Store, h.sum.plus(wrong)})
 	}
 }
 

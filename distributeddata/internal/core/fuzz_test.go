@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -82,7 +81,7 @@ func everything(c *Core) *delta {
 
 // pushed encodes a decoded delta, with the state that its own adds make.
 func pushed(d *delta) []byte {
-	var keys pmap.Map[Held]
+	var keys Keys
 	for _, e := range d.events {
 		for i, k := range e.keys {
 			h, _ := keys.Get(k.key)
@@ -91,7 +90,7 @@ func pushed(d *delta) []byte {
 					h.Store = h.Insert(a.Path, a.Leaf)
 				}
 			}
-			keys = keys.Put(k.key, h)
+			keys = keys.put(k.key, h)
 		}
 	}
 	return encodePush(d, 7, keys)

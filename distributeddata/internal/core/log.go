@@ -29,8 +29,12 @@ type originLog struct {
 	floor  uint64 // events up to this one have been cut, or were never here
 	events []event
 	size   int
-	cut    uint64 // events whose room in front of events is still taken
+	cut    uint64  // events whose room in front of events is still taken
+	room   []event // that room and events
 }
+
+// maxKept is for how many events the log keeps its room when it is cut to nothing, as it is again and again.
+const maxKept = 4096
 
 func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
 
@@ -52,6 +56,10 @@ func (l *eventLog) add(e event) {
 		}
 	}
 	o := l.origin(e.dot.Replica)
+	if len(o.events) == cap(o.events) {
+		o.events, o.cut = append(make([]event, 0, max(16, 2*len(o.events))), o.events...), 0
+		o.room = o.events
+	}
 	o.events = append(o.events, e)
 	o.size += e.size()
 	l.size += e.size()
@@ -77,8 +85,12 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 		o.events = o.events[1:]
 		events++
 	}
-	if o.cut += events; o.cut > uint64(2*len(o.events)) {
+	switch o.cut += events; {
+	case len(o.events) == 0 && o.cut <= maxKept:
+		o.events, o.cut = o.room[:0], 0
+	case o.cut > uint64(2*len(o.events)):
 		o.events, o.cut = slices.Clone(o.events), 0 // let go of the room in front
+		o.room = o.events
 	}
 	return events
 }
@@ -87,7 +99,7 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 func (l *eventLog) skip(r causal.Replica, n uint64) {
 	o := l.origin(r)
 	l.size -= o.size
-	o.floor, o.events, o.size, o.cut = n, nil, 0, 0
+	o.floor, o.events, o.size, o.cut, o.room = n, nil, 0, 0, nil
 }
 
 // size estimates the memory of an event in the log.

@@ -207,6 +207,30 @@ func TestMark_AcknowledgementIsNoKnowledge(t *testing.T) {
 	}
 }
 
+// A mark stays while an increment of the slot's owner from before it knew of the reset may be on its way:
+// the increment carries the old total.
+func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, count("c", "x", 1))
+	l.deliver(all)
+	l.update("b", Level{}, drop("c", "x"))
+	l.update("a", Level{}, count("c", "x", 2))
+	late := l.take(between("a", "c"))
+	l.deliver(all)
+	l.now = l.now.Add(time.Second)
+	l.step("a", Wake{}) // its heartbeats tell that it knows of the reset
+	l.deliver(of(wire.ReplicatorBeat))
+	l.now = l.now.Add(time.Second)
+	l.step("c", Wake{}) // housekeeping
+	for _, m := range late {
+		l.hand(m)
+	}
+	l.deliver(all)
+	for _, n := range l.order {
+		l.shows(n, "c/x=2\n")
+	}
+}
+
 func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", Level{Kind: All}, add("s", "x"))

@@ -499,16 +499,16 @@ func (s *play) equal() bool {
 // stateBytes is the canonical encoding of what a replica holds. Marks are bookkeeping that each
 // replica drops when it may, so they stay out.
 func stateBytes(c *Core) []byte {
-	var b pmap.Builder[Held]
+	var b pmap.Builder[*Held]
 	for key, h := range c.Keys().All() {
 		for path := range h.Marks() {
 			h.Store = h.WithoutMark(path)
 		}
 		if !h.Empty() {
-			b.Add([]byte(key), h)
+			b.Add([]byte(key), &h)
 		}
 	}
-	return encodeState(State{b.Map(), c.seen, c.sum})
+	return encodeState(State{Keys{b.Map()}, c.seen, c.sum})
 }
 
 // encodeState returns the stream of a state in one piece.

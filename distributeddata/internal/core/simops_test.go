@@ -9,7 +9,6 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/causal"
-	"github.com/concord-go/concord/internal/pmap"
 )
 
 type (
@@ -134,7 +133,7 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 func shownState(s *State) (string, error) { return shown(s.Keys) }
 
 // shown returns what a user sees in a state, in the form of the specification.
-func shown(keys pmap.Map[Held]) (string, error) {
+func shown(keys Keys) (string, error) {
 	facts := map[string]int64{}
 	for key, s := range keys.All() {
 		if s.Empty() {

@@ -11,7 +11,7 @@ import (
 
 // State is what a replica holds at one instant. It is immutable.
 type State struct {
-	Keys pmap.Map[Held]
+	Keys Keys
 	Seen causal.Vector
 	sum  Sum
 }
@@ -42,40 +42,40 @@ func (h head) encode() []byte {
 }
 
 func decodeHead(b []byte) (h head, err error) {
-	err = fields(b, func(num protowire.Number, v uint64, chunk []byte) (err error) {
-		switch num {
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
 		case 1:
-			h.head, err = parseVector(chunk)
+			h.head, c.err = parseVector(c.chunk)
 		case 2:
-			h.base, err = parseVector(chunk)
+			h.base, c.err = parseVector(c.chunk)
 		case 3:
-			h.ready = v != 0
+			h.ready = c.v != 0
 		case 4:
-			h.state = v != 0
+			h.state = c.v != 0
 		case 5:
-			h.records = v
+			h.records = c.v
 		case 6:
-			h.sum[0] = v
+			h.sum[0] = c.v
 		case 7:
-			h.sum[1] = v
+			h.sum[1] = c.v
 		case 8:
-			h.partial = v != 0
+			h.partial = c.v != 0
 		case 9:
-			h.differing, err = parseFixeds[uint64](chunk)
+			h.differing, c.err = parseFixeds[uint64](c.chunk)
 		}
-		return err
-	})
-	if err == nil && !h.base.Leq(h.head) {
-		err = malformed("answer from %v to %v", h.base, h.head)
 	}
-	return h, err
+	if c.err == nil && !h.base.Leq(h.head) {
+		c.err = malformed("answer from %v to %v", h.base, h.head)
+	}
+	return h, c.err
 }
 
 // source is what an answer is made of: the state of one instant, of which a part is encoded whenever
 // there is room for it on the way.
 type source struct {
 	head   head
-	keys   pmap.Map[Held]
+	keys   Keys
 	events []deltaEvent // of a delta
 	only   []string     // of a partial state: its keys
 
@@ -157,9 +157,9 @@ type stage struct {
 	buf     []byte
 	head    head
 	begun   bool
-	t       *replicas
+	dec     decoder
 	events  []deltaEvent
-	keys    pmap.Builder[Held]
+	keys    pmap.Builder[*Held]
 	key     string // being put together
 	atoms   causal.Builder
 	sum     Sum // of key
@@ -194,41 +194,41 @@ func (s *stage) record(b []byte) (err error) {
 	case !s.begun:
 		s.begun = true
 		s.head, err = decodeHead(b)
-		s.t = replicasOf(s.head.head)
+		s.dec = decoder{t: replicasOf(s.head.head), about: 64}
 		return err
 	case s.head.state:
 		return s.keyState(b)
 	}
-	e, err := decodeEvent(s.t, causal.Dot{}, b)
+	e, err := s.dec.event(causal.Dot{}, b)
 	s.events = append(s.events, e)
 	return err
 }
 
 func (s *stage) keyState(b []byte) error {
 	key := ""
-	return fields(b, func(num protowire.Number, _ uint64, chunk []byte) error {
-		switch num {
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
 		case 1:
-			key = string(chunk)
-			return s.begin(key)
+			key = string(c.chunk)
+			c.err = s.begin(key)
 		case 2:
-			a, err := decodeAtom(s.t, chunk)
-			if err != nil {
-				return err
+			var a causal.Atom
+			if a, c.err = s.dec.atom(c.chunk); c.err != nil {
+				break
 			}
 			if key == "" || !s.head.head.Covers(a.Dot) || !s.atoms.Add(a.Path, a.Leaf) {
-				return malformed("atom %v of key %q", a.Dot, key)
+				c.err = malformed("atom %v of key %q", a.Dot, key)
 			}
 			s.sum = s.sum.plus(atomSum(key, a.Path, a.Leaf))
 		case 3:
-			m, err := decodeMark(s.t, chunk)
-			if err != nil {
-				return err
+			var m causal.MarkAt
+			if m, c.err = decodeMark(s.dec.t, c.chunk); c.err == nil {
+				s.atoms.WithMark(m.Path, m.Mark)
 			}
-			s.atoms.WithMark(m.Path, m.Mark)
 		}
-		return nil
-	})
+	}
+	return c.err
 }
 
 // begin goes on with a key, or with the next one.
@@ -249,7 +249,7 @@ func (s *stage) flush() {
 		return
 	}
 	s.records++
-	s.keys.Add([]byte(s.key), Held{s.atoms.Store(), s.sum})
+	s.keys.Add([]byte(s.key), &Held{s.atoms.Store(), s.sum})
 	s.total = s.total.plus(s.sum)
 	s.atoms, s.sum = causal.Builder{}, Sum{}
 }
@@ -276,7 +276,7 @@ func (s *stage) delta() (*delta, error) {
 // proves the result.
 func (s *stage) state(copied State) (State, error) {
 	s.flush()
-	out := State{Keys: s.keys.Map(), Seen: s.head.head, sum: s.total}
+	out := State{Keys: Keys{s.keys.Map()}, Seen: s.head.head, sum: s.total}
 	if s.head.partial {
 		out.Keys, out.sum = s.merge(out.Keys, copied)
 	}
@@ -286,7 +286,7 @@ func (s *stage) state(copied State) (State, error) {
 	return out, nil
 }
 
-func (s *stage) merge(sent pmap.Map[Held], copied State) (pmap.Map[Held], Sum) {
+func (s *stage) merge(sent Keys, copied State) (Keys, Sum) {
 	keys, sum := copied.Keys, copied.sum
 	if len(s.head.differing) > 0 {
 		differing := make(map[uint64]struct{}, len(s.head.differing))
@@ -295,7 +295,7 @@ func (s *stage) merge(sent pmap.Map[Held], copied State) (pmap.Map[Held], Sum) {
 		}
 		for key, h := range copied.Keys.All() {
 			if _, ok := differing[h.symbol(key)]; ok {
-				keys, sum = keys.Delete(key), sum.minus(h.sum)
+				keys, sum = keys.delete(key), sum.minus(h.sum)
 			}
 		}
 	}
@@ -303,7 +303,7 @@ func (s *stage) merge(sent pmap.Map[Held], copied State) (pmap.Map[Held], Sum) {
 		if old, ok := keys.Get(key); ok {
 			sum = sum.minus(old.sum)
 		}
-		keys, sum = keys.Put(key, h), sum.plus(h.sum)
+		keys, sum = keys.put(key, h), sum.plus(h.sum)
 	}
 	return keys, sum
 }

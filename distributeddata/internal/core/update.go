@@ -71,7 +71,7 @@ func (c *Core) update(ev Update) {
 		return
 	}
 	if len(e.keys) > 0 {
-		c.install(t, e)
+		c.commit(t, e)
 		if c.unpushed += e.size(); c.unpushed > maxUnpushed {
 			c.push()
 		}
@@ -116,8 +116,8 @@ func (w working) change(d causal.Dot) (keyChange, error) {
 	return k, err
 }
 
-// install makes the working copy the state.
-func (c *Core) install(t *Txn, e event) {
+// commit makes the working copy the state.
+func (c *Core) commit(t *Txn, e event) {
 	for _, k := range e.keys {
 		c.put(k.key, t.at(k.key).next)
 	}

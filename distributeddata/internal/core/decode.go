@@ -1,0 +1,333 @@
+package core
+
+import (
+	"encoding/binary"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// cursor goes through the fields of a message: v is the value of a number, chunk that of anything with
+// a length. Fields that a reader does not know it passes over.
+type cursor struct {
+	rest  []byte
+	num   protowire.Number
+	v     uint64
+	chunk []byte
+	err   error
+}
+
+// next reports whether there is another field, and goes to it. After an error there is none.
+func (c *cursor) next() bool {
+	if len(c.rest) == 0 || c.err != nil {
+		return false
+	}
+	num, typ, n := protowire.ConsumeTag(c.rest)
+	if n < 0 {
+		c.err = malformed("tag")
+		return false
+	}
+	c.num, c.v, c.chunk, c.rest = num, 0, nil, c.rest[n:]
+	switch typ {
+	case protowire.VarintType:
+		c.v, n = protowire.ConsumeVarint(c.rest)
+	case protowire.Fixed64Type:
+		c.v, n = protowire.ConsumeFixed64(c.rest)
+	case protowire.BytesType:
+		c.chunk, n = protowire.ConsumeBytes(c.rest)
+	default:
+		c.err = malformed("type %d of field %d", typ, num)
+		return false
+	}
+	if n < 0 {
+		c.err = malformed("field %d", num)
+		return false
+	}
+	c.rest = c.rest[n:]
+	return true
+}
+
+func parseFixeds[T ~uint64](b []byte) ([]T, error) {
+	if len(b)%8 != 0 {
+		return nil, malformed("%d bytes of fixed numbers", len(b))
+	}
+	out := make([]T, len(b)/8)
+	for i := range out {
+		out[i] = T(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return out, nil
+}
+
+func parseNumbers(b []byte) (out []uint64, err error) {
+	for len(b) > 0 {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return nil, malformed("numbers")
+		}
+		out, b = append(out, v), b[n:]
+	}
+	return out, nil
+}
+
+func parseVector(b []byte) (causal.Vector, error) {
+	var ids, numbers []uint64
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			ids, c.err = parseFixeds[uint64](c.chunk)
+		case 2:
+			numbers, c.err = parseNumbers(c.chunk)
+		}
+	}
+	if c.err != nil {
+		return causal.Vector{}, c.err
+	}
+	return makeVector(ids, numbers)
+}
+
+func makeVector[T ~uint64](ids []T, numbers []uint64) (causal.Vector, error) {
+	if len(ids) != len(numbers) || len(ids) > MaxReplicas {
+		return causal.Vector{}, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
+	}
+	dots := make([]causal.Dot, len(ids))
+	for i := range ids {
+		dots[i] = causal.Dot{Replica: causal.Replica(ids[i]), N: numbers[i]}
+		if ids[i] == 0 || numbers[i] == 0 || numbers[i] == math.MaxUint64 || i > 0 && ids[i-1] >= ids[i] {
+			return causal.Vector{}, malformed("vector at %d", i)
+		}
+	}
+	return causal.MakeVector(dots...), nil
+}
+
+// decoder reads events. What they are made of it cuts from a few larger pieces, and what follows itself,
+// as the key of a counter does, is kept once.
+type decoder struct {
+	t       *replicas
+	about   int // how many events there may be
+	key     string
+	path    string
+	keys    []keyChange
+	gone    [][]bool
+	adds    []causal.Atom
+	removes []causal.Atom
+}
+
+// text returns b as a string: the last one if that is the same.
+func text(last *string, b []byte) string {
+	if string(b) != *last {
+		*last = string(b)
+	}
+	return *last
+}
+
+// piece puts v behind a list that grows at the end of a slab, and returns the slab and the list. A new
+// slab has room for so many more.
+func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
+	if len(slab) == cap(slab) {
+		slab = append(make([]T, 0, max(len(list), min(more, 512))+len(list)), list...)
+	}
+	slab = append(slab, v)
+	n := len(slab)
+	return slab, slab[n-len(list)-1 : n : n]
+}
+
+// decodePush reads what encodePush wrote at origin.
+func decodePush(b []byte, origin causal.Replica) (*delta, error) {
+	t := &replicas{}
+	var from uint64
+	var numbers []uint64
+	events := 0
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			from = c.v
+		case 2:
+			t.head, c.err = parseFixeds[causal.Replica](c.chunk)
+		case 3:
+			numbers, c.err = parseNumbers(c.chunk)
+		case 4:
+			t.others, c.err = parseFixeds[causal.Replica](c.chunk)
+		case 5:
+			events++
+		}
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	deps, err := makeVector(t.head, numbers)
+	if err != nil {
+		return nil, err
+	}
+	if events == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
+		return nil, malformed("push of %d events from %d on", events, from)
+	}
+	d := &delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: make([]deltaEvent, 0, events)}
+	r := &decoder{t: t, about: events}
+	for c = (cursor{rest: b}); c.next(); {
+		if c.num == 5 {
+			from++
+			var e deltaEvent
+			e, c.err = r.event(causal.Dot{Replica: origin, N: from}, c.chunk)
+			d.events = append(d.events, e)
+		}
+	}
+	return d, c.err
+}
+
+// event reads an event; own is its dot in a push, which does not tell it.
+func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
+	var origin uint64
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			origin = c.v
+		case 2:
+			e.dot.N = c.v
+		case 4:
+			e.deps, c.err = parseVector(c.chunk)
+		}
+	}
+	if c.err != nil {
+		return e, c.err
+	}
+	if own.N > 0 {
+		e.dot = own
+	} else if e.dot, err = r.t.dot(origin, e.dot.N); err != nil {
+		return e, err
+	}
+	for c = (cursor{rest: b}); c.next(); {
+		if c.num != 3 {
+			continue
+		}
+		var k keyChange
+		var gone []bool
+		k, gone, c.err = r.keyChange(e.dot, c.chunk)
+		if n := len(e.keys); c.err == nil && n > 0 && e.keys[n-1].key >= k.key {
+			c.err = malformed("order of keys of event %v", e.dot)
+		}
+		r.keys, e.keys = piece(r.keys, e.keys, k, r.about)
+		r.gone, e.gone = piece(r.gone, e.gone, gone, r.about)
+	}
+	return e, c.err
+}
+
+func (r *decoder) keyChange(d causal.Dot, b []byte) (k keyChange, gone []bool, err error) {
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			k.key = text(&r.key, c.chunk)
+		case 2:
+			var a causal.Atom
+			var dead bool
+			a, dead, c.err = r.add(d, c.chunk)
+			if r.adds, k.Adds = piece(r.adds, k.Adds, a, r.about); dead && gone == nil {
+				gone = make([]bool, len(k.Adds)-1)
+			}
+			if gone != nil {
+				gone = append(gone, dead)
+			}
+		case 3:
+			var a causal.Atom
+			a, c.err = r.atom(c.chunk)
+			a.Payload = ""
+			r.removes, k.Removes = piece(r.removes, k.Removes, a, r.about)
+		case 4:
+			k.Clear = c.v != 0
+		case 5:
+			var m causal.MarkAt
+			m, c.err = decodeMark(r.t, c.chunk)
+			k.Marks = append(k.Marks, m)
+		}
+	}
+	if c.err == nil {
+		if bad := CheckKey(k.key); bad != nil {
+			c.err = malformed("%v", bad)
+		}
+	}
+	return k, gone, c.err
+}
+
+func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, err error) {
+	a.Dot = d
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			a.Path = text(&r.path, c.chunk)
+		case 2:
+			a.Payload = string(c.chunk)
+		case 3:
+			gone = c.v != 0
+		}
+	}
+	if c.err == nil {
+		c.err = checkPath(a.Path)
+	}
+	return a, gone, c.err
+}
+
+// atom reads a live atom, or the name of one.
+func (r *decoder) atom(b []byte) (a causal.Atom, err error) {
+	var origin uint64
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			a.Path = text(&r.path, c.chunk)
+		case 2:
+			origin = c.v
+		case 3:
+			a.N = c.v
+		case 4:
+			a.Payload = string(c.chunk)
+		}
+	}
+	if c.err == nil {
+		c.err = checkPath(a.Path)
+	}
+	if c.err == nil {
+		a.Dot, c.err = r.t.dot(origin, a.N)
+	}
+	return a, c.err
+}
+
+func decodeMark(t *replicas, b []byte) (m causal.MarkAt, err error) {
+	var by uint64
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			m.Path = string(c.chunk)
+		case 2:
+			m.N = c.v
+		case 3:
+			m.Plus = c.v
+		case 4:
+			m.Minus = c.v
+		case 5:
+			by = c.v
+		case 6:
+			m.By.N = c.v
+		}
+	}
+	if c.err == nil {
+		c.err = checkPath(m.Path)
+	}
+	if c.err == nil {
+		m.By, c.err = t.dot(by, m.By.N)
+	}
+	return m, c.err
+}
+
+func checkPath(p string) error {
+	if len(p) == 0 || len(p) > causal.MaxPath {
+		return malformed("path of %d bytes", len(p))
+	}
+	return nil
+}
