@@ -45,13 +45,13 @@ soak: ## what takes long: SEEDS histories (default 100000), and the quickstart T
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
-STORES_RACE := ./coordination/etcd ./coordination/postgres ./coordination/fence
+STORES_RACE := ./coordination/etcd ./coordination/postgres ./coordination/zookeeper ./coordination/fence
 STORES := ./coordination/kubernetes ./coordination/azureblob # they have no state of their own to race for
 
 stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
 	$(BIN)/golangci-lint run --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run .
-	cd internal/testenv && $(GO) run . -only etcd,postgres -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES_RACE)
+	cd internal/testenv && $(GO) run . -only etcd,postgres,zookeeper -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES_RACE)
 	cd internal/testenv && $(GO) run . -only kubernetes,azure -- $(GO) test -count=1 -p 1 -timeout 10m -tags stores $(STORES)
 
 testenv: ## a shell beside the real servers, for single tests of stores

@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"coordination/postgres":           {"coordination"},
 	"coordination/kubernetes":         {"coordination"},
 	"coordination/azureblob":          {"coordination", "coordination/internal/record"},
+	"coordination/zookeeper":          {"coordination", "coordination/internal/record"},
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),

@@ -40,6 +40,7 @@ var servers = []struct {
 	{"postgres", startPostgres},
 	{"kubernetes", startKubernetes},
 	{"azure", startAzure},
+	{"zookeeper", startZooKeeper},
 }
 
 func main() {

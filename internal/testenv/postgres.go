@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // startPostgres starts a server with data of its own; Debian's package is installed if there is none.
@@ -75,16 +74,8 @@ func postgresPrograms(ctx context.Context) (string, error) {
 	if dir := newestPostgres(); dir != "" {
 		return dir, nil
 	}
-	apt, err := exec.LookPath("apt-get")
-	if err != nil || os.Geteuid() != 0 {
-		return "", errors.New("initdb and pg_ctl are missing: install PostgreSQL's server")
-	}
-	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "--no-install-recommends", "postgresql"}} {
-		cmd := exec.CommandContext(ctx, apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("apt-get %s: %w\n%s", strings.Join(args, " "), err, out)
-		}
+	if err := install(ctx, "postgresql"); err != nil {
+		return "", err
 	}
 	if dir := newestPostgres(); dir != "" {
 		return dir, nil

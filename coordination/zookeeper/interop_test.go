@@ -1,0 +1,328 @@
+//go:build stores
+
+package zookeeper_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/zookeeper"
+)
+
+const name = "bil/ling" // is escaped
+
+// side is a session of this module beside a client of ZooKeeper's own kind.
+type side struct {
+	store *zookeeper.Store
+	lease *coordination.Lease
+	conn  *zk.Conn
+	path  string
+}
+
+func beside(t *testing.T) side {
+	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute})
+	session := session(t, store, coordination.Config{TTL: time.Minute, RetryInterval: 10 * time.Second, Drain: time.Second})
+	return side{store, session.Lease(name), client(t), store.LockPath(name)}
+}
+
+func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coordination.Session {
+	t.Helper()
+	c, err := coordination.Open(s, cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+func (s side) lock() *zk.Lock { return zk.NewLock(s.conn, s.path, zk.WorldACL(zk.PermAll)) }
+
+// waitFor waits until n stand in line.
+func (s side) waitFor(t *testing.T, n int) {
+	t.Helper()
+	for {
+		line, _, err := s.conn.Children(s.path)
+		must(t, err)
+		if len(line) == n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// made is the transaction of the only place in line.
+func (s side) made(t *testing.T) int64 {
+	t.Helper()
+	line, _, err := s.conn.Children(s.path)
+	must(t, err)
+	if len(line) != 1 {
+		t.Fatalf("got %q, want one place", line)
+	}
+	_, stat, err := s.conn.Exists(s.path + "/" + line[0])
+	must(t, err)
+	return stat.Czxid
+}
+
+func TestInterop_LockExcludesUs(t *testing.T) {
+	s := beside(t)
+	before, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	must(t, before.Release(t.Context()))
+	l := s.lock()
+	must(t, l.Lock())
+	made := s.made(t)
+	for range 2 {
+		_, err = s.lease.TryAcquire(t.Context())
+		held, ok := errors.AsType[*coordination.HeldError](err)
+		if !ok || !strings.Contains(held.Holder.Owner, s.path+"/_c_") {
+			t.Fatalf("got %v, want the lock as holder", err)
+		}
+		if held.Holder.Token <= before.Token() || int64(held.Holder.Token) != made {
+			t.Errorf("token %d, want %d, above %d", held.Holder.Token, made, before.Token())
+		}
+	}
+	g := s.acquiring(t)
+	must(t, l.Unlock())
+	if g := <-g; int64(g.Token()) <= made {
+		t.Errorf("token %d, not above that of the lock, %d", g.Token(), made)
+	} else {
+		must(t, g.Release(t.Context()))
+	}
+}
+
+// acquiring waits for the lease in the background; no grant comes if that fails.
+func (s side) acquiring(t *testing.T) <-chan *coordination.Grant {
+	granted := make(chan *coordination.Grant, 1)
+	go func() {
+		defer close(granted)
+		g, err := s.lease.Acquire(t.Context())
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		granted <- g
+	}()
+	return granted
+}
+
+// locking waits for the lock in the background.
+func locking(l *zk.Lock) <-chan error {
+	locked := make(chan error, 1)
+	go func() { locked <- l.Lock() }()
+	return locked
+}
+
+func TestInterop_WeExcludeLock(t *testing.T) {
+	s := beside(t)
+	rec := coordination.Record{Owner: "o", Nonce: "holder", Token: 5, TTL: time.Minute}
+	ver, err := s.store.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	l := s.lock()
+	locked := locking(l)
+	s.waitFor(t, 2)
+	rec.Attempt++
+	ver, err = s.store.Swap(t.Context(), name, ver, rec)
+	if err != nil {
+		t.Fatalf("a lock in line hinders the holder: %v", err)
+	}
+	if _, err = s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("beside a holder: %v", err)
+	}
+	select {
+	case err := <-locked:
+		t.Fatalf("locked beside a holder: %v", err)
+	default:
+	}
+	after, err := s.store.Swap(t.Context(), name, ver, coordination.Record{Token: rec.Token})
+	must(t, err)
+	must(t, <-locked)
+	rec.Token++
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("wrote on what was before the lock: %v", err)
+	}
+	if _, err = s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("beside the lock: %v", err)
+	}
+	must(t, l.Unlock())
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("wrote on what was before the lock, after it: %v", err)
+	}
+}
+
+// TestInterop_OverdueHolderMakesWayForTheLine: who takes a lease over while locks of others wait gets a conflict,
+// and they get the lock, although the holder's ZooKeeper session is alive.
+func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
+	s := beside(t)
+	rec := coordination.Record{Owner: "o", Nonce: "overdue", Token: 5, TTL: time.Second}
+	ver, err := s.store.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	l := s.lock()
+	locked := locking(l)
+	s.waitFor(t, 2)
+	next := coordination.Record{Owner: "o", Nonce: "next", Token: 6, TTL: time.Second}
+	if _, err := s.store.Swap(t.Context(), name, ver, next); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("past a lock that waits: %v", err)
+	}
+	must(t, <-locked)
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("the overdue holder renews: %v", err)
+	}
+	s.waitFor(t, 1) // ours has left the line
+	must(t, l.Unlock())
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	must(t, g.Release(t.Context()))
+}
+
+// TestStaleVersions_StayDead: a version that was shown before a lock of others came is worth nothing
+// after it has gone.
+func TestStaleVersions_StayDead(t *testing.T) {
+	s := beside(t)
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
+	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	_, also, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	l := s.lock()
+	must(t, l.Lock())
+	made := s.made(t)
+	_, during, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	must(t, l.Unlock())
+	for _, old := range []coordination.Version{"", free, also, during} {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, coordination.ErrConflict) {
+			t.Errorf("version %q: %v", old, err)
+		}
+	}
+	s.waitFor(t, 0)
+	got, now, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	if got.Nonce != "" || int64(got.Token) < made {
+		t.Errorf("after the lock: %+v", got)
+	}
+	_, err = s.store.Swap(t.Context(), name, now, rec)
+	must(t, err)
+}
+
+// TestEndedSession_IsFreeAtOnce: ZooKeeper's word that the holder's session has ended frees the lease for
+// somebody who has not seen it before, and what the holder still sends is refused.
+func TestEndedSession_IsFreeAtOnce(t *testing.T) {
+	s := beside(t)
+	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
+	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Minute}
+	ver, err := other.Swap(t.Context(), name, "", rec)
+	must(t, err)
+	if _, err := s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Fatalf("beside a holder: %v", err)
+	}
+	must(t, other.Close())
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	if g.Token() <= rec.Token {
+		t.Errorf("token %d after %d", g.Token(), rec.Token)
+	}
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("renewed after its end: %v", err)
+	}
+	must(t, g.Release(t.Context()))
+}
+
+// TestLeftBehind_ByAnotherProcess: a place that nobody holds by, of a process that has died while it made it, does
+// not hinder us; a lock that waits behind it counts as held.
+func TestLeftBehind_ByAnotherProcess(t *testing.T) {
+	s := beside(t)
+	_, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	left := s.path + "/concord-0123456789abcdef-0123456789abcdef-1-lock-"
+	_, err = s.conn.Create(left, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	locked := locking(s.lock())
+	s.waitFor(t, 2)
+	if _, err := s.lease.TryAcquire(t.Context()); !errors.Is(err, coordination.ErrHeld) {
+		t.Errorf("past a lock that waits behind nobody: %v", err)
+	}
+	line, _, err := s.conn.Children(s.path)
+	must(t, err)
+	for _, place := range line {
+		if strings.HasPrefix(place, "concord-") {
+			must(t, s.conn.Delete(s.path+"/"+place, -1))
+		}
+	}
+	must(t, <-locked)
+	must(t, deleteAll(s.conn, s.path))
+	_, err = s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	_, err = s.conn.Create(left, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	s.waitFor(t, 1)
+	must(t, g.Release(t.Context()))
+}
+
+// TestLeftBehind_ByALostAnswer: the next look removes a place whose making was not answered.
+func TestLeftBehind_ByALostAnswer(t *testing.T) {
+	p := newProxy(t, servers(t)[0])
+	path := fresh()
+	store := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: 10 * time.Minute})
+	s := side{store: store, conn: client(t), path: store.LockPath(name)}
+	ver, err := store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	p.swallow()
+	ctx, cancel := context.WithCancel(t.Context())
+	lost := make(chan error, 1)
+	go func() {
+		_, err := store.Swap(ctx, name, ver, coordination.Record{Owner: "o", Nonce: "n", Token: 2, TTL: time.Minute})
+		lost <- err
+	}()
+	s.waitFor(t, 1)
+	cancel()
+	if err := <-lost; err == nil || errors.Is(err, coordination.ErrRefused) || errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("without an answer: %v", err)
+	}
+	p.cut()
+	got, now, err := store.Load(t.Context(), name)
+	for err != nil && t.Context().Err() == nil { // until it is connected again
+		got, now, err = store.Load(t.Context(), name)
+	}
+	if got.Nonce != "" || now == ver {
+		t.Errorf("got %+v %q", got, now)
+	}
+	s.waitFor(t, 0)
+	l := s.lock()
+	must(t, l.Lock())
+	must(t, l.Unlock())
+}
+
+// TestDeletedNodes: tokens go on after everything is deleted, and a version of the deleted node is worth nothing
+// on another at the same data version.
+func TestDeletedNodes(t *testing.T) {
+	s := beside(t)
+	g, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	must(t, g.Release(t.Context()))
+	_, blank, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	must(t, deleteAll(s.conn, s.path))
+	got, ver, err := s.store.Load(t.Context(), name)
+	if err != nil || ver != "" || got.Token < g.Token() {
+		t.Errorf("tokens begin again: %+v %q %v", got, ver, err)
+	}
+	again, err := s.lease.TryAcquire(t.Context())
+	must(t, err)
+	if again.Token() <= g.Token() {
+		t.Errorf("token %d after %d", again.Token(), g.Token())
+	}
+	must(t, again.Release(t.Context()))
+	if _, err := s.store.Swap(t.Context(), name, blank, coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Second}); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("on a version of the deleted node: %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package zookeeper
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// place is a child of a lease's node: somebody in the line of the lock recipe, ordered by the number that
+// ZooKeeper gave it.
+type place struct {
+	name   string
+	number int64
+	tag    string // of the coordination session, "" for others
+	maker  string // the store that made it, and its number there
+}
+
+// Places of this module are never named alike, so that one that exists is of the present node.
+var ours = regexp.MustCompile(`^concord-([0-9a-f]{16})-([0-9a-f]{16}-[0-9a-f]+)-lock-`)
+
+// tagOf stands for a nonce in names.
+func tagOf(nonce string) string {
+	sum := sha256.Sum256([]byte(nonce))
+	return hex.EncodeToString(sum[:8])
+}
+
+func prefixOf(tag, maker string) string { return "concord-" + tag + "-" + maker + "-lock-" }
+
+// placeOf understands names as zk.Lock does, which also knows those of Python's client.
+func placeOf(name string) (place, error) {
+	i, skip := strings.LastIndex(name, "lock-"), len("lock-")
+	if i < 0 {
+		i, skip = strings.LastIndex(name, "__"), len("__")
+	}
+	if i < 0 {
+		return place{}, fmt.Errorf("child %.200q is not in line for a lock", name)
+	}
+	number, err := strconv.ParseInt(name[i+skip:], 10, 32)
+	if err != nil {
+		return place{}, fmt.Errorf("child %.200q is not in line for a lock: %w", name, err)
+	}
+	p := place{name: name, number: number}
+	if m := ours.FindStringSubmatch(name); m != nil {
+		p.tag, p.maker = m[1], m[2]
+	}
+	return p, nil
+}
+
+func (p place) foreign() bool { return p.tag == "" }
+
+// lineOf sorts places by their numbers.
+func lineOf(children []string) ([]place, error) {
+	line := make([]place, 0, len(children))
+	for _, name := range children {
+		p, err := placeOf(name)
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, p)
+	}
+	slices.SortFunc(line, func(a, b place) int { return cmp.Compare(a.number, b.number) })
+	return line, nil
+}

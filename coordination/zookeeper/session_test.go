@@ -1,0 +1,118 @@
+//go:build stores
+
+package zookeeper_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/zookeeper"
+)
+
+// TestTTL_IsBoundByTheSession: a lease that outlives what ZooKeeper knows of its holder would let a lock of
+// others in.
+func TestTTL_IsBoundByTheSession(t *testing.T) {
+	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 40 * time.Second})
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 30*time.Second + 1}
+	_, err := s.Swap(t.Context(), "x", "", rec)
+	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "must be at most 30s") {
+		t.Errorf("got %v", err)
+	}
+	rec.TTL = 30 * time.Second
+	_, err = s.Swap(t.Context(), "x", "", rec)
+	must(t, err)
+}
+
+// TestTTL_IsBoundByWhatTheServerGrants, which need not be what was asked for.
+func TestTTL_IsBoundByWhatTheServerGrants(t *testing.T) {
+	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 500 * time.Hour})
+	_, err := s.Swap(t.Context(), "x", "", coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 100 * time.Hour})
+	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s of 500h0m0s)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRights(t *testing.T) {
+	path := fresh()
+	mine := zookeeper.Config{Path: path, AuthScheme: "digest", Auth: "shop:secret", ACL: zk.DigestACL(zk.PermAll&^zk.PermAdmin, "shop", "secret")}
+	must(t, makeAll(client(t), path[:strings.LastIndex(path, "/")]))
+	s := open(t, mine)
+	g, err := session(t, s, coordination.Config{}).Lease("x").TryAcquire(t.Context())
+	must(t, err)
+	stranger := open(t, zookeeper.Config{Path: path})
+	_, err = session(t, stranger, coordination.Config{}).Lease("x").TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("without rights: %v", err)
+	}
+	_, ver, err := s.Load(t.Context(), "x")
+	must(t, err)
+	for _, old := range []coordination.Version{ver, ""} {
+		name := map[bool]string{true: "x", false: "new"}[old != ""]
+		if _, err := stranger.Swap(t.Context(), name, old, coordination.Record{Token: 9}); !errors.Is(err, coordination.ErrRefused) {
+			t.Errorf("swap of %s without rights: %v", name, err)
+		}
+	}
+	must(t, g.Release(t.Context()))
+}
+
+func makeAll(c *zk.Conn, path string) error {
+	for i := range path {
+		if rest := path[i:]; i > 0 && rest[0] == '/' {
+			if _, err := c.Create(path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				return err
+			}
+		}
+	}
+	_, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+func TestClose_LaterCallsAreRefused(t *testing.T) {
+	s := open(t, zookeeper.Config{Path: fresh()})
+	must(t, s.Close())
+	must(t, s.Close())
+	if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, coordination.ErrClosed) {
+		t.Errorf("load: %v", err)
+	}
+	if _, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("swap: %v", err)
+	}
+}
+
+func TestOpen_WithoutServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // somebody who says nothing
+	must(t, err)
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := zookeeper.Open(ctx, zookeeper.Config{Servers: []string{l.Addr().String()}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSilentServer_IsLeft: a connection that has died without a word costs seconds, and no lease.
+func TestSilentServer_IsLeft(t *testing.T) {
+	p := newProxy(t, servers(t)[0])
+	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
+	g, err := session(t, s, coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second, OperationTimeout: time.Second}).Lease("x").Acquire(t.Context())
+	must(t, err)
+	p.swallow()
+	for g.Remaining() > 28*time.Second { // until renewals fail
+		time.Sleep(50 * time.Millisecond)
+	}
+	for left := g.Remaining(); g.Remaining() <= left; time.Sleep(50 * time.Millisecond) { // until it is renewed
+		left = g.Remaining()
+		must(t, g.Check())
+	}
+	must(t, g.Release(t.Context()))
+}

@@ -1,0 +1,206 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/record"
+)
+
+// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or of
+// a later format. Nothing can be concluded about the holder.
+var ErrDamaged = record.ErrDamaged
+
+const maxName = 16 << 10
+
+// Store keeps leases in ZooKeeper. It may be used by many goroutines and sessions. Use Open.
+type Store struct {
+	cfg      Config
+	link     *link
+	instance string
+	attempts atomic.Uint64
+	alarms   alarms
+	closing  sync.Once
+
+	mu struct {
+		sync.Mutex
+		entering map[string]bool // makers of places that are being made or used
+	}
+}
+
+var (
+	_ coordination.Store   = (*Store)(nil)
+	_ coordination.Watcher = (*Store)(nil)
+)
+
+// Open connects to ZooKeeper and waits until there is a session, or ctx has ended. Errors of the configuration
+// wrap coordination.ErrInvalid.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	l, err := connect(c)
+	if err != nil {
+		return nil, fmt.Errorf("zookeeper: %w", err)
+	}
+	s := &Store{cfg: c, link: l, instance: newInstance()}
+	s.mu.entering = map[string]bool{}
+	s.alarms.mu.armed = map[string]alarm{}
+	if _, err := call(ctx, l, func(context.Context) (any, error) {
+		if c.AuthScheme == "" {
+			return nil, nil
+		}
+		return nil, l.conn.AddAuth(c.AuthScheme, []byte(c.Auth))
+	}); err != nil {
+		l.close()
+		return nil, fmt.Errorf("zookeeper: connecting: %w", err)
+	}
+	return s, nil
+}
+
+// Close ends the ZooKeeper session: what is held through this store is free at once, so close the coordination
+// sessions first. Later calls of the store are refused.
+func (s *Store) Close() error {
+	s.closing.Do(s.link.close)
+	return nil
+}
+
+// LockPath is what to give to zk.NewLock, so that it and this lease exclude each other.
+func (s *Store) LockPath(name string) string {
+	part := url.PathEscape(name)
+	switch name { // which are no names of nodes
+	case "":
+		part = "%"
+	case ".", "..":
+		part = strings.ReplaceAll(name, ".", "%2E")
+	}
+	return s.cfg.Path + "/" + part
+}
+
+func (s *Store) path(name string) (string, error) {
+	if len(name) > maxName {
+		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+	}
+	return s.LockPath(name), nil
+}
+
+type shown struct {
+	record  coordination.Record
+	version coordination.Version
+}
+
+// Load implements coordination.Store.
+func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	at, err := s.path(name)
+	if err != nil {
+		return coordination.Record{}, "", err
+	}
+	got, err := call(ctx, s.link, func(ctx context.Context) (shown, error) {
+		if _, err := s.link.conn.Sync(s.cfg.Path); err != nil {
+			return shown{}, err
+		}
+		return s.load(ctx, name, at)
+	})
+	if err != nil {
+		return coordination.Record{}, "", fmt.Errorf("zookeeper: lease %.80q: %w", name, err)
+	}
+	return got.record, got.version, nil
+}
+
+func (s *Store) load(ctx context.Context, name, at string) (got shown, err error) {
+	for range 8 {
+		v, err := s.look(ctx, name, at, s.link.conn)
+		if err != nil {
+			return shown{}, err
+		}
+		s.sweep(v)
+		got.record, got.version, err = s.show(v)
+		if !errors.Is(err, errMoving) {
+			return got, err
+		}
+	}
+	return shown{}, errMoving
+}
+
+// sweep removes places that this store has left behind: their answer was lost, or their removal.
+func (s *Store) sweep(v view) {
+	holder, _ := v.holder()
+	for _, p := range v.line {
+		if strings.HasPrefix(p.maker, s.instance) && p.name != holder.name && !s.isEntering(p.maker) {
+			s.abandon(v.path, v.stat.Version, p.name) // or next time
+		}
+	}
+}
+
+func (s *Store) isEntering(maker string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.entering[maker]
+}
+
+func (s *Store) setEntering(maker string, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on {
+		s.mu.entering[maker] = true
+	} else {
+		delete(s.mu.entering, maker)
+	}
+}
+
+// Swap implements coordination.Store.
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	at, err := s.path(name)
+	if err != nil {
+		return "", err
+	}
+	was, ok := mark{}, true
+	if old != "" {
+		was, ok = parse(old)
+	}
+	if !ok {
+		return "", coordination.ErrConflict
+	}
+	value, err := record.Encode(name, next)
+	if err != nil {
+		return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+	}
+	w := &write{s: s, conn: s.link.conn, name: name, path: at, was: was, next: next, value: value}
+	version, err := call(ctx, s.link, func(ctx context.Context) (coordination.Version, error) {
+		if next.Nonce != "" {
+			if err := s.link.fits(next.TTL); err != nil {
+				return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+			}
+		}
+		if old == "" {
+			return w.create()
+		}
+		return w.replace(ctx)
+	})
+	return version, outcome(err)
+}
+
+// outcome tells errors that say that nothing was written from those that do not.
+func outcome(err error) error {
+	switch {
+	case err == nil, errors.Is(err, coordination.ErrConflict), errors.Is(err, coordination.ErrRefused):
+		return err
+	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNotEmpty):
+		return coordination.ErrConflict
+	case errors.Is(err, errNotSent), errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
+		return fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+	}
+	return fmt.Errorf("zookeeper: %w", err)
+}

@@ -1,0 +1,155 @@
+//go:build stores
+
+package zookeeper_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/zookeeper"
+	"github.com/concord-go/concord/testkit/leasetest"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
+
+// env is a variable that make stores sets. Without a server these tests fail.
+func env(t testing.TB, name string) string {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		t.Fatalf("%s is empty: run make stores", name)
+	}
+	return v
+}
+
+func servers(t testing.TB) []string { return strings.Split(env(t, "CONCORD_ZOOKEEPER"), ",") }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fresh is different for each test, so that they share nothing.
+func fresh() string { return "/test/" + strings.ToLower(rand.Text()) }
+
+// long is a session timeout above 4/3 of all TTLs that the suite has.
+const long = 33 * time.Hour
+
+func open(t testing.TB, cfg zookeeper.Config) *zookeeper.Store {
+	t.Helper()
+	if len(cfg.Servers) == 0 {
+		cfg.Servers = servers(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := zookeeper.Open(ctx, cfg)
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// client is one of ZooKeeper's own kind.
+func client(t testing.TB) *zk.Conn {
+	t.Helper()
+	c, events, err := zk.Connect(servers(t), 40*time.Second, zk.WithLogInfo(false))
+	must(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		for range events { // until it has ended
+		}
+	})
+	return c
+}
+
+// deleteAll removes a node with its children.
+func deleteAll(c *zk.Conn, path string) error {
+	for {
+		children, _, err := c.Children(path)
+		if err != nil {
+			return err
+		}
+		for _, name := range children {
+			if err := c.Delete(path+"/"+name, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return err
+			}
+		}
+		if err := c.Delete(path, -1); !errors.Is(err, zk.ErrNotEmpty) {
+			return err
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	operator := client(t)
+	paths := sync.Map{} // of the stores
+	begin := func(t *testing.T, path string) coordination.Store {
+		s := open(t, zookeeper.Config{Path: path, SessionTimeout: long})
+		paths.Store(s, path)
+		return s
+	}
+	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, fresh()) }, leasetest.Options{
+		Outside: true, TokensJump: true,
+		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+			p, _ := paths.Load(s)
+			return begin(t, p.(string)), nil
+		},
+		Delete: func(s coordination.Store, name string) error {
+			return deleteAll(operator, s.(*zookeeper.Store).LockPath(name))
+		},
+		Damage: func(s coordination.Store, name string) error {
+			_, err := operator.Set(s.(*zookeeper.Store).LockPath(name), []byte("hello"), -1)
+			return err
+		},
+	})
+}
+
+// TestLive kills the server now and then. Where TTLs are short, so are the sessions of ZooKeeper.
+func TestLive(t *testing.T) {
+	path := fresh()
+	leasetest.Live(t, func(t *testing.T) coordination.Store {
+		cfg := zookeeper.Config{Path: path + "/" + strings.ReplaceAll(t.Name(), "/", "_"), SessionTimeout: long}
+		if strings.Contains(t.Name(), "H1_") {
+			cfg.SessionTimeout = 4 * time.Second
+		}
+		return open(t, cfg)
+	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
+}
+
+// restart kills the server, now and then, and waits until it is up again.
+func restart(t *testing.T) func(context.Context) {
+	address := env(t, "CONCORD_ZOOKEEPER_RESTART")
+	return func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(8 * time.Second):
+		}
+		answer, err := http.Post(address, "text/plain", http.NoBody)
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("the server does not come back: %s", answer.Status)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
