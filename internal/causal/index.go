@@ -83,6 +83,9 @@ type indexer struct {
 }
 
 func (x *indexer) add(path string) {
+	if !Tag(path[0]).Kind().Holds() {
+		return
+	}
 	outer(path, func(depth, end int) bool {
 		if x.last[depth] != path[:end] {
 			x.last[depth], x.deep = Clone(path[:end]), max(x.deep, depth+1)

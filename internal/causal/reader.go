@@ -16,8 +16,7 @@ type reader struct {
 
 // field steps over the tag of the field if it comes next.
 func (r *reader) field(num protowire.Number, typ protowire.Type) bool {
-	tag := protowire.EncodeTag(num, typ) // one byte: no message has more than 15 fields
-	if r.bad || len(r.b) == 0 || uint64(r.b[0]) != tag {
+	if len(r.b) == 0 || r.b[0] != byte(num)<<3|byte(typ) { // nothing is left of what is bad
 		return false
 	}
 	r.b = r.b[1:]

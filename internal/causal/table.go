@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -11,18 +12,46 @@ import (
 // them.
 type table struct {
 	ids  []Replica
-	used []bool // by the reader: whether something points at it
+	used []bool   // by the reader: whether something points at it
+	last []uint64 // by the reader: the largest number of an atom
+
+	short bool // by the writer: whether a replica was looked up that is not listed
+}
+
+// vectorTable lists the replicas of v. The vector of a value used alone has all that its state names.
+func vectorTable(v Vector) (t table) {
+	t.ids = make([]Replica, 0, v.Len())
+	for d := range v.All() {
+		t.ids = append(t.ids, d.Replica)
+	}
+	return t
+}
+
+// find returns where r is, or would be.
+func (t *table) find(r Replica) int {
+	lo, hi := 0, len(t.ids)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); t.ids[mid] < r {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // add makes room for r.
 func (t *table) add(r Replica) {
-	if i, ok := slices.BinarySearch(t.ids, r); !ok {
+	if i := t.find(r); i == len(t.ids) || t.ids[i] != r {
 		t.ids = slices.Insert(t.ids, i, r)
 	}
 }
 
 func (t *table) index(r Replica) uint64 {
-	i, _ := slices.BinarySearch(t.ids, r)
+	i := t.find(r)
+	if i == len(t.ids) || t.ids[i] != r {
+		t.short = true
+	}
 	return uint64(i)
 }
 
@@ -59,6 +88,7 @@ func readTable(r *reader) (t table, v Vector, err error) {
 	}
 	t.ids = make([]Replica, 0, len(ids.b)/8)
 	t.used = make([]bool, len(ids.b)/8)
+	t.last = make([]uint64, len(ids.b)/8)
 	for last := Replica(0); len(ids.b) > 0; {
 		next := Replica(ids.fixed64())
 		if next <= last { // zero is nobody
@@ -87,14 +117,39 @@ func readTable(r *reader) (t table, v Vector, err error) {
 
 // dot reads an index as the field num and a number as the next one.
 func (t *table) dot(r *reader, num protowire.Number) Dot {
+	_, d := t.place(r, num)
+	return d
+}
+
+// place is dot with the index.
+func (t *table) place(r *reader, num protowire.Number) (int, Dot) {
 	i := r.number(num)
 	n := r.number(num + 1)
 	if i >= uint64(len(t.ids)) || n == 0 {
 		r.fail()
-		return Dot{}
+		return 0, Dot{}
 	}
 	t.used[i] = true
-	return Dot{t.ids[i], n}
+	return int(i), Dot{t.ids[i], n}
+}
+
+// atom reads an atom from the fields from num on.
+func (t *table) atom(r *reader, num protowire.Number) Leaf {
+	i, d := t.place(r, num)
+	if d.N > 0 {
+		t.last[i] = max(t.last[i], d.N)
+	}
+	return Leaf{d, string(r.bytes(num + 2))}
+}
+
+// covered refuses atoms that the vector beside them does not cover.
+func (t *table) covered(seen Vector) error {
+	for i, n := range t.last {
+		if d := (Dot{t.ids[i], n}); !seen.Covers(d) {
+			return fmt.Errorf("%w: %v not seen", ErrMalformed, d)
+		}
+	}
+	return nil
 }
 
 // allUsed refuses tables with entries that nothing points at.
@@ -105,20 +160,38 @@ func (t *table) allUsed() error {
 	return nil
 }
 
+// No message has more than 15 fields, so each tag is one byte.
+
 func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
-	if v == 0 {
+	switch {
+	case v == 0:
 		return b
+	case v < 0x80:
+		return append(b, byte(num)<<3, byte(v))
 	}
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+	return protowire.AppendVarint(append(b, byte(num)<<3), v)
 }
 
 func appendBytes(b []byte, num protowire.Number, v string) []byte {
 	if v == "" {
 		return b
 	}
-	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), v)
+	return protowire.AppendString(append(b, byte(num)<<3|byte(protowire.BytesType)), v)
 }
 
-func appendMessage(b []byte, num protowire.Number, m []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), m)
+// begin appends the tag of a message and room for its length; what is behind at is the message.
+func begin(b []byte, num protowire.Number) (_ []byte, at int) {
+	b = append(b, byte(num)<<3|byte(protowire.BytesType), 0)
+	return b, len(b)
+}
+
+// end writes the length of the message that began at at. Most are short enough for the one byte there is.
+func end(b []byte, at int) []byte {
+	n := len(b) - at
+	if n < 0x80 {
+		b[at-1] = byte(n)
+		return b
+	}
+	var size [binary.MaxVarintLen64]byte
+	return slices.Replace(b, at-1, at, protowire.AppendVarint(size[:0], uint64(n))...)
 }

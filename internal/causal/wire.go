@@ -18,28 +18,31 @@ func AppendState(dst []byte, s Store, seen Vector) ([]byte, error) {
 	if s.Len() > MaxPaths || s.marks.Len() > MaxPaths {
 		return dst, fmt.Errorf("%w: %d elements, %d marks", ErrTooLarge, s.Len(), s.marks.Len())
 	}
-	t := stateTable(s, seen)
+	t := vectorTable(seen)
+	b, err := appendState(dst, &t, s, seen)
+	if t.short {
+		t = stateTable(s, seen)
+		b, err = appendState(dst, &t, s, seen)
+	}
+	if err != nil {
+		return dst, err
+	}
+	return b, nil
+}
+
+func appendState(dst []byte, t *table, s Store, seen Vector) ([]byte, error) {
 	if len(t.ids) > MaxReplicas {
 		return dst, fmt.Errorf("%w: %d replicas", ErrTooLarge, len(t.ids))
 	}
 	start := len(dst)
 	b := appendNumber(dst, 1, wireVersion)
 	b = t.appendTo(b, seen)
-	var m, inner []byte
 	size, last := 0, ""
 	for path, e := range s.atoms.All() {
-		shared := commonPrefix(last, path)
-		m = appendNumber(m[:0], 1, uint64(shared))
-		m = appendBytes(m, 2, path[shared:])
-		m = appendAtom(m, &t, 3, e.First())
-		for _, l := range e.more() {
-			inner = appendAtom(inner[:0], &t, 1, l)
-			m = appendMessage(m, 6, inner)
-		}
-		b = appendMessage(b, 4, m)
+		b = appendEntry(b, t, last, path, e)
 		size, last = size+len(path), path
 	}
-	b = appendMarks(b, 5, &t, s.Marks())
+	b = appendMarks(b, 5, t, s.Marks())
 	if len(b)-start > MaxState || size > MaxState {
 		return dst, fmt.Errorf("%w: state of %d bytes, %d in paths", ErrTooLarge, len(b)-start, size)
 	}
@@ -47,10 +50,8 @@ func AppendState(dst []byte, s Store, seen Vector) ([]byte, error) {
 }
 
 // stateTable collects the replicas that the encoding of s names.
-func stateTable(s Store, seen Vector) (t table) {
-	for d := range seen.All() {
-		t.ids = append(t.ids, d.Replica)
-	}
+func stateTable(s Store, seen Vector) table {
+	t := vectorTable(seen)
 	for _, e := range s.atoms.All() {
 		t.add(e.first.Replica)
 		for _, l := range e.more() {
@@ -63,6 +64,21 @@ func stateTable(s Store, seen Vector) (t table) {
 	return t
 }
 
+// appendEntry writes what lives at path, behind the entry of the path last.
+func appendEntry(b []byte, t *table, last, path string, e Entry) []byte {
+	shared := commonPrefix(last, path)
+	b, at := begin(b, 4)
+	b = appendNumber(b, 1, uint64(shared))
+	b = appendBytes(b, 2, path[shared:])
+	b = appendAtom(b, t, 3, e.First())
+	for _, l := range e.more() {
+		var from int
+		b, from = begin(b, 6)
+		b = end(appendAtom(b, t, 1, l), from)
+	}
+	return end(b, at)
+}
+
 // appendAtom writes an atom as the fields from num on.
 func appendAtom(b []byte, t *table, num protowire.Number, l Leaf) []byte {
 	b = appendNumber(b, num, t.index(l.Replica))
@@ -71,15 +87,15 @@ func appendAtom(b []byte, t *table, num protowire.Number, l Leaf) []byte {
 }
 
 func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[string, Mark]) []byte {
-	var m []byte
 	for path, mark := range marks {
-		m = appendBytes(m[:0], 1, path)
-		m = appendNumber(m, 2, mark.N)
-		m = appendNumber(m, 3, mark.Plus)
-		m = appendNumber(m, 4, mark.Minus)
-		m = appendNumber(m, 5, t.index(mark.By.Replica))
-		m = appendNumber(m, 6, mark.By.N)
-		b = appendMessage(b, num, m)
+		var at int
+		b, at = begin(b, num)
+		b = appendBytes(b, 1, path)
+		b = appendNumber(b, 2, mark.N)
+		b = appendNumber(b, 3, mark.Plus)
+		b = appendNumber(b, 4, mark.Minus)
+		b = appendNumber(b, 5, t.index(mark.By.Replica))
+		b = end(appendNumber(b, 6, mark.By.N), at)
 	}
 	return b
 }
@@ -88,32 +104,49 @@ func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[strin
 // bytes, ErrVersion for those of a later version, ErrTooLarge over a limit. What it allocates is
 // bounded by a small multiple of len(src).
 func ParseState(src []byte) (s Store, seen Vector, err error) {
-	if len(src) > MaxState {
-		return s, seen, fmt.Errorf("%w: state of %d bytes", ErrTooLarge, len(src))
+	s, seen, _, err = parseState(src)
+	return s, seen, err
+}
+
+// ParseValue is ParseState for the state of a value used alone: atoms that its vector does not cover are
+// ErrMalformed.
+func ParseValue(src []byte) (Store, Vector, error) {
+	s, seen, t, err := parseState(src)
+	if err == nil {
+		err = t.covered(seen)
 	}
-	r := reader{b: src}
-	if err := r.version(); err != nil {
-		return s, seen, err
-	}
-	t, seen, err := readTable(&r)
 	if err != nil {
 		return Store{}, Vector{}, err
 	}
+	return s, seen, nil
+}
+
+func parseState(src []byte) (s Store, seen Vector, t table, err error) {
+	if len(src) > MaxState {
+		return s, seen, t, fmt.Errorf("%w: state of %d bytes", ErrTooLarge, len(src))
+	}
+	r := reader{b: src}
+	if err := r.version(); err != nil {
+		return s, seen, t, err
+	}
+	if t, seen, err = readTable(&r); err != nil {
+		return Store{}, Vector{}, t, err
+	}
 	var x indexer
 	if s.atoms, err = readEntries(&r, &t, &x); err != nil {
-		return Store{}, Vector{}, err
+		return Store{}, Vector{}, t, err
 	}
 	s.index = x.index()
 	if s.marks, err = readMarks(&r, 5, &t); err != nil {
-		return Store{}, Vector{}, err
+		return Store{}, Vector{}, t, err
 	}
 	if err := r.done("state"); err != nil {
-		return Store{}, Vector{}, err
+		return Store{}, Vector{}, t, err
 	}
 	if err := t.allUsed(); err != nil {
-		return Store{}, Vector{}, err
+		return Store{}, Vector{}, t, err
 	}
-	return s, seen, nil
+	return s, seen, t, nil
 }
 
 func readEntries(r *reader, t *table, x *indexer) (m pmap.Map[Entry], err error) {
@@ -155,7 +188,7 @@ func readPath(r *reader, last []byte) ([]byte, error) {
 }
 
 func readEntry(r *reader, t *table, path string) (e Entry, err error) {
-	first := readAtom(r, t, 3)
+	first := t.atom(r, 3)
 	e = One(first)
 	if err := CheckAtom(path, first); err != nil {
 		return e, err
@@ -166,7 +199,7 @@ func readEntry(r *reader, t *table, path string) (e Entry, err error) {
 		if !ok {
 			break
 		}
-		l := readAtom(&mr, t, 1)
+		l := t.atom(&mr, 1)
 		if l.Replica <= last {
 			mr.fail()
 		}
@@ -182,12 +215,6 @@ func readEntry(r *reader, t *table, path string) (e Entry, err error) {
 		e = entryOf(append([]Leaf{first}, more...))
 	}
 	return e, r.done("entry")
-}
-
-// readAtom reads an atom from the fields from num on.
-func readAtom(r *reader, t *table, num protowire.Number) Leaf {
-	d := t.dot(r, num)
-	return Leaf{d, string(r.bytes(num + 2))}
 }
 
 func readMarks(r *reader, num protowire.Number, t *table) (marks pmap.Map[Mark], err error) {

@@ -12,10 +12,7 @@ type Event struct {
 // AppendEvent appends the canonical encoding of an event without Clear, whose change is as Between
 // returns it: the message ValueDelta of proto/crdt.proto.
 func AppendEvent(dst []byte, e Event) ([]byte, error) {
-	var t table
-	for d := range e.Deps.All() {
-		t.ids = append(t.ids, d.Replica)
-	}
+	t := vectorTable(e.Deps)
 	t.add(e.Replica)
 	for _, a := range e.Removes {
 		t.add(a.Replica)
@@ -31,17 +28,17 @@ func AppendEvent(dst []byte, e Event) ([]byte, error) {
 	b = t.appendTo(b, e.Deps)
 	b = appendNumber(b, 4, t.index(e.Replica))
 	b = appendNumber(b, 5, e.N)
-	var m []byte
+	var at int
 	for _, a := range e.Adds {
-		m = appendBytes(m[:0], 1, a.Path)
-		m = appendBytes(m, 2, a.Payload)
-		b = appendMessage(b, 6, m)
+		b, at = begin(b, 6)
+		b = appendBytes(b, 1, a.Path)
+		b = end(appendBytes(b, 2, a.Payload), at)
 	}
 	for _, a := range e.Removes {
-		m = appendBytes(m[:0], 1, a.Path)
-		m = appendNumber(m, 2, t.index(a.Replica))
-		m = appendNumber(m, 3, a.N)
-		b = appendMessage(b, 7, m)
+		b, at = begin(b, 7)
+		b = appendBytes(b, 1, a.Path)
+		b = appendNumber(b, 2, t.index(a.Replica))
+		b = end(appendNumber(b, 3, a.N), at)
 	}
 	b = appendMarks(b, 8, &t, func(yield func(string, Mark) bool) {
 		for _, m := range e.Marks {

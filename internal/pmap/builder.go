@@ -28,9 +28,7 @@ func (b *Builder[V]) Add(k []byte, v V) {
 	if len(k) > maxKey {
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
-	if n := len(b.ends); n == 0 {
-		b.reserve()
-	} else {
+	if n := len(b.ends); n > 0 {
 		if last := b.last(); string(k) <= string(last) {
 			panic(fmt.Sprintf("pmap: key %q added behind %q", k, last))
 		}
@@ -38,12 +36,13 @@ func (b *Builder[V]) Add(k []byte, v V) {
 			b.flush()
 		}
 	}
+	b.reserve()
 	b.buf = append(b.buf, k...)
 	b.ends = append(b.ends, uint32(len(b.buf)))
 	b.vals = append(b.vals, v)
 }
 
-// reserve makes room for the elements of a leaf, once.
+// reserve makes room for the elements of a leaf, unless there is some.
 func (b *Builder[V]) reserve() {
 	if b.ends == nil {
 		b.ends = make([]uint32, 0, fillLeaf)
@@ -60,14 +59,17 @@ func (b *Builder[V]) last() []byte {
 	return b.buf[from:]
 }
 
-// flush makes a leaf of the elements at hand.
+// flush makes a leaf of the elements at hand. A full one takes the slices over.
 func (b *Builder[V]) flush() {
-	b.leaves = append(b.leaves, &node[V]{
-		packed: packed{string(b.buf), slices.Clone(b.ends)},
-		vals:   slices.Clone(b.vals),
-		n:      len(b.vals),
-	})
-	b.buf, b.ends, b.vals = b.buf[:0], b.ends[:0], b.vals[:0]
+	ends, vals := b.ends, b.vals
+	if len(vals) < fillLeaf {
+		ends, vals = slices.Clone(ends), slices.Clone(vals)
+		b.ends, b.vals = b.ends[:0], b.vals[:0]
+	} else {
+		b.ends, b.vals = nil, nil
+	}
+	b.leaves = append(b.leaves, &node[V]{packed: packed{string(b.buf), ends}, vals: vals, n: len(vals)})
+	b.buf = b.buf[:0]
 }
 
 // Map returns the map of all elements added. The builder is empty afterwards and
