@@ -4,6 +4,7 @@ package etcd_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,6 +23,13 @@ import (
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if where := os.Getenv("CONCORD_WORKER"); where != "" {
+		if err := worker(where); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
