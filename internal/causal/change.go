@@ -54,8 +54,14 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 // takes ownership of paths.
 func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		eb, inBase := base.atoms.Get(path)
+	paths = slices.Compact(paths)
+	allNew := next.Len() == base.Len()+len(paths)
+	for _, path := range paths {
+		var eb Entry
+		var inBase bool
+		if !allNew {
+			eb, inBase = base.atoms.Get(path)
+		}
 		en, inNext := next.atoms.Get(path)
 		if err := c.at(path, eb, inBase, en, inNext, d); err != nil {
 			return c, err
@@ -67,15 +73,15 @@ func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 // at adds what happened at one path.
 func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d Dot) error {
 	if inBase {
-		for l := range eb.All() {
-			if !inNext || !en.Has(l.Dot) {
+		for i := range eb.Len() {
+			if l := eb.leaf(i); !inNext || !en.Has(l.Dot) {
 				c.Removes = append(c.Removes, Atom{Path: path, Leaf: Leaf{Dot: l.Dot}})
 			}
 		}
 	}
 	if inNext {
-		for l := range en.All() {
-			switch {
+		for i := range en.Len() {
+			switch l := en.leaf(i); {
 			case inBase && eb.Has(l.Dot):
 			case l.Dot != d:
 				return fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)

@@ -50,6 +50,14 @@ func (e Entry) more() []Leaf {
 // Len returns the number of atoms, one or more.
 func (e Entry) Len() int { return 1 + len(e.more()) }
 
+// leaf returns the i-th atom.
+func (e Entry) leaf(i int) Leaf {
+	if i == 0 {
+		return e.First()
+	}
+	return e.x.more[i-1]
+}
+
 // All yields the atoms, ascending by replica.
 func (e Entry) All() iter.Seq[Leaf] {
 	return func(yield func(Leaf) bool) {

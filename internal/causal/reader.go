@@ -29,6 +29,11 @@ func (r *reader) varint() uint64 {
 		r.b = r.b[1:]
 		return uint64(v)
 	}
+	return r.longVarint()
+}
+
+// longVarint is varint for more than one byte; apart, so that varint is inlined.
+func (r *reader) longVarint() uint64 {
 	v, n := protowire.ConsumeVarint(r.b)
 	if n < 0 || n != protowire.SizeVarint(v) {
 		r.fail()
