@@ -10,7 +10,8 @@ import (
 )
 
 // What an hour of five members costs, with a partition in it and its healing: reported, not asserted,
-// since it depends on the machine. With -race most of it is the race detector's. With -v there are more.
+// since it depends on the machine. With -race, seven parts in eight are the race detector's. With -v there
+// are more.
 func TestSpeed_FiveNodeHour(t *testing.T) {
 	sides := [][]int{{0, 1}, {2, 3, 4}}
 	hour := func(t *testing.T, noticed bool, heartbeat time.Duration) {

@@ -188,11 +188,18 @@ func (c *core) greet(now time.Time) {
 	}
 	for _, p := range c.order {
 		every := c.interval(now, p)
-		if p.next.Sub(now) <= every/4 {
+		early := every / 4
+		if c.answers(p) {
+			early = 0 // else both would ask
+		}
+		if p.next.Sub(now) <= early {
 			c.hello(now, p, p.heard.IsZero() || now.Sub(p.heard) > every/4)
 		}
 	}
 }
+
+// answers tells whether, of a pair with which all is well, p is the one that asks.
+func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
@@ -223,8 +230,8 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 		return c.steady + more
 	}
 	every := c.idle + more
-	if c.self.ID > p.ID {
-		every += every / 8 // one of the two asks, the other answers
+	if c.answers(p) {
+		every += every / 8
 	}
 	return every
 }

@@ -25,6 +25,7 @@ type Options struct {
 type Net struct {
 	opts    Options
 	courier *courier
+	workers *workers
 
 	mu struct {
 		sync.Mutex
@@ -62,7 +63,7 @@ func New(opts Options) *Net {
 	if opts.MaxMessage == 0 {
 		opts.MaxMessage = 4 << 20
 	}
-	n := &Net{opts: opts, courier: newCourier()}
+	n := &Net{opts: opts, courier: newCourier(), workers: &workers{}}
 	n.mu.hosts = map[string]*host{}
 	n.mu.links = map[direction]*Link{}
 	return n
@@ -71,6 +72,8 @@ func New(opts Options) *Net {
 // Join gives system the address, in place of any other system that had it. Call it before anything
 // is spawned in system.
 func (n *Net) Join(system *actor.ActorSystem, address string) {
+	shrink(system)
+	n.workers.employ(system)
 	h := &host{system: system}
 	system.ProcessRegistry.Address = address
 	system.ProcessRegistry.RegisterAddressResolver(func(pid *actor.PID) (actor.Process, bool) {
@@ -189,6 +192,7 @@ func (n *Net) Close() {
 	clear(n.mu.hosts)
 	n.mu.Unlock()
 	n.courier.close()
+	n.workers.close()
 }
 
 func (n *Net) links() []*Link {
