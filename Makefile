@@ -47,12 +47,12 @@ soak: ## what takes long: SEEDS histories (default 100000), and the quickstart T
 
 STORES_RACE := ./coordination/etcd ./coordination/postgres ./coordination/zookeeper ./coordination/fence
 STORES := ./coordination/kubernetes ./coordination/azureblob # they have no state of their own to race for
+STORES_TEST := $(GO) test -count=1 -p 1 -timeout 15m -tags stores
 
 stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
-	$(BIN)/golangci-lint run --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
-	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run .
-	cd internal/testenv && $(GO) run . -only etcd,postgres,zookeeper -- $(GO) test -race -count=1 -p 1 -timeout 10m -tags stores $(STORES_RACE)
-	cd internal/testenv && $(GO) run . -only kubernetes,azure -- $(GO) test -count=1 -p 1 -timeout 10m -tags stores $(STORES)
+	$(BIN)/golangci-lint run --allow-parallel-runners --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
+	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --allow-parallel-runners .
+	cd internal/testenv && $(GO) run . -- sh -ec '$(STORES_TEST) -race $(STORES_RACE); $(STORES_TEST) $(STORES)'
 
 testenv: ## a shell beside the real servers, for single tests of stores
 	cd internal/testenv && $(GO) run . -- $(SHELL)

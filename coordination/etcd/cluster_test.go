@@ -23,7 +23,7 @@ import (
 
 // cluster is three members of an etcd of the test's own.
 type cluster struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	peers   string // for --initial-cluster
 	members [3]*member
@@ -34,25 +34,29 @@ type member struct {
 	cmd                *exec.Cmd
 }
 
-// free returns an address that nobody listened on a moment ago. Its port is below those that systems
-// give to clients: one of them could have it while its member is dead.
-func free(t *testing.T) string {
+// free returns addresses that nobody listened on a moment ago. Their ports are below those that systems give to
+// clients, one of whom could have it while its member is dead, and above those of the servers beside the tests.
+func free(t testing.TB, n int) (out []string) {
 	for range 100 {
-		address := fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			_ = l.Close()
-			return address
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 26000+rand.IntN(6000)))
+		if err != nil {
+			continue
+		}
+		defer l.Close() // when all are found, so that they differ
+		if out = append(out, l.Addr().String()); len(out) == n {
+			return out
 		}
 	}
-	t.Fatal("no free port")
-	return ""
+	t.Fatal("no free ports")
+	return nil
 }
 
-func startCluster(t *testing.T) *cluster {
+func startCluster(t testing.TB) *cluster {
 	c := &cluster{t: t, dir: t.TempDir()}
 	var peers []string
+	addresses := free(t, 2*len(c.members))
 	for i := range c.members {
-		m := &member{name: fmt.Sprint("m", i), client: free(t), peer: free(t)}
+		m := &member{name: fmt.Sprint("m", i), client: addresses[2*i], peer: addresses[2*i+1]}
 		c.members[i] = m
 		peers = append(peers, m.name+"=http://"+m.peer)
 	}

@@ -44,7 +44,7 @@ func beside(t *testing.T) side {
 	return side{client, store, session.Lease(name), locker}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -235,41 +235,4 @@ func TestDeletedKeys(t *testing.T) {
 		t.Errorf("tokens begin again: %+v %q %v", next, ver, err)
 	}
 	must(t, g.Release(t.Context()))
-}
-
-// BenchmarkAcquire compares an acquire with the plain conditional transaction that it cannot do without,
-// in turns.
-func BenchmarkAcquire(b *testing.B) {
-	client := connect(b, server(b))
-	keys := prefix(b)
-	session, err := coordination.Open(open(b, client, keys), coordination.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = session.Close(context.Background()) })
-	var acquire, raw, release time.Duration
-	var rev int64
-	for b.Loop() {
-		t0 := time.Now()
-		g, err := session.Lease("bench").TryAcquire(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		t1 := time.Now()
-		if err := g.Release(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		t2 := time.Now()
-		r, err := client.Txn(b.Context()).If(clientv3.Compare(clientv3.ModRevision(keys+"raw"), "=", rev)).Then(clientv3.OpPut(keys+"raw", "value")).Commit()
-		if err != nil || !r.Succeeded {
-			b.Fatal(err, r)
-		}
-		rev = r.Header.Revision
-		acquire, release, raw = acquire+t1.Sub(t0), release+t2.Sub(t1), raw+time.Since(t2)
-	}
-	n := float64(b.N) * 1e3
-	b.ReportMetric(float64(acquire.Nanoseconds())/n, "acquire-µs")
-	b.ReportMetric(float64(release.Nanoseconds())/n, "release-µs")
-	b.ReportMetric(float64(raw.Nanoseconds())/n, "transaction-µs")
-	b.ReportMetric(float64(acquire)/float64(raw), "acquire/transaction")
 }

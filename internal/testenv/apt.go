@@ -9,11 +9,13 @@ import (
 )
 
 // install has Debian's packages installed. It must be root.
-func install(ctx context.Context, packages ...string) error {
+func (e *environment) install(ctx context.Context, packages ...string) error {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
 		return fmt.Errorf("not root on a Debian: install what Debian calls %s", strings.Join(packages, ", "))
 	}
+	e.installing.Lock() // apt does not wait for itself
+	defer e.installing.Unlock()
 	fmt.Fprintln(os.Stderr, "testenv: installing", strings.Join(packages, ", "), "(a minute, once)")
 	for _, args := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
 		cmd := exec.CommandContext(ctx, apt, args...)

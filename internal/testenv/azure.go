@@ -20,7 +20,7 @@ func startAzure(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	port, err := free()
+	port, err := e.free()
 	if err != nil {
 		return err
 	}

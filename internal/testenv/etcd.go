@@ -27,11 +27,11 @@ func startEtcd(ctx context.Context, e *environment) error {
 }
 
 func (e *environment) startMember(ctx context.Context, program string) (address string, err error) {
-	port, err := free()
+	port, err := e.free()
 	if err != nil {
 		return "", err
 	}
-	peer, err := free()
+	peer, err := e.free()
 	if err != nil {
 		return "", err
 	}

@@ -39,7 +39,7 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	port, err := free()
+	port, err := e.free()
 	if err != nil {
 		return err
 	}

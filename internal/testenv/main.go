@@ -19,7 +19,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // environment is what servers add to and the command gets.
@@ -27,15 +29,24 @@ type environment struct {
 	root string // of the repository
 	bin  string // for programs that are built
 	temp string // for data; removed at the end
-	vars []string
-	stop []func()
+
+	building, installing sync.Mutex // one at a time
+
+	mu struct {
+		sync.Mutex
+		vars  []string
+		ports []string // that are taken
+		stop  []func()
+	}
 }
 
-// servers are started in this order: the API server needs etcd.
-var servers = []struct {
+type server struct {
 	name  string
 	start func(context.Context, *environment) error
-}{
+}
+
+// servers are started at one time.
+var servers = []server{
 	{"etcd", startEtcd},
 	{"postgres", startPostgres},
 	{"kubernetes", startKubernetes},
@@ -67,24 +78,40 @@ func run(ctx context.Context, only, command []string) error {
 		return err
 	}
 	defer e.close()
-	started := 0
+	if err := start(ctx, e, only); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = e.root, append(os.Environ(), e.mu.vars...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// start starts servers and waits until all are ready. The first one that fails ends the others.
+func start(ctx context.Context, e *environment, only []string) error {
+	for _, name := range only {
+		if !slices.ContainsFunc(servers, func(s server) bool { return s.name == name }) {
+			return fmt.Errorf("-only %s: there is no such server", name)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
 	for _, s := range servers {
 		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
-		fmt.Fprintln(os.Stderr, "testenv: starting", s.name)
-		if err := s.start(ctx, e); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		started++
+		all.Go(func() {
+			begun := time.Now()
+			if err := s.start(ctx, e); err != nil {
+				cancel(fmt.Errorf("%s: %w", s.name, err))
+				return
+			}
+			fmt.Fprintf(os.Stderr, "testenv: %s is ready after %v\n", s.name, time.Since(begun).Round(time.Second))
+		})
 	}
-	if started < len(only) {
-		return fmt.Errorf("-only %s names an unknown server", strings.Join(only, ","))
-	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = e.root, append(os.Environ(), e.vars...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return cmd.Run()
+	all.Wait()
+	return context.Cause(ctx)
 }
 
 func newEnvironment() (*environment, error) {
@@ -107,10 +134,20 @@ func newEnvironment() (*environment, error) {
 
 // close stops what was started, last first.
 func (e *environment) close() {
-	for _, stop := range slices.Backward(e.stop) {
+	for _, stop := range slices.Backward(e.mu.stop) {
 		stop()
 	}
 	_ = os.RemoveAll(e.temp)
 }
 
-func (e *environment) set(name, value string) { e.vars = append(e.vars, name+"="+value) }
+func (e *environment) set(name, value string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.vars = append(e.mu.vars, name+"="+value)
+}
+
+func (e *environment) atEnd(stop func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.stop = append(e.mu.stop, stop)
+}

@@ -12,11 +12,11 @@ import (
 
 // startPostgres starts a server with data of its own; Debian's package is installed if there is none.
 func startPostgres(ctx context.Context, e *environment) error {
-	bin, err := postgresPrograms(ctx)
+	bin, err := e.postgresPrograms(ctx)
 	if err != nil {
 		return err
 	}
-	port, err := free()
+	port, err := e.free()
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func startPostgres(ctx context.Context, e *environment) error {
 			return fmt.Errorf("%w\n%s", err, tail(log))
 		}
 	}
-	e.stop = append(e.stop, func() { _ = quietly(context.Background(), os.DevNull, control("stop")) })
+	e.atEnd(func() { _ = quietly(context.Background(), os.DevNull, control("stop")) })
 	e.set("CONCORD_POSTGRES", "host=127.0.0.1 port="+port+" user=concord dbname=postgres")
 	e.set("CONCORD_POSTGRES_RESTART", control("restart")+" >/dev/null 2>&1")
 	return nil
@@ -70,11 +70,11 @@ func quietly(ctx context.Context, log, command string) error {
 	return nil
 }
 
-func postgresPrograms(ctx context.Context) (string, error) {
+func (e *environment) postgresPrograms(ctx context.Context) (string, error) {
 	if dir := newestPostgres(); dir != "" {
 		return dir, nil
 	}
-	if err := install(ctx, "postgresql"); err != nil {
+	if err := e.install(ctx, "postgresql"); err != nil {
 		return "", err
 	}
 	if dir := newestPostgres(); dir != "" {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ func (e *environment) build(ctx context.Context, name, pkg string, flags ...stri
 	if err != nil {
 		return "", err
 	}
+	e.building.Lock() // several servers may need the same program
+	defer e.building.Unlock()
 	if had, err := os.ReadFile(program + ".version"); err == nil && string(had) == stamp {
 		if _, err := os.Stat(program); err == nil {
 			return program, nil
@@ -73,7 +76,7 @@ func (e *environment) spawn(name, program string, args ...string) (log string, r
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	e.stop = append(e.stop, kill)
+	e.atEnd(kill)
 	return log, func() error {
 		kill()
 		again, err := start()
@@ -84,13 +87,20 @@ func (e *environment) spawn(name, program string, args ...string) (log string, r
 	}, nil
 }
 
-// free returns a port that nobody listened on a moment ago. It is below those that systems give to
-// clients: one of them could have it while a server is being restarted.
-func free() (port string, err error) {
+// free returns a port that nobody listened on a moment ago, and no other server of this environment will. It is below
+// those that systems give to clients, one of whom could have it while a server is being restarted, and below
+// those that tests take for servers of their own, from 26000 on.
+func (e *environment) free() (port string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for range 100 {
-		port = strconv.Itoa(20000 + rand.IntN(10000))
+		port = strconv.Itoa(20000 + rand.IntN(6000))
+		if slices.Contains(e.mu.ports, port) {
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			e.mu.ports = append(e.mu.ports, port)
 			return port, l.Close()
 		}
 	}

@@ -32,7 +32,7 @@ func (e *environment) serve(do func(context.Context) error) (address string, err
 		defer close(done)
 		_ = server.Serve(l) // until it is closed
 	}()
-	e.stop = append(e.stop, func() {
+	e.atEnd(func() {
 		_ = server.Close()
 		one.Lock() // a restart under way would leave a server behind
 		<-done

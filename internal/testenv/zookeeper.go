@@ -29,11 +29,11 @@ admin.enableServer=false
 
 // startZooKeeper starts one server, of Debian's packages, which are installed if they are not there.
 func startZooKeeper(ctx context.Context, e *environment) error {
-	java, err := zookeeperPrograms(ctx)
+	java, err := e.zookeeperPrograms(ctx)
 	if err != nil {
 		return err
 	}
-	port, err := free()
+	port, err := e.free()
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func startZooKeeper(ctx context.Context, e *environment) error {
 	return nil
 }
 
-func zookeeperPrograms(ctx context.Context) (java string, err error) {
+func (e *environment) zookeeperPrograms(ctx context.Context) (java string, err error) {
 	java, err = exec.LookPath("java")
 	if _, missing := os.Stat(zookeeperJar); err == nil && missing == nil {
 		return java, nil
 	}
-	if err := install(ctx, "libzookeeper-java", "default-jre-headless"); err != nil { // not zookeeper, which has a server run
+	if err := e.install(ctx, "libzookeeper-java", "default-jre-headless"); err != nil { // not zookeeper, which has a server run
 		return "", err
 	}
 	if _, err := os.Stat(zookeeperJar); err != nil {
