@@ -188,6 +188,7 @@ func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		killed := time.Now()
 		m.kill()
 		next, err := c.leader(t.Context())
 		if err != nil {
@@ -202,6 +203,7 @@ func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		t.Logf("renewed %v after the leader was killed", time.Since(killed).Round(10*time.Millisecond))
 		if _, err := b.Lease("x").TryAcquire(t.Context()); errors.Is(err, nil) {
 			t.Fatal("two holders")
 		}

@@ -120,7 +120,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestLive kills the server now and then. Where TTLs are short, so are the sessions of ZooKeeper.
+// TestLive kills the leader of three servers now and then. Where TTLs are short, so are the sessions of ZooKeeper.
 func TestLive(t *testing.T) {
 	path := fresh()
 	leasetest.Live(t, func(t *testing.T) coordination.Store {
@@ -132,7 +132,7 @@ func TestLive(t *testing.T) {
 	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
 }
 
-// restart kills the server, now and then, and waits until it is up again.
+// restart kills the leader, now and then, and waits until all servers are at work again.
 func restart(t *testing.T) func(context.Context) {
 	address := env(t, "CONCORD_ZOOKEEPER_RESTART")
 	return func(ctx context.Context) {
@@ -148,7 +148,7 @@ func restart(t *testing.T) func(context.Context) {
 		}
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
-			t.Errorf("the server does not come back: %s", answer.Status)
+			t.Errorf("the servers do not come back: %s", answer.Status)
 		}
 		http.DefaultClient.CloseIdleConnections()
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +16,8 @@ const zookeeperJar = "/usr/share/java/zookeeper.jar" // its manifest names all t
 // zookeeperConfig has short ticks, so that sessions may be as short as the tests' TTLs, and long ones for
 // their longest. It is durable, as a killed server has to be.
 const zookeeperConfig = `tickTime=500
+initLimit=40
+syncLimit=10
 dataDir=%s
 clientPort=%s
 clientPortAddress=127.0.0.1
@@ -27,40 +28,80 @@ admin.enableServer=false
 4lw.commands.whitelist=srvr
 `
 
-// startZooKeeper starts one server, of Debian's packages, which are installed if they are not there.
+// keeper is one server of the ensemble.
+type keeper struct {
+	address string
+	log     string
+	restart func() error
+}
+
+// startZooKeeper starts three servers, of Debian's packages, which are installed if they are not there. Tests may
+// have their leader killed and started again.
 func startZooKeeper(ctx context.Context, e *environment) error {
 	java, err := e.zookeeperPrograms(ctx)
 	if err != nil {
 		return err
 	}
-	port, err := e.free()
+	var all [3]keeper
+	var ensemble strings.Builder
+	for i := range all {
+		var ports [3]string
+		for j := range ports {
+			if ports[j], err = e.free(); err != nil {
+				return err
+			}
+		}
+		all[i].address = "127.0.0.1:" + ports[0]
+		fmt.Fprintf(&ensemble, "server.%d=127.0.0.1:%s:%s\n", i+1, ports[1], ports[2])
+	}
+	var addresses []string
+	for i := range all {
+		if err := all[i].start(e, java, i+1, ensemble.String()); err != nil {
+			return err
+		}
+		addresses = append(addresses, all[i].address)
+	}
+	if err := serve(ctx, all[:]); err != nil {
+		return err
+	}
+	at, err := e.serve(func(ctx context.Context) error { return killLeader(ctx, all[:]) })
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(e.temp, "zookeeper")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "zoo.cfg")
-	if err := os.WriteFile(config, fmt.Appendf(nil, zookeeperConfig, filepath.Join(dir, "data"), port), 0o600); err != nil {
-		return err
-	}
-	log, restart, err := e.spawn("zookeeper", java, "-Xmx256m", "-XX:+UseSerialGC", "-Dzookeeper.jmx.log4j.disable=true",
-		"-cp", zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
-	if err != nil {
-		return err
-	}
-	address := "127.0.0.1:" + port
-	if err := serves(ctx, address, log); err != nil {
-		return err
-	}
-	at, err := e.serve(func(ctx context.Context) error { return errors.Join(restart(), serves(ctx, address, log)) })
-	if err != nil {
-		return err
-	}
-	e.set("CONCORD_ZOOKEEPER", address)
+	e.set("CONCORD_ZOOKEEPER", strings.Join(addresses, ","))
 	e.set("CONCORD_ZOOKEEPER_RESTART", at)
 	return nil
+}
+
+func (k *keeper) start(e *environment, java string, id int, ensemble string) (err error) {
+	dir := filepath.Join(e.temp, fmt.Sprint("zookeeper-", id))
+	data, config := filepath.Join(dir, "data"), filepath.Join(dir, "zoo.cfg")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(data, "myid"), fmt.Append(nil, id), 0o600); err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(k.address)
+	if err := os.WriteFile(config, fmt.Appendf(nil, zookeeperConfig+ensemble, data, port), 0o600); err != nil {
+		return err
+	}
+	k.log, k.restart, err = e.spawn(fmt.Sprint("zookeeper-", id), java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.jmx.log4j.disable=true", "-cp", zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+	return err
+}
+
+// killLeader kills the leader and starts it again; the others choose another meanwhile.
+func killLeader(ctx context.Context, all []keeper) error {
+	for _, k := range all {
+		if mode(ctx, k) == "leader" {
+			if err := k.restart(); err != nil {
+				return err
+			}
+			return serve(ctx, all)
+		}
+	}
+	return fmt.Errorf("no leader\n%s", tail(all[0].log))
 }
 
 func (e *environment) zookeeperPrograms(ctx context.Context) (java string, err error) {
@@ -77,34 +118,36 @@ func (e *environment) zookeeperPrograms(ctx context.Context) (java string, err e
 	return exec.LookPath("java")
 }
 
-// serves waits until a ZooKeeper answers that it serves clients.
-func serves(ctx context.Context, address, log string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+// serve waits until all servers lead or follow.
+func serve(ctx context.Context, all []keeper) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	for {
-		answer, err := askZooKeeper(ctx, address)
-		if strings.Contains(answer, "Mode: ") {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w: %s\n%s", err, answer, tail(log))
-		case <-time.After(100 * time.Millisecond):
+	for _, k := range all {
+		for mode(ctx, k) == "" {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("not ready: %w\n%s", ctx.Err(), tail(k.log))
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	}
+	return nil
 }
 
-func askZooKeeper(ctx context.Context, address string) (string, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+// mode is what a server says it is, or empty.
+func mode(ctx context.Context, k keeper) string {
+	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", k.address)
 	if err != nil {
-		return "", err
+		return ""
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
 	if _, err := conn.Write([]byte("srvr")); err != nil {
-		return "", err
+		return ""
 	}
 	var answer [1024]byte
-	n, err := conn.Read(answer[:])
-	return string(answer[:n]), err
+	n, _ := conn.Read(answer[:])
+	_, rest, _ := strings.Cut(string(answer[:n]), "Mode: ")
+	is, _, _ := strings.Cut(rest, "\n")
+	return is
 }
