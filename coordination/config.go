@@ -37,6 +37,14 @@ type Config struct {
 	ClockRateError float64 `yaml:"clock-rate-error"`
 	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms.
 	Margin time.Duration `yaml:"margin"`
+	// Forever lets leases never expire: only a release ends a tenure, or Lease.ForceRelease by somebody
+	// who knows that the holder is dead. Until then a crash leaves the lease held. It needs a store that is a
+	// SessionKeeper. Default false.
+	Forever bool `yaml:"forever"`
+	// LockDelay is kept by others in addition to TTL, after a crash or an outage, not after a release: time
+	// for what the holder has sent to arrive, where fencing is not possible. Default 0. TTL and LockDelay
+	// together are at most 24h.
+	LockDelay time.Duration `yaml:"lock-delay"`
 	// Clock is for tests that give each session a clock of its own, as package testkit does. Default: the
 	// clocks of this process.
 	Clock Clock `yaml:"-"`
@@ -100,8 +108,11 @@ func (c Config) Validate() error {
 			bad("%s (%v) must be above 0", d.name, d.value)
 		}
 	}
-	if c.TTL > core.MaxTTL {
-		bad("TTL (%v) must be at most %v", c.TTL, core.MaxTTL)
+	if c.LockDelay < 0 {
+		bad("LockDelay (%v) must be at least 0", c.LockDelay)
+	}
+	if c.TTL > core.MaxTTL || c.LockDelay > core.MaxTTL-c.TTL {
+		bad("TTL (%v) and LockDelay (%v) together must be at most %v", c.TTL, c.LockDelay, core.MaxTTL)
 	}
 	if !(c.ClockRateError >= 0 && c.ClockRateError < 0.5) { // also false for NaN
 		bad("ClockRateError (%v) must be at least 0 and below 0.5", c.ClockRateError)
@@ -122,6 +133,7 @@ func (c Config) core(nonce string) core.Config {
 	return core.Config{
 		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval, Operation: c.OperationTimeout,
 		Retry: c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
+		LockDelay: c.LockDelay, Forever: c.Forever,
 		Jitter: rand.Float64,
 	}
 }

@@ -44,6 +44,7 @@
 //
 // The holder counts from the moment before it sent the write that is found in the record, on the
 // fastest of the monotonic, boot and wall clock, and gives up early by the rate error and Config.Margin.
+// If the lease is held through the session, that write is the one of the session's record.
 // A contender counts from the moment it saw that record, on its monotonic clock, and waits longer by
 // the same amounts. No time is ever compared between machines.
 //
@@ -61,10 +62,18 @@
 // There is no order among those who wait: after a release, whoever comes first wins. While the store
 // is away nobody acquires, and holders stop when their time is up.
 //
+// # What it costs
+//
+// A session renews one record for all its leases, where the store is a SessionKeeper: a thousand leases cost
+// one write in TTL/3, two for each that is acquired and released, and a look at each in three TTLs. The
+// session's record is written before the first lease is acquired, and removed by Close. When it cannot be
+// renewed, all leases of the session are lost at one time. With other stores, and with Config.Forever, each
+// lease has its own renewals, or none.
+//
 // # How long a takeover takes
 //
 // After a release: the store's Watch, or Config.RetryInterval, and one write. After a crash: the
-// holder's TTL since its last renewal, a little more for clocks and margin, and the watch or the
+// holder's TTL and Config.LockDelay since its last renewal, a little more for clocks and margin, and the watch or the
 // interval; up to one TTL longer for who did not watch the record before.
 //
 // # Life of a grant

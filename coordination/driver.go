@@ -16,10 +16,11 @@ type driver struct {
 	grant   *Grant
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
+	told    func(core.Event) // of the session record: what the leases need to know; else nil
 }
 
-func newDriver(l *Lease) *driver {
-	return &driver{lease: l, machine: core.New(l.s.cfg.core(l.s.nonce)), replies: map[uint64]chan answer{}}
+func newDriver(l *Lease, cfg core.Config) *driver {
+	return &driver{lease: l, machine: core.New(cfg), replies: map[uint64]chan answer{}}
 }
 
 // take notes who waits for the answer, then steps.
@@ -61,6 +62,16 @@ func (d *driver) carryOut(e core.Effect) {
 		d.answer(e)
 	case core.Watch:
 		d.watch(e.On)
+	case core.LoadSession:
+		d.loadSession(e)
+	case core.Bury:
+		d.bury(e)
+	}
+	if d.told == nil {
+		return
+	}
+	if ev, ok := core.Told(e); ok {
+		d.told(ev)
 	}
 }
 

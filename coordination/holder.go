@@ -17,6 +17,8 @@ type Holder struct {
 	// Remaining is the time until the lease can be another's if the record is not renewed. It is an
 	// upper bound, counted from when the record was read. 0 if nobody holds the lease.
 	Remaining time.Duration
+	// Forever tells that the lease does not expire; Remaining says nothing then.
+	Forever bool
 }
 
 // Holder reads the record. With nobody holding the lease, Owner is empty and Token is the last one
@@ -26,11 +28,29 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	if err != nil {
 		return Holder{}, err
 	}
-	h := Holder{Owner: rec.Owner, Token: rec.Token, Remaining: rec.TTL}
-	if rec.Nonce == "" {
-		h.Owner, h.Remaining = "", 0
+	h := Holder{Owner: rec.Owner, Token: rec.Token, Remaining: rec.TTL, Forever: rec.Forever}
+	over, err := l.sessionOver(ctx, rec)
+	if err != nil {
+		return Holder{}, err
+	}
+	if rec.Nonce == "" || over {
+		h.Owner, h.Remaining, h.Forever = "", 0, false
 	}
 	return h, nil
+}
+
+// sessionOver reports that the session through which a lease is held has been given up, or has begun anew.
+func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
+	if rec.Session == 0 || rec.Nonce == "" {
+		return false, nil
+	}
+	ctx, cancel := l.s.timeout(ctx)
+	defer cancel()
+	session, ver, err := l.s.store.Load(ctx, SessionRecords+rec.Nonce)
+	if err != nil {
+		return false, fmt.Errorf("lease %q: session of its holder: %w: %w", l.name, ErrUnknown, err)
+	}
+	return ver != "" && (session.Token > rec.Session || session.Token == rec.Session && session.Nonce == ""), nil
 }
 
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
@@ -44,8 +64,9 @@ func (l *Lease) read(ctx context.Context) (Record, Version, error) {
 }
 
 // ForceRelease takes the lease from the tenure with the expected token, whoever holds it. It is for
-// operators who know that the holder is dead: a living holder learns of it only with its next renewal,
-// and until then only fencing keeps its effects out. nil: that tenure does not hold the lease any
+// operators who know that the holder is dead: a living holder learns of it with its next renewal, or, if it
+// does not renew this lease but its session, or nothing, when it looks, which it does every three TTLs. Until
+// then only fencing keeps its effects out. nil: that tenure does not hold the lease any
 // more. A *HeldError: another one does, nothing was done.
 func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 	for {

@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/concord-go/concord/coordination/internal/core"
 )
@@ -34,8 +35,8 @@ func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
 func (l *Lease) Acquire(ctx context.Context) (*Grant, error) { return l.acquire(ctx, true) }
 
 func (l *Lease) acquire(ctx context.Context, wait bool) (*Grant, error) {
-	if l.name == "" {
-		return nil, fmt.Errorf("%w: a lease needs a name", ErrInvalid)
+	if l.name == "" || strings.HasPrefix(l.name, SessionRecords) {
+		return nil, fmt.Errorf("%w: lease %q: a name must not be empty, nor begin with %s", ErrInvalid, l.name, SessionRecords)
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown, context.Cause(ctx))
@@ -64,7 +65,7 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	cause := ErrUnknown
 	switch a.Outcome {
 	case core.Taken:
-		cause = &HeldError{Holder{Owner: a.Holder.Owner, Token: Token(a.Holder.Token), Remaining: a.Left}}
+		cause = &HeldError{Holder{Owner: a.Holder.Owner, Token: Token(a.Holder.Token), Remaining: a.Left, Forever: a.Holder.Forever}}
 	case core.Shut:
 		cause = ErrClosed
 	case core.StillHeld:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,8 @@ type Session struct {
 	nonce string
 	clock Clock
 	ids   atomic.Uint64
+
+	shared bool // one record is renewed for all leases
 
 	inbox   chan message
 	done    chan struct{} // the loop has ended
@@ -58,6 +62,9 @@ func Open(store Store, cfg Config) (*Session, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if k, ok := store.(SessionKeeper); cfg.Forever && !(ok && k.KeepsSessions()) {
+		return nil, fmt.Errorf("%w: Forever needs a store that is a SessionKeeper, %T is none", ErrInvalid, store)
+	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
 		inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
@@ -66,6 +73,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 		s.clock = newClock()
 	}
 	s.mu.leases = map[string]*Lease{}
+	s.shared = s.keepsSessions() && !cfg.Forever
 	s.calls, s.abort = context.WithCancel(context.Background())
 	go s.run()
 	return s, nil
@@ -79,7 +87,9 @@ func (s *Session) Lease(name string) *Lease {
 	l, ok := s.mu.leases[name]
 	if !ok {
 		l = &Lease{s: s, name: name}
-		l.driver = newDriver(l)
+		cfg := s.cfg.core(s.nonce)
+		cfg.Shared = s.shared
+		l.driver = newDriver(l, cfg)
 		s.mu.leases[name] = l
 	}
 	return l
@@ -143,13 +153,20 @@ func (s *Session) spawn(f func()) bool {
 // loop is the state of the session's goroutine.
 type loop struct {
 	s       *Session
-	drivers []*driver
+	leases  []*driver
 	closing bool
 	before  core.Reading
+
+	keeper       *driver    // of the session record; nil if each lease is renewed by itself
+	back         core.Event // the last that it told
+	keeperClosed bool
 }
 
 func (s *Session) run() {
 	l := &loop{s: s, before: s.now()}
+	if s.shared {
+		l.keeper = l.newKeeper()
+	}
 	alarm := newAlarm(s.clock)
 	defer alarm.off()
 	for !l.finished() {
@@ -164,7 +181,9 @@ func (s *Session) run() {
 			l.giveUp()
 			return
 		}
+		l.keep()
 	}
+	l.discard()
 	l.end(nil)
 }
 
@@ -176,7 +195,10 @@ func (l *loop) take(m message) {
 	d := m.to.driver
 	if !d.known {
 		d.known = true
-		l.drivers = append(l.drivers, d)
+		l.leases = append(l.leases, d)
+		if l.back != nil {
+			d.step(l.back)
+		}
 		if l.closing {
 			d.step(core.Close{})
 		}
@@ -186,21 +208,23 @@ func (l *loop) take(m message) {
 
 func (l *loop) close() {
 	l.closing = true
-	for _, d := range l.drivers {
+	for _, d := range l.leases {
 		d.step(core.Close{})
 	}
 }
 
-func (l *loop) finished() bool {
-	if !l.closing {
-		return false
-	}
-	for _, d := range l.drivers {
-		if !d.machine.Quiet() {
-			return false
+// drivers yields that of the session record first: what ends there ends the leases, and says why.
+func (l *loop) drivers() iter.Seq[*driver] {
+	return func(yield func(*driver) bool) {
+		if l.keeper != nil && !yield(l.keeper) {
+			return
 		}
+		slices.Values(l.leases)(yield)
 	}
-	return true
+}
+
+func (l *loop) finished() bool {
+	return l.closing && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet())
 }
 
 // tick wakes the machines that want it, or all of them if a clock has jumped.
@@ -208,7 +232,7 @@ func (l *loop) tick() {
 	now := l.s.now()
 	jumped := now.Elapsed(l.before)-(now.Mono-l.before.Mono) > l.s.cfg.Margin/4
 	l.before = now
-	for _, d := range l.drivers {
+	for d := range l.drivers() {
 		if at, ok := d.machine.Wake(); ok && (jumped || at <= now.Mono) {
 			d.step(core.Tick{})
 		}
@@ -220,7 +244,7 @@ func (l *loop) tick() {
 func (l *loop) sleep() time.Duration {
 	d := time.Hour
 	now := l.s.now().Mono
-	for _, dr := range l.drivers {
+	for dr := range l.drivers() {
 		if at, ok := dr.machine.Wake(); ok {
 			d = min(d, at-now, l.s.cfg.TTL/10)
 		}
@@ -232,7 +256,7 @@ func (l *loop) sleep() time.Duration {
 func (l *loop) giveUp() {
 	l.close()
 	left := 0
-	for _, d := range l.drivers {
+	for _, d := range l.leases {
 		if !d.machine.Quiet() {
 			left++
 		}
@@ -246,7 +270,7 @@ func (l *loop) giveUp() {
 
 func (l *loop) end(err error) {
 	l.s.result = err
-	for _, d := range l.drivers {
+	for _, d := range l.leases {
 		d.shut()
 	}
 	l.s.abort()

@@ -10,7 +10,7 @@ import (
 )
 
 // Store keeps one record per lease name and replaces it only if nobody else has. It is all a backend
-// must provide; Watcher is an optional ability found by assertion. Every call comes with a deadline
+// must provide; Watcher, SessionKeeper and Remover are optional abilities found by assertion. Every call comes with a deadline
 // (Config.OperationTimeout) and returns soon after its context ends. Stores are called from many
 // goroutines. A session does not close its store: who opened it closes it after the session.
 type Store interface {
@@ -35,6 +35,26 @@ type Watcher interface {
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 }
 
+// SessionKeeper tells that a store keeps Record.Session and Record.Forever, and that nobody who would not
+// understand them takes its leases: no other program by rules of its own, and no older version of this module.
+// Without it each lease is renewed by itself, and Config.Forever is refused.
+type SessionKeeper interface {
+	// KeepsSessions always gives the same answer.
+	KeepsSessions() bool
+}
+
+// Remover takes away the record of a session that is closed. Without it, one blank record per session stays
+// behind.
+type Remover interface {
+	// Remove deletes the record, and may forget its token, if the version is still old: the name is never
+	// used again. ErrConflict: it is another. Any other error: it may or may not have been done.
+	Remove(ctx context.Context, name string, old Version) error
+}
+
+// SessionRecords begins the names of session records, each completed by the nonce of its session. No lease
+// may be named so.
+const SessionRecords = "concord.session."
+
 // Record is what a store keeps for a name. A blank record has no Nonce: nobody holds the lease, and
 // only the token counts.
 type Record struct {
@@ -43,6 +63,11 @@ type Record struct {
 	Token   Token         // of the tenure
 	Attempt uint64        // counts the writes of one tenure
 	TTL     time.Duration // the holder's
+	// Session is not 0 if the holder does not renew this record, but that of its session, whose name is
+	// SessionRecords and Nonce. The lease is held as long as that has the Token Session and is renewed.
+	Session Token
+	// Forever says that it never expires.
+	Forever bool
 }
 
 // Version is the store's own mark of a state: revision, resourceVersion, ETag. It is empty only when
@@ -50,11 +75,13 @@ type Record struct {
 type Version string
 
 func recordOf(r core.Record) Record {
-	return Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL}
+	return Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL,
+		Session: Token(r.Session), Forever: r.Forever}
 }
 
 func (r Record) core() core.Record {
-	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token), Attempt: r.Attempt, TTL: r.TTL}
+	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token), Attempt: r.Attempt, TTL: r.TTL,
+		Session: uint64(r.Session), Forever: r.Forever}
 }
 
 // statusOf sorts what Swap returned.

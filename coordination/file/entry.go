@@ -21,7 +21,7 @@ import (
 //	{"name":"billing","epoch":"…","serial":7,…}
 const (
 	magic     = "concord-lease"
-	format    = 1
+	format    = 2 // with a session, or for ever; else 1, so that older programs read it
 	maxRecord = 64 << 10
 )
 
@@ -35,6 +35,8 @@ type entry struct {
 	Token   coordination.Token `json:"token"`
 	Attempt uint64             `json:"attempt,omitempty"`
 	TTL     time.Duration      `json:"ttl,omitempty"` // nanoseconds
+	Session coordination.Token `json:"session,omitempty"`
+	Forever bool               `json:"forever,omitempty"`
 }
 
 // version is never used twice: a file that is made anew gets a new epoch.
@@ -46,13 +48,15 @@ func (e entry) version() coordination.Version {
 }
 
 func (e entry) record() coordination.Record {
-	return coordination.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL}
+	return coordination.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL,
+		Session: e.Session, Forever: e.Forever}
 }
 
 // next is what replaces e.
 func (e entry) next(name string, r coordination.Record) entry {
 	n := entry{Name: name, Epoch: e.Epoch, Serial: e.Serial + 1,
-		Owner: r.Owner, Nonce: r.Nonce, Token: r.Token, Attempt: r.Attempt, TTL: r.TTL}
+		Owner: r.Owner, Nonce: r.Nonce, Token: r.Token, Attempt: r.Attempt, TTL: r.TTL,
+		Session: r.Session, Forever: r.Forever}
 	if n.Epoch == "" {
 		n.Epoch = rand.Text()
 	}
@@ -64,11 +68,20 @@ func (e entry) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := fmt.Appendf(nil, "%s %d %08x\n%s\n", magic, format, crc32.ChecksumIEEE(body), body)
+	data := fmt.Appendf(nil, "%s %d %08x\n%s\n", magic, e.format(), crc32.ChecksumIEEE(body), body)
 	if len(data) > maxRecord {
 		return nil, fmt.Errorf("file: record of %d bytes, at most %d", len(data), maxRecord)
 	}
 	return data, nil
+}
+
+// format is the oldest that tells all there is. A program that knows only that of its time must not take a
+// record for one that is not renewed any more.
+func (e entry) format() uint32 {
+	if e.Session != 0 || e.Forever {
+		return format
+	}
+	return 1
 }
 
 func decode(data []byte) (entry, error) {
@@ -78,8 +91,8 @@ func decode(data []byte) (entry, error) {
 	if _, err := fmt.Sscanf(string(header), magic+" %d %08x", &version, &sum); err != nil || !ok || !ended {
 		return entry{}, errors.New("not a lease record")
 	}
-	if version != format {
-		return entry{}, fmt.Errorf("format %d, this program reads %d", version, format)
+	if version == 0 || version > format {
+		return entry{}, fmt.Errorf("format %d, this program reads up to %d", version, format)
 	}
 	if sum != crc32.ChecksumIEEE(body) {
 		return entry{}, errors.New("checksum differs")
@@ -87,6 +100,9 @@ func decode(data []byte) (entry, error) {
 	var e entry
 	if err := json.Unmarshal(body, &e); err != nil {
 		return entry{}, err
+	}
+	if version != e.format() {
+		return entry{}, fmt.Errorf("format %d, must be %d", version, e.format())
 	}
 	return e, e.check()
 }
@@ -96,8 +112,8 @@ func (e entry) check() error {
 	switch {
 	case e.Serial == 0 || e.Epoch == "":
 		return errors.New("no version")
-	case e.Token > 1<<63-1:
-		return fmt.Errorf("token %d out of range", e.Token)
+	case e.Token > 1<<63-1 || e.Session > 1<<63-1:
+		return fmt.Errorf("token %d or %d out of range", e.Token, e.Session)
 	case e.TTL < 0 || e.TTL == 0 && e.Nonce != "":
 		return fmt.Errorf("TTL %v out of range", e.TTL)
 	}

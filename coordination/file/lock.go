@@ -19,8 +19,8 @@ const (
 	lastPause  = 20 * time.Millisecond
 )
 
-// lockFile is a lock that is held. The kernel releases it with the file, whoever closes it. It is never
-// deleted: a lock on a deleted file excludes nobody.
+// lockFile is a lock that is held. The kernel releases it with the file, whoever closes it. A lock on a
+// deleted file excludes nobody, so it is looked at again when it is held.
 type lockFile struct {
 	f     *os.File
 	token coordination.Token // the largest that was written
@@ -28,18 +28,34 @@ type lockFile struct {
 
 // lock waits for the lock of a name until ctx ends.
 func (s *Store) lock(ctx context.Context, name string) (*lockFile, error) {
-	f, err := s.root.OpenFile(base(name)+lockSuffix, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
+	for {
+		f, err := s.root.OpenFile(base(name)+lockSuffix, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("file: lease %q: %w", name, err)
+		}
+		if err := flock(ctx, f); err != nil {
+			return nil, errors.Join(fmt.Errorf("file: lock of lease %q: %w", name, err), f.Close())
+		}
+		if s.replaced(f, name) {
+			_ = f.Close()
+			continue // ctx bounds it
+		}
+		l := &lockFile{f: f}
+		if l.token, err = s.lastToken(name); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return l, nil
+	}
+}
+
+// replaced reports whether the lock file has been removed since it was opened.
+func (s *Store) replaced(f *os.File, name string) bool {
+	held, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("file: lease %q: %w", name, err)
+		return true
 	}
-	if err := flock(ctx, f); err != nil {
-		return nil, errors.Join(fmt.Errorf("file: lock of lease %q: %w", name, err), f.Close())
-	}
-	l := &lockFile{f: f}
-	if l.token, err = s.lastToken(name); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return l, nil
+	present, err := s.root.Stat(base(name) + lockSuffix)
+	return err != nil || !os.SameFile(held, present)
 }
 
 // flock tries without blocking, so that no thread hangs in the kernel after ctx has ended.

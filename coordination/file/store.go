@@ -21,8 +21,10 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.Watcher       = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
 )
 
 // Open opens the directory, and creates it if it does not exist; its parent must.
@@ -80,6 +82,32 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", err // written, but perhaps not for long
 	}
 	return replacement.version(), nil
+}
+
+// KeepsSessions implements coordination.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// Remove implements coordination.Remover: both files of the name go, and with them its token. The lock is
+// the last, so that a process that dies in between leaves nothing that could be read.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	lock, err := s.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	present, err := s.read(name)
+	if err != nil {
+		return err
+	}
+	if present.version() != old {
+		return coordination.ErrConflict
+	}
+	for _, suffix := range []string{recordSuffix, lockSuffix} {
+		if err := s.root.Remove(base(name) + suffix); err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+	}
+	return s.syncDir()
 }
 
 func refused(err error) error { return fmt.Errorf("%w: %w", coordination.ErrRefused, err) }

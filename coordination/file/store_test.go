@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,5 +218,37 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		if err := g.Release(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A lock on a file that was removed meanwhile excludes nobody: every creation needs a removal before it.
+func TestStore_RemovedLockIsNotHeld(t *testing.T) {
+	s := open(t, t.TempDir())
+	var created, removed atomic.Int64
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			for range 100 {
+				version, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1})
+				switch {
+				case errors.Is(err, coordination.ErrConflict):
+					continue
+				case err != nil:
+					t.Errorf("swap: %v", err)
+					return
+				}
+				if n := created.Add(1) - removed.Load(); n != 1 {
+					t.Errorf("%d records of one name", n)
+				}
+				removed.Add(1)
+				if err := s.Remove(t.Context(), "x", version); err != nil {
+					t.Errorf("remove: %v", err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if created.Load() < 2 {
+		t.Errorf("%d records made", created.Load())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,12 +49,27 @@ func TestConformance(t *testing.T) {
 		d, _ := dirs.Load(s)
 		return d.(string)
 	}
-	path := func(s coordination.Store, name string) string { return filepath.Join(dir(s), "n-"+name+".lease") }
+	path := func(s coordination.Store, name string) string { return recordFile(t, dir(s), name) }
 	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, t.TempDir()) }, leasetest.Options{
 		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, dir(s)), nil },
 		Delete: func(s coordination.Store, name string) error { return os.Remove(path(s, name)) },
 		Damage: func(s coordination.Store, name string) error { return os.Truncate(path(s, name), 20) },
 	})
+}
+
+// recordFile finds the file that says it is of the lease.
+func recordFile(t *testing.T, dir, name string) string {
+	files, err := filepath.Glob(filepath.Join(dir, "*.lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), strconv.Quote(name)) {
+			return path
+		}
+	}
+	t.Errorf("no record of %s", name)
+	return "none"
 }
 
 func open(t testing.TB, dir string) *file.Store {

@@ -17,6 +17,7 @@ type Store struct {
 	mu struct {
 		sync.Mutex
 		entries map[string]*entry
+		writes  uint64 // ever: versions
 	}
 }
 
@@ -30,8 +31,10 @@ type entry struct {
 func New() *Store { return &Store{} }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.Watcher       = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
 )
 
 // Load implements coordination.Store.
@@ -58,11 +61,30 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if e.mark() != old {
 		return "", coordination.ErrConflict
 	}
-	e.record = next
-	e.version++
+	s.mu.writes++
+	e.record, e.version = next, s.mu.writes
 	close(e.changed)
 	e.changed = make(chan struct{})
 	return e.mark(), nil
+}
+
+// KeepsSessions implements coordination.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// Remove implements coordination.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.mu.entries[name]
+	if !ok || e.mark() != old {
+		return coordination.ErrConflict
+	}
+	close(e.changed)
+	delete(s.mu.entries, name)
+	return nil
 }
 
 // Watch implements coordination.Watcher.

@@ -136,6 +136,26 @@ var acquireChecks = []check{
 		}
 		e.that(waited <= bound, "noticed after %v", waited)
 	}},
+	{"B18_LockDelayAfterACrashOnly", func(e *env) {
+		cfg := config()
+		cfg.LockDelay = time.Minute
+		a := e.nodeWith(cfg)
+		g := a.hold()
+		t := time.Now()
+		e.must(g.Release(e.Context()))
+		next, err := e.node().acquire(time.Hour)
+		e.must(err)
+		e.that(since(t) < ttl, "delayed by %v after a release", since(t))
+		e.must(next.Release(e.Context()))
+		old, err := a.acquire(time.Hour)
+		e.must(err)
+		e.that(old.Remaining() <= ttl, "valid for %v", old.Remaining())
+		a.crash()
+		t = time.Now()
+		_, err = e.node().acquire(time.Hour)
+		e.must(err)
+		e.that(since(t) >= ttl+time.Minute && since(t) <= 2*time.Minute, "taken %v after a crash", since(t))
+	}},
 	{"C11_AcquireWaitsOutAnOutage", func(e *env) {
 		n := e.node()
 		n.set(fault{down: true})

@@ -2,6 +2,7 @@ package leasetest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +82,24 @@ func (g *gateway) Swap(ctx context.Context, name string, old coordination.Versio
 		return ver, ended
 	}
 	return ver, err
+}
+
+// KeepsSessions asks the store.
+func (g *gateway) KeepsSessions() bool {
+	k, ok := g.store.(coordination.SessionKeeper)
+	return ok && k.KeepsSessions()
+}
+
+// Remove fails where the store is no Remover.
+func (g *gateway) Remove(ctx context.Context, name string, old coordination.Version) (err error) {
+	r, ok := g.store.(coordination.Remover)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if ended := g.outside(ctx, func(ctx context.Context) { err = r.Remove(ctx, name, old) }); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // options lets what an operator does reach the store behind the gateway.

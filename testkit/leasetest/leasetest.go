@@ -3,6 +3,7 @@ package leasetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,22 +45,29 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 			c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()})
 		})
 	}
-	for _, group := range [][]check{acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, historyChecks} {
-		for _, c := range group {
-			t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c) })
-		}
+	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, historyChecks)
+	for _, c := range sessionChecks {
+		t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, false) })
 	}
+	t.Run("Shared", func(t *testing.T) {
+		if k, ok := open(t).(coordination.SessionKeeper); !ok || !k.KeepsSessions() {
+			t.Skip("not checked: the store is no SessionKeeper")
+		}
+		for _, c := range slices.Concat(sessionChecks, sharedChecks) {
+			t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, true) })
+		}
+	})
 }
 
 // runSession runs a claim about sessions in a bubble of its own.
-func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check) {
+func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check, shared bool) {
 	var outside *gateway
 	if o.Outside {
 		outside = newGateway(t, open(t))
 		o = outside.options(o)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{T: t, id: c.id, options: o, start: time.Now()}
+		e := &env{T: t, id: c.id, options: o, start: time.Now(), shared: shared}
 		if e.store = outside; outside == nil {
 			e.store = open(t)
 		}
@@ -73,6 +81,7 @@ type env struct {
 	id      string
 	options Options
 	store   coordination.Store
+	shared  bool // sessions renew one record for all their leases
 	start   time.Time
 	nodes   []*node
 	held    []*coordination.Grant
@@ -112,11 +121,13 @@ const (
 
 func (e *env) node() *node { return e.nodeWith(config()) }
 
-func (e *env) nodeWith(cfg coordination.Config) *node {
+func (e *env) nodeWith(cfg coordination.Config) *node { return e.nodeSharing(cfg, e.shared) }
+
+func (e *env) nodeSharing(cfg coordination.Config, shared bool) *node {
 	if cfg.Owner == "" {
 		cfg.Owner = fmt.Sprint("node", len(e.nodes))
 	}
-	n := &node{link: &link{store: e.store, busy: map[string]bool{}}, e: e}
+	n := &node{link: &link{store: e.store, busy: map[string]bool{}, shared: shared}, e: e}
 	var store coordination.Store = n.link
 	if w, ok := e.store.(coordination.Watcher); ok {
 		store = watchedLink{n.link, w}
@@ -128,6 +139,11 @@ func (e *env) nodeWith(cfg coordination.Config) *node {
 	n.Session = s
 	e.nodes = append(e.nodes, n)
 	e.Cleanup(n.crash)
+	if shared && !cfg.Forever { // so that faults meet the calls for the lease, and not those that begin a session
+		g, err := s.Lease("session").Acquire(e.Context())
+		e.must(err)
+		e.must(g.Release(e.Context()))
+	}
 	return n
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ type fault struct {
 
 // link is the path of one node to the store.
 type link struct {
-	store coordination.Store
+	store  coordination.Store
+	shared bool
 
 	mu       sync.Mutex
 	fault    fault
@@ -33,6 +35,8 @@ type link struct {
 	busy     map[string]bool
 	overlaps int
 	calls    int
+	to       map[string]int // calls by name
+	writes   int
 }
 
 // set changes the fault, for the next n calls if given.
@@ -51,11 +55,27 @@ func (l *link) count() int {
 	return l.calls
 }
 
+func (l *link) countTo(name string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to[name]
+}
+
+func (l *link) countWrites() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writes
+}
+
 func (l *link) begin(name string) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls++
-	if l.busy[name] {
+	if l.to == nil {
+		l.to = map[string]int{}
+	}
+	l.to[name]++
+	if l.busy[name] && !strings.HasPrefix(name, coordination.SessionRecords) { // many leases look at one session
 		l.overlaps++
 	}
 	l.busy[name] = true
@@ -113,9 +133,26 @@ func (l *link) Load(ctx context.Context, name string) (rec coordination.Record, 
 	return rec, ver, nil
 }
 
+// KeepsSessions says what the test wants; the store has been asked.
+func (l *link) KeepsSessions() bool { return l.shared }
+
+// Remove fails where the store is no Remover: then the record stays.
+func (l *link) Remove(ctx context.Context, name string, old coordination.Version) error {
+	f := l.begin(name)
+	defer l.end(name)
+	r, ok := l.store.(coordination.Remover)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return l.through(ctx, f, func() error { return r.Remove(ctx, name, old) })
+}
+
 func (l *link) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (ver coordination.Version, err error) {
 	f := l.begin(name)
 	defer l.end(name)
+	l.mu.Lock()
+	l.writes++
+	l.mu.Unlock()
 	if f.refuse {
 		return "", coordination.ErrRefused
 	}

@@ -95,9 +95,9 @@ var releaseChecks = []check{
 		n.set(fault{delay: 2 * time.Second})
 		e.sleep(11500 * time.Millisecond)
 		e.must(g.Release(e.Context()))
-		calls := n.count()
+		calls := n.countTo(name)
 		e.sleep(2 * ttl)
-		e.that(n.count() == calls, "%d calls after release", n.count()-calls)
+		e.that(n.countTo(name) == calls, "%d calls after release", n.countTo(name)-calls)
 		e.node().hold()
 	}},
 	{"E10_OnlyAfterConfirmation", func(e *env) {

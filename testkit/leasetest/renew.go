@@ -18,6 +18,15 @@ func (e *env) renewed(g *coordination.Grant) {
 	}
 }
 
+// learns is how long a holder may take to learn that somebody else has written its record: until the next
+// renewal, or, if that is of the session, until it looks.
+func (e *env) learns() time.Duration {
+	if e.shared {
+		return 3*ttl*11/10 + time.Second
+	}
+	return ttl / 2
+}
+
 func contextCause(g *coordination.Grant) error { return context.Cause(g.Context()) }
 
 var renewChecks = []check{
@@ -63,7 +72,7 @@ var renewChecks = []check{
 		_, ver, err := e.store.Load(e.Context(), name)
 		e.must(err)
 		e.write(ver, sample(7))
-		e.sleep(ttl / 2)
+		e.sleep(e.learns())
 		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v", log.all())
 		held, ok := errors.AsType[*coordination.HeldError](g.Check())
 		e.that(ok && held.Holder.Token == 7, "got %v", g.Check())
@@ -98,8 +107,8 @@ var renewChecks = []check{
 		n := e.node()
 		g := n.hold()
 		e.sleep(ttl)
-		n.set(fault{cut: true})
-		e.sleep(12 * time.Second)
+		n.set(fault{cut: true}) // up to 1.1·TTL/3 after a renewal, and a call may hang for its timeout when it is over
+		e.sleep(8 * time.Second)
 		n.set(fault{})
 		e.sleep(ttl)
 		e.must(g.Check())

@@ -108,6 +108,36 @@ var storeChecks = []check{
 			e.that(ver == "" && err == nil, "after deletion: %q %v", ver, err)
 		}
 	}},
+	{"S13_SessionsAndForeverAreKept", func(e *env) {
+		k, ok := e.store.(coordination.SessionKeeper)
+		e.needsAbility(ok && k.KeepsSessions(), "SessionKeeper")
+		ver := coordination.Version("")
+		through, for1 := sample(1), sample(2)
+		through.Session, for1.Forever = 1<<63-1, true
+		for _, rec := range []coordination.Record{through, for1, sample(3)} {
+			ver = e.write(ver, rec)
+			got, _, err := e.store.Load(e.Context(), name)
+			e.that(got == rec && err == nil, "got %#v, want %#v, %v", got, rec, err)
+		}
+	}},
+	{"S14_RemoveIsConditional", func(e *env) {
+		e.needsAbility(e.removes(), "Remover")
+		r := e.store.(coordination.Remover)
+		first := e.write("", sample(1))
+		second := e.write(first, sample(2))
+		e.that(errors.Is(r.Remove(e.Context(), name, first), coordination.ErrConflict), "removed another version")
+		ctx, cancel := context.WithCancel(e.Context())
+		cancel()
+		e.that(r.Remove(ctx, name, second) != nil, "removed after the context ended")
+		rec, ver, err := e.store.Load(e.Context(), name)
+		e.that(rec == sample(2) && ver == second && err == nil, "got %v %q %v", rec, ver, err)
+		e.must(r.Remove(e.Context(), name, second))
+		_, ver, err = e.store.Load(e.Context(), name)
+		e.that(ver == "" && err == nil, "still there: %q %v", ver, err)
+		e.that(errors.Is(r.Remove(e.Context(), name, second), coordination.ErrConflict), "removed twice")
+		again := e.write("", sample(1))
+		e.that(again != first && again != second, "version %q twice", again)
+	}},
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 }
 

@@ -21,7 +21,7 @@ var tokenChecks = []check{
 		e.must(err)
 		e.must(e.node().Lease(name).ForceRelease(e.Context(), g.Token())) // operator
 		b := e.node()
-		e.sleep(ttl / 2) // the holder learns of it
+		e.sleep(e.learns())
 		e.that(g.Check() != nil, "unaware of the forced release")
 		b.hold()
 		b.crash() // crash, restart
@@ -36,7 +36,7 @@ var tokenChecks = []check{
 		e.must(g.Check())
 		e.must(l.ForceRelease(e.Context(), g.Token()))
 		e.must(l.ForceRelease(e.Context(), g.Token()))
-		e.sleep(ttl / 2)
+		e.sleep(e.learns())
 		lost, ok := errors.AsType[*coordination.LostError](g.Check())
 		e.that(ok && lost.Why == coordination.TakenOver, "got %v", g.Check())
 	}},

@@ -19,6 +19,7 @@ type Config struct {
 	Drain        time.Duration // between "start nothing" and "all ended"
 	Margin       time.Duration // for scheduling and delivery; both sides add it
 	RateError    float64       // bound on the rate error of any clock
+	LockDelay    time.Duration // added to the TTL in the record
 	Forever      bool          // tenures never expire
 	Shared       bool          // tenures live as long as that of the session record
 	Keeper       bool          // this is the machine of the session record

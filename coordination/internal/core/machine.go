@@ -74,6 +74,14 @@ func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 // Quiet reports that nothing is held, wanted or under way.
 func (m *Machine) Quiet() bool { return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 }
 
+// Wanted reports that the lease is held or that somebody waits for it.
+func (m *Machine) Wanted() bool { return m.phase == held || len(m.waiters) > 0 }
+
+// Blank returns the version of the record, if the last that is known of it is that it names no holder.
+func (m *Machine) Blank() (Version, bool) {
+	return m.seen.version, m.seen.version != "" && m.seen.record.blank()
+}
+
 // Step lets time advance to now, then takes in the event. The effects must be carried out in order;
 // the slice is the caller's.
 func (m *Machine) Step(now Reading, ev Event) []Effect {

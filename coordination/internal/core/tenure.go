@@ -76,7 +76,7 @@ func (t *tenure) drop(n uint64) {
 
 // lapse is when whatever write of this tenure is in the record may be taken by those who saw it.
 func (t *tenure) lapse(cfg Config) time.Duration {
-	return t.lastSent + cfg.stale(cfg.TTL)
+	return t.lastSent + cfg.stale(cfg.TTL+cfg.LockDelay)
 }
 
 func (t *tenure) drainEnd(cfg Config) time.Duration {
@@ -118,7 +118,7 @@ func (m *Machine) write() {
 
 // recordOf is the record of an attempt of this tenure.
 func (m *Machine) recordOf(attempt uint64) Record {
-	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt, TTL: m.cfg.TTL,
+	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt, TTL: m.cfg.TTL + m.cfg.LockDelay,
 		Session: m.ten.session, Forever: m.cfg.Forever}
 }
 

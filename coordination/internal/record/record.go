@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	format = 1
+	format = 2 // with a session, or for ever; else 1, so that older programs read it
 	most   = 64 << 10
 )
 
@@ -29,11 +29,21 @@ type text struct {
 	Token   coordination.Token `json:"token"`
 	Attempt uint64             `json:"attempt,omitempty"`
 	TTL     time.Duration      `json:"ttl,omitempty"` // nanoseconds
+	Session coordination.Token `json:"session,omitempty"`
+	Forever bool               `json:"forever,omitempty"`
+}
+
+// formatOf is the oldest that tells all there is.
+func formatOf(r coordination.Record) int {
+	if r.Session != 0 || r.Forever {
+		return format
+	}
+	return 1
 }
 
 // Encode fails if the text would be longer than 64 KiB.
 func Encode(name string, r coordination.Record) ([]byte, error) {
-	data, err := json.Marshal(text{format, name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL})
+	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL, r.Session, r.Forever})
 	if err == nil && len(data) > most {
 		err = fmt.Errorf("record of %d bytes, at most %d", len(data), most)
 	}
@@ -43,14 +53,16 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 // Decode refuses, with ErrDamaged, what Encode would not have written for this name.
 func Decode(name string, data []byte) (coordination.Record, error) {
 	t, err := decode(data)
+	r := coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
+		Session: t.Session, Forever: t.Forever}
 	switch {
 	case err != nil:
-	case t.Format != format:
-		err = fmt.Errorf("format %d, this program reads %d", t.Format, format)
+	case t.Format != formatOf(r):
+		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format, formatOf(r))
 	case t.Name != name:
 		err = fmt.Errorf("record of %q", t.Name)
 	default:
-		return coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL}, nil
+		return r, nil
 	}
 	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", ErrDamaged, name, err)
 }

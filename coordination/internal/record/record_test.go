@@ -11,7 +11,8 @@ import (
 )
 
 func TestDecode_RefusesWhatEncodeDoesNotWrite(t *testing.T) {
-	want := coordination.Record{Owner: "ü\x00\"", Nonce: "n", Token: 1<<63 - 1, Attempt: 1<<64 - 1, TTL: time.Hour}
+	want := coordination.Record{Owner: "ü\x00\"", Nonce: "n", Token: 1<<63 - 1, Attempt: 1<<64 - 1, TTL: time.Hour,
+		Session: 7}
 	good, err := record.Encode("x", want)
 	if err != nil {
 		t.Fatal(err)
@@ -21,11 +22,12 @@ func TestDecode_RefusesWhatEncodeDoesNotWrite(t *testing.T) {
 	}
 	for what, data := range map[string]string{
 		"empty": "", "garbage": "hello", "cut": string(good[:len(good)-1]), "two": string(good) + string(good),
-		"later format": strings.Replace(string(good), `"format":1`, `"format":2`, 1),
-		"no format":    strings.Replace(string(good), `"format":1,`, ``, 1),
-		"later field":  strings.Replace(string(good), `"token"`, `"sibling":1,"token"`, 1),
-		"token range":  strings.Replace(string(good), `9223372036854775807`, `92233720368547758070000`, 1),
-		"huge":         string(good) + strings.Repeat(" ", 64<<10),
+		"later format":                          strings.Replace(string(good), `"format":2`, `"format":3`, 1),
+		"no format":                             strings.Replace(string(good), `"format":2,`, ``, 1),
+		"session that its format does not know": strings.Replace(string(good), `"format":2`, `"format":1`, 1),
+		"later field":                           strings.Replace(string(good), `"token"`, `"sibling":1,"token"`, 1),
+		"token range":                           strings.Replace(string(good), `9223372036854775807`, `92233720368547758070000`, 1),
+		"huge":                                  string(good) + strings.Repeat(" ", 64<<10),
 	} {
 		if _, err := record.Decode("x", []byte(data)); !errors.Is(err, record.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)

@@ -1,0 +1,98 @@
+package coordination
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// keepsSessions reports whether the session renews one record for all its leases.
+func (s *Session) keepsSessions() bool {
+	k, ok := s.store.(SessionKeeper)
+	return ok && k.KeepsSessions()
+}
+
+// newKeeper returns the driver of the session's own record.
+func (l *loop) newKeeper() *driver {
+	cfg := l.s.cfg.core(l.s.nonce)
+	cfg.Keeper, cfg.Forever = true, false
+	own := &Lease{s: l.s, name: SessionRecords + l.s.nonce}
+	own.driver = newDriver(own, cfg)
+	own.driver.known = true
+	own.driver.told = func(ev core.Event) {
+		l.back = ev
+		for _, d := range l.leases {
+			d.step(ev)
+		}
+	}
+	return own.driver
+}
+
+// keep holds the session record while there are leases, and gives it up when the last one has ended after
+// Close.
+func (l *loop) keep() {
+	switch k := l.keeper; {
+	case k == nil || len(l.leases) == 0:
+	case !l.closing:
+		if !k.machine.Wanted() {
+			k.step(core.Acquire{Wait: true})
+		}
+	case !l.keeperClosed && l.quiet():
+		l.keeperClosed = true
+		if up, ok := l.back.(core.Backed); ok {
+			k.step(core.Release{Token: up.Token})
+		}
+		k.step(core.Close{})
+	}
+}
+
+func (l *loop) quiet() bool {
+	return !slices.ContainsFunc(l.leases, func(d *driver) bool { return !d.machine.Quiet() })
+}
+
+// discard removes the session record, if it is blank and the store can.
+func (l *loop) discard() {
+	r, able := l.s.store.(Remover)
+	if !able || l.keeper == nil {
+		return
+	}
+	version, blank := l.keeper.machine.Blank()
+	if !blank {
+		return
+	}
+	removed := make(chan struct{})
+	l.s.work.Go(func() {
+		defer close(removed)
+		ctx, cancel := l.s.timeout(l.s.calls)
+		defer cancel()
+		defer func() { _ = recover() }() // of the store; the record stays
+		if err := r.Remove(ctx, l.keeper.lease.name, Version(version)); err != nil {
+			l.s.cfg.Logger.Debug("session record left", slog.String("record", l.keeper.lease.name), slog.Any("error", err))
+		}
+	})
+	select {
+	case <-removed:
+	case <-l.s.hurry:
+	}
+}
+
+// loadSession reads the record of another session.
+func (d *driver) loadSession(e core.LoadSession) {
+	d.call(func(ctx context.Context) core.Event {
+		rec, ver, err := d.lease.s.store.Load(ctx, SessionRecords+e.Nonce)
+		return core.SessionLoaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
+	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
+}
+
+// bury writes down that another session is over. If that fails, others find out by waiting.
+func (d *driver) bury(e core.Bury) {
+	s := d.lease.s
+	s.work.Go(func() {
+		ctx, cancel := s.timeout(s.calls)
+		defer cancel()
+		defer func() { _ = recover() }()
+		_, _ = s.store.Swap(ctx, SessionRecords+e.Nonce, Version(e.Old), recordOf(e.Next))
+	})
+}
