@@ -101,6 +101,9 @@ func (e Entry) Equal(o Entry) bool {
 
 // With returns the entry with l, which takes the place of an earlier atom of the same replica.
 func (e Entry) With(l Leaf) Entry {
+	if e.first.Replica == l.Replica && len(e.more()) == 0 { // the owner of a counter slot adds to it
+		return One(l)
+	}
 	leaves := slices.AppendSeq(make([]Leaf, 0, e.Len()+1), e.All())
 	i, ok := slices.BinarySearchFunc(leaves, l, byReplica)
 	if ok {

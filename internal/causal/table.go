@@ -103,16 +103,17 @@ func readTable(r *reader) (t table, v Vector, err error) {
 	if len(numbers.b) == 0 {
 		return t, v, nil
 	}
+	var seen []Dot
 	for i, id := range t.ids {
 		if n := numbers.varint(); n > 0 {
-			v.entries = append(v.entries, Dot{id, n})
+			seen = append(seen, Dot{id, n})
 			t.used[i] = true
 		}
 	}
-	if len(v.entries) == 0 {
+	if len(seen) == 0 {
 		numbers.fail()
 	}
-	return t, v, numbers.done("vector")
+	return t, vectorOf(seen), numbers.done("vector")
 }
 
 // dot reads an index as the field num and a number as the next one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -29,10 +30,24 @@ func (d Dot) Compare(o Dot) int {
 	return cmp.Compare(d.N, o.N)
 }
 
+// chunkSize is the number of replicas up to which raising one copies them all.
+const chunkSize = 32
+
 // Vector says for each replica how many of its events are covered; absent means none. It is immutable
 // and safe for concurrent readers; the zero value covers nothing.
+//
+// Raising a replica of a vector of n costs O(chunkSize + n/chunkSize), and comparing vectors made from
+// one another skips the chunks they share. The form is a function of the entries.
 type Vector struct {
-	entries []Dot // ascending by replica, N > 0
+	// Ascending by replica, N > 0. The first chunkSize entries are in first and the others in chunks
+	// behind it, each of chunkSize but the last.
+	first []Dot
+	rest  *chunks // nil if there are none
+}
+
+type chunks struct {
+	chunks []*[chunkSize]Dot
+	n      int // entries in them
 }
 
 // MakeVector builds a vector from entries in any order. Of several entries of one replica the largest
@@ -42,26 +57,74 @@ func MakeVector(entries ...Dot) Vector {
 	slices.SortFunc(e, func(a, b Dot) int { return -a.Compare(b) })
 	e = slices.CompactFunc(e, func(a, b Dot) bool { return a.Replica == b.Replica })
 	slices.Reverse(e)
-	return Vector{e}
+	return vectorOf(e)
+}
+
+// vectorOf takes ownership of entries in order.
+func vectorOf(entries []Dot) Vector {
+	if len(entries) <= chunkSize {
+		return Vector{first: entries}
+	}
+	behind := entries[chunkSize:]
+	c := &chunks{make([]*[chunkSize]Dot, 0, (len(behind)+chunkSize-1)/chunkSize), len(behind)}
+	for part := range slices.Chunk(behind, chunkSize) {
+		chunk := new([chunkSize]Dot)
+		copy(chunk[:], part)
+		c.chunks = append(c.chunks, chunk)
+	}
+	return Vector{slices.Clone(entries[:chunkSize]), c}
+}
+
+// flat returns all entries, which are not to be written.
+func (v Vector) flat() []Dot {
+	if v.rest == nil {
+		return v.first
+	}
+	return slices.AppendSeq(make([]Dot, 0, v.Len()+1), v.All())
+}
+
+// chunk returns the entries from the one at i on that lie in one piece; i is a multiple of chunkSize.
+func (v Vector) chunk(i int) []Dot {
+	if i == 0 {
+		return v.first
+	}
+	i -= chunkSize
+	return v.rest.chunks[i/chunkSize][:min(chunkSize, v.rest.n-i)]
 }
 
 // find returns where r is, or would be. It is on the way of every change and every merge.
 func (v Vector) find(r Replica) (int, bool) {
-	lo, hi := 0, len(v.entries)
+	e, from := v.first, 0
+	if v.rest != nil && r > e[chunkSize-1].Replica {
+		c := v.rest.chunks
+		past := sort.Search(len(c), func(i int) bool { return c[i][0].Replica > r })
+		from = max(past, 1) * chunkSize
+		e = v.chunk(from)
+	}
+	lo, hi := 0, len(e)
 	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); v.entries[mid].Replica < r {
+		if mid := int(uint(lo+hi) >> 1); e[mid].Replica < r {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return lo, lo < len(v.entries) && v.entries[lo].Replica == r
+	return from + lo, lo < len(e) && e[lo].Replica == r
+}
+
+// at returns the i-th entry.
+func (v Vector) at(i int) Dot {
+	if i < len(v.first) {
+		return v.first[i]
+	}
+	i -= chunkSize
+	return v.rest.chunks[i/chunkSize][i%chunkSize]
 }
 
 // Get returns the number of the last covered event of r.
 func (v Vector) Get(r Replica) uint64 {
 	if i, ok := v.find(r); ok {
-		return v.entries[i].N
+		return v.at(i).N
 	}
 	return 0
 }
@@ -70,58 +133,123 @@ func (v Vector) Get(r Replica) uint64 {
 func (v Vector) Covers(d Dot) bool { return d.N <= v.Get(d.Replica) }
 
 // Len returns the number of replicas with covered events.
-func (v Vector) Len() int { return len(v.entries) }
+func (v Vector) Len() int {
+	if v.rest == nil {
+		return len(v.first)
+	}
+	return chunkSize + v.rest.n
+}
 
 // All yields the entries, ascending by replica.
-func (v Vector) All() iter.Seq[Dot] { return slices.Values(v.entries) }
+func (v Vector) All() iter.Seq[Dot] {
+	return func(yield func(Dot) bool) {
+		for i := 0; i < v.Len(); i += chunkSize {
+			for _, d := range v.chunk(i) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // With returns the vector raised to cover the events of d's replica up to d. The receiver stays.
 func (v Vector) With(d Dot) Vector {
 	i, ok := v.find(d.Replica)
-	if ok && d.N <= v.entries[i].N || d.N == 0 {
+	switch {
+	case ok && d.N <= v.at(i).N || d.N == 0:
 		return v
+	case ok:
+		return v.replaced(i, d)
 	}
-	if ok {
-		e := slices.Clone(v.entries)
+	return v.inserted(i, d)
+}
+
+// replaced returns the vector with d as its i-th entry.
+func (v Vector) replaced(i int, d Dot) Vector {
+	if i < len(v.first) {
+		e := slices.Clone(v.first)
 		e[i] = d
-		return Vector{e}
+		return Vector{e, v.rest}
 	}
-	e := make([]Dot, len(v.entries)+1)
-	copy(e, v.entries[:i])
+	i -= chunkSize
+	c := &chunks{slices.Clone(v.rest.chunks), v.rest.n}
+	chunk := *c.chunks[i/chunkSize]
+	chunk[i%chunkSize] = d
+	c.chunks[i/chunkSize] = &chunk
+	return Vector{v.first, c}
+}
+
+// inserted returns the vector with d in front of its i-th entry.
+func (v Vector) inserted(i int, d Dot) Vector {
+	old := v.flat()
+	e := make([]Dot, len(old)+1)
+	copy(e, old[:i])
 	e[i] = d
-	copy(e[i+1:], v.entries[i:])
-	return Vector{e}
+	copy(e[i+1:], old[i:])
+	return vectorOf(e)
 }
 
 // Set returns the vector with exactly n covered events of r, which may be fewer than before.
 func (v Vector) Set(r Replica, n uint64) Vector {
-	e := slices.Clone(v.entries)
 	i, ok := v.find(r)
 	switch {
 	case ok && n == 0:
-		e = slices.Delete(e, i, i+1)
+		return vectorOf(slices.Delete(slices.Clone(v.flat()), i, i+1))
 	case ok:
-		e[i].N = n
+		return v.replaced(i, Dot{r, n})
 	case n > 0:
-		e = slices.Insert(e, i, Dot{r, n})
+		return v.inserted(i, Dot{r, n})
 	}
-	return Vector{e}
+	return v
 }
 
 // Leq reports whether o covers everything that v covers.
 func (v Vector) Leq(o Vector) bool {
-	if len(v.entries) > len(o.entries) {
+	if v.Len() > o.Len() {
 		return false
 	}
-	if len(v.entries) > 0 && &v.entries[0] == &o.entries[0] { // a part of the same, or the same
+	if v.rest == nil && o.rest == nil {
+		return leq(v.first, o.first)
+	}
+	for i := 0; i < v.Len(); i += chunkSize {
+		a, b := v.chunk(i), o.chunk(i)
+		if !leq(a, b) && !v.leqAt(i, len(a), o) { // replicas that only o has push its entries along
+			return false
+		}
+	}
+	return true
+}
+
+// leqAt is Leq for the n entries of v from i on.
+func (v Vector) leqAt(i, n int, o Vector) bool {
+	j, _ := o.find(v.at(i).Replica)
+	for end := i + n; i < end; i++ {
+		d := v.at(i)
+		for j < o.Len() && o.at(j).Replica < d.Replica {
+			j++
+		}
+		if j == o.Len() || o.at(j).Replica != d.Replica || o.at(j).N < d.N {
+			return false
+		}
+	}
+	return true
+}
+
+// leq is Leq for entries in order.
+func leq(a, b []Dot) bool {
+	if len(a) > len(b) {
+		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] { // a part of the same, or the same
 		return true
 	}
 	j := 0
-	for _, d := range v.entries {
-		for j < len(o.entries) && o.entries[j].Replica < d.Replica {
+	for _, d := range a {
+		for j < len(b) && b[j].Replica < d.Replica {
 			j++
 		}
-		if j == len(o.entries) || o.entries[j].Replica != d.Replica || o.entries[j].N < d.N {
+		if j == len(b) || b[j].Replica != d.Replica || b[j].N < d.N {
 			return false
 		}
 	}
@@ -132,7 +260,17 @@ func (v Vector) Leq(o Vector) bool {
 func (v Vector) Before(o Vector) bool { return v.Leq(o) && !o.Leq(v) }
 
 // Equal reports whether both cover the same events.
-func (v Vector) Equal(o Vector) bool { return slices.Equal(v.entries, o.entries) }
+func (v Vector) Equal(o Vector) bool {
+	if v.Len() != o.Len() {
+		return false
+	}
+	for i := 0; i < v.Len(); i += chunkSize {
+		if a, b := v.chunk(i), o.chunk(i); &a[0] != &b[0] && !slices.Equal(a, b) {
+			return false
+		}
+	}
+	return true
+}
 
 // Join returns what either covers: v or o itself when one covers the other.
 func (v Vector) Join(o Vector) Vector {
@@ -158,7 +296,7 @@ func (v Vector) Meet(o Vector) Vector {
 
 // merge walks both vectors; larger keeps the larger number of each replica, else the smaller.
 func merge(v, o Vector, larger bool) Vector {
-	a, b := v.entries, o.entries
+	a, b := v.flat(), o.flat()
 	out := make([]Dot, 0, max(len(a), len(b))+1)
 	for len(a) > 0 && len(b) > 0 {
 		switch c := cmp.Compare(a[0].Replica, b[0].Replica); {
@@ -183,15 +321,15 @@ func merge(v, o Vector, larger bool) Vector {
 	if larger {
 		out = append(append(out, a...), b...)
 	}
-	return Vector{out}
+	return vectorOf(out)
 }
 
 // String lists the entries in order, for logs and goldens.
 func (v Vector) String() string {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, d := range v.entries {
-		if i > 0 {
+	for d := range v.All() {
+		if b.Len() > 1 {
 			b.WriteByte(' ')
 		}
 		b.WriteString(d.String())

@@ -12,9 +12,16 @@ import (
 // model is a Vector as a map.
 type model map[Replica]uint64
 
+// drawModel draws a vector, half of the time with so many replicas more that it has several chunks.
 func drawModel(t *rapid.T) model {
-	return model(rapid.MapOfN(rapid.Map(rapid.Uint64Range(1, 6), func(n uint64) Replica { return Replica(n) }),
-		rapid.Uint64Range(1, 4), 0, 6).Draw(t, "vector"))
+	id := rapid.Map(rapid.Uint64Range(1, 6), func(n uint64) Replica { return Replica(n * 20) })
+	m := model(rapid.MapOfN(id, rapid.Uint64Range(1, 4), 0, 6).Draw(t, "vector"))
+	for i := range rapid.SampledFrom([]int{0, 0, 26, 40, 110}).Draw(t, "more") {
+		if r := Replica(i + 5); r%20 != 0 {
+			m[r] = 2
+		}
+	}
+	return m
 }
 
 func (m model) vector() Vector {
@@ -34,6 +41,10 @@ func requireModel(t *rapid.T, want model, v Vector) {
 	require.Equal(t, want, got)
 	require.Equal(t, len(want), v.Len())
 	require.True(t, slices.IsSortedFunc(slices.Collect(v.All()), Dot.Compare))
+	made := want.vector()
+	require.Equal(t, made.rest, v.rest, "the form follows from the entries")
+	require.True(t, slices.Equal(made.first, v.first))
+	require.True(t, v.Equal(made) && v.Leq(made) && made.Leq(v) && !v.Before(made))
 }
 
 func TestVector_AgainstMap(t *testing.T) {
@@ -56,7 +67,7 @@ func TestVector_AgainstMap(t *testing.T) {
 		require.Equal(t, leq, va.Leq(vb))
 		require.Equal(t, maps.Equal(a, b), va.Equal(vb))
 
-		d := Dot{Replica(rapid.Uint64Range(1, 6).Draw(t, "r")), rapid.Uint64Range(0, 5).Draw(t, "n")}
+		d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(0, 5).Draw(t, "n")}
 		require.Equal(t, d.N <= a[d.Replica], va.Covers(d))
 		with := maps.Clone(a)
 		if d.N > a[d.Replica] {
@@ -72,6 +83,57 @@ func TestVector_AgainstMap(t *testing.T) {
 		requireModel(t, a, va) // unchanged by all of it
 		requireModel(t, b, vb)
 	})
+}
+
+// Vectors made from one another share chunks, and are compared as if they did not.
+func TestVector_Descendants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		base := drawModel(t)
+		a, b := maps.Clone(base), maps.Clone(base)
+		va := base.vector()
+		vb := va
+		for range rapid.IntRange(0, 6).Draw(t, "steps") {
+			m, v := a, &va
+			if rapid.Bool().Draw(t, "second") {
+				m, v = b, &vb
+			}
+			d := Dot{Replica(rapid.Uint64Range(1, 130).Draw(t, "r")), rapid.Uint64Range(1, 5).Draw(t, "n")}
+			m[d.Replica], *v = max(m[d.Replica], d.N), v.With(d)
+		}
+		requireModel(t, a, va)
+		requireModel(t, b, vb)
+		leq := func(a, b model) bool {
+			for r, n := range a {
+				if n > b[r] {
+					return false
+				}
+			}
+			return true
+		}
+		require.Equal(t, leq(a, b), va.Leq(vb))
+		require.Equal(t, leq(b, a), vb.Leq(va))
+		require.Equal(t, leq(a, b) && !leq(b, a), va.Before(vb))
+		require.Equal(t, maps.Equal(a, b), va.Equal(vb))
+	})
+}
+
+// Raising one of many replicas copies one chunk and the list of them.
+func TestVector_RaisingOneOfManyIsCheap(t *testing.T) {
+	var dots []Dot
+	for i := range 1000 {
+		dots = append(dots, Dot{Replica(i + 1), 5})
+	}
+	v := MakeVector(dots...)
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { v.With(Dot{700, 6}) }), 3.0)
+	next := v.With(Dot{700, 6})
+	shared := 0
+	for i, c := range next.rest.chunks {
+		if c == v.rest.chunks[i] {
+			shared++
+		}
+	}
+	require.Equal(t, len(v.rest.chunks)-1, shared)
+	require.Zero(t, testing.AllocsPerRun(10, func() { v.Before(next) }))
 }
 
 func TestEntry_AgainstMap(t *testing.T) {
