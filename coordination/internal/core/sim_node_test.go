@@ -52,7 +52,7 @@ func (n *node) boot() {
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), fmt.Sprint(n.i, ".", n.life)
 	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
 	n.keep, n.back, n.shut = nil, nil, false
-	if n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0 {
+	if !cfg.Forever && (n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0) {
 		keeper := cfg
 		keeper.Keeper, cfg.Shared = true, true
 		n.keep = core.New(keeper)

@@ -70,7 +70,7 @@ func (w *world) liveness() {
 		n.boot()
 		n.acquire(true, 0)
 	}
-	stale := mixedTTL*102/100 + w.opt.cfg.Margin
+	stale := (mixedTTL+w.opt.cfg.LockDelay)*102/100 + w.opt.cfg.Margin
 	each := 4 * time.Second // hold, release, poll
 	w.Eventually(2*stale+time.Duration(len(w.nodes))*each, "every node granted the lease", func() bool {
 		return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
@@ -110,6 +110,22 @@ func TestSimulation_NeverTwoHolders(t *testing.T) {
 	t.Logf("%d tenures", grants.Load())
 	if seeds.Count >= 50 && grants.Load() < int64(seeds.Count) {
 		t.Error("the histories do not exercise what they should")
+	}
+}
+
+// TestSimulation_ForeverHasNoSecondHolder plays the same faults with leases that never expire. Who crashes keeps
+// his for ever, so there is nothing to be served in time.
+func TestSimulation_ForeverHasNoSecondHolder(t *testing.T) {
+	opt := honest
+	opt.cfg.Forever = true
+	var grants atomic.Int64
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000)}, func(s *sim.World) {
+		w := newWorld(s, opt)
+		w.safety()
+		grants.Add(int64(w.grants))
+	})
+	if grants.Load() < int64(usualSeeds)/5 {
+		t.Errorf("%d tenures", grants.Load())
 	}
 }
 

@@ -40,7 +40,10 @@ var testConfig = core.Config{
 	Drain: time.Second, Margin: 300 * time.Millisecond, RateError: 0.01,
 }
 
-const mixedTTL = 14 * time.Second
+const (
+	mixedTTL  = 14 * time.Second
+	lockDelay = 7 * time.Second
+)
 
 // newWorld picks sizes and faults: each seed has some of them, and seldom all.
 func newWorld(s *sim.World, opt options) *world {
@@ -53,6 +56,9 @@ func newWorld(s *sim.World, opt options) *world {
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
 	w.shared = w.Number("shared", 0, 2)
+	if w.Chance("lock-delay", 1./4) {
+		w.opt.cfg.LockDelay = lockDelay
+	}
 	for i := range w.Number("nodes", 2, 5) {
 		n := &node{w: w, i: i}
 		w.nodes = append(w.nodes, n)
