@@ -7,10 +7,11 @@ import (
 )
 
 // Bool returns the thin form of a lease: acquired or not, released or not, or an error for "unknown".
-// It has no fencing token; prefer Lease where the work can carry one.
+// It has no fencing token and takes no context; prefer Lease where the work can carry a token.
 func (l *Lease) Bool() *BoolLease { return &BoolLease{l: l} }
 
-// BoolLease is a lease as three functions. It holds at most one grant.
+// BoolLease is a lease as the four functions that leases of other actor systems have. It holds at most one
+// grant. Each call but CheckLease waits for the store, Config.OperationTimeout at most.
 type BoolLease struct {
 	l *Lease
 
@@ -21,11 +22,14 @@ type BoolLease struct {
 	}
 }
 
-// Acquire makes one attempt, as Lease.TryAcquire does. true: held. false: certainly held by another.
-// An error: unknown. onLost may be nil; it runs once, in its own goroutine, when this tenure is
-// lost; not before the lease was held, and not after Release.
-func (b *BoolLease) Acquire(ctx context.Context, onLost func(cause error)) (bool, error) {
-	ctx, cancel := context.WithCancel(ctx)
+// Acquire makes one attempt, as Lease.TryAcquire does. true: held, also if it was before. false: certainly held
+// by another. An error: unknown; nothing is held, and no holder is left behind.
+func (b *BoolLease) Acquire() (bool, error) { return b.AcquireWithCallback(nil) }
+
+// AcquireWithCallback is Acquire, and has onLost run once, in its own goroutine, when this tenure is lost: with
+// a *LostError, not before the lease was held, and not after Release. Each call that returned true has its own.
+func (b *BoolLease) AcquireWithCallback(onLost func(cause error)) (bool, error) {
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	b.mu.Lock()
 	if b.mu.attempts == nil {
@@ -57,11 +61,14 @@ func (b *BoolLease) Acquire(ctx context.Context, onLost func(cause error)) (bool
 }
 
 // Release gives up what is held, and withdraws an Acquire under way. true: certainly not held by this
-// any more, also if nothing was held. false: certainly still held. An error: unknown.
-func (b *BoolLease) Release(ctx context.Context) (bool, error) {
+// any more, also if nothing was held. false: certainly still held. An error: unknown. After false and after an
+// error it is tried again in the background. CheckLease is false from the call on.
+func (b *BoolLease) Release() (bool, error) {
+	ctx, cancel := b.l.s.timeout(context.Background())
+	defer cancel()
 	b.mu.Lock()
-	for cancel := range b.mu.attempts {
-		(*cancel)()
+	for stop := range b.mu.attempts {
+		(*stop)()
 	}
 	clear(b.mu.attempts)
 	g := b.mu.grant
@@ -76,9 +83,9 @@ func (b *BoolLease) Release(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Check reports whether the lease is held and new work may start. It compares the clock, never blocks
-// and does not allocate.
-func (b *BoolLease) Check() bool {
+// CheckLease reports whether the lease is held and new work may start. It compares the clock, does no I/O and
+// does not allocate. Call it before each guarded action.
+func (b *BoolLease) CheckLease() bool {
 	b.mu.Lock()
 	g := b.mu.grant
 	b.mu.Unlock()

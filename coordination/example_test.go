@@ -69,15 +69,15 @@ func ExampleLease_TryAcquire() {
 	// lease "leader", token 2 <nil>
 }
 
-// The form of the original APIs: true, false, or an error for "unknown".
+// The form that leases of other actor systems have: true, false, or an error for "unknown".
 func ExampleBoolLease() {
 	session, _ := coordination.Open(memory.New(), coordination.Config{})
 	defer session.Close(context.Background())
 	lease := session.Lease("leader").Bool()
-	got, err := lease.Acquire(context.Background(), func(cause error) { fmt.Println("lost:", cause) })
-	fmt.Println(got, err, lease.Check())
-	released, err := lease.Release(context.Background())
-	fmt.Println(released, err, lease.Check())
+	got, err := lease.AcquireWithCallback(func(cause error) { fmt.Println("lost:", cause) })
+	fmt.Println(got, err, lease.CheckLease())
+	released, err := lease.Release()
+	fmt.Println(released, err, lease.CheckLease())
 	// Output:
 	// true <nil> true
 	// true <nil> false

@@ -11,10 +11,10 @@ import (
 
 var errAway = errors.New("store away")
 
-// flaky is a memory store that can be away.
+// flaky is a memory store that can be away, or refuse to write.
 type flaky struct {
 	*memory.Store
-	away atomic.Bool
+	away, refuses atomic.Bool
 }
 
 func (f *flaky) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
@@ -27,6 +27,9 @@ func (f *flaky) Load(ctx context.Context, name string) (coordination.Record, coo
 func (f *flaky) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
 	if f.away.Load() {
 		return "", errAway
+	}
+	if f.refuses.Load() {
+		return "", coordination.ErrRefused
 	}
 	return f.Store.Swap(ctx, name, old, next)
 }

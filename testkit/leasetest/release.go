@@ -21,7 +21,7 @@ var releaseChecks = []check{
 			e.must(g.Release(e.Context()))
 		}
 		e.must(e.lost().Release(e.Context()))
-		ok, err := e.node().Lease(name).Bool().Release(e.Context())
+		ok, err := e.node().Lease(name).Bool().Release()
 		e.that(ok && err == nil, "bool: %v %v", ok, err)
 	}},
 	{"E3_E4_ExHolderCannotHurtTheNext", func(e *env) {
@@ -79,13 +79,13 @@ var releaseChecks = []check{
 		b := n.Lease(name).Bool()
 		done := make(chan bool)
 		go func() {
-			ok, _ := b.Acquire(e.Context(), nil)
+			ok, _ := b.Acquire()
 			done <- ok
 		}()
 		e.sleep(1500 * time.Millisecond) // the claim is under way
-		ok, err := b.Release(e.Context())
+		ok, err := b.Release()
 		e.that(ok && err == nil, "release: %v %v", ok, err)
-		e.that(!<-done && !b.Check(), "acquired after release")
+		e.that(!<-done && !b.CheckLease(), "acquired after release")
 		e.sleep(2 * op)
 		e.node().hold()
 	}},
