@@ -31,7 +31,8 @@
 //     whatever entries the two are of. With Atomically an update is of several entries.
 //   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
 //     survives as long as fewer than a majority of the replicas fail before they are refilled.
-//   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards.
+//   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards
+//     (TestQuorums_CountersAreLinearizable).
 //   - Replicas that have seen the same updates hold the same state, to the byte.
 //   - Replicas that should be equal and are not are found out by their fingerprints, on every heartbeat, and
 //     the one that is outvoted takes the state of the others (TestDivergence in internal/core).

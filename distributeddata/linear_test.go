@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-var quorumOperations = flag.Int("operations", 3000, "how many quorum operations are checked for linearizability")
+var quorumOperations = flag.Int("operations", 1505, "how many quorum operations are checked for linearizability")
 
 // total is the model of a counter that is read exactly.
 func total() history.Model[uint64, totalOp, uint64] {
@@ -46,12 +46,13 @@ type totalOp struct {
 // so many operations are done on each of several keys.
 func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand)) {
 	const members, perKey = 7, 301
-	for round := range max(1, *quorumOperations/(10*perKey)) {
+	keys := min(10, *quorumOperations/perKey)
+	for round := range *quorumOperations / (keys * perKey) {
 		t.Run(fmt.Sprintf("%s/round=%d", name, round), func(t *testing.T) {
 			run(t, members, distributeddata.Config{MinMembers: members, HeartbeatInterval: 200 * time.Millisecond}, func(c *cluster) {
 				c.Net.SetAll(simnet.Faults{Loss: 0.3, Jitter: 50 * time.Millisecond})
 				var wg sync.WaitGroup
-				for key := range 10 {
+				for key := range keys {
 					for client := range members {
 						r := rand.New(rand.NewPCG(uint64(round), uint64(100*key+client)))
 						wg.Go(func() {

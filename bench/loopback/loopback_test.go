@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,17 +20,33 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// loopback starts n members in this process that talk over real connections.
-func loopback(b *testing.B, n int) (systems []*actor.ActorSystem, dds []*distributeddata.Replicator) {
+// loopback is members in this process that talk over real connections.
+type loopback struct {
+	b       *testing.B
+	ports   []int
+	hosts   []string
+	systems []*actor.ActorSystem
+	dds     []*distributeddata.Replicator
+}
+
+// newLoopback reserves the ports of n members.
+func newLoopback(b *testing.B, n int) *loopback {
 	b.Helper()
-	ports := freePorts(b, n)
-	hosts := make([]string, n)
-	for i, p := range ports {
-		hosts[i] = fmt.Sprintf("127.0.0.1:%d", p)
+	l := &loopback{b: b, ports: freePorts(b, n)}
+	for _, p := range l.ports {
+		l.hosts = append(l.hosts, fmt.Sprintf("127.0.0.1:%d", p))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	b.Cleanup(cancel)
-	for i := range n {
+	return l
+}
+
+// start starts so many more members, and waits until they are ready.
+func (l *loopback) start(n int) {
+	l.b.Helper()
+	b := l.b
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	first := len(l.dds)
+	for i := first; i < first+n; i++ {
 		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 			return slog.New(slog.DiscardHandler)
 		}))
@@ -36,12 +54,12 @@ func loopback(b *testing.B, n int) (systems []*actor.ActorSystem, dds []*distrib
 		if err != nil {
 			b.Fatal(err)
 		}
-		c := cluster.New(system, node.Cluster("loopback", automanaged.NewWithConfig(200*time.Millisecond, ports[i], hosts...), rc))
-		dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: n})
+		c := cluster.New(system, node.Cluster("loopback", automanaged.NewWithConfig(200*time.Millisecond, l.ports[i], l.hosts...), rc))
+		dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: min(n, 2)})
 		if err != nil {
 			b.Fatal(err)
 		}
-		systems, dds = append(systems, system), append(dds, dd)
+		l.systems, l.dds = append(l.systems, system), append(l.dds, dd)
 		if err := node.Start(ctx, c); err != nil {
 			b.Fatal(err)
 		}
@@ -51,12 +69,11 @@ func loopback(b *testing.B, n int) (systems []*actor.ActorSystem, dds []*distrib
 			_ = node.Shutdown(ctx, c)
 		})
 	}
-	for _, dd := range dds {
+	for _, dd := range l.dds[first:] {
 		if err := dd.Ready(ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return systems, dds
 }
 
 func freePorts(b *testing.B, n int) (ports []int) {
@@ -74,17 +91,19 @@ func freePorts(b *testing.B, n int) (ports []int) {
 
 // Updates that nobody waits for, told to one of three members over real connections, until both others
 // have applied all of them.
-func BenchmarkLoopback(b *testing.B) {
+func BenchmarkUpdates(b *testing.B) {
 	const updates = 20_000
 	ctx := context.Background()
-	systems, dds := loopback(b, 3)
+	l := newLoopback(b, 3)
+	l.start(3)
+	dds := l.dds
 	run := func(name string, update func(round, i int) any, there func(dd *distributeddata.Replicator, round int) bool) {
 		round := 0
 		b.Run(name+"/replicas=3", func(b *testing.B) {
 			for b.Loop() {
 				round++
 				for i := range updates {
-					systems[0].Root.Send(dds[0].PID(), update(round, i))
+					l.systems[0].Root.Send(dds[0].PID(), update(round, i))
 				}
 				for _, dd := range dds[1:] {
 					for !there(dd, round) {
@@ -118,4 +137,66 @@ func BenchmarkLoopback(b *testing.B) {
 		v, _ := names[99].Get(ctx, dd)
 		return v.Contains(fmt.Sprintf("last of %d", round))
 	})
+}
+
+// A third member joins two that hold 100,000 registers of 1 kB, while a client updates one of them: how
+// long it takes to be ready, and how long the client's updates take before and meanwhile.
+func BenchmarkJoin(b *testing.B) {
+	const keys, size = 100_000, 1000
+	ctx := context.Background()
+	key := func(i int) distributeddata.Key[crdt.LWWRegister[string]] {
+		return distributeddata.NewKey(fmt.Sprintf("key-%06d", i), crdt.LWWRegister[string]{})
+	}
+	value := strings.Repeat("v", size)
+	update := func(dd *distributeddata.Replicator, i int) {
+		_, err := key(i).Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error { v.Set(w, value); return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var joins, calm, busy []time.Duration
+	for b.Loop() {
+		l := newLoopback(b, 3)
+		l.start(2)
+		for i := range keys {
+			update(l.dds[i%2], i)
+		}
+		time.Sleep(3 * time.Second) // the others have it all
+		watch := func(d time.Duration, stop <-chan struct{}) (took []time.Duration) {
+			for begin, i := time.Now(), 0; ; i++ {
+				select {
+				case <-stop:
+					return took
+				default:
+				}
+				if d > 0 && time.Since(begin) > d {
+					return took
+				}
+				t := time.Now()
+				update(l.dds[0], i%keys)
+				took = append(took, time.Since(t))
+				time.Sleep(time.Millisecond)
+			}
+		}
+		calm = append(calm, watch(3*time.Second, nil)...)
+		stop, stopped := make(chan struct{}), make(chan []time.Duration)
+		go func() { stopped <- watch(0, stop) }()
+		begin := time.Now()
+		l.start(1)
+		for l.dds[2].Status().Keys < keys {
+			time.Sleep(5 * time.Millisecond)
+		}
+		joins = append(joins, time.Since(begin))
+		close(stop)
+		busy = append(busy, <-stopped...)
+	}
+	b.ReportMetric(percentile(joins, 50).Seconds(), "s-to-join")
+	b.ReportMetric(float64(percentile(calm, 99).Microseconds()), "µs-p99-calm")
+	b.ReportMetric(float64(percentile(busy, 99).Microseconds()), "µs-p99-meanwhile")
+	b.ReportMetric(float64(percentile(busy, 100).Microseconds()), "µs-max-meanwhile")
+}
+
+func percentile(ds []time.Duration, p int) time.Duration {
+	slices.Sort(ds)
+	return ds[(len(ds)-1)*p/100]
 }
