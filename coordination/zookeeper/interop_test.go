@@ -5,7 +5,10 @@ package zookeeper_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,6 +236,31 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 		t.Errorf("renewed after its end: %v", err)
 	}
 	must(t, g.Release(t.Context()))
+}
+
+// TestLosers_LeaveTheLine: of many who write at once one has a place afterwards, although the others look no more.
+func TestLosers_LeaveTheLine(t *testing.T) {
+	s := beside(t)
+	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	must(t, err)
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for i := range 20 {
+		wg.Go(func() {
+			_, err := s.store.Swap(t.Context(), name, free, coordination.Record{Owner: "o", Nonce: fmt.Sprint(i), Token: 2, TTL: time.Minute})
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, coordination.ErrConflict):
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d winners", won.Load())
+	}
+	s.waitFor(t, 1)
 }
 
 // TestLeftBehind_ByAnotherProcess: a place that nobody holds by, of a process that has died while it made it, does

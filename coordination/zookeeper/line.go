@@ -66,3 +66,12 @@ func lineOf(children []string) ([]place, error) {
 	slices.SortFunc(line, func(a, b place) int { return cmp.Compare(a.number, b.number) })
 	return line, nil
 }
+
+// ahead is the part of a line that is before p.
+func (p place) ahead(line []place) []place {
+	n := 0
+	for n < len(line) && line[n].number < p.number {
+		n++
+	}
+	return line[:n]
+}

@@ -30,6 +30,14 @@ func TestLine_IsSortedAsTheLockRecipesDo(t *testing.T) {
 	if !slices.Equal(numbers, []int64{1, 2, 3, 10}) {
 		t.Errorf("got %v", numbers)
 	}
+	for i, p := range line {
+		if got := p.ahead(line); !slices.Equal(got, line[:i]) {
+			t.Errorf("ahead of %d: %v", i, got)
+		}
+	}
+	if got := (place{number: 5}).ahead(line); len(got) != 3 {
+		t.Errorf("ahead of one that has gone: %v", got)
+	}
 	if line[2].tag != tagOf("nonce") || line[2].tag == tagOf("other") {
 		t.Errorf("got %+v", line[2])
 	}

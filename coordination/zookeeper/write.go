@@ -130,8 +130,11 @@ func (w *write) enter(ctx context.Context) (coordination.Version, error) {
 	}
 	mine := path.Base(answer[1].String)
 	version, err := w.from(ctx, mine)
-	if err != nil {
-		w.s.abandon(w.path, w.was.data, mine) // or the next Load does it
+	switch e := outcome(err); {
+	case errors.Is(e, coordination.ErrConflict), errors.Is(e, coordination.ErrRefused):
+		_ = w.conn.Delete(w.at(mine), -1) // or the next Load does it
+	case err != nil:
+		w.s.abandon(w.path, w.was.data, mine)
 	}
 	return version, err
 }
@@ -161,7 +164,7 @@ func (w *write) from(ctx context.Context, mine string) (coordination.Version, er
 	case stat.Mzxid != w.was.written, w.was.holder == "" && w.was.had != countAt(me.number):
 		return "", coordination.ErrConflict
 	}
-	ahead := line[:slices.IndexFunc(append(line, me), func(p place) bool { return p.number >= me.number })]
+	ahead := me.ahead(line)
 	switch {
 	case w.was.holder != "" && !slices.ContainsFunc(ahead, func(p place) bool { return p.name == w.was.holder }), ctx.Err() != nil:
 		return "", coordination.ErrConflict
