@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "internal/causal", "internal/pmap"}, shared...),
 	"distributeddata/store":           {},
 	"distributeddata/badger":          {"distributeddata/store"},
+	"distributeddata/realtest":        {},
 	"coordination/internal/core":      {},
 	"coordination":                    append([]string{"coordination/internal/core"}, shared...),
 	"testkit/netem":                   {},

@@ -74,6 +74,7 @@ func TestWhatIsOnItsWayIsLostAtACutAndReachesTheNextProcess(t *testing.T) {
 		c.Net.Cut(a.Address, b.Address)
 		time.Sleep(2 * time.Second)
 		require.Equal(t, 1, c.Net.Stats().Lost)
+		require.Zero(t, c.Net.Stats().Delivered)
 		c.Net.Heal()
 		send()
 		next := c.Restart(b)

@@ -19,6 +19,9 @@ type Network struct {
 // maxNodes is what one subnet holds.
 const maxNodes = 200
 
+// Possible returns why there can be no network here, nil if there can.
+func Possible() error { return possible() }
+
 // New makes a network of n nodes, or skips the test, or with CI=true fails it, if that is not possible
 // here.
 func New(t testing.TB, n int) *Network {
