@@ -2,7 +2,6 @@ package netem_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -42,47 +41,77 @@ func socket(t *testing.T, n *netem.Network, node int) net.PacketConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	_ = c.(*net.UDPConn).SetReadBuffer(1 << 20) // for a reader that has to wait its turn
 	return c
 }
 
-// pair is two nodes with a socket each.
+// pair is two nodes with a socket each, and a third one as a witness.
 type pair struct {
 	*testing.T
 	*netem.Network
-	a, b net.PacketConn
+	a, b, c net.PacketConn
 }
 
 func newPair(t *testing.T) *pair {
-	n := netem.New(t, 2)
-	return &pair{t, n, socket(t, n, 0), socket(t, n, 1)}
+	n := netem.New(t, 3)
+	return &pair{t, n, socket(t, n, 0), socket(t, n, 1), socket(t, n, 2)}
 }
 
-// burst sends numbered packets from a to b, one each millisecond, and returns what arrives within the
-// patience after the last.
-func (p *pair) burst(count int, patience time.Duration) (got []uint32) {
-	to, sent := p.b.LocalAddr(), make(chan time.Time, 1)
+// send sends one packet.
+func (p *pair) send(from, to net.PacketConn, text string) {
+	if _, err := from.WriteTo([]byte(text), to.LocalAddr()); err != nil {
+		p.Error(err)
+	}
+}
+
+// hear waits for one packet.
+func (p *pair) hear(at net.PacketConn, want string) {
+	buffer := make([]byte, 20)
+	_ = at.SetReadDeadline(time.Now().Add(30 * time.Second))
+	n, _, err := at.ReadFrom(buffer)
+	if got := string(buffer[:n]); err != nil || got != want {
+		p.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// taken waits until the relay has decided on all that was sent at a node: it takes packets in order, and the way to
+// the witness is open.
+func (p *pair) taken(from net.PacketConn) {
+	p.send(from, p.c, "witness")
+	p.hear(p.c, "witness")
+}
+
+// burst sends numbered packets from a to b under a link, heals it when they must have arrived, and returns what
+// came before a last packet that is sent then. A link keeps the order of moments of arrival, so nothing comes later.
+func (p *pair) burst(count int, link netem.Link) (got []uint32) {
+	p.Helper()
+	p.Set(0, 1, link)
+	to, last := p.b.LocalAddr(), uint32(count)
 	go func() {
 		packet := make([]byte, 100)
-		for i := range count {
-			binary.BigEndian.PutUint32(packet, uint32(i))
+		for i := range last {
+			binary.BigEndian.PutUint32(packet, i)
 			_, _ = p.a.WriteTo(packet, to)
-			time.Sleep(time.Millisecond)
 		}
-		sent <- time.Now()
+		p.taken(p.a)
+		time.Sleep(link.Delay + link.Jitter) // all are due
+		p.Set(0, 1, netem.Link{})
+		binary.BigEndian.PutUint32(packet, last)
+		_, _ = p.a.WriteTo(packet, to)
 	}()
 	buffer := make([]byte, 200)
-	for end := time.Now().Add(time.Hour); time.Now().Before(end); {
-		_ = p.b.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
-		if n, _, err := p.b.ReadFrom(buffer); err == nil && n == 100 {
-			got = append(got, binary.BigEndian.Uint32(buffer))
+	_ = p.b.SetReadDeadline(time.Now().Add(30 * time.Second))
+	for {
+		n, _, err := p.b.ReadFrom(buffer)
+		if err != nil || n != 100 {
+			p.Fatalf("after %d packets: %d bytes, %v", len(got), n, err)
 		}
-		select {
-		case at := <-sent:
-			end = at.Add(patience)
-		default:
+		i := binary.BigEndian.Uint32(buffer)
+		if i == last {
+			return got
 		}
+		got = append(got, i)
 	}
-	return got
 }
 
 func (p *pair) between(what string, n, least, most int) {
@@ -116,13 +145,12 @@ func TestLink_Faults(t *testing.T) {
 		{"perfect", netem.Link{}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{0, 0}},
 		{"loss", netem.Link{Loss: 0.5}, [2]int{50, 150}, [2]int{50, 150}, [2]int{0, 0}},
 		{"duplicates", netem.Link{Duplicate: 0.5}, [2]int{250, 350}, [2]int{sent, sent}, [2]int{0, 0}},
-		{"jitter reorders", netem.Link{Jitter: 50 * time.Millisecond}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{20, sent}},
+		{"jitter reorders", netem.Link{Jitter: 200 * time.Millisecond}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{20, sent}},
 		{"corruption fails the checksum", netem.Link{Corrupt: 0.5}, [2]int{50, 150}, [2]int{50, 150}, [2]int{0, 0}},
 		{"cut", netem.Link{Cut: true}, [2]int{0, 0}, [2]int{0, 0}, [2]int{0, 0}},
 		{"healed", netem.Link{}, [2]int{sent, sent}, [2]int{sent, sent}, [2]int{0, 0}},
 	} {
-		p.Set(0, 1, c.link)
-		got := p.burst(sent, 150*time.Millisecond)
+		got := p.burst(sent, c.link)
 		different, swaps := count(got)
 		p.between(c.name+": packets", len(got), c.arrive[0], c.arrive[1])
 		p.between(c.name+": different ones", different, c.differ[0], c.differ[1])
@@ -134,18 +162,28 @@ func TestLink_Faults(t *testing.T) {
 func TestLink_OneWay(t *testing.T) {
 	p := newPair(t)
 	p.Set(1, 0, netem.Link{Cut: true})
-	p.between("there", len(p.burst(10, 100*time.Millisecond)), 10, 10)
-	if _, err := p.b.WriteTo([]byte("answer"), p.a.LocalAddr()); err != nil {
-		t.Fatal(err)
-	}
-	_ = p.a.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-	if n, _, err := p.a.ReadFrom(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("back: %d bytes, %v", n, err)
-	}
+	p.send(p.a, p.b, "request")
+	p.hear(p.b, "request")
+	p.send(p.b, p.a, "lost")
+	p.taken(p.b)
+	p.Set(1, 0, netem.Link{})
+	p.send(p.b, p.a, "answer")
+	p.hear(p.a, "answer")
+}
+
+func TestNetwork_IsolatedUntilHealed(t *testing.T) {
+	p := newPair(t)
 	p.Isolate(0)
-	p.between("isolated", len(p.burst(10, 100*time.Millisecond)), 0, 0)
+	p.send(p.a, p.b, "lost")
+	p.send(p.b, p.a, "lost")
+	p.taken(p.b)
+	p.Set(0, 2, netem.Link{})
+	p.taken(p.a)
 	p.Heal()
-	p.between("healed", len(p.burst(10, 100*time.Millisecond)), 10, 10)
+	p.send(p.a, p.b, "heard")
+	p.send(p.b, p.a, "heard")
+	p.hear(p.b, "heard")
+	p.hear(p.a, "heard")
 }
 
 // TestProcess_TalksThroughTheRelay measures delay and rate with a real process behind TCP.
