@@ -19,12 +19,12 @@ type Config struct {
 	Owner string `yaml:"owner"`
 	// TTL is how long a lease outlives its holder. Raising it survives longer pauses and outages of
 	// the store; lowering it shortens the wait after a crash. Default 30s, at most 24h.
-	TTL time.Duration `yaml:"ttl"`
+	TTL time.Duration `yaml:"heartbeat-timeout"`
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/3.
-	RenewInterval time.Duration `yaml:"renew-interval"`
+	RenewInterval time.Duration `yaml:"heartbeat-interval"`
 	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or TTL/10
 	// if that is less.
-	OperationTimeout time.Duration `yaml:"operation-timeout"`
+	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`
 	// RetryInterval is how often Acquire looks at a lease that is another's, ±10 %. Where the store
 	// can watch, a release is noticed at once all the same. Default 5s, or RenewInterval if that is
 	// less.

@@ -19,7 +19,9 @@
 //	})
 //
 // An actor that is to work only under a lease is made by Gated; one written by hand uses
-// Lease.AcquireTo and the messages Acquired and LeaseLost; Props offers a lease to actors by messages.
+// Lease.AcquireTo and the messages Acquired and LeaseLost; Props offers a lease to actors by messages. A
+// Provider makes sessions from named sections of a configuration; Lease.Bool is for code written for the leases
+// of other actor systems.
 //
 // # What the caller must do
 //

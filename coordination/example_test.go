@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -188,4 +190,38 @@ func ExampleLease_AcquireTo() {
 	<-done
 	_ = session.Close(context.Background())
 	// Output: hello Bob under token 1
+}
+
+// Which store a lease lives in, and its times, are a matter of configuration.
+func ExampleProvider() {
+	sections, err := coordination.ReadSections(strings.NewReader(`
+defaults: {heartbeat-timeout: 60s}
+sections:
+  shop.billing: {lease-class: memory, heartbeat-interval: 6s}
+`), os.Environ())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	provider, err := coordination.NewProvider(sections, map[string]coordination.Opener{
+		"memory": func(func(any) error) (coordination.Store, error) { return memory.New(), nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer provider.Close(context.Background())
+	lease, drop, err := provider.Lease("shop.billing", "invoices", "host:4050")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = drop(context.Background()) }()
+	fmt.Println(lease.Do(context.Background(), func(_ context.Context, g *coordination.Grant) error {
+		fmt.Println(g)
+		return nil
+	}))
+	// Output:
+	// lease "invoices", token 1
+	// <nil>
 }

@@ -1,0 +1,179 @@
+package coordination_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+// closing counts what is opened and closed.
+type shelf struct{ opened, closed int }
+
+type closingStore struct {
+	*memory.Store
+	shelf *shelf
+}
+
+func (s closingStore) Close() error { s.shelf.closed++; return nil }
+
+func (s *shelf) openers() map[string]coordination.Opener {
+	return map[string]coordination.Opener{
+		"memory": func(decode func(any) error) (coordination.Store, error) {
+			var settings struct {
+				Size int `yaml:"size"`
+			}
+			if err := decode(&settings); err != nil {
+				return nil, err
+			}
+			s.opened++
+			return closingStore{memory.New(), s}, nil
+		},
+		"none": func(func(any) error) (coordination.Store, error) { return nil, nil },
+	}
+}
+
+func read(t *testing.T, text string, environ ...string) map[string]coordination.Section {
+	t.Helper()
+	sections, err := coordination.ReadSections(strings.NewReader(text), environ)
+	require.NoError(t, err)
+	return sections
+}
+
+func provide(t *testing.T, sections map[string]coordination.Section) (*coordination.Provider, *shelf) {
+	t.Helper()
+	s := &shelf{}
+	p, err := coordination.NewProvider(sections, s.openers())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close(context.Background())) })
+	return p, s
+}
+
+func TestProvider_OneLeaseForEachTriple(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, shelf := provide(t, read(t, "sections: {a: {lease-class: memory}, b: {lease-class: memory}}"))
+		first, drop, err := p.Lease("a", "x", "me")
+		require.NoError(t, err)
+		again, dropAgain, err := p.Lease("a", "x", "me")
+		require.NoError(t, err)
+		require.Same(t, first, again)
+		for _, other := range [][3]string{{"a", "y", "me"}, {"a", "x", "you"}, {"b", "x", "me"}} {
+			l, _, err := p.Lease(other[0], other[1], other[2])
+			require.NoError(t, err)
+			require.NotSame(t, first, l, "%v", other)
+		}
+		require.Equal(t, 2, shelf.opened, "one store for each location")
+
+		other, _, err := p.Lease("a", "x", "you")
+		require.NoError(t, err)
+		_, err = first.TryAcquire(t.Context())
+		require.NoError(t, err)
+		_, err = other.TryAcquire(t.Context())
+		require.ErrorIs(t, err, coordination.ErrHeld, "one lease for all owners")
+
+		require.NoError(t, drop(t.Context()))
+		require.NoError(t, drop(t.Context()), "twice is once")
+		_, err = again.TryAcquire(t.Context())
+		require.NoError(t, err, "still in use")
+		require.NoError(t, dropAgain(t.Context()))
+		_, err = again.TryAcquire(t.Context())
+		require.NoError(t, err, "another name of this session is in use")
+	})
+}
+
+func TestProvider_TheLastDropEndsTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := provide(t, read(t, "sections: {a: {lease-class: memory}}"))
+		l, drop, err := p.Lease("a", "x", "me")
+		require.NoError(t, err)
+		g, err := l.TryAcquire(t.Context())
+		require.NoError(t, err)
+		go func() { <-g.Context().Done(); _ = g.Release(context.Background()) }() // its work has ended
+		require.NoError(t, drop(t.Context()))
+		require.Error(t, g.Check())
+		_, err = l.TryAcquire(t.Context())
+		require.ErrorIs(t, err, coordination.ErrClosed)
+
+		l, _, err = p.Lease("a", "x", "me", func(c *coordination.Config) { c.TTL = time.Hour })
+		require.NoError(t, err, "other options are no contradiction any more")
+		_, err = l.TryAcquire(t.Context())
+		require.NoError(t, err)
+		_, _, err = p.Lease("a", "x", "me")
+		require.ErrorIs(t, err, coordination.ErrInvalid)
+		require.ErrorContains(t, err, "other options")
+	})
+}
+
+func TestProvider_UnknownLocationListsTheKnown(t *testing.T) {
+	p, _ := provide(t, read(t, "sections: {b: {lease-class: memory}, a: {lease-class: memory}}"))
+	_, _, err := p.Lease("c", "x", "me")
+	require.ErrorIs(t, err, coordination.ErrInvalid)
+	require.ErrorContains(t, err, `no lease section "c", only ["a" "b"]`)
+}
+
+func TestProvider_AllProblemsAtOnce(t *testing.T) {
+	_, err := coordination.NewProvider(map[string]coordination.Section{
+		"a": {LeaseClass: "akka.Lease"}, "b": {},
+		"c": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 31 * time.Second}},
+	}, (&shelf{}).openers())
+	require.ErrorIs(t, err, coordination.ErrInvalid)
+	for _, problem := range []string{`section "a": lease-class "akka.Lease" is none of ["memory" "none"]`, `section "b"`,
+		`section "c": coordination: invalid argument: RenewInterval (31s) must be below half of TTL (1m0s)`} {
+		require.ErrorContains(t, err, problem)
+	}
+}
+
+// What failed is tried again.
+func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
+	broken := errors.New("no disk")
+	p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "x"}}, map[string]coordination.Opener{
+		"x": func(func(any) error) (coordination.Store, error) {
+			if err := broken; err != nil {
+				broken = nil
+				return nil, err
+			}
+			return memory.New(), nil
+		},
+	})
+	require.NoError(t, err)
+	_, _, err = p.Lease("a", "x", "me")
+	require.ErrorContains(t, err, "no disk")
+	_, _, err = p.Lease("a", "x", "me")
+	require.NoError(t, err)
+	require.NoError(t, p.Close(t.Context()))
+	_, _, err = p.Lease("a", "x", "me")
+	require.ErrorIs(t, err, coordination.ErrClosed)
+}
+
+func TestProvider_SettingsOfTheStoreAreStrict(t *testing.T) {
+	p, shelf := provide(t, read(t, "sections: {a: {lease-class: memory, store: {size: 3}}, b: {lease-class: memory, store: {sise: 3}}, c: {lease-class: none}}"))
+	_, _, err := p.Lease("a", "x", "me")
+	require.NoError(t, err)
+	_, _, err = p.Lease("b", "x", "me")
+	require.ErrorIs(t, err, coordination.ErrInvalid)
+	require.ErrorContains(t, err, "sise")
+	_, _, err = p.Lease("c", "x", "me")
+	require.ErrorContains(t, err, `lease-class "none" opened no store`)
+	require.Equal(t, 1, shelf.opened)
+}
+
+func TestProvider_CloseClosesStores(t *testing.T) {
+	s := &shelf{}
+	p, err := coordination.NewProvider(read(t, "sections: {a: {lease-class: memory}}"), s.openers())
+	require.NoError(t, err)
+	l, drop, err := p.Lease("a", "x", "me")
+	require.NoError(t, err)
+	require.NoError(t, p.Close(t.Context()))
+	require.NoError(t, p.Close(t.Context()))
+	require.NoError(t, drop(t.Context()))
+	require.Equal(t, shelf{1, 1}, *s)
+	_, err = l.TryAcquire(t.Context())
+	require.ErrorIs(t, err, coordination.ErrClosed)
+}
