@@ -47,7 +47,7 @@ func changed(b *remote.MessageBatch, f func(*remote.MessageBatch)) *remote.Messa
 // TestHostilePeer sends a member what crashes an unguarded one, or stops its actors.
 func TestHostilePeer(t *testing.T) {
 	p := launch(t, specs(t, 1)[0])
-	require.Eventually(t, func() bool { return len(p.reports("started")) > 0 }, 12*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.reports("started")) > 0 }, patience, 20*time.Millisecond)
 	conn, err := grpc.NewClient(p.reports("started")[0].Addrs[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
@@ -58,7 +58,7 @@ func TestHostilePeer(t *testing.T) {
 	// message on it had arrived.
 	n := 0
 	send := func(b *remote.MessageBatch) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		stream, err := client.Receive(ctx)
 		require.NoError(t, err)

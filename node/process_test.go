@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,9 @@ import (
 )
 
 const childEnv = "CONCORD_NODE_TEST"
+
+// patience bounds what must happen at some time, however busy the machine is.
+const patience = time.Minute
 
 // TestMain runs a member instead of the tests in the processes that the tests start.
 func TestMain(m *testing.M) {
@@ -109,7 +114,7 @@ func member(arg string) int {
 			panic(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := node.Start(ctx, c); err != nil {
 		say(report{Event: "failed", Text: err.Error()})
@@ -123,6 +128,8 @@ func member(arg string) int {
 		say(report{Event: "removed"})
 	}()
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // stop, or our parent is gone
+	ctx, cancel = context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	again := make(chan error, 1)
 	go func() { again <- node.Shutdown(ctx, c) }()
 	if err := node.Shutdown(ctx, c); err != nil {
@@ -225,13 +232,18 @@ func (p *process) stop() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// freePorts are below those that the kernel gives to connections, which could take one while its process is dead.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+	for tries := 0; len(ports) < n; tries++ {
+		port := 20_000 + rand.IntN(10_000) //nolint:gosec // no secret
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			require.Less(t, tries, 1000, "%v", err)
+			continue
+		}
 		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports
 }
@@ -263,7 +275,7 @@ func agreed(t *testing.T, ps ...*process) report {
 			}
 		}
 		return true
-	}, 12*time.Second, 20*time.Millisecond, "members agree")
+	}, patience, 20*time.Millisecond, "members agree")
 	v := ps[0].view()
 	for _, p := range ps {
 		require.Equal(t, v.Ages, p.view().Ages)

@@ -2,9 +2,11 @@ package realtest_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -45,18 +47,23 @@ func start(t *testing.T, n int) *members {
 	return c
 }
 
+// addresses on loopback are below the ports that the kernel gives to connections, which could take one while its
+// process is dead.
 func (c *members) addresses(n int) (out []spec) {
-	for i := range n {
+	c.t.Helper()
+	for tries := 0; len(out) < n; tries++ {
 		if c.net != nil {
-			out = append(out, spec{c.net.Addr(i), 6000})
+			out = append(out, spec{c.net.Addr(len(out)), 6000})
 			continue
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		at := spec{"127.0.0.1", 20_000 + rand.IntN(10_000)} //nolint:gosec // no secret
+		l, err := net.Listen("tcp", net.JoinHostPort(at.Host, strconv.Itoa(at.Port)))
+		if err == nil {
+			defer l.Close() // all at the end, so that no port comes twice
+			out = append(out, at)
+		} else if tries > 1000 {
 			c.t.Fatal(err)
 		}
-		defer l.Close() // all at the end, so that no port comes twice
-		out = append(out, spec{"127.0.0.1", l.Addr().(*net.TCPAddr).Port})
 	}
 	return out
 }
