@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
@@ -45,6 +47,9 @@ type Config struct {
 	// for what the holder has sent to arrive, where fencing is not possible. Default 0. TTL and LockDelay
 	// together are at most 24h.
 	LockDelay time.Duration `yaml:"lock-delay"`
+	// Meters is where the metrics go, named concord.lease.*; see Status for what they count. Default
+	// otel.GetMeterProvider().
+	Meters metric.MeterProvider `yaml:"-"`
 	// Clock is for tests that give each session a clock of its own, as package testkit does. Default: the
 	// clocks of this process.
 	Clock Clock `yaml:"-"`

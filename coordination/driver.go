@@ -2,6 +2,7 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -14,6 +15,7 @@ type driver struct {
 	machine *core.Machine
 	known   bool // the loop has it in its list
 	grant   *Grant
+	warned  bool // it is near expiry
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
 	told    func(core.Event) // of the session record: what the leases need to know; else nil
@@ -52,8 +54,10 @@ func (d *driver) carryOut(e core.Effect) {
 		d.begin(e)
 	case core.Extend:
 		d.grant.extend(e.Validity)
+		d.near(false)
 	case core.Warn:
 		d.grant.warn(e.Remaining)
+		d.near(true)
 	case core.End:
 		d.end(e)
 	case core.Drained:
@@ -77,17 +81,50 @@ func (d *driver) carryOut(e core.Effect) {
 
 func (d *driver) begin(e core.Begin) {
 	d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
+	d.count(func(s *Status) { s.Held++ })
 	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name), slog.Uint64("token", e.Token))
 }
 
 func (d *driver) end(e core.End) {
-	d.grant.finish(endingOf(e))
+	end := endingOf(e)
+	d.grant.finish(end)
+	d.near(false)
+	d.count(func(s *Status) {
+		s.Held--
+		if lost, ok := errors.AsType[*LostError](end.err); ok {
+			s.Lost[lost.Why]++
+		} else {
+			s.Released++
+		}
+	})
 	level := slog.LevelWarn
 	if e.Why == core.Released || e.Why == core.Closed {
 		level = slog.LevelDebug
 	}
 	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended", slog.String("lease", d.lease.name),
 		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
+}
+
+// count changes the statistics of leases; the session record is none.
+func (d *driver) count(change func(*Status)) {
+	if d.told == nil {
+		d.lease.s.count(change)
+	}
+}
+
+// near notes that renewals of the lease fail, or no longer.
+func (d *driver) near(ongoing bool) {
+	if d.warned == ongoing {
+		return
+	}
+	d.warned = ongoing
+	d.count(func(s *Status) {
+		if ongoing {
+			s.NearExpiry++
+		} else {
+			s.NearExpiry--
+		}
+	})
 }
 
 func (d *driver) answer(a core.Answer) {
@@ -120,14 +157,14 @@ func endingOf(e core.End) ending {
 
 func (d *driver) load(e core.Load) {
 	d.call(func(ctx context.Context) core.Event {
-		rec, ver, err := d.lease.s.store.Load(ctx, d.lease.name)
+		rec, ver, err := d.lease.s.load(ctx, d.lease.name)
 		return core.Loaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
 }
 
 func (d *driver) swap(e core.Swap) {
 	d.call(func(ctx context.Context) core.Event {
-		ver, err := d.lease.s.store.Swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
+		ver, err := d.lease.s.swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
 		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }

@@ -46,7 +46,7 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 	}
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
-	session, ver, err := l.s.store.Load(ctx, SessionRecords+rec.Nonce)
+	session, ver, err := l.s.load(ctx, SessionRecords+rec.Nonce)
 	if err != nil {
 		return false, fmt.Errorf("lease %q: session of its holder: %w: %w", l.name, ErrUnknown, err)
 	}
@@ -56,7 +56,7 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
-	rec, ver, err := l.s.store.Load(ctx, l.name)
+	rec, ver, err := l.s.load(ctx, l.name)
 	if err != nil {
 		return rec, ver, fmt.Errorf("lease %q: %w: %w", l.name, ErrUnknown, err)
 	}
@@ -88,7 +88,7 @@ func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 func (l *Lease) blank(ctx context.Context, ver Version, token Token) error {
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
-	_, err := l.s.store.Swap(ctx, l.name, ver, Record{Token: token})
+	_, err := l.s.swap(ctx, l.name, ver, Record{Token: token})
 	switch statusOf(err) {
 	case core.Written:
 		return nil

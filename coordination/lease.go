@@ -2,8 +2,10 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
 )
@@ -41,6 +43,34 @@ func (l *Lease) acquire(ctx context.Context, wait bool) (*Grant, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown, context.Cause(ctx))
 	}
+	begun := l.s.clock.Read().Mono
+	l.s.count(func(s *Status) { s.Waiting++ })
+	g, err := l.ask(ctx, wait)
+	l.answered(err, begun)
+	return g, err
+}
+
+// answered counts what a caller was told.
+func (l *Lease) answered(err error, begun time.Duration) {
+	result := "unknown"
+	l.s.count(func(s *Status) {
+		s.Waiting--
+		switch {
+		case err == nil:
+			s.Granted++
+			result = "granted"
+		case errors.Is(err, ErrHeld):
+			s.Taken++
+			result = "taken"
+		default:
+			s.Unknown++
+		}
+	})
+	l.s.meters.waited(l.s.clock.Read().Mono-begun, result)
+}
+
+// ask makes a request of the loop and waits for its answer.
+func (l *Lease) ask(ctx context.Context, wait bool) (*Grant, error) {
 	id, reply := l.s.id(), make(chan answer, 1)
 	if !l.s.post(l, core.Acquire{ID: id, Wait: wait}, reply) {
 		return nil, fmt.Errorf("lease %q: %w", l.name, ErrClosed)

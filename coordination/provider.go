@@ -107,7 +107,7 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 
 // plain leaves out what belongs to the process, and cannot always be compared.
 func plain(c Config) Config {
-	c.Clock, c.Logger = nil, nil
+	c.Clock, c.Logger, c.Meters = nil, nil, nil
 	return c
 }
 

@@ -21,6 +21,9 @@ type Session struct {
 	nonce string
 	clock Clock
 	ids   atomic.Uint64
+	stats stats
+
+	meters *meters
 
 	shared bool // one record is renewed for all leases
 
@@ -75,6 +78,11 @@ func Open(store Store, cfg Config) (*Session, error) {
 	s.mu.leases = map[string]*Lease{}
 	s.shared = s.keepsSessions() && !cfg.Forever
 	s.calls, s.abort = context.WithCancel(context.Background())
+	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{}, Calls: map[Operation]Calls{}}
+	if err := s.observe(); err != nil {
+		s.abort()
+		return nil, fmt.Errorf("coordination: metrics: %w", err)
+	}
 	go s.run()
 	return s, nil
 }
@@ -274,5 +282,6 @@ func (l *loop) end(err error) {
 		d.shut()
 	}
 	l.s.abort()
+	_ = l.s.meters.unobserve() // the provider may be gone by now
 	close(l.s.done)
 }

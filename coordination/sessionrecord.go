@@ -81,7 +81,7 @@ func (l *loop) discard() {
 // loadSession reads the record of another session.
 func (d *driver) loadSession(e core.LoadSession) {
 	d.call(func(ctx context.Context) core.Event {
-		rec, ver, err := d.lease.s.store.Load(ctx, SessionRecords+e.Nonce)
+		rec, ver, err := d.lease.s.load(ctx, SessionRecords+e.Nonce)
 		return core.SessionLoaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
@@ -93,6 +93,6 @@ func (d *driver) bury(e core.Bury) {
 		ctx, cancel := s.timeout(s.calls)
 		defer cancel()
 		defer func() { _ = recover() }()
-		_, _ = s.store.Swap(ctx, SessionRecords+e.Nonce, Version(e.Old), recordOf(e.Next))
+		_, _ = s.swap(ctx, SessionRecords+e.Nonce, Version(e.Old), recordOf(e.Next))
 	})
 }

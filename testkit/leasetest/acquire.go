@@ -51,7 +51,7 @@ var acquireChecks = []check{
 			checkContention(e, 2)
 		}
 	}},
-	{"B6_ManyContendersOneWinner", func(e *env) { checkContention(e, 30); checkContention(e, 100) }},
+	{"B6_ManyContendersOneWinner", func(e *env) { checkContention(e, 30); checkContention(e, 200) }},
 	{"B7_F2_ReentrantKeepsTheToken", func(e *env) {
 		n := e.node()
 		g := n.hold()

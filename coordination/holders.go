@@ -1,0 +1,121 @@
+package coordination
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// HolderChanged tells an actor that subscribed by HoldersTo.
+type HolderChanged struct {
+	Lease  string
+	Holder Holder
+	Err    error // the store did not answer; Holder says nothing
+}
+
+// Holders yields who holds the lease, now and after each change of owner or token: when the store's watch
+// tells, and every Config.RetryInterval. Holders in between may be skipped. It is for people and dashboards,
+// as Holder is; renewals are no change. A store that does not answer yields its error once per outage, and is
+// asked again. It ends with ctx, and when the session is closed.
+func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
+	return func(yield func(Holder, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		hints := l.hints(ctx)
+		again := newAlarm(l.s.clock)
+		defer again.off()
+		var last *Holder // nil: before the first
+		failing := false
+		for {
+			h, err := l.Holder(ctx)
+			if ctx.Err() != nil || l.s.ended() {
+				return
+			}
+			switch {
+			case err != nil && !failing:
+				if !yield(Holder{}, err) {
+					return
+				}
+			case err == nil && (last == nil || last.Owner != h.Owner || last.Token != h.Token):
+				last = &h
+				if !yield(h, nil) {
+					return
+				}
+			}
+			failing = err != nil
+			again.within(l.s.cfg.RetryInterval)
+			select {
+			case <-hints:
+			case <-again.rings:
+				again.off()
+			case <-ctx.Done():
+				return
+			case <-l.s.done:
+				return
+			}
+		}
+	}
+}
+
+// hints tells of changes if the store can; else it never does.
+func (l *Lease) hints(ctx context.Context) <-chan struct{} {
+	told := make(chan struct{}, 1)
+	w, able := l.s.store.(Watcher)
+	if !able {
+		return told
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(l.s.calls, cancel)
+	started := l.s.spawn(func() {
+		defer stop()
+		defer cancel()
+		defer func() { _ = recover() }() // of the store; polling goes on
+		for _, err := range w.Watch(ctx, l.name) {
+			if err != nil {
+				return
+			}
+			select {
+			case told <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if !started {
+		stop()
+		cancel()
+	}
+	return told
+}
+
+// ended reports whether the session is closed.
+func (s *Session) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// HoldersTo tells the actor what Holders yields, as *HolderChanged, until cancel is called, or the session is
+// closed. Call it in Stopped at the latest, as often as you like.
+func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(l.s.calls, cancel)
+	started := l.s.spawn(func() {
+		defer stop()
+		defer cancel()
+		for h, err := range l.Holders(ctx) {
+			if ctx.Err() == nil {
+				system.Root.Send(pid, &HolderChanged{l.name, h, err})
+			}
+		}
+	})
+	if !started {
+		cancel()
+		go system.Root.Send(pid, &HolderChanged{Lease: l.name, Err: fmt.Errorf("lease %q: %w", l.name, ErrClosed)})
+	}
+	return cancel
+}

@@ -1,0 +1,220 @@
+package coordination_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+// collected returns the last value of each metric, summed over its attributes; of histograms the count.
+func collected(t *testing.T, reader sdk.Reader) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	values := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				for _, p := range data.DataPoints {
+					values[m.Name] += p.Value
+				}
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					values[m.Name] += p.Value
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					values[m.Name] += int64(p.Count)
+				}
+			}
+		}
+	}
+	return values
+}
+
+func TestStatus_CountsWhatHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := sdk.NewManualReader()
+		provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+		store := &flaky{Store: memory.New()}
+		session, err := coordination.Open(store, coordination.Config{Owner: "a", Meters: provider})
+		require.NoError(t, err)
+		other, err := coordination.Open(store, coordination.Config{Owner: "b"})
+		require.NoError(t, err)
+		require.NoError(t, session.Health(t.Context()))
+		require.Zero(t, session.Status().Renewed)
+
+		x, err := session.Lease("x").TryAcquire(t.Context())
+		require.NoError(t, err)
+		_, err = session.Lease("y").TryAcquire(t.Context())
+		require.NoError(t, err)
+		_, err = other.Lease("z").TryAcquire(t.Context())
+		require.NoError(t, err)
+		_, err = session.Lease("z").TryAcquire(t.Context())
+		require.ErrorIs(t, err, coordination.ErrHeld)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := session.Lease("z").Acquire(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		st := session.Status()
+		require.Equal(t, []int{2, 0, 1}, []int{st.Held, st.NearExpiry, st.Waiting})
+		require.Equal(t, []uint64{2, 1, 0}, []uint64{st.Granted, st.Taken, st.Unknown})
+		cancel()
+		require.ErrorIs(t, <-done, coordination.ErrHeld)
+		require.NoError(t, x.Release(t.Context()))
+		require.Equal(t, uint64(1), session.Status().Released)
+
+		store.away.Store(true)
+		time.Sleep(22 * time.Second)
+		st = session.Status()
+		require.Equal(t, []int{1, 1, 0}, []int{st.Held, st.NearExpiry, st.Waiting})
+		require.Positive(t, st.Renewed)
+		require.ErrorIs(t, session.Health(t.Context()), coordination.ErrUnknown)
+		store.away.Store(false)
+		require.NotErrorIs(t, session.Health(t.Context()), coordination.ErrUnknown)
+		store.away.Store(true)
+		time.Sleep(time.Minute)
+		st = session.Status()
+		require.Equal(t, map[coordination.Loss]uint64{coordination.Expired: 1}, st.Lost)
+		require.Zero(t, st.Held+st.NearExpiry)
+		require.Positive(t, st.Calls[coordination.OperationSwap].Failed)
+
+		got := collected(t, reader)
+		for name, want := range map[string]int64{
+			"concord.lease.held": 0, "concord.lease.near_expiry": 0, "concord.lease.waiting": 0, "concord.lease.granted": 2,
+			"concord.lease.taken": 2, "concord.lease.unknown": 0, "concord.lease.released": 1, "concord.lease.lost": 1,
+			"concord.lease.acquire.duration": 4,
+		} {
+			require.Equal(t, want, got[name], name)
+			require.Contains(t, got, name)
+		}
+		require.Equal(t, got["concord.lease.store.calls"], got["concord.lease.store.duration"])
+		store.away.Store(false)
+		require.NoError(t, session.Close(context.Background()))
+		require.NoError(t, other.Close(context.Background()))
+		require.ErrorIs(t, session.Health(t.Context()), coordination.ErrClosed)
+		require.NotContains(t, collected(t, reader), "concord.lease.held", "observed after Close")
+	})
+}
+
+func TestHealth_TellsOfLeasesNearExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		session, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		g, err := session.Lease("x").TryAcquire(t.Context())
+		require.NoError(t, err)
+		store.refuses.Store(true)
+		time.Sleep(22 * time.Second)
+		require.NoError(t, g.Check())
+		err = session.Health(t.Context())
+		require.ErrorIs(t, err, coordination.ErrLost)
+		require.ErrorContains(t, err, "1 leases near expiry")
+		store.refuses.Store(false)
+		time.Sleep(4 * time.Second)
+		require.NoError(t, session.Health(t.Context()))
+		require.NoError(t, g.Release(t.Context()))
+		require.NoError(t, session.Close(context.Background()))
+	})
+}
+
+func TestHolders_YieldsChangesAndNoRenewals(t *testing.T) {
+	for what, store := range map[string]coordination.Store{"watched": memory.New(), "polled": unwatched{memory.New()}} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sessions [3]*coordination.Session
+				for i, owner := range []string{"a", "b", "c"} {
+					s, err := coordination.Open(store, coordination.Config{Owner: owner})
+					require.NoError(t, err)
+					defer func() { require.NoError(t, s.Close(context.Background())) }()
+					sessions[i] = s
+				}
+				var told []string
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					for h, err := range sessions[2].Lease("x").Holders(ctx) {
+						if err != nil {
+							told = append(told, err.Error())
+							continue
+						}
+						told = append(told, h.Owner+h.Token.String())
+					}
+				}()
+				for _, s := range sessions[:2] {
+					time.Sleep(time.Minute)
+					g, err := s.Lease("x").TryAcquire(t.Context())
+					require.NoError(t, err)
+					time.Sleep(time.Minute)
+					require.NoError(t, g.Release(t.Context()))
+				}
+				time.Sleep(time.Minute)
+				cancel()
+				<-ended
+				require.Equal(t, []string{"0", "a1", "1", "b2", "2"}, told)
+			})
+		})
+	}
+}
+
+// unwatched is a store that can do nothing but what it must.
+type unwatched struct{ coordination.Store }
+
+func TestHoldersTo_TellsAnActor(t *testing.T) {
+	onStage(t, func(s *stage) {
+		session := s.a
+		p := s.probe()
+		cancel := session.Lease("x").HoldersTo(s.system, p.pid)
+		s.sleep(time.Second)
+		g, err := session.Lease("x").TryAcquire(s.Context())
+		require.NoError(s.T, err)
+		s.sleep(time.Second)
+		var owners []string
+		for _, m := range p.take() {
+			owners = append(owners, m.(*coordination.HolderChanged).Holder.Owner)
+		}
+		require.Len(s.T, owners, 2)
+		require.Empty(s.T, owners[0])
+		require.NotEmpty(s.T, owners[1])
+		cancel()
+		cancel()
+		require.NoError(s.T, g.Release(s.Context()))
+		s.sleep(time.Minute)
+		require.Empty(s.T, p.take())
+	})
+}
+
+func TestHolders_AnOutageIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: memory.New()}
+		session, err := coordination.Open(store, coordination.Config{})
+		require.NoError(t, err)
+		store.away.Store(true)
+		time.AfterFunc(time.Minute, func() { store.away.Store(false) })
+		time.AfterFunc(2*time.Minute, func() { _ = session.Close(context.Background()) })
+		var failed, held int
+		for _, err := range session.Lease("x").Holders(t.Context()) {
+			if err == nil {
+				held++
+				continue
+			}
+			require.True(t, errors.Is(err, coordination.ErrUnknown), "%v", err)
+			failed++
+		}
+		require.Equal(t, []int{1, 1}, []int{failed, held})
+	})
+}
