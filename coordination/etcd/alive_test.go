@@ -89,7 +89,7 @@ func TestReadOnly(t *testing.T) {
 		client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Username: user, Password: user, DialTimeout: 10 * time.Second, Logger: quiet})
 		must(t, err)
 		t.Cleanup(func() { _ = client.Close() })
-		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{Drain: time.Second})
+		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second})
 		must(t, err)
 		t.Cleanup(func() { _ = session.Close(context.Background()) })
 		return session.Lease(name)
@@ -99,13 +99,13 @@ func TestReadOnly(t *testing.T) {
 	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("without permission: %v", err)
 	}
-	g, err := writer.TryAcquire(t.Context())
+	g, err := try(t, writer)
 	must(t, err)
 	h, err := viewer.Holder(t.Context())
 	if err != nil || h.Token != g.Token() || h.Owner == "" {
 		t.Errorf("the viewer sees %+v, %v", h, err)
 	}
-	_, err = viewer.TryAcquire(t.Context())
+	_, err = try(t, viewer)
 	if !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside a holder: %v", err)
 	}
