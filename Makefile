@@ -52,8 +52,8 @@ STORES := ./coordination/kubernetes ./coordination/azureblob # they have no stat
 STORES_TEST := $(GO) test -count=1 -p 1 -timeout 15m -tags stores
 
 stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
-	$(BIN)/golangci-lint run --allow-parallel-runners --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
-	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --allow-parallel-runners .
+	$(BIN)/golangci-lint run --timeout 30m --allow-parallel-runners --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
+	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m --allow-parallel-runners .
 	cd internal/testenv && $(GO) run . -- sh -ec '$(STORES_TEST) -race $(STORES_RACE); $(STORES_TEST) $(STORES)'
 
 testenv: ## a shell beside the real servers, for single tests of stores
