@@ -183,6 +183,24 @@ func leases() []mutant {
 			killer: golden(leaseCore, "session_release_repeated"),
 		},
 		{
+			name:   "a lock on a removed file counts as held",
+			rule:   "a lock file that was replaced while it was waited for excludes nobody",
+			edits:  in("coordination/file/lock.go", "if s.replaced(f, name) {", "if false {"),
+			killer: killer{pkg: "./coordination/file", run: "TestStore_RemovedLockIsNotHeld"},
+		},
+		{
+			name:   "a session record is written in the format of those who know no sessions",
+			rule:   "a program that knows no sessions must not take a record that names one for its own kind",
+			edits:  in("coordination/internal/record/record.go", "if r.Session != 0 || r.Forever {", "if r.Forever {"),
+			killer: killer{pkg: "./coordination/internal/record", run: "TestDecode_RefusesWhatEncodeDoesNotWrite"},
+		},
+		{
+			name:   "a provider forgets with which options a lease is in use",
+			rule:   "one name, location and owner is one lease with one configuration",
+			edits:  in("coordination/provider.go", "known && first != key.config", "known && first != key.config && false"),
+			killer: killer{pkg: "./coordination", run: "TestProvider_TheLastDropEndsTheSession"},
+		},
+		{
 			name:   "Check waits for a timer to notice the end",
 			rule:   "Check compares the clock and is right at once after a pause",
 			edits:  in("coordination/grant.go", "!g.validity.Load().MayStart(g.lease.s.now())", "g.ctx.Err() != nil"),

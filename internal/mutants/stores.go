@@ -13,7 +13,7 @@ func stores() []mutant {
 		{
 			name:   "memory store uses a version again",
 			rule:   "no version of a name is ever used twice",
-			edits:  in(memory, "e.version++", "e.version = e.version%7 + 1"),
+			edits:  in(memory, "e.record, e.version = next, s.mu.writes", "e.record, e.version = next, e.version%7+1"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S3_"},
 		},
 		{
