@@ -29,7 +29,8 @@
 //
 //  1. Let all effects on one resource carry tokens of one lease. Tokens of different leases have no order.
 //  2. Let every effect on the resource go through the fence. What goes around it is not refused.
-//  3. Keep the fence as durable as what it protects: a Guard forgets with its process.
+//  3. Let only those bring tokens who may have the lease. One that is made up and high keeps everybody out.
+//  4. Keep the fence as durable as what it protects: a Guard forgets with its process.
 //
 // # What is guaranteed
 //

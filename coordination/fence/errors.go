@@ -20,6 +20,8 @@ var (
 	// ErrToken is returned for what is not a token: missing, malformed, zero or above 2^63-1. The
 	// effect was not made.
 	ErrToken = errors.New("fence: not a token")
+	// ErrResource is returned for a name of a resource that is longer than MaxResource. The effect was not made.
+	ErrResource = errors.New("fence: not a resource")
 	// ErrNoTenure is returned by Transport when the context of the request has no tenure. Nothing was
 	// sent.
 	ErrNoTenure = errors.New("fence: no tenure in the context of the request")
@@ -44,6 +46,16 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 
 // maxToken is the largest token that a lease gives out.
 const maxToken coordination.Token = 1<<63 - 1
+
+// MaxResource is how many bytes the name of a resource may have.
+const MaxResource = 255
+
+func checkResource(name string) error {
+	if len(name) > MaxResource {
+		return fmt.Errorf("%w: %.40q of %d bytes, at most %d", ErrResource, name, len(name), MaxResource)
+	}
+	return nil
+}
 
 func checkToken(t coordination.Token) error {
 	if t == 0 || t > maxToken {

@@ -8,7 +8,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// DefaultLimit is how many resources a Guard knows if it does not say otherwise: some 10 MB of short names.
+// DefaultLimit is how many resources a Guard knows if it does not say otherwise: some 10 MB of short names, and
+// never more than 30.
 const DefaultLimit = 1 << 16
 
 // Guard fences effects of this process in memory. The zero value knows no resources and is ready. It is
@@ -47,6 +48,9 @@ type effect struct{ stale context.CancelCauseFunc }
 // been seen all the same. So f should heed its context; one that never returns keeps newer tokens waiting. f
 // must not call Do for the same resource with a higher token, which would wait for itself.
 func (g *Guard) Do(ctx context.Context, name string, token coordination.Token, f func(context.Context) error) error {
+	if err := checkResource(name); err != nil {
+		return err
+	}
 	if err := checkToken(token); err != nil {
 		return fmt.Errorf("resource %q: %w", name, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -55,6 +57,10 @@ func TestGuard_ReturnsTheErrorOfTheEffect_AndTheTokenWasSeen(t *testing.T) {
 func TestGuard_IsBounded(t *testing.T) {
 	g := fence.Guard{Limit: 2}
 	ctx := t.Context()
+	long := strings.Repeat("x", fence.MaxResource+1)
+	require.ErrorIs(t, g.Do(ctx, long, 7, nothing), fence.ErrResource)
+	named := g.Handler(func(*http.Request) string { return long }, http.NotFoundHandler())
+	require.Equal(t, http.StatusBadRequest, answer(named, "1").Code)
 	require.NoError(t, g.Do(ctx, "a", 7, nothing))
 	require.NoError(t, g.Do(ctx, "b", 7, nothing))
 	require.ErrorIs(t, g.Do(ctx, "c", 7, nothing), fence.ErrFull)

@@ -30,7 +30,7 @@ func TokenOf(h http.Header) (coordination.Token, error) {
 // Handler runs next under Do, for requests whose token is not stale. Which resource a request is for, resource
 // says; it must not be nil. Others are answered in plain text:
 //
-//	400 Bad Request           no token, more than one, or not a number: ErrToken
+//	400 Bad Request           no token, more than one, or not a number: ErrToken; a resource of too long a name: ErrResource
 //	412 Precondition Failed   stale; the body names the token and the highest: ErrStale
 //	503 Service Unavailable   more resources than the guard's Limit, or the request ended while an older
 //	                          effect was under way
@@ -53,7 +53,7 @@ func (g *Guard) Handler(resource func(*http.Request) string, next http.Handler) 
 
 func status(err error) int {
 	switch {
-	case errors.Is(err, ErrToken):
+	case errors.Is(err, ErrToken), errors.Is(err, ErrResource):
 		return http.StatusBadRequest
 	case errors.Is(err, ErrStale):
 		return http.StatusPreconditionFailed

@@ -19,6 +19,9 @@ import (
 //		writes   BIGINT NOT NULL
 //	)
 //
+// If the database compares text without regard to case or accents, as MySQL does unless told otherwise, names that
+// differ in nothing else are one resource: give the column a binary collation.
+//
 // The column writes counts. It makes every admission change the row, for databases that report changed rows
 // instead of matching ones.
 type Table struct {
@@ -31,9 +34,6 @@ func Question(int) string { return "?" }
 
 // Dollar is the placeholder of Postgres, a dollar sign and the number.
 func Dollar(n int) string { return "$" + strconv.Itoa(n) }
-
-// MaxResource is how many bytes the name of a resource may have in a Table.
-const MaxResource = 255
 
 // Admit compares the token and keeps it, in the caller's transaction, and before the effects in it:
 //
@@ -56,11 +56,11 @@ const MaxResource = 255
 // It needs a database in which an UPDATE locks what it changes and compares with what was committed last,
 // or fails: Postgres, MySQL and SQLite at every isolation level but READ UNCOMMITTED.
 func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
+	if err := checkResource(resource); err != nil {
+		return err
+	}
 	if err := checkToken(token); err != nil {
 		return fmt.Errorf("resource %q: %w", resource, err)
-	}
-	if len(resource) > MaxResource {
-		return fmt.Errorf("fence: resource %.40q of %d bytes, at most %d", resource, len(resource), MaxResource)
 	}
 	switch raised, err := t.raise(ctx, tx, resource, token); {
 	case err != nil:
