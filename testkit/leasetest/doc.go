@@ -18,6 +18,9 @@
 //	G  records: other TTLs, deleted and damaged ones
 //	H  whole histories: linearizability, and a paused holder against a fenced target
 //
+// If the store is a coordination.SessionKeeper, all claims about sessions are checked twice: with a renewal for each
+// lease, and below Shared with one for all.
+//
 // Three claims are observed behind every test: K8, valid times of two nodes never overlap; F1, tokens
 // grow; D17, calls of the store do not overlap on one lease.
 //
