@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -91,6 +92,17 @@ func TestProcesses_ExclusionUnderKills(t *testing.T) {
 		t.Skip("takes seconds of real time")
 	}
 	dir := filepath.Join(t.TempDir(), "leases")
+	for range 10 { // a busy machine gets more time
+		fight(t, dir)
+		if tenures := checkLog(t, filepath.Join(dir, "..", "log")); tenures >= 5 || t.Failed() {
+			return
+		}
+	}
+	t.Error("too few tenures to judge by")
+}
+
+// fight lets processes contend for some seconds.
+func fight(t *testing.T, dir string) {
 	until := time.Now().Add(6 * time.Second)
 	var running []*exec.Cmd
 	start := func() {
@@ -124,14 +136,14 @@ func TestProcesses_ExclusionUnderKills(t *testing.T) {
 			t.Errorf("contender: %v", err)
 		}
 	}
-	checkLog(t, filepath.Join(dir, "..", "log"))
 }
 
 // checkLog allows work of an older tenure behind that of a newer one only where its check lies before:
-// a process may be stopped between the check and the effect, which is what fencing is for.
-func checkLog(t *testing.T, path string) {
+// a process may be stopped between the check and the effect, which is what fencing is for. It returns the
+// number of tenures.
+func checkLog(t *testing.T, path string) int {
 	data, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nobody may have got anywhere
 		t.Fatal(err)
 	}
 	owners, lines, late := map[int64]int64{}, 0, 0
@@ -156,7 +168,5 @@ func checkLog(t *testing.T, path string) {
 		}
 	}
 	t.Logf("%d effects in %d tenures, %d late writes for a fence to refuse", lines, len(owners), late)
-	if len(owners) < 5 {
-		t.Errorf("only %d tenures", len(owners))
-	}
+	return len(owners)
 }
