@@ -247,7 +247,10 @@ func TestRun_OtherSpecificationIsCaught(t *testing.T) {
 
 func TestRun_BrokenDeltasAreCaught(t *testing.T) {
 	typ := quiet(letters(nil))
-	typ.apply = func(*crdt.ORSet[string], crdt.Delta) error { return nil } // lost
+	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // lost
+		was := *s
+		return crdt.Apply(&was, d)
+	}
 	caught(t, typ, 6)
 	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // refused without an error
 		if err := crdt.Apply(s, d); !errors.Is(err, crdt.ErrGap) {
