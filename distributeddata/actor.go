@@ -171,6 +171,18 @@ func (a *replica) start(timeout time.Duration, key string, event func(id uint64,
 	a.step(event(a.nextID, a.wake.Now().Add(timeout)))
 }
 
+// update begins an update. One that nobody waits for may share its event with others like it, so that what others are
+// told is only what a burst of them amounts to.
+func (a *replica) update(at Consistency, timeout time.Duration, key string, adapted bool, modify func(*core.Txn) error, done func(core.Done, error)) {
+	if at == Local && !adapted && a.ctx.Sender() == nil {
+		a.step(core.Update{Modify: modify})
+		return
+	}
+	a.start(timeout, key, func(id uint64, deadline time.Time) core.Event {
+		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify}
+	}, done)
+}
+
 // step hands an event to the core and carries out the effects. What readers see is published before
 // anybody is answered, so that everybody reads what they wrote.
 func (a *replica) step(ev core.Event) {
@@ -242,6 +254,10 @@ func (a *replica) send(e core.Send) {
 }
 
 func (a *replica) finish(d core.Done) {
+	if d.ID == 0 {
+		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", d.Err))
+		return
+	}
 	p, ok := a.pending[d.ID]
 	if !ok {
 		return

@@ -77,6 +77,31 @@ func (c *cluster) add(i int, e string, opts ...distributeddata.Option) error {
 	return err
 }
 
+// Updates without a sender go to the others as what they amount to; one that fails is reported, and does
+// not hurt the others.
+func TestUpdate_NobodyWaitsFor(t *testing.T) {
+	run(t, 3, distributeddata.Config{}, func(c *cluster) {
+		counter := distributeddata.NewKey("counter", crdt.GCounter{})
+		system, before := c.Member(0).System, c.at(0).Status().Updates
+		for i := range 300 {
+			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{Key: counter, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+				v.Add(w, 1)
+				if i%3 == 0 {
+					return errors.New("no")
+				}
+				return nil
+			}})
+		}
+		time.Sleep(time.Second)
+		for i := range 3 {
+			v, err := counter.Get(t.Context(), c.at(i))
+			require.NoError(t, err)
+			require.EqualValues(t, 200, v.Value())
+		}
+		require.Less(t, c.at(0).Status().Updates-before, uint64(100))
+	})
+}
+
 func (c *cluster) elements(i int, opts ...distributeddata.Option) []string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)

@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"context"
-	"time"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -36,11 +35,9 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 		answer(core.Done{}, err)
 		return
 	}
-	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
-		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) error {
-			clearEntry(t, m.Key.id, m.Permanently)
-			return nil
-		}}
+	a.update(m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) error {
+		clearEntry(t, m.Key.id, m.Permanently)
+		return nil
 	}, answer)
 }
 

@@ -22,7 +22,10 @@ type (
 		Timeout time.Duration // 0: Config.OperationTimeout
 		Adapt   func(*GetResponse[T]) any
 	}
-	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T].
+	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent without a sender,
+	// with ctx.Send, at Local and without Adapt, it is the cheapest way to make many changes: nobody is answered,
+	// what fails is logged, and what follows at once goes to the other replicas as one event, which costs
+	// what its changes amount to. The same holds for Delete and Transaction.
 	Update[T crdt.Value[T]] struct {
 		Key     Key[T]
 		Modify  func(w *crdt.Writer, v *T) error
@@ -117,11 +120,9 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		answer(core.Done{}, err)
 		return
 	}
-	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
-		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) (err error) {
-			after, err = m.Key.modified(t, m.Modify)
-			return err
-		}}
+	a.update(m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) (err error) {
+		after, err = m.Key.modified(t, m.Modify)
+		return err
 	}, answer)
 }
 

@@ -83,7 +83,7 @@ func (m *meters) plain() []plainMetric {
 		gauge("concord.ddata.filled", "Keys or events of the answer under way that are here.", func(s Status) int64 { return int64(s.Filled) }),
 		gauge("concord.ddata.to_fill", "Keys or events of the answer under way.", func(s Status) int64 { return int64(s.ToFill) }),
 		gauge("concord.ddata.log.bytes", "Memory of the event log.", func(s Status) int64 { return int64(s.LogBytes) }, metric.WithUnit("By")),
-		count("concord.ddata.updates", "Updates made here.", func(s Status) uint64 { return s.Updates }),
+		count("concord.ddata.updates", "Updates made here; those that nobody waited for count together.", func(s Status) uint64 { return s.Updates }),
 		count("concord.ddata.applied", "Updates of others applied here.", func(s Status) uint64 { return s.Applied }),
 		count("concord.ddata.repairs", "Answers to requests for what was missed.", func(s Status) uint64 { return s.Repairs }),
 		count("concord.ddata.bulks", "Answers that were a state.", func(s Status) uint64 { return s.Bulks }),

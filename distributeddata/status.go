@@ -17,7 +17,7 @@ type Status struct {
 	Members int    // concord.ddata.members: replicas in view, this one included
 	Keys    int    // concord.ddata.keys: entries, those with nothing but bookkeeping included
 
-	Updates uint64 // concord.ddata.updates: made here
+	Updates uint64 // concord.ddata.updates: made here; those that nobody waited for count together
 	Applied uint64 // concord.ddata.applied: of others, applied here
 	Repairs uint64 // concord.ddata.repairs: answers to requests for what was missed
 	Bulks   uint64 // concord.ddata.bulks: those of them that were a state, because the log did not reach back

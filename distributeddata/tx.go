@@ -67,11 +67,7 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 		answer(core.Done{}, err)
 		return
 	}
-	a.start(m.Timeout, "", func(id uint64, deadline time.Time) core.Event {
-		return core.Update{ID: id, Level: m.At.level(), Deadline: deadline, Modify: func(t *core.Txn) error {
-			return transact(t, m.Modify)
-		}}
-	}, answer)
+	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error { return transact(t, m.Modify) }, answer)
 }
 
 // transact runs a modify function inside the update t.

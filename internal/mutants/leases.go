@@ -115,7 +115,7 @@ func leases() []mutant {
 		{
 			name:   "the answer to an operation given up is taken for that of the present one",
 			rule:   "answers belong to one operation",
-			edits:  in(leaseDir+"tenure.go", "if ev.Op != m.op.id || !m.op.swap {", "if !m.op.swap {"),
+			edits:  in(leaseDir+"machine.go", "if id != m.op.id || k != m.op.kind {", "if k != m.op.kind {"),
 			killer: leaseSim,
 		},
 		{
@@ -181,6 +181,30 @@ func leases() []mutant {
 			rule:   "what a living session keeps alive is undone until that is certain",
 			edits:  in(leaseDir+"machine.go", "return m.back.gone >= m.ten.session", "return m.now.Mono >= m.ten.lapse(m.cfg)"),
 			killer: golden(leaseCore, "session_release_repeated"),
+		},
+		{
+			name:   "a deleted record of a lease is waited for as long as its holder's session lives",
+			rule:   "a holder that reaches the store has learnt of the deletion within five TTLs",
+			edits:  in(leaseDir+"session.go", "r.Nonce != m.cfg.Nonce && !m.seen.ghost", "r.Nonce != m.cfg.Nonce"),
+			killer: golden(leaseCore, "session_lease_deleted"),
+		},
+		{
+			name:   "who waits in a queue claims out of turn",
+			rule:   "with Config.Fair nobody is overtaken who waits, lives and is connected",
+			edits:  in(leaseDir+"acquire.go", "turn := m.turn(); m.now.Mono < turn {", "turn := m.turn(); m.now.Mono+forever < turn {"),
+			killer: killer{pkg: leaseCore, run: "TestSimulation_NobodyIsOvertakenInAQueue", args: "-whole"},
+		},
+		{
+			name:   "the dead keep their places in a queue",
+			rule:   "a waiter that dies loses its place within a TTL",
+			edits:  in(leaseDir+"queue.go", "q.ahead[i] = before[known]", "q.ahead[i] = sighting{p, now}"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/B16_ADeadWaiterIsPassedOver"},
+		},
+		{
+			name:   "who gives up keeps the place in the queue",
+			rule:   "who does not wait any more holds nobody up",
+			edits:  in(leaseDir+"queue.go", "m.queue.beat != 0 && !m.patient()", "false"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/B16_WhoGivesUpHoldsNobodyUp"},
 		},
 		{
 			name:   "a lock on a removed file counts as held",

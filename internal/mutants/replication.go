@@ -30,6 +30,24 @@ func replication() []mutant {
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
 		{
+			name:   "keep what a refused update did in the open event",
+			rule:   "an error leaves everything as it was [R3]",
+			edits:  in(replDir+"update.go", "c.emit(Done{ID: ev.ID, Err: err})\n\t\treturn", "c.emit(Done{ID: ev.ID, Err: err})"),
+			killer: scenario("TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent"),
+		},
+		{
+			name:   "send only the last update of an event",
+			rule:   "an event is what all of its updates amount to [R3]",
+			edits:  in(replDir+"update.go", "if !w.was.Same(w.base) {", "if false {"),
+			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
+		},
+		{
+			name:   "answer somebody while the event goes on",
+			rule:   "an update that somebody waits for ends the event [R3]",
+			edits:  in(replDir+"update.go", "if ev.ID != 0 {\n\t\tc.end()\n\t}", ""),
+			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
+		},
+		{
 			name:   "apply a push without its causes",
 			rule:   "a delta is applied when its base is covered [R6]",
 			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):", "case d.base.Get(from.replica) <= c.seen.Get(from.replica):"),

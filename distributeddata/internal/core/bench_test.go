@@ -27,7 +27,6 @@ type pump struct {
 	rand  *rand.Rand
 	bytes map[wire.Manifest]int
 	next  causal.Replica
-	id    uint64
 }
 
 func newPump(n int) *pump {
@@ -96,8 +95,7 @@ func (p *pump) pass(d time.Duration) {
 }
 
 func (p *pump) update(i int, modify func(*Txn) error) {
-	p.id++
-	p.take(i, p.cores[i].Step(p.now, Update{ID: p.id, Modify: modify}))
+	p.take(i, p.cores[i].Step(p.now, Update{Modify: modify}))
 }
 
 // write sets a register, which holds a value of so many bytes.
@@ -214,6 +212,7 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 	for i := range 3000 {
 		p.put(i/burst%3, fmt.Sprintf("key-%03d", p.rand.IntN(30)), fmt.Sprintf("element-%05d", i))
 		c := p.cores[i/burst%3]
+		c.end() // each has an event of its own
 		own, _ := c.log.from(c.me, c.seen.Get(c.me))
 		w := encoder{t: replicasOf(c.seen)}
 		best += 2 * len(w.event(own[0], c.keys))

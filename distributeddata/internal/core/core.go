@@ -21,6 +21,7 @@ type Core struct {
 	sum   Sum                 // fingerprint of keys
 	lags  []Lag               // of the members, at the last heartbeat
 	batch batch               // empty between steps
+	open  []working           // what the own event that has not ended yet does, by key
 	log   eventLog            // what happened, without payloads, for the answers
 	mark  map[string]struct{} // keys that hold counter marks
 
@@ -37,7 +38,7 @@ type Core struct {
 	clock    uint64        // hybrid time, for registers
 	pushed   uint64        // own events up to this one have been pushed
 	told     causal.Vector // what pushes have said of other replicas
-	unpushed int           // estimated bytes of those after it
+	unpushed int           // estimated bytes of those after it, and of the open one
 	beatAt   time.Time
 	turn     int // of the rotation of heartbeats
 	hashed   causal.Vector

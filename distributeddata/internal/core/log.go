@@ -106,14 +106,18 @@ func (l *eventLog) skip(r causal.Replica, n uint64) {
 func (e event) size() int {
 	n := 48 + 16*e.deps.Len()
 	for _, k := range e.keys {
-		n += 96 + len(k.key)
-		for _, a := range k.Adds {
-			n += 48 + len(a.Path)
-		}
-		for _, a := range k.Removes {
-			n += 48 + len(a.Path)
-		}
-		n += 80 * len(k.Marks)
+		n += k.size()
+	}
+	return n
+}
+
+func (k keyChange) size() int {
+	n := 96 + len(k.key) + 80*len(k.Marks)
+	for _, a := range k.Adds {
+		n += 48 + len(a.Path)
+	}
+	for _, a := range k.Removes {
+		n += 48 + len(a.Path)
 	}
 	return n
 }

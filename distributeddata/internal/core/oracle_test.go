@@ -37,12 +37,12 @@ func (o op) String() string {
 	return fmt.Sprintf("%s %s/%s %d", opKinds[o.kind], o.key, o.sub, o.value)
 }
 
-// record is one event as the specification sees it.
+// record is one event as the specification sees it. Each operation has the clock of its update.
 type record struct {
-	dot   causal.Dot
-	deps  causal.Vector
-	ops   []op
-	stamp uint64
+	dot    causal.Dot
+	deps   causal.Vector
+	ops    []op
+	clocks []uint64
 
 	stamps map[int]uint64 // of its writes, once asked for: they follow from what is above
 }
@@ -130,7 +130,7 @@ func (h history) stampOf(p place) uint64 {
 		return stamp
 	}
 	x := p.ops[p.i]
-	stamp := p.stamp
+	stamp := p.clocks[p.i]
 	gives, removals := h.split(p.deps)
 	for i := range p.i {
 		switch o := p.ops[i]; o.kind {

@@ -1,6 +1,9 @@
 package core
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +55,70 @@ func TestPush_BurstIsOneMessage(t *testing.T) {
 	l.deliver(all)
 	l.shows("b", "s/x=1\ns/z=1\n")
 	require.True(t, l.cores["b"].Seen().Equal(l.cores["a"].Seen()))
+	require.EqualValues(t, 1, l.cores["a"].Stats().Events, "nobody waited for any of them")
+}
+
+// quiet is an update that nobody waits for.
+func (l *lab) quiet(name string, ops ...op) {
+	l.step(name, Update{Modify: func(t *Txn) error { return perform(t, ops) }})
+}
+
+// Atoms of one event have one dot, so nobody may see the event before it has ended.
+func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.quiet("a", count("c", "k", 1))
+	l.shows("a", "")
+	l.update("a", Level{}, count("c", "k", 1)) // somebody waits for this one
+	l.shows("a", "c/k=2\n")
+	l.quiet("a", count("c", "k", 1))
+	l.step("a", Read{ID: 99})
+	l.shows("a", "c/k=3\n")
+	l.deliver(all)
+	l.shows("b", "c/k=3\n")
+	require.EqualValues(t, 2, l.cores["a"].Stats().Events)
+}
+
+func TestQuiet_RefusedOneLeavesNoTraceInTheOthersEvent(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.quiet("a", count("c", "k", 1), add("s", "x"))
+	l.step("a", Update{Modify: func(t *Txn) error {
+		return errors.Join(perform(t, []op{count("c", "k", 10), remove("s", "x"), add("s1", "y")}), errRefused)
+	}})
+	require.ErrorIs(t, l.done[0].Err, errRefused)
+	l.quiet("a", count("c", "k", 1))
+	l.tick(0)
+	for _, name := range l.order {
+		l.shows(name, "c/k=2\ns/x=1\n")
+	}
+}
+
+func TestQuiet_WhatAmountsToNothingUsesNoNumber(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.quiet("a", add("s", "x"))
+	l.quiet("a", remove("s", "x"))
+	l.tick(0)
+	require.Zero(t, l.cores["a"].Stats().Events)
+	require.Equal(t, l.cores["a"].beatAt, l.cores["a"].NextWake(), "nothing left to push")
+	l.update("a", Level{}, add("s", "y"))
+	l.deliver(all)
+	l.shows("b", "s/y=1\n")
+}
+
+// A burst of large updates goes out in pushes that fit into a message.
+func TestQuiet_EventsAreBounded(t *testing.T) {
+	l := newLab(t, "a", "b")
+	value := strings.Repeat("v", 10_000)
+	for i := range 100 {
+		l.quiet("a", add("s", fmt.Sprint(i, value)))
+	}
+	l.step("a", Wake{})
+	require.Greater(t, len(l.box), 10)
+	for _, m := range l.box {
+		require.Equal(t, wire.ReplicatorPush, m.send.Manifest)
+		require.Less(t, len(m.send.Payload), wire.MaxPayload)
+	}
+	l.deliver(all)
+	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
 }
 
 // What is gathered goes out before anything of others is applied: no event may follow one that

@@ -75,7 +75,8 @@ type play struct {
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
 	total   Stats
-	done    int // operations that ended well
+	begun   int // operations
+	done    int // those that ended well
 }
 
 // slot is a place where one member after another runs.
@@ -87,6 +88,7 @@ type slot struct {
 	wake time.Time
 	last causal.Vector // at the last check
 	says string        // what the specification said then
+	open *record       // the event that its updates go into, until it has ended
 }
 
 func (s *slot) id() string { return s.name }
@@ -140,6 +142,7 @@ func (s *play) kill(a sim.Args) {
 		return
 	}
 	s.total = addStats(s.total, sl.core.Stats())
+	s.forget(sl)
 	sl.core = nil
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
@@ -166,6 +169,9 @@ func (s *play) step(sl *slot, ev Event) {
 		return
 	}
 	effects := sl.core.Step(s.w.Now(), ev)
+	if len(sl.core.open) == 0 {
+		s.forget(sl)
+	}
 	for _, e := range effects {
 		s.effect(sl, e)
 	}
@@ -305,15 +311,24 @@ func (s *play) spec(sl *slot) string {
 	return s.history.spec(sl.last)
 }
 
-// update carries out: update MEMBER LEVEL OP, OP …
+// forget notes that no further update goes into the open event of a member; one that did not come to be
+// never was.
+func (s *play) forget(sl *slot) {
+	if sl.open != nil && !sl.core.Seen().Covers(sl.open.dot) {
+		delete(s.history, sl.open.dot)
+	}
+	sl.open = nil
+}
+
+// update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update that nobody waits for, and
+// "refused" one that fails after all else, and must leave no trace.
 func (s *play) update(a sim.Args) {
 	sl := s.slots[a.Int(0, members)]
 	kind := slices.Index(levels[:], a.Word(1))
-	if kind < 0 {
-		a.Fail("the second word must be one of " + strings.Join(levels[:], ", "))
+	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
+		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet + ", " + refused)
 		return
 	}
-	level := Level{Kind: LevelKind(kind)}
 	ops, err := parseOps(a.Words[min(2, len(a.Words)):])
 	if err != nil {
 		a.Fail(err.Error())
@@ -322,28 +337,53 @@ func (s *play) update(a sim.Args) {
 	if sl.core == nil {
 		return
 	}
+	s.begun++
+	if kind < 0 {
+		s.quietly(sl, ops, a.Word(1) == refused)
+		return
+	}
 	s.nextID++
-	id := s.nextID
-	c := sl.core
-	rec := &record{deps: c.Seen(), ops: ops}
-	before := c.Seen().Get(c.Replica())
-	s.waiting[id] = causal.Dot{}
-	ev := Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
-		rec.dot, rec.stamp = t.Dot(), t.Stamp()
-		if s.history[rec.dot] != nil {
-			s.w.Fail("%s: event %v used twice", sl.id(), rec.dot)
-		}
-		s.history[rec.dot] = rec // known before the state is checked
-		s.waiting[id] = rec.dot
-		if level.Kind == Local {
-			delete(s.waiting, id)
+	id, level := s.nextID, Level{Kind: LevelKind(kind)}
+	s.step(sl, Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
+		s.record(sl, t, ops)
+		if level.Kind != Local {
+			s.waiting[id] = t.Dot()
 		}
 		return perform(t, ops)
-	}}
-	s.step(sl, ev)
-	if sl.core == c && c.Seen().Get(c.Replica()) == before {
-		delete(s.history, rec.dot) // changed nothing, made no event
-		delete(s.waiting, id)
+	}})
+	if sl.open != nil {
+		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
+	}
+	if d, ok := s.waiting[id]; ok && s.history[d] == nil {
+		delete(s.waiting, id) // changed nothing, made no event
+	}
+}
+
+// quietly makes an update that nobody waits for.
+func (s *play) quietly(sl *slot, ops []op, fail bool) {
+	s.step(sl, Update{Modify: func(t *Txn) error {
+		if err := perform(t, ops); err != nil || fail {
+			return errors.Join(err, errRefused)
+		}
+		s.record(sl, t, ops)
+		return nil
+	}})
+}
+
+var errRefused = errors.New("refused")
+
+// record puts the operations of an update into the history, before the state is checked.
+func (s *play) record(sl *slot, t *Txn, ops []op) {
+	if sl.open == nil {
+		sl.open = &record{dot: t.Dot(), deps: sl.core.Seen()}
+		if s.history[t.Dot()] != nil {
+			s.w.Fail("%s: event %v used twice", sl.id(), t.Dot())
+		}
+		s.history[t.Dot()] = sl.open
+	}
+	sl.open.ops = append(sl.open.ops, ops...)
+	for range ops {
+		sl.open.clocks = append(sl.open.clocks, t.Stamp())
 	}
 }
 
@@ -357,6 +397,7 @@ func (s *play) read(a sim.Args) {
 	if sl.core == nil {
 		return
 	}
+	s.begun++
 	s.nextID++
 	s.reads[s.nextID] = causal.MakeVector(s.acked...)
 	if level.Kind == Linear {
@@ -398,8 +439,9 @@ func (s *play) makeUp(r *rand.Rand) {
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	for range 40 + r.IntN(100) {
 		t, member := at(), r.IntN(members)
-		for range 1 + r.IntN(3)*r.IntN(2) { // sometimes a burst
-			s.w.Act(t, "update", member, levels[[]LevelKind{Local, All, Majority, Majority}[r.IntN(4)]], opsText(randomOps(r, keys)))
+		for range 1 + r.IntN(6)*r.IntN(2) { // sometimes a burst
+			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet, refused}[r.IntN(8)]
+			s.w.Act(t, "update", member, word, opsText(randomOps(r, keys)))
 		}
 	}
 	for range 30 {

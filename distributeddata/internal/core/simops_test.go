@@ -43,6 +43,9 @@ func randomOps(r *rand.Rand, keys int) []op {
 // levels are the words for levels, by kind.
 var levels = [...]string{Local: "local", Majority: "majority", All: "all"}
 
+// quiet and refused are words for updates that nobody waits for.
+const quiet, refused = "quiet", "refused"
+
 // opsText is what parseOps reads.
 func opsText(ops []op) string {
 	s := make([]string, len(ops))

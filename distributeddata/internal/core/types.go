@@ -76,7 +76,8 @@ type (
 		Manifest wire.Manifest
 		Payload  []byte
 	}
-	// Update runs Modify on a working copy and makes what it did one event [R3].
+	// Update runs Modify on a working copy and makes what it did one event [R3]. With ID 0 nobody waits for the
+	// outcome: it may share its event with others like it, and is Done only if it was refused.
 	Update struct {
 		ID       uint64
 		Modify   func(*Txn) error

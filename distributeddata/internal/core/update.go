@@ -12,27 +12,29 @@ import (
 // Txn is the working copy of one update. Nothing is changed unless Modify returns nil.
 type Txn struct {
 	core  *Core
-	dot   causal.Dot
 	stamp uint64
 	work  []working // by key
 }
 
+// working is what an event does to a key, so far.
 type working struct {
 	key     string
-	before  causal.Store // when the update began
+	before  causal.Store // when the event began
 	base    causal.Store // what the changes are relative to: blank of atoms once cleared
+	was     causal.Store // what this update's changes are relative to: base, or what earlier ones left
 	next    causal.Store
 	cleared bool
+	change  causal.Change // from was to next
 }
 
-// Dot returns the event that the update will be.
-func (t *Txn) Dot() causal.Dot { return t.dot }
+// Dot returns the event that the update will be, or a part of.
+func (t *Txn) Dot() causal.Dot { return t.core.nextDot() }
 
 // Stamp returns the hybrid time of the update: 48 bits of milliseconds, 16 bits of a counter. It
 // grows with every update of a replica.
 func (t *Txn) Stamp() uint64 { return t.stamp }
 
-// Seen returns what the replica has seen before the update.
+// Seen returns what the replica has seen before the event.
 func (t *Txn) Seen() causal.Vector { return t.core.seen }
 
 // Get returns the atoms of a key as the update has left them so far.
@@ -41,71 +43,133 @@ func (t *Txn) Get(key string) causal.Store { return t.at(key).next }
 // Put replaces the atoms of a key by what mutators made of them.
 func (t *Txn) Put(key string, s causal.Store) { t.at(key).next = s }
 
-// Clear takes away everything under a key that this replica has seen [R8].
+// Clear takes away everything under a key that this replica has seen [R8], and what the event has put there.
 func (t *Txn) Clear(key string) {
 	w := t.at(key)
 	s := w.before
 	for path := range w.before.Prefix("") {
-		s = s.Reset(path, t.dot)
+		s = s.Reset(path, t.Dot())
 	}
-	w.base, w.next, w.cleared = s, s, !w.before.Empty()
+	w.base, w.was, w.next, w.cleared = s, s, s, !w.before.Empty()
 }
 
 func (t *Txn) at(key string) *working {
-	i, ok := slices.BinarySearchFunc(t.work, key, func(w working, k string) int { return strings.Compare(w.key, k) })
+	i, ok := find(t.work, key)
 	if !ok {
-		h, _ := t.core.keys.Get(key)
-		t.work = slices.Insert(t.work, i, working{key: key, before: h.Store, base: h.Store, next: h.Store})
+		t.work = slices.Insert(t.work, i, t.core.working(key))
 	}
 	return &t.work[i]
 }
 
-// update makes one event of what Modify does [R3]. An error leaves everything as it was and uses no
-// number, and neither does an update that changes nothing.
+// working returns what the open event has done to a key.
+func (c *Core) working(key string) working {
+	if i, ok := find(c.open, key); ok {
+		w := c.open[i]
+		w.was = w.next
+		return w
+	}
+	h, _ := c.keys.Get(key)
+	return working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store}
+}
+
+func find(work []working, key string) (int, bool) {
+	return slices.BinarySearchFunc(work, key, func(w working, k string) int { return strings.Compare(w.key, k) })
+}
+
+// nextDot is the event that own updates are part of: the open one, or the next.
+func (c *Core) nextDot() causal.Dot { return causal.Dot{Replica: c.me, N: c.seen.Get(c.me) + 1} }
+
+// update makes what Modify does a part of the open event [R3]. An error leaves everything as it was. If
+// somebody waits for the outcome the event ends here.
 func (c *Core) update(ev Update) {
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
-	t := &Txn{core: c, dot: causal.Dot{Replica: c.me, N: c.seen.Get(c.me) + 1}, stamp: c.clock}
-	e, err := t.run(ev.Modify)
-	if err != nil {
+	t := &Txn{core: c, stamp: c.clock}
+	if err := t.run(ev.Modify); err != nil {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
-	if len(e.keys) > 0 {
-		c.commit(t, e)
-		if c.unpushed += e.size(); c.unpushed > maxUnpushed {
-			c.push()
-		}
-	}
-	c.startWrite(ev)
-}
-
-// run returns the event that modify amounts to; one without keys if it changed nothing.
-func (t *Txn) run(modify func(*Txn) error) (event, error) {
-	e := event{dot: t.dot}
-	if err := modify(t); err != nil {
-		return e, err
-	}
 	for _, w := range t.work {
-		k, err := w.change(t.dot)
-		if err != nil {
-			return e, fmt.Errorf("key %q: %w", w.key, err)
-		}
-		if !k.Empty() {
-			e.keys = append(e.keys, k)
-		}
-		if k.Clear {
-			e.deps = t.core.seen
-		}
+		c.merge(w)
 	}
-	return e, nil
+	if ev.ID != 0 {
+		c.end()
+	}
+	if c.unpushed > maxUnpushed {
+		c.push()
+	}
+	if ev.ID != 0 {
+		c.startWrite(ev)
+	}
 }
 
-// change returns what was done to the key.
-func (w working) change(d causal.Dot) (keyChange, error) {
-	diff, err := causal.Between(w.base, w.next, d)
-	k := keyChange{key: w.key, Change: diff}
+// run carries out modify on the working copy, and checks what it did.
+func (t *Txn) run(modify func(*Txn) error) error {
+	if err := modify(t); err != nil {
+		return err
+	}
+	for i := range t.work {
+		w := &t.work[i]
+		var err error
+		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
+			return fmt.Errorf("key %q: %w", w.key, err)
+		}
+	}
+	return nil
+}
+
+// merge makes what an update did to a key a part of the open event.
+func (c *Core) merge(w working) {
+	if i, ok := find(c.open, w.key); ok {
+		c.open[i] = w
+	} else {
+		c.open = slices.Insert(c.open, i, w)
+	}
+	c.unpushed += keyChange{key: w.key, Change: w.change}.size()
+	for _, a := range w.change.Adds {
+		c.unpushed += len(a.Payload)
+	}
+}
+
+// end makes the open event the newest own one and its working copy the state. An event that amounts to nothing uses
+// no number.
+//
+// Updates that nobody waits for share an event, up to the next input that is not one of them, so nobody
+// sees what is between them: atoms of one event have one dot, and what a dot says must never change.
+// What they cost others is what they amount to: a counter that was raised a hundred times is one atom.
+func (c *Core) end() {
+	if len(c.open) == 0 {
+		return
+	}
+	e := event{dot: c.nextDot()}
+	for _, w := range c.open {
+		k := w.keyChange(e.dot)
+		if k.Empty() {
+			continue
+		}
+		e.keys = append(e.keys, k)
+		if k.Clear {
+			e.deps = c.seen
+		}
+		c.put(w.key, w.next)
+	}
+	clear(c.open)
+	c.open = c.open[:0]
+	if len(e.keys) == 0 {
+		return
+	}
+	c.log.add(e)
+	c.seen = c.seen.With(e.dot)
+	c.stats.Events++
+}
+
+// keyChange returns what the event d did to the key.
+func (w *working) keyChange(d causal.Dot) keyChange {
+	k := keyChange{key: w.key, Change: w.change}
+	if !w.was.Same(w.base) { // not the only update that touched it; all of them have been checked
+		k.Change, _ = causal.Between(w.base, w.next, d)
+	}
 	if !w.cleared {
-		return k, err
+		return k
 	}
 	k.Clear = true
 	for path, m := range w.base.Marks() {
@@ -113,17 +177,7 @@ func (w working) change(d causal.Dot) (keyChange, error) {
 			k.Marks = append(k.Marks, causal.MarkAt{Path: path, Mark: m})
 		}
 	}
-	return k, err
-}
-
-// commit makes the working copy the state.
-func (c *Core) commit(t *Txn, e event) {
-	for _, k := range e.keys {
-		c.put(k.key, t.at(k.key).next)
-	}
-	c.log.add(e)
-	c.seen = c.seen.With(e.dot)
-	c.stats.Events++
+	return k
 }
 
 // push sends the own events that have not been pushed to every member, once, as one delta [R7, R7a].
@@ -135,11 +189,12 @@ func (c *Core) commit(t *Txn, e event) {
 // applied, and no vector is told to anybody, before they are pushed: what they follow is then the same
 // for all of them, and nobody asks for what is about to come.
 func (c *Core) push() {
+	c.end()
 	from, n := c.pushed, c.seen.Get(c.me)
+	c.pushed, c.unpushed = n, 0
 	if from == n {
 		return
 	}
-	c.pushed, c.unpushed = n, 0
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
