@@ -21,7 +21,7 @@ type Core struct {
 	sum   Sum                 // fingerprint of keys
 	lags  []Lag               // of the members, at the last heartbeat
 	batch batch               // empty between steps
-	open  []working           // what the own event that has not ended yet does, by key
+	open  []*working          // what the own event that has not ended yet does, by key
 	log   eventLog            // what happened, without payloads, for the answers
 	mark  map[string]struct{} // keys that hold counter marks
 

@@ -13,7 +13,7 @@ import (
 type Txn struct {
 	core  *Core
 	stamp uint64
-	work  []working // by key
+	work  []*working // by key
 }
 
 // working is what an event does to a key, so far.
@@ -58,22 +58,22 @@ func (t *Txn) at(key string) *working {
 	if !ok {
 		t.work = slices.Insert(t.work, i, t.core.working(key))
 	}
-	return &t.work[i]
+	return t.work[i]
 }
 
-// working returns what the open event has done to a key.
-func (c *Core) working(key string) working {
+// working returns a copy of what the open event has done to a key.
+func (c *Core) working(key string) *working {
 	if i, ok := find(c.open, key); ok {
-		w := c.open[i]
+		w := *c.open[i]
 		w.was = w.next
-		return w
+		return &w
 	}
 	h, _ := c.keys.Get(key)
-	return working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store}
+	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store}
 }
 
-func find(work []working, key string) (int, bool) {
-	return slices.BinarySearchFunc(work, key, func(w working, k string) int { return strings.Compare(w.key, k) })
+func find(work []*working, key string) (int, bool) {
+	return slices.BinarySearchFunc(work, key, func(w *working, k string) int { return strings.Compare(w.key, k) })
 }
 
 // nextDot is the event that own updates are part of: the open one, or the next.
@@ -107,8 +107,7 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	if err := modify(t); err != nil {
 		return err
 	}
-	for i := range t.work {
-		w := &t.work[i]
+	for _, w := range t.work {
 		var err error
 		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
@@ -118,7 +117,7 @@ func (t *Txn) run(modify func(*Txn) error) error {
 }
 
 // merge makes what an update did to a key a part of the open event.
-func (c *Core) merge(w working) {
+func (c *Core) merge(w *working) {
 	if i, ok := find(c.open, w.key); ok {
 		c.open[i] = w
 	} else {
