@@ -43,6 +43,12 @@ type Config struct {
 	// who knows that the holder is dead. Until then a crash leaves the lease held. It needs a store that is a
 	// SessionKeeper. Default false.
 	Forever bool `yaml:"forever"`
+	// Fair serves those who wait in Acquire in the order in which they have come; else, after a release, whoever
+	// comes first wins. It needs a store that is a Queuer, and costs one call for each look at the lease and one
+	// after it is granted. A session that does not reach the store, or is paused, for its TTL loses its place.
+	// TryAcquire does not wait, so it has no place, and takes what is free; so does a session that is not Fair.
+	// All goroutines of a session have one place. Default false.
+	Fair bool `yaml:"fair"`
 	// LockDelay is kept by others in addition to TTL, after a crash or an outage, not after a release: time
 	// for what the holder has sent to arrive, where fencing is not possible. Default 0. TTL and LockDelay
 	// together are at most 24h.
@@ -138,7 +144,7 @@ func (c Config) core(nonce string) core.Config {
 	return core.Config{
 		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval, Operation: c.OperationTimeout,
 		Retry: c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
-		LockDelay: c.LockDelay, Forever: c.Forever,
+		LockDelay: c.LockDelay, Forever: c.Forever, Fair: c.Fair,
 		Jitter: rand.Float64,
 	}
 }

@@ -37,6 +37,11 @@ func TestConfig_ReportsEveryProblem(t *testing.T) {
 	if _, openErr := Open(nil, Config{}); !errors.Is(openErr, ErrInvalid) {
 		t.Errorf("no store: %v", openErr)
 	}
+	for ability, c := range map[string]Config{"SessionKeeper": {Forever: true}, "Queuer": {Fair: true}} {
+		if _, openErr := Open(struct{ Store }{}, c); !errors.Is(openErr, ErrInvalid) || !strings.Contains(openErr.Error(), ability) {
+			t.Errorf("a store that is no %s: %v", ability, openErr)
+		}
+	}
 }
 
 // TestConfig_TwoRenewalsMayFail is the invariant at its bound.

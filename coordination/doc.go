@@ -61,8 +61,8 @@
 // target that compares tokens keeps such an effect out. The same holds if a clock is worse than
 // promised, and after a ForceRelease.
 //
-// There is no order among those who wait: after a release, whoever comes first wins. While the store
-// is away nobody acquires, and holders stop when their time is up.
+// Unless Config.Fair is set there is no order among those who wait: after a release, whoever comes first wins.
+// While the store is away nobody acquires, and holders stop when their time is up.
 //
 // # What it costs
 //

@@ -70,6 +70,10 @@ func (d *driver) carryOut(e core.Effect) {
 		d.loadSession(e)
 	case core.Bury:
 		d.bury(e)
+	case core.Enqueue:
+		d.enqueue(e)
+	case core.Leave:
+		d.leave(e)
 	}
 	if d.told == nil {
 		return

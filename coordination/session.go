@@ -68,6 +68,9 @@ func Open(store Store, cfg Config) (*Session, error) {
 	if k, ok := store.(SessionKeeper); cfg.Forever && !(ok && k.KeepsSessions()) {
 		return nil, fmt.Errorf("%w: Forever needs a store that is a SessionKeeper, %T is none", ErrInvalid, store)
 	}
+	if _, ok := store.(Queuer); cfg.Fair && !ok {
+		return nil, fmt.Errorf("%w: Fair needs a store that is a Queuer, %T is none", ErrInvalid, store)
+	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
 		inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),

@@ -17,7 +17,7 @@ func (s *Session) keepsSessions() bool {
 // newKeeper returns the driver of the session's own record.
 func (l *loop) newKeeper() *driver {
 	cfg := l.s.cfg.core(l.s.nonce)
-	cfg.Keeper, cfg.Forever = true, false
+	cfg.Keeper, cfg.Forever, cfg.Fair = true, false, false
 	own := &Lease{s: l.s, name: SessionRecords + l.s.nonce}
 	own.driver = newDriver(own, cfg)
 	own.driver.known = true

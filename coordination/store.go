@@ -10,9 +10,9 @@ import (
 )
 
 // Store keeps one record per lease name and replaces it only if nobody else has. It is all a backend
-// must provide; Watcher, SessionKeeper and Remover are optional abilities found by assertion. Every call comes with a deadline
-// (Config.OperationTimeout) and returns soon after its context ends. Stores are called from many
-// goroutines. A session does not close its store: who opened it closes it after the session.
+// must provide; Watcher, SessionKeeper, Remover and Queuer are optional abilities found by assertion. Every
+// call comes with a deadline (Config.OperationTimeout) and returns soon after its context ends. Stores are
+// called from many goroutines. A session does not close its store: who opened it closes it after the session.
 type Store interface {
 	// Load returns the record and its version. Without a record the Version is zero, and the Record
 	// but for the last Token, if the store still knows it. A missing or blank record may show a larger
@@ -49,6 +49,33 @@ type Remover interface {
 	// Remove deletes the record, and may forget its token, if the version is still old: the name is never
 	// used again. ErrConflict: it is another. Any other error: it may or may not have been done.
 	Remove(ctx context.Context, name string, old Version) error
+}
+
+// Queuer keeps, for each lease, a queue of those who wait for it: Config.Fair needs one. It decides nothing but
+// who tries first, so it need not be as durable as records: a queue may be lost or, where it cannot be read, begun
+// anew.
+//
+// The places of the dead are passed over by the sessions themselves, which see that Beat does not grow. A store
+// whose server notices dead clients may remove them sooner. On etcd, places are keys below a prefix, in the order
+// of their creation revisions, on the session's etcd lease; on ZooKeeper, ephemeral sequence nodes; in a database, rows
+// with a serial number; where all that there is is compare-and-set, one value with the whole queue. The Lease
+// object of Kubernetes has no room for it.
+type Queuer interface {
+	// Enqueue writes a place into the queue of a name: at its end, or, if the nonce stands there already, in
+	// its present place; a smaller Beat than the one that is there changes nothing. It returns the places before
+	// it in order of arrival. The queue may be bounded, at 256 places or more: then that which has not been
+	// written for longest goes. On any error the place may or may not have been written.
+	Enqueue(ctx context.Context, name string, p Place) (ahead []Place, err error)
+	// Leave removes places, except those that have been written again with a larger Beat. What is not there
+	// is no error.
+	Leave(ctx context.Context, name string, gone []Place) error
+}
+
+// Place is one session in the queue of a lease.
+type Place struct {
+	Nonce string        `json:"nonce"` // of the session
+	Beat  uint64        `json:"beat"`  // grows each time it is written
+	TTL   time.Duration `json:"ttl"`   // unchanged for longer, it does not count; in nanoseconds
 }
 
 // SessionRecords begins the names of session records, each completed by the nonce of its session. No lease

@@ -8,7 +8,8 @@
 // # What is on disk
 //
 // Per lease two files, named after it: x.lease holds the record, x.lock is locked while the record is
-// being replaced and keeps the largest token. A name that does not fit into a file name is hashed; the
+// being replaced and keeps the largest token. While sessions with Config.Fair wait, x.queue says in which order; it
+// is not synced, and begun anew where it is damaged. A name that does not fit into a file name is hashed; the
 // record repeats the full name, and a record of another name is an error. The directory is created
 // with mode 0700, files with 0600, and paths never leave the directory, not through links either.
 //

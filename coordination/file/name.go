@@ -9,6 +9,7 @@ import (
 const (
 	recordSuffix = ".lease"
 	lockSuffix   = ".lock"
+	queueSuffix  = ".queue"
 
 	// maxPlain leaves room for suffixes within the 255 bytes that file systems allow.
 	maxPlain = 200

@@ -25,6 +25,7 @@ var (
 	_ coordination.Watcher       = (*Store)(nil)
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // Open opens the directory, and creates it if it does not exist; its parent must.

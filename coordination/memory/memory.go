@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
 // Store keeps records in memory. The zero value is empty and ready. Tokens last as long as it does.
@@ -18,6 +19,7 @@ type Store struct {
 		sync.Mutex
 		entries map[string]*entry
 		writes  uint64 // ever: versions
+		queues  map[string]*queue.Queue
 	}
 }
 
@@ -35,6 +37,7 @@ var (
 	_ coordination.Watcher       = (*Store)(nil)
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // Load implements coordination.Store.
@@ -84,6 +87,39 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	}
 	close(e.changed)
 	delete(s.mu.entries, name)
+	return nil
+}
+
+// Enqueue implements coordination.Queuer.
+func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, ok := s.mu.queues[name]
+	if !ok {
+		if s.mu.queues == nil {
+			s.mu.queues = map[string]*queue.Queue{}
+		}
+		q = &queue.Queue{}
+		s.mu.queues[name] = q
+	}
+	return q.Enqueue(p), nil
+}
+
+// Leave implements coordination.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q, ok := s.mu.queues[name]; ok {
+		if q.Leave(gone...); len(q.Places) == 0 {
+			delete(s.mu.queues, name)
+		}
+	}
 	return nil
 }
 

@@ -41,11 +41,9 @@ type check struct {
 // Run checks everything, each claim on a new store. What open starts must end with the test.
 func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 	for _, c := range storeChecks {
-		t.Run(c.id, func(t *testing.T) {
-			c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()})
-		})
+		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
 	}
-	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, historyChecks)
+	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, queueChecks, historyChecks)
 	for _, c := range sessionChecks {
 		t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, false) })
 	}
@@ -57,6 +55,16 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 			t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, true) })
 		}
 	})
+}
+
+// runStore runs a claim about the store alone: in real time if it lives outside.
+func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check) {
+	run := func(t *testing.T) { c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()}) }
+	if o.Outside {
+		run(t)
+		return
+	}
+	synctest.Test(t, run)
 }
 
 // runSession runs a claim about sessions in a bubble of its own.

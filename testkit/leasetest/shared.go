@@ -81,6 +81,20 @@ var sharedChecks = []check{
 		e.must(err)
 		e.that(since(t) >= ttl, "absence was taken for freedom after %v", since(t))
 	}},
+	{"D6_G6_DeletedRecordOfALivingSession", func(e *env) {
+		e.needs(e.options.Delete != nil, "Delete")
+		a, b := e.node(), e.node()
+		_, err := a.Lease("other").TryAcquire(e.Context())
+		e.must(err)
+		log := losses(a.hold())
+		_, err = b.try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+		e.must(e.options.Delete(e.store, name))
+		_, err = b.acquire(6 * ttl) // the session goes on, and does not keep what it has lost
+		e.must(err)
+		told := log.all()
+		e.that(len(told) == 1 && told[0].Why == coordination.RecordDeleted, "told %v", told)
+	}},
 	{"C02_BothWaysOfRenewalExclude", func(e *env) {
 		through, own := e.nodeSharing(config(), true), e.nodeSharing(config(), false)
 		for i, pair := range [][2]*node{{through, own}, {own, through}, {through, own}} {

@@ -138,6 +138,7 @@ var storeChecks = []check{
 		again := e.write("", sample(1))
 		e.that(again != first && again != second, "version %q twice", again)
 	}},
+	{"S15_QueueKeepsTheOrderOfArrival", checkQueue},
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 }
 

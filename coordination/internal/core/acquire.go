@@ -15,8 +15,9 @@ type waiter struct {
 }
 
 var (
-	errContention = errors.New("too many races lost")
-	errNoTokens   = errors.New("no larger token left")
+	errContention  = errors.New("too many races lost")
+	errNoTokens    = errors.New("no larger token left")
+	errOthersFirst = errors.New("free, and others wait before")
 )
 
 func (m *Machine) onAcquire(ev Acquire) {
@@ -77,10 +78,19 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 	m.unwanted()
 }
 
-// judge decides on a fresh read: claim, or tell who holds it and wait.
-func (m *Machine) judge(op operation) {
+// judge goes on from a fresh read. Who waits in a queue takes his place first, unless he could not claim.
+func (m *Machine) judge(read uint64) {
+	if m.orderly() && (!m.cfg.Shared || m.backed()) {
+		m.enqueue(read)
+		return
+	}
+	m.decide(read)
+}
+
+// decide on the record as it was read: claim, or tell who holds it and wait.
+func (m *Machine) decide(read uint64) {
 	if m.throughPeer() {
-		m.consult(op)
+		m.consult(read)
 		return
 	}
 	freeAt := m.freeAt()
@@ -88,7 +98,7 @@ func (m *Machine) judge(op operation) {
 		m.claim()
 		return
 	}
-	m.taken(op.id, freeAt)
+	m.taken(read, freeAt)
 }
 
 // taken tells those who asked before the read who holds the lease.
@@ -105,15 +115,20 @@ func (m *Machine) await(freeAt time.Duration) {
 		return
 	}
 	m.phase, m.races = waiting, 0
-	m.due = min(freeAt, m.now.Mono+m.cfg.jittered(m.cfg.Retry))
+	m.due = min(freeAt, m.now.Mono+m.cfg.poll())
 	if slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait }) {
 		m.due = m.now.Mono
 	}
 	m.heed()
 }
 
-// claim begins a tenure with a write on the version just seen.
+// claim begins a tenure with a write on the version just seen, if it is this session's turn.
 func (m *Machine) claim() {
+	if turn := m.turn(); m.now.Mono < turn {
+		m.answerTries(Answer{Outcome: Doubt, Err: errOthersFirst}) // they are none, but for who gives up now
+		m.await(turn)
+		return
+	}
 	if m.high >= MaxToken {
 		m.answerTries(Answer{Outcome: Doubt, Err: errNoTokens})
 		m.await(m.now.Mono + m.cfg.Retry)
@@ -185,7 +200,7 @@ func (m *Machine) lostRace() {
 	switch {
 	case m.phase == idle:
 	case m.races < maxRaces:
-		m.judge(operation{id: m.opCount})
+		m.judge(m.opCount)
 	default:
 		m.answerTries(Answer{Outcome: Doubt, Err: errContention})
 		m.await(m.now.Mono + m.cfg.backoff(m.cfg.Retry, 1))

@@ -22,6 +22,7 @@ type Config struct {
 	LockDelay    time.Duration // added to the TTL in the record
 	Forever      bool          // tenures never expire
 	Shared       bool          // tenures live as long as that of the session record
+	Fair         bool          // who waits is served in order of arrival
 	Keeper       bool          // this is the machine of the session record
 	Jitter       func() float64
 }
@@ -34,7 +35,15 @@ const forever = 1 << 61
 func (c Config) unrenewed() bool { return c.Shared || c.Forever }
 
 // audit is the time between two such reads.
-func (c Config) audit() time.Duration { return c.jittered(3 * c.TTL) }
+func (c Config) audit() time.Duration { return c.jittered(auditTTLs * c.TTL) }
+
+// auditTTLs is the time between two such reads. Within noticeTTLs a holder that reaches the store has learnt that
+// its record is gone, even if one of its calls failed. One that does not reach it never learns: a record that
+// does not expire by itself must not be deleted while its holder may be alive.
+const (
+	auditTTLs  = 3
+	noticeTTLs = 5
+)
 
 // validity = TTL·(1−ρ) − margin after the send time; stop-by is earlier by the drain.
 func (c Config) validity(sent Reading) Validity {
@@ -61,6 +70,14 @@ func (c Config) patience() time.Duration { return c.Operation + c.Operation/8 }
 // jittered spreads d by ±10 %.
 func (c Config) jittered(d time.Duration) time.Duration {
 	return d + scale(d, 0.2*c.Jitter()-0.1)
+}
+
+// poll is the time between looks at a lease held by another. Who stands in a queue must not look too seldom.
+func (c Config) poll() time.Duration {
+	if c.Fair {
+		return c.jittered(min(c.Retry, c.Renew))
+	}
+	return c.jittered(c.Retry)
 }
 
 // backoff is base/8, doubling with each failure up to base, jittered.

@@ -57,6 +57,12 @@
 // living session would keep it alive for ever. What lies in a record of another nonce, or of the own one
 // without a tenure here, is never believed.
 //
+// # Waiting in order
+//
+// With Config.Fair, Waiting goes through a queue in the store; queue.go tells how. No rule above depends on it.
+//
+// # Programs that know no sessions
+//
 // Records without a session (from programs that know none, or sessions that do not share) are judged by
 // themselves, as above. A program that knows no sessions must not understand records that name one: it
 // would take them for dead. So stores write those in a later format.

@@ -73,6 +73,17 @@ type (
 		Token   uint64
 		Outcome Outcome // Done or Doubt
 	}
+	// Enqueued is the answer to Enqueue: who stands before the place, in order. Err set: nothing was learnt.
+	Enqueued struct {
+		Op    uint64
+		Ahead []Place
+		Err   error
+	}
+	// Left is the answer to Leave.
+	Left struct {
+		Op  uint64
+		Err error
+	}
 	// Tick lets time pass.
 	Tick struct{}
 )
@@ -88,6 +99,8 @@ func (SessionLoaded) event() {}
 func (Backed) event()        {}
 func (Unbacked) event()      {}
 func (Gone) event()          {}
+func (Enqueued) event()      {}
+func (Left) event()          {}
 func (Tick) event()          {}
 
 // Status is what is known of a conditional write.
@@ -160,6 +173,16 @@ type (
 		Old   Version
 		Next  Record
 	}
+	// Enqueue asks to write a place in the queue of the lease: at its end, or where the nonce stands already.
+	Enqueue struct {
+		Op    uint64
+		Place Place
+	}
+	// Leave asks to take places out of the queue, unless they have been written again with a larger beat.
+	Leave struct {
+		Op     uint64
+		Places []Place
+	}
 	// Over tells, of a Keeper, that nobody believes a tenure any more.
 	Over struct {
 		Token   uint64
@@ -180,6 +203,8 @@ func (Answer) effect()      {}
 func (Watch) effect()       {}
 func (LoadSession) effect() {}
 func (Bury) effect()        {}
+func (Enqueue) effect()     {}
+func (Leave) effect()       {}
 func (Over) effect()        {}
 
 // Cause of the end of a tenure.

@@ -24,8 +24,8 @@ var goldenConfig = core.Config{
 }
 
 // TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
-// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared" or
-// "forever" sets that in the configuration.
+// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared", "forever"
+// or "fair" sets that in the configuration.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -52,6 +52,7 @@ func TestGolden(t *testing.T) {
 func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
 	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"), strings.HasPrefix(script, "forever\n")
+	cfg.Fair = strings.HasPrefix(script, "fair\n")
 	m := core.New(cfg)
 	var out strings.Builder
 	var wall time.Duration
@@ -123,6 +124,20 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Unbacked{Token: arg(1), Why: why, Err: errTest}
 	case "gone":
 		return core.Gone{Token: arg(1), Outcome: core.Doubt}
+	case "enqueued": // operation, then nonce and beat of each place before
+		if len(f) > 2 && f[2] == "error" {
+			return core.Enqueued{Op: arg(1), Err: errTest}
+		}
+		var ahead []core.Place
+		for i := 2; i < len(f); i += 2 {
+			ahead = append(ahead, core.Place{Nonce: f[i], Beat: arg(i + 1), TTL: 12 * time.Second})
+		}
+		return core.Enqueued{Op: arg(1), Ahead: ahead}
+	case "left":
+		if len(f) > 2 {
+			return core.Left{Op: arg(1), Err: errTest}
+		}
+		return core.Left{Op: arg(1)}
 	case "absent":
 		return core.Loaded{Op: arg(1)}
 	case "swapped":
@@ -190,6 +205,14 @@ func show(e core.Effect) string {
 		return fmt.Sprintf("load %d: session of %s", e.Op, e.Nonce)
 	case core.Bury:
 		return fmt.Sprintf("bury %s on %q: token %d", e.Nonce, e.Old, e.Next.Token)
+	case core.Enqueue:
+		return fmt.Sprintf("enqueue %d: %s, beat %d", e.Op, e.Place.Nonce, e.Place.Beat)
+	case core.Leave:
+		s := fmt.Sprintf("leave %d:", e.Op)
+		for _, p := range e.Places {
+			s += fmt.Sprintf(" %s up to beat %d", p.Nonce, p.Beat)
+		}
+		return s
 	case core.Begin:
 		return fmt.Sprintf("begin token %d, valid until %v", e.Token, e.Validity.Sent.Mono+e.Validity.ValidFor)
 	case core.Extend:

@@ -44,20 +44,33 @@ type Machine struct {
 	failures int           // consecutive, of the store
 	lastErr  error
 
-	seen observation
-	high uint64 // largest token ever seen
-	ten  tenure
-	back backing // with Config.Shared
-	peer peer
+	seen  observation
+	high  uint64 // largest token ever seen
+	ten   tenure
+	back  backing // with Config.Shared
+	peer  peer
+	queue queue // with Config.Fair
 }
 
 type operation struct {
 	id      uint64
-	swap    bool
+	kind    kind
 	attempt uint64 // of the write, 0 for a blank record
 	sent    Reading
-	look    uint64 // of a read of a session record: the read of the lease record that led to it
+	look    uint64 // the read of the lease record that led to it
 }
+
+// kind of an operation.
+type kind uint8
+
+const (
+	none kind = iota
+	loading
+	swapping
+	consulting // the session record of another
+	enqueueing
+	leaving
+)
 
 // observation is when the present version was seen first.
 type observation struct {
@@ -72,7 +85,9 @@ type observation struct {
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // Quiet reports that nothing is held, wanted or under way.
-func (m *Machine) Quiet() bool { return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 }
+func (m *Machine) Quiet() bool {
+	return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 && m.queue.beat == 0
+}
 
 // Wanted reports that the lease is held or that somebody waits for it.
 func (m *Machine) Wanted() bool { return m.phase == held || len(m.waiters) > 0 }
@@ -107,6 +122,10 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onChanged(ev)
 	case SessionLoaded:
 		m.onSessionLoaded(ev)
+	case Enqueued:
+		m.onEnqueued(ev)
+	case Left:
+		m.onLeft(ev)
 	case Backed:
 		m.onBacked(ev)
 	case Unbacked:
@@ -185,13 +204,17 @@ func (m *Machine) lapsed() bool {
 
 // onOverdue gives an operation up; should its answer come, it is not recognised any more.
 func (m *Machine) onOverdue() {
-	switch op := m.op; {
-	case op.swap:
-		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
-	case op.look != 0:
-		m.onSessionLoaded(SessionLoaded{Op: op.id, Err: errTimeout})
-	default:
+	switch op := m.op; op.kind {
+	case loading:
 		m.onLoaded(Loaded{Op: op.id, Err: errTimeout})
+	case swapping:
+		m.onSwapped(Swapped{Op: op.id, Err: errTimeout})
+	case consulting:
+		m.onSessionLoaded(SessionLoaded{Op: op.id, Err: errTimeout})
+	case enqueueing:
+		m.onEnqueued(Enqueued{Op: op.id, Err: errTimeout})
+	case leaving:
+		m.onLeft(Left{Op: op.id, Err: errTimeout})
 	}
 }
 
@@ -200,7 +223,13 @@ func (m *Machine) proceed() {
 	if m.phase == idle && len(m.waiters) > 0 {
 		m.enter(reading)
 	}
-	if m.op.id != 0 || m.now.Mono < m.due {
+	switch {
+	case m.op.id != 0:
+		return
+	case m.leaves(): // before anything else, or who comes next would wait for us
+		m.leave()
+		return
+	case m.now.Mono < m.due:
 		return
 	}
 	switch m.phase {
@@ -230,7 +259,7 @@ func (m *Machine) enter(p phase) { m.phase, m.due, m.failures = p, m.now.Mono, 0
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
 
 func (m *Machine) load() {
-	m.start(operation{})
+	m.start(operation{kind: loading})
 	m.emit(Load{m.op.id})
 }
 
@@ -238,6 +267,15 @@ func (m *Machine) start(op operation) {
 	m.opCount++
 	op.id, op.sent = m.opCount, m.now
 	m.op = op
+}
+
+// answered ends the operation under way, if the answer is to it.
+func (m *Machine) answered(id uint64, k kind) (op operation, ok bool) {
+	if id != m.op.id || k != m.op.kind {
+		return operation{}, false
+	}
+	op, m.op = m.op, operation{}
+	return op, true
 }
 
 // failed plans the next try after an answer that said nothing.
@@ -248,11 +286,10 @@ func (m *Machine) failed(base time.Duration, err error) {
 }
 
 func (m *Machine) onLoaded(ev Loaded) {
-	if ev.Op != m.op.id || m.op.swap || m.op.look != 0 {
+	op, ok := m.answered(ev.Op, loading)
+	if !ok {
 		return
 	}
-	op := m.op
-	m.op = operation{}
 	if ev.Err != nil {
 		m.onUnread(ev.Err)
 		return
@@ -261,7 +298,7 @@ func (m *Machine) onLoaded(ev Loaded) {
 	switch m.phase {
 	case reading:
 		m.failures = 0
-		m.judge(op)
+		m.judge(op.id)
 	case doubtful:
 		m.resolve()
 	case held:
@@ -303,8 +340,8 @@ func (m *Machine) freeAt() time.Duration {
 	if r.blank() || r.Nonce == m.cfg.Nonce { // ours, and no tenure of ours is left
 		return 0
 	}
-	if r.Forever && m.seen.ghost {
-		return m.seen.since + m.cfg.stale(MaxTTL) // an operator has deleted it; there is no number that is safe
+	if m.seen.ghost && (r.Forever || r.Session != 0) {
+		return m.seen.since + m.cfg.stale(noticeTTLs*min(r.TTL, MaxTTL))
 	}
 	if r.Forever {
 		return forever

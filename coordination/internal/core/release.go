@@ -35,7 +35,7 @@ func (m *Machine) release() { m.enter(releasing) }
 // blank keeps the token, so that the next tenure is larger. On the version of a claim that was never
 // seen it makes that claim impossible.
 func (m *Machine) blank() {
-	m.start(operation{swap: true})
+	m.start(operation{kind: swapping})
 	m.emit(Swap{m.op.id, m.ten.version, Record{Token: m.ten.token}})
 }
 

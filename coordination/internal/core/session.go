@@ -68,27 +68,27 @@ type peer struct {
 	buried bool
 }
 
-// throughPeer reports whether the lease is held through the record of another session.
+// throughPeer reports whether the lease is held through the record of another session. The life of the session
+// says nothing about a lease whose record has been deleted.
 func (m *Machine) throughPeer() bool {
 	r := m.seen.record
-	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce
+	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.ghost
 }
 
 // consult reads the session record that the lease record just read names.
-func (m *Machine) consult(look operation) {
+func (m *Machine) consult(look uint64) {
 	if m.peer.nonce != m.seen.record.Nonce {
 		m.peer = peer{nonce: m.seen.record.Nonce}
 	}
-	m.start(operation{look: look.id})
+	m.start(operation{kind: consulting, look: look})
 	m.emit(LoadSession{m.op.id, m.peer.nonce})
 }
 
 func (m *Machine) onSessionLoaded(ev SessionLoaded) {
-	if ev.Op != m.op.id || m.op.look == 0 {
+	op, ok := m.answered(ev.Op, consulting)
+	if !ok {
 		return
 	}
-	op := m.op
-	m.op = operation{}
 	if ev.Err != nil {
 		m.onUnread(ev.Err)
 		return

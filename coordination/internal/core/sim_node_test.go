@@ -24,6 +24,8 @@ type node struct {
 	thawed   time.Duration    // sum of the suspends before
 	jumped   time.Duration    // of the wall clock
 	asleep   time.Duration    // true time until which it runs nothing
+	down     time.Duration    // true time at which it was not up last
+	tried    time.Duration    // true time of the last request of one attempt, or its answer
 	wakeAt   time.Duration
 	watching bool
 
@@ -44,17 +46,19 @@ func (n *node) boot() {
 	n.life++
 	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
+	n.down = n.w.Elapsed()
 	n.pending, n.token, n.working, n.watching = map[uint64]string{}, 0, false, false
 	cfg := n.w.opt.cfg
 	if n.w.mixed && n.i%2 == 1 {
 		cfg.TTL, cfg.Renew = mixedTTL, mixedTTL/3
 	}
-	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), fmt.Sprint(n.i, ".", n.life)
+	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), n.nonce()
+	cfg.Fair = n.w.fair == 1 || n.w.fair == 2 && n.i%2 == 0
 	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
 	n.keep, n.back, n.shut = nil, nil, false
 	if !cfg.Forever && (n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0) {
 		keeper := cfg
-		keeper.Keeper, cfg.Shared = true, true
+		keeper.Keeper, keeper.Fair, cfg.Shared = true, false, true
 		n.keep = core.New(keeper)
 	}
 	n.m = core.New(cfg)
@@ -71,6 +75,9 @@ func (n *node) drift() int {
 	}
 	return d / 2
 }
+
+// nonce is that of its present session.
+func (n *node) nonce() string { return fmt.Sprint(n.i, ".", n.life) }
 
 func (n *node) reading() core.Reading {
 	now := n.w.Elapsed()
@@ -94,7 +101,10 @@ func (n *node) lose(from, to int, d time.Duration) {
 }
 
 // pause carries out: pause NODE for TIME. The process runs nothing, its clocks go on.
-func (n *node) pause(a sim.Args) { n.asleep = max(n.asleep, n.w.Elapsed()+a.Span(2)) }
+func (n *node) pause(a sim.Args) {
+	n.asleep = max(n.asleep, n.w.Elapsed()+a.Span(2))
+	n.down = max(n.down, n.asleep)
+}
 
 // suspend carries out: suspend NODE for TIME. The process runs nothing, and its monotonic clock stands.
 func (n *node) suspend(a sim.Args) {
@@ -105,6 +115,7 @@ func (n *node) suspend(a sim.Args) {
 	n.thawed += n.frozen[1] - n.frozen[0]
 	n.frozen = [2]time.Duration{now, now + d}
 	n.asleep = now + d
+	n.down = max(n.down, n.asleep)
 }
 
 // jump carries out: jump NODE by TIME. The wall clock is set, ahead or back.
@@ -166,7 +177,7 @@ func (n *node) stepKeeper(ev core.Event) {
 }
 
 func (n *node) carryOutKeeper(e core.Effect) {
-	w, nonce := n.w, fmt.Sprint(n.i, ".", n.life)
+	w, nonce := n.w, n.nonce()
 	switch e := e.(type) {
 	case core.Load:
 		w.call(n, e, func() core.Event {
@@ -241,6 +252,16 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Bury:
 		w.Send(n.i, w.store(), e, func() { w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next}) })
 		return
+	case core.Enqueue:
+		w.call(n, e, func() core.Event { return core.Enqueued{Op: e.Op, Ahead: w.enqueue(e.Place)} },
+			core.Enqueued{Op: e.Op, Err: errTest}, n.step)
+		return
+	case core.Leave:
+		w.call(n, e, func() core.Event {
+			w.leave(e.Places)
+			return core.Left{Op: e.Op}
+		}, core.Left{Op: e.Op, Err: errTest}, n.step)
+		return
 	case core.Watch:
 		if n.watching = e.On && w.watch; n.watching {
 			w.hint(n)
@@ -313,7 +334,10 @@ func (n *node) answered(a core.Answer) {
 		n.w.Fail("node %d: second answer to %d", n.i, a.ID)
 	}
 	delete(n.pending, a.ID)
-	if kind != "acquire" || a.Outcome != core.Acquired {
+	if kind == "once" {
+		n.tried = n.w.Elapsed()
+	}
+	if kind == "release" || a.Outcome != core.Acquired {
 		return
 	}
 	if a.Token != n.token || n.ended {
@@ -331,7 +355,7 @@ func (n *node) answered(a core.Answer) {
 func (n *node) acquire(wait bool, patience time.Duration) {
 	n.nextID++
 	id := n.nextID
-	n.pending[id] = "acquire"
+	n.pending[id] = map[bool]string{false: "once", true: "wait"}[wait]
 	n.step(core.Acquire{ID: id, Wait: wait})
 	if patience > 0 {
 		n.later(patience, func() { n.step(core.Cancel{ID: id}) })

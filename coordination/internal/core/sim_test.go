@@ -15,7 +15,11 @@ var seeds = sim.Flags(usualSeeds)
 // makeUp makes up what happens: mostly nodes that want the lease, and those faults that the seed has on.
 func (w *world) makeUp(r *rand.Rand) {
 	var faults []string
-	for _, f := range []string{"cut", "mute", "pause", "suspend", "jump", "restart", "close"} {
+	kinds := orderFaults
+	if !w.opt.order {
+		kinds = append([]string{"cut", "mute"}, orderFaults...)
+	}
+	for _, f := range kinds {
 		if r.IntN(4) > 0 {
 			faults = append(faults, f)
 		}

@@ -22,9 +22,12 @@ type world struct {
 	watch   bool
 	mixed   bool // every other node has a TTL of its own
 	shared  int  // which nodes hold the lease through a session record: none, all, every other
+	fair    int  // which nodes wait in a queue: none, all, every other
+	queue   []core.Place
 
 	highest uint64
 	grants  int
+	ordered int // with others behind in the queue
 }
 
 // options of a history; the last ones break a rule, to show that the checks notice.
@@ -33,6 +36,8 @@ type options struct {
 	drift      int  // rate error of clocks, in millionths
 	fromAnswer bool // validity counted from the answer
 	blindStore bool // writes without comparing versions
+	order      bool // all wait in the queue, network and store are reliable, and order is checked
+	deafQueue  bool // the queue tells nobody of others
 }
 
 var testConfig = core.Config{
@@ -55,7 +60,11 @@ func newWorld(s *sim.World, opt options) *world {
 	}
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
-	w.shared = w.Number("shared", 0, 2)
+	w.shared, w.fair = w.Number("shared", 0, 2), w.Number("fair", 0, 2)
+	if opt.order {
+		w.fair = 1
+		w.reliable()
+	}
 	if w.Chance("lock-delay", 1./4) {
 		w.opt.cfg.LockDelay = lockDelay
 	}
@@ -132,8 +141,11 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if e.Old != w.cells[name].version && !w.opt.blindStore {
 		return core.Swapped{Op: e.Op, Status: core.Conflicted}
 	}
-	if w.Chance("refused", 0.02) {
+	if !w.opt.order && w.Chance("refused", 0.02) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
+	}
+	if name == lease {
+		w.inOrder(e.Next)
 	}
 	w.version++
 	c := cell{e.Next, core.Version(fmt.Sprint(w.version))}

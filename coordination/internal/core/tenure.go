@@ -111,7 +111,7 @@ func (m *Machine) write() {
 	t := &m.ten
 	t.count++
 	t.lastSent = m.now.Mono
-	m.start(operation{swap: true, attempt: t.count})
+	m.start(operation{kind: swapping, attempt: t.count})
 	t.attempts = append(t.attempts, attempt{t.count, m.now})
 	m.emit(Swap{m.op.id, t.version, m.recordOf(t.count)})
 }
@@ -123,11 +123,10 @@ func (m *Machine) recordOf(attempt uint64) Record {
 }
 
 func (m *Machine) onSwapped(ev Swapped) {
-	if ev.Op != m.op.id || !m.op.swap {
+	op, ok := m.answered(ev.Op, swapping)
+	if !ok {
 		return
 	}
-	op := m.op
-	m.op = operation{}
 	switch {
 	case m.phase == claiming:
 		m.onClaimed(op, ev)

@@ -1,0 +1,59 @@
+// Package queue is the order of those who wait for one lease, for stores that keep it in one piece.
+package queue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Most bounds the places of a queue. Beyond it, the one that has not been written for longest goes.
+const Most = 256
+
+// Queue is in order of arrival. The zero value is empty.
+type Queue struct {
+	Places []Place `json:"places"`
+	Writes uint64  `json:"writes"` // ever
+}
+
+// Place and when it was written last, counted in Queue.Writes.
+type Place struct {
+	coordination.Place
+	Written uint64 `json:"written"`
+}
+
+// Enqueue writes a place: at the end, or where its nonce stands already, unless it has a larger beat there. It
+// returns those before it.
+func (q *Queue) Enqueue(p coordination.Place) (ahead []coordination.Place) {
+	i := slices.IndexFunc(q.Places, func(o Place) bool { return o.Nonce == p.Nonce })
+	if i < 0 {
+		q.makeRoom()
+		i = len(q.Places)
+		q.Places = append(q.Places, Place{Place: p})
+	}
+	q.Writes++
+	q.Places[i].Written = q.Writes
+	if q.Places[i].Beat < p.Beat {
+		q.Places[i].Place = p
+	}
+	for _, o := range q.Places[:i] {
+		ahead = append(ahead, o.Place)
+	}
+	return ahead
+}
+
+// makeRoom for one more: who is alive writes often.
+func (q *Queue) makeRoom() {
+	for len(q.Places) >= Most {
+		oldest := slices.MinFunc(q.Places, func(a, b Place) int { return cmp.Compare(a.Written, b.Written) })
+		q.Places = slices.DeleteFunc(q.Places, func(p Place) bool { return p.Nonce == oldest.Nonce })
+	}
+}
+
+// Leave takes places out that have not been written again since, with a larger beat.
+func (q *Queue) Leave(gone ...coordination.Place) {
+	q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
+		return slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
+	})
+}

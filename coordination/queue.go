@@ -1,0 +1,30 @@
+package coordination
+
+import (
+	"context"
+
+	"github.com/concord-go/concord/coordination/internal/core"
+)
+
+// enqueue asks the store for a place; Open has made sure that it can.
+func (d *driver) enqueue(e core.Enqueue) {
+	d.call(func(ctx context.Context) core.Event {
+		ahead, err := d.lease.s.store.(Queuer).Enqueue(ctx, d.lease.name, Place(e.Place))
+		known := make([]core.Place, len(ahead))
+		for i, p := range ahead {
+			known[i] = core.Place(p)
+		}
+		return core.Enqueued{Op: e.Op, Ahead: known, Err: err}
+	}, func(err error) core.Event { return core.Enqueued{Op: e.Op, Err: err} })
+}
+
+// leave gives up the own place, and takes along those of the dead.
+func (d *driver) leave(e core.Leave) {
+	gone := make([]Place, len(e.Places))
+	for i, p := range e.Places {
+		gone[i] = Place(p)
+	}
+	d.call(func(ctx context.Context) core.Event {
+		return core.Left{Op: e.Op, Err: d.lease.s.store.(Queuer).Leave(ctx, d.lease.name, gone)}
+	}, func(err error) core.Event { return core.Left{Op: e.Op, Err: err} })
+}

@@ -1,0 +1,218 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// queueChecks are about sessions that wait in order, where the store is a Queuer.
+var queueChecks = []check{
+	{"B16_WaitersAreServedInOrder", func(e *env) {
+		e.needsAbility(e.queues(), "Queuer")
+		g := e.fair().hold()
+		var served []int
+		var wg sync.WaitGroup
+		for i := range 5 {
+			n := e.fair()
+			wg.Go(func() {
+				g, err := n.Lease(name).Acquire(e.Context())
+				if err != nil {
+					e.Errorf("waiter %d: %v", i, err)
+					return
+				}
+				served = append(served, i) // the lease guards it
+				time.Sleep(time.Second)
+				e.that(g.Release(e.Context()) == nil, "waiter %d: not released", i)
+			})
+			e.sleep(ttl) // in time for each to show that it is alive
+		}
+		e.must(g.Release(e.Context()))
+		wg.Wait()
+		e.that(slices.IsSorted(served) && len(served) == 5, "served in the order %v", served)
+	}},
+	{"B16_ADeadWaiterIsPassedOver", func(e *env) {
+		e.needsAbility(e.queues(), "Queuer")
+		g := e.fair().hold()
+		for range 3 {
+			dead := e.fair()
+			go func() { _, _ = dead.Lease(name).Acquire(e.Context()) }()
+			e.sleep(time.Second)
+			dead.crash()
+		}
+		next := e.fair().waits()
+		e.sleep(2 * time.Second)
+		t := time.Now()
+		e.must(g.Release(e.Context()))
+		<-next
+		e.that(since(t) >= ttl-3*time.Second && since(t) <= stale+2*retry, "granted after %v", since(t))
+	}},
+	{"B16_WhoGivesUpHoldsNobodyUp", func(e *env) {
+		e.needsAbility(e.queues(), "Queuer")
+		g := e.fair().hold()
+		_, err := e.fair().acquire(time.Second)
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+		closed := e.fair()
+		go func() { _, _ = closed.Lease(name).Acquire(e.Context()) }()
+		e.sleep(time.Second)
+		e.must(closed.Close(e.Context()))
+		next := e.fair().waits()
+		e.sleep(time.Second)
+		t := time.Now()
+		e.must(g.Release(e.Context()))
+		<-next
+		e.that(since(t) <= retry, "granted after %v", since(t))
+	}},
+	{"B16_OneAttemptDoesNotWait", func(e *env) {
+		e.needsAbility(e.queues(), "Queuer")
+		g := e.fair().hold()
+		first := e.fair()
+		next := first.waits()
+		e.sleep(time.Second)
+		first.set(fault{cut: true})
+		e.must(g.Release(e.Context()))
+		e.must(e.fair().hold().Release(e.Context()))
+		first.set(fault{})
+		<-next
+	}},
+}
+
+// queues reports whether the store itself is a Queuer.
+func (e *env) queues() bool {
+	store := e.store
+	if g, ok := store.(*gateway); ok {
+		store = g.store
+	}
+	_, ok := store.(coordination.Queuer)
+	return ok
+}
+
+// fair is a node that waits in order.
+func (e *env) fair() *node {
+	cfg := config()
+	cfg.Fair = true
+	return e.nodeWith(cfg)
+}
+
+// waits acquires in the background, and fails the test if that fails.
+func (n *node) waits() <-chan struct{} {
+	granted := make(chan struct{})
+	go func() {
+		defer close(granted)
+		if _, err := n.Lease(name).Acquire(n.e.Context()); err != nil {
+			n.e.Errorf("%v", err)
+		}
+	}()
+	return granted
+}
+
+// checkQueue is about the store alone.
+func checkQueue(e *env) {
+	q, ok := e.store.(coordination.Queuer)
+	e.needsAbility(ok, "Queuer")
+	place := func(nonce string, beat uint64) coordination.Place {
+		return coordination.Place{Nonce: nonce, Beat: beat, TTL: ttl}
+	}
+	finds := func(p coordination.Place, want ...coordination.Place) {
+		e.Helper()
+		ahead, err := q.Enqueue(e.Context(), name, p)
+		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want, err)
+	}
+	finds(place("a", 1))
+	finds(place("b", 1), place("a", 1))
+	finds(place("c", 1), place("a", 1), place("b", 1))
+	finds(place("a", 5))
+	finds(place("a", 2)) // late
+	finds(place("b", 2), place("a", 5))
+	e.must(q.Leave(e.Context(), name, []coordination.Place{place("a", 4), place("nobody", 1)}))
+	finds(place("b", 3), place("a", 5))
+	e.must(q.Leave(e.Context(), name, []coordination.Place{place("a", 5), place("b", 7)}))
+	finds(place("c", 2))
+	finds(place("a", 6), place("c", 2))
+	ahead, err := q.Enqueue(e.Context(), "another", place("x", 1))
+	e.that(err == nil && len(ahead) == 0, "queues of two names: %v %v", ahead, err)
+
+	ctx, cancel := context.WithCancel(e.Context())
+	cancel()
+	_, err = q.Enqueue(ctx, name, place("late", 1))
+	e.that(err != nil, "a place after the context ended")
+	e.that(q.Leave(ctx, name, []coordination.Place{place("c", 2)}) != nil, "left after the context ended")
+	finds(place("a", 7), place("c", 2))
+	checkQueueOrder(e, q)
+}
+
+// checkQueueOrder lets places be taken side by side: there is one order for all.
+func checkQueueOrder(e *env, q coordination.Queuer) {
+	const n = 30
+	before := make([]int, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			ahead, err := q.Enqueue(e.Context(), "crowd", coordination.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
+			if err != nil {
+				e.Errorf("%v", err)
+			}
+			before[i] = len(ahead)
+		})
+	}
+	wg.Wait()
+	slices.Sort(before)
+	for i, got := range before {
+		e.that(got == i, "%d places are at %v", n, before)
+	}
+}
+
+// Enqueue fails where the store is no Queuer.
+func (l *link) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+	f := l.begin(name)
+	defer l.end(name)
+	q, ok := l.store.(coordination.Queuer)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	err = l.through(ctx, f, func() (err error) {
+		ahead, err = q.Enqueue(ctx, name, p)
+		return err
+	})
+	return ahead, err
+}
+
+// Leave fails where the store is no Queuer.
+func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	f := l.begin(name)
+	defer l.end(name)
+	q, ok := l.store.(coordination.Queuer)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return l.through(ctx, f, func() error { return q.Leave(ctx, name, gone) })
+}
+
+// Enqueue fails where the store is no Queuer.
+func (g *gateway) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+	q, ok := g.store.(coordination.Queuer)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	if ended := g.outside(ctx, func(ctx context.Context) { ahead, err = q.Enqueue(ctx, name, p) }); ended != nil {
+		return nil, ended
+	}
+	return ahead, err
+}
+
+// Leave fails where the store is no Queuer.
+func (g *gateway) Leave(ctx context.Context, name string, gone []coordination.Place) (err error) {
+	q, ok := g.store.(coordination.Queuer)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if ended := g.outside(ctx, func(ctx context.Context) { err = q.Leave(ctx, name, gone) }); ended != nil {
+		return ended
+	}
+	return err
+}
