@@ -30,27 +30,32 @@ type Reading struct {
 // governs it all.
 type processClock struct {
 	start time.Time
-	boot  bool // the boot clock belongs to the same time as package time
+	boot  *bootClock // nil: there is none, or it belongs to another time than package time
 }
 
 // newClock uses the boot clock only if the kernel agrees with package time on what time it is: in a
 // bubble it does not.
 func newClock() processClock {
 	c := processClock{start: time.Now()}
-	if kernel, ok := kernelTime(); ok {
-		c.boot = kernel.Sub(c.start).Abs() < time.Minute
+	if kernel, ok := kernelTime(); ok && kernel.Sub(c.start).Abs() < time.Minute {
+		c.boot = &bootClock{kernel: bootTime, again: c.running}
 	}
 	return c
 }
 
 // Read reads the monotonic clock first: what happens between two samples makes a holder give up early.
 func (c processClock) Read() Reading {
-	t := time.Now()
-	r := Reading{Mono: t.Sub(c.start), Wall: time.Duration(t.UnixNano() - c.start.UnixNano())}
-	if c.boot {
-		r.Boot = bootTime()
+	r := c.running()
+	if c.boot != nil {
+		r.Boot = c.boot.at(r)
 	}
 	return r
+}
+
+// running is what the clocks show that package time reads; that takes no call of the kernel.
+func (c processClock) running() Reading {
+	t := time.Now()
+	return Reading{Mono: t.Sub(c.start), Wall: time.Duration(t.UnixNano() - c.start.UnixNano())}
 }
 
 func (processClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {

@@ -46,7 +46,7 @@ func TestGrant_WallAndBootClock(t *testing.T) {
 	}{
 		"wall jumped ahead":   {func(r *Reading) { r.Wall -= time.Hour }, false},
 		"wall jumped back":    {func(r *Reading) { r.Wall += time.Hour }, true},
-		"machine suspended":   {func(r *Reading) { r.Boot -= time.Hour }, c.boot == false},
+		"machine suspended":   {func(r *Reading) { r.Boot -= time.Hour }, c.boot == nil},
 		"back, and time over": {func(r *Reading) { r.Wall += time.Hour; r.Mono -= time.Minute }, false},
 	} {
 		sent := c.Read()

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // Opener opens a store with the settings of a section, which decode puts into a struct with yaml tags or a map.
-// It should not wait for a server: others that want a lease of the same location wait meanwhile. A store that
-// is an io.Closer is closed by the provider.
+// While it runs, others that want a lease of the same location wait for what it returns. A store that is an
+// io.Closer is closed by the provider.
 type Opener func(decode func(into any) error) (Store, error)
 
 // Provider gives out leases by configuration location, name and owner. Stores are opened, and sessions begun,
@@ -21,7 +23,8 @@ type Opener func(decode func(into any) error) (Store, error)
 type Provider struct {
 	sections map[string]Section
 	openers  map[string]Opener
-	drops    sync.WaitGroup // sessions that are being closed
+	opening  singleflight.Group // of stores, by location
+	drops    sync.WaitGroup     // sessions that are being closed
 
 	mu struct {
 		sync.Mutex
@@ -87,6 +90,10 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 		option(&cfg)
 	}
 	cfg.Owner = owner
+	store, err := p.store(location)
+	if err != nil {
+		return nil, nil, fmt.Errorf("lease section %q: %w", location, err)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {
@@ -96,7 +103,7 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 	if first, known := p.mu.leases[triple]; known && first != key.config {
 		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", ErrInvalid, name, location, owner)
 	}
-	s, err := p.sessionLocked(key, cfg)
+	s, err := p.sessionLocked(key, store, cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lease section %q: %w", location, err)
 	}
@@ -111,13 +118,9 @@ func plain(c Config) Config {
 	return c
 }
 
-func (p *Provider) sessionLocked(key sessionKey, cfg Config) (*provided, error) {
+func (p *Provider) sessionLocked(key sessionKey, store Store, cfg Config) (*provided, error) {
 	if s, ok := p.mu.sessions[key]; ok {
 		return s, nil
-	}
-	store, err := p.storeLocked(key.location)
-	if err != nil {
-		return nil, err
 	}
 	session, err := Open(store, cfg)
 	if err != nil {
@@ -128,10 +131,34 @@ func (p *Provider) sessionLocked(key sessionKey, cfg Config) (*provided, error) 
 	return s, nil
 }
 
-func (p *Provider) storeLocked(location string) (Store, error) {
-	if store, ok := p.mu.stores[location]; ok {
-		return store, nil
+// store opens the store of a location, once for all who ask meanwhile, and without holding up other locations.
+func (p *Provider) store(location string) (Store, error) {
+	opened, err, _ := p.opening.Do(location, func() (any, error) {
+		if known, err := p.known(location); known != nil || err != nil {
+			return known, err
+		}
+		store, err := p.open(location)
+		if err != nil {
+			return nil, err
+		}
+		return store, p.keep(location, store)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return opened.(Store), nil
+}
+
+func (p *Provider) known(location string) (Store, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return nil, ErrClosed
+	}
+	return p.mu.stores[location], nil
+}
+
+func (p *Provider) open(location string) (Store, error) {
 	section := p.sections[location]
 	store, err := p.openers[section.LeaseClass](func(into any) error {
 		if err := transcode(section.Store, into); err != nil {
@@ -139,14 +166,24 @@ func (p *Provider) storeLocked(location string) (Store, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && store == nil {
+		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid, section.LeaseClass)
 	}
-	if store == nil {
-		return nil, fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid, section.LeaseClass)
+	return store, err
+}
+
+// keep takes over a store, unless the provider has been closed meanwhile.
+func (p *Provider) keep(location string, store Store) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.mu.closed {
+		p.mu.stores[location] = store
+		return nil
 	}
-	p.mu.stores[location] = store
-	return store, nil
+	if c, ok := store.(io.Closer); ok {
+		return errors.Join(ErrClosed, c.Close())
+	}
+	return ErrClosed
 }
 
 // dropper gives one reference back.
@@ -185,8 +222,8 @@ func (p *Provider) unref(key sessionKey, triple leaseKey) *Session {
 }
 
 // Close closes all sessions side by side, as Session.Close does, waits for those that drop is closing, and then
-// closes the stores. Their errors are joined.
-// Later calls of Lease fail with ErrClosed, and of drop do nothing.
+// closes the stores. Their errors are joined. It does not wait for an opener: a store that comes later is closed by
+// who asked for it. Later calls of Lease fail with ErrClosed, and of drop do nothing.
 func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
 	sessions, stores := p.mu.sessions, p.mu.stores

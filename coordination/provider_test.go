@@ -177,3 +177,66 @@ func TestProvider_CloseClosesStores(t *testing.T) {
 	_, err = l.TryAcquire(t.Context())
 	require.ErrorIs(t, err, coordination.ErrClosed)
 }
+
+// An opener that waits for a server holds up its own location alone, and not even Close.
+func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, answer := &shelf{}, make(chan struct{})
+		openers := s.openers()
+		openers["slow"] = func(func(any) error) (coordination.Store, error) {
+			<-answer
+			s.opened++
+			return closingStore{memory.New(), s}, nil
+		}
+		p, err := coordination.NewProvider(read(t, "sections: {a: {lease-class: slow}, b: {lease-class: memory}}"), openers)
+		require.NoError(t, err)
+		late := make(chan error)
+		for range 2 {
+			go func() {
+				_, _, err := p.Lease("a", "x", "me")
+				late <- err
+			}()
+		}
+		synctest.Wait()
+		_, drop, err := p.Lease("b", "x", "me")
+		require.NoError(t, err)
+		require.NoError(t, drop(t.Context()))
+		require.NoError(t, p.Close(t.Context()))
+		close(answer)
+		require.ErrorIs(t, <-late, coordination.ErrClosed)
+		require.ErrorIs(t, <-late, coordination.ErrClosed)
+		require.Equal(t, shelf{2, 2}, *s, "what was opened too late is closed")
+	})
+}
+
+// Two who ask for one location at the same time get one store.
+func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, answer := &shelf{}, make(chan struct{})
+		p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "slow"}}, map[string]coordination.Opener{
+			"slow": func(func(any) error) (coordination.Store, error) {
+				<-answer
+				s.opened++
+				return closingStore{memory.New(), s}, nil
+			},
+		})
+		require.NoError(t, err)
+		leases := make(chan *coordination.Lease)
+		for range 3 {
+			go func() {
+				l, _, err := p.Lease("a", "x", "me")
+				if err != nil {
+					t.Error(err)
+				}
+				leases <- l
+			}()
+		}
+		synctest.Wait()
+		close(answer)
+		first := <-leases
+		require.Same(t, first, <-leases)
+		require.Same(t, first, <-leases)
+		require.NoError(t, p.Close(t.Context()))
+		require.Equal(t, shelf{1, 1}, *s)
+	})
+}
