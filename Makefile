@@ -12,7 +12,7 @@ BIN := $(CURDIR)/bin
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check unit race quickstart ## everything that must pass before a change lands; installs what it needs
+test: check unit race quickstart stores ## everything that must pass before a change lands; installs what it needs
 
 check: lint proto-check ## formatting, vet, linters, generated code
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
@@ -20,7 +20,8 @@ check: lint proto-check ## formatting, vet, linters, generated code
 	$(GO) mod tidy -diff
 
 lint: $(BIN)/golangci-lint ## golangci-lint
-	$(BIN)/golangci-lint run ./...
+	$(BIN)/golangci-lint run --timeout 30m --build-tags stores ./...
+	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 unit: ## the tests, without the race detector: under three minutes
 	$(GO) test ./...
@@ -47,14 +48,8 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
-STORES_RACE := ./coordination/etcd ./coordination/postgres ./coordination/zookeeper ./coordination/fence
-STORES := ./coordination/kubernetes ./coordination/azureblob # they have no state of their own to race for
-STORES_TEST := $(GO) test -count=1 -p 1 -timeout 15m -tags stores
-
-stores: $(BIN)/golangci-lint ## every store on its real server, which is built or installed; the first time takes minutes
-	$(BIN)/golangci-lint run --timeout 30m --allow-parallel-runners --build-tags stores $(STORES) $(STORES_RACE) ./testkit/leasetest
-	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m --allow-parallel-runners .
-	cd internal/testenv && $(GO) run . -- sh -ec '$(STORES_TEST) -race $(STORES_RACE); $(STORES_TEST) $(STORES)'
+stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
+	cd internal/testenv && $(GO) run .
 
 testenv: ## a shell beside the real servers, for single tests of stores
 	cd internal/testenv && $(GO) run . -- $(SHELL)

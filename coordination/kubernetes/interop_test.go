@@ -170,11 +170,11 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 		time.Since(spec.AcquireTime.Time) > time.Minute || time.Since(spec.RenewTime.Time) > time.Minute {
 		t.Errorf("got %+v", spec)
 	}
-	if row := table(t, name); row[0] != name || row[1] != *spec.HolderIdentity {
+	if row := table(t, name); row["Name"] != name || row["Holder"] != *spec.HolderIdentity || row["Age"] == "" {
 		t.Errorf("kubectl get lease shows %v", row)
 	}
 	must(t, g.Release(t.Context()))
-	if row := table(t, name); row[1] != "" {
+	if row := table(t, name); row["Holder"] != "" {
 		t.Errorf("after release kubectl get lease shows %v", row)
 	}
 	g, err = try(t, l)
@@ -187,8 +187,8 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// table is the row that the server prints of a Lease.
-func table(t *testing.T, name string) []string {
+// table is the row that the server prints of a Lease, by the headings of the columns.
+func table(t *testing.T, name string) map[string]string {
 	t.Helper()
 	h, err := rest.HTTPClientFor(config(t))
 	must(t, err)
@@ -206,9 +206,9 @@ func table(t *testing.T, name string) []string {
 	if len(got.Rows) != 1 {
 		t.Fatalf("got %s", body)
 	}
-	var cells []string
-	for _, c := range got.Rows[0].Cells {
-		cells = append(cells, fmt.Sprint(c))
+	cells := map[string]string{}
+	for i, c := range got.Rows[0].Cells {
+		cells[got.ColumnDefinitions[i].Name] = fmt.Sprint(c)
 	}
 	return cells
 }
@@ -251,6 +251,11 @@ func TestRights(t *testing.T) {
 	must(t, err)
 	if _, err := elsewhere.Swap(t.Context(), name, "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
 		t.Errorf("in another namespace: %v", err)
+	}
+	_, err = session(t, elsewhere, patient).Lease(name).TryAcquire(t.Context())
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) ||
+		!strings.Contains(err.Error(), `cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"`) {
+		t.Errorf("acquire in another namespace: %v", err)
 	}
 }
 

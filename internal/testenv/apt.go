@@ -16,12 +16,19 @@ func (e *environment) install(ctx context.Context, packages ...string) error {
 	}
 	e.installing.Lock() // apt does not wait for itself
 	defer e.installing.Unlock()
-	fmt.Fprintln(os.Stderr, "testenv: installing", strings.Join(packages, ", "), "(a minute, once)")
+	e.say("testenv: installing %s (a minute, once)\n", strings.Join(packages, ", "))
 	for _, args := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
-		cmd := exec.CommandContext(ctx, apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w\n%s", strings.Join(args, " "), err, out)
+		err := again(ctx, func() error {
+			cmd := exec.CommandContext(ctx, apt, args...)
+			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("apt-get %s: %w\n%s", strings.Join(args, " "), err, out)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

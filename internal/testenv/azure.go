@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,13 +48,26 @@ func (e *environment) installAzurite(ctx context.Context) (string, error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	npm, err := exec.LookPath("npm")
+	npm, err := e.findNpm(ctx)
 	if err != nil {
-		return "", errors.New("npm is missing: install Node.js")
+		return "", err
 	}
-	fmt.Fprintln(os.Stderr, "testenv: installing azurite (a minute, once)")
-	if out, err := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", dir, "azurite@"+azuriteVersion).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm install azurite: %w\n%s", err, out)
+	e.say("testenv: installing azurite (a minute, once)\n")
+	return program, again(ctx, func() error {
+		out, err := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", dir, "azurite@"+azuriteVersion).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("npm install azurite: %w\n%s", err, out)
+		}
+		return nil
+	})
+}
+
+func (e *environment) findNpm(ctx context.Context) (string, error) {
+	if npm, err := exec.LookPath("npm"); err == nil {
+		return npm, nil
 	}
-	return program, nil
+	if err := e.install(ctx, "nodejs", "npm"); err != nil {
+		return "", err
+	}
+	return exec.LookPath("npm")
 }

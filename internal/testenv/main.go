@@ -1,8 +1,9 @@
-// Testenv runs a command beside the real servers that lease stores are tested on: it builds or installs
-// them, starts them on free ports of the loopback, tells the command by environment variables where they
+// Testenv runs the tests of lease stores, or a command, beside the real servers that they need: it builds or
+// installs them, starts them on free ports of the loopback, tells by environment variables where they
 // are, and stops them.
 //
-//	cd internal/testenv && go run . -- go test -tags stores ./coordination/...
+//	cd internal/testenv && go run .
+//	cd internal/testenv && go run . -only etcd -- go test -tags stores ./coordination/etcd -run Live -v
 //
 // It is a module of its own, so that no user of Concord gets a server as a dependency. Programs that are
 // built are kept in bin/testenv. Nothing is skipped: a server that cannot be had is an error.
@@ -30,13 +31,16 @@ type environment struct {
 	bin  string // for programs that are built
 	temp string // for data; removed at the end
 
-	building, installing sync.Mutex // one at a time
+	ready map[string]chan struct{} // by server; closed when it is
+
+	installing sync.Mutex // one at a time
 
 	mu struct {
 		sync.Mutex
-		vars  []string
-		ports []string // that are taken
-		stop  []func()
+		building map[string]*sync.Mutex // by program
+		vars     []string
+		ports    []string // that are taken
+		stop     []func()
 	}
 }
 
@@ -58,60 +62,71 @@ func main() {
 	only := flag.String("only", "", "comma-separated servers to start; default all")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' }), flag.Args())
+	code, err := run(ctx, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' }), flag.Args())
 	cancel()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		os.Exit(exit.ExitCode())
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
-		os.Exit(1)
+		code = 1
 	}
+	os.Exit(code)
 }
 
-func run(ctx context.Context, only, command []string) error {
-	if len(command) == 0 {
-		return errors.New("no command: go run . -- go test …")
-	}
+// run returns the exit code of the command.
+func run(ctx context.Context, only, command []string) (code int, err error) {
 	e, err := newEnvironment()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer e.close()
-	if err := start(ctx, e, only); err != nil {
-		return err
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	started, err := e.start(ctx, cancel, only)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { cancel(nil); started.Wait() }() // before what it has started is closed
+	if len(command) == 0 {
+		return 0, e.test(ctx)
+	}
+	started.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = e.root, append(os.Environ(), e.mu.vars...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return cmd.Run()
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
 }
 
-// start starts servers and waits until all are ready. The first one that fails ends the others.
-func start(ctx context.Context, e *environment, only []string) error {
+// start begins to start servers, all at one time. The first one that fails ends everything.
+func (e *environment) start(ctx context.Context, cancel context.CancelCauseFunc, only []string) (*sync.WaitGroup, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(servers, func(s server) bool { return s.name == name }) {
-			return fmt.Errorf("-only %s: there is no such server", name)
+			return nil, fmt.Errorf("-only %s: there is no such server", name)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var all sync.WaitGroup
 	for _, s := range servers {
 		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
+		ready := make(chan struct{})
+		e.ready[s.name] = ready
 		all.Go(func() {
 			begun := time.Now()
 			if err := s.start(ctx, e); err != nil {
-				cancel(fmt.Errorf("%s: %w", s.name, err))
+				cancel(fmt.Errorf("%s cannot be started: %w", s.name, err))
 				return
 			}
-			fmt.Fprintf(os.Stderr, "testenv: %s is ready after %v\n", s.name, time.Since(begun).Round(time.Second))
+			e.say("testenv: %s is ready after %v\n", s.name, time.Since(begun).Round(time.Second))
+			close(ready)
 		})
 	}
-	all.Wait()
-	return context.Cause(ctx)
+	return &all, nil
 }
 
 func newEnvironment() (*environment, error) {
@@ -129,7 +144,9 @@ func newEnvironment() (*environment, error) {
 	if err := os.Chmod(temp, 0o755); err != nil { // PostgreSQL runs as another user
 		return nil, err
 	}
-	return &environment{root: root, bin: filepath.Join(root, "bin", "testenv"), temp: temp}, nil
+	e := &environment{root: root, bin: filepath.Join(root, "bin", "testenv"), temp: temp, ready: map[string]chan struct{}{}}
+	e.mu.building = map[string]*sync.Mutex{}
+	return e, nil
 }
 
 // close stops what was started, last first.
@@ -138,6 +155,13 @@ func (e *environment) close() {
 		stop()
 	}
 	_ = os.RemoveAll(e.temp)
+}
+
+// say tells one thing at a time.
+func (e *environment) say(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fmt.Fprintf(os.Stderr, format, args...)
 }
 
 func (e *environment) set(name, value string) {

@@ -15,29 +15,62 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// build makes a program of one of this module's packages, unless it is there, made from the same versions.
+// build makes a program of one of this module's packages, unless it is there, made from the same versions. It leaves the
+// processors to tests that already run.
 func (e *environment) build(ctx context.Context, name, pkg string, flags ...string) (string, error) {
 	program := filepath.Join(e.bin, name)
 	stamp, err := versions(pkg, flags)
 	if err != nil {
 		return "", err
 	}
-	e.building.Lock() // several servers may need the same program
-	defer e.building.Unlock()
+	one := e.builder(name) // several servers may need the same program
+	one.Lock()
+	defer one.Unlock()
 	if had, err := os.ReadFile(program + ".version"); err == nil && string(had) == stamp {
 		if _, err := os.Stat(program); err == nil {
 			return program, nil
 		}
 	}
-	fmt.Fprintln(os.Stderr, "testenv: building", name, "(minutes, once)")
-	args := append([]string{"build", "-o", program}, append(flags, pkg)...)
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+	e.say("testenv: building %s (minutes, once)\n", name)
+	args := slices.Concat([]string{"-n", "10", "go", "build", "-o", program}, flags, []string{pkg})
+	err = again(ctx, func() error { // modules may have to be downloaded
+		out, err := exec.CommandContext(ctx, "nice", args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("building %s: %w\n%s", name, err, out)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	return program, os.WriteFile(program+".version", []byte(stamp), 0o600)
+}
+
+func (e *environment) builder(program string) *sync.Mutex {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.building[program] == nil {
+		e.mu.building[program] = &sync.Mutex{}
+	}
+	return e.mu.building[program]
+}
+
+// again tries up to three times what rests on servers elsewhere: those of packages.
+func again(ctx context.Context, do func() error) (err error) {
+	for wait := 5 * time.Second; ; wait *= 3 {
+		if err = do(); err == nil || wait > time.Minute/2 {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // versions stands for all that a build depends on.

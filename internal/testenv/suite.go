@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// suite is the tests of one package. They begin as soon as its server is ready, while others are still being built.
+type suite struct {
+	pkg    string
+	server string
+	flags  []string
+}
+
+// suites that have state of their own are run with the race detector.
+var suites = []suite{
+	{"./coordination/kubernetes", "kubernetes", nil},
+	{"./coordination/etcd", "etcd", []string{"-race"}},
+	{"./coordination/zookeeper", "zookeeper", []string{"-race"}},
+	{"./coordination/azureblob", "azure", nil},
+	{"./coordination/postgres", "postgres", []string{"-race"}},
+	{"./coordination/fence", "postgres", []string{"-race"}},
+}
+
+// sideBySide is how many suites run at one time. They mostly wait, for expiries and for disks.
+const sideBySide = 2
+
+// test runs the suites of the servers that are started, and tells at the end which have failed.
+func (e *environment) test(ctx context.Context) error {
+	var all sync.WaitGroup
+	var failed atomic.Int32
+	slots := make(chan struct{}, sideBySide)
+	for _, s := range suites {
+		ready, started := e.ready[s.server]
+		if !started {
+			continue
+		}
+		all.Go(func() {
+			select {
+			case <-ready:
+			case <-ctx.Done():
+				return
+			}
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if !e.testOne(ctx, s) {
+				failed.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if n := failed.Load(); n > 0 {
+		return fmt.Errorf("%d of the packages failed", n)
+	}
+	return nil
+}
+
+// testOne shows what the tests say when they have ended, in one piece.
+func (e *environment) testOne(ctx context.Context, s suite) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	begun := time.Now()
+	args := slices.Concat([]string{"test", "-count=1", "-timeout", "15m", "-tags", "stores"}, s.flags, []string{s.pkg})
+	cmd := e.command(ctx, "go", args...)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return false
+	}
+	e.say("%s\ntestenv: go %s: %v\n", strings.TrimSpace(string(out)), strings.Join(args, " "), time.Since(begun).Round(time.Second))
+	return err == nil
+}
+
+// command knows where the servers are. It dies with all that it has started.
+func (e *environment) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	cmd.Dir, cmd.Env = e.root, append(os.Environ(), e.mu.vars...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
