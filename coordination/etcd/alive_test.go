@@ -19,35 +19,81 @@ import (
 )
 
 // TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted when it
-// is found, so it must not be there without the prolonged etcd lease that its validity rests on. While both
+// is found, so it must not be there without the etcd lease that its validity rests on. While both
 // were asked for at once, a history of TestLive on a busy machine showed a claim that was there and then gone.
 func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	var cut atomic.Bool
-	noKeepAlive := func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-		if cut.Load() && strings.HasSuffix(method, "/LeaseKeepAlive") {
-			return nil, status.Error(codes.Unavailable, "cut by the test")
+	var prolonged atomic.Int32
+	client := intercepted(t, grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		if strings.HasSuffix(method, "/LeaseKeepAlive") {
+			prolonged.Add(1)
+			if cut.Load() {
+				return nil, status.Error(codes.PermissionDenied, "cut by the test")
+			}
 		}
 		return stream(ctx, d, c, method, o...)
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet,
-		DialOptions: []grpc.DialOption{grpc.WithStreamInterceptor(noKeepAlive)}})
-	must(t, err)
-	defer client.Close()
+	}))
 	s := open(t, client, prefix(t))
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
+	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: 2 * time.Second}
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
+	for prolonged.Load() == 0 { // a renewal prolongs it in the end, though not each does
+		rec.Attempt++
+		ver, err = s.Swap(t.Context(), name, ver, rec)
+		must(t, err)
+	}
 	cut.Store(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	renewal := rec
-	renewal.Attempt = 2
-	if _, err := s.Swap(ctx, name, ver, renewal); !errors.Is(err, coordination.ErrRefused) {
+	for err == nil {
+		renewal := rec
+		renewal.Attempt++
+		var next coordination.Version
+		if next, err = s.Swap(t.Context(), name, ver, renewal); err == nil {
+			rec, ver = renewal, next
+		}
+	}
+	if !errors.Is(err, coordination.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	if got, now, err := s.Load(t.Context(), name); got != rec || now != ver || err != nil {
 		t.Errorf("got %+v %q %v", got, now, err)
 	}
+}
+
+// TestRequests_OfAnAcquire: one read and one transaction, and one for the release.
+func TestRequests_OfAnAcquire(t *testing.T) {
+	var requests, streams atomic.Int32
+	client := intercepted(t,
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			requests.Add(1)
+			return invoke(ctx, method, req, reply, c, o...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			streams.Add(1)
+			return stream(ctx, d, c, method, o...)
+		}))
+	session, err := coordination.Open(open(t, client, prefix(t)), patient)
+	must(t, err)
+	defer func() { _ = session.Close(context.Background()) }()
+	for i, want := range []int32{4, 3, 3} { // the first one is granted the etcd lease
+		before := requests.Load()
+		g, err := session.Lease(name).TryAcquire(t.Context())
+		must(t, err)
+		must(t, g.Release(t.Context()))
+		if got := requests.Load() - before; got != want || streams.Load() != 0 {
+			t.Errorf("acquire and release %d: %d requests, want %d; %d streams", i, got, want, streams.Load())
+		}
+	}
+}
+
+// patient gives each operation more time than a busy machine takes.
+var patient = coordination.Config{TTL: 10 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+
+func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: server(t), Logger: quiet, DialOptions: o})
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // TestSwap_MakesAnotherLease when the old one has expired or was revoked.

@@ -4,6 +4,7 @@ package etcd_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,8 @@ func benchAcquire(b *testing.B, endpoints []string) {
 	client := connect(b, endpoints)
 	keys := prefix(b)
 	store := open(b, client, keys)
-	session, err := coordination.Open(store, coordination.Config{})
+	timed := &timedStore{Store: store}
+	session, err := coordination.Open(timed, coordination.Config{})
 	must(b, err)
 	b.Cleanup(func() { _ = session.Close(context.Background()) })
 	lease, err := client.Grant(b.Context(), 60)
@@ -41,7 +43,12 @@ func benchAcquire(b *testing.B, endpoints []string) {
 			}
 			return err
 		}},
-		{name: "acquire", do: func() error { _, err := session.Lease("bench").TryAcquire(b.Context()); return err }},
+		{name: "acquire", do: func() error {
+			timed.reset()
+			_, err := session.Lease("bench").TryAcquire(b.Context())
+			timed.note()
+			return err
+		}},
 		{name: "release", do: func() error {
 			g, err := session.Lease("bench").TryAcquire(b.Context()) // the one that is held: no request
 			if err != nil {
@@ -64,5 +71,35 @@ func benchAcquire(b *testing.B, endpoints []string) {
 	for _, p := range parts {
 		b.ReportMetric(float64(p.took.Microseconds())/float64(b.N), p.name+"-µs")
 	}
+	b.ReportMetric(float64(timed.loads.Microseconds())/float64(b.N), "its-load-µs")
+	b.ReportMetric(float64(timed.swaps.Microseconds())/float64(b.N), "its-swap-µs")
 	b.ReportMetric(float64(parts[1].took)/float64(parts[0].took), "acquire/transaction")
+}
+
+type timedStore struct {
+	coordination.Store
+	mu           sync.Mutex
+	load, swap   time.Duration
+	loads, swaps time.Duration
+}
+
+func (s *timedStore) reset() { s.mu.Lock(); s.load, s.swap = 0, 0; s.mu.Unlock() }
+func (s *timedStore) note()  { s.mu.Lock(); s.loads += s.load; s.swaps += s.swap; s.mu.Unlock() }
+
+func (s *timedStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	begun := time.Now()
+	r, v, err := s.Store.Load(ctx, name)
+	s.mu.Lock()
+	s.load += time.Since(begun)
+	s.mu.Unlock()
+	return r, v, err
+}
+
+func (s *timedStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	begun := time.Now()
+	v, err := s.Store.Swap(ctx, name, old, next)
+	s.mu.Lock()
+	s.swap += time.Since(begun)
+	s.mu.Unlock()
+	return v, err
 }

@@ -9,8 +9,9 @@
 //
 // Per lease name two keys: concord/leases/NAME holds the record and is never deleted;
 // concord/leases/NAME/holder exists while the lease is held. The second is bound to an etcd lease that
-// lives at least as long as the holder believes to hold: each write of the session keeps it alive, in
-// the same call. A session has one etcd lease, whatever number of names it holds.
+// lives at least as long as the holder believes to hold: a write of the session first prolongs it, unless
+// it has the TTL left. A session has one etcd lease, whatever number of names it holds. It lasts for half a TTL
+// longer than needed, so that most writes find it long enough.
 //
 // The second key is also what locks of etcd itself wait for. Mutex and Election of the package
 // clientv3/concurrency, and etcdctl lock, with the name that Store.LockName gives, exclude sessions of
@@ -24,15 +25,15 @@
 // deleted database of leases included; they do not rise by one. Only a restored snapshot can set the
 // revision back; restore with a bump (etcdutl snapshot restore --bump-revision).
 //
-// When a holder has died, etcd lets the second key go, by its own clock and after the TTL. Whoever looks
-// next finds the lease free. If etcd is so late that a contender has seen the record unchanged for the
-// TTL, on its own clock, the contender takes it without etcd's word. A change of etcd's leader prolongs
+// When a holder has died, etcd lets the second key go, by its own clock and after one and a half TTL at most. Whoever looks
+// next finds the lease free. A contender that has seen the record unchanged for the
+// TTL, on its own clock, takes it without etcd's word; locks of etcd itself wait for that. A change of etcd's leader prolongs
 // all etcd leases, and a holder does not notice it as long as a majority answers within
 // Config.OperationTimeout. Without a majority nobody acquires or renews, and holders stop in time.
 //
 // # Duties
 //
 // With authentication, a client needs read and write on the prefix. One that may only read sees holders
-// (Lease.Holder); its attempts to acquire end as unknown. TTLs below two seconds are prolonged by
-// etcd, which makes contenders wait a little longer and hurts nothing.
+// (Lease.Holder); its attempts to acquire end as unknown. etcd leases below two seconds are prolonged by
+// etcd, which makes locks of others wait a little longer and hurts nothing.
 package etcd

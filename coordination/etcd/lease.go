@@ -22,68 +22,84 @@ type leases struct {
 	}
 }
 
-// leaseKey makes sessions independent of each other. TTLs are whole seconds in etcd, rounded up.
+// leaseKey makes sessions independent of each other.
 type leaseKey struct {
-	nonce   string
-	seconds int64
+	nonce string
+	ttl   time.Duration // of the records
 }
 
-func keyOf(r coordination.Record) leaseKey {
-	return leaseKey{r.Nonce, int64((r.TTL + time.Second - 1) / time.Second)}
+func keyOf(r coordination.Record) leaseKey { return leaseKey{r.Nonce, r.TTL} }
+
+// seconds is the TTL of the etcd lease: longer than that of the records by half, so that records that are
+// written soon after each other need it prolonged once.
+func (k leaseKey) seconds() int64 {
+	least := int64((k.ttl + time.Second - 1) / time.Second)
+	return least + max(least/2, 1)
+}
+
+// outlives reports whether an etcd lease that was prolonged at some time has the TTL of the records left. Our clock's
+// word is taken with 1/4 on top, which is more than clocks' rates differ. The calendar clock is asked too: the other
+// one stops while the machine is suspended.
+func (k leaseKey) outlives(prolonged, now time.Time) bool {
+	ago := max(now.Sub(prolonged), now.Round(0).Sub(prolonged.Round(0)))
+	return ago+ago/4+k.ttl <= time.Duration(k.seconds())*time.Second
 }
 
 type lease struct {
-	making chan struct{} // held by who makes it
-	id     clientv3.LeaseID
-	used   time.Time // id and used are guarded by leases.mu
+	making    chan struct{} // held by who makes or prolongs it
+	id        clientv3.LeaseID
+	prolonged time.Time // when that was asked for that has been granted
+	used      time.Time // id, prolonged and used are guarded by leases.mu
 }
 
 // alive returns the etcd lease for a holder's record, which lives for the record's TTL from some moment
 // after the call.
 func (l *leases) alive(ctx context.Context, client *clientv3.Client, r coordination.Record) (clientv3.LeaseID, error) {
-	id, fresh, err := l.get(ctx, client, r)
-	if err != nil || fresh {
-		return id, err
-	}
-	err = keepAlive(ctx, client, id, r.TTL)
-	if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return id, err
-	}
-	l.forget(r, id)
-	id, _, err = l.get(ctx, client, r)
-	return id, err
-}
-
-// get returns the etcd lease for a holder's record, and whether it was made by this call.
-func (l *leases) get(ctx context.Context, client *clientv3.Client, r coordination.Record) (clientv3.LeaseID, bool, error) {
 	k := keyOf(r)
 	e := l.entry(k)
 	select {
 	case e.making <- struct{}{}:
 	case <-ctx.Done():
-		return 0, false, ctx.Err()
+		return 0, ctx.Err()
 	}
 	defer func() { <-e.making }()
-	if id := l.idOf(e); id != 0 {
-		return id, false, nil
+	id, prolonged := l.state(e)
+	asked := time.Now()
+	if id != 0 && k.outlives(prolonged, asked) {
+		return id, nil
 	}
-	granted, err := client.Grant(ctx, max(k.seconds, 1))
+	err := rpctypes.ErrLeaseNotFound
+	if id != 0 {
+		err = keepAlive(ctx, client, id, k.seconds())
+	}
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		asked = time.Now()
+		id, err = grant(ctx, client, k.seconds())
+	}
 	if err != nil {
-		return 0, false, err
-	}
-	if granted.TTL < k.seconds {
-		return 0, false, fmt.Errorf("an etcd lease of %ds was granted for %ds", granted.TTL, k.seconds)
+		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.id = granted.ID
-	return e.id, true, nil
+	e.id, e.prolonged = id, asked
+	return id, nil
 }
 
-func (l *leases) idOf(e *lease) clientv3.LeaseID {
+func grant(ctx context.Context, client *clientv3.Client, seconds int64) (clientv3.LeaseID, error) {
+	r, err := client.Grant(ctx, seconds)
+	if err != nil {
+		return 0, err
+	}
+	if r.TTL < seconds {
+		return 0, fmt.Errorf("an etcd lease of %ds was granted for %ds", r.TTL, seconds)
+	}
+	return r.ID, nil
+}
+
+func (l *leases) state(e *lease) (clientv3.LeaseID, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return e.id
+	return e.id, e.prolonged
 }
 
 // entry returns that of k, and forgets those that have certainly expired.
@@ -94,7 +110,7 @@ func (l *leases) entry(k leaseKey) *lease {
 	e, ok := l.mu.of[k]
 	if !ok {
 		for old, e := range l.mu.of {
-			if now.Sub(e.used) > 2*time.Duration(old.seconds)*time.Second+time.Minute {
+			if now.Sub(e.used) > 2*time.Duration(old.seconds())*time.Second+time.Minute {
 				delete(l.mu.of, old)
 			}
 		}
@@ -110,18 +126,18 @@ func (l *leases) forget(r coordination.Record, id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, ok := l.mu.of[keyOf(r)]; ok && e.id == id {
-		delete(l.mu.of, keyOf(r))
+		e.id = 0
 	}
 }
 
-// keepAlive fails unless the etcd lease lives for ttl from some moment after the call.
-func keepAlive(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID, ttl time.Duration) error {
+// keepAlive fails unless the etcd lease has its TTL from some moment after the call.
+func keepAlive(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID, seconds int64) error {
 	r, err := client.KeepAliveOnce(ctx, id)
 	if err != nil {
 		return err
 	}
-	if time.Duration(r.TTL)*time.Second < ttl {
-		return fmt.Errorf("%w: %ds left for %v", rpctypes.ErrLeaseNotFound, r.TTL, ttl)
+	if r.TTL < seconds {
+		return fmt.Errorf("%w: %ds left of %ds", rpctypes.ErrLeaseNotFound, r.TTL, seconds)
 	}
 	return nil
 }

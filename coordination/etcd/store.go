@@ -139,8 +139,8 @@ func (s *Store) blank(ctx context.Context, k keys, mod int64, value string) (coo
 	return versionOf(r.Header.Revision), nil
 }
 
-// hold writes the record of a holder. The etcd lease of its session is prolonged first: a record that is
-// found later, although the answer to its write was lost, must be one whose holder's key outlives what
+// hold writes the record of a holder. The etcd lease of its session is prolonged first, if it has not the TTL left: a record
+// that is found later, although the answer to its write was lost, must be one whose holder's key outlives what
 // the holder believes. Doing both at once is faster by a round trip and was wrong.
 func (s *Store) hold(ctx context.Context, k keys, mod int64, next coordination.Record, value string) (coordination.Version, error) {
 	for range 2 {
