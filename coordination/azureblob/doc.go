@@ -8,7 +8,7 @@
 // # What is in the container
 //
 // One blob for each lease, with the record as JSON, which is replaced if its ETag is still the one that was
-// read, and never deleted. Azure's own blob leases are not used: they last 15 to 60 seconds or for ever, have no
+// read, and never deleted; and one for each session, which it renews for all its leases, and deletes in the end. Azure's own blob leases are not used: they last 15 to 60 seconds or for ever, have no
 // number that grows, and two of their calls are needed where one conditional write is enough. A blob
 // that somebody else has put such a lease on cannot be written: that is refused, not a holder.
 //
@@ -28,6 +28,6 @@
 // # Duties
 //
 // The identity needs to read and write blobs of the container (the role Storage Blob Data Contributor, or
-// a shared access signature with r, c and w). The client's own retries should end within
+// a shared access signature with r, c, w and d). The client's own retries should end within
 // Config.OperationTimeout; what is cut off is found out by reading.
 package azureblob

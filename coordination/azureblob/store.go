@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -47,7 +48,11 @@ type Store struct {
 	prefix    string
 }
 
-var _ coordination.Store = (*Store)(nil)
+var (
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
+)
 
 // New returns a store on the client of a container.
 func New(client *container.Client, c Config) (*Store, error) {
@@ -119,6 +124,9 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 
 // absent begins tokens at the time of the answer, so that those of a deleted blob do not come back.
 func absent(name string, notFound error) (coordination.Record, coordination.Version, error) {
+	if strings.HasPrefix(name, coordination.SessionRecords) {
+		return coordination.Record{}, "", nil // a token above that of a tenure would say that this was followed by another
+	}
 	var answer *azcore.ResponseError
 	if !errors.As(notFound, &answer) || answer.RawResponse == nil {
 		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, notFound)
@@ -159,6 +167,27 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", errors.New("azureblob: written, but the answer has no ETag")
 	}
 	return coordination.Version(*answer.ETag), nil
+}
+
+// KeepsSessions implements coordination.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// Remove implements coordination.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	b, err := s.blob(name)
+	if err != nil {
+		return err
+	}
+	etag := azcore.ETag(old)
+	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}})
+	switch {
+	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ConditionNotMet):
+		return coordination.ErrConflict
+	case err != nil:
+		return fmt.Errorf("azureblob: %w", err)
+	}
+	return nil
 }
 
 // outcome tells errors that say that nothing was written from those that do not. A write that the client

@@ -10,7 +10,8 @@
 // # What is in the database
 //
 // The table concord_leases has a row per lease name, which is replaced by conditional updates and never
-// deleted, and the sequence concord_leases_version gives every state of every row a number of its own.
+// deleted, and a row per session, which is what the session renews for all its leases, and deletes in the
+// end. The sequence concord_leases_version gives every state of every row a number of its own.
 // Names and owners are text; what PostgreSQL's text cannot hold is escaped with a backslash. The column
 // renewed is for people: no decision rests on the server's calendar clock, which may be set, and is
 // another one after a failover. Contenders count the holder's TTL on their own monotonic clocks.
@@ -18,8 +19,8 @@
 // # Guarantees
 //
 // Each write is one statement, in a transaction of its own, conditional on the version of the row: of
-// all contenders one wins. Tokens rise by one; after somebody has deleted a row they go on above every
-// token the name had, from the sequence. Only who resets the sequence too begins again.
+// all contenders one wins. Tokens rise by one. They begin above the sequence, so that after somebody has deleted
+// a row they go on above every token the name had. Only who resets the sequence too begins again.
 //
 // A release wakes who waits for the lease through LISTEN and NOTIFY. The store listens on one connection
 // of the pool for all leases, while anybody waits, and renewals do not notify. Where listening does
@@ -32,7 +33,8 @@
 //
 // # Duties
 //
-// SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Give the pool at
+// SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without DELETE
+// a row per closed session stays. Give the pool at
 // least two connections: one may be listening. The pool must be one of pgx to listen; with another
 // driver that takes $1 for a parameter, everything else works.
 package postgres

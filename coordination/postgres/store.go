@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,12 +41,15 @@ type Store struct {
 	load     string
 	insert   string
 	update   string
+	remove   string
 	listener listener
 }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.Watcher       = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
 )
 
 // New returns a store on a pool of connections, which stays the caller's.
@@ -98,7 +102,7 @@ func (s *Store) Schema() string {
 CREATE TABLE IF NOT EXISTS %[1]s (
 	name    text COLLATE "C" PRIMARY KEY, -- of the lease
 	owner   text NOT NULL,         -- for people
-	nonce   text NOT NULL,         -- of the holder's session; empty: nobody holds the lease
+	nonce   text NOT NULL,         -- of the holder's session, and how it keeps the lease; empty: nobody holds it
 	token   bigint NOT NULL CHECK (token >= 0),
 	attempt numeric(20) NOT NULL,  -- counts the writes of one tenure
 	ttl     bigint NOT NULL CHECK (ttl >= 0), -- nanoseconds
@@ -127,6 +131,7 @@ written AS (
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
 SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
+	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
 }
 
 // Load implements coordination.Store.
@@ -145,10 +150,13 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	rec.Token, rec.TTL = coordination.Token(token), time.Duration(ttl)
 	var errs [3]error
 	rec.Owner, errs[0] = unescape(owner)
-	rec.Nonce, errs[1] = unescape(nonce)
+	errs[1] = readHolder(nonce, &rec)
 	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
 		return coordination.Record{}, "", fmt.Errorf("%w: %.80q: %w", ErrDamaged, name, err)
+	}
+	if version == "" && strings.HasPrefix(name, coordination.SessionRecords) {
+		rec.Token = 0 // a larger one than that of a tenure would say that this was followed by another
 	}
 	return rec, coordination.Version(version), nil
 }
@@ -162,7 +170,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if len(text) > maxName {
 		return "", tooLong(name)
 	}
-	args := []any{text, escape(next.Owner), escape(next.Nonce), int64(next.Token), strconv.FormatUint(next.Attempt, 10),
+	args := []any{text, escape(next.Owner), holder(next), int64(next.Token), strconv.FormatUint(next.Attempt, 10),
 		int64(next.TTL), s.listener.channel}
 	query := s.insert
 	if old != "" {
@@ -177,6 +185,21 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", outcome(err)
 	}
 	return coordination.Version(version), nil
+}
+
+// KeepsSessions implements coordination.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// Remove implements coordination.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	done, err := s.db.ExecContext(ctx, s.remove, escape(name), string(old))
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(coordination.ErrConflict, err)
+	}
+	return nil
 }
 
 func tooLong(name string) error {

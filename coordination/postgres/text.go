@@ -5,7 +5,45 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concord-go/concord/coordination"
 )
+
+// What follows a nonce. escape writes neither, so a program that does not know them finds the row damaged, not dead.
+const (
+	throughSession = `\session `
+	forever        = `\forever`
+)
+
+// holder is the text of who holds, and by what it is kept.
+func holder(r coordination.Record) string {
+	text := escape(r.Nonce)
+	if r.Session != 0 {
+		text += throughSession + strconv.FormatInt(int64(r.Session), 10)
+	}
+	if r.Forever {
+		text += forever
+	}
+	return text
+}
+
+// readHolder refuses what holder does not make.
+func readHolder(text string, r *coordination.Record) (err error) {
+	rest, isForever := strings.CutSuffix(text, forever)
+	nonce, session, through := strings.Cut(rest, throughSession)
+	if r.Nonce, err = unescape(nonce); err != nil {
+		return err
+	}
+	r.Forever = isForever
+	if through {
+		token, err := strconv.ParseInt(session, 10, 64)
+		if err != nil || token <= 0 {
+			return fmt.Errorf("session %.80q", session)
+		}
+		r.Session = coordination.Token(token)
+	}
+	return nil
+}
 
 // escape makes any string one that PostgreSQL's text can hold: the zero byte, bytes that are not UTF-8
 // and the backslash become \xHH. No two strings become one.
