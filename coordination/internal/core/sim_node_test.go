@@ -22,6 +22,8 @@ type node struct {
 	rate     float64          // of its clocks against true time
 	frozen   [2]time.Duration // true time of the last suspend: the monotonic clock stands still
 	thawed   time.Duration    // sum of the suspends before
+	stopped  [2]time.Duration // true time of the last stop, which no clock shows
+	unseen   time.Duration    // sum of the stops before
 	jumped   time.Duration    // of the wall clock
 	asleep   time.Duration    // true time until which it runs nothing
 	down     time.Duration    // true time at which it was not up last
@@ -45,6 +47,7 @@ type node struct {
 func (n *node) boot() {
 	n.life++
 	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
+	n.stopped, n.unseen = [2]time.Duration{}, 0
 	n.frozen, n.thawed, n.jumped, n.asleep, n.wakeAt = [2]time.Duration{}, 0, 0, 0, 0
 	n.down = n.w.Elapsed()
 	n.pending, n.token, n.working, n.watching = map[uint64]string{}, 0, false, false
@@ -81,7 +84,7 @@ func (n *node) nonce() string { return fmt.Sprint(n.i, ".", n.life) }
 
 func (n *node) reading() core.Reading {
 	now := n.w.Elapsed()
-	run := time.Duration(float64(now-n.born) * n.rate)
+	run := time.Duration(float64(now-n.born-n.missed()) * n.rate)
 	still := n.thawed + max(0, min(now, n.frozen[1])-n.frozen[0])
 	return core.Reading{Mono: run - time.Duration(float64(still)*n.rate), Boot: run, Wall: run + n.jumped}
 }
@@ -143,6 +146,7 @@ func (n *node) wants(a sim.Args) {
 func (n *node) awaken() {
 	n.asleep = 0
 	n.frozen[1] = min(n.frozen[1], max(n.frozen[0], n.w.Elapsed()))
+	n.stopped[1] = min(n.stopped[1], max(n.stopped[0], n.w.Elapsed()))
 }
 
 // step hands an event to the machine of the lease, when the process is awake.

@@ -28,6 +28,9 @@ type world struct {
 	highest uint64
 	grants  int
 	ordered int // with others behind in the queue
+
+	target target
+	twice  int // moments at which two believed that they held
 }
 
 // options of a history; the last ones break a rule, to show that the checks notice.
@@ -38,6 +41,8 @@ type options struct {
 	blindStore bool // writes without comparing versions
 	order      bool // all wait in the queue, network and store are reliable, and order is checked
 	deafQueue  bool // the queue tells nobody of others
+	fenced     bool // processes stop without noticing, and write to a fenced target
+	unfenced   bool // that is not fenced
 }
 
 var testConfig = core.Config{
@@ -52,7 +57,7 @@ const (
 
 // newWorld picks sizes and faults: each seed has some of them, and seldom all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, cells: map[string]cell{}}
+	w := &world{World: s, opt: opt, cells: map[string]cell{}, target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
 		Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 50*time.Millisecond),
@@ -77,6 +82,7 @@ func newWorld(s *sim.World, opt options) *world {
 	for verb, do := range map[string]func(*node, sim.Args){
 		"cut": (*node).cut, "mute": (*node).mute, "pause": (*node).pause, "suspend": (*node).suspend, "jump": (*node).jump,
 		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
+		"stop": (*node).stop, "write": (*node).write,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -95,6 +101,10 @@ func (w *world) oneHolder() error {
 			continue
 		}
 		if holder != nil {
+			w.twice++
+			if w.opt.fenced {
+				return nil // the clocks of one have stood still
+			}
 			return fmt.Errorf("node %d with token %d, node %d with token %d", holder.i, holder.token, n.i, n.token)
 		}
 		holder = n
