@@ -18,7 +18,7 @@ type target struct {
 	newest   uint64 // token of a write that was let in
 	writes   int
 	refused  int
-	stale    int // let in all the same
+	stale    int  // let in all the same
 	unfenced bool // lets everything in
 }
 
