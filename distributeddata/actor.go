@@ -89,7 +89,7 @@ func (a *replica) startUp() {
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
-		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 192 << 10, CompareKeys: 64,
+		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	})
 	a.publish()
 	closeOnce(a.r.running)

@@ -8,8 +8,9 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// credit is how many parts of an answer may be on their way at once.
-const credit = 4
+// credit is how many parts of an answer may be on their way at once, and stride how many are made in one
+// step: whoever else wants something of the replica waits for no more than these.
+const credit, stride = 12, 2
 
 // answer is one that this replica gives. Its parts are made as they are sent, so that a large one
 // neither holds up the replica nor fills the memory; those on their way are kept until they have
@@ -70,14 +71,15 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	return nil
 }
 
-// goOn sends what there is room for.
+// goOn sends the next parts if there is room for them. What was sent first is acknowledged part by part, so
+// the number of parts on their way grows up to the credit.
 func (c *Core) goOn(p *peer, a *answer) {
 	a.deadline = c.now.Add(c.cfg.Patience)
 	if a.compare != nil {
 		c.askCells(p, a)
 		return
 	}
-	for a.last < 0 && len(a.parts) < credit {
+	for n := 0; n < stride && a.last < 0 && len(a.parts) < credit; n++ {
 		part, last := a.source.take(c.cfg.PartBytes)
 		a.parts = append(a.parts, part)
 		if last {

@@ -34,7 +34,7 @@ type bounds struct {
 
 // swarm picks faults and bounds: each seed has some of them, and seldom all.
 func swarm(w *sim.World) bounds {
-	b := bounds{logBytes: 64 << 20, partBytes: 192 << 10, window: 64, pushBytes: 1 << 20}
+	b := bounds{logBytes: 64 << 20, partBytes: 64 << 10, window: 64, pushBytes: 1 << 20}
 	w.Delay = w.Span("delay", time.Millisecond, 30*time.Millisecond)
 	w.Jitter = w.Span("jitter", 0, 300*time.Millisecond)
 	if w.Chance("lossy", 3./4) {
