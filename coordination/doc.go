@@ -42,7 +42,9 @@
 //
 //   - the store compares and replaces records atomically and never goes back to an older state,
 //   - every clock runs right within Config.ClockRateError, and
-//   - nobody deletes or overwrites records behind the store's back. ForceRelease does, on purpose.
+//   - nobody deletes or overwrites records behind the store's back. ForceRelease does, on purpose. Who has seen
+//     a record before it was deleted still waits until its holder has expired or must have noticed, which takes
+//     five TTLs at most if it reaches the store; who comes new does not.
 //
 // The holder counts from the moment before it sent the write that is found in the record, on the
 // fastest of the monotonic, boot and wall clock, and gives up early by the rate error and Config.Margin.
@@ -68,8 +70,8 @@
 //
 // A session renews one record for all its leases, where the store is a SessionKeeper: a thousand leases cost
 // one write in TTL/3, two for each that is acquired and released, and a look at each in three TTLs. The
-// session's record is written before the first lease is acquired, and removed by Close. When it cannot be
-// renewed, all leases of the session are lost at one time. With other stores, and with Config.Forever, each
+// session's record is written before the first lease is acquired, and removed by Close, or after a crash by who takes
+// its leases over. When it cannot be renewed, all leases of the session are lost at one time. With other stores, and with Config.Forever, each
 // lease has its own renewals, or none.
 //
 // # How long a takeover takes

@@ -2,6 +2,7 @@ package coordination
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -54,8 +55,7 @@ func (l *loop) quiet() bool {
 
 // discard removes the session record, if it is blank and the store can.
 func (l *loop) discard() {
-	r, able := l.s.store.(Remover)
-	if !able || l.keeper == nil {
+	if l.keeper == nil {
 		return
 	}
 	version, blank := l.keeper.machine.Blank()
@@ -65,16 +65,25 @@ func (l *loop) discard() {
 	removed := make(chan struct{})
 	l.s.work.Go(func() {
 		defer close(removed)
-		ctx, cancel := l.s.timeout(l.s.calls)
-		defer cancel()
-		defer func() { _ = recover() }() // of the store; the record stays
-		if err := r.Remove(ctx, l.keeper.lease.name, Version(version)); err != nil {
-			l.s.cfg.Logger.Debug("session record left", slog.String("record", l.keeper.lease.name), slog.Any("error", err))
-		}
+		l.s.remove(l.keeper.lease.name, Version(version))
 	})
 	select {
 	case <-removed:
 	case <-l.s.hurry:
+	}
+}
+
+// remove takes a session record away, if the store can. What stays behind harms nobody.
+func (s *Session) remove(name string, version Version) {
+	r, able := s.store.(Remover)
+	if !able {
+		return
+	}
+	ctx, cancel := s.timeout(s.calls)
+	defer cancel()
+	defer func() { _ = recover() }() // of the store
+	if err := r.Remove(ctx, name, version); err != nil {
+		s.cfg.Logger.Debug("session record left", slog.String("record", name), slog.Any("error", err))
 	}
 }
 
@@ -86,13 +95,38 @@ func (d *driver) loadSession(e core.LoadSession) {
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 
-// bury writes down that another session is over. If that fails, others find out by waiting.
+// buriedTTLs is how long a session that is over can be read of, for those who wait for its other leases. Who
+// comes to one of them later finds no record, and waits for the TTL.
+const buriedTTLs = 3
+
+// bury writes down that another session is over, and removes its record some time later: who has crashed cannot do
+// it. If writing fails, others find out by waiting, and one of them buries.
 func (d *driver) bury(e core.Bury) {
 	s := d.lease.s
 	s.work.Go(func() {
-		ctx, cancel := s.timeout(s.calls)
-		defer cancel()
-		defer func() { _ = recover() }()
-		_, _ = s.swap(ctx, SessionRecords+e.Nonce, Version(e.Old), recordOf(e.Next))
+		name := SessionRecords + e.Nonce
+		version, err := s.putBlank(name, e)
+		if err != nil {
+			return
+		}
+		later := newAlarm(s.clock)
+		defer later.off()
+		later.within(buriedTTLs * s.cfg.TTL)
+		select {
+		case <-s.calls.Done():
+		case <-later.rings:
+			s.remove(name, version)
+		}
 	})
+}
+
+func (s *Session) putBlank(name string, e core.Bury) (_ Version, err error) {
+	ctx, cancel := s.timeout(s.calls)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("store panicked: %v", p)
+		}
+	}()
+	return s.swap(ctx, name, Version(e.Old), recordOf(e.Next))
 }

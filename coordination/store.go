@@ -43,8 +43,11 @@ type SessionKeeper interface {
 	KeepsSessions() bool
 }
 
-// Remover takes away the record of a session that is closed. Without it, one blank record per session stays
-// behind.
+// Remover takes away the record of a session that is over: the session itself does it in Close, and of one that
+// has crashed who took a lease of it over, three TTLs later. Without it, one blank record per session stays
+// behind, as it does of one that has crashed while nobody wanted its leases. A store may sweep records whose names
+// begin with SessionRecords and that have not been written for two days: no TTL is as long. To remove one that is still
+// renewed would cost its session all its leases, and never let two hold one.
 type Remover interface {
 	// Remove deletes the record, and may forget its token, if the version is still old: the name is never
 	// used again. ErrConflict: it is another. Any other error: it may or may not have been done.

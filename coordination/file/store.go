@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -28,7 +29,8 @@ var (
 	_ coordination.Queuer        = (*Store)(nil)
 )
 
-// Open opens the directory, and creates it if it does not exist; its parent must.
+// Open opens the directory, and creates it if it does not exist; its parent must. It removes records of sessions
+// that have crashed and left them two days ago or more.
 func Open(dir string) (*Store, error) {
 	if !lockable {
 		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
@@ -40,7 +42,9 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
-	return &Store{root}, nil
+	s := &Store{root}
+	s.sweep(time.Now())
+	return s, nil
 }
 
 // Close closes the directory. Sessions on the store must be closed before.

@@ -252,3 +252,30 @@ func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 		t.Errorf("%d records made", created.Load())
 	}
 }
+
+// TestOpen_RemovesRecordsOfSessionsLongDead: their files go, those of others stay.
+func TestOpen_RemovesRecordsOfSessionsLongDead(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	dead, alive, lease := coordination.SessionRecords+"dead", coordination.SessionRecords+"alive", "billing"
+	for _, name := range []string{dead, alive, lease} {
+		if _, err := s.Swap(t.Context(), name, "", coordination.Record{Nonce: "n", Token: 1, TTL: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, age := range map[string]time.Duration{dead: 49 * time.Hour, alive: 47 * time.Hour, lease: 10_000 * time.Hour} {
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(recordFile(t, dir, name), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := open(t, dir)
+	for name, stays := range map[string]bool{dead: false, alive: true, lease: true} {
+		if _, ver, err := again.Load(t.Context(), name); (ver != "") != stays || err != nil {
+			t.Errorf("%s: version %q, %v", name, ver, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*dead*")); len(left) > 0 || err != nil {
+		t.Errorf("left %v %v", left, err)
+	}
+}

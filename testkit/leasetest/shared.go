@@ -127,6 +127,23 @@ var sharedChecks = []check{
 		}
 		e.holdMany(e.node(), 3)
 	}},
+	{"A12_WhoTakesOverRemovesTheSessionRecord", func(e *env) {
+		e.needsAbility(e.removes(), "Remover")
+		a, b := e.node(), e.node()
+		e.holdMany(a, 3)
+		rec, _, err := e.store.Load(e.Context(), "shard-0")
+		e.must(err)
+		a.crash()
+		_, err = b.Lease("shard-0").Acquire(e.Context())
+		e.must(err)
+		e.sleep(4 * ttl)
+		_, ver, err := e.store.Load(e.Context(), coordination.SessionRecords+rec.Nonce)
+		e.that(ver == "" && err == nil, "not removed: %q %v", ver, err)
+		t := time.Now()
+		g, err := e.node().Lease("shard-1").Acquire(e.Context())
+		e.must(err)
+		e.that(since(t) <= stale+retry && e.nth(g.Token(), 2), "%v taken after %v", g, since(t))
+	}},
 	{"D20_ForeverNeedsAnOperator", func(e *env) {
 		cfg := config()
 		cfg.Forever = true

@@ -254,7 +254,7 @@ func (n *node) carryOut(e core.Effect) {
 		}, core.SessionLoaded{Op: e.Op, Err: errTest}, n.step)
 		return
 	case core.Bury:
-		w.Send(n.i, w.store(), e, func() { w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next}) })
+		w.Send(n.i, w.store(), e, func() { w.bury(e) })
 		return
 	case core.Enqueue:
 		w.call(n, e, func() core.Event { return core.Enqueued{Op: e.Op, Ahead: w.enqueue(e.Place)} },

@@ -168,6 +168,19 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version}
 }
 
+// bury blanks the record of a session that is over, and removes it some time later.
+func (w *world) bury(e core.Bury) {
+	done := w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next})
+	if done.Status != core.Written {
+		return
+	}
+	w.After(w.Span("buried-for", 0, 3*w.opt.cfg.TTL), func() {
+		if w.cells[e.Nonce].version == done.Version {
+			delete(w.cells, e.Nonce)
+		}
+	})
+}
+
 // free reports that nobody need wait for the lease.
 func (w *world) free() bool {
 	r := w.cells[lease].record
