@@ -203,7 +203,7 @@ func leases() []mutant {
 		{
 			name:   "who gives up keeps the place in the queue",
 			rule:   "who does not wait any more holds nobody up",
-			edits:  in(leaseDir+"queue.go", "m.queue.beat != 0 && !m.patient()", "false"),
+			edits:  in(leaseDir+"queue.go", "return m.queue.beat != 0 && !m.patient()", "if !m.patient() {\n\t\tm.queue = queue{}\n\t}\n\treturn false"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/B16_WhoGivesUpHoldsNobodyUp"},
 		},
 		{

@@ -92,7 +92,9 @@ func (m *Machine) turn() (at time.Duration) {
 }
 
 // leaves reports that a place is kept for nobody.
-func (m *Machine) leaves() bool { return m.queue.beat != 0 && !m.patient() }
+func (m *Machine) leaves() bool {
+	return m.queue.beat != 0 && !m.patient()
+}
 
 // leave gives the place up, and takes along those that do not count any more.
 func (m *Machine) leave() {
