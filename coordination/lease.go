@@ -31,7 +31,7 @@ func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
 	return l.acquire(ctx, false)
 }
 
-// Acquire waits until the lease is held or ctx ends; the error then wraps the outcome of the last
+// Acquire waits until the lease is held or ctx ends, with Config.Fair in the order of arrival; the error then wraps the outcome of the last
 // attempt and the cause of ctx. What is under way then is resolved in the background and released: a
 // caller that gave up never leaves a holder behind. An outage of the store is waited out.
 func (l *Lease) Acquire(ctx context.Context) (*Grant, error) { return l.acquire(ctx, true) }

@@ -28,10 +28,13 @@ type planted struct {
 	good interface {
 		coordination.Store
 		coordination.Watcher
+		coordination.Queuer
 	}
 	load  func(ctx context.Context, name string) (coordination.Record, coordination.Version, error)
 	swap  func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error)
 	watch func(ctx context.Context, name string) iter.Seq2[coordination.Record, error]
+	queue func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error)
+	leave func(ctx context.Context, name string, gone []coordination.Place) error
 }
 
 func (p *planted) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
@@ -46,9 +49,17 @@ func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[coordination
 	return p.watch(ctx, name)
 }
 
+func (p *planted) Enqueue(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
+	return p.queue(ctx, name, place)
+}
+
+func (p *planted) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	return p.leave(ctx, name, gone)
+}
+
 func correct() *planted {
 	m := memory.New()
-	return &planted{m, m.Load, m.Swap, m.Watch}
+	return &planted{m, m.Load, m.Swap, m.Watch, m.Enqueue, m.Leave}
 }
 
 // bug is what is wrong, and the claim that has to say so.
@@ -186,6 +197,28 @@ func bugs() map[string]bug {
 					_, old, _ = p.good.Load(ctx, name)
 				}
 				return p.good.Swap(ctx, name, old, next)
+			}
+		}},
+		"who writes a place again goes to the end": {"S15", func(p *planted) {
+			p.queue = func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
+				if err := p.good.Leave(ctx, name, []coordination.Place{place}); err != nil {
+					return nil, err
+				}
+				return p.good.Enqueue(ctx, name, place)
+			}
+		}},
+		"who has come before is not told": {"S15", func(p *planted) {
+			p.queue = func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
+				ahead, err := p.good.Enqueue(ctx, name, place)
+				return ahead[:min(len(ahead), 1)], err
+			}
+		}},
+		"who is alive is taken out of the queue": {"S15", func(p *planted) {
+			p.leave = func(ctx context.Context, name string, gone []coordination.Place) error {
+				for i := range gone {
+					gone[i].Beat = 1<<64 - 1
+				}
+				return p.good.Leave(ctx, name, gone)
 			}
 		}},
 		"a deleted record gets its versions again": {"S3", nil},

@@ -21,7 +21,7 @@ var queueChecks = []check{
 		for i := range 5 {
 			n := e.fair()
 			wg.Go(func() {
-				g, err := n.Lease(name).Acquire(e.Context())
+				g, err := n.queue()
 				if err != nil {
 					e.Errorf("waiter %d: %v", i, err)
 					return
@@ -41,7 +41,7 @@ var queueChecks = []check{
 		g := e.fair().hold()
 		for range 3 {
 			dead := e.fair()
-			go func() { _, _ = dead.Lease(name).Acquire(e.Context()) }()
+			go func() { _, _ = dead.queue() }()
 			e.sleep(time.Second)
 			dead.crash()
 		}
@@ -58,7 +58,7 @@ var queueChecks = []check{
 		_, err := e.fair().acquire(time.Second)
 		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
 		closed := e.fair()
-		go func() { _, _ = closed.Lease(name).Acquire(e.Context()) }()
+		go func() { _, _ = closed.queue() }()
 		e.sleep(time.Second)
 		e.must(closed.Close(e.Context()))
 		next := e.fair().waits()
@@ -99,12 +99,19 @@ func (e *env) fair() *node {
 	return e.nodeWith(cfg)
 }
 
+// queue acquires, in any goroutine.
+func (n *node) queue() (*coordination.Grant, error) {
+	ctx, cancel := context.WithTimeout(n.e.Context(), time.Hour)
+	defer cancel()
+	return n.Lease(name).Acquire(ctx)
+}
+
 // waits acquires in the background, and fails the test if that fails.
 func (n *node) waits() <-chan struct{} {
 	granted := make(chan struct{})
 	go func() {
 		defer close(granted)
-		if _, err := n.Lease(name).Acquire(n.e.Context()); err != nil {
+		if _, err := n.queue(); err != nil {
 			n.e.Errorf("%v", err)
 		}
 	}()
