@@ -71,6 +71,49 @@ func ExampleLease_TryAcquire() {
 	// lease "leader", token 2 <nil>
 }
 
+// A dashboard shows who holds the lease; an operator who knows that the holder is dead takes it away.
+func ExampleLease_ForceRelease() {
+	store, ctx := memory.New(), context.Background()
+	a, _ := coordination.Open(store, coordination.Config{Owner: "node-1"})
+	b, _ := coordination.Open(store, coordination.Config{Owner: "operator"})
+	defer a.Close(ctx)
+	defer b.Close(ctx)
+	_, _ = a.Lease("billing").TryAcquire(ctx)
+
+	lease := b.Lease("billing")
+	holder, err := lease.Holder(ctx)
+	fmt.Println(holder.Owner, holder.Token, err)
+	fmt.Println(lease.ForceRelease(ctx, holder.Token+1)) // only the tenure that was looked at
+	fmt.Println(lease.ForceRelease(ctx, holder.Token))
+	grant, err := lease.TryAcquire(ctx)
+	fmt.Println(grant, err)
+	_ = grant.Release(ctx)
+	// Output:
+	// node-1 1 <nil>
+	// lease "billing": coordination: lease held by another owner: node-1, token 1
+	// <nil>
+	// lease "billing", token 2 <nil>
+}
+
+// What else runs under the lease hears of its end.
+func ExampleGrant_OnLost() {
+	session, _ := coordination.Open(memory.New(), coordination.Config{})
+	grant, _ := session.Lease("billing").TryAcquire(context.Background())
+	stopped := make(chan *coordination.LostError)
+	grant.OnLost(func(lost *coordination.LostError) { stopped <- lost })
+
+	closed := make(chan error)
+	go func() { closed <- session.Close(context.Background()) }()
+	lost := <-stopped
+	fmt.Println(lost.Why, errors.Is(grant.Check(), coordination.ErrLost))
+	fmt.Println(grant.Release(context.Background())) // the work has ended
+	fmt.Println(<-closed)
+	// Output:
+	// session closed true
+	// <nil>
+	// <nil>
+}
+
 // The form that leases of other actor systems have: true, false, or an error for "unknown".
 func ExampleBoolLease() {
 	session, _ := coordination.Open(memory.New(), coordination.Config{})
