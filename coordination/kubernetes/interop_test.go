@@ -214,7 +214,7 @@ func table(t *testing.T, name string) map[string]string {
 }
 
 // patient gives each operation more time than a busy machine takes: for errors that must come from the store.
-var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, RetryInterval: time.Second, Drain: time.Second}
 
 // TestRotatedToken: the token is read anew from its file, also in the middle of a tenure.
 func TestRotatedToken(t *testing.T) {

@@ -126,6 +126,16 @@ func call[T any](ctx context.Context, l *link, f func(context.Context) (T, error
 	}
 }
 
+// ask is call for what only reads: if the connection is lost meanwhile, it asks the next server.
+func ask[T any](ctx context.Context, l *link, f func(context.Context) (T, error)) (T, error) {
+	for {
+		value, err := call(ctx, l, f)
+		if ctx.Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) {
+			return value, err
+		}
+	}
+}
+
 // close ends the session. Calls under way end soon.
 func (l *link) close() {
 	l.mu.Lock()

@@ -12,15 +12,17 @@ import (
 
 // proxy forwards connections to a server.
 type proxy struct {
-	address string
-	mu      sync.Mutex
-	pairs   []*pair
+	address   string
+	swallowed atomic.Int64 // answers
+	mu        sync.Mutex
+	pairs     []*pair
 }
 
 // pair is one connection, in two halves.
 type pair struct {
 	near, far net.Conn
 	silent    atomic.Bool // answers are swallowed
+	proxy     *proxy
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -39,7 +41,7 @@ func newProxy(t *testing.T, to string) *proxy {
 				_ = near.Close()
 				continue
 			}
-			c := &pair{near: near, far: far}
+			c := &pair{near: near, far: far, proxy: p}
 			p.mu.Lock()
 			p.pairs = append(p.pairs, c)
 			p.mu.Unlock()
@@ -87,6 +89,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 func (c *pair) answer(p []byte) (int, error) {
 	if c.silent.Load() {
+		c.proxy.swallowed.Add(1)
 		return len(p), nil
 	}
 	return c.near.Write(p)

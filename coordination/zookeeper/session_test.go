@@ -119,3 +119,39 @@ func TestSilentServer_IsLeft(t *testing.T) {
 	}
 	must(t, g.Release(t.Context()))
 }
+
+// TestLostConnection_ReadsAndWatchesGoOn: who was asking when a connection was lost asks the next server. A watch that ended
+// instead was begun again only after RetryInterval, and the release that it waited for went unnoticed.
+func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
+	p := newProxy(t, servers(t)[0])
+	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: 10 * time.Minute})
+	_, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1})
+	must(t, err)
+	load := func() error { _, _, err := s.Load(t.Context(), "x"); return err }
+	watch := func() (err error) {
+		for _, err = range s.Watch(t.Context(), "x") {
+			break
+		}
+		return err
+	}
+	for what, ask := range map[string]func() error{"load": load, "watch": watch} {
+		answered := make(chan error, 1)
+		for asking := false; !asking; { // until an answer is swallowed
+			p.swallow()
+			swallowed := p.swallowed.Load()
+			go func() { answered <- ask() }()
+			for asking = true; asking && p.swallowed.Load() == swallowed; time.Sleep(time.Millisecond) {
+				select {
+				case err := <-answered: // on a connection that was new
+					must(t, err)
+					asking = false
+				default:
+				}
+			}
+		}
+		p.cut()
+		if err := <-answered; err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	if err != nil {
 		return coordination.Record{}, "", err
 	}
-	got, err := call(ctx, s.link, func(ctx context.Context) (shown, error) {
+	got, err := ask(ctx, s.link, func(ctx context.Context) (shown, error) {
 		if _, err := s.link.conn.Sync(s.cfg.Path); err != nil {
 			return shown{}, err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // Watch implements coordination.Watcher. It tells of renewals too, and of a holder's end when ZooKeeper has
-// noticed it.
+// noticed it. It outlasts lost connections.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		at, err := s.path(name)
@@ -22,7 +22,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 			return
 		}
 		for {
-			seen, err := call(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
+			seen, err := ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
 			if ctx.Err() != nil {
 				return
 			}

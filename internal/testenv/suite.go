@@ -31,7 +31,7 @@ var suites = []suite{
 }
 
 // sideBySide is how many suites run at one time. They mostly wait, for expiries and for disks.
-const sideBySide = 2
+const sideBySide = 3
 
 // test runs the suites of the servers that are started, and tells at the end which have failed.
 func (e *environment) test(ctx context.Context) error {
