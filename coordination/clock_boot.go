@@ -13,13 +13,32 @@ import (
 type bootClock struct {
 	kernel func() time.Duration
 	again  func() Reading // the other clocks, once more
-	known  atomic.Pointer[calibration]
+	known  calibration
 }
 
-// calibration is how the clocks stand to each other.
+// calibration is how the clocks stand to each other. It is read and written without locks and allocation, for Check
+// does: it is right if serial is even, and the same before and after.
 type calibration struct {
-	set       time.Duration // wall − mono
-	suspended time.Duration // boot − mono
+	serial    atomic.Uint64 // 0: none yet; odd: it is being written
+	set       atomic.Int64  // wall − mono
+	suspended atomic.Int64  // boot − mono
+}
+
+func (c *calibration) load() (set, suspended time.Duration, ok bool) {
+	before := c.serial.Load()
+	set, suspended = time.Duration(c.set.Load()), time.Duration(c.suspended.Load())
+	return set, suspended, before != 0 && before%2 == 0 && c.serial.Load() == before
+}
+
+// store leaves it to another who is at it.
+func (c *calibration) store(set, suspended time.Duration) {
+	before := c.serial.Load()
+	if before%2 != 0 || !c.serial.CompareAndSwap(before, before+1) {
+		return
+	}
+	c.set.Store(int64(set))
+	c.suspended.Store(int64(suspended))
+	c.serial.Store(before + 2)
 }
 
 const (
@@ -32,13 +51,13 @@ const (
 
 // at is the boot clock at the moment of a reading of the others.
 func (b *bootClock) at(r Reading) time.Duration {
-	if k := b.known.Load(); k != nil && (r.Wall-r.Mono-k.set).Abs() <= steady {
-		return r.Mono + k.suspended
+	set := r.Wall - r.Mono
+	if known, suspended, ok := b.known.load(); ok && (set-known).Abs() <= steady {
+		return r.Mono + suspended
 	}
 	boot, after := b.kernel(), b.again()
-	k := &calibration{r.Wall - r.Mono, boot - r.Mono}
-	if after.Mono-r.Mono <= together && (after.Wall-after.Mono-k.set).Abs() <= steady {
-		b.known.Store(k)
+	if after.Mono-r.Mono <= together && (after.Wall-after.Mono-set).Abs() <= steady {
+		b.known.store(set, boot-r.Mono)
 	}
 	return boot
 }

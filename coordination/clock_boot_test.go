@@ -1,6 +1,7 @@
 package coordination
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -69,6 +70,42 @@ func TestBootClock_IsNotCalibratedBySlowReadings(t *testing.T) {
 	h.reads(t, b, 3)
 	h.run(time.Second)
 	h.reads(t, b, 3)
+}
+
+// TestBootClock_ManyMayReadWhileItIsCalibrated, and none sees half of a calibration: each has its two numbers equal.
+func TestBootClock_ManyMayReadWhileItIsCalibrated(t *testing.T) {
+	var c calibration
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 10_000 {
+				d := time.Duration(i*10_000 + j)
+				c.store(d, d)
+				if set, suspended, ok := c.load(); ok && set != suspended {
+					t.Errorf("half of %v and half of %v", set, suspended)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if _, _, ok := c.load(); !ok {
+		t.Error("nothing is known")
+	}
+}
+
+func TestBootClock_DoesNotAllocate(t *testing.T) {
+	h := &hardware{}
+	b := h.clock()
+	if n := testing.AllocsPerRun(1000, func() {
+		h.Wall += time.Second // somebody sets the clock before each
+		b.at(Reading{Mono: h.Mono, Wall: h.Wall})
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if h.asked < 1000 {
+		t.Errorf("the kernel was asked %d times", h.asked)
+	}
 }
 
 // TestBootClock_ShowsWhatTheKernelDoes reads the clocks of this machine.
