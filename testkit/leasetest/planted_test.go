@@ -1,6 +1,7 @@
 package leasetest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -249,7 +250,9 @@ func named(as func(string) string) func(*planted) {
 	}
 }
 
-// TestPlanted runs the suite in a process for each bug and demands the claim that it breaks.
+// TestPlanted runs the claim that each bug breaks, in a process of its own, and demands that it fails. The other claims are
+// left out: to look for an order in the history of a broken store may take minutes. The store without a bug passes
+// them all.
 func TestPlanted(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("within")
@@ -262,7 +265,8 @@ func TestPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claim := bugs()[name].claim
-			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestBuggy$/^(S|A2|G6|D6|B1|H1)", "-test.timeout=60s", "-test.v")
+			only := cmp.Or(claim, "(S|A2|G6|D6|B1|H1).*")
+			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestBuggy$/^"+only+"_", "-test.timeout=10m", "-test.v")
 			cmd.Env = append(os.Environ(), bugVariable+"="+name)
 			out, err := cmd.CombinedOutput()
 			failed := regexp.MustCompile(`--- FAIL: TestBuggy/(\S+)`).FindAllString(string(out), -1)
