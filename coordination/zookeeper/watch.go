@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Watch implements coordination.Watcher. It tells of renewals too, and of a holder's end when ZooKeeper has
-// noticed it. It outlasts lost connections.
+// noticed it. It outlasts lost connections, and looks itself every 4 seconds.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		at, err := s.path(name)
@@ -21,6 +22,9 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 			yield(coordination.Record{}, err)
 			return
 		}
+		again := time.NewTicker(lookAgain)
+		defer again.Stop()
+		var last *coordination.Record
 		for {
 			seen, err := ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
 			if ctx.Err() != nil {
@@ -29,18 +33,24 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 			if err != nil {
 				err = fmt.Errorf("zookeeper: watch: %w", err)
 			}
-			if !yield(seen.record, err) || err != nil {
+			if (err != nil || last == nil || *last != seen.record) && !yield(seen.record, err) || err != nil {
 				return
 			}
+			last = &seen.record
 			select {
 			case <-seen.alarm.data:
 			case <-seen.alarm.children:
+			case <-again.C:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}
 }
+
+// lookAgain is how long a watch trusts that it would be told. A server under load was seen to keep an event back until
+// it was asked something.
+const lookAgain = 4 * time.Second
 
 // sight is a record, and what fires when it is out of date.
 type sight struct {
