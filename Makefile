@@ -66,7 +66,8 @@ fuzz: ## every decoder for FUZZTIME (default 30s) each
 bench: ## every benchmark once
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench-replication: ## what replication costs: traffic, joins, memory, updates
+bench-replication: ## what replication costs: convergence, traffic, joins, memory, updates
+	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^TestNumbers_' -v | grep -E ' after |^ok|^FAIL'
 	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
 	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x

@@ -48,6 +48,18 @@ func replication() []mutant {
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
+			name:   "leave it to chance that a member hears what it lacks",
+			rule:   "a heartbeat of who lacks something is answered [R20]",
+			edits:  in(replDir+"beat.go", "c.remind(p, v)\n", ""),
+			killer: scenario("TestNumbers_ConvergenceAfterAPartition"),
+		},
+		{
+			name:   "keep what came as an answer to the next heartbeat",
+			rule:   "what came as an answer is told of soon [R20]",
+			edits:  in(replDir+"fill.go", "c.spread()\n", ""),
+			killer: scenario("TestNumbers_ConvergenceAfterAPartition"),
+		},
+		{
 			name:   "apply a push without its causes",
 			rule:   "a delta is applied when its base is covered [R6]",
 			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):", "case d.base.Get(from.replica) <= c.seen.Get(from.replica):"),

@@ -68,6 +68,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	}
 	c.outgoing[p.ID] = a
 	c.goOn(p, a)
+	c.follow(p, have)
 	return nil
 }
 

@@ -81,14 +81,36 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if v.Equal(c.seen) {
 		c.compare(p, Sum{m.SumA, m.SumB})
 	}
+	c.follow(p, v)
+	c.remind(p, v)
+	return nil
+}
+
+// remind tells p, which lacks something, what there is, if it has not been told for a heartbeat's time.
+func (c *Core) remind(p *peer, v causal.Vector) {
+	if !c.seen.Leq(v) && !c.now.Before(p.remindAt) {
+		p.remindAt = c.now.Add(c.cfg.BeatInterval)
+		c.sendBeat(p)
+	}
+}
+
+// follow sees to it that this replica comes to cover what p says it has seen.
+func (c *Core) follow(p *peer, v causal.Vector) {
 	if v.Leq(c.seen) {
-		return nil
+		return
 	}
 	if own := v.Get(p.replica); own > c.seen.Get(p.replica) {
-		c.request(p) // pushes and beats of one sender keep their order: its push is lost
+		c.request(p) // what one sender says keeps its order: its push is lost
 	}
 	c.noteLag(p, v)
-	return nil
+}
+
+// spread brings the next heartbeats forward: what came as an answer, since its push did not come, others
+// probably lack too.
+func (c *Core) spread() {
+	if at := c.now.Add(c.cfg.Grace); at.Before(c.beatAt) {
+		c.beatAt = at
+	}
 }
 
 // meet takes the replica that runs for p now, unless that is one from before the present.

@@ -24,6 +24,7 @@ type pump struct {
 	cores []*Core
 	box   []mail
 	loss  float64
+	cut   func(from, to int) bool
 	rand  *rand.Rand
 	bytes map[wire.Manifest]int
 	next  causal.Replica
@@ -63,18 +64,27 @@ func (p *pump) take(i int, effects []Effect) {
 	for _, e := range effects {
 		if s, ok := e.(Send); ok {
 			p.bytes[s.Manifest] += len(s.Payload)
-			if p.loss == 0 || p.rand.Float64() >= p.loss {
+			if (p.loss == 0 || p.rand.Float64() >= p.loss) && (p.cut == nil || !p.cut(i, number(s.Member))) {
 				p.box = append(p.box, mail{from: fmt.Sprint(i), to: s.Member, replica: p.cores[i].Replica(), send: s})
 			}
 		}
 	}
 }
 
+// number is the index of a member.
+func number(member string) int {
+	i, err := strconv.Atoi(member)
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
 func (p *pump) deliver() {
 	for len(p.box) > 0 {
 		m := p.box[0]
 		p.box = p.box[1:]
-		to, _ := strconv.Atoi(m.to)
+		to := number(m.to)
 		p.take(to, p.cores[to].Step(p.now, Receive{Member: m.from, From: m.replica, To: m.send.To, Manifest: m.send.Manifest, Payload: m.send.Payload}))
 	}
 }

@@ -66,6 +66,7 @@ type peer struct {
 	answered bool          // it answered, when ready, a request made since our start
 	refilled bool          // it answered such a request, ready or not
 	askAgain time.Time     // for a refill
+	remindAt time.Time     // when it may be told again that it lacks something
 	request  uint64        // the last request it made
 	owed     uint64        // it wants to hear when we cover its events up to this one
 	pushed   []sent        // pushed and not acknowledged yet

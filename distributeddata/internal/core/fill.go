@@ -37,6 +37,7 @@ func (c *Core) ask(p *peer, whole bool) {
 	c.nextID++
 	c.incoming = &request{id: c.nextID, member: p.ID, have: c.seen, copied: c.state(), whole: whole, last: -1}
 	c.progress()
+	c.incoming.nudge = c.now.Add(c.cfg.Grace) // for the first time soon: little can be on its way yet
 	c.sendRequest(p)
 }
 
@@ -191,6 +192,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 		c.apply(d)
 		c.stats.Deltas++
 	}
+	c.spread()
 	p.refilled = true
 	p.answered = p.answered || s.head.ready
 	return nil
