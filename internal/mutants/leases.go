@@ -151,7 +151,7 @@ func leases() []mutant {
 		{
 			name:   "a session record that vanished frees what is held through it",
 			rule:   "absence is not freedom: who keeps the session may not know yet",
-			edits:  in(leaseDir+"session.go", "r.Token == token && r.blank() && p.seen.version != \"\"", "r.blank()"),
+			edits:  in(leaseDir+"session.go", "p.seen.version != \"\" && (r.Token > token || r.Token == token && r.blank())", "r.Token > token || r.blank()"),
 			killer: golden(leaseCore, "session_record_absent"),
 		},
 		{

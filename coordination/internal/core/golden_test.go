@@ -113,7 +113,10 @@ func parse(t *testing.T, f []string) core.Event {
 			return core.SessionLoaded{Op: arg(1), Err: errTest}
 		}
 		return core.SessionLoaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
-	case "nosession":
+	case "nosession": // and the token that the next one will exceed
+		if len(f) > 2 {
+			return core.SessionLoaded{Op: arg(1), Record: core.Record{Token: arg(2)}}
+		}
 		return core.SessionLoaded{Op: arg(1)}
 	case "backed": // token, when it was sent
 		sent := duration(t, f[2])

@@ -124,10 +124,11 @@ func (m *Machine) judgeSession(op operation) {
 	}
 }
 
-// over reports that a tenure of the session was given up, or followed by another.
+// over reports that a tenure of the session was given up, or followed by another. A record that is not there says
+// neither, whatever token the store's next one will exceed.
 func (p *peer) over(token uint64) bool {
 	r := p.seen.record
-	return r.Token > token || r.Token == token && r.blank() && p.seen.version != ""
+	return p.seen.version != "" && (r.Token > token || r.Token == token && r.blank())
 }
 
 // freeAt is when the session is over unless its record changes. Absence is not freedom here either: who keeps
