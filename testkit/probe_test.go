@@ -77,11 +77,13 @@ func TestProbe_WrongTypeTellsEverythingSeen(t *testing.T) {
 }
 
 func TestProbe_NothingCame(t *testing.T) {
-	says(t, failing(t, func(tb testing.TB) {
-		p := testkit.NewProbe(tb, testkit.NewSystem(tb))
-		p.Timeout = 20 * time.Millisecond
-		testkit.Expect[*sum](p)
-	}), "expected *testkit_test.sum, got nothing for 2", "It has seen nothing.")
+	testkit.Bubble(t, func(t *testing.T) {
+		says(t, failing(t, func(tb testing.TB) {
+			p := testkit.NewProbe(tb, testkit.NewSystem(tb))
+			p.Timeout = 20 * time.Millisecond
+			testkit.Expect[*sum](p)
+		}), "expected *testkit_test.sum, got nothing for 20ms", "It has seen nothing.")
+	})
 	says(t, failing(t, func(tb testing.TB) {
 		p := testkit.NewProbe(tb, testkit.NewSystem(tb))
 		p.Timeout = time.Millisecond
