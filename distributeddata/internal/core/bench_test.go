@@ -181,6 +181,7 @@ func BenchmarkLocate(b *testing.B) {
 					n++
 					p.write(0, fmt.Sprintf("key-%07d", p.rand.IntN(100_000)), fmt.Sprint(n))
 				}
+				p.cores[0].push() // to nobody
 				for d := range p.cores[0].seen.All() {
 					p.cores[0].log.cut(d.Replica, d.N)
 				}
