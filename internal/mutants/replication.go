@@ -75,7 +75,7 @@ func replication() []mutant {
 			name:   "apply covered events again",
 			rule:   "what is covered was applied, or removed since [R6]",
 			edits:  in(replDir+"delta.go", "if seen.Covers(e.dot) {", "if false {"),
-			killer: saved(replCore, "covered_events_applied_again"),
+			killer: scenario("TestRepair_WhatIsCoveredIsNotAppliedAgain"),
 		},
 		{
 			name:   "send atoms that are gone as if they lived",

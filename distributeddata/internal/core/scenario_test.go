@@ -41,6 +41,37 @@ func TestPush_CausesOfOtherReplicasComeFirst(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
 }
 
+// An answer may bring what has come by itself meanwhile, and been removed since.
+func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	late := l.take(between("a", "c"))
+	l.deliver(between("a", "b"))
+	l.now = l.now.Add(time.Second)
+	l.step("a", Wake{})
+	l.deliver(of(wire.ReplicatorBeat)) // c sees that it lacks a's event, and asks
+	l.deliver(of(wire.ReplicatorRequest))
+	answer := l.take(of(wire.ReplicatorPart))
+	require.NotEmpty(t, answer)
+	for _, m := range late {
+		l.hand(m)
+	}
+	l.shows("c", "s/x=1\n")
+	l.update("b", Level{}, remove("s", "x"))
+	l.deliver(between("b", "c"))
+	l.shows("c", "")
+	applied := l.cores["c"].Stats().Deltas
+	for _, m := range answer {
+		l.hand(m)
+	}
+	c := l.cores["c"]
+	require.Equal(t, applied+1, c.Stats().Deltas)
+	l.shows("c", "")
+	events, ok := c.log.from(l.cores["a"].Replica(), 1)
+	require.True(t, ok)
+	require.Len(t, events, 1, "or who is answered from the log gets it twice")
+}
+
 // A burst of updates is one message per member, and what was made and removed in it does not travel.
 func TestPush_BurstIsOneMessage(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
@@ -68,7 +99,7 @@ func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))
 	l.shows("a", "")
-	l.update("a", Level{}, count("c", "k", 1)) // somebody waits for this one
+	l.step("a", Update{ID: 98, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }}) // somebody waits for this one
 	l.shows("a", "c/k=2\n")
 	l.quiet("a", count("c", "k", 1))
 	l.step("a", Read{ID: 99})
