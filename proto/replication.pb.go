@@ -675,6 +675,7 @@ type Compare struct {
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	Count         uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Answer        uint64                 `protobuf:"varint,4,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -730,6 +731,13 @@ func (x *Compare) GetCount() uint32 {
 	return 0
 }
 
+func (x *Compare) GetAnswer() uint64 {
+	if x != nil {
+		return x.Answer
+	}
+	return 0
+}
+
 // Cells of a rateless sketch: one symbol per key, for the key and its fingerprint. Of each cell the
 // sum and the check, and the count less what is to be expected of it.
 type Cells struct {
@@ -739,6 +747,7 @@ type Cells struct {
 	Sums          []uint64               `protobuf:"fixed64,3,rep,packed,name=sums,proto3" json:"sums,omitempty"`
 	Checks        []uint64               `protobuf:"fixed64,4,rep,packed,name=checks,proto3" json:"checks,omitempty"`
 	Counts        []int64                `protobuf:"zigzag64,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	Answer        uint64                 `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,6 +817,13 @@ func (x *Cells) GetCounts() []int64 {
 	return nil
 }
 
+func (x *Cells) GetAnswer() uint64 {
+	if x != nil {
+		return x.Answer
+	}
+	return 0
+}
+
 // A piece of an answer. The pieces together are records, each behind its length as a varint: a Head,
 // and then Events or KeyStates. They are applied in one step when all are there [R15].
 type Part struct {
@@ -816,6 +832,7 @@ type Part struct {
 	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Answer        uint64                 `protobuf:"varint,5,opt,name=answer,proto3" json:"answer,omitempty"` // which of its answers: who forgot the request may answer it again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -878,11 +895,19 @@ func (x *Part) GetData() []byte {
 	return nil
 }
 
+func (x *Part) GetAnswer() uint64 {
+	if x != nil {
+		return x.Answer
+	}
+	return 0
+}
+
 // The receiver of Parts has all before next: send on.
 type More struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Next          uint32                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	Answer        uint64                 `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -927,6 +952,13 @@ func (x *More) GetRequest() uint64 {
 func (x *More) GetNext() uint32 {
 	if x != nil {
 		return x.Next
+	}
+	return 0
+}
+
+func (x *More) GetAnswer() uint64 {
+	if x != nil {
+		return x.Answer
 	}
 	return 0
 }
@@ -1390,25 +1422,29 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04have\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04have\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\x04R\x04keys\x12\x14\n" +
-	"\x05whole\x18\x04 \x01(\bR\x05whole\"M\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\"e\n" +
 	"\aCompare\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\"y\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12\x16\n" +
+	"\x06answer\x18\x04 \x01(\x04R\x06answer\"\x91\x01\n" +
 	"\x05Cells\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x12\n" +
 	"\x04sums\x18\x03 \x03(\x06R\x04sums\x12\x16\n" +
 	"\x06checks\x18\x04 \x03(\x06R\x06checks\x12\x16\n" +
-	"\x06counts\x18\x05 \x03(\x12R\x06counts\"^\n" +
+	"\x06counts\x18\x05 \x03(\x12R\x06counts\x12\x16\n" +
+	"\x06answer\x18\x06 \x01(\x04R\x06answer\"v\n" +
 	"\x04Part\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\bR\x04last\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"4\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x16\n" +
+	"\x06answer\x18\x05 \x01(\x04R\x06answer\"L\n" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\rR\x04next\"\x8c\x02\n" +
+	"\x04next\x18\x02 \x01(\rR\x04next\x12\x16\n" +
+	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\x8c\x02\n" +
 	"\x04Head\x12-\n" +
 	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12-\n" +
 	"\x04base\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12\x14\n" +

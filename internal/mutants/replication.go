@@ -60,6 +60,12 @@ func replication() []mutant {
 			killer: scenario("TestNumbers_ConvergenceAfterAPartition"),
 		},
 		{
+			name:   "put the parts of two answers together",
+			rule:   "one answer is taken, whatever else comes under the same request [R15]",
+			edits:  in(replDir+"fill.go", "return r.answer == answer", "return true"),
+			killer: scenario("TestRequest_PartsOfTwoAnswersDoNotMix"),
+		},
+		{
 			name:   "apply a push without its causes",
 			rule:   "a delta is applied when its base is covered [R6]",
 			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):", "case d.base.Get(from.replica) <= c.seen.Get(from.replica):"),

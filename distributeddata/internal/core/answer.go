@@ -16,7 +16,8 @@ const credit, stride = 12, 2
 // neither holds up the replica nor fills the memory; those on their way are kept until they have
 // arrived.
 type answer struct {
-	id       uint64
+	id       uint64 // of the request
+	number   uint64 // of the answer: no other of this replica has it
 	source   source
 	parts    [][]byte // sent, not known to have arrived
 	first    int      // number of the first of these
@@ -55,7 +56,8 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil // a doubled request: the parts of two answers must not mix under one id
 	}
 	p.request = m.Id
-	a := &answer{id: m.Id, last: -1, pin: c.state()}
+	c.nextID++
+	a := &answer{id: m.Id, number: c.nextID, last: -1, pin: c.state()}
 	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.ready, sum: c.sum}}
 	if d, ok := c.makeDelta(have); ok && !m.Whole {
 		a.source.events = d.events
@@ -92,10 +94,11 @@ func (c *Core) goOn(p *peer, a *answer) {
 
 func (c *Core) sendPart(p *peer, a *answer, i int) {
 	n := a.first + i
-	b := appendNumber(make([]byte, 0, len(a.parts[i])+32), 1, a.id)
+	b := appendNumber(make([]byte, 0, len(a.parts[i])+48), 1, a.id)
 	b = appendNumber(b, 2, uint64(n))
 	b = appendFlag(b, 3, n == a.last)
-	c.send(p, wire.ReplicatorPart, appendMessage(b, 4, a.parts[i]))
+	b = appendMessage(b, 4, a.parts[i])
+	c.send(p, wire.ReplicatorPart, appendNumber(b, 5, a.number))
 }
 
 // again sends once more what has not arrived.
@@ -118,7 +121,7 @@ func (c *Core) onMore(p *peer, payload []byte) error {
 		return err
 	}
 	a := c.outgoing[p.ID]
-	if a == nil || a.id != m.Request || int64(m.Next) > int64(a.first+len(a.parts)) {
+	if a == nil || a.id != m.Request || a.number != m.Answer || int64(m.Next) > int64(a.first+len(a.parts)) {
 		return nil
 	}
 	switch n := int(m.Next) - a.first; {
@@ -148,7 +151,7 @@ func (c *Core) askCells(p *peer, a *answer) {
 		x.asked = firstCells
 	}
 	from := len(x.theirs)
-	c.send(p, wire.ReplicatorCompare, encode(&pb.Compare{Request: a.id, From: uint32(from), Count: uint32(x.asked - from)}))
+	c.send(p, wire.ReplicatorCompare, encode(&pb.Compare{Request: a.id, Answer: a.number, From: uint32(from), Count: uint32(x.asked - from)}))
 }
 
 // onCells goes on with a comparison: when the cells suffice, what differs is sent; when they are many in
@@ -159,7 +162,7 @@ func (c *Core) onCells(p *peer, payload []byte) error {
 		return err
 	}
 	a := c.outgoing[p.ID]
-	if a == nil || a.id != m.Request || a.compare == nil || int(m.From) != len(a.compare.theirs) {
+	if a == nil || a.id != m.Request || a.number != m.Answer || a.compare == nil || int(m.From) != len(a.compare.theirs) {
 		return nil
 	}
 	x := a.compare
@@ -227,8 +230,8 @@ func cellsIn(m *pb.Cells, keys int) ([]sketch.Cell, error) {
 	return cells, nil
 }
 
-func cellsOut(id uint64, from int, cells []sketch.Cell, keys int) *pb.Cells {
-	m := &pb.Cells{Request: id, From: uint32(from)}
+func cellsOut(id, answer uint64, from int, cells []sketch.Cell, keys int) *pb.Cells {
+	m := &pb.Cells{Request: id, Answer: answer, From: uint32(from)}
 	for i, x := range cells {
 		m.Sums, m.Checks = append(m.Sums, x.Sum), append(m.Checks, x.Check)
 		m.Counts = append(m.Counts, x.Count-sketch.Expected(keys, from+i))

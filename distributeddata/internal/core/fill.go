@@ -13,6 +13,7 @@ import (
 // one step when all are there; pushes and own updates go on meanwhile [R15].
 type request struct {
 	id       uint64
+	answer   uint64 // the one that is taken: the first heard of, 0 before
 	member   string
 	deadline time.Time // for something new
 	nudge    time.Time // when to say again how far it is
@@ -74,7 +75,20 @@ func (c *Core) nudgeAnswer() {
 }
 
 func (c *Core) more(p *peer) {
-	c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: c.incoming.id, Next: uint32(c.incoming.next)}))
+	c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: c.incoming.id, Answer: c.incoming.answer, Next: uint32(c.incoming.next)}))
+}
+
+// of reports whether a message of p belongs to the answer that is taken. A member that lost sight of this one
+// has forgotten that it answered, and a request that comes doubled or late is answered once more, of another moment:
+// the parts of two answers must not mix.
+func (r *request) of(p *peer, request, answer uint64) bool {
+	if r.member != p.ID || r.id != request {
+		return false
+	}
+	if r.answer == 0 {
+		r.answer = answer
+	}
+	return r.answer == answer
 }
 
 // onCompare answers with cells of the sketch of the state at the time of the request.
@@ -84,7 +98,7 @@ func (c *Core) onCompare(p *peer, payload []byte) error {
 		return err
 	}
 	r := c.incoming
-	if r == nil || r.member != p.ID || r.id != m.Request || r.next > 0 {
+	if r == nil || !r.of(p, m.Request, m.Answer) || r.next > 0 {
 		return nil
 	}
 	if m.Count == 0 || m.Count > cellsAtOnce || m.From > maxCells {
@@ -96,7 +110,7 @@ func (c *Core) onCompare(p *peer, payload []byte) error {
 	c.progress()
 	from := int(m.From)
 	cells := r.sketch.Cells(from + int(m.Count))[from:]
-	c.send(p, wire.ReplicatorCells, encode(cellsOut(r.id, from, cells, r.sketch.Len())))
+	c.send(p, wire.ReplicatorCells, encode(cellsOut(r.id, r.answer, from, cells, r.sketch.Len())))
 	return nil
 }
 
@@ -107,7 +121,7 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 		return err
 	}
 	r := c.incoming
-	if r == nil || r.member != p.ID || r.id != m.Request {
+	if r == nil || !r.of(p, m.Request, m.Answer) {
 		return nil
 	}
 	before := r.next

@@ -72,6 +72,48 @@ func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
 	require.Len(t, events, 1, "or who is answered from the log gets it twice")
 }
 
+// Who loses sight of a member forgets that it answered it. A request of before, which comes doubled, is then answered
+// again, of another moment, under the same id.
+func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	missed := func(n int) {
+		for i := range n {
+			l.update("a", Level{}, add("s", fmt.Sprint("element ", n, i)), add("s1", fmt.Sprint(i)))
+		}
+		l.take(all)
+	}
+	missed(5)
+	l.now = l.now.Add(time.Second)
+	l.step("a", Wake{})
+	l.take(between("b", "c"))
+	l.deliver(of(wire.ReplicatorBeat)) // c sees that it lacks a's events, and asks
+	request := l.take(func(m mail) bool { return m.from == "c" && m.to == "a" && m.send.Manifest == wire.ReplicatorRequest })
+	require.NotEmpty(t, request)
+	l.hand(request[0])
+	parts := l.take(between("a", "c"))
+	require.Greater(t, len(parts), 1)
+	l.hand(parts[0])
+	l.take(all)
+
+	l.step("a", View{Others: []Member{{ID: "b"}}})
+	missed(7)
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.take(all)
+	c := l.cores["c"]
+	c.sendBeat(c.peer("a")) // a knows c again
+	l.hand(mail{from: "c", to: "a", replica: c.Replica(), send: c.effects[len(c.effects)-1].(Send)})
+	l.take(all)
+	l.hand(request[0]) // doubled
+	for range 10 {
+		l.deliver(func(m mail) bool {
+			return m.send.Manifest == wire.ReplicatorPart || m.send.Manifest == wire.ReplicatorMore
+		})
+		l.tick(time.Second)
+	}
+	require.Zero(t, c.Stats().Malformed)
+	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(c))
+}
+
 // A burst of updates is one message per member, and what was made and removed in it does not travel.
 func TestPush_BurstIsOneMessage(t *testing.T) {
 	l := newLab(t, "a", "b", "c")

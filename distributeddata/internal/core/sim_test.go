@@ -175,6 +175,9 @@ func (s *play) step(sl *slot, ev Event) {
 	for _, e := range effects {
 		s.effect(sl, e)
 	}
+	if r, ok := ev.(Receive); ok && sl.core.Stats().Malformed > 0 {
+		s.w.Fail("%s refuses a message of %s: %v", sl.id(), r.Member, r.Manifest)
+	}
 	s.check(sl)
 	if at := sl.core.NextWake(); sl.wake.IsZero() || at.Before(sl.wake) || !sl.wake.After(s.w.Now()) {
 		s.arm(sl, at)
