@@ -23,7 +23,7 @@ type Session struct {
 	ids   atomic.Uint64
 	stats stats
 
-	meters *meters
+	meters *instruments
 
 	shared bool // one record is renewed for all leases
 

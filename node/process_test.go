@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/node"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -154,21 +154,6 @@ type process struct {
 	done   chan struct{}
 }
 
-// upstreamRaces are functions of Proto.Actor that race with each other whatever we do: the flag that
-// stops the reader of a stream is written without a lock.
-var upstreamRaces = []string{"remote.(*endpointReader).suspend()"}
-
-// races returns the reports of the race detector in the process, without those of upstreamRaces.
-func (p *process) races() (out []string) {
-	for r := range strings.SplitSeq(p.stderr.String(), "==================") {
-		known := slices.ContainsFunc(upstreamRaces, func(f string) bool { return strings.Contains(r, f) })
-		if strings.Contains(r, "DATA RACE") && !known {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 func launch(t *testing.T, s spec) *process {
 	t.Helper()
 	arg, err := json.Marshal(s)
@@ -196,7 +181,7 @@ func launch(t *testing.T, s spec) *process {
 		_ = p.cmd.Process.Kill()
 		<-p.done
 		_ = p.cmd.Wait()
-		require.Empty(t, p.races())
+		require.Empty(t, races.Reported(p.stderr.String()))
 		if t.Failed() {
 			t.Logf("member on port %d:\n%s\nreports: %+v", s.Port, p.stderr.String(), p.reports(""))
 		}

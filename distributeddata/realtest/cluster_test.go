@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/testkit/netem"
 )
 
@@ -272,7 +273,7 @@ func (c *members) end() {
 
 // check looks at what a process left behind.
 func (c *members) check(i int, p *process) {
-	for _, r := range p.races() {
+	for _, r := range races.Reported(p.stderr.String()) {
 		c.t.Errorf("member %d: %s", i, r)
 	}
 	if c.t.Failed() {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 
@@ -122,18 +121,4 @@ func (p *process) call(do command) (answer, error) {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.gone
-}
-
-// upstreamRaces are functions of Proto.Actor that race with each other whatever we do.
-var upstreamRaces = []string{"remote.(*endpointReader).suspend()"}
-
-// races returns what the race detector reported of a process that is gone, without those.
-func (p *process) races() (out []string) {
-	for r := range strings.SplitSeq(p.stderr.String(), "==================") {
-		known := slices.ContainsFunc(upstreamRaces, func(f string) bool { return strings.Contains(r, f) })
-		if strings.Contains(r, "DATA RACE") && !known {
-			out = append(out, r)
-		}
-	}
-	return out
 }

@@ -19,7 +19,7 @@ const module = "github.com/concord-go/concord/"
 
 // shared is the machinery below the components, which none of them owns.
 var shared = []string{
-	"internal/ask", "internal/lifecycle", "internal/membership", "internal/stash", "internal/timer", "internal/wire", "proto",
+	"internal/ask", "internal/lifecycle", "internal/membership", "internal/meters", "internal/stash", "internal/timer", "internal/wire", "proto",
 }
 
 // arrows says what the packages of this module may import of each other, outside tests. A package that
@@ -32,6 +32,8 @@ var arrows = map[string][]string{
 	"internal/stash":                  {},
 	"internal/timer":                  {},
 	"internal/lifecycle":              {},
+	"internal/meters":                 {},
+	"internal/races":                  {},
 	"internal/wire":                   {"proto"},
 	"internal/membership":             {"internal/lifecycle", "internal/timer", "internal/wire", "proto"},
 	"internal/simnet":                 {},

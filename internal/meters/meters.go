@@ -1,0 +1,91 @@
+// Package meters makes instruments of OpenTelemetry that are read from a status when they are collected,
+// and cost nothing in between.
+package meters
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Set is the instruments of one meter, whose values are in a status S. It keeps the first error.
+type Set[S any] struct {
+	metric.Meter
+	err   error
+	all   []metric.Observable
+	plain []plain[S]
+}
+
+// plain is one without attributes of its own.
+type plain[S any] struct {
+	instrument metric.Int64Observable
+	value      func(S) int64
+}
+
+// New returns a set without instruments. A provider that is nil is otel.GetMeterProvider().
+func New[S any](provider metric.MeterProvider, name string) *Set[S] {
+	if provider == nil {
+		provider = otel.GetMeterProvider()
+	}
+	return &Set[S]{Meter: provider.Meter(name)}
+}
+
+// Gauge adds a value that rises and falls.
+func (m *Set[S]) Gauge(name, what string, value func(S) int, opts ...metric.Int64ObservableGaugeOption) {
+	m.plain = append(m.plain, plain[S]{m.GaugeBy(name, what, opts...), func(s S) int64 { return int64(value(s)) }})
+}
+
+// Count adds a value that only rises.
+func (m *Set[S]) Count(name, what string, value func(S) uint64) {
+	m.plain = append(m.plain, plain[S]{m.CountBy(name, what), func(s S) int64 { return int64(value(s)) }})
+}
+
+// GaugeBy returns a gauge with attributes, which Observe's more has to observe.
+func (m *Set[S]) GaugeBy(name, what string, opts ...metric.Int64ObservableGaugeOption) metric.Int64Observable {
+	g, err := m.Int64ObservableGauge(name, append(opts, metric.WithDescription(what))...)
+	m.all = append(m.all, g)
+	m.Note(err)
+	return g
+}
+
+// CountBy returns a counter with attributes, which Observe's more has to observe.
+func (m *Set[S]) CountBy(name, what string, opts ...metric.Int64ObservableCounterOption) metric.Int64Observable {
+	c, err := m.Int64ObservableCounter(name, append(opts, metric.WithDescription(what))...)
+	m.all = append(m.all, c)
+	m.Note(err)
+	return c
+}
+
+// Note keeps the first error of instruments made beside the set.
+func (m *Set[S]) Note(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// Observe registers the instruments and returns how to end that. At each collection it asks for the status; who tells
+// whose it is, or that there is none to tell of; more observes the instruments that have attributes.
+func (m *Set[S]) Observe(status func() S, who func(S) ([]attribute.KeyValue, bool), more func(metric.Observer, S)) (unobserve func() error, err error) {
+	none := func() error { return nil }
+	if m.err != nil {
+		return none, m.err
+	}
+	reg, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := status()
+		by, ok := who(s)
+		if !ok {
+			return nil
+		}
+		for _, p := range m.plain {
+			o.ObserveInt64(p.instrument, p.value(s), metric.WithAttributes(by...))
+		}
+		more(o, s)
+		return nil
+	}, m.all...)
+	if err != nil {
+		return none, err
+	}
+	return reg.Unregister, nil
+}

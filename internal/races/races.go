@@ -1,0 +1,22 @@
+// Package races reads what the race detector says of the processes that tests start.
+package races
+
+import (
+	"slices"
+	"strings"
+)
+
+// upstream are functions of Proto.Actor that race with each other whatever we do: the flag that stops the
+// reader of a stream is written without a lock.
+var upstream = []string{"remote.(*endpointReader).suspend()"}
+
+// Reported returns the reports in what a process has written to its standard error, without those of upstream.
+func Reported(stderr string) (out []string) {
+	for r := range strings.SplitSeq(stderr, "==================") {
+		known := slices.ContainsFunc(upstream, func(f string) bool { return strings.Contains(r, f) })
+		if strings.Contains(r, "DATA RACE") && !known {
+			out = append(out, r)
+		}
+	}
+	return out
+}
