@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
 )
@@ -13,7 +14,9 @@ import (
 type driver struct {
 	lease   *Lease
 	machine *core.Machine
-	known   bool // the loop has it in its list
+	wakes   *wakes // of the loop; nil until it knows of the driver
+	wake    time.Duration
+	place   int // in wakes; 0: not there
 	grant   *Grant
 	warned  bool // it is near expiry
 	replies map[uint64]chan answer
@@ -42,6 +45,7 @@ func (d *driver) step(ev core.Event) {
 	for _, e := range d.machine.Step(d.lease.s.now(), ev) {
 		d.carryOut(e)
 	}
+	d.wakes.note(d)
 }
 
 func (d *driver) carryOut(e core.Effect) {

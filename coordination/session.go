@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -165,6 +164,7 @@ func (s *Session) spawn(f func()) bool {
 type loop struct {
 	s       *Session
 	leases  []*driver
+	wakes   wakes
 	closing bool
 	before  core.Reading
 
@@ -204,8 +204,8 @@ func (l *loop) take(m message) {
 		return
 	}
 	d := m.to.driver
-	if !d.known {
-		d.known = true
+	if d.wakes == nil {
+		d.wakes = &l.wakes
 		l.leases = append(l.leases, d)
 		if l.back != nil {
 			d.step(l.back)
@@ -224,27 +224,25 @@ func (l *loop) close() {
 	}
 }
 
-// drivers yields that of the session record first: what ends there ends the leases, and says why.
-func (l *loop) drivers() iter.Seq[*driver] {
-	return func(yield func(*driver) bool) {
-		if l.keeper != nil && !yield(l.keeper) {
-			return
-		}
-		slices.Values(l.leases)(yield)
-	}
-}
-
 func (l *loop) finished() bool {
 	return l.closing && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet())
 }
 
-// tick wakes the machines that want it, or all of them if a clock has jumped.
+// tick wakes the machines that want it, or all of them if a clock has jumped; that of the session record first:
+// what ends there ends the leases, and says why.
 func (l *loop) tick() {
 	now := l.s.now()
 	jumped := now.Elapsed(l.before)-(now.Mono-l.before.Mono) > l.s.cfg.Margin/4
 	l.before = now
-	for d := range l.drivers() {
-		if at, ok := d.machine.Wake(); ok && (jumped || at <= now.Mono) {
+	due := l.wakes.due(now.Mono)
+	if jumped {
+		due = l.leases
+	}
+	if l.keeper != nil && (jumped || slices.Contains(due, l.keeper)) {
+		l.keeper.step(core.Tick{})
+	}
+	for _, d := range due {
+		if d != l.keeper {
 			d.step(core.Tick{})
 		}
 	}
@@ -253,14 +251,11 @@ func (l *loop) tick() {
 // sleep is the time until the next tick; at most a tenth of the TTL while anything is going on, so
 // that a jump of a clock or a suspended machine is noticed.
 func (l *loop) sleep() time.Duration {
-	d := time.Hour
-	now := l.s.now().Mono
-	for dr := range l.drivers() {
-		if at, ok := dr.machine.Wake(); ok {
-			d = min(d, at-now, l.s.cfg.TTL/10)
-		}
+	at, ok := l.wakes.next()
+	if !ok {
+		return time.Hour
 	}
-	return max(0, d)
+	return max(0, min(at-l.s.now().Mono, l.s.cfg.TTL/10))
 }
 
 // giveUp ends the loop although leases are left.

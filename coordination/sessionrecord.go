@@ -21,7 +21,7 @@ func (l *loop) newKeeper() *driver {
 	cfg.Keeper, cfg.Forever, cfg.Fair = true, false, false
 	own := &Lease{s: l.s, name: SessionRecords + l.s.nonce}
 	own.driver = newDriver(own, cfg)
-	own.driver.known = true
+	own.driver.wakes = &l.wakes
 	own.driver.told = func(ev core.Event) {
 		l.back = ev
 		for _, d := range l.leases {
