@@ -36,7 +36,8 @@ type Watcher interface {
 }
 
 // SessionKeeper tells that a store keeps Record.Session and Record.Forever, and that nobody who would not
-// understand them takes its leases: no other program by rules of its own, and no older version of this module.
+// understand them takes its leases: no older version of this module, and no other program by rules of its own, unless
+// what it goes by stays as long as the session record is renewed, and goes for all leases of the session at once.
 // Without it each lease is renewed by itself, and Config.Forever is refused.
 type SessionKeeper interface {
 	// KeepsSessions always gives the same answer.
@@ -59,10 +60,7 @@ type Remover interface {
 // anew.
 //
 // The places of the dead are passed over by the sessions themselves, which see that Beat does not grow. A store
-// whose server notices dead clients may remove them sooner. On etcd, places are keys below a prefix, in the order
-// of their creation revisions, on the session's etcd lease; on ZooKeeper, ephemeral sequence nodes; in a database, rows
-// with a serial number; where all that there is is compare-and-set, one value with the whole queue. The Lease
-// object of Kubernetes has no room for it.
+// whose server notices dead clients may remove them sooner.
 type Queuer interface {
 	// Enqueue writes a place into the queue of a name: at its end, or, if the nonce stands there already, in
 	// its present place; a smaller Beat than the one that is there changes nothing. It returns the places before

@@ -8,7 +8,8 @@
 // # What is in the container
 //
 // One blob for each lease, with the record as JSON, which is replaced if its ETag is still the one that was
-// read, and never deleted; and one for each session, which it renews for all its leases, and deletes in the end. Azure's own blob leases are not used: they last 15 to 60 seconds or for ever, have no
+// read, and never deleted; one for each session, which it renews for all its leases, and deletes in the end; and one
+// for each lease that sessions with Config.Fair have waited for, with their queue. Azure's own blob leases are not used: they last 15 to 60 seconds or for ever, have no
 // number that grows, and two of their calls are needed where one conditional write is enough. A blob
 // that somebody else has put such a lease on cannot be written: that is refused, not a holder.
 //

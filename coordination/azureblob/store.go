@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -52,6 +51,7 @@ var (
 	_ coordination.Store         = (*Store)(nil)
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // New returns a store on the client of a container.
@@ -78,13 +78,15 @@ func (s *Store) Install(ctx context.Context) error {
 }
 
 // BlobName is the name of the blob of a lease.
-func (s *Store) BlobName(name string) string {
+func (s *Store) BlobName(name string) string { return s.prefix + pathOf(name) }
+
+func pathOf(name string) string {
 	path := "n-" + url.PathEscape(name) // not "." or "..", whatever the name is
 	if len(path) > maxPath {
 		sum := sha256.Sum256([]byte(name))
 		path = "h-" + hex.EncodeToString(sum[:])
 	}
-	return s.prefix + path
+	return path
 }
 
 func (s *Store) blob(name string) (*blockblob.Client, error) {
@@ -124,9 +126,6 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 
 // absent begins tokens at the time of the answer, so that those of a deleted blob do not come back.
 func absent(name string, notFound error) (coordination.Record, coordination.Version, error) {
-	if strings.HasPrefix(name, coordination.SessionRecords) {
-		return coordination.Record{}, "", nil // a token above that of a tenure would say that this was followed by another
-	}
 	var answer *azcore.ResponseError
 	if !errors.As(notFound, &answer) || answer.RawResponse == nil {
 		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, notFound)
@@ -151,14 +150,8 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
 	}
-	unchanged := &blob.ModifiedAccessConditions{}
-	if etag := azcore.ETag(old); old == "" {
-		unchanged.IfNoneMatch = new(azcore.ETagAny)
-	} else {
-		unchanged.IfMatch = &etag
-	}
 	answer, err := b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
-		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(string(old))},
 	})
 	if err != nil {
 		return "", outcome(err)
@@ -167,6 +160,14 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", errors.New("azureblob: written, but the answer has no ETag")
 	}
 	return coordination.Version(*answer.ETag), nil
+}
+
+// unchanged is the condition that a blob is still of a version, or still not there.
+func unchanged(version string) *blob.ModifiedAccessConditions {
+	if version == "" {
+		return &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}
+	}
+	return &blob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(version))}
 }
 
 // KeepsSessions implements coordination.SessionKeeper.
@@ -178,9 +179,7 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	if err != nil {
 		return err
 	}
-	etag := azcore.ETag(old)
-	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
-		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}})
+	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(string(old))}})
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ConditionNotMet):
 		return coordination.ErrConflict

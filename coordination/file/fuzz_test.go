@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
 // FuzzDecode: no input panics, and what is read is written again as the same entry.
@@ -29,23 +28,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		if back, err := decode(again); back != e || err != nil {
 			t.Fatalf("%+v became %+v, %v", e, back, err)
-		}
-	})
-}
-
-// FuzzDecodeQueue: no input panics, and what is read can be gone on with, and stays within its bound.
-func FuzzDecodeQueue(f *testing.F) {
-	f.Add([]byte(`{"places":[{"nonce":"n","beat":3,"ttl":1000,"written":1}],"writes":1}`))
-	f.Add([]byte("not a queue"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		q := decodeQueue(data)
-		before := len(q.Places)
-		ahead := q.Enqueue(coordination.Place{Nonce: "fuzz", Beat: 1, TTL: time.Second})
-		if len(ahead) > before || len(q.Places) > queue.Most {
-			t.Fatalf("%d of %d before, %d places", len(ahead), before, len(q.Places))
-		}
-		for _, p := range q.Places {
-			q.Leave(coordination.Place{Nonce: p.Nonce, Beat: p.Beat})
 		}
 	})
 }

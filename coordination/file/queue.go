@@ -63,12 +63,5 @@ func (s *Store) readQueue(name string) (queue.Queue, error) {
 	case err != nil:
 		return queue.Queue{}, fmt.Errorf("file: queue of lease %q: %w", name, err)
 	}
-	return decodeQueue(data), nil
-}
-
-func decodeQueue(data []byte) (q queue.Queue) {
-	if json.Unmarshal(data, &q) != nil || len(q.Places) > queue.Most {
-		return queue.Queue{}
-	}
-	return q
+	return queue.Decode(data), nil
 }

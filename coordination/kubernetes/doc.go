@@ -19,11 +19,16 @@
 // excludes sessions of this package and is excluded by them, both ways; either may take over after the
 // other. Such a leader is shown as the holder under its identity, with the last token of the name.
 //
+// With Config.Exclusive a session renews one object for all its leases, named after a hash, and deletes it in the end.
+// The objects of the leases then show the largest duration there is, and two annotations more say what they rest on. Such a
+// lease excludes client-go as before, and client-go takes it after a release; but from a holder that has died only a
+// session of this package takes it over.
+//
 // # Guarantees
 //
 // Reads are consistent and writes conditional on the resourceVersion, so of all contenders one wins. No
 // clock of another machine counts: contenders wait until they have seen the object unchanged for the
-// holder's TTL on their own clocks. Tokens rise by one with each tenure. Objects are never deleted; if
+// holder's TTL on their own clocks. Tokens rise by one with each tenure. Objects of leases are never deleted; if
 // somebody deletes one, tokens go on from the cluster's resourceVersion, above every token the name had.
 // Only a cluster restored from a backup can set them back.
 //
@@ -34,6 +39,7 @@
 // # Duties
 //
 // The account needs get, list, watch, create and patch on leases in its namespace; list and watch for what
-// is deleted or released, the rest for every call. examples/kubernetes has a manifest. Anybody who may
+// is deleted or released, the rest for every call. With Config.Exclusive also delete, or an object stays behind for each
+// session. examples/kubernetes has a manifest. Anybody who may
 // write Leases there may take yours: give them a namespace of their own if you do not trust its users.
 package kubernetes

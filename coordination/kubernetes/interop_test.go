@@ -156,6 +156,35 @@ func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
 	}
 }
 
+// TestInterop_ExclusiveIsLeftAlone: client-go does not take what a session keeps without renewing the object, and takes it
+// when it is released.
+func TestInterop_ExclusiveIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
+	elections := client(t, cfg)
+	s := openWith(t, elections, "", kubernetes.Config{Namespace: namespace, Exclusive: true})
+	name := fresh() + "exclusive"
+	g, err := try(t, session(t, s, short("ours")).Lease(name))
+	must(t, err)
+	theirs := campaign(t, elections, name, "theirs", true)
+	select {
+	case <-theirs.leads:
+		t.Fatal("client-go leads beside a holder")
+	case <-time.After(shortTTL * 4 / 3):
+	}
+	must(t, g.Check())
+	object, err := operator(t).Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	if !object.Spec.RenewTime.Equal(object.Spec.AcquireTime) {
+		t.Error("the object was renewed, so this shows nothing")
+	}
+	must(t, g.Release(t.Context()))
+	if !<-theirs.leads {
+		t.Fatal("client-go stopped before it led")
+	}
+}
+
 // TestObject_ReadsRightForEverybody looks at the fields, and at what kubectl get lease prints: the server
 // makes that table.
 func TestObject_ReadsRightForEverybody(t *testing.T) {

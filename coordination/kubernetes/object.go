@@ -33,6 +33,8 @@ const (
 	atToken   = domain + "token"
 	atAttempt = domain + "attempt"
 	atTTL     = domain + "ttl"
+	atSession = domain + "session" // of a record that its session's keeps
+	atForever = domain + "forever"
 	atWrite   = domain + "write" // different in each write, since one that changes nothing gets no new version
 )
 
@@ -41,8 +43,12 @@ func ObjectName(name string) string {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 && !strings.HasPrefix(name, hashed) {
 		return name
 	}
+	return hashed + hashOf(name)
+}
+
+func hashOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return hashed + hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 func objectName(name string) (string, error) {
@@ -122,7 +128,24 @@ func record(name string, l *v1.Lease) (rec coordination.Record, err error) {
 	if rec.TTL, err = time.ParseDuration(l.Annotations[atTTL]); err != nil || rec.TTL < 0 {
 		return rec, fmt.Errorf("annotation %s: %.40q is no duration", atTTL, l.Annotations[atTTL])
 	}
-	return rec, nil
+	return rec, readKeeping(l, &rec)
+}
+
+// readKeeping reads by what a lease is held, if it is not by renewing the object.
+func readKeeping(l *v1.Lease, rec *coordination.Record) error {
+	if text, ok := l.Annotations[atSession]; ok {
+		n, err := strconv.ParseUint(text, 10, 63)
+		if err != nil || n == 0 {
+			return fmt.Errorf("annotation %s: %.40q is no token", atSession, text)
+		}
+		rec.Session = coordination.Token(n)
+	}
+	text, ok := l.Annotations[atForever]
+	if ok && text != "true" {
+		return fmt.Errorf("annotation %s: %.40q is not true", atForever, text)
+	}
+	rec.Forever = ok
+	return nil
 }
 
 // token is that of the last tenure of this module. An object without one, made by others, goes on from its
@@ -139,11 +162,39 @@ func token(l *v1.Lease) (coordination.Token, error) {
 	return coordination.Token(n), nil
 }
 
-func annotations(name string, r coordination.Record) map[string]string {
-	return map[string]string{
-		atName: name, atNonce: r.Nonce, atToken: r.Token.String(), atAttempt: strconv.FormatUint(r.Attempt, 10),
-		atTTL: r.TTL.String(), atWrite: rand.Text(),
+// annotations has nil for one that must not be there.
+func annotations(name string, r coordination.Record) map[string]*string {
+	a := map[string]*string{
+		atName: &name, atNonce: &r.Nonce, atToken: new(r.Token.String()), atAttempt: new(strconv.FormatUint(r.Attempt, 10)),
+		atTTL: new(r.TTL.String()), atWrite: new(rand.Text()), atSession: nil, atForever: nil,
 	}
+	if r.Session != 0 {
+		a[atSession] = new(r.Session.String())
+	}
+	if r.Forever {
+		a[atForever] = new("true")
+	}
+	return a
+}
+
+// newAnnotations are those of an object that is made.
+func newAnnotations(name string, r coordination.Record) map[string]string {
+	there := map[string]string{}
+	for key, text := range annotations(name, r) {
+		if text != nil {
+			there[key] = *text
+		}
+	}
+	return there
+}
+
+// duration is what others may count from renewTime: if that does not tell whether the holder lives, they must not
+// count it at all.
+func duration(r coordination.Record) int32 {
+	if r.Session != 0 || r.Forever {
+		return math.MaxInt32
+	}
+	return wholeSeconds(r.TTL)
 }
 
 // spec is what everybody reads. A new tenure begins with a new time and counts as a transition; the
@@ -153,7 +204,7 @@ func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
 	if next.Nonce == "" {
 		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), RenewTime: &at}
 	}
-	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce), LeaseDurationSeconds: new(wholeSeconds(next.TTL)), RenewTime: &at}
+	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce), LeaseDurationSeconds: new(duration(next)), RenewTime: &at}
 	switch {
 	case before.resourceVersion == "":
 		s.AcquireTime, s.LeaseTransitions = &at, new(int32(0))

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestObjectName_NamesNeverMeet(t *testing.T) {
 
 // object is what a write of rec leaves.
 func object(name string, rec coordination.Record) *v1.Lease {
-	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: annotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
+	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: newAnnotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
 }
 
 // TestRead_Objects of ours, of others, and of nobody's making.
@@ -32,6 +33,18 @@ func TestRead_Objects(t *testing.T) {
 	ours := coordination.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
 	if got, ver, err := read("x", object("x", ours)); got != ours || ver != "41.0.7" || err != nil {
 		t.Errorf("ours: %+v %q %v", got, ver, err)
+	}
+	for _, kept := range []coordination.Record{
+		{Owner: "a", Nonce: "n", Token: 7, Attempt: 3, TTL: time.Second, Session: 9},
+		{Owner: "a", Nonce: "n", Token: 7, Attempt: 3, TTL: time.Second, Forever: true},
+	} {
+		l := object("x", kept)
+		if got, _, err := read("x", l); got != kept || err != nil {
+			t.Errorf("%+v became %+v, %v", kept, got, err)
+		}
+		if *l.Spec.LeaseDurationSeconds != math.MaxInt32 {
+			t.Errorf("%+v: others may take it after %d s", kept, *l.Spec.LeaseDurationSeconds)
+		}
 	}
 	taken := object("x", ours)
 	taken.Spec.HolderIdentity, taken.Spec.LeaseDurationSeconds = new("them"), new(int32(20))
@@ -47,6 +60,8 @@ func TestRead_Objects(t *testing.T) {
 		"token":            func(l *v1.Lease) { l.Annotations[atToken] = "-1" },
 		"attempt":          func(l *v1.Lease) { delete(l.Annotations, atAttempt) },
 		"ttl":              func(l *v1.Lease) { l.Annotations[atTTL] = "soon" },
+		"session":          func(l *v1.Lease) { l.Annotations[atSession] = "0" },
+		"forever":          func(l *v1.Lease) { l.Annotations[atForever] = "perhaps" },
 		"negative ttl":     func(l *v1.Lease) { l.Annotations[atTTL] = "-1s" },
 		"resource version": func(l *v1.Lease) { delete(l.Annotations, atToken); l.ResourceVersion = "abc" },
 	} {

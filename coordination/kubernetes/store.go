@@ -23,17 +23,27 @@ import (
 type Config struct {
 	// Namespace of the Lease objects. Required.
 	Namespace string `yaml:"namespace"`
+	// Exclusive says that only sessions of this module want the leases of this store. A session then renews one
+	// object for all its leases instead of each lease's own, and leases may be held for ever. Such an object shows the
+	// largest leaseDurationSeconds there is, so that leader election of client-go, should it be tried on it all the
+	// same, leaves it alone; it then waits until a session of this module takes over from a holder that has died.
+	// Sessions with and without Exclusive exclude each other.
+	Exclusive bool `yaml:"exclusive"`
 }
 
 // Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and sessions.
 // Use New. It holds nothing that would have to be closed.
 type Store struct {
-	leases clientv1.LeaseInterface
+	leases    clientv1.LeaseInterface
+	exclusive bool
 }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.Watcher       = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // New returns a store on a client, as clientv1.NewForConfig or the CoordinationV1 method of a clientset
@@ -45,7 +55,7 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
 	}
-	return &Store{client.Leases(c.Namespace)}, nil
+	return &Store{client.Leases(c.Namespace), c.Exclusive}, nil
 }
 
 // Load implements coordination.Store.
@@ -97,7 +107,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	var written *v1.Lease
 	if old == "" {
-		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
+		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: newAnnotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
 		written, err = s.leases.Create(ctx, lease, metav1.CreateOptions{})
 	} else {
 		before, ok := parse(old)
@@ -117,6 +127,29 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	_, version, err := read(name, written)
 	return version, err
+}
+
+// KeepsSessions implements coordination.SessionKeeper: as Config.Exclusive says.
+func (s *Store) KeepsSessions() bool { return s.exclusive }
+
+// Remove implements coordination.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	object, err := objectName(name)
+	if err != nil {
+		return err
+	}
+	before, ok := parse(old)
+	if !ok {
+		return coordination.ErrConflict
+	}
+	err = s.leases.Delete(ctx, object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &before.resourceVersion}})
+	if apierrors.IsNotFound(err) {
+		return coordination.ErrConflict
+	}
+	if err != nil {
+		return outcome(err)
+	}
+	return nil
 }
 
 // outcome tells errors that say that nothing was written from those that do not. A write that client-go

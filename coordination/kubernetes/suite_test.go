@@ -95,22 +95,49 @@ func (s store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Re
 
 func fresh() string { return "t-" + strings.ToLower(rand.Text()) + "-" }
 
+func (s store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	return s.Store.Remove(ctx, s.prefix+name, old)
+}
+
+func (s store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+	return s.Store.Enqueue(ctx, s.prefix+name, p)
+}
+
+func (s store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	return s.Store.Leave(ctx, s.prefix+name, gone)
+}
+
 func open(t testing.TB, c clientv1.LeasesGetter, prefix string) store {
 	t.Helper()
-	s, err := kubernetes.New(c, kubernetes.Config{Namespace: namespace})
+	return openWith(t, c, prefix, kubernetes.Config{Namespace: namespace})
+}
+
+func openWith(t testing.TB, c clientv1.LeasesGetter, prefix string, cfg kubernetes.Config) store {
+	t.Helper()
+	s, err := kubernetes.New(c, cfg)
 	must(t, err)
 	return store{s, prefix}
 }
 
+// TestConformance with the rights of the manifest, and with Exclusive, which also wants to delete.
 func TestConformance(t *testing.T) {
-	c, leases := client(t, config(t)), operator(t)
+	t.Run("Default", func(t *testing.T) { conforms(t, config(t), kubernetes.Config{Namespace: namespace}) })
+	t.Run("Exclusive", func(t *testing.T) {
+		all := config(t)
+		all.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
+		conforms(t, all, kubernetes.Config{Namespace: namespace, Exclusive: true})
+	})
+}
+
+func conforms(t *testing.T, account *rest.Config, cfg kubernetes.Config) {
+	c, leases := client(t, account), operator(t)
 	object := func(s coordination.Store, name string) string {
 		return kubernetes.ObjectName(s.(store).prefix + name)
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return open(t, c, fresh()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) coordination.Store { return openWith(t, c, fresh(), cfg) }, leasetest.Options{
 		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
-			return open(t, client(t, config(t)), s.(store).prefix), nil
+			return openWith(t, client(t, account), s.(store).prefix, cfg), nil
 		},
 		Delete: func(s coordination.Store, name string) error {
 			return leases.Delete(t.Context(), object(s, name), metav1.DeleteOptions{})

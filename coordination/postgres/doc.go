@@ -16,6 +16,9 @@
 // renewed is for people: no decision rests on the server's calendar clock, which may be set, and is
 // another one after a failover. Contenders count the holder's TTL on their own monotonic clocks.
 //
+// The unlogged table concord_leases_queue has a row per lease that sessions with Config.Fair wait for: who they are,
+// in order. A crash of the server may empty it, which costs order and nothing else.
+//
 // # Guarantees
 //
 // Each write is one statement, in a transaction of its own, conditional on the version of the row: of
@@ -34,7 +37,7 @@
 // # Duties
 //
 // SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without DELETE
-// a row per closed session stays. Give the pool at
+// a row per closed session stays. Config.Fair needs all four on the table of queues. Give the pool at
 // least two connections: one may be listening. The pool must be one of pgx to listen; with another
 // driver that takes $1 for a parameter, everything else works.
 package postgres

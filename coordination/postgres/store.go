@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,7 +26,7 @@ const (
 // Config of a store.
 type Config struct {
 	// Table holds the leases: lower-case letters, digits and underscores, with a schema and a dot before
-	// it if you like, at most 50 bytes in all. Its sequence and channel are named after it. Default
+	// it if you like, at most 50 bytes in all. Its sequence, its table of queues and its channel are named after it. Default
 	// "concord_leases".
 	Table string `yaml:"table"`
 }
@@ -36,12 +35,15 @@ var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
 
 // Store keeps leases in a table. It may be used by many goroutines and sessions. Use New.
 type Store struct {
-	db       *sql.DB
-	table    string
-	load     string
-	insert   string
-	update   string
-	remove   string
+	db     *sql.DB
+	table  string
+	load   string
+	insert string
+	update string
+	remove string
+
+	lockQueue, writeQueue, dropQueue string
+
 	listener listener
 }
 
@@ -50,6 +52,7 @@ var (
 	_ coordination.Watcher       = (*Store)(nil)
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // New returns a store on a pool of connections, which stays the caller's.
@@ -76,22 +79,17 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Install creates table and sequence unless they exist. It needs the right to create them.
+// Install creates tables and sequence unless they exist. It needs the right to create them.
 func (s *Store) Install(ctx context.Context) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("postgres: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	// "if not exists" is not safe against another Install at the same time.
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
-		return fmt.Errorf("postgres: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, s.Schema()); err != nil {
+	if err := s.inTransaction(ctx, func(tx *sql.Tx) error {
+		// "if not exists" is not safe against another Install at the same time.
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, s.Schema())
+		return err
+	}); err != nil {
 		return fmt.Errorf("postgres: table %s: %w", s.table, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("postgres: %w", err)
 	}
 	return nil
 }
@@ -108,6 +106,10 @@ CREATE TABLE IF NOT EXISTS %[1]s (
 	ttl     bigint NOT NULL CHECK (ttl >= 0), -- nanoseconds
 	version bigint NOT NULL DEFAULT nextval('%[1]s_version'),
 	renewed timestamptz NOT NULL DEFAULT clock_timestamp() -- for people
+);
+CREATE UNLOGGED TABLE IF NOT EXISTS %[1]s_queue ( -- who waits for a lease, with Config.Fair; a crash of the server may empty it
+	name  text COLLATE "C" PRIMARY KEY, -- of the lease
+	queue text NOT NULL
 )`, s.table)
 }
 
@@ -131,6 +133,9 @@ written AS (
 		version = nextval('%[1]s_version'), renewed = clock_timestamp()
 	WHERE name = $1 AND %[2]s = $8 RETURNING %[2]s AS mark)
 SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $1)::text END FROM written`, s.table, mark)
+	s.lockQueue = fmt.Sprintf("INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
+	s.writeQueue = fmt.Sprintf("UPDATE %s_queue SET queue = $2 WHERE name = $1", s.table)
+	s.dropQueue = fmt.Sprintf("DELETE FROM %s_queue WHERE name = $1", s.table)
 	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
 }
 
@@ -154,9 +159,6 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
 		return coordination.Record{}, "", fmt.Errorf("%w: %.80q: %w", ErrDamaged, name, err)
-	}
-	if version == "" && strings.HasPrefix(name, coordination.SessionRecords) {
-		rec.Token = 0 // a larger one than that of a tenure would say that this was followed by another
 	}
 	return rec, coordination.Version(version), nil
 }

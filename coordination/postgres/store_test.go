@@ -122,6 +122,7 @@ func TestLeastPrivileges(t *testing.T) {
 		"CREATE ROLE " + role + " LOGIN",
 		"GRANT SELECT, INSERT, UPDATE ON " + name + " TO " + role,
 		"GRANT USAGE, SELECT ON SEQUENCE " + name + "_version TO " + role,
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + name + "_queue TO " + role,
 	} {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
@@ -132,7 +133,7 @@ func TestLeastPrivileges(t *testing.T) {
 	s, err := postgres.New(least, postgres.Config{Table: name})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 5 * time.Second, RenewInterval: 6 * time.Second}).Lease("x")
+	a, b := session(t, s, coordination.Config{}).Lease("x"), session(t, s, coordination.Config{RetryInterval: 5 * time.Second, RenewInterval: 6 * time.Second, Fair: true}).Lease("x")
 	g, err := try(t, a)
 	must(t, err)
 	got := make(chan error, 1)

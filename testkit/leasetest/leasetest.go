@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 		t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, false) })
 	}
 	t.Run("Shared", func(t *testing.T) {
-		if k, ok := open(t).(coordination.SessionKeeper); !ok || !k.KeepsSessions() {
+		if !keepsSessions(open(t)) {
 			t.Skip("not checked: the store is no SessionKeeper")
 		}
 		for _, c := range slices.Concat(sessionChecks, sharedChecks) {

@@ -47,7 +47,7 @@ func defaultTo[N int | time.Duration](n *N, value N) {
 // liveSession ends with the test; its store is reached over the link.
 func liveSession(t *testing.T, store coordination.Store, cfg coordination.Config) (*coordination.Session, *link) {
 	t.Helper()
-	l := &link{store: store, busy: map[string]bool{}}
+	l := &link{store: store, busy: map[string]bool{}, shared: keepsSessions(store)}
 	var through coordination.Store = l
 	if w, ok := store.(coordination.Watcher); ok {
 		through = watchedLink{l, w}
@@ -113,6 +113,11 @@ func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
 		t.Error(err)
 	}
 	t.Logf("from release to next grant %v; the release itself %v", spread(moved), spread(written))
+}
+
+func keepsSessions(s coordination.Store) bool {
+	k, ok := s.(coordination.SessionKeeper)
+	return ok && k.KeepsSessions()
 }
 
 type waited struct {
@@ -237,7 +242,7 @@ func (c *liveClient) turn() {
 	if c.session == nil {
 		c.lives++
 		var err error
-		c.link = &link{store: c.store, busy: map[string]bool{}}
+		c.link = &link{store: c.store, busy: map[string]bool{}, shared: c.lives%2 == 1 && keepsSessions(c.store)}
 		if c.session, err = coordination.Open(c.link, liveConfig(c.holder())); err != nil {
 			c.t.Errorf("%v", err)
 			return

@@ -3,6 +3,7 @@ package queue
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/concord-go/concord/coordination"
@@ -21,6 +22,14 @@ type Queue struct {
 type Place struct {
 	coordination.Place
 	Written uint64 `json:"written"`
+}
+
+// Decode reads the JSON of a queue. What cannot be understood is an empty one: only order is lost.
+func Decode(data []byte) (q Queue) {
+	if json.Unmarshal(data, &q) != nil || len(q.Places) > Most {
+		return Queue{}
+	}
+	return q
 }
 
 // Enqueue writes a place: at the end, or where its nonce stands already, unless it has a larger beat there. It

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
@@ -25,4 +26,21 @@ func TestQueue_BeyondItsBoundWhoWritesStays(t *testing.T) {
 	if ahead := q.Enqueue(alive); len(ahead) != 0 {
 		t.Errorf("behind %v", ahead)
 	}
+}
+
+// FuzzDecode: no input panics, and what is read can be gone on with, and stays within its bound.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"places":[{"nonce":"n","beat":3,"ttl":1000,"written":1}],"writes":1}`))
+	f.Add([]byte("not a queue"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		q := queue.Decode(data)
+		before := len(q.Places)
+		ahead := q.Enqueue(coordination.Place{Nonce: "fuzz", Beat: 1, TTL: time.Second})
+		if len(ahead) > before || len(q.Places) > queue.Most {
+			t.Fatalf("%d of %d before, %d places", len(ahead), before, len(q.Places))
+		}
+		for _, p := range q.Places {
+			q.Leave(coordination.Place{Nonce: p.Nonce, Beat: p.Beat})
+		}
+	})
 }

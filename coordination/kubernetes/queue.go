@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	v1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/queue"
+)
+
+// The queue of a lease is an annotation of a Lease object that nobody ever holds, since that is what the account has
+// rights on.
+const (
+	atQueue = domain + "queue"
+	queueOf = domain + "queue-of" // the name of the lease
+)
+
+// Enqueue implements coordination.Queuer.
+func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+	return ahead, s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+}
+
+// Leave implements coordination.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
+}
+
+func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue.Queue)) error {
+	if _, err := objectName(name); err != nil {
+		return err
+	}
+	if err := queue.Change(ctx, cell{s, name}, change); err != nil {
+		return fmt.Errorf("kubernetes: queue of lease %.80q: %w", name, err)
+	}
+	return nil
+}
+
+// cell is the object of a queue.
+type cell struct {
+	*Store
+	name string // of the lease
+}
+
+// object is named as no lease's is.
+func (c cell) object() string { return hashed + "queue-" + hashOf(c.name) }
+
+// Read implements queue.Cell.
+func (c cell) Read(ctx context.Context) (text []byte, version string, err error) {
+	l, err := c.leases.Get(ctx, c.object(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", err
+	case l.Annotations[queueOf] != c.name:
+		return nil, "", fmt.Errorf("%w: %s: no queue of this lease", ErrDamaged, l.Name)
+	}
+	return []byte(l.Annotations[atQueue]), l.ResourceVersion, nil
+}
+
+// Write implements queue.Cell.
+func (c cell) Write(ctx context.Context, old string, text []byte) error {
+	annotations := map[string]string{atQueue: string(text), queueOf: c.name}
+	var err error
+	if old == "" {
+		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.object(), Annotations: annotations}}
+		_, err = c.leases.Create(ctx, lease, metav1.CreateOptions{})
+	} else {
+		var body []byte
+		if body, err = json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}}); err == nil {
+			_, err = c.leases.Patch(ctx, c.object(), types.MergePatchType, body, metav1.PatchOptions{})
+		}
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return coordination.ErrConflict
+	case err != nil:
+		return outcome(err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/queue"
+)
+
+// Enqueue implements coordination.Queuer.
+func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+	return ahead, s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+}
+
+// Leave implements coordination.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
+}
+
+// changeQueue replaces the queue of a name under the lock of its row.
+func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue.Queue)) error {
+	text := escape(name)
+	if len(text) > maxName {
+		return tooLong(name)
+	}
+	if err := s.inTransaction(ctx, func(tx *sql.Tx) error {
+		var data []byte
+		if err := tx.QueryRowContext(ctx, s.lockQueue, text).Scan(&data); err != nil {
+			return err
+		}
+		q := queue.Decode(data)
+		change(&q)
+		if len(q.Places) == 0 {
+			_, err := tx.ExecContext(ctx, s.dropQueue, text)
+			return err
+		}
+		data, err := json.Marshal(q)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, s.writeQueue, text, string(data))
+		return err
+	}); err != nil {
+		return fmt.Errorf("postgres: queue of lease %.80q: %w", name, err)
+	}
+	return nil
+}
+
+// inTransaction commits what do does, unless it fails.
+func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
