@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
 )
 
 // TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted when it
@@ -74,7 +75,7 @@ func TestRequests_OfAnAcquire(t *testing.T) {
 	session, err := coordination.Open(open(t, client, prefix(t)), patient)
 	must(t, err)
 	defer func() { _ = session.Close(context.Background()) }()
-	for i, want := range []int32{4, 3, 3} { // the first one is granted the etcd lease
+	for i, want := range []int32{7, 3, 3} { // with the first one the session begins: a record of its own, and the etcd lease
 		before := requests.Load()
 		g, err := session.Lease(name).TryAcquire(t.Context())
 		must(t, err)
@@ -131,18 +132,26 @@ func TestReadOnly(t *testing.T) {
 	} {
 		must(t, step())
 	}
-	as := func(user string) *coordination.Lease {
+	as := func(user string) (*coordination.Lease, *etcd.Store) {
 		client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Username: user, Password: user, DialTimeout: 10 * time.Second, Logger: quiet})
 		must(t, err)
 		t.Cleanup(func() { _ = client.Close() })
-		session, err := coordination.Open(open(t, client, "concord/"), coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second})
+		store := open(t, client, "concord/")
+		session, err := coordination.Open(store, coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second})
 		must(t, err)
 		t.Cleanup(func() { _ = session.Close(context.Background()) })
-		return session.Lease(name)
+		return session.Lease(name), store
 	}
-	writer, viewer := as("writer"), as("viewer")
-	_, err := viewer.TryAcquire(t.Context())
-	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) || !strings.Contains(err.Error(), "permission denied") {
+	writer, _ := as("writer")
+	viewer, store := as("viewer")
+	_, err := store.Swap(t.Context(), name, "", coordination.Record{Nonce: "n", Token: 1, TTL: time.Minute})
+	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("without permission: %v", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = viewer.TryAcquire(soon)
+	if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("without permission: %v", err)
 	}
 	g, err := try(t, writer)

@@ -22,13 +22,14 @@ type leases struct {
 	}
 }
 
-// leaseKey makes sessions independent of each other.
+// leaseKey makes sessions independent of each other, and the tenures of a session.
 type leaseKey struct {
 	nonce string
 	ttl   time.Duration // of the records
+	// tenure of the session, for its own record and the leases that are held through it: they live and end together,
+	// so their etcd lease is never followed by another. 0: for all that is prolonged by each of its own writes.
+	tenure coordination.Token
 }
-
-func keyOf(r coordination.Record) leaseKey { return leaseKey{r.Nonce, r.TTL} }
 
 // seconds is the TTL of the etcd lease: longer than that of the records by half, so that records that are
 // written soon after each other need it prolonged once.
@@ -45,39 +46,104 @@ func (k leaseKey) outlives(prolonged, now time.Time) bool {
 	return ago+ago/4+k.ttl <= time.Duration(k.seconds())*time.Second
 }
 
+// lease is one etcd lease; all but making is guarded by leases.mu.
 type lease struct {
-	making    chan struct{} // held by who makes or prolongs it
-	id        clientv3.LeaseID
-	prolonged time.Time // when that was asked for that has been granted
-	used      time.Time // id, prolonged and used are guarded by leases.mu
+	making    chan struct{}    // held by who makes or prolongs it
+	id        clientv3.LeaseID // 0: there is none
+	prolonged time.Time        // when that was asked for that has been granted
+	used      time.Time
+	ended     bool // there was one
 }
 
-// alive returns the etcd lease for a holder's record, which lives for the record's TTL from some moment
-// after the call.
-func (l *leases) alive(ctx context.Context, client *clientv3.Client, r coordination.Record) (clientv3.LeaseID, error) {
-	k := keyOf(r)
-	e := l.entry(k)
+func (e *lease) lock(ctx context.Context) error {
 	select {
 	case e.making <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
-	defer func() { <-e.making }()
-	id, prolonged := l.state(e)
-	asked := time.Now()
-	if id != 0 && k.outlives(prolonged, asked) {
-		return id, nil
+}
+
+func (e *lease) unlock() { <-e.making }
+
+// alive returns the etcd lease of k, which lives for the records' TTL from some moment after the call: the one
+// that is there, prolonged if need be, or a new one.
+func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+	e := l.entry(k)
+	if err := e.lock(ctx); err != nil {
+		return 0, err
 	}
-	err := rpctypes.ErrLeaseNotFound
-	if id != 0 {
-		err = keepAlive(ctx, client, id, k.seconds())
-	}
+	defer e.unlock()
+	id, err := l.prolong(ctx, client, k, e)
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		asked = time.Now()
-		id, err = grant(ctx, client, k.seconds())
+		return l.grant(ctx, client, k, e)
 	}
+	return id, err
+}
+
+// same is alive, but ErrLeaseNotFound in place of a new one.
+func (l *leases) same(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+	e := l.entry(k)
+	if err := e.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer e.unlock()
+	return l.prolong(ctx, client, k, e)
+}
+
+// joined returns the etcd lease of a tenure as it is, for what others prolong; a new one if none is known, and
+// ErrLeaseNotFound if it is known to have ended.
+func (l *leases) joined(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+	e := l.entry(k)
+	if now := l.state(e); now.id != 0 {
+		return now.id, nil
+	}
+	if err := e.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer e.unlock()
+	switch now := l.state(e); {
+	case now.id != 0:
+		return now.id, nil
+	case now.ended:
+		return 0, rpctypes.ErrLeaseNotFound
+	}
+	return l.grant(ctx, client, k, e)
+}
+
+// prolong needs e locked.
+func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
+	now, asked := l.state(e), time.Now()
+	switch {
+	case now.id == 0:
+		return 0, rpctypes.ErrLeaseNotFound
+	case k.outlives(now.prolonged, asked):
+		return now.id, nil
+	}
+	r, err := client.KeepAliveOnce(ctx, now.id)
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		l.forget(k, now.id)
+		return 0, err
+	case err != nil:
+		return 0, err
+	}
+	return l.keep(e, now.id, asked, r.TTL, k)
+}
+
+// grant needs e locked.
+func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
+	asked := time.Now()
+	r, err := client.Grant(ctx, k.seconds())
 	if err != nil {
 		return 0, err
+	}
+	return l.keep(e, r.ID, asked, r.TTL, k)
+}
+
+func (l *leases) keep(e *lease, id clientv3.LeaseID, asked time.Time, seconds int64, k leaseKey) (clientv3.LeaseID, error) {
+	if seconds < k.seconds() {
+		return 0, fmt.Errorf("an etcd lease of %ds was granted for %ds", seconds, k.seconds())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,21 +151,17 @@ func (l *leases) alive(ctx context.Context, client *clientv3.Client, r coordinat
 	return id, nil
 }
 
-func grant(ctx context.Context, client *clientv3.Client, seconds int64) (clientv3.LeaseID, error) {
-	r, err := client.Grant(ctx, seconds)
-	if err != nil {
-		return 0, err
-	}
-	if r.TTL < seconds {
-		return 0, fmt.Errorf("an etcd lease of %ds was granted for %ds", r.TTL, seconds)
-	}
-	return r.ID, nil
+// leaseState is a copy of what leases.mu guards.
+type leaseState struct {
+	id        clientv3.LeaseID
+	prolonged time.Time
+	ended     bool
 }
 
-func (l *leases) state(e *lease) (clientv3.LeaseID, time.Time) {
+func (l *leases) state(e *lease) leaseState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return e.id, e.prolonged
+	return leaseState{e.id, e.prolonged, e.ended}
 }
 
 // entry returns that of k, and forgets those that have certainly expired.
@@ -121,23 +183,11 @@ func (l *leases) entry(k leaseKey) *lease {
 	return e
 }
 
-// forget makes the next write get another etcd lease than id.
-func (l *leases) forget(r coordination.Record, id clientv3.LeaseID) {
+// forget notes that an etcd lease has ended.
+func (l *leases) forget(k leaseKey, id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e, ok := l.mu.of[keyOf(r)]; ok && e.id == id {
-		e.id = 0
+	if e, ok := l.mu.of[k]; ok && e.id == id {
+		e.id, e.ended = 0, true
 	}
-}
-
-// keepAlive fails unless the etcd lease has its TTL from some moment after the call.
-func keepAlive(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID, seconds int64) error {
-	r, err := client.KeepAliveOnce(ctx, id)
-	if err != nil {
-		return err
-	}
-	if r.TTL < seconds {
-		return fmt.Errorf("%w: %ds left of %ds", rpctypes.ErrLeaseNotFound, r.TTL, seconds)
-	}
-	return nil
 }

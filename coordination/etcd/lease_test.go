@@ -10,7 +10,7 @@ import (
 func TestOutlives(t *testing.T) {
 	begun := time.Now()
 	for _, ttl := range []time.Duration{time.Millisecond, time.Second, 1500 * time.Millisecond, 30 * time.Second, 24 * time.Hour} {
-		k := leaseKey{"n", ttl}
+		k := leaseKey{nonce: "n", ttl: ttl}
 		granted := time.Duration(k.seconds()) * time.Second
 		if !k.outlives(begun, begun) || !k.outlives(begun, begun.Add(ttl/3)) {
 			t.Errorf("%v: %v is not long enough", ttl, granted)
@@ -23,7 +23,7 @@ func TestOutlives(t *testing.T) {
 
 // TestOutlives_ASuspendedMachine has a monotonic clock that stood still.
 func TestOutlives_ASuspendedMachine(t *testing.T) {
-	k := leaseKey{"n", 30 * time.Second}
+	k := leaseKey{nonce: "n", ttl: 30 * time.Second}
 	begun := time.Now()
 	woken := time.Unix(begun.Unix()+3600, 0) // without a monotonic reading, calendar time counts
 	if k.outlives(begun, woken) {

@@ -123,11 +123,11 @@ func (v view) show() (coordination.Record, coordination.Version) {
 	case v.foreign():
 		key := string(v.first.Key)
 		return coordination.Record{Owner: "etcd lock " + key, Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
-			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, versionOf(v.mod) + locked + coordination.Version(rand.Text())
+			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, version{mod: v.mod}.mark() + locked + coordination.Version(rand.Text())
 	case v.record.Nonce == "":
-		return coordination.Record{Token: v.token()}, versionOf(v.mod)
+		return coordination.Record{Token: v.token()}, version{mod: v.mod}.mark()
 	}
-	return v.record, versionOf(v.mod)
+	return v.record, versionOf(v.mod, v.record).mark()
 }
 
 func modOf(kvs []*mvccpb.KeyValue) int64 {

@@ -1,0 +1,145 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+const (
+	// most bounds the places of a queue. Beyond it, those that have not been written for longest go.
+	most = 256
+	// atOnce bounds the operations of one transaction: etcd allows 128, nested ones included.
+	atOnce = 64
+)
+
+// queueOf is the prefix of the places in the queue of a name. A comma is escaped in names, so none of these keys is
+// that of a lease, or below one.
+func (s *Store) queueOf(name string) string { return s.prefix + ",queue/" + url.PathEscape(name) + "/" }
+
+func placeKey(queue, nonce string) string { return queue + url.PathEscape(nonce) }
+
+// Enqueue implements coordination.Queuer. The place is a key on an etcd lease of the waiting session.
+func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+	if len(name) > maxName {
+		return nil, fmt.Errorf("etcd: name of %d bytes, at most %d", len(name), maxName)
+	}
+	queue, owner := s.queueOf(name), leaseKey{nonce: p.Nonce, ttl: p.TTL}
+	var places []*mvccpb.KeyValue
+	for range 2 {
+		id, err := s.leases.alive(ctx, s.client, owner)
+		if err == nil {
+			places, err = s.takePlace(ctx, queue, p, id)
+		}
+		switch {
+		case err == nil:
+			return s.ahead(ctx, queue, p, places)
+		case !errors.Is(err, rpctypes.ErrLeaseNotFound):
+			return nil, fmt.Errorf("etcd: queue of %.80q: %w", name, err)
+		}
+		s.leases.forget(owner, id)
+	}
+	return nil, fmt.Errorf("etcd: queue of %.80q: %w", name, rpctypes.ErrLeaseNotFound)
+}
+
+// takePlace puts a place, unless it is there with a larger beat, and returns all in order of arrival. A key that is
+// written again keeps the revision that it was created at.
+func (s *Store) takePlace(ctx context.Context, queue string, p coordination.Place, id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
+	key, value := placeKey(queue, p.Nonce), placeText(p)
+	put := clientv3.OpPut(key, value, clientv3.WithLease(id))
+	all := clientv3.OpGet(queue, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	r, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.Value(key), "<", value)).
+		Then(put, all).
+		Else(clientv3.OpTxn([]clientv3.Cmp{nothing(key, key+"\x00")}, []clientv3.Op{put}, nil), all).
+		Commit()
+	if err != nil {
+		return nil, err
+	}
+	return r.Responses[1].GetResponseRange().Kvs, nil
+}
+
+// ahead returns the places before that of p, after the bound has been seen to.
+func (s *Store) ahead(ctx context.Context, queue string, p coordination.Place, places []*mvccpb.KeyValue) ([]coordination.Place, error) {
+	places, err := s.shorten(ctx, places)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: a queue of more than %d places: %w", most, err)
+	}
+	var before []coordination.Place
+	for _, kv := range places {
+		if string(kv.Key) == placeKey(queue, p.Nonce) {
+			break
+		}
+		if o, ok := placeOf(queue, kv); ok {
+			before = append(before, o)
+		}
+	}
+	return before, nil
+}
+
+// shorten removes the places beyond the bound.
+func (s *Store) shorten(ctx context.Context, places []*mvccpb.KeyValue) ([]*mvccpb.KeyValue, error) {
+	if len(places) <= most {
+		return places, nil
+	}
+	oldest := slices.SortedFunc(slices.Values(places), func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.ModRevision, b.ModRevision) })
+	oldest = oldest[:min(len(places)-most, atOnce)]
+	var drop []clientv3.Op
+	for _, kv := range oldest {
+		key := string(kv.Key)
+		drop = append(drop, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", kv.ModRevision)}, []clientv3.Op{clientv3.OpDelete(key)}, nil))
+	}
+	if _, err := s.client.Txn(ctx).Then(drop...).Commit(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(places, func(kv *mvccpb.KeyValue) bool { return slices.Contains(oldest, kv) }), nil
+}
+
+// Leave implements coordination.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	queue := s.queueOf(name)
+	for some := range slices.Chunk(gone, atOnce) {
+		var leave []clientv3.Op
+		for _, p := range some {
+			key := placeKey(queue, p.Nonce)
+			leave = append(leave, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "<", written(p))}, []clientv3.Op{clientv3.OpDelete(key)}, nil))
+		}
+		if _, err := s.client.Txn(ctx).Then(leave...).Commit(); err != nil {
+			return fmt.Errorf("etcd: queue of %.80q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// placeText begins with the beat at full width: etcd compares texts.
+func placeText(p coordination.Place) string { return fmt.Sprintf("%020d %d", p.Beat, p.TTL) }
+
+// written is above all texts with the beat of p, and below those with a larger one.
+func written(p coordination.Place) string { return fmt.Sprintf("%020d!", p.Beat) }
+
+// placeOf skips what it cannot read.
+func placeOf(queue string, kv *mvccpb.KeyValue) (p coordination.Place, ok bool) {
+	beat, ttl, _ := strings.Cut(string(kv.Value), " ")
+	nonce, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), queue))
+	if err != nil {
+		return p, false
+	}
+	n, err := strconv.ParseUint(beat, 10, 64)
+	if err != nil {
+		return p, false
+	}
+	d, err := strconv.ParseInt(ttl, 10, 64)
+	return coordination.Place{Nonce: nonce, Beat: n, TTL: time.Duration(d)}, err == nil
+}

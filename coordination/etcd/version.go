@@ -1,0 +1,57 @@
+package etcd
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// version of a record is the revision of its last change and, if it names a holder, the token of the tenure, which
+// tells a renewal from a claim. It is zero without a record.
+type version struct {
+	mod   int64
+	token coordination.Token
+}
+
+func versionOf(mod int64, r coordination.Record) version {
+	if r.Nonce == "" {
+		return version{mod: mod}
+	}
+	return version{mod, r.Token}
+}
+
+// mark is what callers are given.
+func (v version) mark() coordination.Version {
+	switch {
+	case v.mod == 0:
+		return ""
+	case v.token == 0:
+		return coordination.Version(strconv.FormatInt(v.mod, 10))
+	}
+	return coordination.Version(strconv.FormatInt(v.mod, 10) + ":" + v.token.String())
+}
+
+// locked marks a version that no write may rest on, different at each look: while a lock of others is held there is
+// none to swap on, since nothing in etcd shows whether that lock is alive but its being there.
+const locked = "~"
+
+// parse returns false for a version that cannot be the present one.
+func parse(mark coordination.Version) (v version, ok bool) {
+	if mark == "" {
+		return version{}, true
+	}
+	mod, token, held := strings.Cut(string(mark), ":")
+	var err error
+	if v.mod, err = strconv.ParseInt(mod, 10, 64); err != nil || v.mod <= 0 {
+		return version{}, false
+	}
+	if held {
+		n, err := strconv.ParseUint(token, 10, 64)
+		if err != nil {
+			return version{}, false
+		}
+		v.token = coordination.Token(n)
+	}
+	return v, v.mark() == mark
+}
