@@ -273,41 +273,37 @@ func TestLosers_LeaveTheLine(t *testing.T) {
 	s.waitFor(t, 1)
 }
 
-// TestLeftBehind_ByAnotherProcess: a place that nobody holds by, of a process that has died while it made it, does
-// not hinder us; a lock that waits behind it counts as held.
-func TestLeftBehind_ByAnotherProcess(t *testing.T) {
-	s := beside(t)
-	_, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
-	must(t, err)
-	left := s.path + "/concord-0123456789abcdef-0123456789abcdef-1-lock-"
-	_, err = s.conn.Create(left, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-	must(t, err)
-	locked := locking(s.lock())
-	s.waitFor(t, 2)
-	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
-		t.Errorf("past a lock that waits behind nobody: %v", err)
+// TestLeftBehind_ByAnOperator: a place that nobody holds by goes when somebody looks, and the lock that waited behind it
+// gets its turn.
+func TestLeftBehind_ByAnOperator(t *testing.T) {
+	for what, flags := range map[string]int32{"ephemeral": zk.FlagEphemeral | zk.FlagSequence, "persistent": zk.FlagSequence} {
+		t.Run(what, func(t *testing.T) {
+			s := beside(t)
+			_, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+			must(t, err)
+			left := s.path + "/concord-0123456789abcdef-0123456789abcdef-1-lock-"
+			_, err = s.conn.Create(left, nil, flags, zk.WorldACL(zk.PermAll))
+			must(t, err)
+			l := s.lock()
+			locked := locking(l)
+			s.waitFor(t, 2)
+			if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
+				t.Errorf("past a lock that waits behind nobody: %v", err)
+			}
+			must(t, <-locked)
+			must(t, l.Unlock())
+			_, err = s.conn.Create(left, nil, flags, zk.WorldACL(zk.PermAll))
+			must(t, err)
+			g, err := try(t, s.lease)
+			must(t, err)
+			s.waitFor(t, 1)
+			must(t, g.Release(t.Context()))
+		})
 	}
-	line, _, err := s.conn.Children(s.path)
-	must(t, err)
-	for _, place := range line {
-		if strings.HasPrefix(place, "concord-") {
-			must(t, s.conn.Delete(s.path+"/"+place, -1))
-		}
-	}
-	must(t, <-locked)
-	must(t, deleteAll(s.conn, s.path))
-	_, err = s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
-	must(t, err)
-	_, err = s.conn.Create(left, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-	must(t, err)
-	g, err := try(t, s.lease)
-	must(t, err)
-	s.waitFor(t, 1)
-	must(t, g.Release(t.Context()))
 }
 
-// TestLeftBehind_ByALostAnswer: the next look removes a place whose making was not answered.
-func TestLeftBehind_ByALostAnswer(t *testing.T) {
+// TestLostAnswer_LeavesNoPlaceWithoutARecord: what was not answered was written as a whole.
+func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	path := fresh()
 	store := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: 10 * time.Minute})
@@ -331,9 +327,11 @@ func TestLeftBehind_ByALostAnswer(t *testing.T) {
 	for err != nil && t.Context().Err() == nil { // until it is connected again
 		got, now, err = store.Load(t.Context(), name)
 	}
-	if got.Nonce != "" || now == ver {
+	if got.Nonce != "n" || now == ver {
 		t.Errorf("got %+v %q", got, now)
 	}
+	_, err = store.Swap(t.Context(), name, now, coordination.Record{Token: got.Token})
+	must(t, err)
 	s.waitFor(t, 0)
 	l := s.lock()
 	must(t, l.Lock())

@@ -31,6 +31,9 @@ func tagOf(nonce string) string {
 
 func prefixOf(tag, maker string) string { return "concord-" + tag + "-" + maker + "-lock-" }
 
+// numbered is the name that ZooKeeper gives to a sequential child of a node that has had n others.
+func numbered(prefix string, n uint32) string { return fmt.Sprintf("%s%010d", prefix, n) }
+
 // placeOf understands names as zk.Lock does, which also knows those of Python's client.
 func placeOf(name string) (place, error) {
 	i, skip := strings.LastIndex(name, "lock-"), len("lock-")
@@ -65,13 +68,4 @@ func lineOf(children []string) ([]place, error) {
 	}
 	slices.SortFunc(line, func(a, b place) int { return cmp.Compare(a.number, b.number) })
 	return line, nil
-}
-
-// ahead is the part of a line that is before p.
-func (p place) ahead(line []place) []place {
-	n := 0
-	for n < len(line) && line[n].number < p.number {
-		n++
-	}
-	return line[:n]
 }

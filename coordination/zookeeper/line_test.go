@@ -30,14 +30,6 @@ func TestLine_IsSortedAsTheLockRecipesDo(t *testing.T) {
 	if !slices.Equal(numbers, []int64{1, 2, 3, 10}) {
 		t.Errorf("got %v", numbers)
 	}
-	for i, p := range line {
-		if got := p.ahead(line); !slices.Equal(got, line[:i]) {
-			t.Errorf("ahead of %d: %v", i, got)
-		}
-	}
-	if got := (place{number: 5}).ahead(line); len(got) != 3 {
-		t.Errorf("ahead of one that has gone: %v", got)
-	}
 	if line[2].tag != tagOf("nonce") || line[2].tag == tagOf("other") {
 		t.Errorf("got %+v", line[2])
 	}
@@ -52,18 +44,15 @@ func TestLine_WhatIsNoPlaceIsAnError(t *testing.T) {
 }
 
 func TestVersion_ComesBackAsItWas(t *testing.T) {
-	stat := &zk.Stat{Mzxid: 1<<40 + 7, Version: 12, Cversion: 9, NumChildren: 1}
-	holder := prefixOf(tagOf("n"), newInstance()+"-1") + "0000000004"
-	m, ok := parse(heldBy(stat, holder))
-	if !ok || m != (mark{written: stat.Mzxid, data: 12, holder: holder}) {
+	stat := &zk.Stat{Czxid: 1<<40 + 7, Version: 12, Cversion: 9, NumChildren: 1}
+	holder := numbered(prefixOf(tagOf("n"), newInstance()+"-1"), 4)
+	m, ok := parse(heldBy(stat, 1<<63+5, holder))
+	if !ok || m != (mark{created: stat.Czxid, data: 12, token: 1<<63 + 5, holder: holder}) {
 		t.Errorf("held: %+v %v", m, ok)
 	}
 	m, ok = parse(free(stat))
-	if !ok || m != (mark{written: stat.Mzxid, data: 12, had: 10}) {
+	if !ok || m != (mark{created: stat.Czxid, data: 12, had: 5}) {
 		t.Errorf("free: %+v %v", m, ok)
-	}
-	if m.had != countAt(5) {
-		t.Errorf("5 children make %d, the sixth expects %d", m.had, countAt(5))
 	}
 	if a, b := locked(stat), locked(stat); a == b {
 		t.Error("a lock of others can be taken for unchanged")
@@ -74,6 +63,7 @@ func TestVersion_ComesBackAsItWas(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("1f.3.+4")
+	f.Add("1f.3.7.concord-0123456789abcdef-0123456789abcdef-1-lock-0000000004")
 	f.Add("1f.3.~x")
 	f.Add("1f.-1.+4")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -30,15 +30,15 @@ type Store struct {
 	alarms   alarms
 	closing  sync.Once
 
-	mu struct {
-		sync.Mutex
-		entering map[string]bool // makers of places that are being made or used
-	}
+	sessions sessions
 }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store         = (*Store)(nil)
+	_ coordination.Watcher       = (*Store)(nil)
+	_ coordination.SessionKeeper = (*Store)(nil)
+	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.Queuer        = (*Store)(nil)
 )
 
 // Open connects to ZooKeeper and waits until there is a session, or ctx has ended. Errors of the configuration
@@ -53,7 +53,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}
 	s := &Store{cfg: c, link: l, instance: newInstance()}
-	s.mu.entering = map[string]bool{}
+	s.sessions.mu.known = map[string]backing{}
 	s.alarms.mu.armed = map[string]alarm{}
 	if _, err := call(ctx, l, func(context.Context) (any, error) {
 		if c.AuthScheme == "" {
@@ -76,15 +76,31 @@ func (s *Store) Close() error {
 
 // LockPath is what to give to zk.NewLock, so that it and this lease exclude each other.
 func (s *Store) LockPath(name string) string {
-	part := url.PathEscape(name)
+	if nonce, of := strings.CutPrefix(name, coordination.SessionRecords); of {
+		return s.cfg.Path + sessionsNode + "/" + part(nonce)
+	}
+	return s.cfg.Path + "/" + part(name)
+}
+
+// Nodes beside those of leases. No name is escaped so.
+const (
+	sessionsNode = "/%sessions"
+	queuesNode   = "/%queues"
+)
+
+// part is a name as the last part of a path.
+func part(name string) string {
 	switch name { // which are no names of nodes
 	case "":
-		part = "%"
+		return "%"
 	case ".", "..":
-		part = strings.ReplaceAll(name, ".", "%2E")
+		return strings.ReplaceAll(name, ".", "%2E")
 	}
-	return s.cfg.Path + "/" + part
+	return url.PathEscape(name)
 }
+
+// newMaker tells a place from all others.
+func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.attempts.Add(1)) }
 
 func (s *Store) path(name string) (string, error) {
 	if len(name) > maxName {
@@ -131,29 +147,14 @@ func (s *Store) load(ctx context.Context, name, at string) (got shown, err error
 	return shown{}, errMoving
 }
 
-// sweep removes places that this store has left behind: their answer was lost, or their removal.
+// sweep removes places that no record names; locks of others would wait behind them. This module leaves none, but an
+// operator may have written the record.
 func (s *Store) sweep(v view) {
 	holder, _ := v.holder()
 	for _, p := range v.line {
-		if strings.HasPrefix(p.maker, s.instance) && p.name != holder.name && !s.isEntering(p.maker) {
-			s.abandon(v.path, v.stat.Version, p.name) // or next time
+		if !p.foreign() && p.name != holder.name {
+			_, _ = s.link.conn.Multi(&zk.CheckVersionRequest{Path: v.path, Version: v.stat.Version}, remove(v.path+"/"+p.name)) // or next time
 		}
-	}
-}
-
-func (s *Store) isEntering(maker string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.entering[maker]
-}
-
-func (s *Store) setEntering(maker string, on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if on {
-		s.mu.entering[maker] = true
-	} else {
-		delete(s.mu.entering, maker)
 	}
 }
 
@@ -179,15 +180,18 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	w := &write{s: s, conn: s.link.conn, name: name, path: at, was: was, next: next, value: value}
 	version, err := call(ctx, s.link, func(ctx context.Context) (coordination.Version, error) {
-		if next.Nonce != "" {
+		if next.Nonce != "" && !next.Forever {
 			if err := s.link.fits(next.TTL); err != nil {
 				return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
 			}
 		}
+		if w.bound, err = s.bind(ctx, next); err != nil {
+			return "", err
+		}
 		if old == "" {
 			return w.create()
 		}
-		return w.replace(ctx)
+		return w.replace()
 	})
 	return version, outcome(err)
 }

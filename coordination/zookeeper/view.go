@@ -25,7 +25,7 @@ type view struct {
 	line   []place
 }
 
-// reader is how a look asks: with or without watches.
+// reader is how a look asks: with or without watches, in two goroutines.
 type reader interface {
 	Get(path string) ([]byte, *zk.Stat, error)
 	Children(path string) ([]string, *zk.Stat, error)
@@ -47,23 +47,30 @@ func (s *Store) look(ctx context.Context, name, at string, r reader) (view, erro
 	return view{}, errMoving
 }
 
+// glance asks for both at once.
 func (s *Store) glance(name, at string, r reader) (view, error) {
-	data, stat, err := r.Get(at)
-	if errors.Is(err, zk.ErrNoNode) {
+	var names []string
+	var stat *zk.Stat
+	listed := make(chan error, 1)
+	go func() {
+		var err error
+		names, stat, err = r.Children(at)
+		listed <- err
+	}()
+	data, of, err := r.Get(at)
+	err2 := <-listed
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
 		floor, err := s.floorAbove(at)
 		return view{path: at, floor: floor}, err
-	}
-	if err != nil {
+	case err != nil:
 		return view{}, err
-	}
-	names, later, err := r.Children(at)
-	if errors.Is(err, zk.ErrNoNode) || err == nil && later.Mzxid != stat.Mzxid {
+	case errors.Is(err2, zk.ErrNoNode) || err2 == nil && stat.Mzxid != of.Mzxid:
 		return view{}, errMoving
+	case err2 != nil:
+		return view{}, err2
 	}
-	if err != nil {
-		return view{}, err
-	}
-	v := view{path: at, stat: later, floor: coordination.Token(max(later.Mzxid, later.Pzxid, 0))}
+	v := view{path: at, stat: stat, floor: coordination.Token(max(stat.Mzxid, stat.Pzxid, 0))}
 	if len(data) > 0 { // zk.Lock makes nodes without data
 		if v.record, err = record.Decode(name, data); err != nil {
 			return view{}, fmt.Errorf("node %.200q: %w", at, err)
@@ -113,7 +120,7 @@ func (s *Store) show(v view) (coordination.Record, coordination.Version, error) 
 		return coordination.Record{Token: v.floor}, "", nil
 	}
 	if p, held := v.holder(); held {
-		return v.record, heldBy(v.stat, p.name), nil
+		return v.record, heldBy(v.stat, v.record.Token, p.name), nil
 	}
 	for _, p := range v.line {
 		if p.foreign() {

@@ -139,7 +139,7 @@ func (a *alarmed) Get(at string) ([]byte, *zk.Stat, error) {
 	return nil, nil, zk.ErrNoNode
 }
 
-// Children is asked for nodes that exist.
+// Children does not watch a missing node: Get does.
 func (a *alarmed) Children(at string) ([]string, *zk.Stat, error) {
 	if a.children = unfired(a.children); a.children != nil {
 		return a.conn.Children(at)

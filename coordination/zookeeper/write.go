@@ -1,10 +1,8 @@
 package zookeeper
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -14,7 +12,9 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// write is one Swap. Its last request decides; all others leave the record as it is.
+// write is one Swap. The request that writes the record makes the holder's place too, or removes it: a place of
+// this module is there if and only if the record names its tenure. So whoever dies meanwhile leaves nothing
+// behind that locks of others would wait for.
 type write struct {
 	s     *Store
 	conn  *zk.Conn
@@ -23,6 +23,7 @@ type write struct {
 	was   mark
 	next  coordination.Record
 	value []byte
+	bound string // place of the session record that next is held through, or ""
 }
 
 func (w *write) at(name string) string { return w.path + "/" + name }
@@ -37,31 +38,34 @@ func check(path string) *zk.CheckVersionRequest {
 
 func remove(path string) *zk.DeleteRequest { return &zk.DeleteRequest{Path: path, Version: -1} }
 
-// create makes the node of a lease, at once with the holder's place.
-func (w *write) create() (coordination.Version, error) {
-	maker := w.s.newMaker()
-	w.s.setEntering(maker, true)
-	defer w.s.setEntering(maker, false)
-	ops := []any{&zk.CreateRequest{Path: w.path, Acl: w.s.cfg.ACL}}
-	if w.next.Nonce != "" {
-		ops = append(ops, w.place(maker))
+// do sends ops and the write of the record at once, if the session that next is held through has its place. It
+// returns what the node is then.
+func (w *write) do(ops ...any) (*zk.Stat, error) {
+	if w.bound != "" {
+		ops = append(ops, check(w.bound))
 	}
-	ops = append(ops, w.set()) // whose answer tells the version
-	answer, err := w.conn.Multi(ops...)
+	answer, err := w.conn.Multi(append(ops, w.set())...)
+	if err != nil {
+		return nil, err
+	}
+	return answer[len(answer)-1].Stat, nil
+}
+
+// create makes the node of a lease.
+func (w *write) create() (coordination.Version, error) {
+	place, ops := w.place(0)
+	ops = append([]any{&zk.CreateRequest{Path: w.path, Acl: w.s.cfg.ACL}}, ops...)
+	stat, err := w.do(ops...)
 	if errors.Is(err, zk.ErrNoNode) {
 		if err := w.s.makeAbove(w.path); err != nil {
 			return "", err
 		}
-		answer, err = w.conn.Multi(ops...)
+		stat, err = w.do(ops...)
 	}
 	if err != nil {
 		return "", err
 	}
-	stat := answer[len(answer)-1].Stat
-	if w.next.Nonce == "" {
-		return free(stat), nil
-	}
-	return heldBy(stat, path.Base(answer[1].String)), nil
+	return w.version(stat, place), nil
 }
 
 // makeAbove makes the nodes above one.
@@ -77,78 +81,91 @@ func (s *Store) makeAbove(at string) error {
 	return nil
 }
 
-// newMaker names a place that is being made.
-func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.attempts.Add(1)) }
-
-func (w *write) place(maker string) *zk.CreateRequest {
-	return &zk.CreateRequest{Path: w.at(prefixOf(tagOf(w.next.Nonce), maker)), Data: []byte(w.next.Owner), Acl: w.s.cfg.ACL, Flags: zk.FlagEphemeral | zk.FlagSequence}
+// place is what makes a place that is the next after had others, or nothing: the number that it would get
+// otherwise makes another name than the one that is checked. A blank record has no place when it is written.
+func (w *write) place(had uint32) (name string, ops []any) {
+	prefix := prefixOf(tagOf(w.next.Nonce), w.s.newMaker())
+	name = numbered(prefix, had)
+	flags := int32(zk.FlagEphemeral | zk.FlagSequence)
+	if w.next.Forever {
+		flags = zk.FlagSequence
+	}
+	enter := &zk.CreateRequest{Path: w.at(prefix), Data: []byte(w.next.Owner), Acl: w.s.cfg.ACL, Flags: flags}
+	if w.next.Nonce == "" {
+		return "", []any{enter, remove(w.at(name))}
+	}
+	return name, []any{enter, check(w.at(name))}
 }
 
-// replace writes over a record. Who has a place needs one request.
-func (w *write) replace(ctx context.Context) (coordination.Version, error) {
+// version of what was written, with its place. If somebody is in line for a free lease, it is worth nothing: no write may rest on what
+// was before that tenure.
+func (w *write) version(s *zk.Stat, place string) coordination.Version {
+	w.s.sessions.learn(w.name, w.next, w.at(place))
 	switch {
-	case w.was.holder == "":
-		return w.enter(ctx)
-	case w.next.Nonce == "":
-		return w.leave()
-	case strings.HasPrefix(w.was.holder, "concord-"+tagOf(w.next.Nonce)+"-"):
-		answer, err := w.conn.Multi(check(w.at(w.was.holder)), w.set())
-		if err != nil {
-			return "", err
-		}
-		return heldBy(answer[1].Stat, w.was.holder), nil
-	}
-	return w.enter(ctx)
-}
-
-// leave frees the lease and wakes who is next in line. If somebody is, the version is worth nothing: no
-// write may rest on what was before that tenure.
-func (w *write) leave() (coordination.Version, error) {
-	answer, err := w.conn.Multi(remove(w.at(w.was.holder)), w.set())
-	if err != nil {
-		return "", err
-	}
-	return w.freed(answer[1].Stat), nil
-}
-
-func (w *write) freed(s *zk.Stat) coordination.Version {
-	if s.NumChildren > 0 {
+	case w.next.Nonce != "":
+		return heldBy(s, w.next.Token, place)
+	case s.NumChildren > 0:
 		return locked(s)
 	}
 	return free(s)
 }
 
-// enter takes a place in line and writes from there, if the line allows it. The place does not outlast
-// a write that has failed.
-func (w *write) enter(ctx context.Context) (coordination.Version, error) {
-	maker := w.s.newMaker()
-	w.s.setEntering(maker, true)
-	defer w.s.setEntering(maker, false)
-	answer, err := w.conn.Multi(&zk.CheckVersionRequest{Path: w.path, Version: w.was.data}, w.place(maker))
+// replace writes over a record.
+func (w *write) replace() (coordination.Version, error) {
+	switch {
+	case w.was.holder == "":
+		return w.enter()
+	case w.next.Nonce == "":
+		return w.leave()
+	case w.was.token == w.next.Token && strings.HasPrefix(w.was.holder, "concord-"+tagOf(w.next.Nonce)+"-"):
+		return w.renew()
+	}
+	return w.takeOver()
+}
+
+func (w *write) renew() (coordination.Version, error) {
+	stat, err := w.do(check(w.at(w.was.holder)))
 	if err != nil {
-		return "", err // if it was made all the same, the next Load removes it
+		return "", err
 	}
-	mine := path.Base(answer[1].String)
-	version, err := w.from(ctx, mine)
-	switch e := outcome(err); {
-	case errors.Is(e, coordination.ErrConflict), errors.Is(e, coordination.ErrRefused):
-		_ = w.conn.Delete(w.at(mine), -1) // or the next Load does it
+	return w.version(stat, w.was.holder), nil
+}
+
+// leave frees the lease and wakes who is next in line.
+func (w *write) leave() (coordination.Version, error) {
+	stat, err := w.do(remove(w.at(w.was.holder)))
+	if err != nil {
+		return "", err
+	}
+	return w.version(stat, ""), nil
+}
+
+// enter writes over a blank record, if nobody was in line since it was read.
+func (w *write) enter() (coordination.Version, error) {
+	place, ops := w.place(w.was.had)
+	stat, err := w.do(ops...)
+	switch {
 	case err != nil:
-		w.s.abandon(w.path, w.was.data, mine)
+		return "", err
+	case stat.Czxid != w.was.created:
+		return "", w.undo(stat, place)
 	}
-	return version, err
+	return w.version(stat, place), nil
 }
 
-// abandon removes a place, unless the record has changed: its write may have been carried out although it was not
-// answered, and who finds it relies on the place.
-func (s *Store) abandon(at string, data int32, name string) {
-	_, _ = s.link.conn.Multi(&zk.CheckVersionRequest{Path: at, Version: data}, remove(at+"/"+name))
+// undo takes back a write on another node, which has had as many writes and places since the one that was read was
+// deleted. It is a conflict when that is certain.
+func (w *write) undo(s *zk.Stat, place string) error {
+	if place == "" {
+		return coordination.ErrConflict // blank over blank
+	}
+	w.was.data, w.was.holder = s.Version, place
+	return w.yield()
 }
 
-// from writes from a place. What is before it in line: the holder whom the version names, and places that nobody holds
-// by, which go with the same write; a lock of others is a conflict. From the look at the line on nothing can
-// come before the place, and as long as it exists the node is the same.
-func (w *write) from(ctx context.Context, mine string) (coordination.Version, error) {
+// takeOver writes over the record of a holder who is overdue. If locks of others wait behind him it is a conflict, and
+// they get the lock: nobody else would free it for them.
+func (w *write) takeOver() (coordination.Version, error) {
 	names, stat, err := w.conn.Children(w.path)
 	if err != nil {
 		return "", err
@@ -157,58 +174,24 @@ func (w *write) from(ctx context.Context, mine string) (coordination.Version, er
 	if err != nil {
 		return "", err
 	}
-	me, err := placeOf(mine)
-	switch {
-	case err != nil:
-		return "", err
-	case stat.Mzxid != w.was.written, w.was.holder == "" && w.was.had != countAt(me.number):
-		return "", coordination.ErrConflict
+	if slices.ContainsFunc(line, place.foreign) {
+		return "", w.yield()
 	}
-	ahead := me.ahead(line)
-	switch {
-	case w.was.holder != "" && !slices.ContainsFunc(ahead, func(p place) bool { return p.name == w.was.holder }), ctx.Err() != nil:
-		return "", coordination.ErrConflict
-	case slices.ContainsFunc(ahead, place.foreign):
-		return "", w.yield(mine)
-	}
-	var ops []any
-	for _, p := range ahead {
-		ops = append(ops, remove(w.at(p.name)))
-	}
-	return w.decide(ops, mine)
-}
-
-func (w *write) decide(ops []any, mine string) (coordination.Version, error) {
-	blank := w.next.Nonce == ""
-	if blank {
-		ops = append(ops, remove(w.at(mine)))
-	} else {
-		ops = append(ops, check(w.at(mine)))
-	}
-	answer, err := w.conn.Multi(append(ops, w.set())...)
+	place, ops := w.place(places(stat))
+	stat, err = w.do(append(ops, remove(w.at(w.was.holder)))...)
 	if err != nil {
 		return "", err
 	}
-	stat := answer[len(answer)-1].Stat
-	if blank {
-		return w.freed(stat), nil
-	}
-	return heldBy(stat, mine), nil
+	return w.version(stat, place), nil
 }
 
-// yield is a conflict. If the version named a holder, who is overdue, others are next and get the lock: nobody
-// else would free it for them.
-func (w *write) yield(mine string) error {
-	if w.was.holder == "" {
-		return coordination.ErrConflict
-	}
-	value, err := record.Encode(w.name, coordination.Record{Token: w.next.Token})
-	if err != nil {
+// yield frees the lease, and is a conflict then.
+func (w *write) yield() (err error) {
+	w.next, w.bound = coordination.Record{Token: w.next.Token}, ""
+	if w.value, err = record.Encode(w.name, w.next); err != nil {
 		return err
 	}
-	w.value = value
-	_, err = w.conn.Multi(remove(w.at(w.was.holder)), remove(w.at(mine)), w.set())
-	if err != nil {
+	if _, err = w.leave(); err != nil {
 		return err
 	}
 	return coordination.ErrConflict

@@ -1,0 +1,179 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/queue"
+)
+
+// A queue is a container node, which ZooKeeper removes when it is empty, with an ephemeral sequential child for each
+// place. All that is to be known of a place is in its name, so that one request tells the whole queue. Who writes his
+// place again replaces it by one of another name, which keeps the number that he came by.
+
+// waiter is a child of the node of a queue, CAME.BEAT.TTL.NONCE-NUMBER; CAME is empty in the first that somebody makes.
+type waiter struct {
+	coordination.Place
+	name    string
+	came    uint64 // by which the queue is ordered
+	written uint64 // number of this child
+}
+
+// maxNonce bounds names; those of sessions have 26 bytes.
+const maxNonce = 128
+
+func waiterPrefix(came string, p coordination.Place) string {
+	return fmt.Sprintf("%s.%d.%d.%s-", came, p.Beat, int64(p.TTL), base64.RawURLEncoding.EncodeToString([]byte(p.Nonce)))
+}
+
+func waiterOf(name string) (w waiter, ok bool) {
+	rest, number := name, ""
+	if i := strings.LastIndexByte(name, '-'); i >= 0 {
+		rest, number = name[:i], name[i+1:]
+	}
+	part := strings.Split(rest, ".")
+	if len(part) != 4 {
+		return waiter{}, false
+	}
+	if part[0] == "" {
+		part[0] = number
+	}
+	written, err := strconv.ParseUint(number, 10, 31)
+	came, err2 := strconv.ParseUint(part[0], 10, 31)
+	beat, err3 := strconv.ParseUint(part[1], 10, 64)
+	ttl, err4 := strconv.ParseInt(part[2], 10, 64)
+	nonce, err5 := base64.RawURLEncoding.DecodeString(part[3])
+	return waiter{coordination.Place{Nonce: string(nonce), Beat: beat, TTL: time.Duration(ttl)}, name, came, written},
+		errors.Join(err, err2, err3, err4, err5) == nil
+}
+
+// waiters is a queue in order. What this module has not made is left out.
+func (s *Store) waiters(at string) (line []waiter, err error) {
+	names, _, err := s.link.conn.Children(at)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if w, ok := waiterOf(name); ok {
+			line = append(line, w)
+		}
+	}
+	slices.SortFunc(line, func(a, b waiter) int {
+		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.written, b.written))
+	})
+	return line, nil
+}
+
+// Enqueue implements coordination.Queuer. A nonce of more than 128 bytes is refused. Places end with the ZooKeeper session
+// of the store that wrote them.
+func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+	if len(p.Nonce) > maxNonce {
+		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", coordination.ErrRefused, len(p.Nonce), maxNonce)
+	}
+	err = s.atQueue(ctx, name, func(at string) (bool, error) {
+		line, err := s.waiters(at)
+		if errors.Is(err, zk.ErrNoNode) {
+			return false, s.makeQueue(at)
+		}
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(line, func(w waiter) bool { return w.Nonce == p.Nonce })
+		if i < 0 {
+			return false, s.arrive(at, line, p)
+		}
+		ahead = make([]coordination.Place, i)
+		for j, w := range line[:i] {
+			ahead[j] = w.Place
+		}
+		if line[i].Beat >= p.Beat {
+			return true, nil
+		}
+		_, err = s.link.conn.Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
+		return err == nil, err
+	})
+	return ahead, err
+}
+
+// Leave implements coordination.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+	return s.atQueue(ctx, name, func(at string) (bool, error) {
+		line, err := s.waiters(at)
+		if errors.Is(err, zk.ErrNoNode) {
+			return true, nil
+		}
+		var ops []any
+		for _, w := range line {
+			if slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
+				ops = append(ops, remove(at+"/"+w.name))
+			}
+		}
+		if err != nil || len(ops) == 0 {
+			return true, err
+		}
+		_, err = s.link.conn.Multi(ops...)
+		return err == nil, err
+	})
+}
+
+// atQueue repeats what others have interfered with.
+func (s *Store) atQueue(ctx context.Context, name string, try func(at string) (done bool, err error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := s.path(name); err != nil {
+		return err
+	}
+	at := s.cfg.Path + queuesNode + "/" + part(name)
+	_, err := call(ctx, s.link, func(ctx context.Context) (any, error) {
+		for range 8 {
+			done, err := try(at)
+			switch {
+			case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists):
+			case done, err != nil:
+				return nil, err
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+		return nil, errMoving
+	})
+	if err != nil {
+		return fmt.Errorf("zookeeper: queue of lease %.80q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) makeQueue(at string) error {
+	if err := s.makeAbove(at); err != nil {
+		return err
+	}
+	_, err := s.link.conn.CreateContainer(at, nil, zk.FlagContainer, s.cfg.ACL)
+	return err
+}
+
+// arrive takes a place at the end; in a full queue, that of the one who has not written his for longest.
+func (s *Store) arrive(at string, line []waiter, p coordination.Place) error {
+	var ops []any
+	if len(line) >= queue.Most {
+		oldest := slices.MinFunc(line, func(a, b waiter) int { return cmp.Compare(a.written, b.written) })
+		ops = append(ops, remove(at+"/"+oldest.name))
+	}
+	_, err := s.link.conn.Multi(append(ops, s.waiter(at, "", p))...)
+	return err
+}
+
+func (s *Store) waiter(at, came string, p coordination.Place) *zk.CreateRequest {
+	return &zk.CreateRequest{Path: at + "/" + waiterPrefix(came, p), Acl: s.cfg.ACL, Flags: zk.FlagEphemeral | zk.FlagSequence}
+}

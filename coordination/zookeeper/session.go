@@ -1,0 +1,124 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// A session record has a place of its own, an ephemeral node like those of its leases, and all of them are of one
+// ZooKeeper session: what is written for a lease is written only while the place of the session record exists.
+// When the ZooKeeper session ends, they all go together, and the renewal of the session record is a conflict.
+
+// KeepsSessions implements coordination.SessionKeeper.
+func (s *Store) KeepsSessions() bool { return true }
+
+// backing is a tenure of a session record, and its place.
+type backing struct {
+	token coordination.Token
+	path  string
+}
+
+// sessions remembers the places of session records by nonce; what it has forgotten is read again.
+type sessions struct {
+	mu struct {
+		sync.Mutex
+		known map[string]backing
+	}
+}
+
+// maxSessions bounds what is remembered.
+const maxSessions = 1000
+
+func (k *sessions) of(nonce string) backing {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.known[nonce]
+}
+
+// learn takes in what was written to a record, if it is one of a session.
+func (k *sessions) learn(name string, r coordination.Record, path string) {
+	nonce, of := strings.CutPrefix(name, coordination.SessionRecords)
+	if !of {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r.Nonce != nonce {
+		delete(k.mu.known, nonce)
+		return
+	}
+	if _, known := k.mu.known[nonce]; !known && len(k.mu.known) >= maxSessions {
+		for some := range k.mu.known {
+			delete(k.mu.known, some)
+			break
+		}
+	}
+	k.mu.known[nonce] = backing{r.Token, path}
+}
+
+// bind returns the place that must exist when next is written: that of the session record it names. ErrConflict: that
+// tenure of the session is over. Without a record of the session there is nothing to rest on, and none is required.
+func (s *Store) bind(ctx context.Context, next coordination.Record) (string, error) {
+	if next.Nonce == "" || next.Session == 0 {
+		return "", nil
+	}
+	if b := s.sessions.of(next.Nonce); b.token == next.Session {
+		return b.path, nil
+	}
+	name := coordination.SessionRecords + next.Nonce
+	v, err := s.look(ctx, name, s.LockPath(name), s.link.conn)
+	if err != nil {
+		return "", fmt.Errorf("%w: zookeeper: session record: %w", coordination.ErrRefused, err)
+	}
+	place, held := v.holder()
+	switch {
+	case v.stat == nil:
+		return "", nil
+	case !held, v.record.Token != next.Session, !strings.HasPrefix(place.maker, s.instance):
+		return "", coordination.ErrConflict
+	}
+	return v.path + "/" + place.name, nil
+}
+
+// Remove implements coordination.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	at, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	was, ok := parse(old)
+	if !ok {
+		return coordination.ErrConflict
+	}
+	_, err = call(ctx, s.link, func(context.Context) (any, error) {
+		return nil, s.remove(name, at, was)
+	})
+	return outcome(err)
+}
+
+func (s *Store) remove(name, at string, was mark) error {
+	exists, stat, err := s.link.conn.Exists(at)
+	switch {
+	case err != nil:
+		return err
+	case !exists, stat.Czxid != was.created, was.holder == "" && places(stat) != was.had:
+		return coordination.ErrConflict
+	}
+	ops := []any{&zk.DeleteRequest{Path: at, Version: was.data}}
+	if was.holder != "" {
+		ops = []any{remove(at + "/" + was.holder), ops[0]}
+	}
+	if _, err = s.link.conn.Multi(ops...); err == nil {
+		s.sessions.learn(name, coordination.Record{}, "")
+	}
+	return err
+}
