@@ -17,7 +17,7 @@
 //
 // A session renews one record for all its leases, /concord/leases/%sessions/NONCE, which has such a child too, and is
 // removed when the session ends. That of a session that has crashed is removed by who takes over one of its leases, or
-// stays behind, blank.
+// two days later, a few at a time, when other sessions end.
 //
 // With coordination.Config.Fair, who waits has an ephemeral child in /concord/leases/%queues/NAME, whose name tells all that
 // there is to tell, so that a look costs one request for the whole queue and one for the own place. That is a container node,
@@ -35,7 +35,7 @@
 // and made anew, and had as many writes and children since, is noticed by its answer, taken back, and then a conflict.
 //
 // What is held through a session record is written only while the child of that record exists. Both are of one ZooKeeper
-// session: when that ends, they all go at once, the renewal of the session record is a conflict, and the session
+// session: when that ends, they all go at once, claims through it are refused, its renewal is a conflict, and the session
 // begins another tenure, in its next ZooKeeper session, with nothing held. It is never taken up where it was.
 //
 // Tokens are kept in the record and begin above the last transaction (zxid) that touched the node; after it was

@@ -185,11 +185,7 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 		t.Helper()
 		claim.Attempt++
 		for lease, old := range map[string]coordination.Version{"a": held, "b": ""} {
-			_, err := store.Swap(t.Context(), lease, old, claim)
-			for err != nil && !errors.Is(err, coordination.ErrConflict) && t.Context().Err() == nil { // until it is connected again
-				_, err = store.Swap(t.Context(), lease, old, claim)
-			}
-			if !errors.Is(err, coordination.ErrConflict) {
+			if err := connected(t, func() error { _, err := store.Swap(t.Context(), lease, old, claim); return err }); !errors.Is(err, coordination.ErrRefused) {
 				t.Errorf("%s, %s: %v", what, lease, err)
 			}
 		}
@@ -211,9 +207,12 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	claim.Session = rec.Token
 	_, err = store.Swap(t.Context(), "b", "", claim)
 	must(t, err)
+	if left := places(t, client(t), store.LockPath("b")); len(left) != 1 {
+		t.Errorf("%q", left)
+	}
 
 	other := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-	if _, err := other.Swap(t.Context(), "c", "", claim); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := other.Swap(t.Context(), "c", "", claim); !errors.Is(err, coordination.ErrRefused) {
 		t.Errorf("through the session of another store: %v", err)
 	}
 	c := client(t)
@@ -230,11 +229,44 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	refused("given up")
 }
 
+// connected repeats what fails because the store is being connected again.
+func connected(t *testing.T, ask func() error) error {
+	t.Helper()
+	for {
+		err := ask()
+		if err == nil || t.Context().Err() != nil || !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrNoServer) {
+			return err
+		}
+	}
+}
+
 func places(t *testing.T, c *zk.Conn, path string) []string {
 	t.Helper()
 	line, _, err := c.Children(path)
 	must(t, err)
 	return line
+}
+
+// TestSession_CrashedLongAgo_LeavesNoRecord although nobody has taken its leases over.
+func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
+	path, c := fresh(), client(t)
+	record := func(nonce string) *zookeeper.Store {
+		s := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
+		_, err := s.Swap(t.Context(), coordination.SessionRecords+nonce, "", coordination.Record{Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
+		must(t, err)
+		return s
+	}
+	must(t, record("crashed").Close())
+	s := record("alive")
+	parent := path + "/%sessions"
+	s.Tidy(time.Now().Add(47 * time.Hour))
+	if got := places(t, c, parent); len(got) != 2 {
+		t.Errorf("before two days are over: %q", got)
+	}
+	s.Tidy(time.Now().Add(49 * time.Hour))
+	if got := places(t, c, parent); len(got) != 1 || got[0] != "alive" {
+		t.Errorf("left %q", got)
+	}
 }
 
 // TestForever_HasAPlaceThatNoSessionEnds: locks of others wait until an operator releases it.

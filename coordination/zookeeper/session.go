@@ -3,8 +3,10 @@ package zookeeper
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -62,8 +64,11 @@ func (k *sessions) learn(name string, r coordination.Record, path string) {
 	k.mu.known[nonce] = backing{r.Token, path}
 }
 
-// bind returns the place that must exist when next is written: that of the session record it names. ErrConflict: that
-// tenure of the session is over. Without a record of the session there is nothing to rest on, and none is required.
+// errSessionOver is no conflict: the version may be the present one, and to try again at once would change nothing.
+var errSessionOver = fmt.Errorf("%w: zookeeper: the session record it is held through has lost its place", coordination.ErrRefused)
+
+// bind returns the place that must exist when next is written: that of the session record it names. Without such a
+// record there is nothing to rest on, and none is required.
 func (s *Store) bind(ctx context.Context, next coordination.Record) (string, error) {
 	if next.Nonce == "" || next.Session == 0 {
 		return "", nil
@@ -81,7 +86,7 @@ func (s *Store) bind(ctx context.Context, next coordination.Record) (string, err
 	case v.stat == nil:
 		return "", nil
 	case !held, v.record.Token != next.Session, !strings.HasPrefix(place.maker, s.instance):
-		return "", coordination.ErrConflict
+		return "", errSessionOver
 	}
 	return v.path + "/" + place.name, nil
 }
@@ -117,8 +122,35 @@ func (s *Store) remove(name, at string, was mark) error {
 	if was.holder != "" {
 		ops = []any{remove(at + "/" + was.holder), ops[0]}
 	}
-	if _, err = s.link.conn.Multi(ops...); err == nil {
-		s.sessions.learn(name, coordination.Record{}, "")
+	if _, err = s.link.conn.Multi(ops...); err != nil {
+		return err
 	}
-	return err
+	s.sessions.learn(name, coordination.Record{}, "")
+	if strings.HasPrefix(name, coordination.SessionRecords) {
+		s.tidy(time.UnixMilli(stat.Mtime))
+	}
+	return nil
+}
+
+const (
+	tidied   = 8              // looked at, each time that a session record is removed
+	forsaken = 48 * time.Hour // no TTL is as long
+)
+
+// tidy removes records of sessions that have crashed long ago while nobody wanted their leases, by the clock of the
+// servers.
+func (s *Store) tidy(now time.Time) {
+	parent := s.cfg.Path + sessionsNode
+	names, _, err := s.link.conn.Children(parent)
+	if err != nil || len(names) == 0 {
+		return // another time
+	}
+	first := rand.IntN(len(names))
+	for i := range min(tidied, len(names)) {
+		at := parent + "/" + names[(first+i)%len(names)]
+		exists, stat, err := s.link.conn.Exists(at)
+		if err == nil && exists && stat.NumChildren == 0 && now.Sub(time.UnixMilli(stat.Mtime)) > forsaken {
+			_ = s.link.conn.Delete(at, stat.Version)
+		}
+	}
 }

@@ -41,14 +41,18 @@ func remove(path string) *zk.DeleteRequest { return &zk.DeleteRequest{Path: path
 // do sends ops and the write of the record at once, if the session that next is held through has its place. It
 // returns what the node is then.
 func (w *write) do(ops ...any) (*zk.Stat, error) {
+	var first []any
 	if w.bound != "" {
-		ops = append(ops, check(w.bound))
+		first = append(first, check(w.bound))
 	}
-	answer, err := w.conn.Multi(append(ops, w.set())...)
-	if err != nil {
-		return nil, err
+	answer, err := w.conn.Multi(append(append(first, ops...), w.set())...)
+	switch {
+	case err == nil:
+		return answer[len(answer)-1].Stat, nil
+	case w.bound != "" && len(answer) > 0 && errors.Is(answer[0].Error, zk.ErrNoNode):
+		return nil, errSessionOver
 	}
-	return answer[len(answer)-1].Stat, nil
+	return nil, err
 }
 
 // create makes the node of a lease.
