@@ -12,7 +12,7 @@ BIN := $(CURDIR)/bin
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check unit race quickstart ## everything that must pass before a change lands; installs what it needs
+test: check unit race quickstart stores ## everything that must pass before a change lands; installs what it needs
 
 check: lint proto-check ## formatting, vet, linters, generated code
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
