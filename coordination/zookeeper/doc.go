@@ -51,7 +51,8 @@
 // 30 s of 40 s. For longer TTLs raise maxSessionTimeout of the servers, and SessionTimeout. An operator who closes
 // the ZooKeeper session of a living store lets others in before the holder knows.
 //
-// A server that does not answer is left for the next one after 4 s or a tenth of the session timeout. Without
+// A server that is silent for 200 ms is asked something else: those of 3.6.0 to 3.8.0 may miss a wake-up, and go on then. One that
+// does not answer is left for the next one after 4 s or a tenth of the session timeout. Without
 // a quorum nobody acquires or renews, and holders stop in time.
 //
 // # Duties

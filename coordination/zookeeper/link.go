@@ -27,6 +27,7 @@ type link struct {
 	mu struct {
 		sync.Mutex
 		wire    *wire
+		nudged  time.Time     // last
 		granted time.Duration // session timeout, 0 until there was a session
 		ready   chan struct{} // closed while there is a session
 		closed  bool
@@ -37,6 +38,7 @@ const (
 	maxCalls    = 1000
 	dialTimeout = 4 * time.Second
 	maxSilence  = 4 * time.Second
+	nudgeAfter  = 200 * time.Millisecond
 )
 
 // errNotSent says that nothing was asked of ZooKeeper.
@@ -111,18 +113,23 @@ func call[T any](ctx context.Context, l *link, f func(context.Context) (T, error
 		err   error
 	}
 	done := make(chan result, 1)
-	l.asks()
 	go func() {
 		defer func() { <-l.slots }()
 		value, err := f(ctx)
 		done <- result{value, err}
 	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		l.unanswered()
-		return none, ctx.Err()
+	late := time.NewTicker(nudgeAfter)
+	defer late.Stop()
+	for {
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-late.C:
+			l.nudge()
+		case <-ctx.Done():
+			l.unanswered()
+			return none, ctx.Err()
+		}
 	}
 }
 
@@ -222,13 +229,46 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// asks notes that an answer is expected.
-func (l *link) asks() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.mu.wire; w != nil && w.since.IsZero() {
+// Write notes that an answer is expected.
+func (w *wire) Write(p []byte) (int, error) {
+	w.link.mu.Lock()
+	if w.since.IsZero() {
 		w.since = time.Now()
 	}
+	w.link.mu.Unlock()
+	return w.Conn.Write(p)
+}
+
+// silentForLocked is how long something has been asked that nothing has come after.
+func (l *link) silentForLocked() time.Duration {
+	if w := l.mu.wire; w != nil && !w.since.IsZero() {
+		return time.Since(w.since)
+	}
+	return 0
+}
+
+// nudge asks for something else when a server is silent. From 3.6.0 on to 3.8.0, one that has few clients may miss that
+// it has something to do (ZOOKEEPER-4537), and goes on when the next request arrives.
+func (l *link) nudge() {
+	l.mu.Lock()
+	now := time.Now()
+	due := !l.mu.closed && l.silentForLocked() >= nudgeAfter && now.Sub(l.mu.nudged) >= nudgeAfter
+	if due {
+		l.mu.nudged = now
+	}
+	l.mu.Unlock()
+	if !due {
+		return
+	}
+	select {
+	case l.slots <- struct{}{}:
+	default:
+		return // enough is asked
+	}
+	go func() {
+		defer func() { <-l.slots }()
+		_, _, _ = l.conn.Exists("/")
+	}()
 }
 
 // unanswered leaves a server that has been silent for too long. The client would wait for 2/3 of the session
@@ -236,7 +276,7 @@ func (l *link) asks() {
 func (l *link) unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.mu.wire; w != nil && !w.since.IsZero() && time.Since(w.since) >= l.silence {
-		_ = w.Close()
+	if l.silentForLocked() >= l.silence {
+		_ = l.mu.wire.Close()
 	}
 }

@@ -23,6 +23,10 @@ type pair struct {
 	near, far net.Conn
 	silent    atomic.Bool // answers are swallowed
 	proxy     *proxy
+
+	mu   sync.Mutex
+	lazy bool   // each answer is kept until the next request
+	kept []byte // answers
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -45,7 +49,7 @@ func newProxy(t *testing.T, to string) *proxy {
 			p.mu.Lock()
 			p.pairs = append(p.pairs, c)
 			p.mu.Unlock()
-			wg.Go(func() { c.forward(far, near) })
+			wg.Go(func() { c.forward(writer(c.request), near) })
 			wg.Go(func() { c.forward(writer(c.answer), far) })
 		}
 	})
@@ -60,6 +64,15 @@ func newProxy(t *testing.T, to string) *proxy {
 // swallow lets requests through, but no answers, on the connections that there are.
 func (p *proxy) swallow() {
 	p.each(func(c *pair) { c.silent.Store(true) })
+}
+
+// dawdle keeps each answer back until something else is asked, on the connections that there are.
+func (p *proxy) dawdle() {
+	p.each(func(c *pair) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lazy = true
+	})
 }
 
 // cut closes the connections that there are.
@@ -92,5 +105,21 @@ func (c *pair) answer(p []byte) (int, error) {
 		c.proxy.swallowed.Add(1)
 		return len(p), nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lazy {
+		c.kept = append(c.kept, p...)
+		return len(p), nil
+	}
 	return c.near.Write(p)
+}
+
+func (c *pair) request(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.near.Write(c.kept); err != nil {
+		return 0, err
+	}
+	c.kept = nil
+	return c.far.Write(p)
 }

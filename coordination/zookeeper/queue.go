@@ -80,68 +80,29 @@ func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) 
 	if len(p.Nonce) > maxNonce {
 		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", coordination.ErrRefused, len(p.Nonce), maxNonce)
 	}
-	err = s.atQueue(ctx, name, func(at string) (bool, error) {
-		line, err := s.waiters(at)
-		if errors.Is(err, zk.ErrNoNode) {
-			return false, s.makeQueue(at)
-		}
-		if err != nil {
-			return false, err
-		}
-		i := slices.IndexFunc(line, func(w waiter) bool { return w.Nonce == p.Nonce })
-		if i < 0 {
-			return false, s.arrive(at, line, p)
-		}
-		ahead = make([]coordination.Place, i)
-		for j, w := range line[:i] {
-			ahead[j] = w.Place
-		}
-		if line[i].Beat >= p.Beat {
-			return true, nil
-		}
-		_, err = s.link.conn.Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
-		return err == nil, err
-	})
-	return ahead, err
+	return s.atQueue(ctx, name, func(at string) ([]coordination.Place, error) { return s.enqueue(at, p) })
 }
 
 // Leave implements coordination.Queuer.
 func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
-	return s.atQueue(ctx, name, func(at string) (bool, error) {
-		line, err := s.waiters(at)
-		if errors.Is(err, zk.ErrNoNode) {
-			return true, nil
-		}
-		var ops []any
-		for _, w := range line {
-			if slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
-				ops = append(ops, remove(at+"/"+w.name))
-			}
-		}
-		if err != nil || len(ops) == 0 {
-			return true, err
-		}
-		_, err = s.link.conn.Multi(ops...)
-		return err == nil, err
-	})
+	_, err := s.atQueue(ctx, name, func(at string) ([]coordination.Place, error) { return nil, s.leave(at, gone) })
+	return err
 }
 
-// atQueue repeats what others have interfered with.
-func (s *Store) atQueue(ctx context.Context, name string, try func(at string) (done bool, err error)) error {
+// atQueue repeats what is not done yet, or others have interfered with.
+func (s *Store) atQueue(ctx context.Context, name string, try func(at string) ([]coordination.Place, error)) ([]coordination.Place, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.path(name); err != nil {
-		return err
+		return nil, err
 	}
 	at := s.cfg.Path + queuesNode + "/" + part(name)
-	_, err := call(ctx, s.link, func(ctx context.Context) (any, error) {
+	ahead, err := call(ctx, s.link, func(ctx context.Context) ([]coordination.Place, error) {
 		for range 8 {
-			done, err := try(at)
-			switch {
-			case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists):
-			case done, err != nil:
-				return nil, err
+			ahead, err := try(at)
+			if !errors.Is(err, errMoving) && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists) {
+				return ahead, err
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -150,9 +111,49 @@ func (s *Store) atQueue(ctx context.Context, name string, try func(at string) (d
 		return nil, errMoving
 	})
 	if err != nil {
-		return fmt.Errorf("zookeeper: queue of lease %.80q: %w", name, err)
+		return nil, fmt.Errorf("zookeeper: queue of lease %.80q: %w", name, err)
 	}
-	return nil
+	return ahead, nil
+}
+
+// enqueue is errMoving as long as there was no place before.
+func (s *Store) enqueue(at string, p coordination.Place) ([]coordination.Place, error) {
+	line, err := s.waiters(at)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, cmp.Or(s.makeQueue(at), errMoving)
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(line, func(w waiter) bool { return w.Nonce == p.Nonce })
+	if i < 0 {
+		return nil, cmp.Or(s.arrive(at, line, p), errMoving)
+	}
+	if line[i].Beat < p.Beat {
+		_, err = s.link.conn.Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
+	}
+	ahead := make([]coordination.Place, i)
+	for j, w := range line[:i] {
+		ahead[j] = w.Place
+	}
+	return ahead, err
+}
+
+func (s *Store) leave(at string, gone []coordination.Place) error {
+	line, err := s.waiters(at)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	var ops []any
+	for _, w := range line {
+		if slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == w.Nonce && g.Beat >= w.Beat }) {
+			ops = append(ops, remove(at+"/"+w.name))
+		}
+	}
+	if err == nil && len(ops) > 0 {
+		_, err = s.link.conn.Multi(ops...)
+	}
+	return err
 }
 
 func (s *Store) makeQueue(at string) error {

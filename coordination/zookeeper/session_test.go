@@ -120,6 +120,22 @@ func TestSilentServer_IsLeft(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
+// TestServerThatMissesItsWork_IsNudged: some servers go on only when something else is asked. Nothing else would be here: the
+// next ping is hours away.
+func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
+	p := newProxy(t, servers(t)[0])
+	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: long})
+	p.dawdle()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ver, err := s.Swap(ctx, "x", "", coordination.Record{Token: 1})
+	must(t, err)
+	_, got, err := s.Load(ctx, "x")
+	if err != nil || got != ver {
+		t.Errorf("got %q %v, want %q", got, err, ver)
+	}
+}
+
 // TestLostConnection_ReadsAndWatchesGoOn: who was asking when a connection was lost asks the next server. A watch that ended
 // instead was begun again only after RetryInterval, and the release that it waited for went unnoticed.
 func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {

@@ -185,9 +185,11 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 				return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
 			}
 		}
-		if w.bound, err = s.bind(ctx, next); err != nil {
+		bound, err := s.bind(ctx, next)
+		if err != nil {
 			return "", err
 		}
+		w.bound = bound
 		if old == "" {
 			return w.create()
 		}
