@@ -173,7 +173,7 @@ func (d *driver) load(e core.Load) {
 func (d *driver) swap(e core.Swap) {
 	d.call(func(ctx context.Context) core.Event {
 		ver, err := d.lease.s.swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
-		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver), Err: err}
+		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver), Token: uint64(d.lease.s.given(ver)), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 

@@ -120,3 +120,11 @@ func (s *Session) swap(ctx context.Context, name string, old Version, next Recor
 	s.called(OperationSwap, begun, err)
 	return ver, err
 }
+
+// given is the token that the store has given a record itself, or 0.
+func (s *Session) given(ver Version) Token {
+	if g, ok := s.store.(TokenGiver); ok {
+		return g.TokenOf(ver)
+	}
+	return 0
+}

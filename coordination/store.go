@@ -10,7 +10,7 @@ import (
 )
 
 // Store keeps one record per lease name and replaces it only if nobody else has. It is all a backend
-// must provide; Watcher, SessionKeeper, Remover and Queuer are optional abilities found by assertion. Every
+// must provide; Watcher, SessionKeeper, Remover, TokenGiver and Queuer are optional abilities found by assertion. Every
 // call comes with a deadline (Config.OperationTimeout) and returns soon after its context ends. Stores are
 // called from many goroutines. A session does not close its store: who opened it closes it after the session.
 type Store interface {
@@ -53,6 +53,13 @@ type Remover interface {
 	// Remove deletes the record, and may forget its token, if the version is still old: the name is never
 	// used again. ErrConflict: it is another. Any other error: it may or may not have been done.
 	Remove(ctx context.Context, name string, old Version) error
+}
+
+// TokenGiver is a store whose server gives tokens: the record that Swap writes for a new tenure may have a larger Token than
+// the one asked for. Load shows it, and so the next token asked for is larger.
+type TokenGiver interface {
+	// TokenOf returns the Token of the record that Swap has written, by the version that it has returned.
+	TokenOf(v Version) Token
 }
 
 // Queuer keeps, for each lease, a queue of those who wait for it: Config.Fair needs one. It decides nothing but

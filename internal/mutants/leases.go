@@ -189,6 +189,24 @@ func leases() []mutant {
 			killer: golden(leaseCore, "session_lease_deleted"),
 		},
 		{
+			name:   "the token that the store gave is not taken in",
+			rule:   "a tenure has the token that its record has",
+			edits:  in(leaseDir+"acquire.go", "m.ten.token = max(m.ten.token, ev.Token)\n\t\t", ""),
+			killer: leaseSim,
+		},
+		{
+			name:   "a claim without an answer is looked for under the token asked for",
+			rule:   "a claim is found whatever token the store gave it",
+			edits:  in(leaseDir+"tenure.go", "t.asked && r.Token > t.token", "t.asked && r.Token > MaxToken"),
+			killer: golden(leaseCore, "token_given"),
+		},
+		{
+			name:   "what was released is claimed again out of turn",
+			rule:   "with Config.Fair nobody is overtaken who waits, lives and is connected",
+			edits:  in(leaseDir+"acquire.go", "if !m.seen.left || m.orderly() {", "if !m.seen.left {"),
+			killer: killer{pkg: leaseCore, run: "TestSimulation_NobodyIsOvertakenInAQueue", args: "-whole"},
+		},
+		{
 			name:   "who waits in a queue claims out of turn",
 			rule:   "with Config.Fair nobody is overtaken who waits, lives and is connected",
 			edits:  in(leaseDir+"acquire.go", "turn := m.turn(); m.now.Mono < turn {", "turn := m.turn(); m.now.Mono+forever < turn {"),

@@ -90,6 +90,9 @@ func (g *gateway) KeepsSessions() bool {
 	return ok && k.KeepsSessions()
 }
 
+// TokenOf asks the store.
+func (g *gateway) TokenOf(v coordination.Version) coordination.Token { return given(g.store, v) }
+
 // Remove fails where the store is no Remover.
 func (g *gateway) Remove(ctx context.Context, name string, old coordination.Version) (err error) {
 	r, ok := g.store.(coordination.Remover)

@@ -226,9 +226,11 @@ func (e *env) nth(t coordination.Token, n int) bool {
 	return t == coordination.Token(n) || e.options.TokensJump && t > coordination.Token(n)
 }
 
-// kept reports whether a record was found as it was written.
+// kept reports whether a record was found as it was written. A blank one may show a larger token, and any that of a
+// TokenGiver.
 func (e *env) kept(got, written coordination.Record) bool {
-	if e.options.TokensJump && got.Nonce == "" && got.Token > written.Token {
+	_, gives := e.store.(coordination.TokenGiver)
+	if e.options.TokensJump && (got.Nonce == "" || gives) && got.Token > written.Token {
 		got.Token = written.Token
 	}
 	return got == written

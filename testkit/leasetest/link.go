@@ -136,6 +136,16 @@ func (l *link) Load(ctx context.Context, name string) (rec coordination.Record, 
 // KeepsSessions says what the test wants; the store has been asked.
 func (l *link) KeepsSessions() bool { return l.shared }
 
+// TokenOf asks the store.
+func (l *link) TokenOf(v coordination.Version) coordination.Token { return given(l.store, v) }
+
+func given(s coordination.Store, v coordination.Version) coordination.Token {
+	if g, ok := s.(coordination.TokenGiver); ok {
+		return g.TokenOf(v)
+	}
+	return 0
+}
+
 // Remove fails where the store is no Remover: then the record stays.
 func (l *link) Remove(ctx context.Context, name string, old coordination.Version) error {
 	f := l.begin(name)

@@ -78,6 +78,17 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 	m.unwanted()
 }
 
+// reclaim claims what this session has given up itself, without another look: if nobody has had it since, the record is
+// still that of the release. Who stands in a queue looks at that first.
+func (m *Machine) reclaim() bool {
+	if !m.seen.left || m.orderly() {
+		return false
+	}
+	m.seen.left = false
+	m.claim()
+	return true
+}
+
 // judge goes on from a fresh read. Who waits in a queue takes his place first, unless he could not claim.
 func (m *Machine) judge(read uint64) {
 	if m.orderly() && (!m.cfg.Shared || m.backed()) {
@@ -139,7 +150,7 @@ func (m *Machine) claim() {
 		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner, if the store is there
 		return
 	}
-	m.ten = tenure{token: m.high + 1, base: m.seen.version, version: m.seen.version, session: m.back.token}
+	m.ten = tenure{token: m.high + 1, asked: true, base: m.seen.version, version: m.seen.version, session: m.back.token}
 	m.phase = claiming
 	m.write()
 }
@@ -147,6 +158,7 @@ func (m *Machine) claim() {
 func (m *Machine) onClaimed(op operation, ev Swapped) {
 	switch ev.Status {
 	case Written:
+		m.ten.token = max(m.ten.token, ev.Token)
 		m.wrote(op, ev.Version)
 		m.adopt(op.attempt)
 	case Conflicted:
@@ -166,7 +178,7 @@ func (m *Machine) onClaimed(op operation, ev Swapped) {
 func (m *Machine) resolve() {
 	switch {
 	case m.found():
-		m.ten.version = m.seen.version
+		m.ten.written(m.seen.record.Token, m.seen.version)
 		m.adopt(m.seen.record.Attempt)
 	case m.seen.version == m.ten.base && len(m.waiters) > 0:
 		m.claimAgain()

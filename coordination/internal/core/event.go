@@ -46,6 +46,7 @@ type (
 		Op      uint64
 		Status  Status
 		Version Version // new one, if Written
+		Token   uint64  // of the record, if the store has given it another one than it was asked for
 		Err     error
 	}
 	// Changed is a hint of a watcher.

@@ -148,7 +148,11 @@ func parse(t *testing.T, f []string) core.Event {
 		if s, ok := status[f[2]]; ok {
 			return core.Swapped{Op: arg(1), Status: s}
 		}
-		return core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
+		written := core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
+		if len(f) > 3 {
+			written.Token = arg(3) // which the store has given
+		}
+		return written
 	}
 	t.Fatal("unknown event", f)
 	return nil

@@ -79,6 +79,7 @@ type observation struct {
 	since   time.Duration
 	ghost   bool // the record has vanished, its holder may not know yet
 	known   bool // of a session record: there has been a read
+	left    bool // it was written by the own release, and has not been claimed since
 }
 
 // New returns an idle machine.
@@ -233,7 +234,11 @@ func (m *Machine) proceed() {
 		return
 	}
 	switch m.phase {
-	case reading, doubtful:
+	case reading:
+		if !m.reclaim() {
+			m.load()
+		}
+	case doubtful:
 		m.load()
 	case waiting:
 		m.phase = reading

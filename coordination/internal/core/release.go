@@ -46,7 +46,7 @@ func (m *Machine) onBlanked(ev Swapped) {
 	switch ev.Status {
 	case Written:
 		m.high = max(m.high, m.ten.token)
-		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono}
+		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono, left: true}
 		m.finish(Done)
 	case Conflicted:
 		m.ten.reread = true
@@ -64,7 +64,7 @@ func (m *Machine) reconsider() {
 	m.ten.reread = false
 	switch {
 	case m.found():
-		m.ten.version = m.seen.version
+		m.ten.written(m.seen.record.Token, m.seen.version)
 		m.ten.prune(m.seen.record.Attempt)
 	case m.seen.version == m.ten.version: // a claim that was never seen
 	default:

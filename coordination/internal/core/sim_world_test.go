@@ -20,6 +20,7 @@ type world struct {
 	nodes   []*node
 	errs    float64 // share of calls that the store answers with an error
 	watch   bool
+	gives   bool // the store gives tokens of its own
 	mixed   bool // every other node has a TTL of its own
 	shared  int  // which nodes hold the lease through a session record: none, all, every other
 	fair    int  // which nodes wait in a queue: none, all, every other
@@ -65,6 +66,7 @@ func newWorld(s *sim.World, opt options) *world {
 	}
 	w.errs = w.Fraction("errors", 0.1)
 	w.watch, w.mixed = w.Chance("watch", 1./3), w.Chance("mixed", 1./5)
+	w.gives = w.Chance("gives", 1./4)
 	w.shared, w.fair = w.Number("shared", 0, 2), w.Number("fair", 0, 2)
 	if opt.order {
 		w.fair = 1
@@ -154,6 +156,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if !w.opt.order && w.Chance("refused", 0.02) {
 		return core.Swapped{Op: e.Op, Status: core.Refused, Err: errTest}
 	}
+	given := w.give(w.cells[name].record, &e.Next)
 	if name == lease {
 		w.inOrder(e.Next)
 	}
@@ -165,7 +168,16 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 			w.hint(n)
 		}
 	}
-	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version}
+	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version, Token: given}
+}
+
+// give raises the token of a new tenure, where the store does that.
+func (w *world) give(old core.Record, next *core.Record) (token uint64) {
+	if !w.gives || next.Nonce == "" || next.Token == old.Token {
+		return 0
+	}
+	next.Token += uint64(w.Number("given", 0, 3))
+	return next.Token
 }
 
 // bury blanks the record of a session that is over, and removes it some time later.

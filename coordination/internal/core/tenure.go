@@ -8,6 +8,7 @@ import (
 // tenure is one time of holding the lease, from its claim until the record is certainly not ours.
 type tenure struct {
 	token    uint64
+	asked    bool          // for that token: until the claim is known to be written, it may be larger in the record
 	session  uint64        // token of the session record, with Config.Shared
 	base     Version       // the claim is conditional on it
 	version  Version       // the next write is conditional on it
@@ -31,8 +32,11 @@ type attempt struct {
 
 // owns reports whether the record is of this tenure.
 func (t *tenure) owns(r Record, nonce string) bool {
-	return t.token != 0 && r.Nonce == nonce && r.Token == t.token
+	return t.token != 0 && r.Nonce == nonce && (r.Token == t.token || t.asked && r.Token > t.token)
 }
+
+// written takes in what is known of the tenure's record.
+func (t *tenure) written(token uint64, v Version) { t.token, t.asked, t.version = token, false, v }
 
 // found reports whether the record just read is of the present tenure.
 func (m *Machine) found() bool { return !m.seen.ghost && m.ten.owns(m.seen.record, m.cfg.Nonce) }
@@ -139,7 +143,7 @@ func (m *Machine) onSwapped(ev Swapped) {
 
 // wrote notes that our write is the record now.
 func (m *Machine) wrote(op operation, v Version) {
-	m.ten.version = v
+	m.ten.written(m.ten.token, v)
 	m.high = max(m.high, m.ten.token)
 	m.seen = observation{version: v, since: m.now.Mono, record: m.recordOf(op.attempt)}
 }
