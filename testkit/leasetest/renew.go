@@ -75,7 +75,7 @@ var renewChecks = []check{
 		e.sleep(e.learns())
 		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.TakenOver, "told %v", log.all())
 		held, ok := errors.AsType[*coordination.HeldError](g.Check())
-		e.that(ok && held.Holder.Token == 7, "got %v", g.Check())
+		e.that(ok && e.nth(held.Holder.Token, 7), "got %v", g.Check())
 		e.that(g.Remaining() == 0, "remaining %v", g.Remaining())
 	}},
 	{"D7_Partition", func(e *env) {
