@@ -113,6 +113,7 @@ func call[T any](ctx context.Context, l *link, f func(context.Context) (T, error
 		err   error
 	}
 	done := make(chan result, 1)
+	l.asks()
 	go func() {
 		defer func() { <-l.slots }()
 		value, err := f(ctx)
@@ -176,7 +177,7 @@ type wire struct {
 	net.Conn
 	link  *link
 	begun []byte    // of the first answer
-	since time.Time // when something was asked that nothing has come after, or zero; guarded by link.mu
+	heard time.Time // when something came, or was asked by who was the only one to wait; guarded by link.mu
 }
 
 // newWire connects to a server, which must answer soon.
@@ -185,7 +186,7 @@ func (l *link) newWire(network, address string, _ time.Duration) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: conn, link: l}
+	w := &wire{Conn: conn, link: l, heard: time.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed {
@@ -217,7 +218,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	w.link.mu.Lock()
 	defer w.link.mu.Unlock()
-	w.since = time.Time{}
+	w.heard = time.Now()
 	if missing := answerHead - len(w.begun); missing > 0 {
 		w.begun = append(w.begun, p[:min(n, missing)]...)
 		if len(w.begun) == answerHead {
@@ -229,22 +230,21 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write notes that an answer is expected.
-func (w *wire) Write(p []byte) (int, error) {
-	w.link.mu.Lock()
-	if w.since.IsZero() {
-		w.since = time.Now()
+// asks notes, before a request, that an answer is expected from now on, unless others wait for one already.
+func (l *link) asks() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.mu.wire; w != nil && len(l.slots) == 1 {
+		w.heard = time.Now()
 	}
-	w.link.mu.Unlock()
-	return w.Conn.Write(p)
 }
 
-// silentForLocked is how long something has been asked that nothing has come after.
+// silentForLocked is how long nothing has come although somebody waits, who asks for it.
 func (l *link) silentForLocked() time.Duration {
-	if w := l.mu.wire; w != nil && !w.since.IsZero() {
-		return time.Since(w.since)
+	if l.mu.wire == nil {
+		return 0
 	}
-	return 0
+	return time.Since(l.mu.wire.heard)
 }
 
 // nudge asks for something else when a server is silent. From 3.6.0 on to 3.8.0, one that has few clients may miss that
