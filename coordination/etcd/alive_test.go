@@ -38,6 +38,7 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: 2 * time.Second}
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
+	rec.Token = s.TokenOf(ver)
 	for prolonged.Load() == 0 { // a renewal prolongs it in the end, though not each does
 		rec.Attempt++
 		ver, err = s.Swap(t.Context(), name, ver, rec)
@@ -60,7 +61,7 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	}
 }
 
-// TestRequests_OfAnAcquire: one read and one transaction, and one for the release.
+// TestRequests_OfAnAcquire: one transaction, after one read unless this session had it before, and one for the release.
 func TestRequests_OfAnAcquire(t *testing.T) {
 	var requests, streams atomic.Int32
 	client := intercepted(t,
@@ -75,7 +76,7 @@ func TestRequests_OfAnAcquire(t *testing.T) {
 	session, err := coordination.Open(open(t, client, prefix(t)), patient)
 	must(t, err)
 	defer func() { _ = session.Close(context.Background()) }()
-	for i, want := range []int32{7, 3, 3} { // with the first one the session begins: a record of its own, and the etcd lease
+	for i, want := range []int32{7, 2, 2} { // with the first one the session begins: a record of its own, and the etcd lease
 		before := requests.Load()
 		g, err := session.Lease(name).TryAcquire(t.Context())
 		must(t, err)
@@ -97,18 +98,24 @@ func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
 	return client
 }
 
-// TestSwap_MakesAnotherLease when the old one has expired or was revoked.
-func TestSwap_MakesAnotherLease(t *testing.T) {
+// TestSwap_ARenewalMakesNoOtherLease: when the old one has expired or was revoked, the tenure has ended; the next one
+// is on another.
+func TestSwap_ARenewalMakesNoOtherLease(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
 	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
+	rec.Token = s.TokenOf(ver)
 	held, err := client.Get(t.Context(), s.LockName(name)+"/holder")
 	must(t, err)
 	_, err = client.Revoke(t.Context(), clientv3.LeaseID(held.Kvs[0].Lease))
 	must(t, err)
 	rec.Attempt++
+	if _, err = s.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("renewed: %v", err)
+	}
+	rec.Token++
 	_, err = s.Swap(t.Context(), name, ver, rec)
 	must(t, err)
 	again, err := client.Get(t.Context(), s.LockName(name)+"/holder")

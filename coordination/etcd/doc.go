@@ -32,9 +32,9 @@
 //
 // # Guarantees
 //
-// Reads are linearizable and writes conditional, so two sessions never both get a lease. Tokens are
-// taken from etcd's revision: those of one name grow over everything, other locks, deleted keys and a
-// deleted database of leases included; they do not rise by one. Only a restored snapshot can set the
+// Reads are linearizable and writes conditional, so two sessions never both get a lease. The token of a tenure is
+// the revision that its holder's key was created at, or a larger one: those of one name grow over everything, other locks,
+// deleted keys and a deleted database of leases included; they do not rise by one. Only a restored snapshot can set the
 // revision back; restore with a bump (etcdutl snapshot restore --bump-revision).
 //
 // When a holder has died, etcd lets its second keys go, by its own clock and after one and a half TTL at most. Whoever

@@ -180,6 +180,46 @@ func TestInterop_Etcdctl(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
+// TestTokens_GrowOverLocksThatNobodyHasSeen: the session claims what it has released without another look, and a mutex
+// was held meanwhile.
+func TestTokens_GrowOverLocksThatNobodyHasSeen(t *testing.T) {
+	s := beside(t)
+	var last coordination.Token
+	for range 3 {
+		g, err := try(t, s.lease)
+		must(t, err)
+		if g.Token() <= last {
+			t.Errorf("%v after a lock with %d", g, last)
+		}
+		h, err := s.lease.Holder(t.Context())
+		if h.Token != g.Token() || err != nil {
+			t.Errorf("%v is shown as %v, %v", g, h, err)
+		}
+		must(t, g.Release(t.Context()))
+		m := concurrency.NewMutex(s.locker, s.store.LockName(name))
+		must(t, m.Lock(t.Context()))
+		if last = coordination.Token(m.Header().Revision); last <= g.Token() {
+			t.Errorf("a lock with %d after %v", last, g)
+		}
+		must(t, m.Unlock(t.Context()))
+	}
+}
+
+// TestTokens_GrowOverALockBetweenLookAndClaim, which the record does not tell of.
+func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
+	s := beside(t)
+	rec, ver, err := s.store.Load(t.Context(), name)
+	must(t, err)
+	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
+	must(t, m.Lock(t.Context()))
+	must(t, m.Unlock(t.Context()))
+	ver, err = s.store.Swap(t.Context(), name, ver, coordination.Record{Nonce: "n", Token: rec.Token + 1, Attempt: 1, TTL: time.Minute})
+	must(t, err)
+	if got := s.store.TokenOf(ver); int64(got) <= m.Header().Revision {
+		t.Errorf("token %v after a lock with %d", got, m.Header().Revision)
+	}
+}
+
 // TestStaleVersions_StayDead: a version that was shown before a lock of others came is worth nothing
 // after it has gone.
 func TestStaleVersions_StayDead(t *testing.T) {

@@ -26,8 +26,8 @@ type leases struct {
 type leaseKey struct {
 	nonce string
 	ttl   time.Duration // of the records
-	// tenure of the session, for its own record and the leases that are held through it: they live and end together,
-	// so their etcd lease is never followed by another. 0: for all that is prolonged by each of its own writes.
+	// tenure of the session, for its own record and the leases that are held through it: they live and end together.
+	// 0: for what goes by itself.
 	tenure coordination.Token
 }
 
@@ -81,15 +81,21 @@ func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey)
 	return id, err
 }
 
-// same is alive, but ErrLeaseNotFound in place of a new one.
+// same is alive, but never a new one: ErrLeaseNotFound if it has ended, another error if it is not known here.
 func (l *leases) same(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if err := e.lock(ctx); err != nil {
 		return 0, err
 	}
 	defer e.unlock()
+	if now := l.state(e); now.id == 0 && !now.ended {
+		return 0, errNotKnown
+	}
 	return l.prolong(ctx, client, k, e)
 }
+
+// errNotKnown is told to who renews with another Store than it has acquired with, or long after it had to.
+var errNotKnown = errors.New("the etcd lease is not known here")
 
 // joined returns the etcd lease of a tenure as it is, for what others prolong; a new one if none is known, and
 // ErrLeaseNotFound if it is known to have ended.

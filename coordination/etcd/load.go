@@ -74,6 +74,9 @@ func (s *Store) look(ctx context.Context, k keys) (view, error) {
 			return view{}, fmt.Errorf("etcd: key %.200q: %w", k.keyOfRecord(), err)
 		}
 	}
+	if v.held() && v.record.Nonce != "" {
+		v.record.Token = k.given(v.record.Token, v.first.CreateRevision)
+	}
 	return v, nil
 }
 

@@ -77,7 +77,7 @@ func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 	live, err := client.TimeToLive(t.Context(), clientv3.LeaseID(r.Kvs[0].Lease))
 	must(t, err)
 	if live.GrantedTTL < 2 {
-		t.Errorf("on an etcd lease of %ds", live.GrantedTTL)
+		t.Fatalf("on an etcd lease of %ds", live.GrantedTTL)
 	}
 	ahead := []coordination.Place{dead}
 	for beat := uint64(1); len(ahead) > 0; beat++ {

@@ -204,7 +204,7 @@ func TestSession_RevokedLeaseEndsAll(t *testing.T) {
 	id := s.etcdLease(shard(0))
 	for i := range many {
 		if got := s.etcdLease(shard(i)); got != id {
-			t.Errorf("%s is on %x, not on %x", shard(i), got, id)
+			t.Fatalf("%s is on %x, not on %x", shard(i), got, id)
 		}
 	}
 	_, err := other.client.Revoke(t.Context(), id)
@@ -300,7 +300,7 @@ func TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease(t *testing.T) {
 	ver, err := s.Swap(t.Context(), own, "", rec)
 	must(t, err)
 	rec.Attempt++
-	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err, coordination.ErrRefused) {
 		t.Errorf("by another process: %v", err)
 	}
 	_, err = client.Put(t.Context(), s.LockName(own)+"/holder", "n")

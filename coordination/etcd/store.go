@@ -38,6 +38,7 @@ var (
 	_ coordination.Watcher       = (*Store)(nil)
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
+	_ coordination.TokenGiver    = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
 )
 

@@ -21,6 +21,22 @@ func versionOf(mod int64, r coordination.Record) version {
 	return version{mod, r.Token}
 }
 
+// given is the token of a tenure that has asked for one and whose holder's key was created at a revision: the larger of
+// both, for every lock of others that was held before came at a smaller revision. No lock of others competes for the
+// record of a session, whose leases know the token before it is written.
+func (k keys) given(asked coordination.Token, created int64) coordination.Token {
+	if strings.HasPrefix(k.name, coordination.SessionRecords) {
+		return asked
+	}
+	return max(asked, coordination.Token(created))
+}
+
+// TokenOf implements coordination.TokenGiver.
+func (s *Store) TokenOf(mark coordination.Version) coordination.Token {
+	v, _ := parse(mark)
+	return v.token
+}
+
 // mark is what callers are given.
 func (v version) mark() coordination.Version {
 	switch {

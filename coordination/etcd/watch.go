@@ -11,8 +11,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// Watch implements coordination.Watcher. What the record says comes with the event; when a holder's key
-// or a lock of others goes, the lease is read again.
+// Watch implements coordination.Watcher. What the record says comes with the event, with the token that was asked for; when
+// a holder's key or a lock of others goes, the lease is read again.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		k, err := s.keys(name)

@@ -32,21 +32,11 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
 	}
-	var rev int64
-	if next.Nonce == "" {
-		rev, err = s.blank(ctx, k, from.mod, string(value))
-	} else {
-		rev, err = s.hold(ctx, k, from, next, string(value))
+	if next.Nonce != "" {
+		return s.hold(ctx, k, from, next, string(value))
 	}
-	if err != nil {
-		return "", err
-	}
-	return versionOf(rev, next).mark(), nil
-}
-
-// blank frees the lease: the holder's key goes in the same step, which wakes locks of others.
-func (s *Store) blank(ctx context.Context, k keys, mod int64, value string) (rev int64, err error) {
-	return s.replace(ctx, k, mod, clientv3.OpPut(k.record, value))
+	rev, err := s.replace(ctx, k, from.mod, clientv3.OpPut(k.record, string(value)))
+	return version{mod: rev}.mark(), err
 }
 
 // Remove implements coordination.Remover.
@@ -63,7 +53,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	return err
 }
 
-// replace deletes the holder's key and does what else is asked for, if the record has not changed.
+// replace does what is asked for, if the record has not changed. The holder's key goes in the same step, which wakes locks
+// of others.
 func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) (rev int64, err error) {
 	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do, clientv3.OpDelete(k.holder)).Commit()
 	switch {
@@ -78,81 +69,100 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) 
 // hold writes the record of a holder, and its key on an etcd lease. That is prolonged first, if it has not the TTL
 // left: a record that is found later, although the answer to its write was lost, must be one whose holder's key
 // outlives what the holder believes. Doing both at once is faster by a round trip and was wrong.
-func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record, value string) (rev int64, err error) {
-	w := writing{keys: k, from: from, nonce: next.Nonce, value: value, tie: tieOf(k.name, from, next)}
-	key := leaseKey{next.Nonce, next.TTL, w.tie.tenure}
+func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record, value string) (_ coordination.Version, err error) {
+	w := writingOf(k, from, next, value)
+	key := leaseKey{next.Nonce, next.TTL, w.tenure}
 	for range 2 {
-		if w.lease, err = s.leaseFor(ctx, key, w.tie); err == nil {
-			rev, err = s.put(ctx, w)
+		var written version
+		if w.lease, err = s.leaseFor(ctx, key, w); err == nil {
+			written, err = s.put(ctx, w)
 		} else if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			return 0, fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
+			return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
 		}
 		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			return rev, err
+			return written.mark(), err
 		}
 		s.leases.forget(key, w.lease) // certainly not written
-		if w.tie.renews {
-			return 0, coordination.ErrConflict // Load shows that it has ended
+		if w.renews {
+			return "", coordination.ErrConflict // Load shows that the holder's key has gone
 		}
 	}
-	return 0, fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
-}
-
-// tie is what a holder's key has to do with others of its session.
-type tie struct {
-	tenure  coordination.Token // of the session, in whose etcd lease it shares; 0: none
-	session bool               // it is that of the session record
-	renews  bool               // and of a tenure that has begun: without its etcd lease it has ended
-	forever bool
-}
-
-func tieOf(name string, from version, next coordination.Record) tie {
-	if strings.HasPrefix(name, coordination.SessionRecords) {
-		return tie{tenure: next.Token, session: true, renews: from.mod != 0 && from.token == next.Token}
-	}
-	return tie{tenure: next.Session, forever: next.Forever}
-}
-
-func (s *Store) leaseFor(ctx context.Context, key leaseKey, t tie) (clientv3.LeaseID, error) {
-	switch {
-	case t.forever:
-		return clientv3.NoLease, nil
-	case t.renews:
-		return s.leases.same(ctx, s.client, key)
-	case t.tenure != 0 && !t.session:
-		return s.leases.joined(ctx, s.client, key)
-	}
-	return s.leases.alive(ctx, s.client, key)
+	return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
 }
 
 // writing is the record of a holder on its way.
 type writing struct {
 	keys
-	from  version // of the record that it replaces
-	nonce string
-	value string
-	lease clientv3.LeaseID
-	tie   tie
+	from    version // of the record that it replaces
+	nonce   string
+	token   coordination.Token
+	value   string
+	renews  bool               // a tenure that has begun: without its etcd lease it has ended
+	session bool               // it is a session's own record
+	tenure  coordination.Token // of the session, whose etcd lease it is on; 0: it goes by itself
+	forever bool
+	lease   clientv3.LeaseID
 }
 
-// write puts the holder's key, and the record. That of a session is on the etcd lease too: whose session has
+func writingOf(k keys, from version, next coordination.Record, value string) writing {
+	w := writing{keys: k, from: from, nonce: next.Nonce, token: next.Token, value: value,
+		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name, coordination.SessionRecords),
+		tenure: next.Session, forever: next.Forever}
+	if w.session {
+		w.tenure = next.Token
+	}
+	return w
+}
+
+// leaseFor returns the etcd lease for the holder's key.
+func (s *Store) leaseFor(ctx context.Context, key leaseKey, w writing) (clientv3.LeaseID, error) {
+	switch {
+	case w.forever:
+		return clientv3.NoLease, nil
+	case w.renews:
+		return s.leases.same(ctx, s.client, key)
+	case w.tenure != 0 && !w.session:
+		return s.leases.joined(ctx, s.client, key)
+	}
+	return s.leases.alive(ctx, s.client, key)
+}
+
+// write puts the record, and the holder's key. The record of a session is on the etcd lease too: whose session has
 // crashed leaves none.
 func (w writing) write() []clientv3.Op {
 	lease := clientv3.WithLease(w.lease)
-	if w.tie.session {
-		return []clientv3.Op{clientv3.OpPut(w.record, w.value, lease), clientv3.OpPut(w.holder, w.nonce, lease)}
+	record := clientv3.OpPut(w.record, w.value)
+	if w.session {
+		record = clientv3.OpPut(w.record, w.value, lease)
 	}
-	return []clientv3.Op{clientv3.OpPut(w.record, w.value), clientv3.OpPut(w.holder, w.nonce, lease)}
+	return []clientv3.Op{record, clientv3.OpPut(w.holder, w.nonce, lease, clientv3.WithPrevKV())}
 }
 
-// mine is the condition for a holder to write, whoever waits: its key is there, and that of a session that is being
-// renewed is on the etcd lease that all its keys are on.
-func (w writing) mine() []clientv3.Cmp {
-	c := []clientv3.Cmp{unchanged(w.keys, w.from.mod), clientv3.Compare(clientv3.Value(w.holder), "=", w.nonce)}
-	if w.tie.renews {
-		c = append(c, clientv3.Compare(clientv3.LeaseValue(w.holder), "=", w.lease))
+// version of what was written at a revision, by the answers of write.
+func (w writing) version(rev int64, done []*etcdserverpb.ResponseOp) version {
+	created := rev
+	if before := done[1].GetResponsePut().PrevKv; before != nil {
+		created = before.CreateRevision
 	}
-	return c
+	return version{rev, w.given(w.token, created)}
+}
+
+// permits are the conditions of which one has to hold, the likeliest first: what is nested costs etcd more.
+func (w writing) permits() [][]clientv3.Cmp {
+	switch {
+	case w.renews:
+		return [][]clientv3.Cmp{append(w.mine(), clientv3.Compare(clientv3.LeaseValue(w.holder), "=", w.lease))}
+	case w.from.token != 0:
+		return [][]clientv3.Cmp{w.mine(), w.free()}
+	case w.from.mod == 0:
+		return [][]clientv3.Cmp{w.free(), w.mine()}
+	}
+	return [][]clientv3.Cmp{w.free()} // of a blank record nobody is the holder
+}
+
+// mine is the condition for the holder to write, whoever waits.
+func (w writing) mine() []clientv3.Cmp {
+	return []clientv3.Cmp{unchanged(w.keys, w.from.mod), clientv3.Compare(clientv3.Value(w.holder), "=", w.nonce)}
 }
 
 // free is the condition for others to write: no lock of others is there, and beside an absent record no holder's
@@ -165,21 +175,8 @@ func (w writing) free() []clientv3.Cmp {
 	return c
 }
 
-// permits are the conditions of which one has to hold, the likeliest first: what is nested costs etcd more.
-func (w writing) permits() [][]clientv3.Cmp {
-	switch {
-	case w.tie.renews:
-		return [][]clientv3.Cmp{w.mine()}
-	case w.from.token != 0:
-		return [][]clientv3.Cmp{w.mine(), w.free()}
-	case w.from.mod == 0:
-		return [][]clientv3.Cmp{w.free(), w.mine()}
-	}
-	return [][]clientv3.Cmp{w.free()} // of a blank record nobody is the holder
-}
-
 // put writes record and holder's key in one step.
-func (s *Store) put(ctx context.Context, w writing) (rev int64, err error) {
+func (s *Store) put(ctx context.Context, w writing) (version, error) {
 	permits := w.permits()
 	otherwise := []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()), clientv3.OpGet(w.locks, clientv3.WithFirstCreate()...)}
 	for _, p := range permits[1:] {
@@ -187,7 +184,7 @@ func (s *Store) put(ctx context.Context, w writing) (rev int64, err error) {
 	}
 	r, err := s.client.Txn(ctx).If(permits[0]...).Then(w.write()...).Else(otherwise...).Commit()
 	if err != nil {
-		return 0, outcome(err)
+		return version{}, outcome(err)
 	}
 	written, seen := r.Succeeded, r.Responses
 	for range permits[1:] {
@@ -197,9 +194,9 @@ func (s *Store) put(ctx context.Context, w writing) (rev int64, err error) {
 		}
 	}
 	if written {
-		return r.Header.Revision, nil
+		return w.version(r.Header.Revision, seen), nil
 	}
-	return 0, w.refused(seen)
+	return version{}, w.refused(seen)
 }
 
 // refused tells why nothing was written, from what was seen of the record and the first lock.
