@@ -20,8 +20,8 @@
 // two days later, a few at a time, when other sessions end.
 //
 // With coordination.Config.Fair, who waits has an ephemeral child in /concord/leases/%queues/NAME, whose name tells all that
-// there is to tell, so that a look costs one request for the whole queue and one for the own place. That is a container node,
-// which ZooKeeper removes when nobody waits. Beyond 256 places, that which was not written for longest goes.
+// there is to tell, so that a look costs one request for the whole queue and one for the own place. Its node is a
+// container, which ZooKeeper removes when nobody waits. Beyond 256 places, that which was not written for longest goes.
 //
 // A store has one ZooKeeper session, which all its coordination sessions share.
 //
@@ -29,10 +29,10 @@
 //
 // A tenure begins in one write: a child takes its place in the line, and the record is replaced, if the version of its
 // data is still the same and the child gets the very number that says that nobody else has come to the line since it was
-// read. So two sessions never both get a lease. Writes go
-// through ZooKeeper's quorum. A read is preceded by a sync, which a leader that has just been deposed may
-// answer once more: what it shows is then old, and a write that rests on it is refused. A write on a node that was deleted
-// and made anew, and had as many writes and children since, is noticed by its answer, taken back, and then a conflict.
+// read. So two sessions never both get a lease. Writes go through ZooKeeper's quorum. A read is preceded by a sync, which
+// a leader that has just been deposed may answer once more: what it shows is then old, and a write that rests on it is
+// refused. A write on a node that was deleted and made anew, and had as many writes and children since, is noticed by its
+// answer, taken back, and then a conflict.
 //
 // What is held through a session record is written only while the child of that record exists. Both are of one ZooKeeper
 // session: when that ends, they all go at once, claims through it are refused, its renewal is a conflict, and the session
@@ -51,9 +51,9 @@
 // 30 s of 40 s. For longer TTLs raise maxSessionTimeout of the servers, and SessionTimeout. An operator who closes
 // the ZooKeeper session of a living store lets others in before the holder knows.
 //
-// A server that is silent for 200 ms is asked something else: those of 3.6.0 to 3.8.0 may miss a wake-up, and go on then. One that
-// does not answer is left for the next one after 4 s or a tenth of the session timeout. Without
-// a quorum nobody acquires or renews, and holders stop in time.
+// A server that is silent for 200 ms is asked something else: those of 3.6.0 to 3.8.0 may miss a wake-up, and go on then.
+// One that does not answer is left for the next one after 4 s or a tenth of the session timeout. Without a quorum nobody
+// acquires or renews, and holders stop in time.
 //
 // # Duties
 //

@@ -101,8 +101,8 @@ func (w *write) place(had uint32) (name string, ops []any) {
 	return name, []any{enter, check(w.at(name))}
 }
 
-// version of what was written, with its place. If somebody is in line for a free lease, it is worth nothing: no write may rest on what
-// was before that tenure.
+// version of what was written, with its place. If somebody is in line for a free lease, it is worth nothing: no write
+// may rest on what was before that tenure.
 func (w *write) version(s *zk.Stat, place string) coordination.Version {
 	w.s.sessions.learn(w.name, w.next, w.at(place))
 	switch {
