@@ -63,8 +63,10 @@ func (s side) waitFor(t *testing.T, n int) {
 	t.Helper()
 	for {
 		line, _, err := s.conn.Children(s.path)
-		must(t, err)
-		if len(line) == n {
+		if !errors.Is(err, zk.ErrNoNode) { // which another server does not know of yet
+			must(t, err)
+		}
+		if err == nil && len(line) == n {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -242,6 +242,8 @@ func connected(t *testing.T, ask func() error) error {
 
 func places(t *testing.T, c *zk.Conn, path string) []string {
 	t.Helper()
+	_, err := c.Sync(path) // others have written it
+	must(t, err)
 	line, _, err := c.Children(path)
 	must(t, err)
 	return line
@@ -258,6 +260,8 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	}
 	must(t, record("crashed").Close())
 	s := record("alive")
+	_, _, err := s.Load(t.Context(), coordination.SessionRecords+"crashed") // its server has caught up
+	must(t, err)
 	parent := path + "/%sessions"
 	s.Tidy(time.Now().Add(47 * time.Hour))
 	if got := places(t, c, parent); len(got) != 2 {
