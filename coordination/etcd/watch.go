@@ -11,8 +11,7 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// Watch implements coordination.Watcher. What the record says comes with the event, with the token that was asked for; when
-// a holder's key or a lock of others goes, the lease is read again.
+// Watch implements coordination.Watcher. A release comes with its event; after any other change the lease is read.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		k, err := s.keys(name)
@@ -61,11 +60,14 @@ func problem(r clientv3.WatchResponse) error {
 	return nil
 }
 
-// after is the lease after the last of some events.
+// after is the lease after the last of some events: what a release wrote; else it is read, since a holder's token is told
+// by another key.
 func (s *Store) after(ctx context.Context, k keys, r clientv3.WatchResponse) (coordination.Record, error) {
 	if n := len(r.Events); n > 0 {
 		if last := r.Events[n-1]; string(last.Kv.Key) == k.record && last.Type == clientv3.EventTypePut {
-			return record.Decode(k.name, last.Kv.Value)
+			if rec, err := record.Decode(k.name, last.Kv.Value); err != nil || rec.Nonce == "" {
+				return rec, err
+			}
 		}
 	}
 	rec, _, err := s.Load(ctx, k.name)

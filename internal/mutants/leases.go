@@ -49,7 +49,7 @@ func leases() []mutant {
 		{
 			name:   "no second look after waiting",
 			rule:   "a record is read again before it is taken",
-			edits:  in(leaseDir+"machine.go", "m.phase = reading\n\t\tm.load()", "m.phase = reading\n\t\tm.claim()"),
+			edits:  in(leaseDir+"machine.go", "if !m.claimOpen() {\n\t\t\tm.load()", "if !m.claimOpen() {\n\t\t\tm.claim()"),
 			killer: leaseSim,
 		},
 		{
@@ -203,7 +203,7 @@ func leases() []mutant {
 		{
 			name:   "what was released is claimed again out of turn",
 			rule:   "with Config.Fair nobody is overtaken who waits, lives and is connected",
-			edits:  in(leaseDir+"acquire.go", "if !m.seen.left || m.orderly() {", "if !m.seen.left {"),
+			edits:  in(leaseDir+"acquire.go", "if !m.seen.open || m.orderly() {", "if !m.seen.open {"),
 			killer: killer{pkg: leaseCore, run: "TestSimulation_NobodyIsOvertakenInAQueue", args: "-whole"},
 		},
 		{

@@ -28,6 +28,21 @@ var sharedChecks = []check{
 		_, err := e.node().Lease(coordination.SessionRecords + "x").TryAcquire(e.Context())
 		e.that(errors.Is(err, coordination.ErrInvalid), "got %v", err)
 	}},
+	{"B3_ASessionThatCannotBeRenewedIsTold", func(e *env) {
+		holder, n := e.node(), e.node()
+		n.set(fault{refuse: true})
+		e.sleep(ttl)
+		t := time.Now()
+		_, err := n.try()
+		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, coordination.ErrRefused), "got %v", err)
+		e.that(since(t) <= 2*op, "after %v", since(t))
+		holder.hold()
+		_, err = n.try()
+		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
+		n.set(fault{})
+		_, err = n.Lease("other").Acquire(e.Context())
+		e.must(err)
+	}},
 	{"D3_ALostSessionLosesAllItsLeases", func(e *env) {
 		n := e.node()
 		var logs []*losslog

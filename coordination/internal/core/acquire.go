@@ -78,13 +78,13 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 	m.unwanted()
 }
 
-// reclaim claims what this session has given up itself, without another look: if nobody has had it since, the record is
-// still that of the release. Who stands in a queue looks at that first.
-func (m *Machine) reclaim() bool {
-	if !m.seen.left || m.orderly() {
+// claimOpen claims, without another look, what was released here or was free when the session had no record yet: if
+// somebody has had it since, the write fails. Who stands in a queue looks at that first.
+func (m *Machine) claimOpen() bool {
+	if !m.seen.open || m.orderly() {
 		return false
 	}
-	m.seen.left = false
+	m.seen.open = false
 	m.claim()
 	return true
 }
@@ -146,8 +146,13 @@ func (m *Machine) claim() {
 		return
 	}
 	if m.cfg.Shared && !m.backed() {
+		m.seen.open = m.seen.record.blank()
 		m.enter(waiting)
 		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner, if the store is there
+		return
+	}
+	if m.orderly() && m.queue.beat == 0 { // the session's record came only after the look that led here
+		m.enter(reading)
 		return
 	}
 	m.ten = tenure{token: m.high + 1, asked: true, base: m.seen.version, version: m.seen.version, session: m.back.token}

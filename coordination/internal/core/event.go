@@ -69,6 +69,8 @@ type (
 		Why   Cause
 		Err   error
 	}
+	// Unbackable tells that the own session's record could not be written, and why. That is tried again.
+	Unbackable struct{ Err error }
 	// Gone tells that nobody believes that tenure any more.
 	Gone struct {
 		Token   uint64
@@ -99,6 +101,7 @@ func (Changed) event()       {}
 func (SessionLoaded) event() {}
 func (Backed) event()        {}
 func (Unbacked) event()      {}
+func (Unbackable) event()    {}
 func (Gone) event()          {}
 func (Enqueued) event()      {}
 func (Left) event()          {}
@@ -184,6 +187,8 @@ type (
 		Op     uint64
 		Places []Place
 	}
+	// Failing tells, of a Keeper without a tenure, why it has none yet.
+	Failing struct{ Err error }
 	// Over tells, of a Keeper, that nobody believes a tenure any more.
 	Over struct {
 		Token   uint64
@@ -206,6 +211,7 @@ func (LoadSession) effect() {}
 func (Bury) effect()        {}
 func (Enqueue) effect()     {}
 func (Leave) effect()       {}
+func (Failing) effect()     {}
 func (Over) effect()        {}
 
 // Cause of the end of a tenure.

@@ -24,8 +24,8 @@ var goldenConfig = core.Config{
 }
 
 // TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
-// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared", "forever"
-// or "fair" sets that in the configuration.
+// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared", "forever",
+// "fair" or "keeper" sets that in the configuration.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
 	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"), strings.HasPrefix(script, "forever\n")
-	cfg.Fair = strings.HasPrefix(script, "fair\n")
+	cfg.Fair, cfg.Keeper = strings.HasPrefix(script, "fair\n"), strings.HasPrefix(script, "keeper\n")
 	m := core.New(cfg)
 	var out strings.Builder
 	var wall time.Duration
@@ -125,6 +125,8 @@ func parse(t *testing.T, f []string) core.Event {
 	case "unbacked":
 		why := map[string]core.Cause{"expired": core.Expired, "deleted": core.RecordDeleted}[f[2]]
 		return core.Unbacked{Token: arg(1), Why: why, Err: errTest}
+	case "unbackable":
+		return core.Unbackable{Err: errTest}
 	case "gone":
 		return core.Gone{Token: arg(1), Outcome: core.Doubt}
 	case "enqueued": // operation, then nonce and beat of each place before
@@ -146,7 +148,7 @@ func parse(t *testing.T, f []string) core.Event {
 	case "swapped":
 		status := map[string]core.Status{"unknown": core.Unknown, "conflicted": core.Conflicted, "refused": core.Refused}
 		if s, ok := status[f[2]]; ok {
-			return core.Swapped{Op: arg(1), Status: s}
+			return core.Swapped{Op: arg(1), Status: s, Err: errTest}
 		}
 		written := core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
 		if len(f) > 3 {
@@ -194,6 +196,8 @@ func duration(t *testing.T, s string) time.Duration {
 
 func show(e core.Effect) string {
 	switch e := e.(type) {
+	case core.Failing:
+		return fmt.Sprintf("failing (%v)", e.Err)
 	case core.Load:
 		return fmt.Sprintf("load %d", e.Op)
 	case core.Swap:

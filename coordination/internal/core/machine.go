@@ -79,11 +79,11 @@ type observation struct {
 	since   time.Duration
 	ghost   bool // the record has vanished, its holder may not know yet
 	known   bool // of a session record: there has been a read
-	left    bool // it was written by the own release, and has not been claimed since
+	open    bool // it is free, as far as is known, and to be claimed without another look
 }
 
-// New returns an idle machine.
-func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
+// New returns an idle machine. Nobody else ever claims the record of a session, so it begins without a look.
+func New(cfg Config) *Machine { return &Machine{cfg: cfg, seen: observation{open: cfg.Keeper}} }
 
 // Quiet reports that nothing is held, wanted or under way.
 func (m *Machine) Quiet() bool {
@@ -131,6 +131,8 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onBacked(ev)
 	case Unbacked:
 		m.onUnbacked(ev)
+	case Unbackable:
+		m.onUnbackable(ev)
 	case Gone:
 		m.onGone(ev)
 	case Tick: // pass did it all
@@ -234,14 +236,12 @@ func (m *Machine) proceed() {
 		return
 	}
 	switch m.phase {
-	case reading:
-		if !m.reclaim() {
+	case reading, waiting:
+		m.phase = reading
+		if !m.claimOpen() {
 			m.load()
 		}
 	case doubtful:
-		m.load()
-	case waiting:
-		m.phase = reading
 		m.load()
 	case held:
 		if m.ten.reread || m.cfg.unrenewed() {
@@ -288,6 +288,9 @@ func (m *Machine) failed(base time.Duration, err error) {
 	m.failures++
 	m.lastErr = err
 	m.due = m.now.Mono + m.cfg.backoff(base, m.failures)
+	if m.cfg.Keeper && len(m.waiters) > 0 {
+		m.emit(Failing{err})
+	}
 }
 
 func (m *Machine) onLoaded(ev Loaded) {

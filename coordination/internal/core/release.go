@@ -46,7 +46,7 @@ func (m *Machine) onBlanked(ev Swapped) {
 	switch ev.Status {
 	case Written:
 		m.high = max(m.high, m.ten.token)
-		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono, left: true}
+		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono, open: true}
 		m.finish(Done)
 	case Conflicted:
 		m.ten.reread = true

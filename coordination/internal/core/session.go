@@ -23,6 +23,8 @@ func Told(e Effect) (Event, bool) {
 		return Backed(e), true
 	case End:
 		return Unbacked{Token: e.Token, Why: e.Why, Err: e.Err}, true
+	case Failing:
+		return Unbackable(e), true
 	case Over:
 		return Gone(e), true
 	}
@@ -50,6 +52,14 @@ func (m *Machine) onUnbacked(ev Unbacked) {
 	m.back.alive = false
 	if m.phase == held && m.ten.session == ev.Token {
 		m.lose(End{Why: ev.Why, Err: ev.Err})
+	}
+}
+
+// onUnbackable answers who does not wait for the session. The next look is a new one, since this may go on for long.
+func (m *Machine) onUnbackable(ev Unbackable) {
+	m.seen.open = false
+	if m.phase == waiting && !m.backed() {
+		m.answerTries(Answer{Outcome: Doubt, Err: ev.Err})
 	}
 }
 
