@@ -56,7 +56,7 @@ type Remover interface {
 }
 
 // TokenGiver is a store whose server gives tokens: the record that Swap writes for a new tenure may have a larger Token than
-// the one asked for. Load shows it, and so the next token asked for is larger.
+// the one asked for. Load shows it, and so the next token asked for is larger. What wraps such a store is to be one too.
 type TokenGiver interface {
 	// TokenOf returns the Token of the record that Swap has written, by the version that it has returned.
 	TokenOf(v Version) Token

@@ -147,7 +147,7 @@ var storeChecks = []check{
 			ver = e.write(ver, rec)
 			given := giver.TokenOf(ver)
 			e.that(given > least, "given %v after %v", given, least)
-			rec.Token, rec.Attempt = given, 2
+			rec.Token, rec.Attempt = given, 1<<40
 			ver = e.write(ver, rec)
 			shown, _, err := e.store.Load(e.Context(), name)
 			e.that(shown == rec && giver.TokenOf(ver) == given && err == nil, "renewed as %v, shown as %v, %v", giver.TokenOf(ver), shown, err)
@@ -159,8 +159,9 @@ var storeChecks = []check{
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
 }
 
+// sample is known by its attempt, whatever token it is given.
 func sample(i int) coordination.Record {
-	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i), Attempt: 1, TTL: ttl}
+	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i), Attempt: uint64(i), TTL: ttl}
 }
 
 func (e *env) write(old coordination.Version, rec coordination.Record) coordination.Version {

@@ -74,7 +74,7 @@ func checkWatch(e *env) {
 		if ver = e.write(ver, sample(i)); i == 3 {
 			continue // it may be skipped, the newest not
 		}
-		for last := first; last != sample(i); {
+		for last := first; !e.kept(last, sample(i)); {
 			last = next()
 		}
 	}
@@ -154,9 +154,7 @@ func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.Register
 	load.End(history.RegisterResult{Value: shown})
 	runtime.Gosched() // a store may be so fast that nobody is in between
 	swap := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Swap, Old: shown, Value: fmt.Sprint(attempt)})
-	next := sample(attempt)
-	next.Attempt = uint64(attempt)
-	_, err = e.store.Swap(e.Context(), key, ver, next)
+	_, err = e.store.Swap(e.Context(), key, ver, sample(attempt))
 	switch {
 	case err == nil:
 		swap.End(history.RegisterResult{Swapped: true})
