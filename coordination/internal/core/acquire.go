@@ -30,6 +30,8 @@ func (m *Machine) onAcquire(ev Acquire) {
 		return
 	case m.phase == waiting:
 		m.enter(waiting)
+	case m.phase == doubtful || m.phase == releasing:
+		m.due = m.now.Mono // what is left of an earlier attempt is in the way
 	}
 	m.waiters = append(m.waiters, waiter{id: ev.ID, wait: ev.Wait, after: m.opCount,
 		last: Answer{ID: ev.ID, Outcome: Doubt}})
@@ -40,7 +42,11 @@ func (m *Machine) onCancel(ev Cancel) {
 	if i < 0 {
 		return
 	}
-	m.emit(m.waiters[i].last)
+	last := m.waiters[i].last
+	if last.Err == nil && m.failures > 0 {
+		last.Err = m.lastErr
+	}
+	m.emit(last)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
 	m.unwanted()
 }
