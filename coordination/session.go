@@ -64,7 +64,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if k, ok := store.(SessionKeeper); cfg.Forever && !(ok && k.KeepsSessions()) {
+	if cfg.Forever && !keepsSessions(store) {
 		return nil, fmt.Errorf("%w: Forever needs a store that is a SessionKeeper, %T is none", ErrInvalid, store)
 	}
 	if _, ok := store.(Queuer); cfg.Fair && !ok {
@@ -78,7 +78,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 		s.clock = newClock()
 	}
 	s.mu.leases = map[string]*Lease{}
-	s.shared = s.keepsSessions() && !cfg.Forever
+	s.shared = keepsSessions(store) && !cfg.Forever
 	s.calls, s.abort = context.WithCancel(context.Background())
 	s.stats.status = Status{Owner: s.cfg.Owner, Lost: map[Loss]uint64{}, Calls: map[Operation]Calls{}}
 	if err := s.observe(); err != nil {

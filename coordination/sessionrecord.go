@@ -9,9 +9,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// keepsSessions reports whether the session renews one record for all its leases.
-func (s *Session) keepsSessions() bool {
-	k, ok := s.store.(SessionKeeper)
+func keepsSessions(s Store) bool {
+	k, ok := s.(SessionKeeper)
 	return ok && k.KeepsSessions()
 }
 

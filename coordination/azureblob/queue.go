@@ -1,14 +1,9 @@
 package azureblob
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -21,7 +16,8 @@ const queued = "q-"
 
 // Enqueue implements coordination.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
-	return ahead, s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+	return ahead, err
 }
 
 // Leave implements coordination.Queuer.
@@ -44,30 +40,16 @@ type cell struct{ *blockblob.Client }
 
 // Read implements queue.Cell.
 func (c cell) Read(ctx context.Context) (text []byte, version string, err error) {
-	answer, err := c.DownloadStream(ctx, nil)
+	text, etag, err := download(ctx, c.Client)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return nil, "", nil
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err = io.ReadAll(io.LimitReader(answer.Body, maxRecord))
-	if err == nil && answer.ETag == nil {
-		err = errors.New("an answer without ETag")
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	return text, string(*answer.ETag), nil
+	return text, string(etag), err
 }
 
 // Write implements queue.Cell.
 func (c cell) Write(ctx context.Context, old string, text []byte) error {
-	_, err := c.Upload(ctx, streaming.NopCloser(bytes.NewReader(text)), &blockblob.UploadOptions{
-		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(old)},
-	})
-	if err != nil {
+	if _, err := upload(ctx, c.Client, old, text); err != nil {
 		return outcome(err)
 	}
 	return nil

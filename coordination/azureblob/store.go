@@ -102,15 +102,10 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	if err != nil {
 		return coordination.Record{}, "", err
 	}
-	answer, err := b.DownloadStream(ctx, nil)
+	data, etag, err := download(ctx, b)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return absent(name, err)
 	}
-	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxRecord+1))
 	if err != nil {
 		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
 	}
@@ -118,10 +113,28 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	if err != nil {
 		return coordination.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name), err)
 	}
-	if answer.ETag == nil || *answer.ETag == "" {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without ETag", name)
+	return rec, coordination.Version(etag), nil
+}
+
+// download reads a blob up to one byte more than it may have.
+func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcore.ETag, err error) {
+	answer, err := b.DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, "", err
 	}
-	return rec, coordination.Version(*answer.ETag), nil
+	defer func() { _ = answer.Body.Close() }()
+	if answer.ETag == nil || *answer.ETag == "" {
+		return nil, "", errors.New("an answer without ETag")
+	}
+	data, err = io.ReadAll(io.LimitReader(answer.Body, maxRecord+1))
+	return data, *answer.ETag, err
+}
+
+// upload replaces a blob that is still of a version.
+func upload(ctx context.Context, b *blockblob.Client, old string, data []byte) (blockblob.UploadResponse, error) {
+	return b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(old)},
+	})
 }
 
 // absent begins tokens at the time of the answer, so that those of a deleted blob do not come back.
@@ -150,9 +163,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
 	}
-	answer, err := b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
-		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(string(old))},
-	})
+	answer, err := upload(ctx, b, string(old), data)
 	if err != nil {
 		return "", outcome(err)
 	}

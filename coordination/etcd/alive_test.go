@@ -63,15 +63,7 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 // TestRequests_OfAnAcquire: one transaction, after one read unless this session had it before, and one for the release.
 func TestRequests_OfAnAcquire(t *testing.T) {
 	var requests, streams atomic.Int32
-	client := intercepted(t,
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-			requests.Add(1)
-			return invoke(ctx, method, req, reply, c, o...)
-		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-			streams.Add(1)
-			return stream(ctx, d, c, method, o...)
-		}))
+	client := intercepted(t, counted(&requests, &streams)...)
 	session, err := coordination.Open(open(t, client, prefix(t)), patient)
 	must(t, err)
 	defer func() { _ = session.Close(context.Background()) }()
@@ -88,6 +80,20 @@ func TestRequests_OfAnAcquire(t *testing.T) {
 
 // patient gives each operation more time than a busy machine takes.
 var patient = coordination.Config{TTL: 10 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
+
+// counted counts requests, and the streams that are begun.
+func counted(requests, streams *atomic.Int32) []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			requests.Add(1)
+			return invoke(ctx, method, req, reply, c, o...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			streams.Add(1)
+			return stream(ctx, d, c, method, o...)
+		}),
+	}
+}
 
 func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
 	t.Helper()

@@ -16,36 +16,33 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-const (
-	// most bounds the places of a queue. Beyond it, those that have not been written for longest go.
-	most = 256
-	// atOnce bounds the operations of one transaction: etcd allows 128, nested ones included.
-	atOnce = 64
-)
+// atOnce bounds the operations of one transaction: etcd allows 128, nested ones included.
+const atOnce = 64
 
 // queueOf is the prefix of the places in the queue of a name. A comma is escaped in names, so none of these keys is
 // that of a lease, or below one.
 func (s *Store) queueOf(name string) string { return s.prefix + ",queue/" + url.PathEscape(name) + "/" }
 
-func placeKey(queue, nonce string) string { return queue + url.PathEscape(nonce) }
+func placeKey(at, nonce string) string { return at + url.PathEscape(nonce) }
 
 // Enqueue implements coordination.Queuer. The place is a key on an etcd lease of the waiting session.
 func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
 	if len(name) > maxName {
 		return nil, fmt.Errorf("etcd: name of %d bytes, at most %d", len(name), maxName)
 	}
-	queue, owner := s.queueOf(name), leaseKey{nonce: p.Nonce, ttl: p.TTL}
+	at, owner := s.queueOf(name), leaseKey{nonce: p.Nonce, ttl: p.TTL}
 	var places []*mvccpb.KeyValue
 	for range 2 {
 		id, err := s.leases.alive(ctx, s.client, owner)
 		if err == nil {
-			places, err = s.takePlace(ctx, queue, p, id)
+			places, err = s.takePlace(ctx, at, p, id)
 		}
 		switch {
 		case err == nil:
-			return s.ahead(ctx, queue, p, places)
+			return s.ahead(ctx, at, p, places)
 		case !errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return nil, fmt.Errorf("etcd: queue of %.80q: %w", name, err)
 		}
@@ -56,10 +53,10 @@ func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) 
 
 // takePlace puts a place, unless it is there with a larger beat, and returns all in order of arrival. A key that is
 // written again keeps the revision that it was created at.
-func (s *Store) takePlace(ctx context.Context, queue string, p coordination.Place, id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
-	key, value := placeKey(queue, p.Nonce), placeText(p)
+func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place, id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
+	key, value := placeKey(at, p.Nonce), placeText(p)
 	put := clientv3.OpPut(key, value, clientv3.WithLease(id))
-	all := clientv3.OpGet(queue, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	all := clientv3.OpGet(at, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	r, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(key), "<", value)).
 		Then(put, all).
@@ -72,17 +69,17 @@ func (s *Store) takePlace(ctx context.Context, queue string, p coordination.Plac
 }
 
 // ahead returns the places before that of p, after the bound has been seen to.
-func (s *Store) ahead(ctx context.Context, queue string, p coordination.Place, places []*mvccpb.KeyValue) ([]coordination.Place, error) {
+func (s *Store) ahead(ctx context.Context, at string, p coordination.Place, places []*mvccpb.KeyValue) ([]coordination.Place, error) {
 	places, err := s.shorten(ctx, places)
 	if err != nil {
-		return nil, fmt.Errorf("etcd: a queue of more than %d places: %w", most, err)
+		return nil, fmt.Errorf("etcd: a queue of more than %d places: %w", queue.Most, err)
 	}
 	var before []coordination.Place
 	for _, kv := range places {
-		if string(kv.Key) == placeKey(queue, p.Nonce) {
+		if string(kv.Key) == placeKey(at, p.Nonce) {
 			break
 		}
-		if o, ok := placeOf(queue, kv); ok {
+		if o, ok := placeOf(at, kv); ok {
 			before = append(before, o)
 		}
 	}
@@ -91,11 +88,11 @@ func (s *Store) ahead(ctx context.Context, queue string, p coordination.Place, p
 
 // shorten removes the places beyond the bound.
 func (s *Store) shorten(ctx context.Context, places []*mvccpb.KeyValue) ([]*mvccpb.KeyValue, error) {
-	if len(places) <= most {
+	if len(places) <= queue.Most {
 		return places, nil
 	}
 	oldest := slices.SortedFunc(slices.Values(places), func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.ModRevision, b.ModRevision) })
-	oldest = oldest[:min(len(places)-most, atOnce)]
+	oldest = oldest[:min(len(places)-queue.Most, atOnce)]
 	var drop []clientv3.Op
 	for _, kv := range oldest {
 		key := string(kv.Key)
@@ -109,11 +106,11 @@ func (s *Store) shorten(ctx context.Context, places []*mvccpb.KeyValue) ([]*mvcc
 
 // Leave implements coordination.Queuer.
 func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
-	queue := s.queueOf(name)
+	at := s.queueOf(name)
 	for some := range slices.Chunk(gone, atOnce) {
 		var leave []clientv3.Op
 		for _, p := range some {
-			key := placeKey(queue, p.Nonce)
+			key := placeKey(at, p.Nonce)
 			leave = append(leave, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "<", written(p))}, []clientv3.Op{clientv3.OpDelete(key)}, nil))
 		}
 		if _, err := s.client.Txn(ctx).Then(leave...).Commit(); err != nil {
@@ -130,9 +127,9 @@ func placeText(p coordination.Place) string { return fmt.Sprintf("%020d %d", p.B
 func written(p coordination.Place) string { return fmt.Sprintf("%020d!", p.Beat) }
 
 // placeOf skips what it cannot read.
-func placeOf(queue string, kv *mvccpb.KeyValue) (p coordination.Place, ok bool) {
+func placeOf(at string, kv *mvccpb.KeyValue) (p coordination.Place, ok bool) {
 	beat, ttl, _ := strings.Cut(string(kv.Value), " ")
-	nonce, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), queue))
+	nonce, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), at))
 	if err != nil {
 		return p, false
 	}

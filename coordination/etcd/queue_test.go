@@ -3,7 +3,6 @@
 package etcd_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
-	"google.golang.org/grpc"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -90,18 +88,15 @@ func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 // TestQueue_OfManyNames has places of one session that are prolonged together; a revoked etcd lease is followed by
 // another.
 func TestQueue_OfManyNames(t *testing.T) {
-	var requests atomic.Int32
-	client := intercepted(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-		requests.Add(1)
-		return invoke(ctx, method, req, reply, c, o...)
-	}))
+	var requests, streams atomic.Int32
+	client := intercepted(t, counted(&requests, &streams)...)
 	keys := prefix(t)
 	s := open(t, client, keys)
 	for i := range 10 {
 		_, err := s.Enqueue(t.Context(), shard(i), place("n", 1))
 		must(t, err)
 	}
-	if got := requests.Load(); got != 11 { // one for the etcd lease
+	if got := requests.Load() + streams.Load(); got != 11 { // one for the etcd lease
 		t.Errorf("%d requests for 10 places", got)
 	}
 	on := etcdLeases(t, client, keys)

@@ -112,15 +112,7 @@ func TestSession_ThousandLeasesCostOneRenewal(t *testing.T) {
 	keys := prefix(t)
 	cfg := steady()
 	cfg.TTL, cfg.RenewInterval, cfg.OperationTimeout = 15*time.Second, 2500*time.Millisecond, 5*time.Second
-	s := newSession(t, keys, cfg,
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-			writes.Add(1)
-			return invoke(ctx, method, req, reply, c, o...)
-		}),
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, stream grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-			prolonged.Add(1)
-			return stream(ctx, d, c, method, o...)
-		}))
+	s := newSession(t, keys, cfg, counted(&writes, &prolonged)...)
 	grants := s.holdMany(many)
 	observer := newSession(t, keys, cfg)
 	_, name := s.record(shard(0))

@@ -2,13 +2,11 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	v1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
@@ -23,7 +21,8 @@ const (
 
 // Enqueue implements coordination.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
-	return ahead, s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
+	return ahead, err
 }
 
 // Leave implements coordination.Queuer.
@@ -72,16 +71,7 @@ func (c cell) Write(ctx context.Context, old string, text []byte) error {
 		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.object(), Annotations: annotations}}
 		_, err = c.leases.Create(ctx, lease, metav1.CreateOptions{})
 	} else {
-		var body []byte
-		if body, err = json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}}); err == nil {
-			_, err = c.leases.Patch(ctx, c.object(), types.MergePatchType, body, metav1.PatchOptions{})
-		}
+		_, err = c.change(ctx, c.object(), map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}})
 	}
-	switch {
-	case apierrors.IsNotFound(err):
-		return coordination.ErrConflict
-	case err != nil:
-		return outcome(err)
-	}
-	return nil
+	return outcome(err)
 }

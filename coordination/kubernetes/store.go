@@ -114,19 +114,26 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		if !ok {
 			return "", coordination.ErrConflict
 		}
-		var body []byte
-		if body, err = json.Marshal(patch(name, before, next, time.Now())); err == nil {
-			written, err = s.leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
-		}
-		if apierrors.IsNotFound(err) {
-			err = coordination.ErrConflict
-		}
+		written, err = s.change(ctx, object, patch(name, before, next, time.Now()))
 	}
 	if err != nil {
 		return "", outcome(err)
 	}
 	_, version, err := read(name, written)
 	return version, err
+}
+
+// change patches an object that was there: if it is not, it has changed.
+func (s *Store) change(ctx context.Context, object string, patch any) (*v1.Lease, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	written, err := s.leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, coordination.ErrConflict
+	}
+	return written, err
 }
 
 // KeepsSessions implements coordination.SessionKeeper: as Config.Exclusive says.
@@ -146,16 +153,16 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	if apierrors.IsNotFound(err) {
 		return coordination.ErrConflict
 	}
-	if err != nil {
-		return outcome(err)
-	}
-	return nil
+	return outcome(err)
 }
 
 // outcome tells errors that say that nothing was written from those that do not. A write that client-go
 // has repeated by itself may come back as a conflict with its own first try: a session reads then, and
 // finds its own record.
 func outcome(err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, coordination.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return coordination.ErrConflict
 	}

@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"coordination/file":               {"coordination", "coordination/internal/queue"},
 	"coordination/fence":              {"coordination", "crdt"},
 	"coordination/internal/record":    {"coordination"},
-	"coordination/etcd":               {"coordination", "coordination/internal/record"},
+	"coordination/etcd":               {"coordination", "coordination/internal/queue", "coordination/internal/record"},
 	"coordination/postgres":           {"coordination", "coordination/internal/queue"},
 	"coordination/kubernetes":         {"coordination", "coordination/internal/queue"},
 	"coordination/azureblob":          {"coordination", "coordination/internal/queue", "coordination/internal/record"},

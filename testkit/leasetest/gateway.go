@@ -57,6 +57,14 @@ func newGateway(t *testing.T, store coordination.Store) *gateway {
 	return g
 }
 
+// own is the store itself, wherever it is.
+func (e *env) own() coordination.Store {
+	if g, ok := e.store.(*gateway); ok {
+		return g.store
+	}
+	return e.store
+}
+
 // outside runs f beyond the bubble. The context of the caller cannot be taken along; it can end only
 // before or after, since no virtual time passes.
 func (g *gateway) outside(ctx context.Context, f func(context.Context)) error {
@@ -85,10 +93,7 @@ func (g *gateway) Swap(ctx context.Context, name string, old coordination.Versio
 }
 
 // KeepsSessions asks the store.
-func (g *gateway) KeepsSessions() bool {
-	k, ok := g.store.(coordination.SessionKeeper)
-	return ok && k.KeepsSessions()
-}
+func (g *gateway) KeepsSessions() bool { return keepsSessions(g.store) }
 
 // TokenOf asks the store.
 func (g *gateway) TokenOf(v coordination.Version) coordination.Token { return given(g.store, v) }

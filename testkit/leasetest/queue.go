@@ -84,11 +84,7 @@ var queueChecks = []check{
 
 // queues reports whether the store itself is a Queuer.
 func (e *env) queues() bool {
-	store := e.store
-	if g, ok := store.(*gateway); ok {
-		store = g.store
-	}
-	_, ok := store.(coordination.Queuer)
+	_, ok := e.own().(coordination.Queuer)
 	return ok
 }
 

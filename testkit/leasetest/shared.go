@@ -217,10 +217,6 @@ func (e *env) holdMany(on *node, n int) []*coordination.Grant {
 
 // removes reports whether the store itself is a Remover.
 func (e *env) removes() bool {
-	store := e.store
-	if g, ok := store.(*gateway); ok {
-		store = g.store
-	}
-	_, ok := store.(coordination.Remover)
+	_, ok := e.own().(coordination.Remover)
 	return ok
 }

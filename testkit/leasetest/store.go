@@ -109,8 +109,7 @@ var storeChecks = []check{
 		}
 	}},
 	{"S13_SessionsAndForeverAreKept", func(e *env) {
-		k, ok := e.store.(coordination.SessionKeeper)
-		e.needsAbility(ok && k.KeepsSessions(), "SessionKeeper")
+		e.needsAbility(keepsSessions(e.store), "SessionKeeper")
 		ver := coordination.Version("")
 		through, for1 := sample(1), sample(2)
 		through.Session, for1.Forever = 1<<63-1, true
