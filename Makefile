@@ -1,9 +1,9 @@
 # Every target says what it is for: make help.
 SHELL := /bin/bash
 GO ?= go
-PROTOS := $(wildcard proto/*.proto)
 LINT_VERSION := v2.15.0
 PROTOC_GEN_GO_VERSION := v1.36.12
+BUF_VERSION := v1.75.0
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
@@ -91,18 +91,22 @@ compat: ## the tests against the newest Proto.Actor this module also supports
 	cd $(BIN)/compat && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy && $(GO) vet ./... && $(GO) test ./... && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
 
-proto: $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go; needs protoc
-	PATH=$(BIN):$$PATH protoc -I concord/v1=proto --go_out=. --go_opt=module=github.com/concord-go/concord \
-		$(patsubst proto/%,concord/v1/%,$(PROTOS))
+proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
+	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1
+	PATH=$(BIN):$$PATH buf generate $(BIN)/schema --output . --template \
+		'{"version":"v2","plugins":[{"local":"protoc-gen-go","out":".","opt":"module=github.com/concord-go/concord"}]}'
 
 proto-check: ## the generated code is that of the schema
-	@command -v protoc >/dev/null || { echo 'protoc is missing: install protobuf-compiler'; exit 1; }
+	@mkdir -p $(BIN); rm -rf $(BIN)/proto.before
 	@cp -r proto $(BIN)/proto.before && $(MAKE) -s proto && diff -r proto $(BIN)/proto.before; r=$$?; rm -rf $(BIN)/proto.before; exit $$r
 
-tools: $(BIN)/golangci-lint $(BIN)/protoc-gen-go ## install the tools into bin/
+tools: $(BIN)/golangci-lint $(BIN)/protoc-gen-go $(BIN)/buf ## install the tools into bin/
 
 $(BIN)/golangci-lint:
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 $(BIN)/protoc-gen-go:
 	GOBIN=$(BIN) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@$(PROTOC_GEN_GO_VERSION)
+
+$(BIN)/buf:
+	GOBIN=$(BIN) $(GO) install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
