@@ -206,7 +206,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	self, ok := c.findSelf(members)
 	if !ok {
 		if c.up {
-			c.remove()
+			c.remove(ErrDropped)
 		}
 		return
 	}
@@ -268,9 +268,9 @@ func (c *core) findSelf(members []listed) (listed, bool) {
 	}), true
 }
 
-func (c *core) remove() {
+func (c *core) remove(cause error) {
 	c.removed = true
-	v := &View{Cluster: c.cluster, Self: c.me(), Removed: true}
+	v := &View{Cluster: c.cluster, Self: c.me(), Removed: true, Cause: cause}
 	if c.view != nil {
 		v.Members, v.Hash = c.view.Members, c.view.Hash
 	}

@@ -149,7 +149,7 @@ func (c *core) judge() {
 		}
 	}
 	if 2*against > peers {
-		c.remove()
+		c.remove(ErrExpelled)
 	}
 }
 

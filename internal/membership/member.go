@@ -44,8 +44,10 @@ type View struct {
 	Members []Member
 	// Hash is equal for views with the same members in the same order of age.
 	Hash uint64
-	// Removed says that this member has been expelled. It is final: only a new process comes back.
+	// Removed says that this life of the member has ended, see Cause. It is final.
 	Removed bool
+	// Cause is why: ErrDropped, ErrExpelled or ErrGaveWay; nil while the member is in.
+	Cause error
 }
 
 // ByAge returns the members with role, oldest first. Members whose stamp is not known are left out.

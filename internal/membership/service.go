@@ -76,8 +76,16 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 // View returns the latest view, nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed is closed when this member has been expelled. It is not when the member leaves.
+// Removed is closed when this life of the member has ended other than by Stop. Cause says why.
 func (s *Service) Removed() <-chan struct{} { return s.removed }
+
+// Cause returns why the member was removed: an error that matches ErrRemoved; nil while it is in.
+func (s *Service) Cause() error {
+	if v := s.view.Load(); v != nil {
+		return v.Cause
+	}
+	return nil
+}
 
 // Stopped is closed when the service has been stopped and its actor is gone.
 func (s *Service) Stopped() <-chan struct{} { return s.stopped }
@@ -96,7 +104,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	case <-s.ready:
 		return nil
 	case <-s.removed:
-		return ErrRemoved
+		return s.Cause()
 	case <-s.stopping:
 		return ErrStopped
 	case <-ctx.Done():

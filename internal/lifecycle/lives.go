@@ -1,0 +1,107 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/extensions"
+)
+
+// ErrBetweenLives is returned by a call on a handle while its member has left one life and not begun the next,
+// if the call's context ends first.
+var ErrBetweenLives = errors.New("the member is between two lives: it was split off and is joining again")
+
+// Lives is what one process keeps from one life of its member to the next: the handles of its components, by name.
+// A life is an actor system with its member id; a member that was split off from its cluster ends one and begins
+// another. Package node makes a Lives per Run, and attaches it to the system of each life.
+//
+// A component that finds its handle here binds it to the new system and returns it again, so that a handle kept
+// by the application works in every life.
+type Lives struct {
+	mu struct {
+		sync.Mutex
+		handles map[string]any
+		onEnd   []func()
+		ended   bool
+	}
+}
+
+// livesID is taken once per process: the registry has room for a hundred.
+var livesID = extensions.NextExtensionID()
+
+// ExtensionID implements extensions.Extension.
+func (*Lives) ExtensionID() extensions.ExtensionID { return livesID }
+
+// NewLives returns the Lives of a process that has had none yet.
+func NewLives() *Lives {
+	l := &Lives{}
+	l.mu.handles = map[string]any{}
+	return l
+}
+
+// Attach makes system the next life. Call it before any component is made on it.
+func (l *Lives) Attach(system *actor.ActorSystem) {
+	registering.Lock()
+	defer registering.Unlock()
+	system.Extensions.Register(l)
+}
+
+// LivesOf returns the Lives attached to system; nil if the member of system has one life only.
+func LivesOf(system *actor.ActorSystem) *Lives {
+	registering.Lock()
+	defer registering.Unlock()
+	l, _ := system.Extensions.Get(livesID).(*Lives)
+	return l
+}
+
+// Handle returns the handle kept under name by an earlier life, or the one that fresh makes, which is kept from
+// now on. Without Lives on the system it is always a fresh one. The error is that of fresh, ErrStopping after End,
+// or says that the handle kept is of another type.
+func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, error)) (handle T, kept bool, err error) {
+	l := LivesOf(system)
+	if l == nil {
+		handle, err = fresh()
+		return handle, false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.ended {
+		return handle, false, ErrStopping
+	}
+	if old, ok := l.mu.handles[name]; ok {
+		if handle, ok = old.(T); !ok {
+			return handle, false, fmt.Errorf("lifecycle: %s is a %T in an earlier life", name, old)
+		}
+		return handle, true, nil
+	}
+	if handle, err = fresh(); err == nil {
+		l.mu.handles[name] = handle
+	}
+	return handle, false, err
+}
+
+// OnEnd registers f to be called once by End, or calls it at once after End.
+func (l *Lives) OnEnd(f func()) {
+	l.mu.Lock()
+	if !l.mu.ended {
+		l.mu.onEnd = append(l.mu.onEnd, f)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	f()
+}
+
+// End says that there is no next life: whoever waits for one stops waiting. Later calls do nothing.
+func (l *Lives) End() {
+	l.mu.Lock()
+	fs := l.mu.onEnd
+	l.mu.onEnd, l.mu.ended = nil, true
+	clear(l.mu.handles)
+	l.mu.Unlock()
+	for _, f := range fs {
+		f()
+	}
+}
