@@ -15,10 +15,12 @@ type Phase = lifecycle.Phase
 
 // Phases of Shutdown, in this order. What is registered in one phase runs side by side.
 const (
+	Ingress    = lifecycle.Ingress
 	Sharding   = lifecycle.Sharding
 	Singleton  = lifecycle.Singleton
 	Leases     = lifecycle.Leases
 	Replicator = lifecycle.Replicator
+	Session    = lifecycle.Session
 )
 
 // OnStop registers stop to be run once by Shutdown. Components of Concord do so themselves; this is for what
@@ -29,11 +31,11 @@ func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.C
 
 // Shutdown stops what is registered with OnStop, in order, then the exchange with other members, then
 // the cluster, and returns every problem. If ctx has a deadline, each phase has its share of what is
-// left; a phase that overruns is given up, and the next one runs. Stopping the cluster takes Proto.Actor two
-// seconds and more; it is always begun, and ends in the background when ctx ends first.
+// left; a phase that overruns is given up, and the next one runs. Stopping the cluster is always begun, and ends in
+// the background when ctx ends first. At the end every actor of the system that still runs is stopped.
 //
 // Calling it again, also at the same time, waits for the first call and returns the same. A member
-// that was not started, or not successfully, is shut down as far as it got. User actors are not stopped.
+// that was not started, or not successfully, is shut down as far as it got.
 func Shutdown(ctx context.Context, c *cluster.Cluster) error {
 	if c == nil || c.ActorSystem == nil {
 		return fmt.Errorf("%w: no cluster", ErrInvalid)
@@ -59,33 +61,4 @@ func Shutdown(ctx context.Context, c *cluster.Cluster) error {
 			return fmt.Errorf("cluster still stopping: %w", context.Cause(ctx))
 		}
 	})
-}
-
-// leave stops the cluster once our own traffic has ended: Proto.Actor's remoting does not stand sends while
-// it stops. It is called once.
-func leave(c *cluster.Cluster, r *run, begun bool, members *membership.Service) (err error) {
-	<-members.Stopped()
-	<-r.tried
-	if !begun {
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("cluster: panic: %v", p)
-		}
-	}()
-	if r.err != nil {
-		return abandon(c)
-	}
-	c.Shutdown(true)
-	return nil
-}
-
-// abandon closes the port of a member whose start failed. What else there is depends on where it failed.
-func abandon(c *cluster.Cluster) (err error) {
-	defer func() { _ = recover() }() // no server yet
-	if c.Remote != nil {
-		c.Remote.Shutdown(false)
-	}
-	return nil
 }

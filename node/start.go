@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
@@ -77,21 +78,42 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 		defer close(r.tried)
 		r.err = startMember(c)
 	}()
-	select {
-	case <-r.tried:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := r.listed(ctx, members); err != nil {
+		return err
 	}
-	if r.err != nil {
-		return r.err
-	}
-	if err := members.Ready(ctx); err != nil {
-		if errors.Is(err, membership.ErrRemoved) {
-			return ErrRemoved
+	if err := lifecycle.Of(c.ActorSystem).Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ErrNotReady, err)
 		}
 		return err
 	}
-	return lifecycle.Of(c.ActorSystem).Start(ctx)
+	return nil
+}
+
+// listed waits until the member is in its cluster. It does not wait for StartMember to return, which sleeps a
+// second when all is done.
+func (r *run) listed(ctx context.Context, members *membership.Service) error {
+	began := time.Now()
+	ready := make(chan error, 1)
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { ready <- members.Ready(wait) }()
+	tried := r.tried
+	for {
+		select {
+		case <-tried:
+			if r.err != nil {
+				return r.err
+			}
+			tried = nil
+		case err := <-ready:
+			if err != nil && ctx.Err() != nil {
+				return fmt.Errorf("%w after %v: %s: %w", ErrNotReady, time.Since(began).Round(time.Second),
+					seen(members), context.Cause(ctx))
+			}
+			return err
+		}
+	}
 }
 
 // startMember blocks for a second at least.
@@ -105,14 +127,18 @@ func startMember(c *cluster.Cluster) (err error) {
 	return nil
 }
 
-// Removed is closed when this member has been expelled by the others, or by its own provider. It works on, but
-// for itself: Proto.Actor never lets it back in, and only a new process can join again. Leases are
-// lost in the usual way. It is not closed by Shutdown.
+// Removed is closed when this life of the member is over although nobody stopped it: see Why. The member works
+// on, but for itself: Proto.Actor never lets the same member id back in. Shut it down, and begin another
+// life: a new actor system, or a new process. Run does that by itself. It is not closed by Shutdown.
 //
 // Call it before the member starts, or after something that does: a component, or Start.
 func Removed(system *actor.ActorSystem) <-chan struct{} {
 	return membership.Attach(system).Removed()
 }
+
+// Why returns the cause for which Removed is closed: ErrDropped, ErrExpelled or ErrGaveWay. It is nil while the
+// member is in its cluster.
+func Why(system *actor.ActorSystem) error { return membership.Attach(system).Cause() }
 
 func checkCluster(c *cluster.Cluster) error {
 	if c == nil || c.ActorSystem == nil || c.Config == nil {

@@ -18,14 +18,16 @@ type Phase int
 
 // Phases of the ordered stop.
 const (
-	Sharding   Phase = iota // hand over shards
+	Ingress    Phase = iota // take no new work in
+	Sharding                // hand over shards
 	Singleton               // hand over singletons
 	Leases                  // release leases
 	Replicator              // flush and stop replicators
+	Session                 // end the session towards the lease store
 	phases
 )
 
-var phaseNames = [phases]string{"sharding", "singleton", "leases", "replicator"}
+var phaseNames = [phases]string{"ingress", "sharding", "singleton", "leases", "replicator", "session"}
 
 // String returns the name for logs.
 func (p Phase) String() string {
@@ -54,6 +56,7 @@ type Hooks struct {
 	mu struct {
 		sync.Mutex
 		start   []*hook
+		checks  []check
 		stop    [phases][]*hook
 		stopped bool // the stop has begun
 		err     error

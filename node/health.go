@@ -1,0 +1,128 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// Health tells how the member is that Run keeps, over all its lives. The zero value is ready: put it into
+// RunConfig.Health, and serve it, for instance on a port of its own. It is an http.Handler for the paths /livez and
+// /readyz, which answer 200 or 503 and say why in a line each.
+type Health struct {
+	mu struct {
+		sync.Mutex
+		state  state
+		since  time.Time
+		system *actor.ActorSystem // nil unless up or stopping
+		cause  error              // of the end of the last life, between two
+	}
+}
+
+// state of a member under Run.
+type state uint8
+
+const (
+	stateNone state = iota // Run has not been called
+	stateStarting
+	stateUp
+	stateBetween
+	stateStopping
+	stateStopped
+)
+
+var stateNames = [...]string{"not running", "starting", "up", "between two lives", "stopping", "stopped"}
+
+func (s state) String() string { return stateNames[s] }
+
+// stuck is how long a member may be between two lives, or starting, before its process is better started anew.
+const stuck = 5 * time.Minute
+
+func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s == stateStarting && h.mu.state == stateBetween {
+		return // it still is, until it has joined
+	}
+	h.mu.state, h.mu.since, h.mu.system, h.mu.cause = s, time.Now(), system, cause
+}
+
+// Live returns nil unless the process should be started anew: Run has ended, or the member has not come up for
+// five minutes. A member that is between two lives for less is alive.
+func (h *Health) Live() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch s, since := h.mu.state, time.Since(h.mu.since); {
+	case s == stateNone, s == stateStopped:
+		return fmt.Errorf("node: %v", s)
+	case s != stateUp && since > stuck:
+		return errors.Join(fmt.Errorf("node: %v for %v", s, since.Round(time.Second)), h.mu.cause)
+	}
+	return nil
+}
+
+// Ready returns nil while the member is in the cluster, not split off, and every component can be used.
+func (h *Health) Ready() error {
+	h.mu.Lock()
+	s, system, cause := h.mu.state, h.mu.system, h.mu.cause
+	h.mu.Unlock()
+	if s != stateUp {
+		return errors.Join(fmt.Errorf("node: %v", s), cause)
+	}
+	if err := Why(system); err != nil {
+		return err
+	}
+	return lifecycle.Of(system).Check()
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Health) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var err error
+	switch {
+	case strings.HasSuffix(req.URL.Path, "/livez"):
+		err = h.Live()
+	case strings.HasSuffix(req.URL.Path, "/readyz"):
+		err = h.Ready()
+	default:
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, err)
+	} else {
+		fmt.Fprintln(w, "ok")
+	}
+	for _, line := range h.details() {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// details are for people.
+func (h *Health) details() (lines []string) {
+	h.mu.Lock()
+	system := h.mu.system
+	h.mu.Unlock()
+	if system == nil {
+		return nil
+	}
+	members := membership.Attach(system)
+	if v := members.View(); v != nil {
+		lines = append(lines, "members: "+strings.Join(addresses(v), ", "))
+	}
+	if g := gate.Of(system).State(); !g.Open {
+		lines = append(lines, "no singletons and shards here: "+strings.Join(g.Why, "; "))
+	}
+	return lines
+}

@@ -1,0 +1,158 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// live is one life of the member. again asks for another one, which follows at once if err is nil.
+func (r *runner) live(ctx context.Context) (again bool, err error) {
+	r.cfg.Health.set(stateStarting, nil, nil)
+	n, err := r.make(ctx)
+	if err != nil {
+		return r.life > 1 && ctx.Err() == nil, err
+	}
+	defer n.end(nil)
+	if err := r.registered(n); err != nil {
+		n.end(err)
+		return false, errors.Join(err, r.stop(n, true))
+	}
+	if err := r.start(n); err != nil {
+		n.end(err)
+		stopped := r.stop(n, r.life == 1 || ctx.Err() != nil)
+		if ctx.Err() != nil {
+			return false, stopped // told to stop while it started
+		}
+		return r.life > 1 || errors.Is(err, ErrRemoved), errors.Join(err, stopped)
+	}
+	r.keepPort(n)
+	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster), slog.String("address", n.System.Address()),
+		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life))
+	r.cfg.Health.set(stateUp, n.System, nil)
+	n.begin()
+	return r.serve(ctx, n)
+}
+
+// serve waits for the end of the life and stops it.
+func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
+	select {
+	case <-ctx.Done():
+		n.end(context.Cause(ctx))
+		r.cfg.Health.set(stateStopping, n.System, nil)
+		return false, r.stop(n, true)
+	case <-n.failed:
+		n.end(n.failure())
+		r.cfg.Health.set(stateStopping, n.System, nil)
+		return false, errors.Join(n.failure(), r.stop(n, true))
+	case <-Removed(n.System):
+	}
+	cause := Why(n.System)
+	n.end(cause)
+	r.cfg.Health.set(stateBetween, nil, cause)
+	r.cfg.Logger.Warn("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
+		slog.String("then", r.cfg.OnSplit.String()))
+	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
+	if stopped != nil { // no reason not to come back: leases that were not released expire
+		r.cfg.Logger.Error("life did not stop in order", slog.Int("life", r.life), slog.Any("error", stopped))
+	}
+	switch r.cfg.OnSplit {
+	case Reexec:
+		return false, errors.Join(ErrSplit, cause, r.close(), reexec()) // comes back only with an error
+	case Exit:
+		return false, errors.Join(ErrSplit, cause, stopped)
+	}
+	return ctx.Err() == nil, nil
+}
+
+// make builds the actor system and the cluster of a life.
+func (r *runner) make(ctx context.Context) (*Node, error) {
+	rc, err := Remote(r.cfg.Remote)
+	if err != nil {
+		return nil, err
+	}
+	var provider cluster.ClusterProvider
+	err = shielded(ctx, func(context.Context) (err error) {
+		provider, err = r.cfg.Provider()
+		return err
+	})
+	if err == nil && provider == nil {
+		err = errors.New("none was made")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: provider: %w", ErrStart, err)
+	}
+	logger := r.cfg.Logger
+	system := actor.NewActorSystem(append([]actor.ConfigOption{
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
+	}, r.cfg.System...)...)
+	options := append([]cluster.ConfigOption{Roles(r.cfg.Remote.Roles...)}, r.cfg.Options...)
+	n := &Node{
+		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
+		Session: r.session, Life: r.life, failed: make(chan struct{}),
+	}
+	n.ctx, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	return n, n.prepare(r.lives)
+}
+
+// registered lets the user make the components, and sees to it that the session ends after them in the last life.
+func (r *runner) registered(n *Node) error {
+	err := n.OnStop(Session, "session", func(ctx context.Context) error {
+		if r.session == nil || !n.last() {
+			return nil
+		}
+		return r.session.Close(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- shielded(n.ctx, func(context.Context) error { return r.register(n) }) }()
+	select {
+	case err = <-done:
+	case <-time.After(r.cfg.StartTimeout):
+		err = fmt.Errorf("has not returned after %v", r.cfg.StartTimeout)
+	}
+	if err != nil {
+		return fmt.Errorf("node: register: %w", err)
+	}
+	return nil
+}
+
+// start starts the member and waits until it is ready.
+func (r *runner) start(n *Node) error {
+	lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
+		return awaitMembers(ctx, n.System, r.cfg.MinMembers)
+	})
+	ctx, cancel := context.WithTimeout(n.ctx, r.cfg.StartTimeout)
+	defer cancel()
+	return Start(ctx, n.Cluster)
+}
+
+// keepPort makes the next life listen where this one did.
+func (r *runner) keepPort(n *Node) {
+	if _, port, err := n.System.GetHostPort(); err == nil && r.cfg.Remote.Port == 0 && r.cfg.Remote.Advertised == "" {
+		r.cfg.Remote.Port = port
+	}
+}
+
+// stop ends a life in order, within its time. After the last one nothing of the process is left in the cluster.
+func (r *runner) stop(n *Node, last bool) error {
+	if last {
+		n.setLast()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout)
+	defer cancel()
+	if err := Shutdown(ctx, n.Cluster); err != nil {
+		return fmt.Errorf("%w: %w", ErrStop, err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// addresses returns those of the members in v, this one included, by age.
+func addresses(v *membership.View) (out []string) {
+	for _, m := range v.Members {
+		out = append(out, m.Address)
+	}
+	return out
+}
+
+// seen describes for people which members this one sees.
+func seen(members *membership.Service) string {
+	v := members.View()
+	if v == nil {
+		return "its own provider does not list it yet"
+	}
+	return fmt.Sprintf("it sees %d: %s", len(v.Members), strings.Join(addresses(v), ", "))
+}
+
+// sayEvery is how often a member that waits for others logs so.
+const sayEvery = 10 * time.Second
+
+// awaitMembers waits until this member sees at least so many, itself included.
+func awaitMembers(ctx context.Context, system *actor.ActorSystem, atLeast int) error {
+	if atLeast <= 1 {
+		return nil
+	}
+	members := membership.Attach(system)
+	began := time.Now()
+	say := time.NewTicker(sayEvery)
+	defer say.Stop()
+	enough := make(chan struct{}, 1)
+	pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if v, ok := ctx.Message().(*membership.View); ok && len(v.Members) >= atLeast {
+			select {
+			case enough <- struct{}{}:
+			default:
+			}
+		}
+	}))
+	members.Subscribe(pid)
+	defer system.Root.Stop(pid)
+	defer members.Unsubscribe(pid)
+	for {
+		select {
+		case <-enough:
+			return nil
+		case <-members.Removed():
+			return members.Cause()
+		case <-say.C:
+			system.Logger().Warn("waiting for members", slog.Int("needed", atLeast), slog.String("seen", seen(members)))
+		case <-ctx.Done():
+			return fmt.Errorf("%d members needed, after %v %s: %w", atLeast,
+				time.Since(began).Round(time.Second), seen(members), context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/node"
+)
+
+// hand is a provider in the hand of a test: it lists its member at the start.
+type hand struct {
+	mu      sync.Mutex
+	c       *cluster.Cluster
+	others  []*cluster.Member
+	refuses error
+}
+
+func (h *hand) StartMember(c *cluster.Cluster) error {
+	if h.refuses != nil {
+		return h.refuses
+	}
+	h.mu.Lock()
+	h.c = c
+	h.mu.Unlock()
+	go h.list(true)
+	return nil
+}
+
+func (h *hand) StartClient(*cluster.Cluster) error { return nil }
+func (h *hand) Shutdown(bool) error                { return nil }
+
+// list lists the member itself, or only others.
+func (h *hand) list(self bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := append([]*cluster.Member(nil), h.others...)
+	if self {
+		host, port, _ := h.c.ActorSystem.GetHostPort()
+		all = append(all, &cluster.Member{Id: h.c.ActorSystem.ID, Host: host, Port: int32(port)}) //nolint:gosec // a port
+	}
+	h.c.MemberList.UpdateClusterTopology(all)
+}
+
+// hands gives out a provider a life.
+type hands struct{ lives chan *hand }
+
+func newHands() hands { return hands{make(chan *hand, 10)} }
+
+func (h hands) provider() (cluster.ClusterProvider, error) {
+	p := &hand{}
+	h.lives <- p
+	return p, nil
+}
+
+// quiet is a configuration that works, on a provider of this test's.
+func quiet(h hands) node.RunConfig {
+	return node.RunConfig{
+		Cluster: "run-test", Provider: h.provider, Logger: slog.New(slog.DiscardHandler), NoSignals: true,
+		StartTimeout: patience, StopTimeout: patience,
+	}
+}
+
+// background runs Run and returns its error on the channel.
+func background(ctx context.Context, cfg node.RunConfig, register func(*node.Node) error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- node.Run(ctx, cfg, register) }()
+	return done
+}
+
+func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var mu sync.Mutex
+	var story []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		story = append(story, what)
+	}
+	cfg := quiet(newHands())
+	cfg.Health = &node.Health{}
+	store := memory.New()
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	var session *coordination.Session
+	require.ErrorContains(t, cfg.Health.Live(), "not running")
+	err := node.Run(ctx, cfg, func(n *node.Node) error {
+		require.Equal(t, 1, n.Life)
+		session = n.Session
+		for _, p := range []node.Phase{node.Session, node.Replicator, node.Leases, node.Singleton, node.Sharding} {
+			require.NoError(t, n.OnStop(p, "test", func(context.Context) error { note(p.String()); return nil }))
+		}
+		n.Go(func(ctx context.Context) error {
+			require.NoError(t, cfg.Health.Ready())
+			require.NoError(t, cfg.Health.Live())
+			require.Equal(t, 200, answer(cfg.Health, "/readyz"))
+			_, err := n.Session.Lease("x").Acquire(ctx)
+			require.NoError(t, err)
+			note("work")
+			cancel(errors.New("enough"))
+			<-ctx.Done()
+			require.ErrorContains(t, context.Cause(ctx), "enough")
+			note("work ended")
+			return errors.New("of no interest any more")
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"work", "work ended", "sharding", "singleton", "leases", "replicator", "session"}, story)
+	require.Error(t, cfg.Health.Live())
+	require.Equal(t, 503, answer(cfg.Health, "/livez"))
+	_, err = session.Lease("y").TryAcquire(t.Context())
+	require.ErrorIs(t, err, coordination.ErrClosed)
+	other, err := coordination.Open(store, coordination.Config{})
+	require.NoError(t, err)
+	g, err := other.Lease("x").TryAcquire(t.Context())
+	require.NoError(t, err, "released")
+	require.NoError(t, g.Release(t.Context()))
+	require.NoError(t, other.Close(t.Context()))
+}
+
+func answer(h *node.Health, path string) int {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w.Code
+}
+
+func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h := newHands()
+	cfg := quiet(h)
+	cfg.Health = &node.Health{}
+	nodes, ends := make(chan *node.Node, 2), make(chan error, 2)
+	done := background(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(ctx context.Context) error {
+			nodes <- n
+			<-ctx.Done()
+			ends <- context.Cause(ctx)
+			return nil
+		})
+		// An actor of the user that would go on by itself.
+		n.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Stopped); ok {
+				ends <- errors.New("user actor stopped")
+			}
+		}))
+		return nil
+	})
+	first := <-nodes
+	(<-h.lives).list(false)
+	require.ErrorIs(t, <-ends, node.ErrDropped)
+	require.ErrorIs(t, first.Context().Err(), context.Canceled)
+	require.ErrorContains(t, <-ends, "user actor stopped")
+	second := <-nodes
+	require.Equal(t, 2, second.Life)
+	require.NotEqual(t, first.System.ID, second.System.ID)
+	require.Equal(t, first.System.Address(), second.System.Address(), "the port is kept")
+	require.Eventually(t, func() bool { return cfg.Health.Ready() == nil }, patience, time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {
+	h := newHands()
+	cfg := quiet(h)
+	cfg.OnSplit = node.Exit
+	err := node.Run(t.Context(), cfg, func(n *node.Node) error {
+		n.Go(func(ctx context.Context) error {
+			(<-h.lives).list(false)
+			<-ctx.Done()
+			return nil
+		})
+		return nil
+	})
+	require.ErrorIs(t, err, node.ErrSplit)
+	require.ErrorIs(t, err, node.ErrDropped)
+	require.Equal(t, node.ExitSplit, node.ExitCode(err))
+}
+
+func TestRun_FailuresOfUserCodeEndItAndAreReturned(t *testing.T) {
+	boom := errors.New("boom")
+	for name, f := range map[string]func(context.Context) error{
+		"error":  func(context.Context) error { return boom },
+		"panic":  func(context.Context) error { panic(boom) },
+		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
+	} {
+		want := map[string]string{"error": "boom", "panic": "panic: boom", "goexit": "runtime.Goexit"}[name]
+		t.Run("register/"+name, func(t *testing.T) {
+			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error { return f(n.Context()) })
+			require.ErrorContains(t, err, "register: "+want)
+			require.Equal(t, node.ExitFailed, node.ExitCode(err))
+		})
+		t.Run("work/"+name, func(t *testing.T) {
+			err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error { n.Go(f); return nil })
+			require.ErrorContains(t, err, "work: "+want)
+		})
+		t.Run("provider/"+name, func(t *testing.T) {
+			cfg := quiet(newHands())
+			cfg.Provider = func() (cluster.ClusterProvider, error) { return nil, f(t.Context()) }
+			err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
+			require.ErrorIs(t, err, node.ErrStart)
+			require.ErrorContains(t, err, "provider: "+want)
+			require.Equal(t, node.ExitStart, node.ExitCode(err))
+		})
+		t.Run("store/"+name, func(t *testing.T) {
+			cfg := quiet(newHands())
+			cfg.Store = func() (coordination.Store, error) { return nil, f(t.Context()) }
+			require.ErrorContains(t, node.Run(t.Context(), cfg, func(*node.Node) error { return nil }), "lease store: "+want)
+		})
+	}
+}
+
+func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	none := func(*node.Node) error { return nil }
+
+	cfg := quiet(newHands())
+	cfg.Remote.Port = l.Addr().(*net.TCPAddr).Port
+	err = node.Run(t.Context(), cfg, none)
+	require.ErrorIs(t, err, node.ErrStart)
+	require.ErrorContains(t, err, "address already in use")
+
+	cfg = quiet(newHands())
+	cfg.Provider = func() (cluster.ClusterProvider, error) { return &hand{refuses: errors.New("no such server")}, nil }
+	err = node.Run(t.Context(), cfg, none)
+	require.ErrorIs(t, err, node.ErrStart)
+	require.ErrorContains(t, err, "no such server")
+
+	cfg = quiet(newHands())
+	cfg.MinMembers, cfg.StartTimeout = 3, time.Second
+	err = node.Run(t.Context(), cfg, none)
+	require.ErrorIs(t, err, node.ErrNotReady)
+	require.ErrorContains(t, err, "3 members needed, after 1s it sees 1: 127.0.0.1:")
+	require.Equal(t, node.ExitStart, node.ExitCode(err))
+
+	cfg = quiet(newHands())
+	cfg.StartTimeout = time.Second
+	release := make(chan struct{})
+	defer close(release)
+	err = node.Run(t.Context(), cfg, func(*node.Node) error { <-release; return nil })
+	require.ErrorContains(t, err, "register: has not returned after 1s")
+}
+
+func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quiet(newHands())
+	cfg.StopTimeout = time.Second
+	release := make(chan struct{})
+	stopped := false
+	err := node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error { cancel(); <-release; return nil })
+		return n.OnStop(node.Replicator, "test", func(context.Context) error { stopped = true; return nil })
+	})
+	close(release)
+	require.ErrorIs(t, err, node.ErrStop)
+	require.ErrorContains(t, err, "work given to Go has not returned")
+	require.Equal(t, node.ExitStop, node.ExitCode(err))
+	require.True(t, stopped)
+}
+
+func TestRun_RefusesWhatCannotWork(t *testing.T) {
+	err := node.Run(t.Context(), node.RunConfig{
+		MinMembers: -1, LivesPerHour: -2, Patience: time.Nanosecond, OnSplit: 7, Remote: node.Config{Port: -1},
+		Store: func() (coordination.Store, error) { return nil, nil }, Session: coordination.Config{TTL: -1},
+	}, func(*node.Node) error { return nil })
+	require.ErrorIs(t, err, node.ErrInvalid)
+	for _, part := range []string{"Cluster,", "Provider must", "MinMembers (-1)", "LivesPerHour (-2)", "Patience (1ns)",
+		"OnSplit (7)", "Port (-1)", "Session: "} {
+		require.ErrorContains(t, err, part)
+	}
+	require.Equal(t, node.ExitInvalid, node.ExitCode(err))
+	require.ErrorIs(t, node.Run(t.Context(), quiet(newHands()), nil), node.ErrInvalid)
+}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// RunConfig describes a member that Run keeps in its cluster. Cluster and Provider are required; a field that is
+// not set takes its default.
+type RunConfig struct {
+	// Cluster is the name of the cluster. See the function Cluster for names that do not go together.
+	Cluster string
+	// Remote is the remoting of the member, and its roles. With Port 0 every life keeps the port of the first.
+	Remote Config
+	// Provider makes the cluster provider. It is called for each life: a provider cannot be started twice.
+	Provider func() (cluster.ClusterProvider, error)
+	// Store opens the lease store. It is called once. The session on it is Node.Session in every life, and Run
+	// closes both at the end, the store if it is an io.Closer. nil: there is no session.
+	Store func() (coordination.Store, error)
+	// Session configures the session. Its Logger defaults to that of Run.
+	Session coordination.Config
+	// MinMembers is how many members must be seen before a life counts as started and the work given to Node.Go
+	// begins. Default 1.
+	MinMembers int
+	// Logger takes what the member and Proto.Actor log. Default slog.Default().
+	Logger *slog.Logger
+	// System and Options are applied on top of what Run sets on the actor system and the cluster of each life.
+	System  []actor.ConfigOption
+	Options []cluster.ConfigOption
+	// StartTimeout bounds the start of a life. When it has passed, Run fails in the first life, and tries again in
+	// a later one. Default 30s.
+	StartTimeout time.Duration
+	// StopTimeout bounds the ordered stop of a life. Each phase has a share of it. Default 10s.
+	StopTimeout time.Duration
+	// Patience is how long a split of the cluster must be certain before a member gives way to the other side.
+	// Raising it heals later. Default 2s.
+	Patience time.Duration
+	// LivesPerHour bounds how often the member joins again: a split that comes back all the time makes the next
+	// life wait. Each life adds an entry to the version vectors of replicated data. Default 60.
+	LivesPerHour int
+	// OnSplit is what the process does when the member was split off. Default Rejoin.
+	OnSplit OnSplit
+	// Health, if set, tells how the member is: an http.Handler for /livez and /readyz.
+	Health *Health
+	// NoSignals leaves SIGTERM and SIGINT to the caller.
+	NoSignals bool
+}
+
+// OnSplit is what the process does when its member was split off from the cluster.
+type OnSplit uint8
+
+const (
+	// Rejoin begins another life in the same process: a new actor system with a new member id, which takes over
+	// the replicated data of the ended life. Nothing written is lost.
+	Rejoin OnSplit = iota
+	// Reexec stops in order and replaces the process by itself, for programs that cannot have a second life. What
+	// the member wrote while it was alone is lost with its memory. Linux only.
+	Reexec
+	// Exit stops in order and lets Run return ErrSplit, for a supervisor that starts another process. What the
+	// member wrote while it was alone is lost with its memory.
+	Exit
+)
+
+// String returns the name for logs.
+func (o OnSplit) String() string {
+	switch o {
+	case Rejoin:
+		return "rejoin"
+	case Reexec:
+		return "re-exec"
+	case Exit:
+		return "exit"
+	}
+	return fmt.Sprintf("OnSplit(%d)", uint8(o))
+}
+
+func (c RunConfig) withDefaults() RunConfig {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&c.StartTimeout, 30*time.Second)
+	set(&c.StopTimeout, 10*time.Second)
+	set(&c.Patience, 2*time.Second)
+	if c.MinMembers == 0 {
+		c.MinMembers = 1
+	}
+	if c.LivesPerHour == 0 {
+		c.LivesPerHour = 60
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Session.Logger == nil {
+		c.Session.Logger = c.Logger
+	}
+	if c.Health == nil {
+		c.Health = &Health{}
+	}
+	return c
+}
+
+// Validate returns all problems at once; each matches ErrInvalid.
+func (c RunConfig) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	if c.Cluster == "" {
+		bad("Cluster, the name of the cluster, must be set")
+	}
+	if c.Provider == nil {
+		bad("Provider must be set: it makes the cluster provider of each life")
+	}
+	if c.MinMembers < 0 {
+		bad("MinMembers (%d) must be at least 1", c.MinMembers)
+	}
+	if c.LivesPerHour < 1 || c.LivesPerHour > 3600 {
+		bad("LivesPerHour (%d) must be from 1 to 3600", c.LivesPerHour)
+	}
+	for _, d := range []struct {
+		name     string
+		is       time.Duration
+		min, max time.Duration
+	}{
+		{"StartTimeout", c.StartTimeout, time.Second, time.Hour},
+		{"StopTimeout", c.StopTimeout, 10 * time.Millisecond, time.Hour},
+		{"Patience", c.Patience, 100 * time.Millisecond, time.Hour},
+	} {
+		if d.is < d.min || d.is > d.max {
+			bad("%s (%v) must be from %v to %v", d.name, d.is, d.min, d.max)
+		}
+	}
+	if c.OnSplit > Exit {
+		bad("OnSplit (%d) must be Rejoin, Reexec or Exit", c.OnSplit)
+	}
+	if c.OnSplit == Reexec && !canReexec {
+		bad("OnSplit is Reexec, which this operating system does not have")
+	}
+	if c.Store == nil {
+		return errors.Join(append(errs, c.Remote.Validate())...)
+	}
+	if err := c.Session.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: Session: %w", ErrInvalid, err))
+	}
+	return errors.Join(append(errs, c.Remote.Validate())...)
+}
