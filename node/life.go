@@ -75,7 +75,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 
 // make builds the actor system and the cluster of a life.
 func (r *runner) make(ctx context.Context) (*Node, error) {
-	rc, err := Remote(r.cfg.Remote)
+	rc, err := Remote(r.cfg.Remote, r.cfg.Remoting...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -31,9 +32,11 @@ type RunConfig struct {
 	MinMembers int
 	// Logger takes what the member and Proto.Actor log. Default slog.Default().
 	Logger *slog.Logger
-	// System and Options are applied on top of what Run sets on the actor system and the cluster of each life.
-	System  []actor.ConfigOption
-	Options []cluster.ConfigOption
+	// System, Options and Remoting are applied on top of what Run sets on the actor system, the cluster and the
+	// remoting of each life; for Remoting see Remote.
+	System   []actor.ConfigOption
+	Options  []cluster.ConfigOption
+	Remoting []remote.ConfigOption
 	// StartTimeout bounds the start of a life. When it has passed, Run fails in the first life, and tries again in
 	// a later one. Default 30s.
 	StartTimeout time.Duration

@@ -2,6 +2,15 @@
 
 package main
 
-import "syscall"
+import (
+	"errors"
+	"os"
+	"syscall"
+)
 
 func ownGroup() *syscall.SysProcAttr { return nil }
+
+var errNoFreeze = errors.New("-kill freeze needs signals that this operating system does not have")
+
+func freeze(*os.Process) error { return errNoFreeze }
+func thaw(*os.Process) error   { return errNoFreeze }

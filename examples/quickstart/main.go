@@ -1,5 +1,5 @@
-// Quickstart runs a small shop on three real nodes, kills one of them in the middle of the work, and
-// shows that nothing was lost.
+// Quickstart runs a small shop on three real nodes, kills one of them in the middle of the work, or cuts it off
+// from the others, and shows that nothing was lost.
 //
 //	go run ./examples/quickstart
 //
@@ -32,6 +32,9 @@ import (
 //go:embed testdata/events.jsonl
 var sample embed.FS
 
+// faults are the values of -kill.
+var faults = []string{"none", "any", "clerk", "partition", "freeze"}
+
 type flags struct {
 	events, kill, out string
 	verbose           bool
@@ -43,11 +46,11 @@ func main() {
 	}
 	var f flags
 	flag.StringVar(&f.events, "events", "", "`file` of events, one JSON object a line; - is standard input (default: a built-in sample)")
-	flag.StringVar(&f.kill, "kill", "clerk", "which node to kill half-way: `none, any or clerk`")
+	flag.StringVar(&f.kill, "kill", "clerk", "what happens half-way: `none, any, clerk, partition or freeze`; any and clerk kill that node")
 	flag.StringVar(&f.out, "out", "", "`file` for the final state as read from each node")
 	flag.BoolVar(&f.verbose, "v", false, "show the logs of the nodes")
 	flag.Parse()
-	if flag.NArg() > 0 || !slices.Contains([]string{"none", "any", "clerk"}, f.kill) {
+	if flag.NArg() > 0 || !slices.Contains(faults, f.kill) {
 		fmt.Fprintf(os.Stderr, "quickstart: unknown argument or -kill %q; see -help\n", f.kill)
 		os.Exit(2)
 	}

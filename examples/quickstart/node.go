@@ -11,9 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
@@ -29,9 +30,11 @@ type nodeConfig struct {
 	Port      int      `json:"port"`      // the same after a restart
 	Provider  int      `json:"provider"`  // port of the provider's HTTP endpoint
 	Providers []string `json:"providers"` // those of all nodes
-	LeaseDir  string   `json:"lease_dir"` // shared by the nodes of this machine
-	Verbose   bool     `json:"verbose"`
-	Nodes     int      `json:"nodes"`
+	// Via is where the addresses of other nodes are reached: links that the driver can cut.
+	Via      map[string]string `json:"via"`
+	LeaseDir string            `json:"lease_dir"` // shared by the nodes of this machine
+	Verbose  bool              `json:"verbose"`
+	Nodes    int               `json:"nodes"`
 }
 
 // command is what the driver asks of a node, a line of JSON on its standard input.
@@ -56,6 +59,7 @@ type status struct {
 	Address string `json:"address"`
 	Clerk   string `json:"clerk"` // address of the node that hosts the clerk, as far as this one knows
 	Token   uint64 `json:"token"`
+	Nodes   int    `json:"nodes"` // that this one sees, itself included
 	Keys    int    `json:"keys"`
 	Bytes   uint64 `json:"bytes"`
 }
@@ -67,69 +71,63 @@ var leases = coordination.Config{
 	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
-// member is a node of the cluster with everything that runs on it.
+// member is what this process has of the cluster. Its handles are the same in every life of the node.
 type member struct {
-	cfg     nodeConfig
-	system  *actor.ActorSystem
-	cluster *cluster.Cluster
-	session *coordination.Session
-	dd      *distributeddata.Replicator
-	clerk   *singleton.Singleton
+	cfg   nodeConfig
+	dd    *distributeddata.Replicator
+	clerk *singleton.Singleton
+	made  sync.Once
+	up    chan struct{} // closed when the node is ready for the first time
 }
 
-func newMember(cfg nodeConfig) (*member, error) {
-	rc, err := node.Remote(node.Config{Port: cfg.Port})
-	if err != nil {
-		return nil, err
-	}
-	m := &member{cfg: cfg, system: actor.NewActorSystem(actor.WithLoggerFactory(cfg.logger))}
-	provider := automanaged.NewWithConfig(500*time.Millisecond, cfg.Provider, cfg.Providers...)
-	m.cluster = cluster.New(m.system, node.Cluster("quickstart", provider, rc))
-
-	if m.dd, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: cfg.Nodes}); err != nil {
-		return nil, err
-	}
-	store, err := file.Open(cfg.LeaseDir)
-	if err != nil {
-		return nil, err
-	}
-	short := leases
-	short.Logger = m.system.Logger()
-	if m.session, err = coordination.Open(store, short); err != nil {
-		return nil, err
-	}
-	if _, err = node.OnStop(m.system, node.Leases, "session", m.session.Close); err != nil {
-		return nil, err
-	}
-	m.clerk, err = singleton.New(m.system, m.session, singleton.Config{Name: "clerk"}, newClerk(m.dd))
-	return m, err
+// runNode is the main function of a node's process: it serves the driver until that says stop, or is gone.
+func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
+	m := &member{cfg: cfg, up: make(chan struct{})}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		m.serve(in, out)
+		stop()
+	}()
+	return node.Run(ctx, node.RunConfig{
+		Cluster: "quickstart",
+		Remote:  node.Config{Port: cfg.Port},
+		Provider: func() (cluster.ClusterProvider, error) {
+			return automanaged.NewWithConfig(500*time.Millisecond, cfg.Provider, cfg.Providers...), nil
+		},
+		Store:      func() (coordination.Store, error) { return file.Open(cfg.LeaseDir) },
+		Session:    leases,
+		MinMembers: cfg.Nodes,
+		Logger:     cfg.logger(),
+		Remoting:   []remote.ConfigOption{remote.WithDialOptions(grpc.WithContextDialer(dialer(cfg.Via)))},
+	}, m.register)
 }
 
-func (cfg nodeConfig) logger(*actor.ActorSystem) *slog.Logger {
+// register makes the components of one life of the node. When the node has been split off and joins again, it is
+// called again, and New returns what it returned before.
+func (m *member) register(n *node.Node) error {
+	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: m.cfg.Nodes})
+	if err != nil {
+		return err
+	}
+	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"}, newClerk(dd))
+	if err != nil {
+		return err
+	}
+	n.Go(func(ctx context.Context) error {
+		if err := dd.Ready(ctx); err != nil {
+			return err
+		}
+		m.made.Do(func() { m.dd, m.clerk = dd, clerk; close(m.up) })
+		return nil
+	})
+	return nil
+}
+
+func (cfg nodeConfig) logger() *slog.Logger {
 	if !cfg.Verbose {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With(slog.String("node", cfg.Name))
-}
-
-// runNode is the life of a node's process: it serves the driver until that says stop, or is gone.
-func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
-	m, err := newMember(cfg)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	if err := node.Start(ctx, m.cluster); err != nil {
-		return err
-	}
-	if err := m.dd.Ready(ctx); err != nil {
-		return fmt.Errorf("not ready: %w", err)
-	}
-	m.serve(in, out)
-	ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return node.Shutdown(ctx, m.cluster)
 }
 
 // serve answers commands, each in its own goroutine, until stop or the end of the input.
@@ -141,7 +139,10 @@ func (m *member) serve(in io.Reader, out io.Writer) {
 		defer mu.Unlock()
 		_ = write.Encode(a) // a driver that is gone is noticed at the end of the input
 	}
-	reply(answer{})
+	go func() {
+		<-m.up
+		reply(answer{})
+	}()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 2*maxLine)
 	for lines.Scan() {
@@ -162,6 +163,7 @@ func (m *member) do(c command) answer {
 	defer cancel()
 	a := answer{N: c.N}
 	var err error
+	<-m.up // the driver waits for it, too
 	switch {
 	case c.Ask == "status":
 		a.Status = m.status()
@@ -196,7 +198,7 @@ func (m *member) checkout(ctx context.Context, id string) (int64, error) {
 func (m *member) status() *status {
 	s := m.dd.Status()
 	place, _ := m.clerk.Where()
-	return &status{Address: m.system.Address(), Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Traffic().Bytes}
+	return &status{Address: s.Address, Nodes: s.Members, Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Traffic().Bytes}
 }
 
 func (m *member) dump(ctx context.Context) (*result, error) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -186,7 +187,7 @@ func (t *tail) last() string {
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for port := 20000 + os.Getpid()%5000; len(ports) < n && port < 32000; port++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", port))
+		l, err := net.Listen("tcp", "0.0.0.0:"+strconv.Itoa(port))
 		if err != nil {
 			continue
 		}
@@ -198,3 +199,5 @@ func freePorts(n int) ([]int, error) {
 	}
 	return ports, nil
 }
+
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +27,7 @@ type shopkeeper struct {
 	verbose bool
 	say     *screen
 	nodes   [nodeCount]seat
+	links   links
 
 	done    atomic.Int64
 	retries atomic.Int64
@@ -69,16 +68,16 @@ func newShopkeeper(say *screen, verbose bool) (*shopkeeper, error) {
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
-	k.ports, err = freePorts(2 * nodeCount)
-	return k, err
+	if k.ports, err = freePorts(2 * nodeCount); err != nil {
+		return k, err
+	}
+	return k, k.links.lay(k.ports)
 }
 
 // start runs a node in seat i and returns once it is ready.
 func (k *shopkeeper) start(ctx context.Context, i int) error {
 	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount}
-	for _, port := range k.ports[:nodeCount] {
-		cfg.Providers = append(cfg.Providers, "127.0.0.1:"+strconv.Itoa(port))
-	}
+	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
 	p, err := startProcess(cfg)
 	if err != nil {
 		return err
@@ -238,58 +237,6 @@ func (k *shopkeeper) host(ctx context.Context, after uint64) (seat int, token ui
 		}
 	}
 	return -1, 0
-}
-
-// strike kills a node in the middle of its work, starts it again, and tells how long what took.
-func (k *shopkeeper) strike(ctx context.Context, whom string) error {
-	host, token := -1, uint64(0)
-	for host < 0 {
-		if host, token = k.host(ctx, 0); host >= 0 {
-			break
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	victim := host
-	if whom == "any" {
-		victim = rand.IntN(nodeCount)
-	}
-	if s := k.statuses(ctx)[victim]; s != nil {
-		k.lost += s.Bytes
-	}
-	role := ""
-	if victim == host {
-		role = ", where the clerk works"
-	}
-	p, _ := k.nodes[victim].get()
-	begin := time.Now()
-	p.kill()
-	k.say.line("✗ %s killed (SIGKILL)%s", k.nodes[victim].name, role)
-
-	back := make(chan error, 1)
-	go func() { back <- k.clerkBack(ctx, victim == host, token, begin) }()
-	err := k.start(ctx, victim)
-	if err == nil {
-		k.say.line("✓ %s is back and has caught up after %v", k.nodes[victim].name, time.Since(begin).Round(10*time.Millisecond))
-	}
-	return errors.Join(err, <-back)
-}
-
-// clerkBack waits until another clerk works, if the one before was killed.
-func (k *shopkeeper) clerkBack(ctx context.Context, killed bool, token uint64, begin time.Time) error {
-	if !killed {
-		return nil
-	}
-	for {
-		if i, t := k.host(ctx, token); i >= 0 {
-			k.say.line("✓ the clerk works on %s after %v, with fencing token %d instead of %d", k.nodes[i].name, time.Since(begin).Round(10*time.Millisecond), t, token)
-			return nil
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("the clerk did not come back: %w", err)
-		}
-	}
 }
 
 // dumps reads the state of every node once all of them agree with check, or as it is when they still

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// outage is how long a node is cut off or frozen: longer than its provider waits before the others drop it.
+const outage = 6 * time.Second
+
+// strike hits a node in the middle of its work, and tells how long what took.
+func (k *shopkeeper) strike(ctx context.Context, kill string) error {
+	host, token, err := k.hosting(ctx, 0)
+	if err != nil {
+		return err
+	}
+	victim, role := host, ", where the clerk works"
+	if kill == "any" {
+		if victim = rand.IntN(nodeCount); victim != host {
+			role = ""
+		}
+	}
+	switch kill {
+	case "partition":
+		return k.outage(ctx, host, token, "cut off from the others", func() (func() error, error) {
+			mend := k.links.isolate(victim)
+			return func() error { mend(); return nil }, nil
+		})
+	case "freeze":
+		p, _ := k.nodes[victim].get()
+		return k.outage(ctx, host, token, "frozen (SIGSTOP)", func() (func() error, error) {
+			return func() error { return thaw(p.cmd.Process) }, freeze(p.cmd.Process)
+		})
+	}
+	return k.kill(ctx, victim, role, host, token)
+}
+
+// kill ends a node at once and starts it again.
+func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int, token uint64) error {
+	if s := k.statuses(ctx)[victim]; s != nil {
+		k.lost += s.Bytes
+	}
+	p, _ := k.nodes[victim].get()
+	begin := time.Now()
+	p.kill()
+	k.say.line("✗ %s killed (SIGKILL)%s", k.nodes[victim].name, role)
+
+	back := make(chan error, 1)
+	go func() {
+		if victim != host {
+			back <- nil
+			return
+		}
+		back <- k.clerkBack(ctx, token, begin)
+	}()
+	err := k.start(ctx, victim)
+	if err == nil {
+		k.say.line("✓ %s is back and has caught up after %v", k.nodes[victim].name, since(begin))
+	}
+	return errors.Join(err, <-back)
+}
+
+// outage hits the node with the clerk for a while, so that the others drop it, and waits until the cluster is
+// whole again: nobody starts the node anew.
+func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what string, begin func() (end func() error, err error)) error {
+	end, err := begin()
+	if err != nil {
+		return err
+	}
+	k.say.line("✗ %s %s for %v, where the clerk works", k.nodes[victim].name, what, outage)
+	err = pause(ctx, outage)
+	if err = errors.Join(err, end()); err != nil {
+		return err
+	}
+	mended := time.Now()
+	k.say.line("  %s can go on; the others have dropped it, and Proto.Actor never takes a dropped member back", k.nodes[victim].name)
+	back := make(chan error, 1)
+	go func() { back <- k.clerkBack(ctx, token, mended) }()
+	if err := k.whole(ctx); err != nil {
+		return errors.Join(err, <-back)
+	}
+	k.say.line("✓ the three list each other again after %v, no process was started", since(mended))
+	return <-back
+}
+
+// hosting waits until a clerk works under a token above after.
+func (k *shopkeeper) hosting(ctx context.Context, after uint64) (seat int, token uint64, err error) {
+	for {
+		if seat, token = k.host(ctx, after); seat >= 0 {
+			return seat, token, nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return -1, 0, err
+		}
+	}
+}
+
+// clerkBack waits until another clerk works than the one with this token.
+func (k *shopkeeper) clerkBack(ctx context.Context, token uint64, begin time.Time) error {
+	i, next, err := k.hosting(ctx, token)
+	if err != nil {
+		return fmt.Errorf("the clerk did not come back: %w", err)
+	}
+	k.say.line("✓ the clerk works on %s after %v, with fencing token %d instead of %d", k.nodes[i].name, since(begin), next, token)
+	return nil
+}
+
+// whole waits until every node sees all of them.
+func (k *shopkeeper) whole(ctx context.Context) error {
+	for {
+		all := 0
+		for _, s := range k.statuses(ctx) {
+			if s != nil && s.Nodes == nodeCount {
+				all++
+			}
+		}
+		if all == nodeCount {
+			return nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("the cluster is still split: %w", err)
+		}
+	}
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }
