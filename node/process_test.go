@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(childEnv); spec != "" {
 		os.Exit(member(spec))
 	}
+	if scenario := os.Getenv(runEnv); scenario != "" {
+		runChild(scenario)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,0 +1,148 @@
+package node_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/node"
+)
+
+const runEnv = "CONCORD_NODE_RUN_TEST"
+
+// runChild is the main function of a process under node.Main, by scenario. It says "up" when its work has begun.
+func runChild(scenario string) {
+	h := newHands()
+	cfg := quiet(h)
+	cfg.NoSignals = false
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	cfg.StopTimeout = 3 * time.Second
+	if strings.HasPrefix(scenario, "reexec") {
+		cfg.OnSplit = node.Reexec
+	}
+	node.Main(cfg, func(n *node.Node) error {
+		n.Go(func(ctx context.Context) error {
+			fmt.Println("up", os.Getpid())
+			switch scenario {
+			case "stubborn":
+				<-ctx.Done()
+				fmt.Println("stopping")
+				select {}
+			case "reexec":
+				_ = os.Setenv(runEnv, "orderly") // of what comes after
+				(<-h.lives).list(false)
+			}
+			<-ctx.Done()
+			return nil
+		})
+		return nil
+	})
+}
+
+// running starts a process under a scenario and waits until its work has begun.
+func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader, pid string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), runEnv+"="+scenario, "GORACE=exitcode=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines = bufio.NewReader(out)
+	return cmd, lines, strings.TrimPrefix(line(t, lines), "up ")
+}
+
+func line(t *testing.T, lines *bufio.Reader) string {
+	t.Helper()
+	l, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(l)
+}
+
+func ended(t *testing.T, cmd *exec.Cmd, lines io.Reader) int {
+	t.Helper()
+	_, _ = io.Copy(io.Discard, lines)
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestMain_SIGTERMStopsInOrder(t *testing.T) {
+	cmd, lines, _ := running(t, "orderly")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, node.ExitOK, ended(t, cmd, lines))
+}
+
+func TestMain_ASecondSignalEndsAtOnce(t *testing.T) {
+	cmd, lines, _ := running(t, "stubborn")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, "stopping", line(t, lines))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 128+int(syscall.SIGTERM), ended(t, cmd, lines))
+}
+
+func TestMain_WorkThatDoesNotReturnEndsWithAStatusOfItsOwn(t *testing.T) {
+	cmd, lines, _ := running(t, "stubborn")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, "stopping", line(t, lines))
+	require.Equal(t, node.ExitStop, ended(t, cmd, lines))
+}
+
+func TestMain_ReexecIsAnotherRunOfTheSameProcess(t *testing.T) {
+	cmd, lines, pid := running(t, "reexec")
+	require.Equal(t, "up "+pid, line(t, lines))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, node.ExitOK, ended(t, cmd, lines))
+}
+
+// TestHealth_OverHTTP serves it as a program would.
+func TestHealth_OverHTTP(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quiet(newHands())
+	cfg.Health = &node.Health{}
+	server := httptest.NewServer(cfg.Health)
+	defer server.Close()
+	get := func(path string) (int, string) {
+		res, err := server.Client().Get(server.URL + path)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return res.StatusCode, string(body)
+	}
+	code, body := get("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "node: not running\n", body)
+	up := make(chan string, 1)
+	done := background(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(context.Context) error { up <- n.System.Address(); return nil })
+		return nil
+	})
+	address := <-up
+	code, body = get("/readyz")
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "ok\nmembers: "+address+"\n", body)
+	code, _ = get("/livez")
+	require.Equal(t, http.StatusOK, code)
+	code, _ = get("/")
+	require.Equal(t, http.StatusNotFound, code)
+	cancel()
+	require.NoError(t, <-done)
+	code, body = get("/livez")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "node: stopped\n", body)
+	server.Client().CloseIdleConnections()
+}
+
