@@ -22,6 +22,9 @@ type driver struct {
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
 	told    func(core.Event) // of the session record: what the leases need to know; else nil
+
+	failure   error // of the last call of the store; nil after an answer
+	dismissed bool  // it was not released when the session record was given up
 }
 
 func newDriver(l *Lease, cfg core.Config) *driver {
@@ -42,6 +45,14 @@ func (d *driver) take(m message) {
 }
 
 func (d *driver) step(ev core.Event) {
+	switch ev := ev.(type) {
+	case core.Loaded:
+		d.failure = ev.Err
+	case core.Swapped:
+		if d.failure = ev.Err; ev.Status == core.Conflicted {
+			d.failure = nil
+		}
+	}
 	for _, e := range d.machine.Step(d.lease.s.now(), ev) {
 		d.carryOut(e)
 	}

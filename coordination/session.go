@@ -105,34 +105,6 @@ func (s *Session) Lease(name string) *Lease {
 	return l
 }
 
-// Close ends every tenure with the cause Closed, gives the work of those that are not released yet
-// Config.Drain to call Release, and then releases what is left. It returns nil when every lease is
-// certainly released or expired. When ctx ends before, it stops trying and the error is ErrUnknown:
-// what is left expires by itself. Either way nothing of the session runs afterwards. Calling it again
-// gives the same result.
-func (s *Session) Close(ctx context.Context) error {
-	s.mu.Lock()
-	s.mu.closed = true
-	s.mu.Unlock()
-	s.closing.Do(func() { s.send(message{}) })
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		s.hurried.Do(func() { close(s.hurry) })
-		<-s.done
-	}
-	s.work.Wait()
-	return s.result
-}
-
-func (s *Session) closeError() error {
-	<-s.done
-	if s.result != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, s.result)
-	}
-	return nil
-}
-
 func (s *Session) id() uint64 { return s.ids.Add(1) }
 
 func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
@@ -165,12 +137,11 @@ type loop struct {
 	s       *Session
 	leases  []*driver
 	wakes   wakes
-	closing bool
+	closing closing
 	before  core.Reading
 
-	keeper       *driver    // of the session record; nil if each lease is renewed by itself
-	back         core.Event // the last that it told
-	keeperClosed bool
+	keeper *driver    // of the session record; nil if each lease is renewed by itself
+	back   core.Event // the last that it told
 }
 
 func (s *Session) run() {
@@ -181,6 +152,10 @@ func (s *Session) run() {
 	alarm := newAlarm(s.clock)
 	defer alarm.off()
 	for !l.finished() {
+		if l.overdue(closeOperations) {
+			l.end()
+			return
+		}
 		alarm.within(l.sleep())
 		select {
 		case m := <-s.inbox:
@@ -189,13 +164,14 @@ func (s *Session) run() {
 			alarm.off()
 			l.tick()
 		case <-s.hurry:
-			l.giveUp()
+			l.close()
+			l.end()
 			return
 		}
 		l.keep()
 	}
 	l.discard()
-	l.end(nil)
+	l.end()
 }
 
 func (l *loop) take(m message) {
@@ -210,22 +186,11 @@ func (l *loop) take(m message) {
 		if l.back != nil {
 			d.step(l.back)
 		}
-		if l.closing {
+		if l.closing.begun {
 			d.step(core.Close{})
 		}
 	}
 	d.take(m)
-}
-
-func (l *loop) close() {
-	l.closing = true
-	for _, d := range l.leases {
-		d.step(core.Close{})
-	}
-}
-
-func (l *loop) finished() bool {
-	return l.closing && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet())
 }
 
 // tick wakes the machines that want it, or all of them if a clock has jumped; that of the session record first:
@@ -252,34 +217,12 @@ func (l *loop) tick() {
 // that a jump of a clock or a suspended machine is noticed.
 func (l *loop) sleep() time.Duration {
 	at, ok := l.wakes.next()
-	if !ok {
+	if !ok && !l.closing.begun {
 		return time.Hour
 	}
-	return max(0, min(at-l.s.now().Mono, l.s.cfg.TTL/10))
-}
-
-// giveUp ends the loop although leases are left.
-func (l *loop) giveUp() {
-	l.close()
-	left := 0
-	for _, d := range l.leases {
-		if !d.machine.Quiet() {
-			left++
-		}
+	sleep := l.s.cfg.TTL / 10
+	if ok {
+		sleep = min(sleep, at-l.s.now().Mono)
 	}
-	var err error
-	if left > 0 {
-		err = fmt.Errorf("%w: %d leases left to expire", ErrUnknown, left)
-	}
-	l.end(err)
-}
-
-func (l *loop) end(err error) {
-	l.s.result = err
-	for _, d := range l.leases {
-		d.shut()
-	}
-	l.s.abort()
-	_ = l.s.meters.unobserve() // the provider may be gone by now
-	close(l.s.done)
+	return max(0, min(sleep, l.untilOverdue()))
 }

@@ -30,21 +30,17 @@ func (l *loop) newKeeper() *driver {
 	return own.driver
 }
 
-// keep holds the session record while there are leases, and gives it up when the last one has ended after
-// Close.
+// keep holds the session record while there are leases. After Close it gives it up when the last one has ended,
+// or has had time to.
 func (l *loop) keep() {
 	switch k := l.keeper; {
 	case k == nil || len(l.leases) == 0:
-	case !l.closing:
+	case !l.closing.begun:
 		if !k.machine.Wanted() {
 			k.step(core.Acquire{Wait: true})
 		}
-	case !l.keeperClosed && l.quiet():
-		l.keeperClosed = true
-		if up, ok := l.back.(core.Backed); ok {
-			k.step(core.Release{Token: up.Token})
-		}
-		k.step(core.Close{})
+	case !l.closing.keeper && (l.quiet() || l.overdue(releaseOperations)):
+		l.dismiss()
 	}
 }
 

@@ -124,6 +124,7 @@ const (
 	ttl   = 30 * time.Second
 	stale = 30900 * time.Millisecond
 	op    = 3 * time.Second
+	drain = 5 * time.Second
 	retry = 5500 * time.Millisecond // with jitter
 )
 

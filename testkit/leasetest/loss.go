@@ -3,6 +3,8 @@ package leasetest
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,6 +108,45 @@ var lossChecks = []check{
 		_, err := n.acquire(time.Hour)
 		e.that(errors.Is(err, coordination.ErrClosed), "got %v", err)
 		e.must(<-closed)
+	}},
+	{"A12_CloseEndsThoughARecordIsUnreadable", func(e *env) {
+		e.needs(e.options.Damage != nil, "Damage")
+		n := e.node()
+		g, fine := n.hold(), e.holdMany(n, 2)
+		e.must(e.options.Damage(e.store, name))
+		t := time.Now()
+		err := n.Close(context.Background())
+		e.that(errors.Is(err, coordination.ErrUnknown) && strings.Contains(err.Error(), strconv.Quote(name)), "got %v", err)
+		e.that(err != nil && !strings.Contains(err.Error(), "shard-"), "names what was released: %v", err)
+		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
+		e.that(g.Check() != nil && fine[0].Check() != nil, "a grant outlives its session")
+		e.holdMany(e.node(), 2)
+	}},
+	{"A12_CloseEndsThoughTheStoreIsDown", func(e *env) {
+		n := e.node()
+		n.hold()
+		n.set(fault{down: true})
+		t := time.Now()
+		err := n.Close(context.Background())
+		e.that(errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
+	}},
+	{"A12_CloseDoesNotWaitForWorkThatHasEnded", func(e *env) {
+		n := e.node()
+		begun, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- n.Lease(name).Do(e.Context(), func(ctx context.Context, _ *coordination.Grant) error {
+				close(begun)
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		<-begun
+		t := time.Now()
+		e.must(n.Close(context.Background()))
+		e.that(since(t) < time.Second, "closed after %v", since(t))
+		e.must(<-ended)
+		e.node().hold()
 	}},
 	{"A12_CloseWithStoreDownIsUnknown", func(e *env) {
 		n := e.node()
