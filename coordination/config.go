@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/metric"
 
@@ -17,7 +18,7 @@ import (
 // waits for the TTL that the holder's record names.
 type Config struct {
 	// Owner is shown to people, in Holder and in the store. Identity does not rest on it: two
-	// sessions with one Owner exclude each other. Default: host:pid.
+	// sessions with one Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
 	Owner string `yaml:"owner"`
 	// TTL is how long a lease outlives its holder. Raising it survives longer pauses and outages of
 	// the store; lowering it shortens the wait after a crash. Default 30s, at most 24h.
@@ -64,6 +65,9 @@ type Config struct {
 	Logger *slog.Logger `yaml:"-"`
 }
 
+// maxOwner keeps a record within the bounds of every store.
+const maxOwner = 2048
+
 // withDefaults fills the zero fields.
 func (c Config) withDefaults() Config {
 	if c.Owner == "" {
@@ -107,6 +111,9 @@ func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	if len(c.Owner) > maxOwner || !utf8.ValidString(c.Owner) {
+		bad("Owner (%.80q) has %d bytes, it must be UTF-8 of at most %d", c.Owner, len(c.Owner), maxOwner)
 	}
 	for _, d := range []struct {
 		name  string

@@ -54,6 +54,9 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 }
 
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
+	if err := l.checkName(); err != nil {
+		return Record{}, "", err
+	}
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	rec, ver, err := l.s.load(ctx, l.name)

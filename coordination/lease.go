@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
@@ -37,8 +36,8 @@ func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
 func (l *Lease) Acquire(ctx context.Context) (*Grant, error) { return l.acquire(ctx, true) }
 
 func (l *Lease) acquire(ctx context.Context, wait bool) (*Grant, error) {
-	if l.name == "" || strings.HasPrefix(l.name, SessionRecords) {
-		return nil, fmt.Errorf("%w: lease %q: a name must not be empty, nor begin with %s", ErrInvalid, l.name, SessionRecords)
+	if err := l.checkName(); err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lease %q: %w: not tried: %w", l.name, ErrUnknown, context.Cause(ctx))

@@ -90,7 +90,8 @@ func Open(store Store, cfg Config) (*Session, error) {
 }
 
 // Lease names a lease; nothing is sent. The same name gives the same lease. The session remembers each
-// name until it is closed.
+// name until it is closed. A name has from 1 to MaxName bytes of UTF-8 and does not begin with
+// SessionRecords; the calls of a lease with another name return ErrInvalid.
 func (s *Session) Lease(name string) *Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 // Store keeps one record per lease name and replaces it only if nobody else has. It is all a backend
 // must provide; Watcher, SessionKeeper, Remover, TokenGiver and Queuer are optional abilities found by assertion. Every
 // call comes with a deadline (Config.OperationTimeout) and returns soon after its context ends. Stores are
-// called from many goroutines. A session does not close its store: who opened it closes it after the session.
+// called from many goroutines. Names are UTF-8 of at most MaxName bytes, or begin with SessionRecords; a store keeps
+// all of them, and refuses a name that it could not read back. A session does not close its store: who opened it closes it after the session.
 type Store interface {
 	// Load returns the record and its version. Without a record the Version is zero, and the Record
 	// but for the last Token, if the store still knows it. A missing or blank record may show a larger

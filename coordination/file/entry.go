@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -64,6 +65,9 @@ func (e entry) next(name string, r coordination.Record) entry {
 }
 
 func (e entry) encode() ([]byte, error) {
+	if !utf8.ValidString(e.Name) {
+		return nil, fmt.Errorf("file: name %.80q is not UTF-8", e.Name)
+	}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return nil, err

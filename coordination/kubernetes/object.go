@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,9 @@ func hashOf(name string) string {
 func objectName(name string) (string, error) {
 	if len(name) > maxName {
 		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+	}
+	if !utf8.ValidString(name) {
+		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", coordination.ErrRefused, name)
 	}
 	return ObjectName(name), nil
 }

@@ -71,7 +71,7 @@ func TestConformance(t *testing.T) {
 		return name.(string)
 	}
 	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, table()) }, leasetest.Options{
-		Outside: true, TokensJump: true, MaxName: 2048,
+		Outside: true, TokensJump: true,
 		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, tableOf(s)), nil },
 		Delete: func(s coordination.Store, name string) error {
 			_, err := db.ExecContext(t.Context(), "DELETE FROM "+tableOf(s)+" WHERE name = $1", name)

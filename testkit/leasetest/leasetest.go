@@ -18,9 +18,6 @@ type Options struct {
 	// has. It is then opened outside the bubble of virtual time, which stands still during each call,
 	// and sessions poll it although it may be a Watcher.
 	Outside bool
-	// MaxName is the longest name, in bytes, that the store has to keep; longer ones it may refuse,
-	// with ErrRefused. 0: all that are tried, of up to 5000 bytes.
-	MaxName int
 	// TokensJump says that tokens come from a counter that others share: the first one is not 1, they do
 	// not rise by one, and while nobody holds a lease its token may be larger than the last tenure's.
 	TokensJump bool

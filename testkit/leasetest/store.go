@@ -156,6 +156,7 @@ var storeChecks = []check{
 	}},
 	{"S15_QueueKeepsTheOrderOfArrival", checkQueue},
 	{"A2_A10_A11_NamesNeverShareARecord", checkNames},
+	{"A2_WhatIsNoNameIsRefused", checkBadNames},
 }
 
 // sample is known by its attempt, whatever token it is given.

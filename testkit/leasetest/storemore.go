@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 func names() []string {
 	long := strings.Repeat("x", 63)
 	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61", "日本", "\x00", "a\n",
-		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300), strings.Repeat("l", 5000)}
+		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300), strings.Repeat("l", coordination.MaxName),
+		strings.Repeat("ä", coordination.MaxName/2), strings.Repeat("\x00", coordination.MaxName)}
 	for i := range 20 {
 		all = append(all, fmt.Sprint("shard-", i))
 	}
@@ -29,9 +31,6 @@ func checkNames(e *env) {
 	kept := map[string]coordination.Record{}
 	for i, n := range names() {
 		_, err := e.store.Swap(e.Context(), n, "", sample(i+1))
-		if most := e.options.MaxName; most > 0 && len(n) > most && errors.Is(err, coordination.ErrRefused) {
-			continue
-		}
 		e.that(err == nil, "%.80q: %v", n, err)
 		kept[n] = sample(i + 1)
 	}
@@ -39,6 +38,29 @@ func checkNames(e *env) {
 		rec, _, err := e.store.Load(e.Context(), n)
 		e.that(e.kept(rec, want) && err == nil, "%.80q: got %v, want %v, %v", n, rec, want, err)
 	}
+}
+
+// checkBadNames: what is no name is refused by the session, and by a store that could not read it back.
+func checkBadNames(e *env) {
+	s, err := coordination.Open(e.store, config())
+	e.must(err)
+	defer s.Close(context.Background())
+	for n, bound := range map[string]string{
+		"": "1", "a\xffb": "byte 1", strings.Repeat("n", coordination.MaxName+1): strconv.Itoa(coordination.MaxName),
+		coordination.SessionRecords + "x": coordination.SessionRecords,
+	} {
+		_, err := s.Lease(n).TryAcquire(e.Context())
+		e.that(errors.Is(err, coordination.ErrInvalid) && strings.Contains(err.Error(), bound), "%.80q: %v", n, err)
+		_, err = s.Lease(n).Holder(e.Context())
+		e.that(errors.Is(err, coordination.ErrInvalid), "%.80q: holder: %v", n, err)
+	}
+	const bad = "a\xffb"
+	if _, err := e.store.Swap(e.Context(), bad, "", sample(1)); err != nil {
+		e.that(errors.Is(err, coordination.ErrRefused), "%q: %v", bad, err)
+		return
+	}
+	rec, _, err := e.store.Load(e.Context(), bad)
+	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v", bad, rec, err)
 }
 
 // soon is how long a watcher may take to tell, also where Options.Outside makes that real time on a busy machine.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/concord-go/concord/coordination"
 )
@@ -41,8 +42,11 @@ func formatOf(r coordination.Record) int {
 	return 1
 }
 
-// Encode fails if the text would be longer than 64 KiB.
+// Encode fails if the name is not UTF-8, or the text would be longer than 64 KiB.
 func Encode(name string, r coordination.Record) ([]byte, error) {
+	if !utf8.ValidString(name) {
+		return nil, fmt.Errorf("name %.80q is not UTF-8", name)
+	}
 	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL, r.Session, r.Forever})
 	if err == nil && len(data) > most {
 		err = fmt.Errorf("record of %d bytes, at most %d", len(data), most)
