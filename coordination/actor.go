@@ -3,35 +3,44 @@ package coordination
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"reflect"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/stash"
 )
 
 // Props returns an actor that speaks for the lease: it takes *Acquire and *Release, answers with
 // *AcquireResult and *ReleaseResult, and tells each holder of *LeaseNearExpiry and *LeaseLost. It
 // never blocks. Several senders may ask; as with Lease, they share one grant and one of them releases
-// it for all. Stopping the actor withdraws and releases everything that was acquired through it.
+// it for all. Stopping the actor withdraws and releases everything that was acquired through it. When the
+// member of its actor system leaves, what it holds ends as with Lease.AcquireTo.
+//
+// A message of another type, and an Acquire that has no sender to answer to, goes to the dead letters,
+// so that its sender gets a DeadLetterResponse; the first of each type is logged.
 //
 // For an actor that is to work only under the lease, use Gated.
 func Props(l *Lease) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &leaseActor{lease: l, claims: map[string]*claim{}}
+		return &leaseActor{lease: l, claims: map[string]*claim{}, refused: map[reflect.Type]bool{}}
 	})
 }
 
 type leaseActor struct {
-	lease  *Lease
-	claims map[string]*claim // by sender; a sender has at most one
+	lease   *Lease
+	claims  map[string]*claim // by sender; a sender has at most one
+	refused map[reflect.Type]bool
 }
 
 // claim is what one sender has asked for and not released. It ends when all its requests have ended
 // without a grant, or with the grant.
 type claim struct {
 	asker  *actor.PID
-	grant  *Grant         // nil before
-	asked  int            // requests without an answer
-	serial int            // numbers the requests
-	cancel map[int]func() // of those without an answer, and of the one that brought the grant
+	grant  *Grant              // nil before
+	asked  int                 // requests without an answer
+	serial int                 // numbers the requests
+	open   map[int]*background // those without an answer, and the one that brought the grant
 }
 
 // settled is the end of one request, told by its goroutine.
@@ -45,32 +54,50 @@ func (a *leaseActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *Acquire:
 		a.acquire(ctx, m)
+	case Acquire:
+		a.acquire(ctx, &m)
 	case *settled:
 		a.settle(ctx, m)
 	case *Release:
 		a.release(ctx, m)
+	case Release:
+		a.release(ctx, &m)
 	case *actor.Stopped, *actor.Restarting:
 		for _, c := range a.claims {
 			c.end()
 		}
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		a.refuse(ctx)
 	}
+}
+
+// refuse gives a message that means nothing here to the dead letters.
+func (a *leaseActor) refuse(ctx actor.Context) {
+	if t := reflect.TypeOf(ctx.Message()); !a.refused[t] {
+		a.refused[t] = true
+		ctx.Logger().Warn("lease actor does not know what to do with a message", slog.String("lease", a.lease.name),
+			slog.String("type", t.String()), slog.Bool("sender", ctx.Sender() != nil))
+	}
+	ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
 }
 
 func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	asker := ctx.Sender()
-	if asker == nil {
-		return // nobody could hold what is acquired
+	if asker == nil || m == nil {
+		a.refuse(ctx) // nobody could hold what is acquired
+		return
 	}
 	c, ok := a.claims[asker.String()]
 	if !ok {
-		c = &claim{asker: asker, cancel: map[int]func(){}}
+		c = &claim{asker: asker, open: map[int]*background{}}
 		a.claims[asker.String()] = c
 	}
 	c.asked++
 	c.serial++
 	serial, system, self := c.serial, ctx.ActorSystem(), ctx.Self()
 	tell := func(m any) { system.Root.Send(self, m) }
-	c.cancel[serial] = a.lease.inBackground(m.attempt(a.lease), tell,
+	c.open[serial] = a.lease.inBackground(system, m.attempt(a.lease), tell,
 		func(g *Grant, tell func(any)) { tell(&settled{c, serial, AcquireResult{Grant: g}}) },
 		func(err error) any { return &settled{c, serial, AcquireResult{Err: err}} })
 }
@@ -103,7 +130,8 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 		system, asker := ctx.ActorSystem(), c.asker
 		forward(g, func(m any) { system.Root.Send(asker, m) })
 	} else {
-		delete(c.cancel, m.serial)
+		c.open[m.serial].leave()
+		delete(c.open, m.serial)
 	}
 	if c.grant == nil && c.asked == 0 {
 		delete(a.claims, c.asker.String())
@@ -112,6 +140,10 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 
 // release ends the sender's claim and answers when the store has confirmed.
 func (a *leaseActor) release(ctx actor.Context, m *Release) {
+	if m == nil {
+		a.refuse(ctx)
+		return
+	}
 	asker := ctx.Sender()
 	var c *claim
 	if asker != nil {
@@ -147,7 +179,7 @@ func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 }
 
 func (c *claim) end() {
-	for _, cancel := range c.cancel {
-		cancel()
+	for _, b := range c.open {
+		b.cancel()
 	}
 }

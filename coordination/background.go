@@ -3,10 +3,12 @@ package coordination
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // AcquireTo acquires in the background and tells the actor: one *Acquired, then *LeaseNearExpiry as
@@ -16,12 +18,16 @@ import (
 // *AcquireResult with the error.
 //
 // After a loss, call cancel as soon as the work has ended, then AcquireTo again.
+//
+// When the member of system leaves its cluster, or ends a life of it, the tenure ends: the actor gets
+// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it still waits, or calls
+// AcquireTo later, it gets an *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := func(m any) { system.Root.Send(pid, m) }
-	return l.inBackground(l.Acquire, tell, func(g *Grant, tell func(any)) {
+	return l.inBackground(system, l.Acquire, tell, func(g *Grant, tell func(any)) {
 		tell(&Acquired{g})
 		forward(g, tell)
-	}, func(err error) any { return &AcquireResult{Err: err} })
+	}, func(err error) any { return &AcquireResult{Err: err} }).cancel
 }
 
 // forward tells what happens to a grant from now on.
@@ -30,34 +36,96 @@ func forward(g *Grant, tell func(any)) {
 	g.OnNearExpiry(func(left time.Duration) { tell(&LeaseNearExpiry{g, left}) })
 }
 
-// inBackground acquires beside the caller. held is called with the grant, or failed makes a message of
+// background is an acquire beside its caller, and what comes of it: a grant, until cancel.
+type background struct {
+	lease  *Lease
+	tell   func(any)
+	failed func(error) any // makes a message of an error
+	ctx    context.Context // ends with cancel
+	stop   context.CancelFunc
+	leave  func() // the stop of the actor system is not waited for any more
+
+	mu    sync.Mutex
+	grant *Grant
+}
+
+// inBackground acquires for an actor of system. held is called with the grant, or failed makes a message of
 // the error. After cancel nothing more is told, and what was acquired is released.
-func (l *Lease) inBackground(acquire func(context.Context) (*Grant, error), tell func(any),
-	held func(*Grant, func(any)), failed func(error) any) (cancel func()) {
-	ctx, stop := context.WithCancel(context.Background())
-	wanted := func(m any) {
-		if ctx.Err() == nil {
-			tell(m)
-		}
+func (l *Lease) inBackground(system *actor.ActorSystem, acquire func(context.Context) (*Grant, error), tell func(any),
+	held func(*Grant, func(any)), failed func(error) any) *background {
+	b := &background{lease: l, tell: tell, failed: failed, leave: func() {}}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("lease %q", l.name), b.endLife)
+	if err != nil {
+		go b.fail(fmt.Errorf("lease %q: %w", l.name, err))
+		return b
 	}
-	var grant atomic.Pointer[Grant]
-	started := l.s.spawn(func() {
-		g, err := acquire(ctx)
-		if err != nil {
-			wanted(failed(err))
-			return
-		}
-		grant.Store(g)
-		held(g, wanted)
-		context.AfterFunc(ctx, g.abandon)
-	})
-	if !started {
-		go wanted(failed(fmt.Errorf("lease %q: %w", l.name, ErrClosed)))
+	b.leave = leave
+	if !l.s.spawn(func() { b.run(acquire, held) }) {
+		go b.fail(fmt.Errorf("lease %q: %w", l.name, ErrClosed))
 	}
-	return func() {
-		stop()
-		if g := grant.Load(); g != nil {
-			g.finish(ending{ErrReleased, true}) // the store is told by abandon
-		}
+	return b
+}
+
+func (b *background) run(acquire func(context.Context) (*Grant, error), held func(*Grant, func(any))) {
+	g, err := acquire(b.ctx)
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	b.mu.Lock()
+	b.grant = g
+	b.mu.Unlock()
+	held(g, b.say)
+	context.AfterFunc(b.ctx, g.abandon)
+}
+
+// say tells unless it has been cancelled.
+func (b *background) say(m any) {
+	if b.ctx.Err() == nil {
+		b.tell(m)
+	}
+}
+
+func (b *background) fail(err error) {
+	b.leave()
+	b.say(b.failed(err))
+}
+
+// cancel withdraws, or ends the grant and has it released.
+func (b *background) cancel() {
+	b.leave()
+	if g := b.withdraw(); g != nil {
+		b.stop()                            // first, so that nothing is told; the store is told by abandon
+		g.finish(ending{ErrReleased, true}) // at once for this caller
+	}
+}
+
+// withdraw stops an acquire that has not brought a grant; else it returns the grant.
+func (b *background) withdraw() *Grant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.grant == nil {
+		b.stop()
+	}
+	return b.grant
+}
+
+// endLife is a hook of the actor system: it ends the tenure as Session.Close does, and waits for cancel and
+// for the store. Without cancel it releases when Config.Drain is over, even if ctx has ended.
+func (b *background) endLife(ctx context.Context) error {
+	g := b.withdraw()
+	if g == nil {
+		b.tell(b.failed(fmt.Errorf("lease %q: %w", b.lease.name, lifecycle.ErrStopping)))
+		return nil
+	}
+	g.finish(ending{&LostError{Why: Closed, Err: lifecycle.ErrStopping}, false})
+	early := b.lease.s.clock.AfterFunc(b.lease.s.cfg.Drain, b.cancel)
+	select {
+	case <-b.ctx.Done():
+		early()
+		return g.Release(ctx)
+	case <-ctx.Done():
+		return fmt.Errorf("lease %q: %w: work has not ended: %w", b.lease.name, ErrUnknown, context.Cause(ctx))
 	}
 }

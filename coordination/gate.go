@@ -2,10 +2,12 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/stash"
 )
 
@@ -21,8 +23,12 @@ import (
 // for the next worker. A worker whose Receive takes longer than Drain overlaps with the next holder;
 // only its token protects then. When the worker is gone the lease is released and acquired again.
 //
+// produce runs in a goroutine of its own; until it returns, messages are kept. If it panics, ends its
+// goroutine or returns nil, the gated actor stops and logs why.
+//
 // Stopping the gated actor stops the worker, then releases without waiting. A worker that stops itself
-// ends the gated actor, too. When the session is closed, the gated actor stops.
+// ends the gated actor, too. The gated actor stops when the session is closed, and when the member of its
+// actor system leaves the cluster, which then waits until the lease is released.
 func Gated(l *Lease, limit int, produce func(Tenure) actor.Actor) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &gate{lease: l, produce: produce, kept: stash.New(limit)}
@@ -37,7 +43,7 @@ type gate struct {
 	kept    *stash.Stash
 	dropped uint64 // at the last log entry
 
-	cancel func() // withdraws or releases
+	claim  *background
 	grant  *Grant
 	over   bool // the grant is, the worker may not be
 	worker *actor.PID
@@ -45,7 +51,12 @@ type gate struct {
 
 // Private messages of a gate; each names the tenure it speaks of.
 type (
-	gateHeld   struct{ grant *Grant }
+	gateHeld struct{ grant *Grant }
+	gateMade struct {
+		grant *Grant
+		actor actor.Actor
+		err   error
+	}
 	gateOver   struct{ grant *Grant }
 	gateFailed struct{ err error }
 )
@@ -56,15 +67,18 @@ func (g *gate) Receive(ctx actor.Context) {
 		g.acquire(ctx)
 	case *gateHeld:
 		g.begin(ctx, m.grant)
+	case *gateMade:
+		g.activate(ctx, m)
 	case *gateOver:
 		g.end(ctx, m.grant)
 	case *actor.Terminated:
 		g.workerGone(ctx, m.Who)
 	case *gateFailed:
-		ctx.Logger().Warn("lease-gated actor stops", slog.String("lease", g.lease.name), slog.Any("error", m.err))
-		ctx.Stop(ctx.Self())
-	case *actor.Stopped, *actor.Restarting: // children are gone
-		g.cancel()
+		g.fail(ctx, m.err)
+	case *actor.Stopped, *actor.Restarting:
+		if g.worker == nil { // else it releases when it has stopped
+			g.claim.cancel()
+		}
 		g.flushToDeadLetters(ctx)
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
@@ -75,21 +89,38 @@ func (g *gate) Receive(ctx actor.Context) {
 func (g *gate) acquire(ctx actor.Context) {
 	system, self := ctx.ActorSystem(), ctx.Self()
 	tell := func(m any) { system.Root.Send(self, m) }
-	g.cancel = g.lease.inBackground(g.lease.Acquire, tell, func(grant *Grant, tell func(any)) {
+	g.claim = g.lease.inBackground(system, g.lease.Acquire, tell, func(grant *Grant, tell func(any)) {
 		tell(&gateHeld{grant})
 		context.AfterFunc(grant.ctx, func() { tell(&gateOver{grant}) })
 	}, func(err error) any { return &gateFailed{err} })
 }
 
-// begin makes the worker and hands it what was kept, unless the grant is over already.
+// begin has the worker made, unless the grant is over already.
 func (g *gate) begin(ctx actor.Context, grant *Grant) {
 	if grant.ctx.Err() != nil {
-		g.cancel()
-		g.acquire(ctx)
+		g.again(ctx)
 		return
 	}
 	g.grant, g.over = grant, false
-	g.worker = ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return g.produce(grant) }))
+	system, self := ctx.ActorSystem(), ctx.Self()
+	produceAside(g.produce, grant, func(a actor.Actor, err error) {
+		system.Root.Send(self, &gateMade{grant, a, err})
+	})
+}
+
+// activate starts the worker and hands it what was kept.
+func (g *gate) activate(ctx actor.Context, m *gateMade) {
+	switch {
+	case m.grant != g.grant:
+		return
+	case m.err != nil:
+		g.fail(ctx, m.err)
+		return
+	case g.over:
+		g.again(ctx)
+		return
+	}
+	g.worker = ctx.Spawn(workerProps(m, g.produce, g.claim.cancel))
 	for e := range g.kept.Drain() {
 		ctx.Send(g.worker, e.Envelope())
 	}
@@ -106,21 +137,39 @@ func (g *gate) end(ctx actor.Context, grant *Grant) {
 		return
 	}
 	g.over = true
-	ctx.Stop(g.worker)
+	if g.worker != nil {
+		ctx.Stop(g.worker)
+	}
 }
 
-// workerGone lets the lease go, and tries again unless the worker went by itself.
+// workerGone tries again, unless the worker went by itself. It has released the lease.
 func (g *gate) workerGone(ctx actor.Context, who *actor.PID) {
 	if g.worker == nil || !who.Equal(g.worker) {
 		return
 	}
-	g.worker, g.grant = nil, nil
-	g.cancel()
+	g.worker = nil
 	if !g.over {
 		ctx.Stop(ctx.Self())
 		return
 	}
+	g.again(ctx)
+}
+
+// again lets the tenure go and acquires another.
+func (g *gate) again(ctx actor.Context) {
+	g.grant = nil
+	g.claim.cancel()
 	g.acquire(ctx)
+}
+
+func (g *gate) fail(ctx actor.Context, err error) {
+	level := slog.LevelWarn
+	if errors.Is(err, lifecycle.ErrStopping) {
+		level = slog.LevelDebug
+	}
+	ctx.Logger().Log(context.Background(), level, "lease-gated actor stops", slog.String("lease", g.lease.name),
+		slog.Any("error", err))
+	ctx.Stop(ctx.Self())
 }
 
 // pass forwards to the worker, or keeps the message.

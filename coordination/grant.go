@@ -97,11 +97,14 @@ func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 	g.near.Lock()
 	defer g.near.Unlock()
+	if g.end.Load() != nil {
+		return func() {}
+	}
 	if g.near.handlers == nil {
 		g.near.handlers = map[*func(time.Duration)]struct{}{}
 	}
 	g.near.handlers[&f] = struct{}{}
-	if g.near.ongoing && g.end.Load() == nil {
+	if g.near.ongoing {
 		go contain(g, func() { f(g.Remaining()) })
 	}
 	return func() {
@@ -135,6 +138,9 @@ func (g *Grant) abandon() {
 func (g *Grant) finish(e ending) {
 	if g.end.CompareAndSwap(nil, &e) {
 		g.cancel(e.err)
+		g.near.Lock()
+		defer g.near.Unlock()
+		g.near.handlers = nil // they may keep an actor system alive
 		return
 	}
 	if e.drained { // released after a loss

@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // HolderChanged tells an actor that subscribed by HoldersTo.
@@ -99,23 +101,32 @@ func (s *Session) ended() bool {
 	}
 }
 
-// HoldersTo tells the actor what Holders yields, as *HolderChanged, until cancel is called, or the session is
-// closed. Call it in Stopped at the latest, as often as you like.
+// HoldersTo tells the actor what Holders yields, as *HolderChanged, until cancel is called, the session is
+// closed, or the member of system leaves its cluster. Call cancel in Stopped at the latest, as often as you like.
 func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	stop := context.AfterFunc(l.s.calls, cancel)
+	tell := func(h Holder, err error) { system.Root.Send(pid, &HolderChanged{l.name, h, err}) }
+	ctx, end := context.WithCancel(context.Background())
+	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("holders of lease %q", l.name),
+		func(context.Context) error { end(); return nil })
+	if err != nil {
+		end()
+		go tell(Holder{}, fmt.Errorf("lease %q: %w", l.name, err))
+		return end
+	}
+	cancel = func() { end(); leave() }
+	stop := context.AfterFunc(l.s.calls, end)
 	started := l.s.spawn(func() {
 		defer stop()
 		defer cancel()
 		for h, err := range l.Holders(ctx) {
 			if ctx.Err() == nil {
-				system.Root.Send(pid, &HolderChanged{l.name, h, err})
+				tell(h, err)
 			}
 		}
 	})
 	if !started {
 		cancel()
-		go system.Root.Send(pid, &HolderChanged{Lease: l.name, Err: fmt.Errorf("lease %q: %w", l.name, ErrClosed)})
+		go tell(Holder{}, fmt.Errorf("lease %q: %w", l.name, ErrClosed))
 	}
 	return cancel
 }

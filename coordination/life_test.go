@@ -1,0 +1,239 @@
+package coordination_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/lifecycle"
+)
+
+// life is another actor system on the stage, as the next life of a member has.
+func (s *stage) life() *actor.ActorSystem {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))
+	s.Cleanup(system.Shutdown)
+	return system
+}
+
+// endLife stops what the system's components registered, within d, and returns how long that took.
+func (s *stage) endLife(system *actor.ActorSystem, d time.Duration) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), d)
+	defer cancel()
+	t := time.Now()
+	err := lifecycle.Of(system).Stop(ctx, nil)
+	return time.Since(t), err
+}
+
+func TestGated_EndsWithTheLifeOfItsSystem(t *testing.T) {
+	onStage(t, func(s *stage) {
+		j := &journal{}
+		first, second := s.life(), s.life()
+		gated := coordination.Gated(s.a.Lease("lease"), 10, j.worker)
+		first.Root.Spawn(gated)
+		first.Root.Spawn(coordination.Gated(s.a.Lease("waits"), 10, j.worker))
+		g, err := s.b.Lease("waits").TryAcquire(s.Context())
+		s.that(err == nil, "%v %v", g, err)
+		s.expect(j, "[start 1]")
+		took, err := s.endLife(first, time.Minute)
+		s.that(err == nil && took < time.Second, "%v after %v", err, took)
+		s.expect(j, "[stop 1]")
+		pid := second.Root.Spawn(gated)
+		s.expect(j, "[start 2]")
+		late := first.Root.Spawn(gated)
+		s.sleep(time.Second)
+		first.Root.Send(late, "to a life that is over")
+		second.Root.Stop(pid)
+		s.expect(j, "[stop 2]")
+		s.that(s.free(), "not released")
+	})
+}
+
+func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.probe()
+		tell := func(name string) func() { return s.a.Lease(name).AcquireTo(s.system, p.pid) }
+		cancel := tell("lease")
+		_ = tell("kept")
+		s.that(types(p.take()) == "*coordination.Acquired *coordination.Acquired ", "not acquired")
+		begun := time.Now()
+		ended := make(chan error)
+		go func() {
+			_, err := s.endLife(s.system, time.Minute)
+			ended <- err
+		}()
+		got := p.take()
+		s.that(types(got) == "*coordination.LeaseLost *coordination.LeaseLost ", "got %s", types(got))
+		lost := got[0].(*coordination.LeaseLost).Err
+		s.that(lost.Why == coordination.Closed && errors.Is(lost, lifecycle.ErrStopping), "got %v", lost)
+		s.that(!s.free(), "released while the work has time to end")
+		cancel()
+		s.sleep(time.Second)
+		s.that(s.free(), "not released by cancel")
+		s.that(<-ended == nil, "stop")
+		drain := 5 * time.Second
+		s.that(time.Since(begun) >= drain && time.Since(begun) < drain+time.Second, "released after %v", time.Since(begun))
+		_, err := s.b.Lease("kept").TryAcquire(s.Context())
+		s.that(err == nil, "not released after the Drain: %v", err)
+		tell("late")
+		got = p.take()
+		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping), "got %v", got)
+	})
+}
+
+// TestAcquireTo_ReleasesThoughTheStopRanOutOfTime: the member has left before the Drain was over.
+func TestAcquireTo_ReleasesThoughTheStopRanOutOfTime(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.probe()
+		s.a.Lease("lease").AcquireTo(s.system, p.pid)
+		s.sleep(0)
+		_, err := s.endLife(s.system, time.Second)
+		s.that(errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		s.that(!s.free(), "released before the Drain was over")
+		s.sleep(5 * time.Second)
+		s.that(s.free(), "not released")
+	})
+}
+
+func TestHoldersTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.probe()
+		s.a.Lease("lease").HoldersTo(s.system, p.pid)
+		s.sleep(time.Second)
+		p.take()
+		_, err := s.endLife(s.system, time.Minute)
+		s.that(err == nil, "%v", err)
+		s.that(s.free(), "held")
+		s.sleep(time.Minute)
+		s.that(len(p.take()) == 0, "still told")
+		s.a.Lease("lease").HoldersTo(s.system, p.pid)
+		got := p.take()
+		s.that(len(got) == 1 && errors.Is(got[0].(*coordination.HolderChanged).Err, lifecycle.ErrStopping), "got %v", got)
+	})
+}
+
+func TestProps_EndsWithTheLifeOfItsSystem(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.probe()
+		a := s.system.Root.Spawn(coordination.Props(s.a.Lease("lease")))
+		for range 3 {
+			s.system.Root.RequestWithCustomSender(a, &coordination.Acquire{}, p.pid)
+		}
+		s.sleep(time.Second)
+		p.take()
+		go func() {
+			s.sleep(time.Second)
+			s.system.Root.RequestWithCustomSender(a, &coordination.Release{}, p.pid)
+		}()
+		took, err := s.endLife(s.system, time.Minute)
+		s.that(err == nil && took < 2*time.Second, "%v after %v", err, took)
+		s.that(types(p.take()) == "*coordination.LeaseLost *coordination.ReleaseResult ", "not told")
+		s.that(s.free(), "not released")
+		s.system.Root.RequestWithCustomSender(a, &coordination.Acquire{}, p.pid)
+		s.that(errors.Is(p.take()[0].(*coordination.AcquireResult).Err, lifecycle.ErrStopping), "acquired in a life that is over")
+	})
+}
+
+func TestProps_NoMessageVanishes(t *testing.T) {
+	onStage(t, func(s *stage) {
+		p := s.probe()
+		a := s.system.Root.Spawn(coordination.Props(s.a.Lease("lease")))
+		ask := func(m any) string {
+			s.system.Root.RequestWithCustomSender(a, m, p.pid)
+			s.sleep(time.Second)
+			return types(p.take())
+		}
+		s.that(ask(coordination.Acquire{}) == "*coordination.AcquireResult ", "acquire by value")
+		s.that(ask(coordination.Release{}) == "*coordination.ReleaseResult ", "release by value")
+		for _, m := range []any{"text", &coordination.AcquireResult{}, (*coordination.Acquire)(nil), (*coordination.Release)(nil)} {
+			got := ask(m)
+			s.that(got == "*actor.DeadLetterResponse ", "%T: got %q", m, got)
+		}
+		s.that(ask(&coordination.Acquire{}) == "*coordination.AcquireResult ", "still there")
+		s.system.Root.Stop(a)
+		s.sleep(0)
+	})
+}
+
+func TestGated_ProducersThatFail(t *testing.T) {
+	for name, produce := range map[string]func(coordination.Tenure) actor.Actor{
+		"panics": func(coordination.Tenure) actor.Actor { panic("no") },
+		"goexit": func(coordination.Tenure) actor.Actor { runtime.Goexit(); return nil },
+		"nil":    func(coordination.Tenure) actor.Actor { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				p := s.probe()
+				gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, produce))
+				s.system.Root.RequestWithCustomSender(gate, "kept", p.pid)
+				s.sleep(time.Second)
+				s.that(types(p.take()) == "*actor.DeadLetterResponse ", "the kept message is not answered")
+				s.that(s.free(), "not released")
+			})
+		})
+	}
+}
+
+// TestGated_ProducerThatBlocks: the lease is lost meanwhile, and the worker never starts.
+func TestGated_ProducerThatBlocks(t *testing.T) {
+	onStage(t, func(s *stage) {
+		j := &journal{}
+		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, func(t coordination.Tenure) actor.Actor {
+			if t.Token() == 1 {
+				time.Sleep(time.Hour)
+			}
+			return j.worker(t)
+		}))
+		s.sleep(time.Second)
+		s.store.away.Store(true)
+		s.sleep(2 * time.Minute)
+		s.store.away.Store(false)
+		s.system.Root.Send(gate, "kept")
+		s.expect(j, "[]")
+		s.sleep(time.Hour)
+		s.expect(j, "[start 2 kept]")
+		s.system.Root.Stop(gate)
+		s.expect(j, "[stop 2]")
+	})
+}
+
+// TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped: Proto.Actor tells an actor of its restart while its
+// children are running.
+func TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped(t *testing.T) {
+	onStage(t, func(s *stage) {
+		j := &journal{}
+		slow := func(t coordination.Tenure) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				switch ctx.Message().(type) {
+				case *actor.Stopping:
+					time.Sleep(3 * time.Second)
+				case *actor.Stopped:
+					j.add("stopped, held by others: %v", s.free())
+				}
+			})
+		}
+		fails := actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(ctx actor.ReceiverContext, m *actor.MessageEnvelope) {
+				if m.Message == "fail" {
+					panic(fmt.Sprint(m.Message))
+				}
+				next(ctx, m)
+			}
+		})
+		gate := s.system.Root.Spawn(coordination.Gated(s.a.Lease("lease"), 10, slow).Configure(fails))
+		s.sleep(time.Second)
+		s.system.Root.Send(gate, "fail")
+		s.sleep(10 * time.Second)
+		s.expect(j, "[stopped, held by others: false]")
+		s.system.Root.Stop(gate)
+		s.sleep(10 * time.Second)
+	})
+}

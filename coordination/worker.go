@@ -1,0 +1,72 @@
+package coordination
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+var (
+	errProducerGone = errors.New("coordination: the producer of a gated actor ended its goroutine")
+	errNoActor      = errors.New("coordination: the producer of a gated actor returned nil")
+)
+
+// worker is the user's actor under one tenure. It lets the lease go when it has stopped, whichever way that
+// came about: a loss, a stop or a restart of the gate, an end of its own.
+type worker struct {
+	actor.Actor
+	release func()
+}
+
+// Receive implements actor.Actor.
+func (w *worker) Receive(ctx actor.Context) {
+	if _, ended := ctx.Message().(*actor.Stopped); ended {
+		defer w.release()
+	}
+	w.Actor.Receive(ctx)
+}
+
+// workerProps starts with the actor that is made already. After a failure the supervisor has another made.
+func workerProps(made *gateMade, produce func(Tenure) actor.Actor, release func()) *actor.Props {
+	first := made.actor
+	return actor.PropsFromProducer(func() actor.Actor {
+		a := first
+		first = nil
+		if a == nil {
+			a = produceAgain(produce, made.grant)
+		}
+		return &worker{a, release}
+	})
+}
+
+// produceAgain panics, for the supervisor, if produce makes no actor.
+func produceAgain(produce func(Tenure) actor.Actor, t Tenure) (a actor.Actor) {
+	made := make(chan error, 1)
+	produceAside(produce, t, func(b actor.Actor, err error) {
+		a = b
+		made <- err
+	})
+	if err := <-made; err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// produceAside calls the user's producer in a goroutine of its own, and done once, with an actor or an error,
+// also after a panic or runtime.Goexit.
+func produceAside(produce func(Tenure) actor.Actor, t Tenure, done func(actor.Actor, error)) {
+	go func() {
+		a, err := actor.Actor(nil), errProducerGone
+		defer func() {
+			if p := recover(); p != nil {
+				a, err = nil, fmt.Errorf("coordination: the producer of a gated actor panicked: %v\n%s", p, debug.Stack())
+			}
+			done(a, err)
+		}()
+		if a, err = produce(t), nil; a == nil {
+			err = errNoActor
+		}
+	}()
+}
