@@ -21,64 +21,72 @@ type (
 // Close ends this member's part. If it hosts, it hands over: the others are told, the instance is
 // stopped, and when it has terminated the lease is released, and when that is confirmed the next host
 // is told, and gets what has arrived meanwhile. Then the proxy waits until what it holds has a new host
-// and stops; if no other member can host, what it holds goes to the dead letters.
+// and stops; if no other member can host, what it holds goes to the dead letters. A member that was
+// removed from its cluster does not wait for others: its instance has a second to end.
 //
-// node.Shutdown calls it. Later calls wait for the first and return the same. The error is ErrUnknown
+// node.Shutdown calls it, and node.Run at the end of each life; then Ask waits for the next life. After
+// this call Ask does not. Later calls wait for the first and return the same. The error is ErrUnknown
 // with the cause of ctx if that ended first: then the instance is stopped and the lease released
 // without waiting, and messages may be lost.
 func (s *Singleton) Close(ctx context.Context) error {
-	s.started.Do(func() {}) // never to be spawned, if it has not been
-	if s.closing.CompareAndSwap(false, true) {
-		s.unhook()
-		s.err = s.close(ctx)
-		close(s.closed)
+	s.change(func() { s.mu.final = true })
+	if l := s.present.Load(); l != nil {
+		return l.close(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.err
+}
+
+// close ends the life. Later calls wait for the first.
+func (l *life) close(ctx context.Context) error {
+	l.started.Do(func() {}) // never to be up, if it has not been
+	if l.closing.CompareAndSwap(false, true) {
+		l.unhook()
+		l.over(l.handOver(ctx))
 	}
 	select {
-	case <-s.closed:
-		return s.err
+	case <-l.closed:
+		return l.err
 	default:
 	}
 	select {
-	case <-s.closed:
-		return s.err
+	case <-l.closed:
+		return l.err
 	case <-ctx.Done():
-		return fmt.Errorf("singleton %q: %w: %w", s.cfg.Name, ErrUnknown, context.Cause(ctx))
+		return fmt.Errorf("singleton %q: %w: %w", l.cfg.Name, ErrUnknown, context.Cause(ctx))
 	}
 }
 
-func (s *Singleton) close(ctx context.Context) error {
-	proxy := s.PID()
-	if proxy == nil {
-		return nil
-	}
+func (l *life) handOver(ctx context.Context) error {
 	var errs []error
 	step := func(pid *actor.PID, m any) {
-		if _, err := ask.Request(ctx, s.system, pid, m); err != nil && !errors.Is(err, ask.ErrDeadLetter) {
+		if _, err := ask.Request(ctx, l.system, pid, m); err != nil && !errors.Is(err, ask.ErrDeadLetter) {
 			errs = append(errs, err)
 		}
 	}
-	if s.manager != nil {
-		step(s.manager, &handOver{})
+	if l.manager != nil {
+		step(l.manager, &handOver{})
 	}
-	step(proxy, &drain{})
-	s.system.Root.Stop(proxy)
-	if s.manager != nil {
-		s.system.Root.Stop(s.manager)
+	step(l.proxy, &drain{})
+	l.system.Root.Stop(l.proxy)
+	if l.manager != nil {
+		l.system.Root.Stop(l.manager)
 	}
-	if err := s.wait(ctx); err != nil {
+	if err := l.wait(ctx); err != nil {
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("singleton %q: closing: %w: %w", s.cfg.Name, ErrUnknown, errs[0])
+		return fmt.Errorf("singleton %q: closing: %w: %w", l.cfg.Name, ErrUnknown, errs[0])
 	}
 	return nil
 }
 
 // wait waits until the actors have stopped, and the instance with them.
-func (s *Singleton) wait(ctx context.Context) error {
+func (l *life) wait(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
-		s.ended.Wait()
+		l.actors.Wait()
 		close(ended)
 	}()
 	select {

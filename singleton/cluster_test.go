@@ -19,6 +19,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
 )
@@ -35,7 +36,7 @@ const (
 )
 
 // cluster is a virtual cluster with the singleton "jobs" at every member.
-type cluster struct {
+type testCluster struct {
 	*simnet.Cluster
 	t     *testing.T
 	opts  options
@@ -47,24 +48,25 @@ type cluster struct {
 type options struct {
 	cfg     singleton.Config
 	roles   func(i int) []string
-	produce func(*cluster, *node) func(coordination.Tenure) actor.Actor
+	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
 	plain   bool // the store cannot watch
 	away    bool // it is not there at first
 	proxies func(i int) bool
+	lives   map[string]*lifecycle.Lives // of the processes at these addresses
 }
 
 // node is one member's part.
 type node struct {
 	*simnet.Member
-	c       *cluster
+	c       *testCluster
 	single  *singleton.Singleton
 	session *coordination.Session
 	store   *faultyStore
 }
 
-func run(t *testing.T, n int, o options, test func(c *cluster)) {
+func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	t.Helper()
-	c := &cluster{t: t, opts: o, store: memory.New(), nodes: map[*simnet.Member]*node{}}
+	c := &testCluster{t: t, opts: o, store: memory.New(), nodes: map[*simnet.Member]*node{}}
 	if c.opts.cfg.Name == "" {
 		c.opts.cfg.Name = "jobs"
 	}
@@ -79,9 +81,12 @@ func run(t *testing.T, n int, o options, test func(c *cluster)) {
 	})
 }
 
-func (c *cluster) setup(m *simnet.Member) {
+func (c *testCluster) setup(m *simnet.Member) {
 	nd := &node{Member: m, c: c, store: &faultyStore{Store: c.store, off: c.opts.away}}
 	c.nodes[m] = nd
+	if l := c.opts.lives[m.Address]; l != nil {
+		l.Attach(m.System)
+	}
 	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
 		s, err := singleton.NewProxy(m.System, c.opts.cfg)
 		require.NoError(c.t, err)
@@ -104,7 +109,7 @@ func (c *cluster) setup(m *simnet.Member) {
 }
 
 // close stops everything, at crashed members too: their goroutines live on.
-func (c *cluster) close() {
+func (c *testCluster) close() {
 	for _, nd := range c.nodes {
 		_ = nd.leave(time.Second)
 	}
@@ -123,7 +128,7 @@ func (n *node) leave(within time.Duration) error {
 	return err
 }
 
-func (c *cluster) node(i int) *node { return c.nodes[c.Member(i)] }
+func (c *testCluster) node(i int) *node { return c.nodes[c.Member(i)] }
 
 // ask sends text from member i and returns the reply "member token count".
 func (n *node) ask(text string, within time.Duration) (string, error) {
@@ -137,7 +142,7 @@ func (n *node) ask(text string, within time.Duration) (string, error) {
 }
 
 // found waits until node n reaches the instance, and returns who answered and how long it took.
-func (c *cluster) found(n *node, within time.Duration) (host string, took time.Duration) {
+func (c *testCluster) found(n *node, within time.Duration) (host string, took time.Duration) {
 	c.t.Helper()
 	start := time.Now()
 	host, err := n.ask("who", within)
@@ -166,6 +171,8 @@ func (w *worker) Receive(ctx actor.Context) {
 			panic("as asked")
 		case "stop":
 			ctx.Stop(ctx.Self())
+		case "nap":
+			time.Sleep(100 * time.Millisecond)
 		case "sleep":
 			time.Sleep(5 * time.Second)
 		default:

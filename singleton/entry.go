@@ -12,7 +12,10 @@ import (
 )
 
 // asked marks a message of Ask on its way to the local proxy: what goes wrong is told as a refusal.
-type asked struct{ msg any }
+type asked struct {
+	msg  any
+	call *call
+}
 
 // refusal answers asked.
 type refusal struct{ err error }
@@ -35,14 +38,14 @@ func portable(msg any) bool {
 // refuse sends a message to the dead letters, and counts it. Its sender is told as far as it can be.
 func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
-	if n := st.s.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
 		st.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	if byAsk && e.Sender != nil {
 		ctx.Send(e.Sender, &refusal{why})
 		e.Sender = nil
 	}
-	st.s.system.DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+	st.life.system.DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
 }
 
 // hopped returns e as passed on once more; false if that was often enough.

@@ -1,6 +1,10 @@
 package singleton
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/concord-go/concord/internal/lifecycle"
+)
 
 // Errors of this package. Ask returns them as they are or wrapped; test with errors.Is.
 var (
@@ -12,12 +16,15 @@ var (
 	// ErrNotProtobuf: the instance is at another member, and the message is no protobuf message, so it
 	// cannot get there. It is ErrUndelivered.
 	ErrNotProtobuf error = &undelivered{"singleton: not a protobuf message, and the instance is at another member"}
-	// ErrUnknown: the context ended before there was an answer; it wraps the cause. The message may have
-	// been handled, may still be, or never.
+	// ErrUnknown: the context ended before there was an answer; it wraps the cause. Or the host to which
+	// the message was sent is gone. The message may have been handled, may still be, or never.
 	ErrUnknown = errors.New("singleton: outcome unknown")
-	// ErrClosed: this member is not up yet, has closed the singleton, or was removed from the cluster.
-	// The message was not sent.
+	// ErrClosed: this member has closed the singleton, or was removed from the cluster for good. The
+	// message was not sent.
 	ErrClosed = errors.New("singleton: not running at this member")
+	// ErrBetweenLives: this member was split off from its cluster and has not joined again before the
+	// context ended; it wraps the cause. The message was not sent.
+	ErrBetweenLives = lifecycle.ErrBetweenLives
 	// ErrInvalid: a configuration or an argument that cannot be used; the text says why.
 	ErrInvalid = errors.New("singleton: invalid argument")
 )

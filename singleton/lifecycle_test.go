@@ -21,7 +21,7 @@ import (
 
 // A grant that comes when its member does not want to host any more is released on arrival.
 func TestZombie_LateGrantIsReleased(t *testing.T) {
-	run(t, 2, options{away: true}, func(c *cluster) {
+	run(t, 2, options{away: true}, func(c *testCluster) {
 		c.node(0).store.slow(800 * time.Millisecond)
 		c.node(0).store.away(false)
 		for rec := (coordination.Record{}); rec.Nonce == ""; { // its claim is written, the answer on its way
@@ -40,7 +40,7 @@ func TestZombie_LateGrantIsReleased(t *testing.T) {
 
 func TestHandOver_StopMessageLetsTheInstanceFinish(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("stop")}}
-	run(t, 2, o, func(c *cluster) {
+	run(t, 2, o, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
 		time.Sleep(time.Second)
 		for k := range 10 {
@@ -58,7 +58,7 @@ func TestHandOver_StopMessageLetsTheInstanceFinish(t *testing.T) {
 // An instance that ignores the stop message is stopped when HandOver has passed; the lease waits for it.
 func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: 3 * time.Second}}
-	run(t, 2, o, func(c *cluster) {
+	run(t, 2, o, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		start := time.Now()
 		require.NoError(t, c.node(0).leave(20*time.Second))
@@ -70,7 +70,7 @@ func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
 
 // A Receive that does not return keeps the lease from being released: nobody else starts.
 func TestHandOver_BlockedInstanceKeepsTheLease(t *testing.T) {
-	run(t, 2, options{cfg: singleton.Config{HandOver: time.Second}}, func(c *cluster) {
+	run(t, 2, options{cfg: singleton.Config{HandOver: time.Second}}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("sleep")) // 5s
 		time.Sleep(100 * time.Millisecond)
@@ -84,7 +84,7 @@ func TestHandOver_BlockedInstanceKeepsTheLease(t *testing.T) {
 
 // When the context ends first, Close lets go without waiting, and nothing is left behind.
 func TestClose_ContextEndsFirst(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("sleep"))
 		time.Sleep(100 * time.Millisecond)
@@ -105,16 +105,26 @@ func TestClose_BeforeTheMemberIsUp(t *testing.T) {
 		system := simnet.NewSystem("s")
 		s, err := singleton.NewProxy(system, singleton.Config{Name: "x", Role: "r"})
 		require.NoError(t, err)
-		require.Nil(t, s.PID())
+		system.Root.Send(s.PID(), wrapperspb.String("kept"))
+		asked := make(chan error, 1)
+		go func() {
+			_, err := s.Ask(context.Background(), wrapperspb.String("x"))
+			asked <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, asked)
+		require.NoError(t, s.Close(context.Background()))
+		require.ErrorIs(t, <-asked, singleton.ErrUndelivered)
+		require.EqualValues(t, 2, s.Stats().Refused)
+		system.Root.Send(s.PID(), wrapperspb.String("nobody is there"))
 		_, err = s.Ask(context.Background(), wrapperspb.String("x"))
 		require.ErrorIs(t, err, singleton.ErrClosed)
-		require.NoError(t, s.Close(context.Background()))
 		require.NoError(t, s.Close(context.Background()))
 	})
 }
 
 func TestShutdown_RunsTheHandOver(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		require.NoError(t, lifecycle.Of(c.Member(0).System).Start(context.Background()))
 		require.NoError(t, lifecycle.Of(c.Member(0).System).Stop(context.Background(), nil))
@@ -127,7 +137,7 @@ func TestShutdown_RunsTheHandOver(t *testing.T) {
 
 // A member whose session has been closed cannot host; the next one does.
 func TestSession_ClosedTooEarlyLetsAnotherMemberHost(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
 		require.NoError(t, c.node(0).session.Close(context.Background()))
 		time.Sleep(time.Second)
@@ -154,10 +164,10 @@ func (h *header) Receive(ctx actor.Context) {
 
 func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 	got := map[string]string{}
-	o := options{away: true, produce: func(_ *cluster, n *node) func(coordination.Tenure) actor.Actor {
+	o := options{away: true, produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
 		return func(t coordination.Tenure) actor.Actor { return &header{worker{n, t}, got} }
 	}}
-	run(t, 2, o, func(c *cluster) {
+	run(t, 2, o, func(c *testCluster) {
 		answers := 0
 		sys := c.Member(1).System
 		me := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -178,7 +188,7 @@ func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 
 // Two nobodies: views that name each other as oldest must not let a message go round for ever.
 func TestHops_AreBounded(t *testing.T) {
-	run(t, 2, options{away: true}, func(c *cluster) {
+	run(t, 2, options{away: true}, func(c *testCluster) {
 		env := &actor.MessageEnvelope{Message: wrapperspb.String("x"), Header: map[string]string{"concord-singleton-hops": "3"}}
 		c.Member(1).System.Root.Send(actor.NewPID(c.Member(1).Address, "concord-singleton-jobs"), env)
 		time.Sleep(time.Second)
@@ -195,7 +205,7 @@ func TestSoak_NeverTwoInstances(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			run(t, 4, options{plain: seed%2 == 0}, func(c *cluster) {
+			run(t, 4, options{plain: seed%2 == 0}, func(c *testCluster) {
 				rnd := rand.New(rand.NewPCG(seed, 3))
 				pick := func() *simnetMember { l := c.Live(); return l[rnd.IntN(len(l))] }
 				c.Net.SetAll(simnet.Faults{Loss: 0.05, Jitter: 50 * time.Millisecond})

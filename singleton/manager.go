@@ -18,6 +18,9 @@ import (
 // askInterval is how often a proxy asks where the instance is, found or not.
 const askInterval = time.Second
 
+// hurry bounds the stop of an instance that cannot be handed over, and the wait for the release then.
+const hurry = time.Second
+
 // manager is the actor around the machine that decides whether this member hosts. Its child is the
 // instance. The same value outlives a restart of the actor: the child does not.
 type manager struct {
@@ -34,13 +37,13 @@ type manager struct {
 	ending  bool         // the actor is stopping
 }
 
-func newManager(s *Singleton) *manager {
+func newManager(l *life) *manager {
 	return &manager{
-		station: newStation(s), kept: stash.New(s.cfg.Buffer), clients: clients{},
+		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
-			HandOver: s.cfg.HandOver, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+			HandOver: l.cfg.HandOver, Hurry: min(l.cfg.HandOver, hurry), BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
 		}),
-		tenancy: newTenancy(s.session.Lease(s.cfg.LeaseName)),
+		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName)),
 	}
 }
 
@@ -49,7 +52,7 @@ func (m *manager) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		m.wake = timer.New(ctx.ActorSystem(), ctx.Self())
-		m.s.members.Subscribe(ctx.Self())
+		m.life.members.Subscribe(ctx.Self())
 	case *actor.Stopping:
 		m.ending = true
 		m.step(ctx, core.Close{})
@@ -139,22 +142,30 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
 		return m.start(ctx, e)
 	case core.Pause:
 		m.clients.each(func(c *client) {
-			m.send(ctx, m.self(), c.member, m.s.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token})
+			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token})
 		})
 	case core.Stop:
-		m.child.stop(ctx, m.s.cfg.StopMessage)
+		m.child.stop(ctx, m.life.cfg.StopMessage)
 	case core.Kill:
 		m.child.kill(ctx)
 	case core.Release:
-		m.tenancy.release(ctx, e.Token, m.s.cfg.HandOver)
+		m.tenancy.release(ctx, e.Token, m.patience())
 	case core.TellFree:
-		m.send(ctx, m.self(), e.To, m.s.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
+		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
 		m.tellLeaving(ctx)
 	case core.Closed:
 		m.handed = true
 	}
 	return nil
+}
+
+// patience bounds the wait for a release. Nobody waits for that of a removed member.
+func (m *manager) patience() time.Duration {
+	if m.view.Removed {
+		return min(m.life.cfg.HandOver, hurry)
+	}
+	return m.life.cfg.HandOver
 }
 
 func (m *manager) self() core.Member { return member(m.view.Self) }
@@ -189,7 +200,7 @@ func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any) {
 			a, why = nil, p
 		}
 	}()
-	if a = m.s.produce(t); a == nil {
+	if a = m.life.produce(t); a == nil {
 		why = "no actor"
 	}
 	return a, why
@@ -197,7 +208,7 @@ func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any) {
 
 func (m *manager) tellHost(ctx actor.Context, c *client) {
 	c.open = false
-	m.send(ctx, m.self(), c.member, m.s.cfg.proxyName(), wire.SingletonHost,
+	m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonHost,
 		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
 }
 
@@ -207,10 +218,10 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 		return
 	}
 	for _, to := range m.view.Members {
-		if to.ID != m.view.Self.ID && to.HasRole(m.s.cfg.Role) {
-			m.send(ctx, m.self(), member(to), m.s.cfg.managerName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+		if to.ID != m.view.Self.ID && to.HasRole(m.life.cfg.Role) {
+			m.send(ctx, m.self(), member(to), m.life.cfg.managerName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
 		}
-		m.send(ctx, m.self(), member(to), m.s.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
 	}
 }
 
@@ -236,8 +247,8 @@ func (m *manager) forward(ctx actor.Context, e stash.Entry) {
 	case !portable(e.Message):
 		m.refuse(ctx, e, ErrNotProtobuf)
 	default:
-		m.s.counts.passedOn.Add(1)
-		ctx.Send(actor.NewPID(to.Address, m.s.cfg.managerName()), hop.Envelope())
+		m.life.counts.passedOn.Add(1)
+		ctx.Send(actor.NewPID(to.Address, m.life.cfg.managerName()), hop.Envelope())
 	}
 }
 
@@ -254,7 +265,7 @@ func (m *manager) passOn(ctx actor.Context) {
 func (m *manager) askNext(ctx actor.Context, c *client) {
 	if to, ok := m.machine.Next(); ok && c.open && c.hops < maxHops {
 		c.open = false
-		m.send(ctx, c.member, to, m.s.cfg.managerName(), wire.SingletonIdentify,
+		m.send(ctx, c.member, to, m.life.cfg.managerName(), wire.SingletonIdentify,
 			&pb.SingletonIdentify{Round: c.round, Hops: c.hops + 1})
 	}
 }
@@ -292,7 +303,10 @@ func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.Singleto
 // finish answers who waits for the hand-over, when it is done and every proxy that used this host has
 // asked for the next one: what it had sent here before has been passed on.
 func (m *manager) finish(ctx actor.Context) {
-	if !m.handed || len(m.closers) == 0 || m.clients.expecting(m.wake.Now()) {
+	if !m.handed || len(m.closers) == 0 {
+		return
+	}
+	if m.clients.expecting(m.wake.Now()) && !m.view.Removed { // those who dropped us ask elsewhere
 		return
 	}
 	for _, c := range m.closers {
@@ -304,12 +318,12 @@ func (m *manager) finish(ctx actor.Context) {
 // shutDown gives up whatever is left, without waiting: the child has terminated.
 func (m *manager) shutDown(ctx actor.Context) {
 	m.wake.Stop()
-	m.s.members.Unsubscribe(ctx.Self())
+	m.life.members.Unsubscribe(ctx.Self())
 	m.tenancy.abandon()
 	for e := range m.kept.Drain() {
 		m.refuse(ctx, e, ErrUndelivered)
 	}
-	m.s.ended.Done()
+	m.life.actors.Done()
 }
 
 func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {

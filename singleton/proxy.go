@@ -26,8 +26,8 @@ type proxy struct {
 	closer *actor.PID // who waits for kept to be empty
 }
 
-func newProxy(s *Singleton) *proxy {
-	return &proxy{station: newStation(s), route: core.NewRoute(askInterval), kept: stash.New(s.cfg.Buffer)}
+func newProxy(l *life) *proxy {
+	return &proxy{station: newStation(l), route: core.NewRoute(askInterval), kept: stash.New(l.cfg.Buffer)}
 }
 
 // Receive implements actor.Actor.
@@ -35,7 +35,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		p.wake = timer.New(ctx.ActorSystem(), ctx.Self())
-		p.s.members.Subscribe(ctx.Self())
+		p.life.members.Subscribe(ctx.Self())
 	case *actor.Restarting:
 		p.wake.Stop()
 	case *actor.Stopped:
@@ -62,7 +62,7 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) {
 	for _, e := range p.route.Step(p.wake.Now(), ev) {
 		switch e := e.(type) {
 		case core.Ask:
-			p.send(ctx, member(p.view.Self), e.To, p.s.cfg.managerName(), wire.SingletonIdentify,
+			p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
 				&pb.SingletonIdentify{Round: e.Round})
 		case core.Found:
 			p.found(ctx, e)
@@ -84,9 +84,9 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) {
 // found sends what was kept.
 func (p *proxy) found(ctx actor.Context, e core.Found) {
 	p.log.Info("singleton found", slog.String("address", e.Host.Address), slog.Uint64("token", e.Token))
-	p.host = actor.NewPID(e.Host.Address, p.s.cfg.managerName())
+	p.host = actor.NewPID(e.Host.Address, p.life.cfg.managerName())
 	p.local = e.Host.ID == p.view.Self.ID
-	p.s.place.Store(&located{Place{e.Host.Address, coordination.Token(e.Token)}, true})
+	p.life.place.Store(&located{Place{e.Host.Address, coordination.Token(e.Token)}, true})
 	for en := range p.kept.Drain() {
 		p.deliver(ctx, en)
 	}
@@ -94,8 +94,8 @@ func (p *proxy) found(ctx actor.Context, e core.Found) {
 
 func (p *proxy) hidden() {
 	p.host = nil
-	if l := p.s.place.Load(); l != nil {
-		p.s.place.Store(&located{l.Place, false})
+	if l := p.life.place.Load(); l != nil {
+		p.life.place.Store(&located{l.Place, false})
 	}
 }
 
@@ -115,10 +115,14 @@ func (p *proxy) pass(ctx actor.Context) {
 }
 
 func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
-	inner, _ := unwrap(e)
+	inner, byAsk := unwrap(e)
 	if !p.local && !portable(inner.Message) {
 		p.refuse(ctx, e, ErrNotProtobuf)
 		return
+	}
+	if byAsk {
+		_, token, _ := p.route.Host()
+		p.life.calls.sent(e.Message.(*asked).call, token)
 	}
 	ctx.Send(p.host, inner.Envelope())
 }
@@ -167,8 +171,8 @@ func (p *proxy) finish(ctx actor.Context) {
 
 func (p *proxy) shutDown(ctx actor.Context) {
 	p.wake.Stop()
-	p.s.members.Unsubscribe(ctx.Self())
+	p.life.members.Unsubscribe(ctx.Self())
 	p.giveUp(ctx, ErrUndelivered)
 	p.hidden()
-	p.s.ended.Done()
+	p.life.actors.Done()
 }

@@ -21,7 +21,7 @@ import (
 // observer of the cluster fails this test if two ever live at once. (Pauses of the process itself are in the
 // simulation of leases.)
 func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
-	run(t, 3, options{}, func(c *cluster) {
+	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}
@@ -48,7 +48,7 @@ func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
 
 // akka 31925: two singletons of one cluster had one lease.
 func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		var started []string
 		var mails []*singleton.Singleton
@@ -85,7 +85,7 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 // ignores its stop message is gone before the lease can be another's.
 func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: time.Hour}}
-	run(t, 2, o, func(c *cluster) {
+	run(t, 2, o, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.node(0).store.away(true)
 		away := time.Now()
@@ -98,7 +98,7 @@ func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
 // akka management, pekko management 911, actor-ts 600: a release that failed was not repeated, and the next host
 // waited for the time to live.
 func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.node(0).store.away(true)
 		left := make(chan error, 1)
@@ -115,7 +115,7 @@ func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
 // akka.net 7230, actor-ts 637: a member that had handed over once never hosted again after its restart, and
 // in the end nobody did.
 func TestScenario_WhoHandedOverOnceHostsAgainAfterARestart(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		a, b := c.node(0), c.node(1)
 		for range 4 {
 			c.found(b, 20*time.Second)

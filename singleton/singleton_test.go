@@ -18,7 +18,7 @@ import (
 )
 
 func TestSingleton_OneInstanceReachableFromEveryMember(t *testing.T) {
-	run(t, 3, options{}, func(c *cluster) {
+	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			host, _ := c.found(c.node(i), 20*time.Second)
 			require.Equal(t, "m000", host)
@@ -32,7 +32,7 @@ func TestSingleton_OneInstanceReachableFromEveryMember(t *testing.T) {
 }
 
 func TestSingleton_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
-	run(t, 3, options{}, func(c *cluster) {
+	run(t, 3, options{}, func(c *testCluster) {
 		const n = 200
 		for k := range n { // the first before anybody is found
 			for i := range 3 {
@@ -67,7 +67,7 @@ func requireOrder(t *testing.T, notes []string, prefix string, n int) {
 }
 
 func TestSingleton_MessagesWaitForTheLease(t *testing.T) {
-	run(t, 2, options{away: true}, func(c *cluster) {
+	run(t, 2, options{away: true}, func(c *testCluster) {
 		for k := range 5 {
 			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
 		}
@@ -86,7 +86,7 @@ func TestSingleton_MessagesWaitForTheLease(t *testing.T) {
 func TestCrash_NextOldestTakesOverWhenTheLeaseIsStale(t *testing.T) {
 	for name, o := range map[string]options{"store watches": {}, "store polled": {plain: true}} {
 		t.Run(name, func(t *testing.T) {
-			run(t, 3, o, func(c *cluster) {
+			run(t, 3, o, func(c *testCluster) {
 				for i := range 3 {
 					c.found(c.node(i), 20*time.Second)
 				}
@@ -110,7 +110,7 @@ func TestCrash_NextOldestTakesOverWhenTheLeaseIsStale(t *testing.T) {
 func TestClose_HandsOverWithoutLoss(t *testing.T) {
 	for name, o := range map[string]options{"store watches": {}, "store polled": {plain: true}} {
 		t.Run(name, func(t *testing.T) {
-			run(t, 3, o, func(c *cluster) {
+			run(t, 3, o, func(c *testCluster) {
 				c.found(c.node(1), 20*time.Second)
 				const n = 2000
 				closed := make(chan error, 1)
@@ -146,7 +146,7 @@ func TestClose_HandsOverWithoutLoss(t *testing.T) {
 }
 
 func TestClose_LastMemberDoesNotWait(t *testing.T) {
-	run(t, 1, options{}, func(c *cluster) {
+	run(t, 1, options{}, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
 		start := time.Now()
 		require.NoError(t, c.node(0).leave(10*time.Second))
@@ -160,7 +160,7 @@ func TestClose_LastMemberDoesNotWait(t *testing.T) {
 // The store goes away for the host alone: its instance stops before the lease can be another's, and as
 // it is still the oldest, it comes back there, and every proxy finds it again.
 func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
-	run(t, 3, options{}, func(c *cluster) {
+	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}
@@ -191,7 +191,7 @@ func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
 
 // Both halves have an oldest member, but there is one lease.
 func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
-	run(t, 4, options{}, func(c *cluster) {
+	run(t, 4, options{}, func(c *testCluster) {
 		for i := range 4 {
 			c.found(c.node(i), 20*time.Second)
 		}
@@ -225,7 +225,7 @@ func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
 }
 
 func TestRestart_OnTheSameAddressIsAnotherMember(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		c.node(0).store.away(true)
 		m := c.Restart(c.Member(0))
@@ -239,7 +239,7 @@ func TestRestart_OnTheSameAddressIsAnotherMember(t *testing.T) {
 }
 
 func TestRemoved_MemberStopsReleasesAndStaysOut(t *testing.T) {
-	run(t, 3, options{}, func(c *cluster) {
+	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}
@@ -257,7 +257,7 @@ func TestRemoved_MemberStopsReleasesAndStaysOut(t *testing.T) {
 }
 
 func TestInstance_PanicRestartsItUnderTheSameTenure(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		before, _ := c.node(1).single.Where()
 		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("panic"))
@@ -268,7 +268,7 @@ func TestInstance_PanicRestartsItUnderTheSameTenure(t *testing.T) {
 }
 
 func TestInstance_ThatStopsItselfComesBackWithBackOff(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
 		before, _ := c.node(1).single.Where()
 		for range 3 {
@@ -284,7 +284,7 @@ func TestInstance_ThatStopsItselfComesBackWithBackOff(t *testing.T) {
 
 func TestProduce_PanicIsSurvived(t *testing.T) {
 	calls := 0
-	o := options{produce: func(c *cluster, n *node) func(coordination.Tenure) actor.Actor {
+	o := options{produce: func(c *testCluster, n *node) func(coordination.Tenure) actor.Actor {
 		return func(t coordination.Tenure) actor.Actor {
 			if calls++; calls <= 5 {
 				panic("not yet")
@@ -292,7 +292,7 @@ func TestProduce_PanicIsSurvived(t *testing.T) {
 			return &worker{node: n, tenure: t}
 		}
 	}}
-	run(t, 1, o, func(c *cluster) {
+	run(t, 1, o, func(c *testCluster) {
 		_, took := c.found(c.node(0), 20*time.Second)
 		require.Equal(t, 6, calls)
 		t.Logf("%d calls in %v", calls, took)
@@ -300,7 +300,7 @@ func TestProduce_PanicIsSurvived(t *testing.T) {
 }
 
 func TestBuffer_NewestAreRefusedAndCounted(t *testing.T) {
-	run(t, 1, options{away: true, cfg: singleton.Config{Buffer: 10}}, func(c *cluster) {
+	run(t, 1, options{away: true, cfg: singleton.Config{Buffer: 10}}, func(c *testCluster) {
 		n := c.node(0)
 		for k := range 15 {
 			n.System.Root.Send(n.single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
@@ -316,7 +316,7 @@ func TestBuffer_NewestAreRefusedAndCounted(t *testing.T) {
 }
 
 func TestAsk_RefusesWhatCannotTravel(t *testing.T) {
-	run(t, 2, options{}, func(c *cluster) {
+	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
 		c.found(c.node(1), 20*time.Second)
 		_, err := c.node(1).single.Ask(context.Background(), "a Go string")
@@ -341,7 +341,7 @@ func TestProxy_SendsFromAMemberWithoutTheRole(t *testing.T) {
 		},
 		proxies: func(i int) bool { return i == 0 },
 	}
-	run(t, 3, o, func(c *cluster) {
+	run(t, 3, o, func(c *testCluster) {
 		host, _ := c.found(c.node(0), 20*time.Second)
 		require.NotEqual(t, "m000", host)
 		require.True(t, slices.Contains([]string{"m001", "m002"}, host))

@@ -20,13 +20,13 @@ const hopsHeader = "concord-singleton-hops"
 
 // station is what proxy and manager have in common: they know the view and exchange envelopes.
 type station struct {
-	s    *Singleton
+	life *life
 	log  *slog.Logger
 	view *membership.View
 }
 
-func newStation(s *Singleton) station {
-	return station{s: s, log: s.system.Logger().With(slog.String("singleton", s.cfg.Name))}
+func newStation(l *life) station {
+	return station{life: l, log: l.system.Logger().With(slog.String("singleton", l.cfg.Name))}
 }
 
 func member(m membership.Member) core.Member {
@@ -36,7 +36,7 @@ func member(m membership.Member) core.Member {
 // hosts is the view as the core sees it.
 func (st *station) hosts(v *membership.View) core.View {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
-	for _, m := range v.ByAge(st.s.cfg.Role) {
+	for _, m := range v.ByAge(st.life.cfg.Role) {
 		out.Hosts = append(out.Hosts, member(m))
 	}
 	return out

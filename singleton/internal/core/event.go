@@ -136,6 +136,8 @@ func (Hidden) effect()      {}
 type Config struct {
 	// HandOver bounds a planned stop; then the instance is killed.
 	HandOver time.Duration
+	// Hurry bounds a stop that has nobody to hand over to, or no time: then the instance is killed.
+	Hurry time.Duration
 	// BackOff is the wait before an instance that stopped by itself is made again, doubled each time up
 	// to MaxBackOff. One that has run for MaxBackOff starts over.
 	BackOff, MaxBackOff time.Duration

@@ -50,6 +50,7 @@ type Machine struct {
 	killed  bool   // the instance of run was
 
 	closing bool
+	hasty   time.Time // when an instance that is stopping has to end at the latest; zero: no hurry
 	told    bool // Closed was
 
 	due      time.Time // of what the state waits for; zero: nothing
@@ -95,6 +96,9 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	m.now, m.out = now, nil
 	switch ev := ev.(type) {
 	case View:
+		if ev.Removed && !m.ring.removed {
+			m.hurry()
+		}
 		m.ring.onView(ev)
 		if m.closing {
 			m.ring.onLeaving(m.ring.self)
@@ -163,6 +167,9 @@ func (m *Machine) settle() {
 			m.start()
 		}
 	case Stopping:
+		if !m.hasty.IsZero() && m.due.After(m.hasty) {
+			m.due = m.hasty
+		}
 		if m.passed() {
 			m.kill()
 		}
@@ -183,6 +190,9 @@ func (m *Machine) settleYounger() {
 		m.emit(Acquire{m.attempt})
 	}
 }
+
+// hurry bounds the stop that is under way, or will be. Invariant: no instance starts after it until calm.
+func (m *Machine) hurry() { m.hasty = m.now.Add(m.cfg.Hurry) }
 
 func (m *Machine) cancel() {
 	m.enter(Cancelling)

@@ -1,0 +1,132 @@
+package singleton
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/concord-go/concord/internal/ask"
+)
+
+// Ask sends msg to the singleton and waits for the first reply. It sends once: who wants to try again
+// decides that knowing what the instance does with it. It waits for a member to host, too, and between
+// two lives of this member for the next one; bound it with ctx. Do not call it from an actor: it blocks.
+//
+// Errors: ErrUndelivered, ErrBufferFull, ErrNotProtobuf, ErrClosed and ErrBetweenLives say that the
+// message was certainly not handled. ErrUnknown says that ctx ended first, or that the host to which
+// the message was sent is gone: its member was dropped, or has lost the lease and another tenure has
+// begun. A reply of the instance that is an error value is a reply.
+func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
+	if msg == nil {
+		return nil, fmt.Errorf("%w: no message", ErrInvalid)
+	}
+	for l := s.present.Load(); ; {
+		if l != nil {
+			res, err := l.ask(ctx, msg)
+			if !errors.Is(err, ErrClosed) {
+				return res, err
+			}
+		}
+		next, err := s.after(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		l = next
+	}
+}
+
+// errHostGone is why an answer will not come.
+var errHostGone = errors.New("the host to which the message was sent is gone")
+
+// ask returns ErrClosed if this life has certainly not sent the message.
+func (l *life) ask(ctx context.Context, msg any) (any, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &call{cancel: cancel}
+	defer l.calls.remove(c)
+	if !l.calls.add(c) {
+		return nil, ErrClosed
+	}
+	res, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
+	if refused, ok := res.(*refusal); ok {
+		return nil, refused.err
+	}
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, ErrClosed):
+		return nil, ErrClosed
+	case !errors.Is(err, ask.ErrDeadLetter):
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+	case l.closing.Load():
+		return nil, ErrClosed
+	}
+	return nil, ErrUndelivered
+}
+
+// call is one Ask that waits.
+type call struct {
+	cancel context.CancelCauseFunc
+	token  uint64 // of the tenure to which it was sent last; 0: not sent
+}
+
+// calls are the Asks that wait: as many as there are goroutines in Ask.
+type calls struct {
+	mu struct {
+		sync.Mutex
+		open  map[*call]struct{}
+		ended bool
+	}
+}
+
+func (cs *calls) add(c *call) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.mu.ended {
+		return false
+	}
+	if cs.mu.open == nil {
+		cs.mu.open = map[*call]struct{}{}
+	}
+	cs.mu.open[c] = struct{}{}
+	return true
+}
+
+func (cs *calls) remove(c *call) {
+	cs.mu.Lock()
+	delete(cs.mu.open, c)
+	cs.mu.Unlock()
+	c.cancel(nil)
+}
+
+// sent notes that the message goes to the host of this tenure.
+func (cs *calls) sent(c *call, token uint64) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.token = token
+}
+
+// lose answers what was sent to tenures up to this one.
+func (cs *calls) lose(token uint64) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.mu.open {
+		if c.token != 0 && c.token <= token {
+			c.cancel(errHostGone)
+		}
+	}
+}
+
+// end answers all: nothing is sent any more.
+func (cs *calls) end() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.mu.ended = true
+	for c := range cs.mu.open {
+		if c.token == 0 {
+			c.cancel(ErrClosed)
+		} else {
+			c.cancel(errHostGone)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package singleton
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// life is the part of a Singleton that belongs to one actor system. Nothing keeps it when it has ended.
+type life struct {
+	system  *actor.ActorSystem
+	cfg     Config
+	session *coordination.Session // nil: only a proxy
+	produce func(coordination.Tenure) actor.Actor
+	members *membership.Service
+	counts  *counters                // of the Singleton
+	place   *atomic.Pointer[located] // of the Singleton
+
+	pid     atomic.Pointer[actor.PID] // of the proxy, for users
+	proxy   *actor.PID
+	started sync.Once
+	manager *actor.PID // set by started; nil for a proxy
+	calls   calls
+	unhook  func()         // takes the OnStop hook back
+	running chan struct{}  // closed when the actors run
+	actors  sync.WaitGroup // those that have not stopped
+
+	closing atomic.Bool   // close has begun
+	closed  chan struct{} // closed when it is over
+	err     error         // of close, or why the actors did not start; before closed is closed
+	ended   func(error)   // called before closed is closed
+}
+
+// guardian restarts the actors for ever.
+func guardian() actor.PropsOption {
+	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
+}
+
+// begin spawns the proxy, which keeps messages until the member is up, and registers with the member.
+func (l *life) begin(key string) error {
+	unhook, err := lifecycle.OnStop(l.system, lifecycle.Singleton, key, l.close)
+	if err != nil {
+		return fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
+	}
+	p := newProxy(l)
+	props := actor.PropsFromProducer(func() actor.Actor { return p }, guardian())
+	pid, err := l.system.Root.SpawnNamed(props, l.cfg.proxyName())
+	if err != nil {
+		unhook()
+		if errors.Is(err, actor.ErrNameExists) {
+			err = fmt.Errorf("%w: the member has a singleton of this name already", ErrInvalid)
+		}
+		return fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
+	}
+	l.actors.Add(1)
+	l.unhook, l.proxy = unhook, pid
+	l.pid.Store(pid)
+	lifecycle.OnStart(l.system, key, l.ready)
+	return nil
+}
+
+// up goes on when the member has an address.
+func (l *life) up(self membership.Member) {
+	if l.proxy.Address != self.Address { // it had none yet
+		l.pid.Store(actor.NewPID(self.Address, l.cfg.proxyName()))
+	}
+	if l.session != nil {
+		m := newManager(l)
+		props := actor.PropsFromProducer(func() actor.Actor { return m }, guardian())
+		pid, err := l.system.Root.SpawnNamed(props, l.cfg.managerName())
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		l.actors.Add(1)
+		l.manager = pid
+	}
+	close(l.running)
+}
+
+func (l *life) fail(err error) {
+	l.system.Logger().Error("singleton not started", slog.String("singleton", l.cfg.Name), slog.Any("error", err))
+	if l.closing.CompareAndSwap(false, true) {
+		l.unhook()
+		l.system.Root.Stop(l.proxy)
+		l.over(fmt.Errorf("singleton %q: %w", l.cfg.Name, err))
+	}
+}
+
+// over ends the life: whatever is asked for is answered.
+func (l *life) over(err error) {
+	l.err = err
+	l.calls.end()
+	l.ended(err)
+	close(l.closed)
+}
+
+// ready waits until the actors run.
+func (l *life) ready(ctx context.Context) error {
+	select {
+	case <-l.running:
+		return nil
+	case <-l.closed:
+		return errors.Join(ErrClosed, l.err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,186 @@
+package singleton_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/singleton"
+)
+
+// endLife is what node.Run does with a life that was removed.
+func endLife(t *testing.T, n *node) (took time.Duration) {
+	t.Helper()
+	start := time.Now()
+	require.NoError(t, lifecycle.Of(n.System).Stop(context.Background(), nil))
+	took = time.Since(start)
+	_ = n.session.Close(context.Background())
+	return took
+}
+
+func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
+	lives := lifecycle.NewLives()
+	run(t, 3, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		first := c.node(0)
+		s := first.single
+		c.Expel(c.Member(0))
+		<-membership.Attach(first.System).Removed()
+		asks := make(chan string, 2)
+		for range 2 { // one in the life that ends, one between the two
+			go func() {
+				answer, err := first.ask("who", 30*time.Second)
+				asks <- fmt.Sprint(answer, err)
+			}()
+			synctest.Wait()
+			require.Less(t, endLife(t, first), 100*time.Millisecond)
+		}
+		_, err := first.ask("who", time.Second)
+		require.ErrorIs(t, err, singleton.ErrBetweenLives)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, `"jobs"`)
+		first.System.Root.Send(s.PID(), wrapperspb.String("to the dead letters"))
+		_, now := s.Where()
+		require.False(t, now)
+
+		second := c.nodes[c.Restart(c.Member(0))]
+		require.Same(t, s, second.single)
+		require.Equal(t, "m001<nil>", <-asks)
+		require.Equal(t, "m001<nil>", <-asks)
+		second.System.Root.Send(s.PID(), wrapperspb.String("noted"))
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"noted"}, c.alive.notes())
+
+		require.NoError(t, c.node(1).leave(20*time.Second)) // and it hosts again
+		c.Leave(c.Member(1))
+		require.NoError(t, c.node(2).leave(20*time.Second))
+		c.Leave(c.Member(2))
+		host, _ := c.found(second, 20*time.Second)
+		require.Equal(t, second.ID, host)
+
+		require.NoError(t, lifecycle.Of(second.System).Stop(context.Background(), nil))
+		go lives.End()
+		_, err = second.ask("who", time.Hour)
+		require.ErrorIs(t, err, singleton.ErrClosed)
+	})
+}
+
+// An application that closes its singleton does not wait for another life.
+func TestLives_CloseIsNotBetweenLives(t *testing.T) {
+	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}}, func(c *testCluster) {
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		_, err := c.node(0).ask("who", time.Hour)
+		require.ErrorIs(t, err, singleton.ErrClosed)
+	})
+}
+
+func TestNew_TwiceInOneLifeIsInvalid(t *testing.T) {
+	for name, lives := range map[string]*lifecycle.Lives{"one life": nil, "several": lifecycle.NewLives()} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 2, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}}, func(c *testCluster) {
+				n := c.node(0)
+				again := func() error {
+					_, err := singleton.New(n.System, n.session, singleton.Config{Name: "jobs"},
+						func(coordination.Tenure) actor.Actor { panic("never") })
+					return err
+				}
+				require.ErrorIs(t, again(), singleton.ErrInvalid)
+				require.ErrorContains(t, again(), `"jobs": singleton: invalid argument: the member has a singleton of this name`)
+				host, _ := c.found(n, 20*time.Second)
+				require.Equal(t, "m000", host)
+			})
+		})
+	}
+}
+
+// The host is busy for long, and nobody listens to it any more.
+func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		for range 100 {
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap")) // 100ms each
+		}
+		time.Sleep(50 * time.Millisecond)
+		c.Expel(c.Member(0))
+		<-membership.Attach(c.Member(0).System).Removed()
+		took := endLife(t, c.node(0))
+		require.Less(t, took, 1300*time.Millisecond)
+		host, _ := c.found(c.node(2), 20*time.Second)
+		require.Equal(t, "m001", host)
+		t.Logf("closed in %v", took)
+	})
+}
+
+// An actor system has three megabytes. This one is up by itself, at no network.
+func TestLives_NothingKeepsALifeThatHasEnded(t *testing.T) {
+	var kept []weak.Pointer[actor.ActorSystem]
+	simnet.Bubble(t, func(t *testing.T) {
+		lives := lifecycle.NewLives()
+		session, err := coordination.Open(memory.New(), coordination.Config{TTL: ttl})
+		require.NoError(t, err)
+		var s *singleton.Singleton
+		for i := range 4 {
+			system := oneLife(t, lives, session, i, &s)
+			kept = append(kept, system)
+			_, now := s.Where()
+			require.False(t, now)
+		}
+		require.NoError(t, session.Close(context.Background()))
+		time.Sleep(2 * time.Second)
+		for range 5 {
+			runtime.GC()
+			synctest.Wait()
+		}
+		for i, p := range kept {
+			require.Nil(t, p.Value(), "life %d", i)
+		}
+		runtime.KeepAlive(s)
+		runtime.KeepAlive(lives)
+	})
+}
+
+func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session, i int, last **singleton.Singleton) weak.Pointer[actor.ActorSystem] {
+	system := simnet.NewSystem(fmt.Sprint("life", i))
+	system.ProcessRegistry.Address = "here:1"
+	lives.Attach(system)
+	s, err := singleton.New(system, session, singleton.Config{Name: "jobs"}, func(coordination.Tenure) actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+				ctx.Respond(wrapperspb.String(fmt.Sprint(m.Value, i)))
+			}
+		})
+	})
+	require.NoError(t, err)
+	require.True(t, *last == nil || *last == s)
+	*last = s
+	system.Root.Send(s.PID(), wrapperspb.String("before the member is up"))
+	system.EventStream.Publish(&cluster.ClusterTopology{Members: []*cluster.Member{{Id: system.ID, Host: "here", Port: 1}}})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	res, err := s.Ask(ctx, wrapperspb.String("produced in life "))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint("produced in life ", i), res.(*wrapperspb.StringValue).Value)
+	require.NoError(t, lifecycle.Of(system).Stop(ctx, nil))
+	membership.Attach(system).Stop()
+	<-membership.Attach(system).Stopped()
+	system.Shutdown()
+	return weak.Make(system)
+}
