@@ -187,7 +187,7 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 		t, err := causal.ParseTotal(e.First().Payload)
 		return err == nil && t.Since > m.N
 	}
-	if owner == c.me {
+	if owner == c.me || c.past.events.Get(owner) > 0 {
 		return true // has seen the reset, and has nothing on the way
 	}
 	p := c.peerOf(owner)

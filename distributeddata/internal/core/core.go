@@ -24,6 +24,7 @@ type Core struct {
 	open  []*working          // what the own event that has not ended yet does, by key
 	log   eventLog            // what happened, without payloads, for the answers
 	mark  map[string]struct{} // keys that hold counter marks
+	past  past                // of this process, before this life
 
 	peers    []*peer // by member id
 	ready    bool    // refilled since the start: may acknowledge and count in quorums [R17]
@@ -37,6 +38,7 @@ type Core struct {
 	nextID   uint64
 	clock    uint64        // hybrid time, for registers
 	pushed   uint64        // own events up to this one have been pushed
+	copied   uint64        // own events up to this one are known to be at another replica
 	told     causal.Vector // what pushes have said of other replicas
 	unpushed int           // estimated bytes of those after it, and of the open one
 	beatAt   time.Time
@@ -143,6 +145,8 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.read(ev)
 	case Drain:
 		c.drain(ev)
+	case Inherit:
+		c.inherit(ev.Old)
 	case Wake:
 	default:
 		panic(fmt.Sprintf("core: unknown event %T", ev))

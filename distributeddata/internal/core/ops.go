@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"time"
+
+	"github.com/concord-go/concord/internal/causal"
 )
 
 // operation is one that waits for other replicas.
@@ -29,6 +31,7 @@ type task interface {
 type standing struct {
 	have, need int
 	done       bool
+	hopeless   bool   // it cannot come to an end in this view
 	state      *State // of a linearizable read: what it shows
 }
 
@@ -90,7 +93,7 @@ func (c *Core) ended(o *operation) bool {
 	switch {
 	case s.done:
 		c.emit(Done{ID: o.id, State: s.state})
-	case !c.now.Before(o.deadline) || s.need > c.size():
+	case !c.now.Before(o.deadline) || s.need > c.size() || s.hopeless:
 		c.emit(Done{ID: o.id, Short: c.short(o, s)})
 	default:
 		return false
@@ -152,16 +155,29 @@ func (c *Core) startWrite(ev Update) {
 	c.start(ev.ID, ev.Level, ev.Deadline, &write{c.seen.Get(c.me)})
 }
 
-// leave waits until one other replica, if there is one, covers this one's events up to n [R21a].
-type leave struct{ n uint64 }
+// leave waits until one other replica, if there is one, covers this one's events up to n, and those of the
+// former lives of its process [R21a].
+type leave struct {
+	n    uint64
+	past causal.Vector
+}
 
-func (l *leave) ask(*Core, *operation, *peer) {}
+// ask lets p fetch what it lacks without waiting for a heartbeat.
+func (l *leave) ask(c *Core, o *operation, p *peer) {
+	if !l.has(p) {
+		c.probe(p, o.id, l.past.Set(c.me, l.n))
+	}
+}
 
-func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n }
+func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n && l.past.Leq(p.seen) }
 
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
-	if l.n > 0 {
+	if l.n > 0 || l.past.Len() > 0 {
 		s.need = min(1, len(c.peers))
+	}
+	if len(c.peers) == 0 && c.cfg.MinMembers > 1 && c.Uncopied() > 0 {
+		s.need, s.hopeless = 1, true
+		return s
 	}
 	for _, p := range c.peers {
 		if l.has(p) {
@@ -173,5 +189,5 @@ func (l *leave) advance(c *Core, _ *operation) (s standing) {
 }
 
 func (c *Core) drain(ev Drain) {
-	c.start(ev.ID, Level{}, ev.Deadline, &leave{c.seen.Get(c.me)})
+	c.start(ev.ID, Level{}, ev.Deadline, &leave{c.seen.Get(c.me), c.past.events})
 }

@@ -77,6 +77,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	}
 	p.ready, c.stirred = m.Ready, true
 	p.acknowledged(m.N)
+	c.copied = max(c.copied, m.N)
 	return nil
 }
 
@@ -101,8 +102,10 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 		return
 	}
 	p.seen = p.seen.Join(v)
+	c.past.copy(v)
 	if n := v.Get(c.me); n > p.acked {
 		p.acknowledged(n)
+		c.copied = max(c.copied, n)
 		c.stirred = true
 	}
 }
@@ -111,7 +114,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 func (c *Core) reborn() {
 	was := c.me
 	c.me = c.cfg.NewReplica()
-	c.pushed, c.unpushed, c.told = 0, 0, causal.Vector{}
+	c.pushed, c.unpushed, c.copied, c.told = 0, 0, 0, causal.Vector{}
 	c.cfg.Started++
 	c.ready = false
 	c.incoming = nil

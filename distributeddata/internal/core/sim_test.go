@@ -75,6 +75,7 @@ type play struct {
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
 	total   Stats
+	lives   int // that went on in another one
 	begun   int // operations
 	done    int // those that ended well
 }
@@ -89,6 +90,8 @@ type slot struct {
 	last causal.Vector // at the last check
 	says string        // what the specification said then
 	open *record       // the event that its updates go into, until it has ended
+	past *Core         // of the life that has ended, between two lives
+	kept causal.Vector // what its former lives did, which must not be lost unless it is killed
 }
 
 func (s *slot) id() string { return s.name }
@@ -102,6 +105,7 @@ func newPlay(w *sim.World) *play {
 	w.Can("update", s.update)
 	w.Can("read", s.read)
 	w.Can("kill", s.kill)
+	w.Can("again", s.again)
 	w.Can("cut", s.cut)
 	w.Observe(s.honest)
 	for i := range members {
@@ -125,7 +129,11 @@ func (s *play) config(sl *slot) Config {
 func (s *play) start(sl *slot) {
 	sl.life++
 	sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life)
-	sl.core = New(s.config(sl))
+	if sl.past != nil {
+		sl.core, sl.past = s.goOn(sl, sl.past), nil
+	} else {
+		sl.core = New(s.config(sl))
+	}
 	sl.wake, sl.last, sl.says = time.Time{}, causal.Vector{}, ""
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
 	for _, o := range s.slots {
@@ -143,11 +151,51 @@ func (s *play) kill(a sim.Args) {
 	}
 	s.total = addStats(s.total, sl.core.Stats())
 	s.forget(sl)
-	sl.core = nil
+	sl.core, sl.kept = nil, causal.Vector{}
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
 	s.w.After(a.Span(2), func() { s.start(sl) })
+}
+
+// again ends the life of a member, and begins its next one after a while: again MEMBER for TIME. It fails nobody:
+// what the life held goes along.
+func (s *play) again(a sim.Args) {
+	sl := s.slots[a.Int(0, members)]
+	if sl.core == nil {
+		return
+	}
+	sl.past, sl.core = sl.core, nil
+	s.w.Note("%s ends its life", sl.id())
+	for _, o := range s.slots {
+		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
+	}
+	s.w.After(a.Span(2), func() { s.start(sl) })
+}
+
+// goOn begins the next life of a member, and asserts that it holds all that the former one did.
+func (s *play) goOn(sl *slot, past *Core) *Core {
+	s.lives++
+	was, before := past.Replica(), past.Seen()
+	own := before.Get(was)
+	if sl.open != nil { // an event that shows must not vanish
+		if whole := before.With(sl.open.dot); s.history.spec(whole) != s.history.spec(before) {
+			own = sl.open.dot.N
+		}
+	}
+	next := past.Again(s.config(sl))
+	switch {
+	case next.Ready():
+		s.w.Fail("%s counts in quorums before it has been refilled", sl.id())
+	case next.Replica() == was:
+		s.w.Fail("%s goes on under the id of its former life", sl.id())
+	case !before.Leq(next.Seen()) || next.Seen().Get(was) < own:
+		s.w.Fail("%s lost what its former life held: %v of %v, with %d own events", sl.id(), next.Seen(), before, own)
+	}
+	sl.kept = sl.kept.Set(was, next.Seen().Get(was))
+	sl.last, sl.core = next.Seen(), next
+	s.forget(sl)
+	return next
 }
 
 // tellView gives a member the members that are up, now and then without one of them.
@@ -454,6 +502,13 @@ func (s *play) makeUp(r *rand.Rand) {
 		s.w.Act(at(), "cut", randomLinks(r), "for", time.Duration(r.IntN(15000))*time.Millisecond)
 	}
 	for range r.IntN(5) {
+		t, member := at(), r.IntN(members)
+		for range r.IntN(4) { // what nobody waits for may be under way
+			s.w.Act(t, "update", member, quiet, opsText(randomOps(r, keys)))
+		}
+		s.w.Act(t, "again", member, "for", time.Duration(r.IntN(5000))*time.Millisecond)
+	}
+	for range r.IntN(5) {
 		s.w.Act(at(), "kill", r.IntN(members), "for", time.Duration(500+r.IntN(5000))*time.Millisecond)
 	}
 }
@@ -524,6 +579,11 @@ func (s *play) heal() {
 		for _, d := range s.acked {
 			if !sl.core.Seen().Covers(d) {
 				s.w.Fail("acknowledged write %v is lost at %s", d, sl.id())
+			}
+		}
+		for _, o := range s.slots {
+			if !o.kept.Leq(sl.core.Seen()) {
+				s.w.Fail("%s lacks what former lives of %s did: %v of %v", sl.id(), o.id(), sl.core.Seen(), o.kept)
 			}
 		}
 		if a, b := stateBytes(s.slots[0].core), stateBytes(sl.core); !bytes.Equal(a, b) {

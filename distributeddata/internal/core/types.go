@@ -90,11 +90,15 @@ type (
 		Level    Level
 		Deadline time.Time
 	}
-	// Drain asks for one other replica that has seen all of this one's events [R21a].
+	// Drain asks for one other replica that has seen all events of this one, and of the former lives of its
+	// process [R21a]. It ends at once, short, if there must be others and none is in view.
 	Drain struct {
 		ID       uint64
 		Deadline time.Time
 	}
+	// Inherit brings the replica of the former life of this process, which ended after this one had begun.
+	// It must not be used any more.
+	Inherit struct{ Old *Core }
 	// Wake says that the time NextWake asked for has come. It may come at any other time too.
 	Wake struct{}
 )
@@ -104,6 +108,7 @@ func (Receive) event() {}
 func (Update) event()  {}
 func (Read) event()    {}
 func (Drain) event()   {}
+func (Inherit) event() {}
 func (Wake) event()    {}
 
 // Effect is an output of Step.

@@ -1,0 +1,58 @@
+package core
+
+import (
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// past is what the former lives of this process did [R28].
+type past struct {
+	events causal.Vector // by their replica ids
+	copied causal.Vector // those of them that another replica is known to have
+}
+
+// Again returns the replica with which the next life of the same process goes on [R28]. It holds what c held, the
+// event that was still open included, but under a new id: the events of the ended life are those of an origin
+// that has departed, and are served from the log like any other's. It knows no peer, and is not ready until it
+// has been refilled. c must not be used any more.
+func (c *Core) Again(cfg Config) *Core {
+	c.end()
+	n := New(cfg)
+	n.keys, n.seen, n.sum, n.log, n.mark = c.keys, c.seen, c.sum, c.log, c.mark
+	n.clock, n.stats = c.clock, c.stats
+	n.past = c.past.after(c)
+	return n
+}
+
+// after returns the past of the life after c.
+func (p past) after(c *Core) past {
+	return past{
+		events: p.events.Join(c.past.events).Set(c.me, c.seen.Get(c.me)),
+		copied: p.copied.Join(c.past.copied).Set(c.me, c.copied),
+	}
+}
+
+// inherit joins what the replica of the former life held, if that one ended too late for Again. Its events are
+// none of this replica's.
+func (c *Core) inherit(old *Core) {
+	old.end()
+	c.past = c.past.after(old)
+	c.clock = max(c.clock, old.clock)
+	c.join(old.state())
+}
+
+// copy notes that another replica has seen v.
+func (p *past) copy(v causal.Vector) {
+	if !p.events.Leq(p.copied) {
+		p.copied = p.copied.Join(v.Meet(p.events))
+	}
+}
+
+// Uncopied returns how many events of this replica, and of the former lives of its process, no other replica is
+// known to have: they are lost if the process ends now. The open event counts as one.
+func (c *Core) Uncopied() uint64 {
+	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
+	if len(c.open) > 0 {
+		n++
+	}
+	return n
+}
