@@ -1,0 +1,175 @@
+package automanaged
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// directory is all hosts of the list.
+type directory struct {
+	cfg    Config
+	server *http.Server
+	served <-chan struct{} // closed when the server has ended
+	client *http.Client
+}
+
+func open(c Config, self roster.Self) (roster.Directory, error) {
+	server, served, err := listen(c, self)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*c.Refresh + time.Second,
+		MaxResponseHeaderBytes: maxAnswer,
+	}
+	client := &http.Client{Transport: transport, Timeout: max(c.DropAfter/2, c.Refresh)}
+	return &directory{cfg: c, server: server, served: served, client: client}, nil
+}
+
+// Where implements roster.Directory.
+func (d *directory) Where() string { return fmt.Sprintf("automanaged with %d hosts", len(d.cfg.Hosts)) }
+
+// news is what one request has brought.
+type news struct {
+	host string
+	says answer
+	err  error
+}
+
+// Serve implements roster.Directory. It ends with ctx only: silent hosts are what it is for.
+func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+	report([]roster.Member{self.Member})
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	heard := make(chan news)
+	for _, host := range d.cfg.Hosts {
+		asking.Go(func() { d.ask(ctx, host, heard) })
+	}
+	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{}}
+	silence := time.NewTicker(d.cfg.Refresh)
+	defer silence.Stop()
+	for {
+		select {
+		case n := <-heard:
+			known.hear(time.Now(), n)
+		case <-silence.C:
+		case <-ctx.Done():
+			return nil
+		}
+		report(known.listed(time.Now()))
+	}
+}
+
+// ask asks one host again and again, and passes on what it says.
+func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
+	for {
+		says, err := d.request(ctx, host)
+		select {
+		case heard <- news{host, says, err}:
+		case <-ctx.Done():
+			return
+		}
+		pause := time.NewTimer(d.cfg.Refresh)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
+func (d *directory) request(ctx context.Context, host string) (says answer, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+path, http.NoBody)
+	if err != nil {
+		return answer{}, err
+	}
+	got, err := d.client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer got.Body.Close()
+	body := io.LimitReader(got.Body, maxAnswer)
+	if got.StatusCode != http.StatusOK {
+		_, _ = io.Copy(io.Discard, body) // so that the connection can be used again
+		return answer{}, fmt.Errorf("status %s", got.Status)
+	}
+	if err := json.NewDecoder(body).Decode(&says); err != nil {
+		return answer{}, fmt.Errorf("answer cannot be decoded: %w", err)
+	}
+	return says, says.check()
+}
+
+// Leave implements roster.Directory: a closed port is what others notice.
+func (d *directory) Leave(context.Context, roster.Self) error { return d.server.Close() }
+
+// Close implements roster.Directory.
+func (d *directory) Close() error {
+	<-d.served
+	d.client.CloseIdleConnections()
+	return nil
+}
+
+// hosts is what is known of the hosts of the list.
+type hosts struct {
+	self      roster.Self
+	dropAfter time.Duration
+	by        map[string]*host // by host:port of the list
+}
+
+type host struct {
+	says   answer
+	heard  time.Time // of the last answer; zero: not listed
+	silent bool      // has been logged
+}
+
+// hear takes in what a request has brought.
+func (h *hosts) hear(now time.Time, n news) {
+	at := h.by[n.host]
+	if at == nil {
+		at = &host{}
+		h.by[n.host] = at
+	}
+	log := h.self.Log.With(slog.String("host", n.host))
+	if n.err == nil && n.says.ClusterName != h.self.Cluster {
+		n.err = fmt.Errorf("it belongs to cluster %.80q", n.says.ClusterName)
+		at.heard = time.Time{} // another program has the port now
+	}
+	if n.err == nil {
+		if at.silent {
+			log.Info("host answers")
+		}
+		at.says, at.heard, at.silent = n.says, now, false
+		return
+	}
+	if !at.silent {
+		log.Info("host does not answer", slog.Any("error", n.err))
+	}
+	at.silent = true
+	if errors.Is(n.err, syscall.ECONNREFUSED) {
+		at.heard = time.Time{} // its process is gone
+	}
+}
+
+// listed returns the members that have answered lately, and ourselves.
+func (h *hosts) listed(now time.Time) []roster.Member {
+	out := []roster.Member{h.self.Member}
+	for _, at := range h.by {
+		if now.Sub(at.heard) < h.dropAfter && at.says.ID != h.self.ID {
+			m := at.says.member()
+			m.Order = at.heard.UnixNano()
+			out = append(out, m)
+		}
+	}
+	return out
+}

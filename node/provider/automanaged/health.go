@@ -1,0 +1,91 @@
+package automanaged
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// path and answer are those of Proto.Actor's provider.
+const path = "/_health"
+
+type answer struct {
+	ID             string   `json:"id"`
+	Address        string   `json:"address"`
+	AutoManagePort int      `json:"auto_manage_port"`
+	Port           int      `json:"port"`
+	Kinds          []string `json:"kinds"`
+	ClusterName    string   `json:"cluster_name"`
+}
+
+// limits of what is accepted in an answer.
+const (
+	maxID    = 256
+	maxHost  = 255
+	maxKinds = 1000
+)
+
+func (a answer) check() error {
+	switch {
+	case a.ID == "" || len(a.ID) > maxID:
+		return fmt.Errorf("answer has an id of %d bytes, it must have from 1 to %d", len(a.ID), maxID)
+	case a.Address == "" || len(a.Address) > maxHost:
+		return fmt.Errorf("answer has an address of %d bytes, it must have from 1 to %d", len(a.Address), maxHost)
+	case a.Port < 1 || a.Port > 65535:
+		return fmt.Errorf("answer has port %d, it must be from 1 to 65535", a.Port)
+	case len(a.Kinds) > maxKinds:
+		return fmt.Errorf("answer has %d kinds, it may have %d", len(a.Kinds), maxKinds)
+	}
+	return nil
+}
+
+func (a answer) member() roster.Member {
+	return roster.Member{ID: a.ID, Host: a.Address, Port: a.Port, Kinds: a.Kinds}
+}
+
+// listen serves the answer about self until the server is closed.
+func listen(c Config, self roster.Self) (server *http.Server, served <-chan struct{}, err error) {
+	host := c.Host
+	if host == "" {
+		host = self.Listener
+	}
+	at := net.JoinHostPort(host, strconv.Itoa(c.Port))
+	l, err := net.Listen("tcp", at)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, nil, fmt.Errorf("automanaged: port %d of %q, for health requests, is taken: %w", c.Port, host, err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("automanaged: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		self.Log.Warn("health requests are answered on all interfaces, without authentication", slog.String("address", at))
+	}
+	body, err := json.Marshal(answer{self.ID, self.Host, c.Port, self.Port, self.Kinds, self.Cluster})
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // a peer that went away asks again
+	})
+	server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, MaxHeaderBytes: maxAnswer,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // until Close
+	}()
+	return server, done, nil
+}

@@ -1,0 +1,130 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// directory is the keys of one cluster.
+type directory struct {
+	cfg    Config
+	client *clientv3.Client
+	prefix string // ends with "/", so that no other cluster's name begins with ours
+}
+
+func open(c Config, self roster.Self) (roster.Directory, error) {
+	if strings.Contains(self.Cluster, "/") {
+		return nil, fmt.Errorf("%w: cluster name (%.80q) must have no \"/\"", ErrInvalid, self.Cluster)
+	}
+	client, err := clientv3.New(c.Client)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	return &directory{cfg: c, client: client, prefix: c.Base + "/" + self.Cluster + "/"}, nil
+}
+
+// Where implements roster.Directory.
+func (d *directory) Where() string { return "etcd at " + strings.Join(d.cfg.Client.Endpoints, ",") }
+
+// id is that of Proto.Actor's provider: new in each life, since the actor system's is.
+func id(self roster.Self) string { return self.Cluster + "@" + self.ID }
+
+func (d *directory) key(self roster.Self) string { return d.prefix + id(self) }
+
+// Serve implements roster.Directory. A session is an etcd lease: it ends when etcd has not prolonged
+// it for the TTL.
+func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lease, err := d.register(ctx, self)
+	if err != nil {
+		return fmt.Errorf("listing this member: %w", err)
+	}
+	alive, err := d.client.KeepAlive(ctx, lease)
+	if err != nil {
+		return fmt.Errorf("keeping this member listed: %w", err)
+	}
+	known := listing{log: self.Log, by: map[string]roster.Member{}}
+	revision, err := d.load(ctx, &known)
+	if err != nil {
+		return fmt.Errorf("listing members: %w", err)
+	}
+	report(known.members())
+	changes := d.client.Watch(ctx, d.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1))
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-alive:
+			if !ok && ctx.Err() == nil {
+				return errors.New("the lease of this member has expired")
+			}
+		case r, ok := <-changes:
+			if ctx.Err() != nil {
+				return nil
+			}
+			if !ok {
+				return errors.New("watch ended")
+			}
+			if err := r.Err(); err != nil {
+				return fmt.Errorf("watch: %w", err)
+			}
+			known.apply(r.Events)
+			report(known.members())
+		}
+	}
+}
+
+// register puts our key on a new lease. One that an earlier session left expires without a key.
+func (d *directory) register(ctx context.Context, self roster.Self) (clientv3.LeaseID, error) {
+	m := self.Member
+	m.ID = id(self)
+	value, err := encode(m)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	lease, err := d.client.Grant(ctx, int64(d.cfg.TTL/time.Second))
+	if err != nil {
+		return 0, err
+	}
+	_, err = d.client.Put(ctx, d.key(self), value, clientv3.WithLease(lease.ID))
+	return lease.ID, err
+}
+
+// load reads all members, and returns the revision that they are of.
+func (d *directory) load(ctx context.Context, into *listing) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	got, err := d.client.Get(ctx, d.prefix, clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	for _, kv := range got.Kvs {
+		into.put(kv)
+	}
+	return got.Header.Revision, nil
+}
+
+// Leave implements roster.Directory.
+func (d *directory) Leave(ctx context.Context, self roster.Self) error {
+	_, err := d.client.Delete(ctx, d.key(self))
+	return err
+}
+
+// Close implements roster.Directory.
+func (d *directory) Close() error {
+	err := d.client.Close()
+	if errors.Is(err, context.Canceled) {
+		return nil // that of the client itself
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+)
+
+var (
+	// ErrUsed is returned by StartMember of a provider that was started or shut down before.
+	ErrUsed = errors.New("a provider serves one life of a member: make a new one")
+	// ErrClient is returned by StartClient.
+	ErrClient = errors.New("clients are not supported: start a member")
+	// ErrListed is matched by StartMember when the directory did not list the member in time.
+	ErrListed = errors.New("not listed")
+)
+
+// Config of a provider.
+type Config struct {
+	// Open makes the directory. Its error is that of StartMember.
+	Open func(Self) (Directory, error)
+	// StartTimeout bounds how long StartMember waits to be listed.
+	StartTimeout time.Duration
+	// Grace is how long members that are missing after a lost session stay listed.
+	Grace time.Duration
+	// Retry is the pause before a lost session is replaced.
+	Retry time.Duration
+}
+
+// leaveTimeout bounds what Shutdown asks of the directory.
+const leaveTimeout = 2 * time.Second
+
+// Provider implements cluster.ClusterProvider for one life of a member. Use New.
+type Provider struct {
+	cfg Config
+
+	mu struct {
+		sync.Mutex
+		used bool
+		over bool
+		stop func() // of what StartMember began; nil before
+	}
+	reports struct {
+		sync.Mutex
+		list  list
+		timer *time.Timer
+	}
+}
+
+var _ cluster.ClusterProvider = (*Provider)(nil)
+
+// New returns a provider. It does nothing before StartMember.
+func New(cfg Config) *Provider {
+	p := &Provider{cfg: cfg}
+	p.reports.list.grace = cfg.Grace
+	return p
+}
+
+// StartClient implements cluster.ClusterProvider: it always fails.
+func (p *Provider) StartClient(*cluster.Cluster) error { return ErrClient }
+
+// StartMember implements cluster.ClusterProvider. It returns when the member is listed, or with an
+// error after StartTimeout; nothing runs then.
+func (p *Provider) StartMember(c *cluster.Cluster) error {
+	self, err := selfOf(c)
+	if err != nil {
+		return err
+	}
+	return p.start(self, func(members []*cluster.Member) { c.MemberList.UpdateClusterTopology(members) })
+}
+
+func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
+	p.mu.Lock()
+	if p.mu.used || p.mu.over {
+		p.mu.Unlock()
+		return ErrUsed
+	}
+	p.mu.used = true
+	p.mu.Unlock()
+	dir, err := p.cfg.Open(self)
+	if err != nil {
+		return err
+	}
+	s := &service{Provider: p, dir: dir, self: self, publish: publish, listed: make(chan struct{}), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.mu.Lock()
+	p.mu.stop = sync.OnceFunc(func() { cancel(); <-s.done; s.end() })
+	stop, over := p.mu.stop, p.mu.over
+	p.mu.Unlock()
+	go s.run(ctx)
+	if over {
+		stop()
+		return ErrUsed
+	}
+	patience := time.NewTimer(p.cfg.StartTimeout)
+	defer patience.Stop()
+	select {
+	case <-s.listed:
+		return nil
+	case <-s.done:
+		return ErrUsed // Shutdown meanwhile
+	case <-patience.C:
+	}
+	stop()
+	err = fmt.Errorf("%s: %w after %v", dir.Where(), ErrListed, p.cfg.StartTimeout)
+	if s.last != nil {
+		err = fmt.Errorf("%w: %w", err, s.last)
+	}
+	return err
+}
+
+// Shutdown implements cluster.ClusterProvider. It takes the member off the directory, and waits until
+// nothing of the provider runs any more. It may be called before StartMember, and again.
+func (p *Provider) Shutdown(bool) error {
+	p.mu.Lock()
+	p.mu.over = true
+	stop := p.mu.stop
+	p.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	return nil
+}
+
+// service is what runs between StartMember and Shutdown.
+type service struct {
+	*Provider
+	dir     Directory
+	self    Self
+	publish func([]*cluster.Member)
+	listed  chan struct{} // closed at the first report
+	done    chan struct{} // closed when run has returned
+	last    error         // of the last session; read after done
+}
+
+// run keeps a session with the directory.
+func (s *service) run(ctx context.Context) {
+	defer close(s.done)
+	for warned := false; ; {
+		err := s.dir.Serve(ctx, s.self, func(entries []Member) {
+			if warned {
+				s.self.Log.Info("cluster directory is back", slog.String("directory", s.dir.Where()))
+			}
+			warned = false
+			s.hear(ctx, entries)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		s.last = err
+		s.reports.Lock()
+		s.reports.list.lose()
+		s.reports.Unlock()
+		if !warned {
+			s.self.Log.Warn("cluster directory does not answer: the last list of members stands",
+				slog.String("directory", s.dir.Where()), slog.Any("error", err))
+		}
+		warned = true
+		pause := time.NewTimer(s.cfg.Retry)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
+// hear passes a report of the directory on. While missing members stay, another look follows.
+func (s *service) hear(ctx context.Context, entries []Member) {
+	s.reports.Lock()
+	defer s.reports.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	now := time.Now()
+	s.tell(s.reports.list.hear(now, entries))
+	if wait := s.reports.list.settles(now); wait > 0 {
+		if s.reports.timer != nil {
+			s.reports.timer.Stop()
+		}
+		s.reports.timer = time.AfterFunc(wait, func() {
+			s.reports.Lock()
+			defer s.reports.Unlock()
+			if ctx.Err() == nil {
+				s.tell(s.reports.list.at(time.Now()))
+			}
+		})
+	}
+	select {
+	case <-s.listed:
+	default:
+		close(s.listed)
+	}
+}
+
+// tell calls Proto.Actor, which publishes nothing if the list is as it was.
+func (s *service) tell(members []Member) {
+	out := make([]*cluster.Member, 0, len(members))
+	for _, m := range members {
+		out = append(out, &cluster.Member{Id: m.ID, Host: m.Host, Port: int32(m.Port), Kinds: m.Kinds}) //nolint:gosec // checked to be a port
+	}
+	s.publish(out)
+}
+
+// end leaves the directory, when nothing is reported any more.
+func (s *service) end() {
+	s.reports.Lock()
+	if s.reports.timer != nil {
+		s.reports.timer.Stop()
+	}
+	s.reports.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := s.dir.Leave(ctx, s.self); err != nil {
+		s.self.Log.Warn("the directory still lists this member, until its entry expires",
+			slog.String("directory", s.dir.Where()), slog.Any("error", err))
+	}
+	if err := s.dir.Close(); err != nil {
+		s.self.Log.Warn("cluster directory not closed", slog.String("directory", s.dir.Where()), slog.Any("error", err))
+	}
+}

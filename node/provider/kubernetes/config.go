@@ -1,0 +1,115 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+// ErrInvalid is matched by every error of Config.Validate.
+var ErrInvalid = errors.New("kubernetes: invalid configuration")
+
+// Config of a provider. The zero value suits a pod.
+type Config struct {
+	// Client is how to reach the API server. Default: what a pod is given. It must not change.
+	Client *rest.Config `yaml:"-"`
+	// Namespace of the pods. Default: the environment variable POD_NAMESPACE, or that of the service account.
+	Namespace string `yaml:"namespace"`
+	// Pod is the name of this member's pod. Default: the environment variable POD_NAME, or the hostname.
+	Pod string `yaml:"pod"`
+}
+
+const (
+	startTimeout  = 10 * time.Second
+	callTimeout   = 3 * time.Second
+	retry         = time.Second
+	grace         = 5 * time.Second
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// withDefaults asks the environment for what is not set.
+func (c Config) withDefaults() (Config, error) {
+	var errs []error
+	if c.Client == nil {
+		in, err := rest.InClusterConfig()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: Client is not set: %w", ErrInvalid, err))
+		}
+		c.Client = in
+	}
+	if c.Namespace == "" {
+		c.Namespace = os.Getenv("POD_NAMESPACE")
+	}
+	if c.Namespace == "" {
+		data, err := os.ReadFile(namespaceFile)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: Namespace is not set, nor POD_NAMESPACE: %w", ErrInvalid, err))
+		}
+		c.Namespace = strings.TrimSpace(string(data))
+	}
+	if c.Pod == "" {
+		c.Pod = os.Getenv("POD_NAME")
+	}
+	if c.Pod == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: Pod is not set, nor POD_NAME: %w", ErrInvalid, err))
+		}
+		c.Pod = host
+	}
+	return c, errors.Join(append(errs, c.Validate())...)
+}
+
+// Validate returns all problems at once; each matches ErrInvalid.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Namespace != "" {
+		for _, p := range validation.IsDNS1123Label(c.Namespace) {
+			errs = append(errs, fmt.Errorf("%w: Namespace (%.80q): %s", ErrInvalid, c.Namespace, p))
+		}
+	}
+	if c.Pod != "" {
+		for _, p := range validation.IsDNS1123Subdomain(c.Pod) {
+			errs = append(errs, fmt.Errorf("%w: Pod (%.80q): %s", ErrInvalid, c.Pod, p))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// New returns a function that makes a provider for each life of a member. The function returns the
+// error of Config.Validate, or that outside of a pod something is not set. The provider's StartMember
+// fails when the API server does not list the member within ten seconds.
+func New(c Config) func() (cluster.ClusterProvider, error) {
+	return func() (cluster.ClusterProvider, error) {
+		c, err := c.withDefaults()
+		if err != nil {
+			return nil, err
+		}
+		return roster.New(roster.Config{
+			Open:         func(self roster.Self) (roster.Directory, error) { return open(c, self) },
+			StartTimeout: startTimeout,
+			Grace:        grace,
+			Retry:        retry,
+		}), nil
+	}
+}
+
+func open(c Config, self roster.Self) (roster.Directory, error) {
+	if err := checkLabels(self); err != nil {
+		return nil, err
+	}
+	client, err := clientv1.NewForConfig(c.Client)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	return &directory{cfg: c, pods: client.Pods(c.Namespace)}, nil
+}
