@@ -37,11 +37,11 @@ func TestGated_EndsWithTheLifeOfItsSystem(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}
 		first, second := s.life(), s.life()
+		g, err := s.b.Lease("waits").TryAcquire(s.Context())
+		s.that(err == nil, "%v %v", g, err)
 		gated := coordination.Gated(s.a.Lease("lease"), 10, j.worker)
 		first.Root.Spawn(gated)
 		first.Root.Spawn(coordination.Gated(s.a.Lease("waits"), 10, j.worker))
-		g, err := s.b.Lease("waits").TryAcquire(s.Context())
-		s.that(err == nil, "%v %v", g, err)
 		s.expect(j, "[start 1]")
 		took, err := s.endLife(first, time.Minute)
 		s.that(err == nil && took < time.Second, "%v after %v", err, took)
