@@ -1,0 +1,258 @@
+package membership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// life is one life of the process at a place: a core with its provider.
+type life struct {
+	p      *place
+	w      *world
+	id     string
+	core   *core
+	frozen bool
+	held   []func() // what is due when it thaws
+	wake   int      // number of the tick asked for
+
+	told   map[string]int        // place by id: what the last event said
+	banned map[string]bool       // ids that were dropped
+	missed map[int]int           // rounds in which a place was silent
+	blind  map[int]time.Duration // places that the provider misses, and until when
+}
+
+func (p *place) start() {
+	if p.life != nil {
+		return
+	}
+	p.down = false
+	p.was++
+	p.w.lives++
+	l := &life{
+		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.lives), told: map[string]int{}, banned: map[string]bool{},
+		missed: map[int]int{}, blind: map[int]time.Duration{},
+	}
+	l.core = newCore(defaultSettings(), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives))
+	p.life = l
+	p.w.Note("%s starts at %d", l.id, p.i)
+	p.w.After(p.w.Span("first round", 0, p.w.round), l.look)
+	if p.w.store != nil {
+		p.w.store.keep(l)
+	}
+}
+
+func (p *place) startIn(d time.Duration) { p.w.After(d, p.start) }
+
+// crash ends the life without a word.
+func (p *place) crash() {
+	p.life, p.down = nil, true
+}
+
+// leave ends the life in order.
+func (p *place) leave() {
+	if l := p.life; l != nil && !l.frozen {
+		if p.w.store != nil {
+			p.w.store.forget(l.id)
+		}
+		p.crash()
+	}
+}
+
+// freeze lets the process stand still.
+func (p *place) freeze(d time.Duration) {
+	l := p.life
+	if l == nil || l.frozen {
+		return
+	}
+	l.frozen = true
+	p.w.After(d, func() {
+		held := l.held
+		l.frozen, l.held = false, nil
+		for _, f := range held {
+			l.do(f)
+		}
+	})
+}
+
+// do runs f if the life still runs; while it is frozen, f waits.
+func (l *life) do(f func()) {
+	switch {
+	case l.p.life != l:
+	case l.frozen:
+		l.held = append(l.held, f)
+	default:
+		f()
+	}
+}
+
+func (l *life) String() string {
+	s := l.id
+	if l.frozen {
+		s += " frozen"
+	}
+	return fmt.Sprintf("%s at %d lists %v", s, l.p.i, slices.Sorted(maps.Keys(l.told)))
+}
+
+// look is a round of the provider.
+func (l *life) look() {
+	if l.p.life != l {
+		return
+	}
+	l.w.After(l.w.round, func() { l.do(l.look) })
+	if l.frozen {
+		return
+	}
+	raw := map[string]int{}
+	if s := l.w.store; s != nil {
+		if !l.w.reach(l.p.i, storePlace) {
+			return
+		}
+		s.read(l, raw)
+	} else {
+		for _, p := range l.w.places {
+			l.ask(p, raw)
+		}
+	}
+	l.tell(raw)
+}
+
+// ask adds who runs at p to what is listed, or who was listed there while not enough rounds were missed.
+func (l *life) ask(p *place, raw map[string]int) {
+	o := p.life
+	if o != nil && !o.frozen && l.w.reach(l.p.i, p.i) && l.blind[p.i] <= l.w.Elapsed() {
+		raw[o.id], l.missed[p.i] = p.i, 0
+		return
+	}
+	if l.missed[p.i]++; l.missed[p.i] < l.w.misses {
+		for id, at := range l.told {
+			if at == p.i {
+				raw[id] = at
+			}
+		}
+	}
+}
+
+// tell publishes as Proto.Actor does: without ids that are banned, and only if something has changed.
+func (l *life) tell(raw map[string]int) {
+	for id := range l.banned {
+		delete(raw, id)
+	}
+	if maps.Equal(raw, l.told) {
+		return
+	}
+	for id := range l.told {
+		if _, ok := raw[id]; !ok {
+			l.banned[id] = true
+		}
+	}
+	l.told = raw
+	var t topology
+	for _, id := range slices.Sorted(maps.Keys(raw)) {
+		t.members = append(t.members, listed{ID: id, Address: l.w.addressOf(raw[id])})
+	}
+	l.step(t)
+}
+
+func (l *life) step(e event) {
+	if l.p.life != l {
+		return
+	}
+	for _, eff := range l.core.step(l.w.Now(), e) {
+		switch eff := eff.(type) {
+		case send:
+			l.send(eff)
+		case publish:
+			l.publish(eff.view)
+		case wake:
+			l.wakeAt(eff.at)
+		}
+	}
+}
+
+func (l *life) wakeAt(at time.Time) {
+	l.wake++
+	if n := l.wake; !at.IsZero() {
+		l.w.After(at.Sub(l.w.Now()), func() {
+			l.do(func() {
+				if l.wake == n {
+					l.step(tick{})
+				}
+			})
+		})
+	}
+}
+
+func (l *life) send(e send) {
+	to := l.w.placeAt(e.address)
+	if to == nil {
+		return
+	}
+	r := received{member: l.id, from: l.core.incarnation, to: e.to, hello: e.hello}
+	l.w.Send(l.p.i, to.i, r, func() {
+		if o := to.life; o != nil {
+			o.do(func() { o.step(r) })
+		}
+	})
+}
+
+// publish ends the life if the view says so; another one begins at the same place.
+func (l *life) publish(v *View) {
+	if !v.Removed {
+		l.w.Note("%s sees %s", l.id, strings.Join(idsOf(v.Members), " "))
+		return
+	}
+	l.w.Note("%s ends: %v", l.id, v.Cause)
+	l.p.life = nil
+	if s := l.w.store; s != nil {
+		s.forget(l.id)
+	}
+	e := ending{l.w.Elapsed(), l.p.i, v.Cause}
+	l.w.ends = append(l.w.ends, e)
+	if l.w.judge != nil {
+		l.w.judge(e)
+	}
+	l.p.startIn(l.w.Span("rebirth", 300*time.Millisecond, 1500*time.Millisecond))
+}
+
+func idsOf(ms []Member) (out []string) {
+	for _, m := range ms {
+		out = append(out, m.ID)
+	}
+	return out
+}
+
+// store is that of a provider like etcd: members renew what they wrote, and all read.
+type store struct {
+	w    *world
+	ttl  time.Duration
+	keys map[string]entry
+}
+
+type entry struct {
+	place  int
+	expiry time.Duration
+}
+
+// keep writes the life's key, now and until it ends.
+func (s *store) keep(l *life) {
+	if l.p.life != l {
+		return
+	}
+	s.w.After(s.ttl/3, func() { l.do(func() { s.keep(l) }) })
+	if !l.frozen && s.w.reach(l.p.i, storePlace) {
+		s.keys[l.id] = entry{l.p.i, s.w.Elapsed() + s.ttl}
+	}
+}
+
+func (s *store) forget(id string) { delete(s.keys, id) }
+
+func (s *store) read(l *life, raw map[string]int) {
+	for id, e := range s.keys {
+		if e.expiry > s.w.Elapsed() && l.blind[e.place] <= s.w.Elapsed() {
+			raw[id] = e.place
+		}
+	}
+}

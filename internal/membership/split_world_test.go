@@ -1,0 +1,172 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// world is one seeded history of a cluster on a provider that behaves as Proto.Actor's do: a member
+// never lists an id again that it has dropped, views are one-sided, and nobody is sent to that is not
+// listed, unless the protocol finds its address by itself.
+type world struct {
+	*sim.World
+	places []*place
+	lives  int
+	store  *store        // nil: members look for each other
+	round  time.Duration // of providers
+	misses int           // rounds after which a silent member is dropped
+	ends   []ending
+	judge  func(ending) // told of every life that the protocol ends
+}
+
+// place is an address with the lives of one process that run there, one after another.
+type place struct {
+	w    *world
+	i    int
+	life *life // nil while none runs
+	down bool  // by a crash, a leave, or since it has not started yet
+	was  int   // lives so far
+}
+
+// ending is the end of a life by the protocol.
+type ending struct {
+	at    time.Duration
+	place int
+	cause error
+}
+
+// storePlace stands for the provider's store in links of the network.
+const storePlace = 1000
+
+func newWorld(s *sim.World, members int) *world {
+	w := &world{World: s, misses: 1, round: 500 * time.Millisecond}
+	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
+	for i := range members {
+		w.places = append(w.places, &place{w: w, i: i, down: true})
+	}
+	w.Can("start", w.at(func(p *place, _ sim.Args) { p.start() }))
+	w.Can("crash", w.at(func(p *place, a sim.Args) { p.crash(); p.startIn(a.Span(1)) }))
+	w.Can("leave", w.at(func(p *place, a sim.Args) { p.leave(); p.startIn(a.Span(1)) }))
+	w.Can("freeze", w.at(func(p *place, a sim.Args) { p.freeze(a.Span(1)) }))
+	w.Can("link", w.link)
+	w.Can("split", w.split)
+	w.Can("drop", w.drop)
+	return w
+}
+
+// at is an act whose first word is a place.
+func (w *world) at(do func(*place, sim.Args)) func(sim.Args) {
+	return func(a sim.Args) {
+		if i := a.Int(0, len(w.places)); !w.Failed() {
+			do(w.places[i], a)
+		}
+	}
+}
+
+// start starts the first n places, in the first second.
+func (w *world) start(n int) {
+	for _, p := range w.places[:n] {
+		w.After(w.Span("boot", 0, time.Second), p.start)
+	}
+}
+
+// link cuts one direction, or both, between two places.
+func (w *world) link(a sim.Args) {
+	x, y, d := a.Int(0, len(w.places)), a.Int(1, len(w.places)), a.Span(3)
+	w.cut(x, y, d)
+	if a.Word(2) == "both" {
+		w.cut(y, x, d)
+	}
+}
+
+func (w *world) cut(from, to int, d time.Duration) {
+	w.Cut(from, to)
+	w.After(d, func() { w.Mend(from, to) })
+}
+
+// split cuts places from each other whose letters differ; the last letter is the side of the store.
+func (w *world) split(a sim.Args) {
+	sides, d := a.Word(0), a.Span(1)
+	if len(sides) != len(w.places)+1 {
+		a.Fail("a side for each place and the store")
+		return
+	}
+	number := func(i int) int {
+		if i == len(w.places) {
+			return storePlace
+		}
+		return i
+	}
+	for i := range sides {
+		for j := range sides {
+			if i != j && sides[i] != sides[j] {
+				w.cut(number(i), number(j), d)
+			}
+		}
+	}
+}
+
+// drop lets the provider of one place miss another one for a while.
+func (w *world) drop(a sim.Args) {
+	x, y, d := a.Int(0, len(w.places)), a.Int(1, len(w.places)), a.Span(2)
+	if l := w.places[x].life; l != nil && x != y {
+		l.blind[y] = w.Elapsed() + d
+	}
+}
+
+// running returns the lives that run now, those of frozen processes too.
+func (w *world) running() (out []*life) {
+	for _, p := range w.places {
+		if p.life != nil {
+			out = append(out, p.life)
+		}
+	}
+	return out
+}
+
+// oneView tells whether all that run list all that run, in the same order of age.
+func (w *world) oneView() bool {
+	all := w.running()
+	for _, p := range w.places {
+		if p.life == nil && !p.down {
+			return false // between two lives
+		}
+	}
+	for _, l := range all {
+		v := l.core.view
+		if v == nil || v.Removed || len(v.Members) != len(all) || v.Hash != all[0].core.view.Hash || len(v.ByAge("")) != len(all) {
+			return false
+		}
+		for _, o := range all {
+			if _, ok := v.Find(o.id); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// told returns who lists whom, for a failure.
+func (w *world) told() string {
+	var out []string
+	for _, l := range w.running() {
+		out = append(out, l.String())
+	}
+	return fmt.Sprint(out)
+}
+
+func (w *world) addressOf(i int) string { return fmt.Sprintf("p%02d:1", i) }
+
+func (w *world) placeAt(address string) *place {
+	i := slices.IndexFunc(w.places, func(p *place) bool { return w.addressOf(p.i) == address })
+	if i < 0 {
+		return nil
+	}
+	return w.places[i]
+}
+
+// reach tells whether two places can talk, in both directions.
+func (w *world) reach(a, b int) bool { return a == b || !w.IsCut(a, b) && !w.IsCut(b, a) }
