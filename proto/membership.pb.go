@@ -40,7 +40,27 @@ type Hello struct {
 	// The sender's provider lists the member this is sent to.
 	ListsYou bool `protobuf:"varint,6,opt,name=lists_you,json=listsYou,proto3" json:"lists_you,omitempty"`
 	// The sender wants a Hello back.
-	Answer        bool `protobuf:"varint,7,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answer bool `protobuf:"varint,7,opt,name=answer,proto3" json:"answer,omitempty"`
+	// What decides who stays when a cluster was split. Versions before it leave all of this out.
+	//
+	// Members that the sender lists and that do not deny it, itself included.
+	Size uint32 `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
+	// The smallest stamp among these.
+	Oldest uint64 `protobuf:"fixed64,9,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	// A member of the sender's fragment holds the arbiter lease.
+	Arbiter bool `protobuf:"varint,10,opt,name=arbiter,proto3" json:"arbiter,omitempty"`
+	// More than half of the members that the sender lists do not list it.
+	Disowned bool `protobuf:"varint,11,opt,name=disowned,proto3" json:"disowned,omitempty"`
+	// The sender once listed the member this is sent to, and never will again.
+	DroppedYou bool `protobuf:"varint,12,opt,name=dropped_you,json=droppedYou,proto3" json:"dropped_you,omitempty"`
+	// The sender asks the receiver for a permit to end its life, and to come back with a new id.
+	Yield bool `protobuf:"varint,13,opt,name=yield,proto3" json:"yield,omitempty"`
+	// The sequence of the Hello that asked: its sender may end its life, the sender of this one stays.
+	Permit uint64 `protobuf:"varint,14,opt,name=permit,proto3" json:"permit,omitempty"`
+	// The sequence of the Hello that carried a permit: it is not used.
+	Declined uint64 `protobuf:"varint,15,opt,name=declined,proto3" json:"declined,omitempty"`
+	// The sender leaves its cluster in order, and is not to be asked for.
+	Leaving       bool `protobuf:"varint,16,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -124,12 +144,121 @@ func (x *Hello) GetAnswer() bool {
 	return false
 }
 
+func (x *Hello) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Hello) GetOldest() uint64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *Hello) GetArbiter() bool {
+	if x != nil {
+		return x.Arbiter
+	}
+	return false
+}
+
+func (x *Hello) GetDisowned() bool {
+	if x != nil {
+		return x.Disowned
+	}
+	return false
+}
+
+func (x *Hello) GetDroppedYou() bool {
+	if x != nil {
+		return x.DroppedYou
+	}
+	return false
+}
+
+func (x *Hello) GetYield() bool {
+	if x != nil {
+		return x.Yield
+	}
+	return false
+}
+
+func (x *Hello) GetPermit() uint64 {
+	if x != nil {
+		return x.Permit
+	}
+	return 0
+}
+
+func (x *Hello) GetDeclined() uint64 {
+	if x != nil {
+		return x.Declined
+	}
+	return 0
+}
+
+func (x *Hello) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+// Others travels like a Hello, to a member with which the sender does not agree on who is in the cluster.
+type Others struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Addresses that the sender lists, at most 128.
+	Addresses     []string `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Others) Reset() {
+	*x = Others{}
+	mi := &file_concord_v1_membership_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Others) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Others) ProtoMessage() {}
+
+func (x *Others) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_membership_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Others.ProtoReflect.Descriptor instead.
+func (*Others) Descriptor() ([]byte, []int) {
+	return file_concord_v1_membership_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Others) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
 var File_concord_v1_membership_proto protoreflect.FileDescriptor
 
 const file_concord_v1_membership_proto_rawDesc = "" +
 	"\n" +
 	"\x1bconcord/v1/membership.proto\x12\n" +
-	"concord.v1\"\xc2\x01\n" +
+	"concord.v1\"\xa9\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -137,7 +266,20 @@ const file_concord_v1_membership_proto_rawDesc = "" +
 	"\tmax_stamp\x18\x04 \x01(\x06R\bmaxStamp\x12\x1b\n" +
 	"\tview_hash\x18\x05 \x01(\x06R\bviewHash\x12\x1b\n" +
 	"\tlists_you\x18\x06 \x01(\bR\blistsYou\x12\x16\n" +
-	"\x06answer\x18\a \x01(\bR\x06answerB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\x06answer\x18\a \x01(\bR\x06answer\x12\x12\n" +
+	"\x04size\x18\b \x01(\rR\x04size\x12\x16\n" +
+	"\x06oldest\x18\t \x01(\x06R\x06oldest\x12\x18\n" +
+	"\aarbiter\x18\n" +
+	" \x01(\bR\aarbiter\x12\x1a\n" +
+	"\bdisowned\x18\v \x01(\bR\bdisowned\x12\x1f\n" +
+	"\vdropped_you\x18\f \x01(\bR\n" +
+	"droppedYou\x12\x14\n" +
+	"\x05yield\x18\r \x01(\bR\x05yield\x12\x16\n" +
+	"\x06permit\x18\x0e \x01(\x04R\x06permit\x12\x1a\n" +
+	"\bdeclined\x18\x0f \x01(\x04R\bdeclined\x12\x18\n" +
+	"\aleaving\x18\x10 \x01(\bR\aleaving\"&\n" +
+	"\x06Others\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddressesB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_membership_proto_rawDescOnce sync.Once
@@ -151,9 +293,10 @@ func file_concord_v1_membership_proto_rawDescGZIP() []byte {
 	return file_concord_v1_membership_proto_rawDescData
 }
 
-var file_concord_v1_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_concord_v1_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_concord_v1_membership_proto_goTypes = []any{
-	(*Hello)(nil), // 0: concord.v1.Hello
+	(*Hello)(nil),  // 0: concord.v1.Hello
+	(*Others)(nil), // 1: concord.v1.Others
 }
 var file_concord_v1_membership_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -174,7 +317,7 @@ func file_concord_v1_membership_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_membership_proto_rawDesc), len(file_concord_v1_membership_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

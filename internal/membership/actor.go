@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -29,6 +30,8 @@ func (s *shell) Receive(ctx actor.Context) {
 		s.step(ctx, *m)
 	case *pb.Envelope:
 		s.onEnvelope(ctx, m)
+	case arbiter, leave:
+		s.step(ctx, m)
 	case *timer.Fired:
 		if s.wake.Mine(m) {
 			s.step(ctx, tick{})
@@ -36,6 +39,7 @@ func (s *shell) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		s.wake.Stop()
 	case *actor.Stopping:
+		s.step(ctx, leave{})
 		s.wake.Stop()
 	case *actor.Stopped:
 		s.service.actorStopped()
@@ -60,6 +64,14 @@ func (s *shell) step(ctx actor.Context, e event) {
 			s.send(ctx, eff)
 		case publish:
 			s.publish(ctx, eff.view)
+		case name:
+			s.name(ctx, eff)
+		case asked:
+			s.service.counters.asked.Add(1)
+		case noted:
+			s.note(ctx, eff)
+		case divided:
+			s.service.divided(eff)
 		case dropped:
 			s.service.counters.dropped[eff.why].Add(1)
 		case wake:
@@ -76,22 +88,53 @@ func (s *shell) step(ctx actor.Context, e event) {
 }
 
 func (s *shell) send(ctx actor.Context, e send) {
-	env, err := encode(wire.Header{
-		Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation, To: e.to,
-	}, e.hello)
+	env, err := encode(s.header(e.to), e.hello)
+	s.post(ctx, e.address, env, err)
+}
+
+func (s *shell) name(ctx actor.Context, e name) {
+	env, err := encodeNames(s.header(e.to), e.addresses)
+	s.post(ctx, e.address, env, err)
+}
+
+func (s *shell) header(to uint64) wire.Header {
+	return wire.Header{Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation, To: to}
+}
+
+func (s *shell) post(ctx actor.Context, address string, env *pb.Envelope, err error) {
 	if err != nil {
-		ctx.Logger().Error("membership hello not sent", slog.String("address", e.address), slog.Any("error", err))
+		ctx.Logger().Error("membership hello not sent", slog.String("address", address), slog.Any("error", err))
 		return
 	}
 	s.service.counters.sent.Add(1)
-	ctx.Send(actor.NewPID(e.address, ActorName), env)
+	ctx.Send(actor.NewPID(address, ActorName), env)
+}
+
+// notices are log lines, for people that look after the cluster.
+var notices = [numberOfNotices]struct {
+	level slog.Level
+	text  string
+}{
+	evidence:    {slog.LevelDebug, "a running member and this one do not list each other"},
+	split:       {slog.LevelWarn, "the cluster is split: a running member and this one do not list each other"},
+	agreement:   {slog.LevelInfo, "members list each other again"},
+	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
+	permitTaken: {slog.LevelWarn, "this member gives way to another fragment of the cluster"},
+	goodbye:     {slog.LevelDebug, "member leaves in order"},
+}
+
+func (s *shell) note(ctx actor.Context, e noted) {
+	s.service.counters.noted[e.what].Add(1)
+	n := notices[e.what]
+	ctx.Logger().Log(context.Background(), n.level, n.text, slog.String("member", s.core.self.ID),
+		slog.String("other", e.other.ID), slog.String("address", e.other.Address))
 }
 
 func (s *shell) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
-		ctx.Logger().Warn("member removed from its cluster: only a new process can join again",
-			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID))
+		ctx.Logger().Warn("this life of the member has ended: it joins again with a new id",
+			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID), slog.Any("cause", v.Cause))
 	default:
 		ctx.Logger().Debug("membership view", slog.String("member", v.Self.ID),
 			slog.Int("members", len(v.Members)), slog.Uint64("hash", v.Hash))

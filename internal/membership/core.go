@@ -27,6 +27,16 @@ type (
 		to     uint64 // the incarnation it is for, 0: any
 		hello  hello
 	}
+	// named are addresses that another member lists, sent to members with which it does not agree.
+	named struct {
+		member    string
+		from, to  uint64
+		addresses []string
+	}
+	// leave says that this member is about to leave in order.
+	leave struct{}
+	// arbiter says whether the arbiter lease is held in this member's fragment.
+	arbiter struct{ here bool }
 )
 
 // Effects of the core.
@@ -43,11 +53,43 @@ type (
 	wake struct{ at time.Time }
 	// dropped counts a hello that was not taken, and why.
 	dropped struct{ why reason }
+	// name asks to send addresses that we list.
+	name struct {
+		address   string
+		to        uint64
+		addresses []string
+	}
+	// asked counts a hello to a lost address.
+	asked struct{}
+	// noted is for counters and the log.
+	noted struct {
+		what  notice
+		other Member
+	}
+	// divided says who is lost, and with whom we disagree for longer than patience.
+	divided struct {
+		lost   []string
+		others []Member
+		since  time.Time // the first of them
+	}
+)
+
+// notice is something that operators want to know of a split.
+type notice int
+
+const (
+	evidence    notice = iota // a running member and we do not both list each other
+	split                     // that has lasted longer than patience
+	agreement                 // now we do, after a split
+	permitGiven               // it may give way to us
+	permitTaken               // we give way to it
+	goodbye                   // it leaves in order
+	numberOfNotices
 )
 
 type (
-	event  any // topology, tick, received
-	effect any // send, publish, wake, dropped
+	event  any // topology, tick, received, named, leave, arbiter
+	effect any // send, publish, wake, dropped, name, asked, noted, divided
 )
 
 // hello is the message of proto/membership.proto.
@@ -59,6 +101,13 @@ type hello struct {
 	viewHash uint64
 	listsYou bool
 	answer   bool
+
+	claim             // of the sender
+	droppedYou bool   // the sender once listed the member this is for, and never will again
+	yield      bool   // asks for a permit to give way
+	permit     uint64 // sequence of the hello that asked: its sender may give way
+	declined   uint64 // sequence of the hello that carried a permit: its sender does not give way
+	leaving    bool   // the sender leaves in order
 }
 
 // settings of the protocol. See defaultSettings for the values and their reasons.
@@ -77,6 +126,13 @@ type settings struct {
 	maxMembers  int
 	maxRetired  int
 	strangerGap time.Duration
+
+	patience, joinPatience                   time.Duration
+	retry, roundTrip, permitFor              time.Duration
+	contactGap, contactPer, nameGap          time.Duration
+	askGap, askOften, askSeldom              time.Duration
+	forget, forgetNamed                      time.Duration
+	maxLost, maxNamed, maxOthers, maxDropped int
 }
 
 func defaultSettings() settings {
@@ -106,6 +162,34 @@ func defaultSettings() settings {
 		// Members listed beyond this are ignored; and how many former incarnations are remembered.
 		maxMembers: 10_000,
 		maxRetired: 64,
+		// How long evidence of a split has to last before anybody gives way, and our own view to be unchanged: if
+		// one has dropped the other, and if it may be a join in progress. The latter is above two rounds of every
+		// provider.
+		patience:     defaultPatience,
+		joinPatience: 10 * defaultPatience,
+		// How often a permit is asked for, how old a request may be that it answers, and how long its giver
+		// stays for a member that does not come back.
+		retry:     time.Second,
+		roundTrip: 5 * time.Second,
+		permitFor: 30 * time.Second,
+		// How often a member is greeted with which we do not agree, with an addition for each such member, and
+		// how often it is told whom we list.
+		contactGap: time.Second,
+		contactPer: 20 * time.Millisecond,
+		nameGap:    5 * time.Second,
+		// How often lost addresses are asked, for how long so often, and how seldom in the end; and when they
+		// are forgotten.
+		askGap:      2 * time.Second,
+		askOften:    2 * time.Minute,
+		askSeldom:   time.Minute,
+		forget:      24 * time.Hour,
+		forgetNamed: 10 * time.Minute,
+		// Lost addresses, how many of them may be named by others only, members in conflict, and ids that we
+		// remember to have dropped.
+		maxLost:    256,
+		maxNamed:   128,
+		maxOthers:  256,
+		maxDropped: 1024,
 	}
 }
 
@@ -119,6 +203,9 @@ type peer struct {
 	heard       time.Time // last hello in this incarnation; zero: none
 	next        time.Time // when to greet it
 	listedUs    bool      // it has said so, in this incarnation
+	left        bool      // it has said that it leaves in order
+	speaks      bool      // it knows permits
+	poll        bool      // it is to answer the next hello
 	against     int       // hellos in a row that say it does not list us
 	againstAt   time.Time
 }
@@ -133,7 +220,7 @@ type retired struct {
 // dependence on the order of maps. One goroutine calls step.
 //
 //	joining ──own address listed──▶ up, stamp 0 ──all answered, or time──▶ up, stamped
-//	                                   └──────────── dropped, or disowned ────┴──▶ removed (final)
+//	                                   └──── dropped, or in conflict and permitted ────┴──▶ removed (final)
 type core struct {
 	settings
 	cluster     string
@@ -161,6 +248,23 @@ type core struct {
 	seen      *View     // what is known now
 	asked     time.Time // the wake asked for
 
+	listedAt    map[string]struct{} // addresses of peers
+	viewAt      time.Time           // since when the same members are listed
+	lost        []*lostAddress      // in the order in which they were lost, at most maxLost
+	others      map[string]*other   // in conflict with us, by id, at most maxOthers
+	dropped     []string            // ids that were listed once, oldest first, at most maxDropped
+	permits     []permit            // given, at most a quarter of our fragment
+	requests    []request           // for a permit, of the last roundTrip
+	askedAt     time.Time           // the last of them
+	polledAt    time.Time           // when all of our view were asked whether they list us
+	mine        *claim              // ours, nil when it has to be found anew
+	arbiter     bool                // is held in our fragment
+	disowned    bool                // by most of our view, each of them twice
+	leaving     bool                // in order
+	nameFrom    int                 // whom to name next
+	split       []Member            // last reported
+	lostChanged bool                // since the last report
+
 	strangersAt time.Time // start of the current strangerGap
 	strangersIn int       // strangers answered in it
 	effects     []effect
@@ -169,7 +273,7 @@ type core struct {
 func newCore(s settings, cluster, address, systemID string, incarnation uint64) *core {
 	return &core{
 		settings: s, cluster: cluster, address: address, systemID: systemID,
-		incarnation: incarnation, peers: map[string]*peer{},
+		incarnation: incarnation, peers: map[string]*peer{}, others: map[string]*other{},
 	}
 }
 
@@ -184,18 +288,29 @@ func (c *core) step(now time.Time, e event) []effect {
 		c.onTopology(now, e.members)
 	case received:
 		c.onHello(now, e)
+	case named:
+		c.onNamed(now, e)
+	case leave:
+		c.leave(now)
+	case arbiter:
+		c.arbiter, c.mine = e.here, nil
 	case tick:
 		c.asked = time.Time{}
 	}
 	if !c.up || c.removed {
 		return c.effects
 	}
+	c.expire(now)
+	c.fulfil(now)
 	c.chooseStamp(now)
-	c.greet(now)
 	c.look()
+	c.greet(now)
+	c.askLost(now)
 	c.judge()
+	c.giveWay(now)
+	c.report(now)
 	c.show()
-	c.askWake()
+	c.askWake(now)
 	return c.effects
 }
 
@@ -215,6 +330,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 		c.up, c.upAt, c.waitSince = true, now, now
 	}
 	still := make(map[string]*peer, len(members))
+	c.listedAt = make(map[string]struct{}, len(members))
 	for _, m := range members {
 		if m.ID == self.ID || m.Address == c.address || len(still) == c.maxMembers {
 			continue // a former process of our address is certainly gone
@@ -225,11 +341,32 @@ func (c *core) onTopology(now time.Time, members []listed) {
 		}
 		p.listed = m
 		still[m.ID] = p
+		c.listedAt[m.Address] = struct{}{}
 	}
+	c.compare(now, still)
 	c.peers = still
 	c.order = slices.SortedFunc(maps.Values(still), func(a, b *peer) int { return strings.Compare(a.ID, b.ID) })
 	if len(still) > 0 && c.mayWithdraw(now) {
 		c.stamp, c.waitSince = 0, now
+	}
+}
+
+// compare finds out who is listed no more, and who is again.
+func (c *core) compare(now time.Time, still map[string]*peer) {
+	changed := len(still) != len(c.peers) || c.viewAt.IsZero()
+	for _, p := range c.order {
+		if still[p.ID] != nil {
+			continue
+		}
+		changed = true
+		c.drop(p.ID)
+		if !p.left && !c.lists(p.Address) {
+			c.lose(now, p.Address, false)
+		}
+	}
+	c.found(func(l *lostAddress) bool { return c.lists(l.address) })
+	if changed {
+		c.viewAt, c.mine = now, nil
 	}
 }
 
@@ -281,7 +418,7 @@ func (c *core) remove(cause error) {
 // look makes seen what is known now.
 func (c *core) look() {
 	if c.changed {
-		c.seen, c.changed = c.build(), false
+		c.seen, c.changed, c.mine = c.build(), false, nil
 	}
 }
 

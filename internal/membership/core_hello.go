@@ -31,7 +31,7 @@ func (c *core) onHello(now time.Time, r received) {
 	p, ok := c.peers[r.member]
 	if !ok {
 		c.emit(dropped{whyStranger})
-		c.answerStranger(now, r)
+		c.onStranger(now, r)
 		return
 	}
 	if why, ok := c.adopt(now, p, r); !ok {
@@ -44,8 +44,15 @@ func (c *core) onHello(now time.Time, r received) {
 		p.stamp, c.changed = h.stamp, true
 	}
 	c.maxStamp = max(c.maxStamp, h.stamp, h.maxStamp)
+	p.left, p.speaks = p.left || h.leaving, h.size != 0
+	if h.leaving {
+		c.farewell(r)
+		return
+	}
+	c.weigh(now, r, true)
 	c.hearVerdict(now, p, h.listsYou)
-	if h.answer {
+	c.onRequest(now, r, true)
+	if h.answer && !c.removed {
 		// If this hello lets us choose our stamp, the answer already carries it.
 		c.chooseStamp(now)
 		c.hello(now, p, false)
@@ -96,21 +103,57 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 	return 0, true
 }
 
-// answerStranger tells a member that is not listed here so. It may be new, or expelled. Strangers
-// choose where the answer goes, so there are few answers.
-func (c *core) answerStranger(now time.Time, r received) {
-	if !r.hello.answer || r.hello.address == "" {
+// onStranger takes a hello of a member that is not listed here. It may be new, expelled, or of another
+// fragment.
+func (c *core) onStranger(now time.Time, r received) {
+	h := r.hello
+	if o := c.others[r.member]; o != nil && o.incarnation == r.from && h.sequence <= o.hello.sequence {
+		return // received before, or overtaken
+	}
+	if h.leaving {
+		c.farewell(r)
 		return
+	}
+	c.weigh(now, r, false)
+	c.onRequest(now, r, false)
+	if h.answer && h.address != "" && !c.removed && c.mayAnswer(now, h.address) {
+		c.answerStranger(now, r)
+	}
+}
+
+// farewell forgets the address of a member that leaves in order.
+func (c *core) farewell(r received) {
+	c.found(func(l *lostAddress) bool { return l.address == r.hello.address })
+	delete(c.others, r.member)
+	c.mine = nil
+	c.emit(noted{goodbye, c.memberOf(r)})
+}
+
+// mayAnswer bounds answers to strangers, since they choose where the answer goes. An address that was lost is
+// one of our own choice, and has a bound of its own.
+func (c *core) mayAnswer(now time.Time, address string) bool {
+	if l := c.lostAt(address); l != nil && !l.named {
+		if now.Sub(l.told) < c.verdictGap {
+			return false
+		}
+		l.told = now
+		return true
 	}
 	if now.Sub(c.strangersAt) >= c.strangerGap {
 		c.strangersAt, c.strangersIn = now, 0
 	}
 	if c.strangersIn >= c.strangers {
-		return
+		return false
 	}
 	c.strangersIn++
+	return true
+}
+
+// answerStranger tells a member that is not listed here so. If it did not know our incarnation, it is asked
+// to answer: then it counts as heard by both.
+func (c *core) answerStranger(now time.Time, r received) {
 	c.sequence++
-	h := c.compose(false, false)
+	h := c.compose(r.member, false, r.to == 0 && r.hello.size != 0)
 	if c.mayWithdraw(now) {
 		h.stamp, h.maxStamp = 0, 0
 	}
@@ -134,21 +177,26 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	}
 }
 
-// judge removes us when more than half of the peers of our view disown us.
+// judge finds out whether more than half of the peers of our view disown us. Then we give way without
+// patience, but not without a permit: in a ring of members each of which disowns the next, all would go at
+// once. Members of versions that know no permits cannot give one.
 func (c *core) judge() {
+	c.disowned = false
 	if !slices.ContainsFunc(c.order, func(p *peer) bool { return p.against >= c.verdicts }) {
 		return
 	}
-	against, peers := 0, 0
+	against, peers, speak := 0, 0, false
 	for _, m := range c.seen.Members {
 		if p := c.peers[m.ID]; p != nil {
 			peers++
 			if p.against >= c.verdicts {
 				against++
+				speak = speak || p.speaks
 			}
 		}
 	}
-	if 2*against > peers {
+	c.disowned = 2*against > peers
+	if c.disowned && !speak {
 		c.remove(ErrExpelled)
 	}
 }
@@ -193,7 +241,8 @@ func (c *core) greet(now time.Time) {
 			early = 0 // else both would ask
 		}
 		if p.next.Sub(now) <= early {
-			c.hello(now, p, p.heard.IsZero() || now.Sub(p.heard) > every/4)
+			c.hello(now, p, p.poll || p.heard.IsZero() || now.Sub(p.heard) > every/4)
+			p.poll = false
 		}
 	}
 }
@@ -204,14 +253,15 @@ func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
 	c.told = c.told || c.stamp != 0
-	c.emit(send{p.Address, p.incarnation, c.compose(true, answer)})
+	c.emit(send{p.Address, p.incarnation, c.compose(p.ID, true, answer)})
 	p.next = now.Add(c.interval(now, p))
 }
 
-func (c *core) compose(lists, answer bool) hello {
+// compose makes a hello for the member with this id; "": not known.
+func (c *core) compose(id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
-		listsYou: lists, answer: answer,
+		listsYou: lists, answer: answer, claim: c.claim(), droppedYou: c.hasDropped(id),
 	}
 	if c.view != nil {
 		h.viewHash = c.view.Hash
@@ -226,6 +276,8 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 		return c.settle
 	case p.against > 0:
 		return 2 * c.verdictGap
+	case c.others[p.ID] != nil:
+		return c.contact()
 	case !settled:
 		return c.steady + more
 	}
@@ -237,15 +289,16 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 }
 
 // askWake asks for the next wake, if that is another one than was asked for.
-func (c *core) askWake() {
-	if at := c.nextWake(); !c.removed && !at.Equal(c.asked) {
+func (c *core) askWake(now time.Time) {
+	if at := c.nextWake(now); !c.removed && !at.Equal(c.asked) {
 		c.asked = at
 		c.emit(wake{at})
 	}
 }
 
-// nextWake is when the next hello is due, or the wait for stamps over. With neither it is zero.
-func (c *core) nextWake() time.Time {
+// nextWake is when the next hello is due, the wait for stamps over, or something of a split is due; zero if
+// there is nothing.
+func (c *core) nextWake(now time.Time) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {
@@ -258,6 +311,7 @@ func (c *core) nextWake() time.Time {
 	for _, p := range c.order {
 		sooner(p.next)
 	}
+	c.splitWake(now, sooner)
 	return at
 }
 

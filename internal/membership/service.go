@@ -6,10 +6,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/eventstream"
 	"github.com/asynkron/protoactor-go/extensions"
+
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // extensionID is taken once per process: the registry has room for a hundred.
@@ -23,10 +26,11 @@ type Service struct {
 	system   *actor.ActorSystem
 	counters counters
 	view     atomic.Pointer[View]
-	removed  chan struct{} // closed when expelled
-	ready    chan struct{} // closed when this member has its stamp
-	stopping chan struct{} // closed by Stop
-	stopped  chan struct{} // closed when nothing of the service runs any more
+	division atomic.Pointer[divided] // nil before the first report
+	removed  chan struct{}           // closed when this life was ended
+	ready    chan struct{}           // closed when this member has its stamp
+	stopping chan struct{}           // closed by Stop
+	stopped  chan struct{}           // closed when nothing of the service runs any more
 
 	mu struct {
 		sync.Mutex
@@ -37,6 +41,8 @@ type Service struct {
 		pending  []func(Member)
 		draining bool
 		to       []*actor.PID // subscribers
+		tuning   Tuning
+		arbiter  bool
 	}
 }
 
@@ -62,6 +68,11 @@ func Attach(system *actor.ActorSystem) *Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.events = system.EventStream.Subscribe(s.onEvent)
+	// The error says that the member is stopping already.
+	_, _ = lifecycle.OnStop(system, lifecycle.Sharding, "membership", func(context.Context) error {
+		s.leave()
+		return nil
+	})
 	return s
 }
 
@@ -76,7 +87,8 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 // View returns the latest view, nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed is closed when this life of the member has ended other than by Stop. Cause says why.
+// Removed is closed when this life of the member has ended other than by Stop. Cause says why. Another life of
+// the same process, with a new member id, can join again.
 func (s *Service) Removed() <-chan struct{} { return s.removed }
 
 // Cause returns why the member was removed: an error that matches ErrRemoved; nil while it is in.
@@ -86,6 +98,57 @@ func (s *Service) Cause() error {
 	}
 	return nil
 }
+
+// Tune adapts the protocol that heals a split. Call it before this member is listed: later calls do nothing.
+func (s *Service) Tune(t Tuning) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.tuning = t
+}
+
+// SetArbiter says whether this member knows that the arbiter lease is held by a member of its fragment. Then
+// members of other fragments give way to it first. At first it is false.
+func (s *Service) SetArbiter(here bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.arbiter == here || s.mu.stop {
+		return
+	}
+	s.mu.arbiter = here
+	if s.mu.actor != nil {
+		s.system.Root.Send(s.mu.actor, arbiter{here})
+	}
+}
+
+// Lost returns the addresses, sorted, of members that were listed once, are not any more, and did not leave in
+// order. They are asked for a day whether they are back. The slice is the caller's.
+func (s *Service) Lost() []string {
+	if d := s.division.Load(); d != nil {
+		return slices.Clone(d.lost)
+	}
+	return nil
+}
+
+// Split returns the running members of this cluster with which this one disagrees about who is in it for longer
+// than its patience, by id, and since when there has been one. It is empty unless the cluster is split. The
+// slice is the caller's.
+func (s *Service) Split() (others []Member, since time.Time) {
+	if d := s.division.Load(); d != nil {
+		return slices.Clone(d.others), d.since
+	}
+	return nil, time.Time{}
+}
+
+// leave is called when the member begins to stop in order: from now on it promises nobody to stay.
+func (s *Service) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.actor != nil && !s.mu.stop {
+		s.system.Root.Send(s.mu.actor, leave{})
+	}
+}
+
+func (s *Service) divided(d divided) { s.division.Store(&d) }
 
 // Stopped is closed when the service has been stopped and its actor is gone.
 func (s *Service) Stopped() <-chan struct{} { return s.stopped }

@@ -201,17 +201,20 @@ func TestDroppedByItsOwnProvider(t *testing.T) {
 	})
 }
 
-func TestDisownedByAMajority(t *testing.T) {
+// Of members that do not both list each other one has to give way, and no other one: the smaller side, and
+// who is disowned by most; of equals the younger.
+func TestOneThatIsDroppedByOthers(t *testing.T) {
 	for _, test := range []struct {
 		members int
 		by      []int // members that drop number 0
-		gone    bool
+		gone    int
+		cause   error
 	}{
-		{2, []int{1}, true},
-		{3, []int{1}, false},
-		{3, []int{1, 2}, true},
-		{5, []int{1, 2}, false},
-		{5, []int{1, 2, 3}, true},
+		{2, []int{1}, 0, membership.ErrExpelled},
+		{3, []int{1}, 1, membership.ErrGaveWay},
+		{3, []int{1, 2}, 0, membership.ErrExpelled},
+		{5, []int{1, 2}, 0, membership.ErrGaveWay},
+		{5, []int{1, 2, 3}, 0, membership.ErrExpelled},
 	} {
 		t.Run(fmt.Sprintf("%d of %d", len(test.by), test.members-1), func(t *testing.T) {
 			cfg := simnet.Config{Members: test.members, Setup: attach, Options: network}
@@ -221,11 +224,12 @@ func TestDisownedByAMajority(t *testing.T) {
 					c.Unlist([]*simnet.Member{c.Member(i)}, []*simnet.Member{c.Member(0)})
 				}
 				pass(10 * time.Second)
-				require.Equal(t, test.gone, removed(c.Member(0)))
-				pass(10 * time.Minute)
-				require.Equal(t, test.gone, removed(c.Member(0)))
-				for _, m := range c.Live()[1:] {
-					require.False(t, removed(m))
+				for range 2 {
+					for i, m := range c.Live() {
+						require.Equal(t, i == test.gone, removed(m), "member %d", i)
+					}
+					require.ErrorIs(t, membership.Attach(c.Member(test.gone).System).Cause(), test.cause)
+					pass(10 * time.Minute)
 				}
 			})
 		})

@@ -163,7 +163,9 @@ func (l *life) step(e event) {
 	for _, eff := range l.core.step(l.w.Now(), e) {
 		switch eff := eff.(type) {
 		case send:
-			l.send(eff)
+			l.carry(eff.address, received{member: l.id, from: l.core.incarnation, to: eff.to, hello: eff.hello})
+		case name:
+			l.carry(eff.address, named{l.id, l.core.incarnation, eff.to, eff.addresses})
 		case publish:
 			l.publish(eff.view)
 		case wake:
@@ -185,15 +187,14 @@ func (l *life) wakeAt(at time.Time) {
 	}
 }
 
-func (l *life) send(e send) {
-	to := l.w.placeAt(e.address)
+func (l *life) carry(address string, e event) {
+	to := l.w.placeAt(address)
 	if to == nil {
 		return
 	}
-	r := received{member: l.id, from: l.core.incarnation, to: e.to, hello: e.hello}
-	l.w.Send(l.p.i, to.i, r, func() {
+	l.w.Send(l.p.i, to.i, e, func() {
 		if o := to.life; o != nil {
-			o.do(func() { o.step(r) })
+			o.do(func() { o.step(e) })
 		}
 	})
 }

@@ -12,11 +12,19 @@ type Stats struct {
 	Stale     uint64 // of, or for, a former incarnation
 	Duplicate uint64 // received before, or overtaken by a newer one
 	Own       uint64 // claiming to come from this member
+
+	Asked        uint64 // hellos to addresses of lost members
+	Evidence     uint64 // running members found that do not list this one, or that it does not list; also joins in progress
+	Splits       uint64 // of these, for longer than patience
+	PermitsGiven uint64 // members that may give way to this one
+	PermitsTaken uint64 // 1 after this member gave way
 }
 
 type counters struct {
 	sent, received atomic.Uint64
 	dropped        [numberOfReasons]atomic.Uint64
+	asked          atomic.Uint64
+	noted          [numberOfNotices]atomic.Uint64
 }
 
 func (c *counters) stats() Stats {
@@ -28,5 +36,11 @@ func (c *counters) stats() Stats {
 		Stale:     c.dropped[whyStale].Load(),
 		Duplicate: c.dropped[whyDuplicate].Load(),
 		Own:       c.dropped[whyOwn].Load(),
+
+		Asked:        c.asked.Load(),
+		Evidence:     c.noted[evidence].Load(),
+		Splits:       c.noted[split].Load(),
+		PermitsGiven: c.noted[permitGiven].Load(),
+		PermitsTaken: c.noted[permitTaken].Load(),
 	}
 }

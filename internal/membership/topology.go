@@ -44,7 +44,7 @@ func (s *Service) start(members []listed) bool {
 	if !slices.ContainsFunc(members, func(m listed) bool { return m.Address == address }) {
 		return false
 	}
-	sh := &shell{service: s, clock: timer.ClockOf(s.system), core: newCore(defaultSettings(), clusterName(s.system), address,
+	sh := &shell{service: s, clock: timer.ClockOf(s.system), core: newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system), address,
 		s.system.ID, incarnation(s.system.ID, address))}
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return sh },
 		actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
@@ -53,6 +53,9 @@ func (s *Service) start(members []listed) bool {
 		return false
 	}
 	s.mu.actor = pid
+	if s.mu.arbiter {
+		s.system.Root.Send(pid, arbiter{true})
+	}
 	return true
 }
 

@@ -2,20 +2,26 @@ package membership
 
 import (
 	"errors"
+	"math"
 
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 	"google.golang.org/protobuf/proto"
 )
 
-// errPayload: the payload is not a hello of this version.
-var errPayload = errors.New("membership: malformed hello")
+// errPayload: the payload is not a message of this version.
+var errPayload = errors.New("membership: malformed message")
+
+// maxNames bounds how many addresses one message names.
+const maxNames = 128
 
 // encode seals h. The result shares nothing with the core.
 func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 	payload, err := proto.Marshal(&pb.Hello{
 		Address: h.address, Sequence: h.sequence, Stamp: h.stamp, MaxStamp: h.maxStamp,
 		ViewHash: h.viewHash, ListsYou: h.listsYou, Answer: h.answer,
+		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, Arbiter: h.arbiter, Disowned: h.disowned,
+		DroppedYou: h.droppedYou, Yield: h.yield, Permit: h.permit, Declined: h.declined, Leaving: h.leaving,
 	})
 	if err != nil {
 		return nil, err
@@ -23,23 +29,54 @@ func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 	return wire.Seal(hdr, wire.MembershipHello, payload), nil
 }
 
-// decode opens an envelope that anybody may have sent.
-func decode(env *pb.Envelope, cluster string) (received, error) {
+// encodeNames seals addresses.
+func encodeNames(hdr wire.Header, addresses []string) (*pb.Envelope, error) {
+	payload, err := proto.Marshal(&pb.Others{Addresses: addresses})
+	if err != nil {
+		return nil, err
+	}
+	return wire.Seal(hdr, wire.MembershipOthers, payload), nil
+}
+
+// decode opens an envelope that anybody may have sent: received or named.
+func decode(env *pb.Envelope, cluster string) (event, error) {
 	hdr, manifest, payload, err := wire.Open(env, cluster)
 	if err != nil {
-		return received{}, err
+		return nil, err
 	}
+	switch manifest {
+	case wire.MembershipHello:
+		return decodeHello(hdr, payload)
+	case wire.MembershipOthers:
+		return decodeNames(hdr, payload)
+	}
+	return nil, errPayload
+}
+
+func decodeNames(hdr wire.Header, payload []byte) (event, error) {
+	var m pb.Others
+	if len(payload) > maxNames*(wire.MaxName+4) || proto.Unmarshal(payload, &m) != nil || len(m.Addresses) > maxNames {
+		return nil, errPayload
+	}
+	for _, a := range m.Addresses {
+		if len(a) > wire.MaxName {
+			return nil, errPayload
+		}
+	}
+	return named{member: hdr.Member, from: hdr.From, to: hdr.To, addresses: m.Addresses}, nil
+}
+
+// decodeHello refuses what is much larger than an address and some numbers.
+func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 	var m pb.Hello
-	// A hello is an address and some numbers: what is much larger is not one.
-	if manifest != wire.MembershipHello || len(payload) > 4*wire.MaxName {
-		return received{}, errPayload
-	}
-	if proto.Unmarshal(payload, &m) != nil || len(m.Address) > wire.MaxName {
-		return received{}, errPayload
+	if len(payload) > 4*wire.MaxName || proto.Unmarshal(payload, &m) != nil || len(m.Address) > wire.MaxName {
+		return nil, errPayload
 	}
 	return received{member: hdr.Member, from: hdr.From, to: hdr.To, hello: hello{
 		address: m.Address, sequence: m.Sequence, stamp: m.Stamp, maxStamp: m.MaxStamp,
 		viewHash: m.ViewHash, listsYou: m.ListsYou, answer: m.Answer,
+		claim:      claim{size: uint64(m.Size), oldest: m.Oldest, arbiter: m.Arbiter, disowned: m.Disowned},
+		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined, leaving: m.Leaving,
 	}}, nil
 }
 

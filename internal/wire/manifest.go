@@ -10,6 +10,8 @@ type Manifest uint32
 const (
 	// MembershipHello introduces a member: concord.v1.Hello.
 	MembershipHello Manifest = 1
+	// MembershipOthers names addresses that the sender lists: concord.v1.Others.
+	MembershipOthers Manifest = 2
 )
 
 // Replicator, 10 to 29.
@@ -58,6 +60,7 @@ const (
 
 var names = [...]string{
 	MembershipHello:      "membership.hello",
+	MembershipOthers:     "membership.others",
 	ReplicatorBeat:       "replicator.beat",
 	ReplicatorPush:       "replicator.push",
 	ReplicatorRequest:    "replicator.request",

@@ -1,0 +1,155 @@
+package membership
+
+import (
+	"slices"
+	"time"
+)
+
+// lostAddress is an address at which a member of our cluster may run that we do not list. Nobody sends to
+// members that it does not list, so both sides of a split would stay silent for ever: these are asked.
+type lostAddress struct {
+	address string
+	named   bool      // by another member only: we have never listed who was there
+	since   time.Time // lost, or heard from last
+	next    time.Time // when to ask
+	gap     time.Duration
+	told    time.Time // when it was last answered
+}
+
+// lose notes the address of a member that is listed no more, or that another member has named.
+func (c *core) lose(now time.Time, address string, named bool) {
+	if l := c.lostAt(address); l != nil {
+		if !named && l.named {
+			l.named, l.since, l.gap, c.lostChanged = false, now, c.askGap, true
+		}
+		return
+	}
+	if named && c.countNamed() >= c.maxNamed || len(c.lost) >= c.maxLost && !c.makeRoom(named) {
+		return
+	}
+	first := c.askGap
+	if named {
+		first = 0
+	}
+	c.lost = append(c.lost, &lostAddress{address: address, named: named, since: now, next: now.Add(first), gap: c.askGap})
+	c.lostChanged = true
+}
+
+// makeRoom forgets a named address, or else the one lost first, unless the new one is only named.
+func (c *core) makeRoom(named bool) bool {
+	i := slices.IndexFunc(c.lost, func(l *lostAddress) bool { return l.named })
+	if i < 0 && named {
+		return false
+	}
+	c.lost = slices.Delete(c.lost, max(i, 0), max(i, 0)+1)
+	return true
+}
+
+func (c *core) countNamed() (n int) {
+	for _, l := range c.lost {
+		if l.named {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *core) lostAt(address string) *lostAddress {
+	for _, l := range c.lost {
+		if l.address == address {
+			return l
+		}
+	}
+	return nil
+}
+
+// found forgets lost addresses for which f is true.
+func (c *core) found(f func(*lostAddress) bool) {
+	n := len(c.lost)
+	c.lost = slices.DeleteFunc(c.lost, f)
+	c.lostChanged = c.lostChanged || len(c.lost) != n
+}
+
+// revive asks soon and often again an address that was heard from.
+func (c *core) revive(now time.Time, address string) {
+	if l := c.lostAt(address); l != nil {
+		l.since, l.gap = now, c.askGap
+		if soon := now.Add(c.contact()); soon.Before(l.next) {
+			l.next = soon
+		}
+	}
+}
+
+// askLost sends the hellos to lost addresses that are due.
+func (c *core) askLost(now time.Time) {
+	if len(c.lost) == 0 {
+		return
+	}
+	c.found(func(l *lostAddress) bool {
+		if l.named {
+			return now.Sub(l.since) > c.forgetNamed
+		}
+		return now.Sub(l.since) > c.forget
+	})
+	for _, l := range c.lost {
+		if l.next.After(now) {
+			continue
+		}
+		o := c.otherAt(l.address)
+		if o != nil {
+			l.next = now.Add(c.contact())
+			c.contactOther(now, o)
+			continue
+		}
+		if now.Sub(l.since) >= c.askOften {
+			l.gap = min(2*l.gap, c.askSeldom)
+		}
+		l.next = now.Add(l.gap)
+		c.sequence++
+		c.emit(asked{})
+		c.emit(send{l.address, 0, c.compose("", false, true)})
+	}
+}
+
+// addresses returns those of lost members, not those that were only named.
+func (c *core) lostMembers() (out []string) {
+	for _, l := range c.lost {
+		if !l.named {
+			out = append(out, l.address)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// onNamed takes addresses that a member lists with which we do not agree: who joined its side of a split is
+// found this way.
+func (c *core) onNamed(now time.Time, n named) {
+	o, known := c.others[n.member]
+	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation {
+		c.emit(dropped{whyStranger})
+		return
+	}
+	for _, a := range n.addresses[:min(len(n.addresses), maxNames)] {
+		if a != "" && a != c.address && !c.lists(a) {
+			c.lose(now, a, true)
+		}
+	}
+}
+
+// names returns addresses of our view, at most maxNames; in larger clusters others each time.
+func (c *core) names() (out []string) {
+	n := len(c.order)
+	for i := range min(n, maxNames) {
+		out = append(out, c.order[(c.nameFrom+i)%n].Address)
+	}
+	if n > maxNames {
+		c.nameFrom = (c.nameFrom + maxNames) % n
+	}
+	return out
+}
+
+func (c *core) lists(address string) bool {
+	_, ok := c.listedAt[address]
+	return ok
+}

@@ -1,0 +1,282 @@
+package membership
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// claim is what a member says of its fragment. With its stamp and id it decides who stays when a cluster was
+// split.
+type claim struct {
+	size     uint64 // members of its view that do not deny it, itself included; 0: it does not speak this protocol
+	oldest   uint64 // smallest stamp among these
+	arbiter  bool   // a member of its fragment holds the arbiter lease
+	disowned bool   // more than half of the members that it lists deny it
+}
+
+// rank is the place of one member in the order of all.
+type rank struct {
+	claim
+	stamp uint64
+	id    string
+}
+
+// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then who is not
+// disowned, then the fragment with the older oldest member, then the older member, then the id.
+func (r rank) before(o rank) bool {
+	return cmp.Or(
+		truth(o.arbiter, r.arbiter),
+		cmp.Compare(o.size, r.size),
+		truth(r.disowned, o.disowned),
+		cmp.Compare(age(r.oldest), age(o.oldest)),
+		cmp.Compare(age(r.stamp), age(o.stamp)),
+		strings.Compare(r.id, o.id),
+	) < 0
+}
+
+// truth compares with false before true.
+func truth(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// age lets an unknown stamp be the youngest.
+func age(stamp uint64) uint64 {
+	if stamp == 0 {
+		return math.MaxUint64
+	}
+	return stamp
+}
+
+// other is a running member of our cluster with which we do not agree: it does not list us, or we do not list
+// it. It has answered us, so both directions work.
+type other struct {
+	id, address string
+	incarnation uint64
+	hello       hello     // its last
+	since       time.Time // evidence
+	heard       time.Time
+	named       time.Time // when it was last told whom we list
+	told        bool      // that there is a split
+	certain     bool      // one has dropped the other, and never lists it again
+}
+
+func (o *other) member() Member {
+	return Member{ID: o.id, Address: o.address, Incarnation: o.incarnation, Stamp: o.hello.stamp}
+}
+
+func (o *other) rank() rank { return rank{o.hello.claim, o.hello.stamp, o.id} }
+
+// weigh takes a hello for what it says about a split. It counts only if it names this incarnation: then its
+// sender has heard from us.
+func (c *core) weigh(now time.Time, r received, listed bool) {
+	h := r.hello
+	if listed && h.listsYou {
+		c.agree(r.member)
+		return
+	}
+	if r.to != c.incarnation || h.size == 0 && !listed {
+		return
+	}
+	o := c.others[r.member]
+	if o == nil || o.incarnation != r.from {
+		if o == nil && len(c.others) >= c.maxOthers {
+			return
+		}
+		o = &other{id: r.member, incarnation: r.from, since: now}
+		c.others[r.member], c.mine = o, nil
+		c.emit(noted{evidence, c.memberOf(r)})
+		c.poll(now)
+	}
+	if certain := h.droppedYou || c.hasDropped(r.member); certain && !o.certain {
+		o.certain, o.since = true, now
+	}
+	o.address, o.hello, o.heard = h.address, h, now
+	c.revive(now, h.address)
+}
+
+// poll asks all members of our view whether they list us, since our size counts only those that do: who was
+// paused may be the last to hear that it is alone.
+func (c *core) poll(now time.Time) {
+	if now.Sub(c.polledAt) < c.patience/2 {
+		return
+	}
+	c.polledAt = now
+	for _, p := range c.order {
+		p.next, p.poll = now, true
+	}
+}
+
+// agree ends the evidence about a member: both list each other.
+func (c *core) agree(id string) {
+	if o := c.others[id]; o != nil {
+		delete(c.others, id)
+		c.mine = nil
+		if o.told {
+			c.emit(noted{agreement, o.member()})
+		}
+	}
+}
+
+func (c *core) memberOf(r received) Member {
+	return Member{ID: r.member, Address: r.hello.address, Incarnation: r.from, Stamp: r.hello.stamp}
+}
+
+// expire ends evidence about members that are silent.
+func (c *core) expire(now time.Time) {
+	for id, o := range c.others {
+		if now.Sub(o.heard) > c.silence() {
+			delete(c.others, id)
+			c.mine = nil
+		}
+	}
+}
+
+// drop remembers an id that was listed: Proto.Actor never lists it here again.
+func (c *core) drop(id string) {
+	if c.hasDropped(id) {
+		return
+	}
+	c.dropped = append(c.dropped, id)
+	if len(c.dropped) > c.maxDropped {
+		c.dropped = slices.Delete(c.dropped, 0, 1)
+	}
+}
+
+func (c *core) hasDropped(id string) bool {
+	return c.peers[id] == nil && slices.Contains(c.dropped, id)
+}
+
+// contact is how often a member is greeted with which we do not agree.
+func (c *core) contact() time.Duration {
+	return c.contactGap + time.Duration(len(c.others))*c.contactPer
+}
+
+// silence is after what time a member that was heard from counts as unreachable.
+func (c *core) silence() time.Duration { return 3*c.contact() + 3*time.Second }
+
+// contactOther greets a member with which we do not agree, and that we do not list.
+func (c *core) contactOther(now time.Time, o *other) {
+	to := o.incarnation
+	if now.Sub(o.heard) > 2*c.contact() {
+		to = 0 // it may be another process by now
+	}
+	c.sequence++
+	c.emit(send{o.address, to, c.compose(o.id, false, true)})
+	if now.Sub(o.named) >= c.nameGap {
+		o.named = now
+		c.emit(name{o.address, o.incarnation, c.names()})
+	}
+}
+
+// otherAt returns the member heard from last at an address.
+func (c *core) otherAt(address string) (at *other) {
+	for _, o := range c.others {
+		if o.address == address && (at == nil || o.heard.After(at.heard) || o.heard.Equal(at.heard) && o.id < at.id) {
+			at = o
+		}
+	}
+	return at
+}
+
+// claim returns what we say of our fragment.
+func (c *core) claim() claim {
+	if c.mine != nil {
+		return *c.mine
+	}
+	m := claim{size: 1, oldest: c.stamp, arbiter: c.arbiter}
+	deny := 0
+	if c.seen != nil {
+		for _, o := range c.seen.Members {
+			switch _, denies := c.others[o.ID]; {
+			case o.ID == c.self.ID:
+			case denies:
+				deny++
+			default:
+				m.size++
+				if age(o.Stamp) < age(m.oldest) {
+					m.oldest = o.Stamp
+				}
+			}
+		}
+		m.disowned = 2*deny > len(c.seen.Members)-1
+	}
+	c.mine = &m
+	return m
+}
+
+func (c *core) rank() rank { return rank{c.claim(), c.stamp, c.self.ID} }
+
+// patienceFor is how long evidence about o has to last before anybody gives way.
+func (c *core) patienceFor(o *other) time.Duration {
+	if o.certain {
+		return c.patience
+	}
+	return c.joinPatience
+}
+
+// ripe returns the others about which evidence has lasted long enough, by id.
+func (c *core) ripe(now time.Time) (out []*other) {
+	for _, o := range c.others {
+		if now.Sub(o.since) >= c.patienceFor(o) {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b *other) int { return strings.Compare(a.id, b.id) })
+	return out
+}
+
+// report tells of lost addresses and of the split, if there is news.
+func (c *core) report(now time.Time) {
+	var others []Member
+	var since time.Time
+	for _, o := range c.ripe(now) {
+		others = append(others, o.member())
+		if !o.told {
+			o.told = true
+			c.emit(noted{split, o.member()})
+		}
+		if since.IsZero() || o.since.Before(since) {
+			since = o.since
+		}
+	}
+	same := slices.EqualFunc(others, c.split, func(a, b Member) bool { return a.ID == b.ID && a.Incarnation == b.Incarnation })
+	if same && !c.lostChanged {
+		return
+	}
+	c.split, c.lostChanged = others, false
+	c.emit(divided{lost: c.lostMembers(), others: others, since: since})
+}
+
+// splitWake tells sooner when something of a split is due.
+func (c *core) splitWake(now time.Time, sooner func(time.Time)) {
+	next := func(t time.Time) {
+		if t.After(now) {
+			sooner(t)
+		}
+	}
+	for _, l := range c.lost {
+		next(l.next)
+	}
+	for _, p := range c.permits {
+		next(p.until)
+	}
+	if len(c.others) == 0 {
+		return
+	}
+	next(c.viewAt.Add(c.patience))
+	next(c.askedAt.Add(c.retry))
+	for o := range maps.Values(c.others) {
+		next(o.since.Add(c.patienceFor(o)))
+		next(o.heard.Add(c.silence() + time.Millisecond))
+	}
+}

@@ -1,0 +1,36 @@
+package membership
+
+import "time"
+
+const (
+	defaultPatience = 2 * time.Second
+	maxPatience     = 10 * time.Minute
+	// freeLives is how many lives within an hour cost no more patience.
+	freeLives = 2
+)
+
+// Tuning adapts the protocol that heals a split cluster.
+type Tuning struct {
+	// Patience is how long a member must see, in one stretch, that another one and it do not both list each
+	// other although they can talk, before one of them gives way. It should be longer than the time in which
+	// a provider's view settles. If neither has dropped the other yet, so that it may be a join in progress,
+	// it is ten times as long. Default 2s; at most 10 minutes.
+	Patience time.Duration
+	// Lives is how many lives of this process have ended within the last hour. From the third on, each doubles
+	// the patience, up to a minute: a member that is split off again and again comes back less often.
+	Lives int
+}
+
+// apply returns the settings with this tuning. Values out of range count as the nearest in it.
+func (t Tuning) apply(s settings) settings {
+	p := t.Patience
+	if p <= 0 {
+		p = defaultPatience
+	}
+	p = min(p, maxPatience)
+	for n := freeLives; n < t.Lives && p < time.Minute; n++ {
+		p = min(2*p, time.Minute)
+	}
+	s.patience, s.joinPatience = p, 10*p
+	return s
+}
