@@ -1,6 +1,8 @@
 package distributeddata
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +21,7 @@ import (
 // replica is the actor around a core: it turns messages into events, and effects into sends, timers and
 // responses. Every start of it is another incarnation with a new replica id, empty until refilled.
 type replica struct {
-	r    *Replicator
+	l    *life
 	core *core.Core
 	log  *slog.Logger
 
@@ -32,24 +34,25 @@ type replica struct {
 	subs    *subscriptions
 	pending map[uint64]pending
 	nextID  uint64
+	drains  []func(any)   // answers to those under way
+	limit   time.Duration // of the call whose request is being handled
 	stopped bool
 }
 
 // pending is an operation under way.
 type pending struct {
-	key  string
-	done func(core.Done, error)
+	key   string
+	write bool
+	done  func(core.Done, error)
 }
 
-// drain asks the actor to see to it that another replica has what was done here; drained answers.
-type drain struct{ timeout time.Duration }
+// former brings what a former life held.
+type former struct{ held *core.Core }
 
-type drained struct{ err error }
-
-func newReplica(r *Replicator) *replica {
+func newReplica(l *life) *replica {
 	return &replica{
-		r: r, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
-		log: r.system.Logger().With(slog.String("replicator", r.cfg.Name)),
+		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
+		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
 }
 
@@ -60,10 +63,11 @@ func (a *replica) Receive(ctx actor.Context) {
 	case *actor.Started:
 		a.startUp()
 	case *actor.Stopping:
-		a.shutDown()
-		close(a.r.stopped)
+		a.step(core.Wake{}) // pushes what nobody waits for
+		a.shutDown(a.cutShort)
+		a.l.finish(a.core)
 	case *actor.Restarting:
-		a.shutDown()
+		a.shutDown(func(pending) error { return ErrClosed })
 	case *actor.Terminated:
 		a.subs.removeAll(m.Who)
 	case *membership.View:
@@ -72,40 +76,84 @@ func (a *replica) Receive(ctx actor.Context) {
 		a.onEnvelope(m)
 	case *timer.Fired:
 		a.onTimer(m)
-	case *drain:
-		a.onDrain(m)
+	case *former:
+		a.step(core.Inherit{Old: m.held})
+	case *posted:
+		if m.take() {
+			a.limit = m.timeout
+			a.carryOut(m.request)
+			a.limit = 0
+		}
 	case request:
-		sender := ctx.Sender()
-		m.run(a, func(res any) { a.respond(sender, res) })
+		a.carryOut(m)
 	}
 }
 
+func (a *replica) carryOut(m request) {
+	sender := a.ctx.Sender()
+	m.run(a, func(res any) { a.respond(sender, res) })
+}
+
 func (a *replica) startUp() {
-	cfg := a.r.cfg
-	a.wake, a.notify = timer.New(a.r.system, a.ctx.Self()), timer.New(a.r.system, a.ctx.Self())
-	a.r.lastStart = max(a.r.lastStart+1, uint64(a.wake.Now().UnixMicro())) // also after the clock was set back
-	a.core = core.New(core.Config{
-		Started:    a.r.lastStart,
+	cfg := a.l.cfg
+	a.wake, a.notify = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
+	held := a.l.r.inheritance(a.l, a.ctx.Self())
+	a.core = begin(core.Config{
+		Started:    a.l.r.incarnation(a.wake.Now()),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
-	})
+	}, held)
 	a.publish()
-	closeOnce(a.r.running)
-	a.r.members.Subscribe(a.ctx.Self())
-	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()))
+	a.l.run(a.ctx.Self())
+	a.l.members.Subscribe(a.ctx.Self())
+	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
+	for _, late := range held[min(1, len(held)):] {
+		a.step(core.Inherit{Old: late})
+	}
 }
 
-func (a *replica) shutDown() {
+// begin returns the core of a life, which goes on with what the former one held.
+func begin(cfg core.Config, held []*core.Core) *core.Core {
+	if len(held) == 0 {
+		return core.New(cfg)
+	}
+	return held[0].Again(cfg)
+}
+
+// incarnation returns a number larger than that of every actor before, also after the clock was set back.
+func (r *Replicator) incarnation(now time.Time) uint64 {
+	for {
+		last := r.started.Load()
+		if next := max(last+1, uint64(now.UnixMicro())); r.started.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// shutDown ends what is under way.
+func (a *replica) shutDown(why func(pending) error) {
 	a.stopped = true
-	a.r.members.Unsubscribe(a.ctx.Self())
+	a.l.members.Unsubscribe(a.ctx.Self())
 	a.wake.Stop()
 	a.notify.Stop()
 	for id, p := range a.pending {
 		delete(a.pending, id)
-		p.done(core.Done{}, ErrClosed)
+		p.done(core.Done{}, why(p))
 	}
+}
+
+// cutShort is the error of an operation that the end of the life cuts short.
+func (a *replica) cutShort(p pending) error {
+	switch {
+	case !a.l.r.goesOn():
+		return ErrClosed
+	case p.write:
+		return fmt.Errorf("%w: key %q: the life of this member ended before the level was reached; the update is kept, and spreads in the next one",
+			ErrUnknown, p.key)
+	}
+	return errNotTaken
 }
 
 // closeOnce closes c unless it is closed. Only the actor closes running and ready.
@@ -123,13 +171,16 @@ func (a *replica) onView(v *membership.View) {
 	clear(a.address)
 	var others []core.Member
 	for _, m := range v.Members {
-		if m.ID == v.Self.ID || !m.HasRole(a.r.cfg.Role) {
+		if m.ID == v.Self.ID || !m.HasRole(a.l.cfg.Role) {
 			continue
 		}
 		a.address[m.ID] = m.Address
 		others = append(others, core.Member{ID: m.ID, Address: m.Address})
 	}
 	a.step(core.View{Others: others})
+	if v.Removed {
+		a.stopDraining()
+	}
 }
 
 // onEnvelope takes a message of another replica. What cannot be opened is dropped.
@@ -154,20 +205,13 @@ func (a *replica) onTimer(m *timer.Fired) {
 	}
 }
 
-func (a *replica) onDrain(m *drain) {
-	sender := a.ctx.Sender()
-	a.start(m.timeout, "", func(id uint64, deadline time.Time) core.Event {
-		return core.Drain{ID: id, Deadline: deadline}
-	}, func(_ core.Done, err error) { a.respond(sender, &drained{err}) })
-}
-
 // start begins an operation; done is called once, now or later.
-func (a *replica) start(timeout time.Duration, key string, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
+func (a *replica) start(timeout time.Duration, key string, write bool, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
 	if timeout <= 0 {
-		timeout = a.r.cfg.OperationTimeout
+		timeout = cmp.Or(a.limit, a.l.cfg.OperationTimeout)
 	}
 	a.nextID++
-	a.pending[a.nextID] = pending{key, done}
+	a.pending[a.nextID] = pending{key, write, done}
 	a.step(event(a.nextID, a.wake.Now().Add(timeout)))
 }
 
@@ -178,7 +222,7 @@ func (a *replica) update(at Consistency, timeout time.Duration, key string, adap
 		a.step(core.Update{Modify: modify})
 		return
 	}
-	a.start(timeout, key, func(id uint64, deadline time.Time) core.Event {
+	a.start(timeout, key, true, func(id uint64, deadline time.Time) core.Event {
 		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify}
 	}, done)
 }
@@ -221,19 +265,19 @@ func (a *replica) arm(at time.Time) {
 }
 
 func (a *replica) publish() {
-	old := a.r.published.Load()
+	old := a.l.published.Load()
 	c := a.core
 	stats := c.Stats()
 	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) &&
 		old.view == a.view && old.stats == stats && slices.Equal(old.lags, c.Lags()) {
 		return
 	}
-	a.r.published.Store(&published{
-		pid: a.ctx.Self(), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
+	a.l.published.Store(&published{
+		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
 		view: a.view, members: len(a.address) + 1, lags: c.Lags(),
 	})
 	if c.Ready() {
-		closeOnce(a.r.ready)
+		closeOnce(a.l.ready)
 	}
 }
 
@@ -249,8 +293,8 @@ func (a *replica) send(e core.Send) {
 		return
 	}
 	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(a.core.Replica()), To: uint64(e.To)}
-	a.r.traffic.count(e.Manifest, len(e.Payload))
-	a.ctx.Send(actor.NewPID(address, a.r.actorName()), wire.Seal(h, e.Manifest, e.Payload))
+	a.l.r.traffic.count(e.Manifest, len(e.Payload))
+	a.ctx.Send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
 }
 
 func (a *replica) finish(d core.Done) {
@@ -277,10 +321,10 @@ func (a *replica) changed(keys []string) {
 	if !a.subs.changed(keys) {
 		return
 	}
-	if a.r.cfg.NotifyInterval < 0 {
+	if a.l.cfg.NotifyInterval < 0 {
 		a.subs.tell(a.state, a.ctx.Send)
 	} else if !a.notify.Armed() {
-		a.notify.Set(a.r.cfg.NotifyInterval, nil)
+		a.notify.Set(a.l.cfg.NotifyInterval, nil)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // Errors: ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
 func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
 	o := r.options(opts)
-	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently, Timeout: r.timeout(ctx)})
+	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently})
 	return err
 }
 
@@ -39,6 +39,10 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 		clearEntry(t, m.Key.id, m.Permanently)
 		return nil
 	}, answer)
+}
+
+func (m *Delete[T]) refused(err error) any {
+	return adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
 }
 
 // clearEntry takes away what is under a key, unless that has been deleted for good. A permanent

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // The same errors come out of direct calls and of the Result of responses. Test with errors.Is.
@@ -25,8 +26,12 @@ var (
 	// ErrType: the key holds a value of another type, or of two. Nothing has changed.
 	ErrType = crdt.ErrType
 	// ErrUnknown: the context ended before the replicator answered; it wraps the cause. What was asked
-	// for may have happened, may still happen, or may not.
+	// for may have happened, may still happen, or may not. Of a write it also says that the life of the member
+	// ended before the level was reached: the write is kept, and goes on spreading in the next life.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
+	// ErrBetweenLives: the context ended while the member was between two lives, see Replicator. Nothing was
+	// done: the operation may be tried again.
+	ErrBetweenLives = lifecycle.ErrBetweenLives
 	// ErrClosed: the replicator has not been started yet, or has been closed. An operation that was
 	// under way may have happened.
 	ErrClosed = errors.New("distributeddata: replicator not running")

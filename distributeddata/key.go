@@ -40,13 +40,13 @@ func (k Key[T]) String() string { return k.id }
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.level == Local {
-		p := r.published.Load()
+		p := r.state()
 		if p == nil {
 			return k.empty, ErrClosed
 		}
 		return k.read(p)
 	}
-	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level, Timeout: r.timeout(ctx)})
+	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level})
 }
 
 // Update changes the entry and returns its value after the change. modify runs once, on the
@@ -60,7 +60,7 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 //
 // Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
-	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level, Timeout: r.timeout(ctx)})
+	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level})
 }
 
 // Subscribe tells an actor of this member of changes; see the message Subscribe.

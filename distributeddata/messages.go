@@ -89,7 +89,26 @@ type Changed[T crdt.Value[T]] struct {
 // request is a message that the replicator's actor carries out.
 type request interface {
 	run(a *replica, respond func(any))
+	// refused returns the response that says that nothing was done; nil if there is none.
+	refused(err error) any
 }
+
+// asRequest returns the request in a message.
+func asRequest(m any) (request, bool) {
+	r, ok := m.(request)
+	return r, ok
+}
+
+// outlives reports whether a request may wait for the next life: an update does, which changes data; a
+// subscription belongs to an actor of the life that ends.
+func outlives(r request) bool {
+	_, ok := r.(interface{ changesData() })
+	return ok
+}
+
+func (m *Update[T]) changesData()   {}
+func (m *Delete[T]) changesData()   {}
+func (m *Transaction) changesData() {}
 
 func (m *Get[T]) run(a *replica, respond func(any)) {
 	answer := func(v T, err error) { respond(adapted(&GetResponse[T]{m.Key, v, err}, m.Adapt)) }
@@ -97,7 +116,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		answer(m.Key.empty, err)
 		return
 	}
-	a.start(m.Timeout, m.Key.id, func(id uint64, deadline time.Time) core.Event {
+	a.start(m.Timeout, m.Key.id, false, func(id uint64, deadline time.Time) core.Event {
 		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
 	}, func(d core.Done, err error) {
 		s, seen := a.state(m.Key.id)
@@ -111,6 +130,14 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		}
 		answer(v, err)
 	})
+}
+
+func (m *Get[T]) refused(err error) any {
+	return adapted(&GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
+}
+
+func (m *Update[T]) refused(err error) any {
+	return adapted(&UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {

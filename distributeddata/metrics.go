@@ -9,18 +9,18 @@ import (
 
 const meterName = "github.com/concord-go/concord/distributeddata"
 
-// observe registers the metrics.
-func (r *Replicator) observe() (err error) {
-	m := meters.New[Status](r.cfg.Meters, meterName)
+// observe registers the metrics, and returns how to end them.
+func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() error, err error) {
+	m := meters.New[Status](provider, meterName)
 	plainMetrics(m)
 	lag := m.GaugeBy("concord.ddata.lag", "Updates that a member is not known to have seen.")
 	messages := m.CountBy("concord.ddata.sent.messages", "Messages to other replicas.")
 	bytes := m.CountBy("concord.ddata.sent.bytes", "Payload of messages to other replicas.", metric.WithUnit("By"))
 	who := func(s Status) ([]attribute.KeyValue, bool) {
-		return []attribute.KeyValue{attribute.String("replicator", r.cfg.Name), attribute.String("node", s.Address)},
+		return []attribute.KeyValue{attribute.String("replicator", r.name), attribute.String("node", s.Address)},
 			s.Replica != 0 // else it does not run yet
 	}
-	r.unobserve, err = m.Observe(r.Status, who, func(o metric.Observer, s Status) {
+	return m.Observe(r.Status, who, func(o metric.Observer, s Status) {
 		by, _ := who(s)
 		for member, n := range s.Lag {
 			o.ObserveInt64(lag, int64(n), metric.WithAttributes(append(by, attribute.String("member", member))...))
@@ -31,7 +31,6 @@ func (r *Replicator) observe() (err error) {
 			o.ObserveInt64(bytes, int64(t.Bytes), kind)
 		}
 	})
-	return err
 }
 
 func plainMetrics(m *meters.Set[Status]) {

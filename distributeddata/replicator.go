@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
-	"github.com/concord-go/concord/internal/ask"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -20,26 +19,36 @@ import (
 
 // Replicator is this member's replica of the data. Its methods, and those of Key that take it, may be
 // called from any goroutine.
+//
+// Where a process runs one life of its member after another (node.Run), the Replicator outlives them: New in a later
+// life returns the same one, which goes on with what it held, so a handle may be kept. Between two lives Get at Local,
+// Keys and Snapshot show what was there last. Everything else waits for the next life, as long as its context lets
+// it, and then fails with ErrBetweenLives.
 type Replicator struct {
-	system    *actor.ActorSystem
-	cfg       Config
-	members   *membership.Service
-	published atomic.Pointer[published]
-	traffic   traffic
-	lastStart uint64       // of the actor: orders its incarnations
-	unobserve func() error // ends the metrics
+	name    string
+	pid     *actor.PID // of the door, the same in every life
+	door    door
+	present atomic.Pointer[life]      // nil between two lives
+	last    atomic.Pointer[published] // of the life that ended last
+	started atomic.Uint64             // of the actor: orders its incarnations
+	traffic traffic
 
-	running chan struct{} // closed when the actor runs
-	ready   chan struct{} // closed when the replica has become ready for the first time
-	stopped chan struct{} // closed when the actor has stopped
-	started sync.Once
-	closing sync.Once
-	failure error // why the actor could not be spawned; before stopped is closed
+	mu struct {
+		sync.Mutex
+		present *life
+		cfg     Config        // of the present life, or the last
+		log     *slog.Logger  // of the same
+		changed chan struct{} // closed when any of this has changed
+		lives   int           // so far
+		again   bool          // there may be another one
+		closed  error         // nobody may wait for one; nil: but they may
+		held    []*core.Core  // by lives that have ended, for the next
+		heir    *actor.PID    // of the actor that took it, in the present life
+	}
 }
 
 // published is the state as readers see it: of one instant, and immutable.
 type published struct {
-	pid     *actor.PID
 	replica causal.Replica
 	keys    core.Keys
 	seen    causal.Vector
@@ -48,6 +57,13 @@ type published struct {
 	stats   core.Stats
 	lags    []core.Lag
 	view    *membership.View // nil before the first
+}
+
+// past returns the state after the life in which it was published.
+func (p *published) past() *published {
+	q := *p
+	q.ready, q.lags = false, nil
+	return &q
 }
 
 // address returns where a member is, for people.
@@ -60,79 +76,85 @@ func (p *published) address(id string) string {
 	return id
 }
 
-// New prepares the replicator of a member. Call it before the member starts: it then hears of every
-// other member, and starts its actor as soon as this one is in. Until then operations return ErrClosed.
-// The error is ErrInvalid, or says that the member is stopping.
+// New prepares the replicator of a member. Call it before the member starts, and before other components of the
+// life: it then hears of every other member, and starts its actor as soon as this one is in. Until then
+// operations return ErrClosed.
+//
+// In a later life of the same process (node.Run) it returns the Replicator of the former ones, bound to the new
+// system. The new cfg counts; another Name is another replicator.
+//
+// The error is ErrInvalid, also for a second call with one Name on one system, or says that the member is stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Replicator{
-		system: system, cfg: cfg.withDefaults(), members: membership.Attach(system),
-		running: make(chan struct{}), ready: make(chan struct{}), stopped: make(chan struct{}),
+	cfg = cfg.withDefaults()
+	fresh := false
+	r, _, err := lifecycle.Handle(system, "replicator "+cfg.Name, func() (*Replicator, error) {
+		fresh = true
+		return newReplicator(cfg, lifecycle.LivesOf(system) != nil), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("distributeddata: %w", err)
 	}
-	name := "replicator " + r.cfg.Name
-	if err := r.observe(); err != nil {
-		return nil, fmt.Errorf("distributeddata: metrics: %w", err)
+	if lives := lifecycle.LivesOf(system); fresh && lives != nil {
+		lives.OnEnd(r.noMore)
 	}
-	if _, err := lifecycle.OnStop(system, lifecycle.Replicator, name, r.Close); err != nil {
-		return nil, fmt.Errorf("distributeddata: %w", errors.Join(err, r.unobserve()))
+	if err := r.bind(system, cfg); err != nil {
+		return nil, err
 	}
-	lifecycle.OnStart(system, name, r.up)
-	r.members.WhenUp(func(membership.Member) { r.spawn() })
 	return r, nil
 }
 
+func newReplicator(cfg Config, again bool) *Replicator {
+	r := &Replicator{name: cfg.Name, pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
+	r.mu.changed, r.mu.again, r.mu.cfg = make(chan struct{}), again, cfg
+	return r
+}
+
 // actorName is the name of the actor at every member.
-func (r *Replicator) actorName() string { return "concord-replicator-" + r.cfg.Name }
+func actorName(replicator string) string { return "concord-replicator-" + replicator }
 
-func (r *Replicator) spawn() {
-	r.started.Do(func() {
-		props := actor.PropsFromProducer(func() actor.Actor { return newReplica(r) },
-			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
-		if _, err := r.system.Root.SpawnNamed(props, r.actorName()); err != nil {
-			r.failure = fmt.Errorf("distributeddata: replicator %q: %w", r.cfg.Name, err)
-			r.system.Logger().Error("replicator not started", "name", r.cfg.Name, "error", err)
-			close(r.stopped)
-		}
-	})
-}
-
-// PID is where actors of this member send Get, Update, Delete and Subscribe. It is nil before the
-// member is in the cluster.
-func (r *Replicator) PID() *actor.PID {
-	if p := r.published.Load(); p != nil {
-		return p.pid
-	}
-	return nil
-}
-
-// up waits until the actor runs.
-func (r *Replicator) up(ctx context.Context) error { return r.await(ctx, r.running) }
+// PID is where actors of this member send Get, Update, Delete, Transaction and Subscribe. It is the same in every
+// life, never nil, and always safe to send to. What comes before the replica runs waits for that, in order, up to
+// 1024 messages. Between two lives an update without a sender waits for the next; a request with one is answered
+// with ErrBetweenLives. Whatever cannot be carried out is answered with its error; what has no sender is
+// logged, and goes to the dead letters.
+func (r *Replicator) PID() *actor.PID { return r.pid }
 
 // Ready waits until the replica holds what the cluster held when it started: it has been refilled by so
 // many other replicas that every earlier majority write is here. Until then it serves local reads and
-// writes, but does not count in quorums. A replica is ready for good, unless its actor has to be
-// restarted.
+// writes, but does not count in quorums. A replica is ready for the rest of its life, unless its actor has to
+// be restarted; between two lives Ready waits for the next.
 //
 // Errors: the cause of ctx, ErrClosed.
-func (r *Replicator) Ready(ctx context.Context) error { return r.await(ctx, r.ready) }
-
-func (r *Replicator) await(ctx context.Context, what <-chan struct{}) error {
-	select {
-	case <-what:
-		return nil
-	case <-r.stopped:
-		return errors.Join(ErrClosed, r.failure)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+func (r *Replicator) Ready(ctx context.Context) error {
+	for {
+		l, changed, err := r.look()
+		if err != nil {
+			return err
+		}
+		var ready <-chan struct{}
+		if l != nil {
+			ready = l.ready
+		}
+		select {
+		case <-ready:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return r.notReady(ctx)
+		}
 	}
 }
+
+// notReady says what Ready has waited for.
+func (r *Replicator) notReady(ctx context.Context) error { return context.Cause(ctx) }
 
 // Keys yields the names of the entries that are there, in order, as of one instant.
 func (r *Replicator) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		p := r.published.Load()
+		p := r.state()
 		if p == nil {
 			return
 		}
@@ -145,46 +167,27 @@ func (r *Replicator) Keys() iter.Seq[string] {
 }
 
 // Close waits until at least one other replica, if there is one, has all updates made here, or ctx
-// ends, and stops the replicator. Operations under way end with ErrClosed. node.Shutdown calls it.
-// Later calls wait for the first.
+// ends, and stops the replicator. Operations under way end with ErrClosed. node.Shutdown calls it. It takes as long as
+// ctx if no other replica can be reached, and no time if this member was removed from its cluster: the others do
+// not listen to it.
 //
 // The error is that of ctx, or ErrQuorum: nobody confirmed in time, so the last updates may be lost
-// with this member.
-func (r *Replicator) Close(ctx context.Context) (err error) {
-	r.started.Do(func() { close(r.stopped) }) // never spawned
-	r.closing.Do(func() {
-		defer func() { err = errors.Join(err, r.unobserve()) }()
-		if pid := r.PID(); pid != nil {
-			err = r.close(ctx, pid)
-		}
-	})
-	select {
-	case <-r.stopped:
-		return err
-	case <-ctx.Done():
+// with this member. If the process goes on in another life they are not.
+func (r *Replicator) Close(ctx context.Context) error {
+	r.mu.Lock()
+	l := r.mu.present
+	r.mu.closed = ErrClosed
+	r.signalLocked()
+	r.mu.Unlock()
+	if l == nil {
+		return nil
 	}
-	select { // stopping takes no time of its own
-	case <-r.stopped:
-		return err
-	case <-time.After(answerMargin):
-		return errors.Join(err, context.Cause(ctx))
-	}
+	defer r.door.close(l)
+	return l.close(ctx)
 }
 
-func (r *Replicator) close(ctx context.Context, pid *actor.PID) error {
-	defer r.system.Root.Stop(pid)
-	res, err := r.ask(ctx, pid, &drain{timeout: r.timeout(ctx)})
-	if err != nil {
-		return fmt.Errorf("distributeddata: closing: %w", err)
-	}
-	return res.(*drained).err
-}
-
-func (r *Replicator) tell(m request) {
-	if pid := r.PID(); pid != nil {
-		r.system.Root.Send(pid, m)
-	}
-}
+// tell sends a message that nobody answers.
+func (r *Replicator) tell(m request) { r.door.SendUserMessage(r.pid, m) }
 
 func (r *Replicator) options(opts []Option) (o options) {
 	for _, opt := range opts {
@@ -193,52 +196,25 @@ func (r *Replicator) options(opts []Option) (o options) {
 	return o
 }
 
-// timeout is the time an operation has under ctx.
-func (r *Replicator) timeout(ctx context.Context) time.Duration {
-	if at, ok := ctx.Deadline(); ok {
-		return max(time.Until(at), time.Nanosecond)
-	}
-	return r.cfg.OperationTimeout
-}
-
 // result is implemented by the responses.
 type result[T any] interface{ Result() (T, error) }
 
-// call sends a request to the actor and waits for its response.
+// call sends a request to the actor and waits for its response. What a life did not begin is left to the next.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
-	pid := r.PID()
-	if pid == nil {
-		return empty, ErrClosed
-	}
-	res, err := r.ask(ctx, pid, m)
-	if err != nil {
-		return empty, err
-	}
-	return res.(R).Result()
-}
-
-// ask sends a message to the actor and waits for its answer. The actor answers at the deadline of ctx,
-// saying how far it came, so it is given a moment longer.
-func (r *Replicator) ask(ctx context.Context, pid *actor.PID, m any) (any, error) {
-	wait, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	unhook := context.AfterFunc(ctx, func() {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			time.AfterFunc(answerMargin, stop)
-			return
+	for {
+		l, err := r.living(ctx)
+		if err != nil {
+			return empty, err
 		}
-		stop()
-	})
-	defer unhook()
-	res, err := ask.Request(wait, r.system, pid, m)
-	switch {
-	case err == nil:
-		return res, nil
-	case errors.Is(err, ask.ErrDeadLetter):
-		return nil, ErrClosed
+		res, err := l.ask(ctx, m)
+		if err == nil {
+			var v T
+			if v, err = res.(R).Result(); !errors.Is(err, ErrBetweenLives) {
+				return v, err
+			}
+		}
+		if !errors.Is(err, ErrBetweenLives) {
+			return empty, err
+		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 }
-
-// answerMargin is how long a call waits past its deadline for the actor to say how far it came.
-const answerMargin = 100 * time.Millisecond

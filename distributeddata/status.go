@@ -49,7 +49,7 @@ type Traffic struct{ Messages, Bytes uint64 }
 
 // Status returns the present state of the replica; zero before it runs.
 func (r *Replicator) Status() Status {
-	p := r.published.Load()
+	p := r.state()
 	if p == nil {
 		return Status{}
 	}

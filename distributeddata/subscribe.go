@@ -113,3 +113,7 @@ func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
 		a.unsubscribe(m.Key.id, m.Subscriber)
 	}
 }
+
+func (*Subscribe[T]) refused(error) any { return nil }
+
+func (*Unsubscribe[T]) refused(error) any { return nil }

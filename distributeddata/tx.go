@@ -43,7 +43,7 @@ type opened struct {
 //
 // Errors: as of Key.Update.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, opts ...Option) error {
-	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: r.options(opts).level, Timeout: r.timeout(ctx)})
+	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: r.options(opts).level})
 	return err
 }
 
@@ -69,6 +69,8 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 	}
 	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error { return transact(t, m.Modify) }, answer)
 }
+
+func (m *Transaction) refused(err error) any { return adapted(&TransactionResponse{err}, m.Adapt) }
 
 // transact runs a modify function inside the update t.
 func transact(t *core.Txn, modify func(*Tx) error) error {
@@ -153,7 +155,7 @@ type Snapshot struct{ p *published }
 
 // Snapshot returns the present state: reads of several entries from it belong together, so what an
 // atomic update did is in all of them or in none.
-func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.published.Load()} }
+func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.state()} }
 
 // Of reads the entry in a snapshot. The errors are those of Get at Local.
 func (k Key[T]) Of(s Snapshot) (T, error) {

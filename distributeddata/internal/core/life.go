@@ -1,6 +1,9 @@
 package core
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -55,4 +58,27 @@ func (c *Core) Uncopied() uint64 {
 		n++
 	}
 	return n
+}
+
+// UncopiedKeys returns keys that these events have touched, in order, at most limit of them. Events that the log does
+// not hold any more are left out.
+func (c *Core) UncopiedKeys(limit int) []string {
+	keys := map[string]bool{}
+	for _, w := range c.open {
+		keys[w.key] = true
+	}
+	for d := range c.past.events.Set(c.me, c.seen.Get(c.me)).All() {
+		copied := c.past.copied.Get(d.Replica)
+		if d.Replica == c.me {
+			copied = c.copied
+		}
+		events, _ := c.log.from(d.Replica, copied+1)
+		for _, e := range events {
+			for _, k := range e.keys {
+				keys[k.key] = true
+			}
+		}
+	}
+	out := slices.Sorted(maps.Keys(keys))
+	return out[:min(limit, len(out))]
 }

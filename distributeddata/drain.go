@@ -1,0 +1,59 @@
+package distributeddata
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// drain asks the actor to see to it that another replica has what was done here; drained answers.
+type drain struct{}
+
+type drained struct{ err error }
+
+func (m *drain) run(a *replica, respond func(any)) {
+	if a.view != nil && a.view.Removed {
+		respond(&drained{a.removedErr()})
+		return
+	}
+	a.drains = append(a.drains, respond)
+	a.start(0, "", false, func(id uint64, deadline time.Time) core.Event {
+		return core.Drain{ID: id, Deadline: deadline}
+	}, func(_ core.Done, err error) {
+		if a.drains != nil { // else they were answered
+			respond(&drained{a.lossErr(err)})
+		}
+	})
+}
+
+func (m *drain) refused(err error) any { return &drained{err} }
+
+// stopDraining answers the drains under way: this member was removed, and nobody listens to it.
+func (a *replica) stopDraining() {
+	for _, respond := range a.drains {
+		respond(&drained{a.removedErr()})
+	}
+	a.drains = nil
+}
+
+// removedErr is the error of closing at a member that was removed: none if what it holds goes on in another life.
+func (a *replica) removedErr() error {
+	if a.l.r.goesOn() || a.core.Uncopied() == 0 {
+		return nil
+	}
+	return a.lossErr(fmt.Errorf("%w: %w", ErrQuorum, a.view.Cause))
+}
+
+// keysNamed is how many keys an error names.
+const keysNamed = 8
+
+// lossErr adds to why which updates may be lost.
+func (a *replica) lossErr(why error) error {
+	n := a.core.Uncopied()
+	if why == nil || n == 0 {
+		return why
+	}
+	return fmt.Errorf("%d updates made here are not known to be at another replica, and may be lost with this one (keys %q): %w",
+		n, a.core.UncopiedKeys(keysNamed), why)
+}

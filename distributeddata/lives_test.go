@@ -1,0 +1,341 @@
+package distributeddata_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+// livesCluster is a virtual cluster whose processes run one life of their member after another.
+type livesCluster struct {
+	*cluster
+	lives map[string]*lifecycle.Lives // by address
+}
+
+// runLives runs a test with n members, each of them in its first life.
+func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *livesCluster)) {
+	c := &livesCluster{
+		cluster: &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}},
+		lives:   map[string]*lifecycle.Lives{},
+	}
+	simnet.Run(t, simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
+		Setup: func(m *simnet.Member) {
+			if c.lives[m.Address] == nil {
+				c.lives[m.Address] = lifecycle.NewLives()
+			}
+			c.lives[m.Address].Attach(m.System)
+			dd, err := distributeddata.New(m.System, c.cfg)
+			require.NoError(t, err)
+			c.dd[m] = dd
+		},
+	}, func(t *testing.T, sc *simnet.Cluster) {
+		c.Cluster, c.t = sc, t
+		defer c.close()
+		for _, m := range sc.Live() {
+			c.ready(m)
+		}
+		test(c)
+	})
+}
+
+// alone cuts a member off, until all have dropped it and it has dropped them.
+func (c *livesCluster) alone(m *simnet.Member) {
+	others := slices.DeleteFunc(c.Live(), func(o *simnet.Member) bool { return o == m })
+	for _, o := range others {
+		c.Net.Cut(m.Address, o.Address)
+	}
+	c.Unlist(others, []*simnet.Member{m})
+	c.Unlist([]*simnet.Member{m}, others)
+	synctest.Wait()
+}
+
+// end ends the life of a member as package node does.
+func (c *livesCluster) end(m *simnet.Member) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := lifecycle.Of(m.System).Stop(ctx, nil)
+	membership.Attach(m.System).Stop()
+	c.Crash(m)
+	return err
+}
+
+// again begins the next life of the process of m.
+func (c *livesCluster) again(m *simnet.Member) *simnet.Member {
+	c.Net.Heal()
+	next := c.Restart(m)
+	require.Same(c.t, c.dd[m], c.dd[next], "a handle that was kept works on")
+	return next
+}
+
+// The reproduction in virtual time: what a member wrote while it was alone vanished in silence.
+func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+		for i := range 3 {
+			require.NoError(t, c.count(i, 1))
+		}
+		time.Sleep(time.Second)
+		m := c.Member(0)
+		c.alone(m)
+		for range 47 {
+			require.NoError(t, c.count(0, 1))
+			require.NoError(t, c.count(1, 1))
+		}
+		begin := time.Now()
+		require.NoError(t, c.end(m))
+		require.Less(t, time.Since(begin), time.Second)
+		require.EqualValues(t, 50, c.total(0), "between two lives a local read serves what was there")
+		next := c.again(m)
+		c.ready(next)
+		time.Sleep(2 * time.Second)
+		for i := range 3 {
+			require.EqualValues(t, 3+2*47, c.total(i), i)
+		}
+		require.NoError(t, c.count(0, 1, distributeddata.All))
+		require.EqualValues(t, 4+2*47, c.total(2))
+	})
+}
+
+// Messages that nobody waits for are an event that has not ended, or still in the mailbox, when the life ends.
+func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+		m, pid := c.Member(0), c.at(0).PID()
+		send := func() {
+			m.System.Root.Send(pid, &distributeddata.Update[crdt.PNCounter]{Key: visits, Modify: func(w *crdt.Writer, v *crdt.PNCounter) error {
+				v.Add(w, 1)
+				return nil
+			}})
+		}
+		c.alone(m)
+		for range 100 {
+			send()
+		}
+		require.NoError(t, c.end(m))
+		for range 10 {
+			send() // between two lives
+		}
+		require.Same(t, pid, c.at(0).PID())
+		c.ready(c.again(m))
+		time.Sleep(2 * time.Second)
+		for i := range 3 {
+			require.EqualValues(t, 110, c.total(i), i)
+		}
+	})
+}
+
+func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+		require.NoError(t, c.count(0, 1, distributeddata.All))
+		m := c.Member(0)
+		require.NoError(t, c.end(m))
+
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 100); return nil })
+		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "nothing was done")
+		begin := time.Now()
+		_, err = visits.Get(context.Background(), c.at(0), distributeddata.Majority) // no deadline: OperationTimeout
+		require.ErrorIs(t, err, distributeddata.ErrBetweenLives)
+		require.Equal(t, 5*time.Second, time.Since(begin))
+		short, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.at(0).Ready(short), context.DeadlineExceeded)
+		require.Equal(t, []string{"visits"}, slices.Collect(c.at(0).Keys()))
+		require.False(t, c.at(0).Status().Ready)
+
+		errs := make(chan error, 3)
+		go func() { errs <- c.count(0, 1, distributeddata.Majority) }()
+		go func() { errs <- c.at(0).Ready(context.Background()) }()
+		go func() {
+			_, err := visits.Get(context.Background(), c.at(0), distributeddata.Linearizable)
+			errs <- err
+		}()
+		time.Sleep(2 * time.Second)
+		require.Empty(t, errs)
+		c.again(m)
+		for range 3 {
+			require.NoError(t, <-errs)
+		}
+		require.EqualValues(t, 2, c.total(1, distributeddata.Majority))
+	})
+}
+
+// What is under way when a life ends: a read goes on in the next one, of a write that was applied the level is not
+// known.
+func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+		m := c.Member(0)
+		c.Net.Partition(addresses(c.cluster, 0), addresses(c.cluster, 1, 2))
+		write, read := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := visits.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }, distributeddata.Majority)
+			write <- err
+		}()
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_, err := visits.Get(ctx, c.at(0), distributeddata.Majority)
+			read <- err
+		}()
+		time.Sleep(time.Second)
+		c.alone(m)
+		c.Unlist([]*simnet.Member{m}, []*simnet.Member{m}) // its own provider drops it
+		synctest.Wait()
+		require.NoError(t, c.end(m))
+		err := <-write
+		require.ErrorIs(t, err, distributeddata.ErrUnknown)
+		require.ErrorContains(t, err, "the update is kept")
+		synctest.Wait()
+		require.Empty(t, read)
+		c.ready(c.again(m))
+		require.NoError(t, <-read)
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1, c.total(2))
+	})
+}
+
+func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
+	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
+		m := c.Member(0)
+		require.NoError(t, c.end(m))
+		errs := make(chan error, 2)
+		go func() { errs <- c.count(0, 1) }()
+		go func() { errs <- c.at(0).Ready(context.Background()) }()
+		synctest.Wait()
+		c.lives[m.Address].End()
+		require.ErrorIs(t, <-errs, distributeddata.ErrClosed)
+		require.ErrorIs(t, <-errs, distributeddata.ErrClosed)
+		require.ErrorIs(t, c.count(0, 1), distributeddata.ErrClosed)
+		require.NoError(t, c.at(0).Close(context.Background()))
+	})
+}
+
+// Subscriptions belong to actors of one life; those of the next are told as ever.
+func TestLives_SubscriptionsOfTheNextAreTold(t *testing.T) {
+	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
+		m := c.Member(0)
+		old, now := &atomic.Int64{}, &atomic.Int64{}
+		c.watch(m, old)
+		require.NoError(t, c.count(1, 1))
+		time.Sleep(time.Second)
+		require.EqualValues(t, 1, old.Load())
+		require.NoError(t, c.end(m))
+		next := c.again(m)
+		c.watch(next, now) // also before it runs
+		require.NoError(t, c.count(1, 1))
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 2, now.Load())
+		require.EqualValues(t, 1, old.Load())
+	})
+}
+
+// watch keeps the value of visits that an actor of m was told last.
+func (c *livesCluster) watch(m *simnet.Member, told *atomic.Int64) {
+	pid := m.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if ch, ok := ctx.Message().(*distributeddata.Changed[crdt.PNCounter]); ok {
+			told.Store(ch.Value.Value())
+		}
+	}))
+	visits.Subscribe(c.dd[m], pid, nil)
+}
+
+// Another configuration of a later life counts.
+func TestLives_TheNewConfigurationCounts(t *testing.T) {
+	runLives(t, 2, distributeddata.Config{MinMembers: 2}, func(c *livesCluster) {
+		m := c.Member(0)
+		require.NoError(t, c.end(m))
+		c.cfg.MinMembers = 3
+		c.again(m)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.at(0).Ready(ctx), context.DeadlineExceeded)
+		err := c.count(0, 1, distributeddata.Majority)
+		q, ok := errors.AsType[*distributeddata.QuorumError](err)
+		require.True(t, ok, err)
+		require.Equal(t, 2, q.Needed)
+	})
+}
+
+func TestNew_TwiceOnOneSystemIsRefused(t *testing.T) {
+	runLives(t, 1, distributeddata.Config{}, func(c *livesCluster) {
+		_, err := distributeddata.New(c.Member(0).System, distributeddata.Config{})
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		require.ErrorContains(t, err, `"ddata"`)
+		require.NoError(t, c.count(0, 1), "the first one is as it was")
+	})
+	run(t, 1, distributeddata.Config{}, func(c *cluster) {
+		_, err := distributeddata.New(c.Member(0).System, distributeddata.Config{})
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		require.NoError(t, c.count(0, 1))
+	})
+}
+
+// Every actor system that is kept alive costs 3 MB.
+func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
+	gone := make(chan int, 10)
+	lives := lifecycle.NewLives()
+	dd, n := (*distributeddata.Replicator)(nil), 5
+	for i := range n {
+		dd = shortLife(t, lives, gone, i)
+	}
+	collected := map[int]bool{}
+	for range 100 {
+		runtime.GC()
+		select {
+		case i := <-gone:
+			collected[i] = true
+		case <-time.After(20 * time.Millisecond):
+		}
+		if len(collected) >= n-1 {
+			break
+		}
+	}
+	require.GreaterOrEqual(t, len(collected), n-1, "the last one may be kept until the next: %v", collected)
+	v, err := visits.Get(context.Background(), dd)
+	require.NoError(t, err)
+	require.EqualValues(t, n, v.Value())
+	lives.End()
+}
+
+// shortLife is one of a cluster of one, in real time; gone is told when its system has been collected.
+func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int, i int) (dd *distributeddata.Replicator) {
+	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
+		lives.Attach(m.System)
+		var err error
+		dd, err = distributeddata.New(m.System, distributeddata.Config{})
+		require.NoError(t, err)
+	}})
+	defer c.Close()
+	m := c.Member(0)
+	runtime.AddCleanup(m.System, func(i int) { gone <- i }, i)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, dd.Ready(ctx))
+	pid := m.System.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
+	visits.Subscribe(dd, pid, nil)
+	_, err := visits.Update(ctx, dd, func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil })
+	require.NoError(t, err)
+	m.System.Root.Send(dd.PID(), &distributeddata.Get[crdt.PNCounter]{Key: visits})
+	require.NoError(t, lifecycle.Of(m.System).Stop(ctx, nil))
+	membership.Attach(m.System).Stop()
+	<-membership.Attach(m.System).Stopped()
+	m.System.Root.Stop(pid)
+	m.System.Shutdown()
+	return dd
+}
