@@ -54,6 +54,6 @@ func (a *replica) lossErr(why error) error {
 	if why == nil || n == 0 {
 		return why
 	}
-	return fmt.Errorf("%d updates made here are not known to be at another replica, and may be lost with this one (keys %q): %w",
+	return fmt.Errorf("no other replica is known to have %d of the updates made here (keys %q), they may be lost: %w",
 		n, a.core.UncopiedKeys(keysNamed), why)
 }

@@ -210,6 +210,68 @@ func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
 	})
 }
 
+// Nobody listens to a member that was removed. It waited for five seconds.
+func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+			require.NoError(t, c.count(0, 1, distributeddata.All))
+			c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+			require.NoError(t, c.count(0, 1))
+			require.NoError(t, c.add(0, "milk"))
+			remove := func() {
+				c.Unlist([]*simnet.Member{c.Member(0)}, []*simnet.Member{c.Member(0)}) // its own provider drops it
+			}
+			if before {
+				remove()
+				synctest.Wait()
+			} else {
+				time.AfterFunc(500*time.Millisecond, remove)
+			}
+			begin := time.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			err := c.at(0).Close(ctx)
+			require.Less(t, time.Since(begin), time.Second)
+			require.ErrorIs(t, err, distributeddata.ErrQuorum)
+			require.ErrorIs(t, err, membership.ErrDropped)
+			require.ErrorContains(t, err, `no other replica is known to have 2 of the updates made here (keys ["cart" "visits"])`)
+		})
+	}
+}
+
+// Close takes as long as its context if nobody can be reached, and no longer.
+func TestClose_IsBoundedByItsContext(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+		require.NoError(t, c.count(0, 1))
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 700*time.Millisecond)
+		defer cancel()
+		err := c.at(0).Close(ctx)
+		require.InDelta(t, 0.7, time.Since(begin).Seconds(), 0.15)
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		require.ErrorContains(t, err, "no other replica is known to have 1 of the updates made here")
+
+		begin = time.Now()
+		require.NoError(t, c.count(1, 1))
+		require.NoError(t, c.at(1).Close(context.Background()), "in the ordinary case")
+		require.Less(t, time.Since(begin), 100*time.Millisecond)
+	})
+}
+
+// Alone in its view below MinMembers: there is nobody to wait for, and the updates are lost.
+func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
+		c.alone(c.Member(0))
+		require.NoError(t, c.count(0, 1))
+		begin := time.Now()
+		err := c.at(0).Close(context.Background())
+		require.Zero(t, time.Since(begin))
+		require.ErrorIs(t, err, distributeddata.ErrQuorum)
+		require.ErrorContains(t, err, `(keys ["visits"])`)
+	})
+}
+
 func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
 	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
 		m := c.Member(0)

@@ -236,5 +236,41 @@ func replication() []mutant {
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
 			killer: saved(replCore, "majority_is_half"),
 		},
+		{
+			name:   "a life forgets the open event of the former one",
+			rule:   "the next life holds all that the former one did [R28]",
+			edits:  in(replDir+"life.go", "c.end()\n\tn := New(cfg)", "n := New(cfg)"),
+			killer: scenario("TestLives_TheOpenEventGoesAlong"),
+		},
+		{
+			name:   "a life begins with the state and without what happened",
+			rule:   "the events of a former life are served like those of any origin [R28]",
+			edits:  in(replDir+"life.go", "c.keys, c.seen, c.sum, c.log, c.mark\n", "c.keys, c.seen, c.sum, n.log, c.mark\n"),
+			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
+		},
+		{
+			name:   "a life keeps the replica id of the former one",
+			rule:   "a life has a replica id of its own [R28]",
+			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.me = c.me"),
+			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
+		},
+		{
+			name:   "a life that follows another is ready at once",
+			rule:   "a life is refilled before it counts [R17, R28]",
+			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.ready = true"),
+			killer: scenario("TestLives_TheNextOneCountsNowhereUntilRefilled"),
+		},
+		{
+			name:   "leave without what former lives did",
+			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
+			edits:  in(replDir+"ops.go", " && l.past.Leq(p.seen) }", " }"),
+			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
+		},
+		{
+			name:   "a member that was removed waits for those that ignore it",
+			rule:   "nobody acknowledges anything to a member that was removed [R21a]",
+			edits:  in("distributeddata/drain.go", "if a.view != nil && a.view.Removed {", "if false {"),
+			killer: killer{pkg: "./distributeddata", run: "^TestClose_OfARemovedMemberTakesNoTime$"},
+		},
 	}
 }
