@@ -29,9 +29,9 @@ unit: ## the tests, without the race detector: under three minutes
 race: ## the tests with the race detector
 	$(GO) test -race -timeout 20m ./...
 
-quickstart: ## the main example, with each way to kill a node, compared with a fold of its events
+quickstart: ## the main example, with each fault, compared with a fold of its events
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
-	for kill in none any clerk; do $(BIN)/quickstart -kill $$kill || exit 1; done
+	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
 
 SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core
 SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance)$$

@@ -119,7 +119,13 @@ func (h *Health) details() (lines []string) {
 	}
 	members := membership.Attach(system)
 	if v := members.View(); v != nil {
-		lines = append(lines, "members: "+strings.Join(addresses(v), ", "))
+		lines = append(lines, "members: "+addresses(v.Members))
+	}
+	if lost := members.Lost(); len(lost) > 0 {
+		lines = append(lines, "missing: "+strings.Join(lost, ", "))
+	}
+	if others, since := members.Split(); len(others) > 0 {
+		lines = append(lines, fmt.Sprintf("split for %v from: %s", time.Since(since).Round(time.Second), addresses(others)))
 	}
 	if g := gate.Of(system).State(); !g.Open {
 		lines = append(lines, "no singletons and shards here: "+strings.Join(g.Why, "; "))

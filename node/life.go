@@ -99,6 +99,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
 		Session: r.session, Life: r.life, failed: make(chan struct{}),
 	}
+	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience, Lives: r.pace.lately(time.Now())})
 	n.ctx, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return n, n.prepare(r.lives)
 }

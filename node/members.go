@@ -12,21 +12,26 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// addresses returns those of the members in v, this one included, by age.
-func addresses(v *membership.View) (out []string) {
-	for _, m := range v.Members {
+// addresses lists those of members for people.
+func addresses(members []membership.Member) string {
+	var out []string
+	for _, m := range members {
 		out = append(out, m.Address)
 	}
-	return out
+	return strings.Join(out, ", ")
 }
 
-// seen describes for people which members this one sees.
+// seen describes for people which members this one sees, and which it has lost.
 func seen(members *membership.Service) string {
 	v := members.View()
 	if v == nil {
 		return "its own provider does not list it yet"
 	}
-	return fmt.Sprintf("it sees %d: %s", len(v.Members), strings.Join(addresses(v), ", "))
+	s := fmt.Sprintf("it sees %d: %s", len(v.Members), addresses(v.Members))
+	if lost := members.Lost(); len(lost) > 0 {
+		s += "; missing " + strings.Join(lost, ", ")
+	}
+	return s
 }
 
 // sayEvery is how often a member that waits for others logs so.

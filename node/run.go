@@ -126,7 +126,7 @@ func (r *runner) run(ctx context.Context) error {
 // pace decides how long the process waits between two lives.
 type pace struct {
 	perHour int
-	began   []time.Time // of the last lives, at most perHour
+	ended   []time.Time // lives, the last perHour of them
 	pause   time.Duration
 }
 
@@ -139,6 +139,16 @@ const (
 
 func newPace(perHour int) *pace { return &pace{perHour: perHour, pause: shortestPause} }
 
+// lately returns how many lives have ended within the last hour.
+func (p *pace) lately(now time.Time) (n int) {
+	for _, at := range p.ended {
+		if now.Sub(at) < time.Hour {
+			n++
+		}
+	}
+	return n
+}
+
 // next returns the pause before the next life: none after a life that gave way, since others wait for it; unless
 // this hour has had its lives.
 func (p *pace) next(now time.Time, lasted time.Duration, orderly bool) time.Duration {
@@ -146,14 +156,14 @@ func (p *pace) next(now time.Time, lasted time.Duration, orderly bool) time.Dura
 	if lasted >= lasting {
 		p.pause = shortestPause
 	}
-	if !orderly || lasted < lasting && len(p.began) > 3 {
+	if !orderly {
 		wait = p.pause/2 + rand.N(p.pause/2+1)
 		p.pause = min(2*p.pause, longestPause)
 	}
-	if len(p.began) == p.perHour {
-		wait = max(wait, p.began[0].Add(time.Hour).Sub(now))
-		p.began = p.began[1:]
+	if len(p.ended) == p.perHour {
+		wait = max(wait, p.ended[0].Add(time.Hour).Sub(now))
+		p.ended = p.ended[1:]
 	}
-	p.began = append(p.began, now.Add(wait))
+	p.ended = append(p.ended, now)
 	return wait
 }

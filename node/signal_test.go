@@ -145,4 +145,3 @@ func TestHealth_OverHTTP(t *testing.T) {
 	require.Equal(t, "node: stopped\n", body)
 	server.Client().CloseIdleConnections()
 }
-
