@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
 )
 
 // again ends the life of a replica and begins the next one.
@@ -100,6 +101,8 @@ func TestLives_DrainWaitsForWhatFormerOnesDid(t *testing.T) {
 		other := map[string]string{"a": "b", "b": "a"}[n]
 		l.step(n, View{Others: []Member{{ID: other}}})
 	}
+	l.deliver(of(wire.ReplicatorBeat)) // they know each other, and b is ready
+	require.True(t, l.cores["a"].peer("b").ready)
 	l.step("a", Drain{ID: 5, Deadline: l.now.Add(time.Hour)})
 	require.NotContains(t, l.done, uint64(5))
 	l.tick(time.Second)
