@@ -1,0 +1,42 @@
+package automanaged_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	upstream "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/testkit/clustertest"
+)
+
+const refresh = 200 * time.Millisecond
+
+func TestMain(m *testing.M) {
+	clustertest.Main(provide)
+	goleak.VerifyTestMain(m)
+}
+
+// provide gives every member our provider, but with mixed in the name of its cluster every other one
+// that of Proto.Actor.
+func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
+	var hosts []string
+	for _, port := range m.Spare {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", m.Host, port))
+	}
+	if os.Getenv(mixed) != "" && m.Index%2 == 1 {
+		return upstream.NewWithConfig(refresh, m.Spare[m.Index], hosts...), nil
+	}
+	return automanaged.New(automanaged.Config{Port: m.Spare[m.Index], Hosts: hosts, Refresh: refresh})()
+}
+
+// mixed is the environment variable that has every other member use Proto.Actor's provider.
+const mixed = "CONCORD_AUTOMANAGED_MIXED"
+
+func TestProvider(t *testing.T) {
+	clustertest.Run(t, clustertest.Config{Listens: true})
+}

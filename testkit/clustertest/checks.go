@@ -1,0 +1,189 @@
+package clustertest
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var checks = []check{
+	{"P1", func(e *env) { e.cluster(1) }},
+	{"P2", func(e *env) { e.cluster(3) }},
+	{"P3", kindsArrive},
+	{"P4", newIDs},
+	{"P5", killed},
+	{"P6", left},
+	{"P7", restarted},
+	{"P8", livesAgain},
+	{"P10", portTaken},
+	{"P11", leaves},
+	{"P12", names},
+	{"P13", quiet},
+}
+
+func kindsArrive(e *env) {
+	all := e.cluster(2)
+	for _, p := range all {
+		for _, q := range all {
+			m, _ := p.at(q.member.Address())
+			if kind := "role." + q.member.role(); !slices.Contains(m.Kinds, kind) {
+				e.Errorf("P3: member %d lists member %d with kinds %q, without %q", p.member.Index, q.member.Index, m.Kinds, kind)
+			}
+		}
+	}
+}
+
+// newIDs looks at the member itself only: whether others list it again is P7 and P8.
+func newIDs(e *env) {
+	m := e.places(1)[0]
+	p := e.launch(m).start()
+	ids := []string{e.ownID(p)}
+	p.stop()
+	ids = append(ids, e.ownID(p.start()))
+	p.kill()
+	ids = append(ids, e.ownID(e.launch(m).start()))
+	if ids[0] == ids[1] {
+		e.Errorf("P4: the second life in one process has the id of the first, %q", ids[0])
+	}
+	if ids[1] == ids[2] {
+		e.Errorf("P4: another process at the same address has the same id, %q", ids[1])
+	}
+}
+
+func (e *env) ownID(p *process) string {
+	e.Helper()
+	e.eventually(e.config.ListedWithin, func() bool { return p.id() != "" }, "member does not list itself")
+	return p.id()
+}
+
+func killed(e *env) {
+	all := e.cluster(3)
+	began := time.Now()
+	all[1].kill()
+	e.agree(e.config.DroppedWithin, all[0], all[2])
+	e.Logf("dropped after %v", time.Since(began).Round(time.Millisecond))
+}
+
+func left(e *env) {
+	all := e.cluster(3)
+	began := time.Now()
+	all[1].stop()
+	e.agree(e.config.LeftWithin, all[0], all[2])
+	e.Logf("dropped %v after the stop began", time.Since(began).Round(time.Millisecond))
+}
+
+func restarted(e *env) {
+	all := e.cluster(2)
+	first := all[1].member
+
+	all[1].kill()
+	e.agree(e.config.DroppedWithin, all[0])
+	again := e.launch(first).start()
+	e.agree(e.config.ListedWithin, all[0], again)
+
+	again.kill() // and nobody has time to notice
+	began := time.Now()
+	again = e.launch(first).start()
+	e.agree(e.config.ListedWithin+e.config.DroppedWithin, all[0], again)
+	e.Logf("listed again %v after the death", time.Since(began).Round(time.Millisecond))
+
+	again.stop()
+	e.agree(e.config.LeftWithin, all[0])
+	e.agree(e.config.ListedWithin, all[0], e.launch(first).start())
+}
+
+func livesAgain(e *env) {
+	all := e.cluster(2)
+	for range 3 {
+		all[1].stop()
+		all[1].start() // at once: the other may not have noticed
+		e.agree(e.config.ListedWithin+e.config.LeftWithin, all...)
+	}
+	all[1].stop()
+	e.agree(e.config.LeftWithin, all[0])
+	all[1].start()
+	e.agree(e.config.ListedWithin, all...)
+}
+
+func portTaken(e *env) {
+	m := e.places(1)[0]
+	ports := []int{m.Port}
+	if e.config.Listens {
+		ports = append(ports, m.Spare[m.Index])
+	}
+	p := e.launch(m)
+	for _, port := range ports {
+		l, err := net.Listen("tcp", net.JoinHostPort(m.Host, strconv.Itoa(port)))
+		e.must(err)
+		r := p.tell(cmdStart, evStarted, evFailed)
+		e.must(l.Close())
+		if r.Event == evStarted {
+			e.Fatalf("P10: a member starts although port %d is taken", port)
+		}
+		if !strings.Contains(r.Text, strconv.Itoa(port)) {
+			e.Errorf("P10: the error does not name port %d: %s", port, r.Text)
+		}
+	}
+	p.start()
+	e.agree(e.config.ListedWithin, p)
+}
+
+// leaves compares lives of one process. The first ones begin what belongs to the process.
+func leaves(e *env) {
+	const warm, lives = 2, 5
+	all := e.cluster(2)
+	var before report
+	for i := range warm + lives {
+		if i > 0 {
+			all[1].start()
+		}
+		e.agree(e.config.ListedWithin+e.config.LeftWithin, all...)
+		if all[1].stop(); i == warm-1 {
+			before = all[1].tell(cmdCount, evCounted)
+		}
+	}
+	e.compare(before, all[1].tell(cmdCount, evCounted), lives)
+}
+
+func (e *env) compare(before, after report, lives int) {
+	had, has := len(before.Goroutines), len(after.Goroutines)
+	e.Logf("%d lives: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files, after.Files)
+	if has-had > lives*e.config.Leaks.Goroutines {
+		e.Errorf("P11: %d lives leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
+			lives*e.config.Leaks.Goroutines, strings.Join(after.Goroutines, "\n\n"))
+	}
+	if grown := after.Files - before.Files; grown > lives*e.config.Leaks.Files {
+		e.Errorf("P11: %d lives leave %d open files behind, %d allowed", lives, grown, lives*e.config.Leaks.Files)
+	}
+}
+
+// names has two clusters, one of whose names begins with the other's. Both know the ports of all.
+func names(e *env) {
+	places := e.places(4)
+	var one, two []*process
+	for i, m := range places {
+		if i%2 == 1 {
+			m.Cluster += "2"
+			two = append(two, e.launch(m))
+			continue
+		}
+		one = append(one, e.launch(m))
+	}
+	e.startAll(append(slices.Clone(one), two...))
+	e.agree(e.config.ListedWithin, one...)
+	e.agree(e.config.ListedWithin, two...)
+}
+
+func quiet(e *env) {
+	all := e.cluster(2)
+	for _, p := range all {
+		p.stop()
+	}
+	for _, p := range all {
+		for _, r := range p.reports(evError) {
+			e.Errorf("P13: member %d logs an error: %s", p.member.Index, r.Text)
+		}
+	}
+}

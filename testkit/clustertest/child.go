@@ -1,0 +1,235 @@
+package clustertest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/node"
+)
+
+// childEnv has a Member in processes that Run starts.
+const childEnv = "CONCORD_CLUSTERTEST"
+
+// Commands that a child reads, one a line.
+const (
+	cmdStart = "start"
+	cmdStop  = "stop"
+	cmdCount = "count"
+)
+
+// What a child reports, as one line of JSON each.
+const (
+	evStarted = "started"
+	evFailed  = "failed"
+	evStopped = "stopped"
+	evCounted = "counted"
+	evListed  = "listed"
+	evError   = "error logged"
+)
+
+// limit bounds one command of a child.
+const limit = 2 * time.Minute
+
+// marker tells reports from what else is written to the standard output.
+const marker = "clustertest: "
+
+type report struct {
+	Event   string
+	Text    string   `json:",omitempty"`
+	Members []listed `json:",omitempty"`
+	// What is there, if it was asked for.
+	Goroutines []string `json:",omitempty"` // stacks
+	Files      int      `json:",omitempty"` // -1: unknown
+}
+
+type listed struct {
+	ID, Address string
+	Kinds       []string
+}
+
+// role is what a member announces of itself, as a kind.
+func (m Member) role() string { return fmt.Sprintf("clustertest-%d", m.Index) }
+
+// Main is to be called first in TestMain. In a process that Run has started it is a member, with the
+// providers that provide makes, and does not return. Otherwise it returns at once.
+func Main(provide func(Member) (cluster.ClusterProvider, error)) {
+	arg := os.Getenv(childEnv)
+	if arg == "" {
+		return
+	}
+	c := &child{provide: provide}
+	if err := json.Unmarshal([]byte(arg), &c.member); err != nil {
+		fmt.Fprintln(os.Stderr, "clustertest:", err)
+		os.Exit(2)
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		switch lines.Text() {
+		case cmdStart:
+			c.start()
+		case cmdStop:
+			c.stop()
+		case cmdCount:
+			stacks, files := remains()
+			c.say(report{Event: evCounted, Goroutines: stacks, Files: files})
+		}
+	}
+	os.Exit(0) // our parent has closed its end, or is gone
+}
+
+type child struct {
+	member  Member
+	provide func(Member) (cluster.ClusterProvider, error)
+	cluster *cluster.Cluster // of the present life
+
+	mu sync.Mutex // one line at a time
+}
+
+func (c *child) say(r report) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		line = fmt.Appendf(nil, `{"Event":%q,"Text":%q}`, evFailed, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Printf("\n%s%s\n", marker, line)
+}
+
+// start begins a life.
+func (c *child) start() {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := c.live(ctx)
+	if err == nil {
+		c.say(report{Event: evStarted})
+		return
+	}
+	if c.cluster != nil {
+		_ = node.Shutdown(ctx, c.cluster) // says nothing more than the start did
+		c.cluster = nil
+	}
+	c.say(report{Event: evFailed, Text: err.Error()})
+}
+
+func (c *child) live(ctx context.Context) error {
+	provider, err := c.provide(c.member)
+	if err != nil {
+		return err
+	}
+	rc, err := node.Remote(node.Config{Host: c.member.Host, Port: c.member.Port})
+	if err != nil {
+		return err
+	}
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(&logs{Handler: slog.NewTextHandler(os.Stderr, nil), to: c})
+	}))
+	system.EventStream.Subscribe(func(e any) {
+		if t, ok := e.(*cluster.ClusterTopology); ok {
+			c.say(report{Event: evListed, Members: membersOf(t)})
+		}
+	})
+	c.cluster = cluster.New(system, node.Cluster(c.member.Cluster, provider, rc, node.Roles(c.member.role())))
+	return node.Start(ctx, c.cluster)
+}
+
+func membersOf(t *cluster.ClusterTopology) (out []listed) {
+	for _, m := range t.Members {
+		kinds := slices.Clone(m.Kinds)
+		slices.Sort(kinds)
+		out = append(out, listed{ID: m.Id, Address: m.Address(), Kinds: kinds})
+	}
+	return out
+}
+
+// stop ends a life.
+func (c *child) stop() {
+	if c.cluster == nil {
+		c.say(report{Event: evStopped, Text: "not started"})
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	r := report{Event: evStopped}
+	if err := node.Shutdown(ctx, c.cluster); err != nil {
+		r.Text = err.Error()
+	}
+	c.cluster = nil
+	c.say(r)
+}
+
+// settling is how long what is ending may take.
+const settling = 3 * time.Second
+
+// remains returns the stacks of all goroutines but our own, and the number of open files, when they
+// have become fewest.
+func remains() (stacks []string, files int) {
+	stacks, files = goroutines(), openFiles()
+	for deadline := time.Now().Add(settling); time.Now().Before(deadline); time.Sleep(settling / 30) {
+		if now := goroutines(); len(now) < len(stacks) {
+			stacks = now
+		}
+		files = min(files, openFiles())
+	}
+	return stacks, files
+}
+
+// passing are functions of goroutines that Proto.Actor leaves behind for a minute.
+var passing = []string{"protoactor-go/actor.NewThrottle"}
+
+func goroutines() (out []string) {
+	buf := make([]byte, 1<<20)
+	all := string(buf[:runtime.Stack(buf, true)])
+	for i, stack := range strings.Split(all, "\n\n") {
+		ends := slices.ContainsFunc(passing, func(f string) bool { return strings.Contains(stack, f) })
+		if i > 0 && !ends {
+			out = append(out, stack)
+		}
+	}
+	return out
+}
+
+// openFiles returns -1 where it cannot know.
+func openFiles() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return len(entries)
+}
+
+// logs reports what is logged as an error, but not by remoting: it takes every connection that ends for
+// one, those that it closes itself included.
+type logs struct {
+	slog.Handler
+	to *child
+}
+
+func (l *logs) Handle(ctx context.Context, r slog.Record) error {
+	source := runtime.FuncForPC(r.PC)
+	if r.Level >= slog.LevelError && (source == nil || !strings.Contains(source.Name(), "protoactor-go/remote.")) {
+		var text strings.Builder
+		text.WriteString(r.Message)
+		r.Attrs(func(a slog.Attr) bool {
+			fmt.Fprintf(&text, " %s=%v", a.Key, a.Value)
+			return true
+		})
+		l.to.say(report{Event: evError, Text: text.String()})
+	}
+	return l.Handler.Handle(ctx, r)
+}
+
+func (l *logs) WithAttrs(a []slog.Attr) slog.Handler { return &logs{l.Handler.WithAttrs(a), l.to} }
+
+func (l *logs) WithGroup(name string) slog.Handler { return &logs{l.Handler.WithGroup(name), l.to} }

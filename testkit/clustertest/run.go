@@ -1,0 +1,163 @@
+package clustertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// check is one claim, named by the rules it covers.
+type check struct {
+	rule string
+	run  func(*env)
+}
+
+// Run checks all rules, each on clusters of its own. Failures begin with the rule that was broken.
+func Run(t *testing.T, c Config) {
+	if os.Getenv(childEnv) != "" {
+		t.Fatal("this process is a member: TestMain must begin with clustertest.Main")
+	}
+	c = c.withDefaults()
+	for rule := range c.Except {
+		if !slices.ContainsFunc(slices.Concat(checks, serverChecks), func(k check) bool { return k.rule == rule }) {
+			t.Fatalf("Config.Except: there is no rule %q", rule)
+		}
+	}
+	for _, k := range slices.Concat(checks, serverChecks) {
+		if why := c.omits(k); why != "" {
+			t.Logf("%s is not checked: %s", k.rule, why)
+			continue
+		}
+		t.Run(k.rule, func(t *testing.T) { k.run(&env{T: t, config: c, rule: k.rule}) })
+	}
+}
+
+// omits says why a check is not made, or "".
+func (c Config) omits(k check) string {
+	if why := c.Except[k.rule]; why != "" {
+		return why
+	}
+	if c.Server == nil && slices.ContainsFunc(serverChecks, func(s check) bool { return s.rule == k.rule }) {
+		return "there is no Config.Server"
+	}
+	return ""
+}
+
+// env is what a check works with.
+type env struct {
+	*testing.T
+	config Config
+	rule   string // that a failure breaks
+}
+
+func (e *env) must(err error) {
+	e.Helper()
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+// places returns places for n members of a new cluster.
+func (e *env) places(n int) []Member {
+	e.Helper()
+	name := fmt.Sprintf("%s-%06d", strings.ToLower(e.rule), rand.IntN(1_000_000)) //nolint:gosec // no secret
+	ports := e.freePorts(2 * n)
+	out := make([]Member, n)
+	for i := range out {
+		out[i] = Member{Cluster: name, Index: i, Host: "127.0.0.1", Port: ports[i], Spare: ports[n:]}
+	}
+	return out
+}
+
+// freePorts are below those that the kernel gives to connections, which could take one while its process
+// is dead.
+func (e *env) freePorts(n int) (ports []int) {
+	e.Helper()
+	for tries := 0; len(ports) < n; tries++ {
+		port := 26_000 + rand.IntN(6_000) //nolint:gosec // no secret
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			if tries > 1000 {
+				e.Fatalf("no free port: %v", err)
+			}
+			continue
+		}
+		defer l.Close()
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// cluster starts n members of a new cluster at one time, and returns when all list all.
+func (e *env) cluster(n int) []*process {
+	e.Helper()
+	var all []*process
+	for _, m := range e.places(n) {
+		all = append(all, e.launch(m))
+	}
+	e.startAll(all)
+	e.agree(e.config.ListedWithin, all...)
+	return all
+}
+
+// startAll begins a life in each, at one time.
+func (e *env) startAll(all []*process) {
+	e.Helper()
+	for _, p := range all {
+		p.send(cmdStart)
+	}
+	for _, p := range all {
+		p.isStarted(p.answer(0, evStarted, evFailed))
+	}
+}
+
+// agree waits until these members list themselves and each other, and nobody else, under the same ids.
+func (e *env) agree(within time.Duration, all ...*process) {
+	e.Helper()
+	e.eventually(within, func() bool { return disagreement(all) == "" }, "%s", lazily(func() string { return disagreement(all) }))
+}
+
+// disagreement says what is missing, or "".
+func disagreement(all []*process) string {
+	for _, p := range all {
+		if p.id() == "" {
+			return fmt.Sprintf("P1: member %d does not list itself", p.member.Index)
+		}
+	}
+	for _, p := range all {
+		for _, q := range all {
+			m, ok := p.at(q.member.Address())
+			if !ok {
+				return fmt.Sprintf("member %d does not list member %d at %s", p.member.Index, q.member.Index, q.member.Address())
+			}
+			if m.ID != q.id() {
+				return fmt.Sprintf("member %d lists %s as %q, which lists itself as %q", p.member.Index, m.Address, m.ID, q.id())
+			}
+		}
+		if n := len(p.list()); n != len(all) {
+			return fmt.Sprintf("member %d lists %d members instead of %d", p.member.Index, n, len(all))
+		}
+	}
+	return ""
+}
+
+// eventually waits for a condition, which must come within a time; else the rule is broken.
+func (e *env) eventually(within time.Duration, condition func() bool, format string, args ...any) {
+	e.Helper()
+	for deadline := time.Now().Add(within); !condition(); time.Sleep(poll) {
+		if time.Now().After(deadline) {
+			e.Fatalf("%s: after %v: "+format, append([]any{e.rule, within}, args...)...)
+		}
+	}
+}
+
+// lazily is said when it is printed.
+type lazily func() string
+
+func (l lazily) String() string { return l() }

@@ -1,0 +1,61 @@
+package clustertest
+
+import (
+	"strings"
+	"time"
+)
+
+var serverChecks = []check{
+	{"P9", outage},
+	{"P14", unreachable},
+}
+
+// outage stops the server under members that do nothing.
+func outage(e *env) {
+	all := e.cluster(3)
+	e.config.Server.Stop(e)
+	stopped := true
+	e.Cleanup(func() {
+		if stopped {
+			e.config.Server.Start(e)
+		}
+	})
+	e.keeps(e.config.Server.Outage, all)
+	e.config.Server.Start(e)
+	stopped = false
+	e.keeps(e.config.DroppedWithin/2, all) // what had expired meanwhile would show by then
+	late := all[0].member
+	late.Index, late.Port = len(all), e.freePorts(1)[0]
+	late.Spare = append(late.Spare, e.freePorts(1)...)
+	newcomer := e.launch(late).start()
+	e.agree(e.config.ListedWithin, all[0], all[1], all[2], newcomer)
+	all[1].kill()
+	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
+}
+
+// keeps fails when a member drops another within a time.
+func (e *env) keeps(during time.Duration, all []*process) {
+	e.Helper()
+	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(poll) {
+		if d := disagreement(all); d != "" {
+			e.Fatalf("%s: members lose each other: %s", e.rule, d)
+		}
+	}
+}
+
+// unreachable starts a member without the server, and again with it.
+func unreachable(e *env) {
+	p := e.launch(e.places(1)[0])
+	e.config.Server.Stop(e)
+	r := p.tell(cmdStart, evStarted, evFailed)
+	e.config.Server.Start(e)
+	if r.Event != evFailed {
+		e.Fatalf("P14: a member starts without the server")
+	}
+	if !strings.Contains(r.Text, e.config.Server.Name) {
+		e.Errorf("P14: the error does not name %q: %s", e.config.Server.Name, r.Text)
+	}
+	e.Logf("the error is: %s", r.Text)
+	p.start()
+	e.agree(e.config.ListedWithin, p)
+}
