@@ -65,6 +65,7 @@ var arrows = map[string][]string{
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
+	"node/healtest":                   {},
 	"node":                            {"coordination", "internal/gate", "internal/lifecycle", "internal/membership", "internal/wire"},
 	"testkit/crdttest":                {"crdt"},
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},

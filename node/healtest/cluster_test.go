@@ -1,0 +1,156 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/internal/races"
+	"github.com/concord-go/concord/testkit/netem"
+)
+
+// patience bounds whatever must happen at some time, however busy the machine is.
+const patience = time.Minute
+
+// members are the processes of one cluster, and their network.
+type members struct {
+	t      *testing.T
+	net    *netem.Network
+	etcd   *etcdServer // nil: the provider is automanaged
+	dir    string      // for logs and the lease store
+	hosts  []string
+	live   []*process // by index
+	killed []*process
+	left   *process   // by SIGTERM, under load
+	gone   []*process // by SIGTERM, at rest
+	frozen map[string]bool
+	starts []int // how often each was started
+}
+
+// start starts n members and waits until they are a cluster under load.
+func start(t *testing.T, n int, provider string) *members {
+	t.Helper()
+	nodes := n
+	if provider == "etcd" {
+		nodes++ // its server is a node of its own
+	}
+	c := &members{t: t, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
+	dir, err := os.MkdirTemp("", "concord-heal-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.dir = dir
+	t.Cleanup(c.end)
+	for i := range n {
+		c.hosts = append(c.hosts, c.net.Addr(i))
+	}
+	if provider == "etcd" {
+		c.etcd = startEtcd(t, c.net, n, dir)
+	}
+	for i := range n {
+		c.launch(i)
+	}
+	c.await("start", whole(c, 0, nil))
+	return c
+}
+
+func (c *members) launch(i int) {
+	c.t.Helper()
+	c.starts[i]++
+	s := spec{
+		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts,
+		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(),
+	}
+	if c.etcd != nil {
+		s.Etcd = c.etcd.address
+	}
+	p, err := launch(s, filepath.Join(c.dir, s.Name+".log"), func(cmd *exec.Cmd) error { return c.net.Start(i, cmd) })
+	if err != nil {
+		c.t.Fatalf("%s: %v", s.Name, err)
+	}
+	c.live[i] = p
+}
+
+func (c *members) instances() string { return filepath.Join(c.dir, "instances") }
+
+// await waits until all of some conditions hold.
+func (c *members) await(what string, conditions []condition) {
+	c.t.Helper()
+	began := time.Now()
+	for end := began.Add(patience); ; time.Sleep(poll) {
+		missing := c.missing(conditions)
+		if missing == "" {
+			return
+		}
+		if time.Now().After(end) || c.exited() {
+			c.t.Fatalf("%s: not after %v: %s", what, time.Since(began).Round(time.Second), missing)
+		}
+	}
+}
+
+// exited says whether a process is gone that should live.
+func (c *members) exited() bool {
+	return slices.ContainsFunc(c.live, func(p *process) bool { return p != nil && p.ended() })
+}
+
+func (c *members) missing(conditions []condition) string {
+	for _, x := range conditions {
+		if m := x.missing(); m != "" {
+			return x.name + ": " + m
+		}
+	}
+	return ""
+}
+
+// end kills all that live, and keeps the logs of a test that failed.
+func (c *members) end() {
+	for _, p := range c.live {
+		if p != nil {
+			p.signal(syscall.SIGCONT)
+			p.kill()
+		}
+	}
+	for _, p := range slices.Concat(c.live, c.killed, c.gone, []*process{c.left}) {
+		if p == nil {
+			continue
+		}
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			c.t.Errorf("%s: %v", p.Name, err)
+		}
+		for _, r := range races.Reported(string(text)) {
+			c.t.Errorf("%s: %s", p.Name, r)
+		}
+		if c.t.Failed() {
+			c.t.Logf("the end of the log of %s:\n%s", p.Name, tail(string(text), 40))
+		}
+	}
+	if c.t.Failed() {
+		c.t.Logf("all logs are kept in %s", c.dir)
+		return
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// noise is what Proto.Actor says again and again.
+var noise = regexp.MustCompile(`node health status|Failure reaching nodes|msg="?((Started )?Endpoint|Got member|onClusterTopology|Update cluster)`)
+
+// tail returns the last lines of a log, without noise.
+func tail(text string, lines int) string {
+	var out []string
+	for l := range strings.Lines(text) {
+		if !noise.MatchString(l) {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out[max(0, len(out)-lines):], "")
+}

@@ -1,0 +1,162 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"github.com/concord-go/concord/testkit/netem"
+)
+
+// fault breaks something for so long, and mends it.
+type fault func(c *members, r *rand.Rand, d time.Duration)
+
+// apart cuts groups of members from each other, both ways, and all but one of the groups from the provider's server.
+func apart(groups func(order []int) [][]int) fault {
+	return func(c *members, r *rand.Rand, d time.Duration) {
+		g := groups(r.Perm(len(c.live)))
+		if c.etcd != nil {
+			x := largest(g)
+			if len(g) > 0 && len(g[x]) <= len(c.live)/2 { // nobody has a majority: any may keep it
+				x = r.IntN(len(g))
+			}
+			g[x] = append(g[x], c.etcd.node)
+		}
+		for a, some := range g {
+			for b, others := range g {
+				if a == b {
+					continue
+				}
+				for _, i := range some {
+					for _, j := range others {
+						c.net.Set(i, j, netem.Link{Cut: true})
+					}
+				}
+			}
+		}
+		c.t.Logf("%v cut from each other for %v", g, d)
+		time.Sleep(d)
+		c.net.Heal()
+	}
+}
+
+func largest(groups [][]int) (at int) {
+	for i, g := range groups {
+		if len(g) > len(groups[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
+// sizes makes groups of so many members; the last one takes the rest.
+func sizes(n ...int) func(order []int) [][]int {
+	return func(order []int) (groups [][]int) {
+		for _, k := range n {
+			groups = append(groups, append([]int(nil), order[:k]...))
+			order = order[k:]
+		}
+		return append(groups, append([]int(nil), order...))
+	}
+}
+
+// half makes two groups, the first of which is not larger.
+func half(order []int) [][]int { return sizes(len(order) / 2)(order) }
+
+// cutLink cuts one link between two members.
+func cutLink(c *members, r *rand.Rand, d time.Duration) {
+	o := r.Perm(len(c.live))
+	c.net.Set(o[0], o[1], netem.Link{Cut: true})
+	c.net.Set(o[1], o[0], netem.Link{Cut: true})
+	c.t.Logf("link between %d and %d cut for %v", o[0], o[1], d)
+	time.Sleep(d)
+	c.net.Heal()
+}
+
+// cutOneWay lets nothing out of one member, or nothing in.
+func cutOneWay(c *members, r *rand.Rand, d time.Duration) {
+	x, out := r.IntN(len(c.live)), r.IntN(2) == 0
+	for i := range c.live {
+		switch {
+		case i == x:
+		case out:
+			c.net.Set(x, i, netem.Link{Cut: true})
+		default:
+			c.net.Set(i, x, netem.Link{Cut: true})
+		}
+	}
+	c.t.Logf("cut for %v: %d, out: %v", d, x, out)
+	time.Sleep(d)
+	c.net.Heal()
+}
+
+// cutProvider cuts one member off from the provider's server only.
+func cutProvider(c *members, r *rand.Rand, d time.Duration) {
+	x := r.IntN(len(c.live))
+	c.net.Set(x, c.etcd.node, netem.Link{Cut: true})
+	c.net.Set(c.etcd.node, x, netem.Link{Cut: true})
+	c.t.Logf("%d cut off from the provider's server for %v", x, d)
+	time.Sleep(d)
+	c.net.Heal()
+}
+
+// providerDown kills the provider's server and starts it again.
+func providerDown(c *members, _ *rand.Rand, d time.Duration) {
+	c.etcd.kill()
+	c.t.Logf("the provider's server is down for %v", d)
+	time.Sleep(d)
+	c.etcd.start()
+}
+
+// freeze stops so many processes with SIGSTOP.
+func freeze(count func(n int) int) fault {
+	return func(c *members, r *rand.Rand, d time.Duration) {
+		some := r.Perm(len(c.live))[:count(len(c.live))]
+		for _, i := range some {
+			c.frozen[c.live[i].Name] = true
+			c.live[i].signal(syscall.SIGSTOP)
+		}
+		c.t.Logf("%v frozen for %v", some, d)
+		time.Sleep(d)
+		for _, i := range some {
+			c.live[i].signal(syscall.SIGCONT)
+		}
+	}
+}
+
+// kill ends so many processes at once with SIGKILL, and starts others in their place after a while.
+func kill(count func(n int) int) fault {
+	return func(c *members, r *rand.Rand, d time.Duration) {
+		some := r.Perm(len(c.live))[:count(len(c.live))]
+		for _, i := range some {
+			c.kill(i)
+		}
+		c.t.Logf("%v killed, others in their place after %v", some, d)
+		time.Sleep(d)
+		for _, i := range some {
+			c.launch(i)
+		}
+	}
+}
+
+// killRolling kills one after the other. Each is back for a while before the next one is killed.
+func killRolling(c *members, r *rand.Rand, d time.Duration) {
+	order := r.Perm(len(c.live))
+	c.t.Logf("%v killed one after the other, each away for %v", order, d/4)
+	for _, i := range order {
+		c.await("before the next is killed", whole(c, 0, nil))
+		time.Sleep(time.Second)
+		c.kill(i)
+		time.Sleep(d / 4)
+		c.launch(i)
+	}
+}
+
+func one(int) int            { return 1 }
+func two(int) int            { return 2 }
+func majority(n int) int     { return n/2 + 1 }
+func everyone(n int) int     { return n }
+func allButOne(n int) int    { return n - 1 }
+func single(o []int) [][]int { return sizes(1)(o) }

@@ -1,0 +1,210 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ofDoubt is how long before the loss of a majority of replicas an acknowledgement must have come to count: the
+// promise is to survive while fewer than a majority fail.
+const ofDoubt = time.Second
+
+// kill ends a process at once. It is not restarted by that.
+func (c *members) kill(i int) {
+	p := c.live[i]
+	p.kill()
+	p.died = bootTime()
+	c.killed, c.live[i] = append(c.killed, p), nil
+}
+
+// floor is what every member must have seen of the adds of each process when all has healed: those that a
+// process has counted itself, or, if it was killed, those that others have seen.
+func (c *members) floor() map[string]uint64 {
+	floor := map[string]uint64{}
+	for _, p := range c.live {
+		if p == nil || c.starts[c.index(p)] > 1 {
+			continue
+		}
+		h := p.now()
+		for name, n := range h.seen {
+			floor[name] = max(floor[name], n)
+		}
+		if h.last != nil {
+			floor[p.Name] = max(floor[p.Name], h.last.Added)
+		}
+	}
+	return floor
+}
+
+func (c *members) index(p *process) int { return slices.Index(c.live, p) }
+
+// finish lets one member leave under load, checks what is left, and stops the others. It returns how long the first
+// took to exit.
+func (c *members) finish(r *rand.Rand) time.Duration {
+	c.t.Helper()
+	floor := c.floor()
+	x := r.IntN(len(c.live))
+	left := c.live[x]
+	took, err := left.terminate()
+	if err != nil {
+		c.t.Error(err)
+	}
+	c.live[x], c.left = nil, left
+	for _, p := range c.live {
+		if p != nil {
+			p.command("quiet")
+		}
+	}
+	c.await("at rest", []condition{{"load ended", func() string { return c.each(0, func(*status) string { return "" }) + c.noisy() }}})
+	c.await("at rest", []condition{{oneView, func() string { return c.each(0, c.listsAll) }},
+		{equalData, func() string { return c.unequal(floor) }}})
+	c.checkSet()
+	c.stopAll()
+	c.checkInstances()
+	return took
+}
+
+// noisy says whose load has not ended.
+func (c *members) noisy() string {
+	for _, p := range c.live {
+		if p != nil && !p.now().quiet {
+			return p.Name + " still adds"
+		}
+	}
+	return ""
+}
+
+// unequal compares, at rest, what the members hold with each other and with what was added.
+func (c *members) unequal(floor map[string]uint64) string {
+	var first *status
+	for _, p := range c.live {
+		if p == nil {
+			continue
+		}
+		s := p.now().last
+		var all uint64
+		for _, n := range s.By {
+			all += n
+		}
+		switch {
+		case all != s.Sum:
+			return fmt.Sprintf("%s has a counter of %d, which is %d by process: half of an update", p.Name, s.Sum, all)
+		case first == nil:
+			first = s
+		case !maps.Equal(s.By, first.By) || s.Set != first.Set:
+			return fmt.Sprintf("%s has %v and %d, another %v and %d", p.Name, s.By, s.Set, first.By, first.Set)
+		}
+	}
+	for _, p := range append(slices.Clone(c.live), c.left) {
+		if p == nil {
+			continue
+		}
+		s := p.now().last
+		if n := first.By[p.Name]; n < s.Added || n > s.Added+s.Maybe {
+			return fmt.Sprintf("%d adds of %s, which has made %d, and perhaps %d more", n, p.Name, s.Added, s.Maybe)
+		}
+	}
+	for name, n := range floor {
+		if first.By[name] < n {
+			return fmt.Sprintf("%d adds of %s, of which %d were seen", first.By[name], name, n)
+		}
+	}
+	return ""
+}
+
+// checkSet looks for what was acknowledged at Majority.
+func (c *members) checkSet() {
+	c.t.Helper()
+	for _, p := range c.live {
+		if p == nil {
+			continue
+		}
+		p.command("dump")
+		c.await("set of "+p.Name, []condition{{"dump", func() string {
+			if len(p.now().dumps) == 0 {
+				return "not there"
+			}
+			return ""
+		}}})
+		has := map[string]bool{}
+		for _, e := range p.now().dumps[0] {
+			has[e] = true
+		}
+		var missing []string
+		for _, by := range slices.Concat(c.live, c.killed, []*process{c.left}) {
+			if by == nil {
+				continue
+			}
+			for _, a := range by.now().acked {
+				if !has[a.Element] && !c.doubtful(a) {
+					missing = append(missing, a.Element)
+				}
+			}
+		}
+		if len(missing) > 0 {
+			c.t.Errorf("%s lacks %d elements that were acknowledged at Majority: %s", p.Name, len(missing), strings.Join(missing, " "))
+		}
+	}
+}
+
+// doubtful says whether a majority was lost soon after an acknowledgement.
+func (c *members) doubtful(a acked) bool {
+	lost := 0
+	for _, p := range c.killed {
+		if p.died >= a.At && p.died-a.At < ofDoubt {
+			lost++
+		}
+	}
+	return lost >= len(c.live)/2+1
+}
+
+// stopAll sends SIGTERM to all that live.
+func (c *members) stopAll() {
+	c.t.Helper()
+	var all sync.WaitGroup
+	errs := make([]error, len(c.live))
+	for i, p := range c.live {
+		if p != nil {
+			all.Go(func() { _, errs[i] = p.terminate() })
+		}
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			c.t.Error(err)
+		}
+		if c.live[i] != nil {
+			c.gone = append(c.gone, c.live[i])
+			c.live[i] = nil
+		}
+	}
+}
+
+// checkInstances looks for two instances of the singleton at one time.
+func (c *members) checkInstances() {
+	c.t.Helper()
+	all, err := readInstances(c.instances())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, problem := range twice(all, func(name string) bool {
+		process, _, _ := strings.Cut(name, "#")
+		return c.frozen[process]
+	}) {
+		c.t.Error("two instances: " + problem)
+	}
+	var answers []answered
+	for _, p := range slices.Concat(c.gone, c.killed, []*process{c.left}) {
+		answers = append(answers, p.now().answers...)
+	}
+	for _, problem := range backwards(answers) {
+		c.t.Error("token falls: " + problem)
+	}
+}

@@ -1,0 +1,205 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/etcd"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/singleton"
+)
+
+const (
+	memberPort   = 9000
+	providerPort = 6400
+	// round is the interval in which automanaged asks its hosts.
+	round = 500 * time.Millisecond
+	// leaseTTL is that of the singleton's lease, and of etcd's provider.
+	leaseTTL = 3 * time.Second
+)
+
+// spec is what the driver tells a process that is to be a member, through its environment.
+type spec struct {
+	Name      string // of this process; a process that is started in place of a killed one has another
+	Host      string
+	Hosts     []string // of all members
+	Etcd      string   // address of etcd's server; empty: the provider is automanaged
+	LeaseDir  string   // shared by all
+	Instances string   // the file in which instances of the singleton record what they do
+}
+
+// command is a line on standard input.
+type command struct{ Do string } // quiet or dump
+
+// report is a line on standard output, with one of its fields.
+type report struct {
+	Status   *status   `json:",omitempty"` // every statusInterval
+	Acked    *acked    `json:",omitempty"` // added to the set at Majority
+	Answered *answered `json:",omitempty"` // by the singleton
+	Dump     []string  `json:",omitempty"` // the set
+	Quiet    bool      `json:",omitempty"` // the load has ended, and what it counts is final
+}
+
+const statusInterval = 100 * time.Millisecond
+
+// status is a picture of a member. Times are of the boot clock, which all processes share.
+type status struct {
+	At       time.Duration
+	Life     int
+	NotReady string            `json:",omitempty"` // why, from node.Health
+	IDs      []string          // of the members in view, sorted
+	Addrs    []string          // of the same members
+	Sum      uint64            // the counter to which all add
+	By       map[string]uint64 // what each process has added to it
+	Set      int               // elements of the set
+	Added    uint64            // by this process, acknowledged
+	Maybe    uint64            // by this process, with an unknown outcome
+	Asked    time.Duration     // when the latest answered request to the singleton was sent
+	AskErr   string            `json:",omitempty"` // of the latest that failed, if that was later
+}
+
+// member is a member process.
+type member struct {
+	spec
+	health node.Health
+	life   atomic.Int64
+	system atomic.Pointer[node.Node] // of the latest life
+	dd     atomic.Pointer[distributeddata.Replicator]
+	worker atomic.Pointer[singleton.Singleton]
+	load   load
+	quiet  chan struct{} // closed: no more load
+
+	out struct {
+		sync.Mutex
+		*json.Encoder
+	}
+}
+
+// runMember is the main function of a member process.
+func runMember(text string, in io.Reader, out io.Writer) int {
+	m := &member{quiet: make(chan struct{})}
+	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return node.ExitInvalid
+	}
+	m.out.Encoder = json.NewEncoder(out)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var working sync.WaitGroup
+	m.work(&working)
+	go m.serve(in)
+	err := node.Run(context.Background(), node.RunConfig{
+		Cluster:    "heal",
+		Remote:     node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
+		Provider:   m.provider,
+		Store:      func() (coordination.Store, error) { return file.Open(m.LeaseDir) },
+		Session:    leases,
+		MinMembers: 1,
+		Logger:     log,
+		Health:     &m.health,
+	}, m.register)
+	m.stopLoad()
+	working.Wait()
+	m.say(report{Status: m.status()})
+	m.say(report{Quiet: true})
+	if err != nil {
+		log.Error("member ended", slog.Any("error", err))
+	}
+	return node.ExitCode(err)
+}
+
+// leases are those of the quickstart.
+var leases = coordination.Config{
+	TTL: leaseTTL, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
+	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
+}
+
+func (m *member) provider() (cluster.ClusterProvider, error) {
+	if m.Etcd != "" {
+		return etcd.NewWithConfig("/heal", clientv3.Config{Endpoints: []string{m.Etcd}, DialTimeout: 5 * time.Second})
+	}
+	var hosts []string
+	for _, h := range m.Hosts {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
+	}
+	return automanaged.NewWithConfig(round, providerPort, hosts...), nil
+}
+
+// register makes the components of a life.
+func (m *member) register(n *node.Node) error {
+	m.life.Store(int64(n.Life))
+	m.system.Store(n)
+	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: len(m.Hosts)/2 + 1})
+	if err != nil {
+		return err
+	}
+	m.dd.Store(dd)
+	worker, err := singleton.New(n.System, n.Session, singleton.Config{Name: "worker"}, m.produce)
+	if err != nil {
+		return err
+	}
+	m.worker.Store(worker)
+	return nil
+}
+
+// serve carries out commands until the driver is gone.
+func (m *member) serve(in io.Reader) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var c command
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			break
+		}
+		switch c.Do {
+		case "quiet":
+			m.stopLoad()
+		case "dump":
+			m.say(report{Dump: append(m.elements(), "")}) // never empty
+		}
+	}
+	os.Exit(node.ExitFailed)
+}
+
+func (m *member) say(r report) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	_ = m.out.Encode(r) // a driver that is gone is noticed at the end of the input
+}
+
+func (m *member) status() *status {
+	s := &status{At: bootTime(), Life: int(m.life.Load()), By: map[string]uint64{}}
+	if err := m.health.Ready(); err != nil {
+		s.NotReady = err.Error()
+	}
+	if n := m.system.Load(); n != nil {
+		if members, ok := membership.Lookup(n.System); ok {
+			if v := members.View(); v != nil {
+				for _, x := range v.Members {
+					s.IDs, s.Addrs = append(s.IDs, x.ID), append(s.Addrs, x.Address)
+				}
+			}
+		}
+	}
+	if dd := m.dd.Load(); dd != nil {
+		m.read(dd, s)
+	}
+	m.load.fill(s)
+	return s
+}
