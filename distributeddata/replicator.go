@@ -208,8 +208,12 @@ func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m req
 		}
 		res, err := l.ask(ctx, m)
 		if err == nil {
+			answer, ok := res.(R)
+			if !ok { // whatever reaches the port may send anything to a PID that it guesses
+				return empty, fmt.Errorf("%w: answered with a %T", ErrUnknown, res)
+			}
 			var v T
-			if v, err = res.(R).Result(); !errors.Is(err, ErrBetweenLives) {
+			if v, err = answer.Result(); !errors.Is(err, ErrBetweenLives) {
 				return v, err
 			}
 		}

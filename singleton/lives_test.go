@@ -184,3 +184,25 @@ func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session
 	system.Shutdown()
 	return weak.Make(system)
 }
+
+// A PID that was made before its system had an address names another process at another member: a reply to it
+// ended up there, in a call that waited for something else.
+func TestReply_FindsASenderFromBeforeTheStart(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		for i := range 2 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		n := c.node(1) // the other one hosts
+		var got []any
+		collect := actor.PropsFromFunc(func(ctx actor.Context) {
+			if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+				got = append(got, m.Value)
+			}
+		})
+		_, err := n.System.Root.SpawnNamed(collect, "early")
+		require.NoError(t, err)
+		n.System.Root.RequestWithCustomSender(n.single.PID(), wrapperspb.String("who"), actor.NewPID("nonhost", "early"))
+		time.Sleep(time.Second)
+		require.Len(t, got, 1)
+	})
+}

@@ -103,7 +103,7 @@ func (p *proxy) hidden() {
 func (p *proxy) pass(ctx actor.Context) {
 	_, byAsk := ctx.Message().(*asked)
 	switch {
-	case p.host != nil && !byAsk && (p.local || portable(ctx.Message())):
+	case p.host != nil && !byAsk && !homeless(ctx.Sender()) && (p.local || portable(ctx.Message())):
 		ctx.Forward(p.host)
 	case p.host != nil:
 		p.deliver(ctx, stash.Of(ctx))
@@ -124,8 +124,15 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 		_, token, _ := p.route.Host()
 		p.life.calls.sent(e.Message.(*asked).call, token)
 	}
+	if homeless(inner.Sender) {
+		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)
+	}
 	ctx.Send(p.host, inner.Envelope())
 }
+
+// homeless tells whether a sender got its PID before this system had an address: at another member it would name
+// a process there, which might exist.
+func homeless(sender *actor.PID) bool { return sender != nil && sender.Address == local }
 
 func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	from, manifest, payload, ok := p.open(env)
