@@ -15,7 +15,7 @@ import (
 const (
 	// flush is how long the last messages to others have before remoting closes.
 	flush = 20 * time.Millisecond
-	// hangUp is how long remoting waits for peers that do not answer before it drops them.
+	// hangUp is how long remoting may take to hang up in order before its port is closed all the same.
 	hangUp = 500 * time.Millisecond
 	// lingering is how long actors have to end after they were told to.
 	lingering = time.Second
@@ -52,9 +52,8 @@ func depart(c *cluster.Cluster) error {
 	select {
 	case err := <-closed:
 		errs = append(errs, err)
-	case <-time.After(hangUp):
-		c.Remote.Shutdown(false)
-		errs = append(errs, <-closed)
+	case <-time.After(hangUp): // a writer that tries to reach a dead peer holds it up for ten seconds
+		errs = append(errs, part("remoting", func() error { c.Remote.Shutdown(false); return nil }))
 	}
 	stopActors(c.ActorSystem)
 	return errors.Join(errs...)
@@ -82,6 +81,9 @@ func abandon(c *cluster.Cluster) error {
 	return nil
 }
 
+// remoting is the name of the actor that ends when its last writer has given up; it has been told to.
+const remoting = "EndpointSupervisor"
+
 // stopActors stops every actor that is left, and waits a moment for them to end. An actor that went on would keep
 // its whole actor system alive, and work beside the next life.
 func stopActors(system *actor.ActorSystem) {
@@ -89,7 +91,7 @@ func stopActors(system *actor.ActorSystem) {
 		left := map[string]*actor.ActorProcess{} // stopped outside IterCb, which holds a lock
 		for _, bucket := range system.ProcessRegistry.LocalPIDs.LocalPIDs {
 			bucket.IterCb(func(id string, v any) {
-				if p, ok := v.(*actor.ActorProcess); ok && !strings.Contains(id, "/") {
+				if p, ok := v.(*actor.ActorProcess); ok && !strings.Contains(id, "/") && id != remoting {
 					left[id] = p
 				}
 			})
