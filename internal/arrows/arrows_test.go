@@ -65,8 +65,9 @@ var arrows = map[string][]string{
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
+	"node/internal/arbiter":           {},
 	"node/healtest":                   {},
-	"node":                            {"coordination", "internal/gate", "internal/lifecycle", "internal/membership", "internal/wire"},
+	"node":                            {"coordination", "node/internal/arbiter", "internal/gate", "internal/lifecycle", "internal/membership", "internal/timer", "internal/wire", "proto"},
 	"testkit/crdttest":                {"crdt"},
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},
@@ -75,7 +76,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.
-var pure = []string{"internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core"}
+var pure = []string{"internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module

@@ -52,6 +52,12 @@ const (
 	SingletonLeaving Manifest = 44
 )
 
+// Arbiter, 70 to 74.
+const (
+	// ArbiterVerdict tells which side of a partition hosts, as far as the sender knows.
+	ArbiterVerdict Manifest = 70
+)
+
 // Ranges of the components that name theirs here when they are built.
 const (
 	ShardingFirst Manifest = 50
@@ -76,6 +82,7 @@ var names = [...]string{
 	SingletonPaused:      "singleton.paused",
 	SingletonFree:        "singleton.free",
 	SingletonLeaving:     "singleton.leaving",
+	ArbiterVerdict:       "arbiter.verdict",
 }
 
 // String returns the name for logs and metrics; for an unknown number a name with the number.

@@ -1,0 +1,246 @@
+package arbiter
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Core is the arbiter of one member. One goroutine calls Step.
+type Core struct {
+	cfg Config
+	now time.Time
+	out []any
+
+	view    View
+	known   bool // there has been a view
+	n       int  // how many members there are; 0: not known yet
+	whole   bool
+	since   time.Time // whole, or not, since then
+	leaving map[string]bool
+	ended   bool
+
+	kind Kind // what the gate goes by
+	why  string
+
+	// As leader.
+	contest time.Time // trying since then; zero: not
+	answer  Result
+	asked   bool // there has been an answer in this contest
+	op      uint64
+	trying  bool
+	tried   time.Time
+	due     time.Time // of the next attempt
+	held    uint64    // the attempt that holds the lease; 0: none
+	letGo   time.Time // it is released then; zero: it is wanted
+	beat    time.Time // of the next message
+	said    Verdict
+
+	// As follower.
+	heard   time.Time // from the present leader; zero: nothing
+	verdict Kind      // the last that any leader said
+
+	gate  Gate
+	told  bool
+	wake  time.Time
+	alarm time.Time
+}
+
+// New returns an arbiter that has seen nothing. Its gate is shut.
+func New(cfg Config) *Core {
+	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet", leaving: map[string]bool{}}
+}
+
+// Step takes in one event at a time now, which never goes back, and returns what to do, in order.
+func (c *Core) Step(now time.Time, e any) []any {
+	c.out, c.wake = nil, time.Time{}
+	if c.ended {
+		return nil
+	}
+	c.now = now
+	switch e := e.(type) {
+	case View:
+		c.onView(e)
+	case Tried:
+		c.onTried(e)
+	case Lost:
+		c.onLost(e)
+	case Heard:
+		c.onHeard(e)
+	case Leave:
+		c.onLeave()
+		return c.out
+	}
+	switch {
+	case c.ended, !c.known:
+	case c.leads():
+		c.lead()
+		c.speak()
+	default:
+		c.follow()
+	}
+	c.show()
+	return c.out
+}
+
+func (c *Core) emit(e any) { c.out = append(c.out, e) }
+
+func (c *Core) leads() bool { return c.view.Self == c.view.Oldest }
+
+// reached reports whether that moment has come, and else wakes then.
+func (c *Core) reached(at time.Time) bool {
+	if !c.now.Before(at) {
+		return true
+	}
+	if c.wake.IsZero() || at.Before(c.wake) {
+		c.wake = at
+	}
+	return false
+}
+
+func (c *Core) onView(v View) {
+	old := c.view
+	v.Members = slices.Sorted(slices.Values(v.Members))
+	c.view = v
+	if v.Removed {
+		c.end("the member was removed from the cluster")
+		return
+	}
+	for _, id := range old.Members {
+		if _, still := slices.BinarySearch(v.Members, id); !still && c.leaving[id] {
+			delete(c.leaving, id)
+			c.n = max(c.n-1, min(c.n, 1))
+		}
+	}
+	if !c.known || old.Oldest != v.Oldest {
+		c.contest, c.heard = time.Time{}, time.Time{}
+	}
+	c.beat = time.Time{} // everybody hears of it
+	c.count(c.n)
+}
+
+// count takes n for the number of members, unless more are there.
+func (c *Core) count(n int) {
+	if n > 0 {
+		n = max(n, len(c.view.Members))
+	}
+	c.n = n
+	if whole := n > 0 && len(c.view.Members) >= max(n, c.cfg.Members); whole != c.whole || !c.known {
+		c.known, c.whole, c.since = true, whole, c.now
+	}
+}
+
+// end shuts the gate for good and gives the lease up.
+func (c *Core) end(why string) {
+	c.release()
+	c.ended, c.kind, c.why = true, Undecided, why
+}
+
+// onLeave tells the others that nobody is missing.
+func (c *Core) onLeave() {
+	if c.known {
+		c.emit(Send{c.others(), Verdict{Leaving, c.n}})
+	}
+	c.end("the member leaves the cluster")
+	c.show()
+}
+
+func (c *Core) others() []string {
+	return slices.DeleteFunc(slices.Clone(c.view.Members), func(id string) bool { return id == c.view.Self })
+}
+
+func (c *Core) onHeard(e Heard) {
+	switch _, listed := slices.BinarySearch(c.view.Members, e.From); {
+	case !listed || !e.Verdict.Valid():
+	case e.Verdict.Kind == Leaving:
+		c.leaving[e.From] = true
+		if e.From == c.view.Oldest && c.verdict == Ours {
+			c.heard = time.Time{} // the lease goes with it
+		}
+	case e.From == c.view.Oldest && !c.leads():
+		c.heard, c.verdict = c.now, e.Verdict.Kind
+		if e.Verdict.Members > 0 {
+			c.count(e.Verdict.Members)
+		}
+	}
+}
+
+// follow goes by the leader.
+func (c *Core) follow() {
+	c.contest, c.trying = time.Time{}, false
+	if c.held != 0 && !c.heard.IsZero() {
+		c.surrender() // to the leader of both of us
+	}
+	switch {
+	case c.held != 0 && c.heard.IsZero():
+		c.rule(Ours, "")
+	case c.verdict == 0:
+		c.rule(Undecided, "the oldest member has not said who hosts")
+	case !c.verdict.open():
+		c.rule(c.verdict, reason(c.verdict))
+	case c.verdict == Whole && (c.whole || !c.reached(c.expiry())):
+		c.rule(Whole, "")
+	case c.verdict != Whole && !c.heard.IsZero() && !c.reached(c.heard.Add(c.cfg.Lapse)):
+		c.rule(c.verdict, "")
+	default:
+		c.verdict = Undecided
+		c.rule(Undecided, "the oldest member has not said for a while who hosts")
+	}
+}
+
+// expiry is how long the word of a leader counts that nobody is missing, though we miss somebody.
+func (c *Core) expiry() time.Time {
+	missed := c.since.Add(c.cfg.Hold)
+	if heard := c.heard.Add(c.cfg.Idle); !c.heard.IsZero() && heard.After(missed) {
+		missed = heard
+	}
+	return missed.Add(c.cfg.Lapse)
+}
+
+func reason(k Kind) string {
+	if k == Elsewhere {
+		return "another side of the cluster holds the arbiter lease"
+	}
+	return "members are missing, and the arbiter lease is not held"
+}
+
+func (c *Core) rule(k Kind, why string) { c.kind, c.why = k, why }
+
+// speak tells the others what the leader knows.
+func (c *Core) speak() {
+	v := Verdict{c.kind, c.n}
+	if v == c.said && !c.reached(c.beat) {
+		return
+	}
+	every := c.cfg.Beat
+	if c.kind == Whole {
+		every = c.cfg.Idle
+	}
+	c.said, c.beat = v, c.now.Add(every)
+	c.reached(c.beat)
+	if to := c.others(); len(to) > 0 {
+		c.emit(Send{to, v})
+	}
+}
+
+// show hands out what has changed.
+func (c *Core) show() {
+	if g := (Gate{c.kind.open(), c.why}); g != c.gate {
+		c.gate = g
+		c.emit(g)
+	}
+	if here := c.kind == Ours; here != c.told {
+		c.told = here
+		c.emit(Tell{here})
+	}
+	if c.wake != c.alarm {
+		c.alarm = c.wake
+		c.emit(Wake{c.wake})
+	}
+}
+
+// String describes the state, for failures of tests.
+func (c *Core) String() string {
+	return fmt.Sprintf("%v: %d of %d, leads %v, whole %v, held %d, %s", c.kind, len(c.view.Members), c.n, c.leads(), c.whole,
+		c.held, c.why)
+}

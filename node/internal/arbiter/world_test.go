@@ -1,0 +1,355 @@
+package arbiter_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/node/internal/arbiter"
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// The abstract lease: its holder renews it every ttl/3, believes in it until stopBy after the last renewal, and
+// nobody else has it before ttl.
+const (
+	ttl    = 30 * time.Second
+	drain  = 5 * time.Second
+	stopBy = ttl - drain - time.Second
+)
+
+// world is one history in true time: members on sides of a partition, whose views follow with delays, and a lease
+// that some of them do not reach for some time.
+type world struct {
+	*sim.World
+	cfg     arbiter.Config
+	nodes   []*node
+	lives   int
+	changed time.Duration // a view, a store or a side, last
+	lease   struct {
+		holder *life
+		op     uint64
+		until  time.Duration
+	}
+	detection time.Duration // until a view follows, at most
+}
+
+// node is a machine of the cluster.
+type node struct {
+	w     *world
+	i     int
+	side  int
+	life  *life // nil while down
+	store bool  // is reached
+}
+
+// life is one process on a node.
+type life struct {
+	*node
+	id      string
+	born    int // age
+	core    *arbiter.Core
+	view    arbiter.View
+	gate    arbiter.Gate
+	here    bool
+	held    uint64
+	renewed time.Duration
+	over    bool
+	leaving bool
+	wake    int
+}
+
+func newWorld(s *sim.World) *world {
+	w := &world{World: s}
+	w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.2), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 500*time.Millisecond)}
+	w.detection = w.Span("detection", 0, 6*time.Second)
+	n := w.Number("members", 2, 7)
+	w.cfg = arbiter.Config{Members: n}.WithDefaults()
+	for i := range n {
+		w.nodes = append(w.nodes, &node{w: w, i: i, store: true})
+	}
+	for _, n := range w.nodes {
+		w.After(w.Span("boot", 0, 3*time.Second), n.boot)
+	}
+	w.Can("split", w.split)
+	w.Can("unite", func(a sim.Args) { w.unite(a.Word(0) == "restart") })
+	w.Can("away", func(a sim.Args) { w.storeAway(a) })
+	for verb, do := range map[string]func(*life){"crash": (*life).crash, "leave": (*life).leave} {
+		w.Can(verb, func(a sim.Args) {
+			if i := a.Int(0, 7); i < len(w.nodes) && w.nodes[i].life != nil {
+				do(w.nodes[i].life)
+				w.After(a.Span(1), w.nodes[i].boot)
+			}
+		})
+	}
+	w.Always("one lease", w.oneLease)
+	w.Always("one side", w.oneSide)
+	return w
+}
+
+// touch notes that something has changed that sides have to agree on anew.
+func (w *world) touch() { w.changed = w.Elapsed() }
+
+func (w *world) living() (all []*life) {
+	for _, n := range w.nodes {
+		if n.life != nil {
+			all = append(all, n.life)
+		}
+	}
+	return all
+}
+
+// oneLease: who believes that its side holds the lease goes by one and the same holder, at all times.
+func (w *world) oneLease() error {
+	var of *life
+	for _, l := range w.living() {
+		if !l.here || !l.gate.Open {
+			continue
+		}
+		by := l
+		if l.held == 0 {
+			by = w.byID(l.view.Oldest)
+		}
+		if by == nil || by.leaving {
+			continue // a lease lasts longer than the belief in a leader that died; one that leaves says so, and releases
+		}
+		if of != nil && of != by && of.node.side != by.node.side {
+			return fmt.Errorf("%s and %s both count as holders", of.id, by.id)
+		}
+		of = by
+	}
+	return nil
+}
+
+func (w *world) byID(id string) *life {
+	for _, l := range w.living() {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// oneSide: once views are those of their sides for long enough, one side at most has an open gate.
+func (w *world) oneSide() error {
+	if w.Elapsed()-w.changed <= w.cfg.Decided()+w.detection+3*time.Second || w.Loss > 0 && !w.IsCalm() {
+		return nil
+	}
+	var open *life
+	for _, l := range w.living() {
+		if !l.gate.Open {
+			continue
+		}
+		if open != nil && open.side != l.side {
+			return fmt.Errorf("%s (%v) and %s (%v) are open on two sides", open.id, open.core, l.id, l.core)
+		}
+		open = l
+	}
+	return nil
+}
+
+func (n *node) boot() {
+	if n.life != nil {
+		return
+	}
+	n.w.lives++
+	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives, core: arbiter.New(n.w.cfg)}
+	n.life = l
+	n.w.views(l)
+}
+
+func (l *life) end() {
+	l.over = true
+	l.node.life = nil
+	l.w.touch()
+	l.w.views(nil)
+}
+
+func (l *life) crash() { l.end() }
+
+func (l *life) leave() {
+	l.leaving = true
+	l.w.touch() // others may believe in its lease until they hear of it
+	l.step(arbiter.Leave{})
+	l.w.After(50*time.Millisecond, func() {
+		if !l.over {
+			l.end()
+		}
+	})
+}
+
+// views lets every member see its side, each after a while; a new one sees it at once.
+func (w *world) views(fresh *life) {
+	w.touch()
+	for _, l := range w.living() {
+		after := w.Span("detect", 0, w.detection)
+		if l == fresh {
+			after = 0
+		}
+		w.After(after, l.look)
+	}
+}
+
+func (l *life) look() {
+	if l.over {
+		return
+	}
+	v := arbiter.View{Self: l.id}
+	oldest := l
+	for _, o := range l.w.living() {
+		if o.side == l.side {
+			v.Members = append(v.Members, o.id)
+			if o.born < oldest.born {
+				oldest = o
+			}
+		}
+	}
+	v.Oldest = oldest.id
+	if v.Oldest == l.view.Oldest && slices.Equal(v.Members, l.view.Members) {
+		return
+	}
+	l.view = v
+	l.w.touch()
+	l.step(v)
+}
+
+// split puts members on sides.
+func (w *world) split(a sim.Args) {
+	for i, n := range w.nodes {
+		n.side = a.Int(i, 4)
+	}
+	w.cuts()
+}
+
+func (w *world) cuts() {
+	for _, a := range w.nodes {
+		for _, b := range w.nodes {
+			switch cut := a.side != b.side; {
+			case cut && !w.IsCut(a.i, b.i):
+				w.Cut(a.i, b.i)
+			case !cut && w.IsCut(a.i, b.i):
+				w.Mend(a.i, b.i)
+			}
+		}
+	}
+	w.views(nil)
+}
+
+// unite heals the partition. With restart, who is not on the side of the first member begins another life.
+func (w *world) unite(restart bool) {
+	for _, n := range w.nodes {
+		if restart && n.side != w.nodes[0].side && n.life != nil {
+			n.life.step(arbiter.View{Self: n.life.id, Removed: true})
+			n.life.end()
+			w.After(w.Span("rejoin", time.Second, 5*time.Second), n.boot)
+		}
+		n.side = 0
+	}
+	w.cuts()
+}
+
+func (w *world) storeAway(a sim.Args) {
+	for i := range w.nodes {
+		if a.Int(1+i, 2) == 1 {
+			n := w.nodes[i]
+			n.store = false
+			w.touch()
+			w.After(a.Span(0), func() { n.store = true; w.touch() })
+		}
+	}
+}
+
+func (l *life) step(e any) {
+	if l.over {
+		return
+	}
+	for _, e := range l.core.Step(l.w.Now(), e) {
+		switch e := e.(type) {
+		case arbiter.Gate:
+			l.gate = e
+			l.w.Note("%s: gate %v", l.id, e)
+		case arbiter.Tell:
+			l.here = e.Here
+		case arbiter.Send:
+			l.send(e)
+		case arbiter.Wake:
+			l.wakeAt(e.At)
+		case arbiter.Try:
+			l.try(e.Op)
+		case arbiter.Release:
+			l.release(e.Op)
+		}
+	}
+}
+
+func (l *life) send(e arbiter.Send) {
+	for _, to := range e.To {
+		o := l.w.byID(to)
+		if o == nil {
+			continue
+		}
+		l.w.Send(l.i, o.i, e.Verdict, func() { o.step(arbiter.Heard{From: l.id, Verdict: e.Verdict}) })
+	}
+}
+
+func (l *life) wakeAt(at time.Time) {
+	l.wake++
+	if at.IsZero() {
+		return
+	}
+	wake := l.wake
+	l.w.After(at.Sub(l.w.Now()), func() {
+		if wake == l.wake {
+			l.step(arbiter.Tick{})
+		}
+	})
+}
+
+// try is one attempt. While the store is away nobody learns what has become of it: it may have been granted, and
+// is given back then.
+func (l *life) try(op uint64) {
+	w := l.w
+	w.After(w.Span("try", 0, 200*time.Millisecond), func() {
+		switch free := w.lease.holder == nil || w.Elapsed() >= w.lease.until; {
+		case l.over:
+		case !l.store:
+			if free && w.Chance("written", 0.3) {
+				w.lease.holder, w.lease.until = nil, w.Elapsed()+2*time.Second // and given back
+			}
+			w.After(w.cfg.Operation, func() { l.step(arbiter.Tried{Op: op, Result: arbiter.Unknown}) })
+		case !free && w.lease.holder != l:
+			l.step(arbiter.Tried{Op: op, Result: arbiter.Taken})
+		default:
+			w.lease.holder, w.lease.op = l, op
+			l.held = op
+			l.renew(op)
+			l.step(arbiter.Tried{Op: op, Result: arbiter.Held})
+		}
+	})
+}
+
+func (l *life) renew(op uint64) {
+	w := l.w
+	if l.over || l.held != op {
+		return
+	}
+	if l.store && w.lease.holder == l {
+		l.renewed, w.lease.until = w.Elapsed(), w.Elapsed()+ttl
+	}
+	if left := l.renewed + stopBy - w.Elapsed(); left <= 0 {
+		l.held = 0
+		l.step(arbiter.Lost{Op: op})
+		return
+	} else {
+		w.After(min(left, ttl/3), func() { l.renew(op) })
+	}
+}
+
+func (l *life) release(op uint64) {
+	if l.held != op {
+		return
+	}
+	l.held = 0
+	if l.store && l.w.lease.holder == l {
+		l.w.lease.holder = nil
+	}
+}
