@@ -68,7 +68,7 @@ func startKubernetes(ctx context.Context, e *environment) error {
 	if err := isReady(ctx); err != nil {
 		return err
 	}
-	if err := api.apply(ctx, filepath.Join(e.root, "examples/kubernetes/rbac.yaml")); err != nil {
+	if err := api.apply(ctx, filepath.Join(e.root, "examples/kubernetes"), "rbac.yaml", "provider.yaml"); err != nil {
 		return err
 	}
 	at, err := e.serve(func(ctx context.Context) error { return errors.Join(restart(), isReady(ctx)) })
@@ -106,34 +106,36 @@ func (a api) request(ctx context.Context, method, path string, body []byte) (*ht
 	return r, nil
 }
 
-// apply creates the namespace and the objects of the manifest, by the kinds that it has.
-func (a api) apply(ctx context.Context, manifest string) error {
-	data, err := os.ReadFile(manifest)
-	if err != nil {
-		return err
-	}
+// apply creates the namespace and the objects of the manifests, by the kinds that they have.
+func (a api) apply(ctx context.Context, dir string, manifests ...string) error {
 	if err := a.create(ctx, "/api/v1/namespaces", []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"concord"}}`)); err != nil {
 		return err
 	}
-	for object := range bytes.SplitSeq(data, []byte("\n---\n")) {
-		path := ""
-		for kind, at := range map[string]string{
-			"ServiceAccount": "/api/v1/namespaces/concord/serviceaccounts",
-			"Role":           "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/roles",
-			"RoleBinding":    "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/rolebindings",
-		} {
-			if bytes.Contains(object, []byte("\nkind: "+kind+"\n")) {
-				path = at
+	for _, manifest := range manifests {
+		data, err := os.ReadFile(filepath.Join(dir, manifest))
+		if err != nil {
+			return err
+		}
+		for object := range bytes.SplitSeq(data, []byte("\n---\n")) {
+			if err := a.createOne(ctx, object); err != nil {
+				return fmt.Errorf("%s: %w", manifest, err)
 			}
-		}
-		if path == "" {
-			return fmt.Errorf("%s: an object of unknown kind:\n%s", manifest, object)
-		}
-		if err := a.create(ctx, path, object); err != nil {
-			return fmt.Errorf("%s: %w", manifest, err)
 		}
 	}
 	return nil
+}
+
+func (a api) createOne(ctx context.Context, object []byte) error {
+	for kind, path := range map[string]string{
+		"ServiceAccount": "/api/v1/namespaces/concord/serviceaccounts",
+		"Role":           "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/roles",
+		"RoleBinding":    "/apis/rbac.authorization.k8s.io/v1/namespaces/concord/rolebindings",
+	} {
+		if bytes.Contains(object, []byte("\nkind: "+kind+"\n")) {
+			return a.create(ctx, path, object)
+		}
+	}
+	return fmt.Errorf("an object of unknown kind:\n%s", object)
 }
 
 func (a api) create(ctx context.Context, path string, object []byte) error {

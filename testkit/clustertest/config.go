@@ -38,6 +38,9 @@ type Config struct {
 	Server *Server
 	// Listens says that the provider listens on Spare[Index]: P10 is then checked for that port too.
 	Listens bool
+	// OneByOne starts members one after the other where they would be started together. It hides races
+	// between starts, for providers that are known to have them.
+	OneByOne bool
 	// ListedWithin bounds how long a member takes from its start to be listed by all. Default 20s.
 	ListedWithin time.Duration
 	// DroppedWithin bounds how long it takes to drop a member whose process was killed. Default 30s.

@@ -110,7 +110,9 @@ func (e *env) cluster(n int) []*process {
 func (e *env) startAll(all []*process) {
 	e.Helper()
 	for _, p := range all {
-		p.send(cmdStart)
+		if p.send(cmdStart); e.config.OneByOne {
+			p.answer(0, evStarted, evFailed)
+		}
 	}
 	for _, p := range all {
 		p.isStarted(p.answer(0, evStarted, evFailed))

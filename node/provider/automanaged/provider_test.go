@@ -21,8 +21,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// provide gives every member our provider, but with mixed in the name of its cluster every other one
-// that of Proto.Actor.
 func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	var hosts []string
 	for _, port := range m.Spare {
@@ -39,4 +37,15 @@ const mixed = "CONCORD_AUTOMANAGED_MIXED"
 
 func TestProvider(t *testing.T) {
 	clustertest.Run(t, clustertest.Config{Listens: true})
+}
+
+// Members with our provider and with Proto.Actor's are one cluster.
+func TestProvider_SpeaksWithProtoActors(t *testing.T) {
+	t.Setenv(mixed, "yes")
+	clustertest.Run(t, clustertest.Config{Except: map[string]string{
+		"P1": "it has one member", "P4": "it has one member", "P10": "it has one member",
+		"P8":  "Proto.Actor's provider does not free its port before the next life needs it",
+		"P11": "Proto.Actor's provider leaves idle connections behind",
+		"P13": "Proto.Actor's provider logs an error when it stops",
+	}})
 }

@@ -93,6 +93,9 @@ func (d *directory) register(ctx context.Context, self roster.Self) (clientv3.Le
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	lease, err := d.client.Grant(ctx, int64(d.cfg.TTL/time.Second))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return 0, fmt.Errorf("no answer after %v: %w", callTimeout, err)
+	}
 	if err != nil {
 		return 0, err
 	}

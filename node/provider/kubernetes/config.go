@@ -107,9 +107,13 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	if err := checkLabels(self); err != nil {
 		return nil, err
 	}
-	client, err := clientv1.NewForConfig(c.Client)
+	web, err := rest.HTTPClientFor(c.Client)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	return &directory{cfg: c, pods: client.Pods(c.Namespace)}, nil
+	client, err := clientv1.NewForConfigAndClient(c.Client, web)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	return &directory{cfg: c, web: web, pods: client.Pods(c.Namespace)}, nil
 }

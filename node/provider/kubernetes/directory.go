@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	clientv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -20,6 +22,7 @@ import (
 // directory is the pods of one namespace.
 type directory struct {
 	cfg  Config
+	web  *http.Client
 	pods clientv1.PodInterface
 }
 
@@ -28,8 +31,11 @@ func (d *directory) Where() string {
 	return fmt.Sprintf("Kubernetes API at %s, pod %s/%s", d.cfg.Client.Host, d.cfg.Namespace, d.cfg.Pod)
 }
 
-// Close implements roster.Directory. Connections are client-go's, which keeps one set per process.
-func (d *directory) Close() error { return nil }
+// Close implements roster.Directory.
+func (d *directory) Close() error {
+	utilnet.CloseIdleConnectionsFor(d.web.Transport)
+	return nil
+}
 
 // Serve implements roster.Directory. There is no session: labels stay until they are removed. It ends
 // with an error when the API server cannot be asked.
