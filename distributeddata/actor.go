@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
@@ -34,9 +35,13 @@ type replica struct {
 	subs    *subscriptions
 	pending map[uint64]pending
 	nextID  uint64
+	before  uint64        // nextID before the message being handled
+	todo    []core.Effect // of the last step
 	drains  []func(any)   // answers to those under way
 	limit   time.Duration // of the call whose request is being handled
 	stopped bool
+
+	strangers map[reflect.Type]bool // types of messages that have been logged
 }
 
 // pending is an operation under way.
@@ -51,14 +56,25 @@ type former struct{ held *core.Core }
 
 func newReplica(l *life) *replica {
 	return &replica{
-		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{},
+		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
 }
 
 // Receive implements actor.Actor.
 func (a *replica) Receive(ctx actor.Context) {
-	a.ctx = ctx
+	returned := false
+	defer func() {
+		if !returned {
+			a.interrupted()
+		}
+	}()
+	a.ctx, a.before = ctx, a.nextID
+	a.receive(ctx)
+	returned = true
+}
+
+func (a *replica) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		a.startUp()
@@ -84,8 +100,13 @@ func (a *replica) Receive(ctx actor.Context) {
 			a.carryOut(m.request)
 			a.limit = 0
 		}
-	case request:
-		a.carryOut(m)
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		if req, ok := asRequest(m); ok {
+			a.carryOut(req)
+		} else {
+			a.stranger(m)
+		}
 	}
 }
 
@@ -233,26 +254,43 @@ func (a *replica) step(ev core.Event) {
 	if a.stopped {
 		return
 	}
-	effects := a.core.Step(a.wake.Now(), ev)
+	a.todo = a.core.Step(a.wake.Now(), ev)
 	a.publish()
-	for _, e := range effects {
-		switch e := e.(type) {
-		case core.Send:
-			a.send(e)
-		case core.Done:
-			a.finish(e)
-		case core.Changed:
-			a.changed(e.Keys)
-		case core.Diverged:
-			a.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
-				slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
-		case core.Mended:
-			a.log.Warn("this replica was outvoted and has taken the state of another")
-		case core.Reborn:
-			a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+	a.carryOn()
+}
+
+// carryOn carries out the effects that are left, also when a function of the application has ended the
+// goroutine in one of them.
+func (a *replica) carryOn() {
+	defer func() {
+		if len(a.todo) > 0 {
+			a.carryOn()
 		}
+	}()
+	for len(a.todo) > 0 {
+		e := a.todo[0]
+		a.todo = a.todo[1:]
+		a.effect(e)
 	}
 	a.arm(a.core.NextWake())
+}
+
+func (a *replica) effect(e core.Effect) {
+	switch e := e.(type) {
+	case core.Send:
+		a.send(e)
+	case core.Done:
+		a.finish(e)
+	case core.Changed:
+		a.changed(e.Keys)
+	case core.Diverged:
+		a.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
+			slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
+	case core.Mended:
+		a.log.Warn("this replica was outvoted and has taken the state of another")
+	case core.Reborn:
+		a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+	}
 }
 
 // arm sees to it that the core is woken at the given time. A timer that fires sooner does no harm, so it

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -30,7 +31,9 @@ type deletion int
 func (deletion) apply(o *options) { o.permanently = true }
 
 func (m *Delete[T]) run(a *replica, respond func(any)) {
-	answer := func(_ core.Done, err error) { respond(adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)) }
+	answer := func(_ core.Done, err error) {
+		adapted(a.log, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+	}
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
 		return
@@ -41,8 +44,8 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 	}, answer)
 }
 
-func (m *Delete[T]) refused(err error) any {
-	return adapted(&DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
+func (m *Delete[T]) refuse(err error, log *slog.Logger, respond func(any)) {
+	adapted(log, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
 // clearEntry takes away what is under a key, unless that has been deleted for good. A permanent

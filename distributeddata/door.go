@@ -137,14 +137,21 @@ func (d *door) Stop(*actor.PID) {
 // letters.
 func (l *life) refuse(message any, why error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
-	req, ok := asRequest(m)
-	if ok && sender != nil {
-		if res := req.refused(why); res != nil {
-			l.system.Root.Send(sender, res)
-			return
-		}
+	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
+		req.refuse(why, l.system.Logger(), func(res any) {
+			if res != nil {
+				l.system.Root.Send(sender, res)
+			}
+		})
+		return
 	}
 	l.system.Logger().Warn("message refused", slog.String("replicator", l.cfg.Name),
 		slog.String("type", fmt.Sprintf("%T", m)), slog.Any("error", why))
 	l.system.DeadLetter.SendUserMessage(l.r.pid, message)
+}
+
+// answered reports whether a request has a response.
+func answered(r request) bool {
+	_, ok := r.(interface{ unanswered() })
+	return !ok
 }

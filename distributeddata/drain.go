@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -27,7 +28,7 @@ func (m *drain) run(a *replica, respond func(any)) {
 	})
 }
 
-func (m *drain) refused(err error) any { return &drained{err} }
+func (m *drain) refuse(err error, log *slog.Logger, respond func(any)) { respond(&drained{err}) }
 
 // stopDraining answers the drains under way: this member was removed, and nobody listens to it.
 func (a *replica) stopDraining() {

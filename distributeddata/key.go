@@ -3,7 +3,6 @@ package distributeddata
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -90,28 +89,22 @@ func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T,
 	}
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
-	if err := guarded(func() error { return modify(w, &v) }); err != nil {
-		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
-	}
-	if err := w.Err(); err != nil {
-		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
-	}
-	next, err := crdt.Save(w, base, v)
+	next := base
+	err = guarded(func() (err error) {
+		if err = modify(w, &v); err != nil {
+			return err
+		}
+		if err = w.Err(); err != nil {
+			return err
+		}
+		next, err = crdt.Save(w, base, v) // runs codecs
+		return err
+	})
 	if err != nil {
 		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
 	}
 	t.Put(k.id, next)
 	return v, nil
-}
-
-// guarded turns a panic of user code into an error with its stack.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return f()
 }
 
 // Option refines one call. A Consistency is one.

@@ -77,6 +77,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 func (l *life) spawn() {
 	l.spawning.Do(func() {
 		props := actor.PropsFromProducer(func() actor.Actor { return newReplica(l) },
+			actor.WithDispatcher(steadfast{actor.NewDefaultDispatcher(throughput)}),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
 			l.failure = fmt.Errorf("distributeddata: replicator %q: %w", l.cfg.Name, err)
@@ -85,6 +86,9 @@ func (l *life) spawn() {
 		}
 	})
 }
+
+// throughput is how many messages the actor handles in a row, as with Proto.Actor's default.
+const throughput = 300
 
 // run lets messages and calls through to the actor, which has started.
 func (l *life) run(pid *actor.PID) {

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -89,14 +90,8 @@ type Changed[T crdt.Value[T]] struct {
 // request is a message that the replicator's actor carries out.
 type request interface {
 	run(a *replica, respond func(any))
-	// refused returns the response that says that nothing was done; nil if there is none.
-	refused(err error) any
-}
-
-// asRequest returns the request in a message.
-func asRequest(m any) (request, bool) {
-	r, ok := m.(request)
-	return r, ok
+	// refuse responds that nothing was done, if there is a response.
+	refuse(err error, log *slog.Logger, respond func(any))
 }
 
 // outlives reports whether a request may wait for the next life: an update does, which changes data; a
@@ -111,7 +106,7 @@ func (m *Delete[T]) changesData()   {}
 func (m *Transaction) changesData() {}
 
 func (m *Get[T]) run(a *replica, respond func(any)) {
-	answer := func(v T, err error) { respond(adapted(&GetResponse[T]{m.Key, v, err}, m.Adapt)) }
+	answer := func(v T, err error) { adapted(a.log, &GetResponse[T]{m.Key, v, err}, m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(m.Key.empty, err)
 		return
@@ -132,17 +127,17 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 	})
 }
 
-func (m *Get[T]) refused(err error) any {
-	return adapted(&GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
+func (m *Get[T]) refuse(err error, log *slog.Logger, respond func(any)) {
+	adapted(log, &GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
-func (m *Update[T]) refused(err error) any {
-	return adapted(&UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt)
+func (m *Update[T]) refuse(err error, log *slog.Logger, respond func(any)) {
+	adapted(log, &UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
 	after := m.Key.empty
-	answer := func(_ core.Done, err error) { respond(adapted(&UpdateResponse[T]{m.Key, after, err}, m.Adapt)) }
+	answer := func(_ core.Done, err error) { adapted(a.log, &UpdateResponse[T]{m.Key, after, err}, m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
 		return
@@ -159,12 +154,4 @@ func (k Key[T]) valid(at Consistency) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return at.validate()
-}
-
-// adapted returns the response in the words of the asker.
-func adapted[R any](r *R, adapt func(*R) any) any {
-	if adapt == nil {
-		return r
-	}
-	return adapt(r)
 }

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,8 +21,8 @@ type subscriber struct {
 	pid  *actor.PID
 	told causal.Store
 	seen causal.Vector // when it was told
-	// notice returns the message for the change from one state to another, nil for none.
-	notice func(old, now causal.Store, oldSeen, nowSeen causal.Vector) any
+	// notice sends the message for the change from one state to another, if there is to be one.
+	notice func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any))
 }
 
 func newSubscriptions() *subscriptions { return &subscriptions{byKey: map[string][]*subscriber{}} }
@@ -82,11 +83,13 @@ func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor
 	if o.told.SameAtoms(now) {
 		return
 	}
-	msg := o.notice(o.told, now, o.seen, seen)
-	o.told, o.seen = now, seen
-	if msg != nil {
-		send(o.pid, msg)
-	}
+	old, before := o.told, o.seen
+	o.told, o.seen = now, seen // first: notice may not return
+	o.notice(old, now, before, seen, func(msg any) {
+		if msg != nil {
+			send(o.pid, msg)
+		}
+	})
 }
 
 func (m *Subscribe[T]) run(a *replica, _ func(any)) {
@@ -94,7 +97,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 		a.log.Warn("subscription refused", "key", m.Key.id, "subscriber", m.Subscriber)
 		return
 	}
-	a.subscribe(m.Key.id, &subscriber{pid: m.Subscriber, notice: func(old, now causal.Store, oldSeen, nowSeen causal.Vector) any {
+	a.subscribe(m.Key.id, &subscriber{pid: m.Subscriber, notice: func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any)) {
 		c := &Changed[T]{Key: m.Key}
 		c.Old, _ = m.Key.load(old, oldSeen)
 		c.Value, c.Err = m.Key.load(now, nowSeen)
@@ -104,7 +107,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 		case errors.Is(c.Err, ErrDeleted):
 			c.Deleted = true
 		}
-		return adapted(c, m.Adapt)
+		adapted(a.log, c, m.Adapt, send)
 	}})
 }
 
@@ -114,6 +117,10 @@ func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
 	}
 }
 
-func (*Subscribe[T]) refused(error) any { return nil }
+func (*Subscribe[T]) refuse(error, *slog.Logger, func(any)) {}
 
-func (*Unsubscribe[T]) refused(error) any { return nil }
+func (*Unsubscribe[T]) refuse(error, *slog.Logger, func(any)) {}
+
+func (*Subscribe[T]) unanswered() {}
+
+func (*Unsubscribe[T]) unanswered() {}

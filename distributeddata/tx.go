@@ -3,6 +3,7 @@ package distributeddata
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -62,7 +63,7 @@ type TransactionResponse struct{ err error }
 func (r *TransactionResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *Transaction) run(a *replica, respond func(any)) {
-	answer := func(_ core.Done, err error) { respond(adapted(&TransactionResponse{err}, m.Adapt)) }
+	answer := func(_ core.Done, err error) { adapted(a.log, &TransactionResponse{err}, m.Adapt, respond) }
 	if err := m.At.validate(); err != nil {
 		answer(core.Done{}, err)
 		return
@@ -70,22 +71,27 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error { return transact(t, m.Modify) }, answer)
 }
 
-func (m *Transaction) refused(err error) any { return adapted(&TransactionResponse{err}, m.Adapt) }
+func (m *Transaction) refuse(err error, log *slog.Logger, respond func(any)) {
+	adapted(log, &TransactionResponse{err}, m.Adapt, respond)
+}
 
 // transact runs a modify function inside the update t.
 func transact(t *core.Txn, modify func(*Tx) error) error {
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
 	tx := &Tx{Writer: w, txn: t}
-	if err := guarded(func() error { return modify(tx) }); err != nil {
-		return fmt.Errorf("%w: %w", ErrModify, err)
-	}
-	for _, o := range tx.open {
-		if err := o.save(); err != nil {
-			w.Fail(fmt.Errorf("key %q: %w", o.id, err))
+	err := guarded(func() error {
+		if err := modify(tx); err != nil {
+			return err
 		}
-	}
-	if err := w.Err(); err != nil {
+		for _, o := range tx.open {
+			if err := o.save(); err != nil { // runs codecs
+				w.Fail(fmt.Errorf("key %q: %w", o.id, err))
+			}
+		}
+		return w.Err()
+	})
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrModify, err)
 	}
 	return nil
@@ -170,7 +176,11 @@ func (k Key[T]) editable(s causal.Store, seen causal.Vector) (T, error) {
 	if buried(s) {
 		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrDeleted)
 	}
-	v, err := crdt.Load(k.empty, s, seen)
+	v := k.empty
+	err := guarded(func() (err error) {
+		v, err = crdt.Load(k.empty, s, seen) // runs codecs
+		return err
+	})
 	if err != nil {
 		return k.empty, fmt.Errorf("key %q: %w", k.id, err)
 	}

@@ -1,0 +1,107 @@
+package distributeddata
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// guarded turns a panic of user code into an error with its stack.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// adapted responds in the words of the asker, or with the response as it is if adapt panics or ends its goroutine.
+func adapted[R any](log *slog.Logger, r *R, adapt func(*R) any, respond func(any)) {
+	if adapt == nil {
+		respond(r)
+		return
+	}
+	out := any(r)
+	defer func() { respond(out) }()
+	if err := guarded(func() error { out = adapt(r); return nil }); err != nil {
+		log.Error("Adapt failed, the message goes out without it", slog.String("type", fmt.Sprintf("%T", r)), slog.Any("error", err))
+	}
+}
+
+// errExited is the answer to a request whose function ended the goroutine that it ran in.
+var errExited = fmt.Errorf("%w: the function called runtime.Goexit, as FailNow of a test does", ErrModify)
+
+// interrupted runs while the goroutine of the actor ends in the middle of a message: user code has called
+// runtime.Goexit. (A panic that gets here is our own, and restarts the actor.) What the message began has not
+// happened, and whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
+func (a *replica) interrupted() {
+	if a.core == nil || a.stopped {
+		return
+	}
+	a.log.Error("a function given to the replicator called runtime.Goexit", slog.String("message", fmt.Sprintf("%T", a.ctx.Message())))
+	for id, p := range a.pending {
+		if id > a.before {
+			delete(a.pending, id)
+			defer p.done(core.Done{}, errExited)
+		}
+	}
+	defer a.carryOn()
+	if len(a.subs.dirty) > 0 && !a.notify.Armed() {
+		a.notify.Set(max(a.l.cfg.NotifyInterval, 0), nil)
+	}
+}
+
+// steadfast is a dispatcher whose mailboxes outlive the goroutines they run in. With Proto.Actor's own, an actor
+// whose goroutine has ended by runtime.Goexit never runs again.
+type steadfast struct{ actor.Dispatcher }
+
+// Schedule implements actor.Dispatcher.
+func (d steadfast) Schedule(run func()) {
+	d.Dispatcher.Schedule(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				d.Schedule(run)
+			}
+		}()
+		run()
+		returned = true
+	})
+}
+
+// asRequest returns the request in a message, also one that was sent by value or is that of a call.
+func asRequest(message any) (request, bool) {
+	v := reflect.ValueOf(message)
+	if p, ok := message.(*posted); ok {
+		return p.request, true
+	}
+	if r, ok := message.(request); ok {
+		return r, !v.IsNil()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil, false
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	r, ok := p.Interface().(request)
+	return r, ok
+}
+
+// maxStrangers bounds the types of messages that are logged.
+const maxStrangers = 64
+
+// stranger logs a message that the actor does not know, once for each type, and makes it a dead letter, so that
+// whoever asked hears of it.
+func (a *replica) stranger(m any) {
+	if t := reflect.TypeOf(m); !a.strangers[t] && len(a.strangers) < maxStrangers {
+		a.strangers[t] = true
+		a.log.Warn("message of an unknown type; messages of this type are dead letters", slog.String("type", fmt.Sprint(t)))
+	}
+	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, &actor.MessageEnvelope{Message: m, Sender: a.ctx.Sender()})
+}
