@@ -47,6 +47,7 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	select {
 	case <-ctx.Done():
 		n.end(context.Cause(ctx))
+		r.cfg.Logger.Info("member stops", slog.Any("cause", context.Cause(ctx)))
 		r.cfg.Health.set(stateStopping, n.System, nil)
 		return false, r.stop(n, true)
 	case <-n.failed:
@@ -130,9 +131,11 @@ func (r *runner) registered(n *Node) error {
 
 // start starts the member and waits until it is ready.
 func (r *runner) start(n *Node) error {
-	lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
-		return awaitMembers(ctx, n.System, r.cfg.MinMembers)
-	})
+	if r.life == 1 {
+		lifecycle.OnStart(n.System, "members", func(ctx context.Context) error {
+			return awaitMembers(ctx, n.System, r.cfg.MinMembers)
+		})
+	}
 	ctx, cancel := context.WithTimeout(n.ctx, r.cfg.StartTimeout)
 	defer cancel()
 	return Start(ctx, n.Cluster)

@@ -45,7 +45,8 @@ func (n *Node) Context() context.Context { return n.ctx }
 
 // Go runs work in its own goroutine once the member is ready, or at once if it is. The context of work is that of
 // the life: when it ends, work has its share of RunConfig.StopTimeout to return, and components stop only then. An
-// error, a panic or runtime.Goexit while the context has not ended stops the member, and Run returns it.
+// error, a panic or runtime.Goexit while the context has not ended stops the member, and Run returns it. After the
+// end of the life Go does nothing.
 func (n *Node) Go(work func(context.Context) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

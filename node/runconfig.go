@@ -27,8 +27,8 @@ type RunConfig struct {
 	Store func() (coordination.Store, error)
 	// Session configures the session. Its Logger defaults to that of Run.
 	Session coordination.Config
-	// MinMembers is how many members must be seen before a life counts as started and the work given to Node.Go
-	// begins. Default 1.
+	// MinMembers is how many members must be seen before the first life counts as started and the work given to
+	// Node.Go begins. Later lives do not wait: the others may be gone for good. Default 1.
 	MinMembers int
 	// Logger takes what the member and Proto.Actor log. Default slog.Default().
 	Logger *slog.Logger
