@@ -33,10 +33,10 @@ quickstart: ## the main example, with each fault, compared with a fold of its ev
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
 
-SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core
-SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance)$$
+SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership
+SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
 
-sim: ## SEEDS seeded histories (default 20000) each of replication, leases and singletons; FIRST=1 is the first seed
+sim: ## SEEDS seeded histories (default 20000) each of replication, leases, singletons and splits; FIRST=1 is the first seed
 	@mkdir -p $(BIN); set -o pipefail; GOGC=400 $(GO) test -p 1 -v -timeout 24h -run '$(SIMULATION_TESTS)' $(SIMULATIONS) \
 		-args -progress -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),20000) 2>&1 | tee $(BIN)/sim.log; r=$$?; \
 		echo; grep -E '^ok|^FAIL|histories, ' $(BIN)/sim.log | grep -v ' of '; exit $$r

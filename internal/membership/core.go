@@ -169,7 +169,7 @@ func defaultSettings() settings {
 		joinPatience: 10 * defaultPatience,
 		// How often a permit is asked for, how old a request may be that it answers, and how long its giver
 		// stays for a member that does not come back.
-		retry:     time.Second,
+		retry:     500 * time.Millisecond,
 		roundTrip: 5 * time.Second,
 		permitFor: 30 * time.Second,
 		// How often a member is greeted with which we do not agree, with an addition for each such member, and
@@ -291,7 +291,7 @@ func (c *core) step(now time.Time, e event) []effect {
 	case named:
 		c.onNamed(now, e)
 	case leave:
-		c.leave(now)
+		c.leave()
 	case arbiter:
 		c.arbiter, c.mine = e.here, nil
 	case tick:

@@ -46,6 +46,7 @@ func (c *core) onHello(now time.Time, r received) {
 	c.maxStamp = max(c.maxStamp, h.stamp, h.maxStamp)
 	p.left, p.speaks = p.left || h.leaving, h.size != 0
 	if h.leaving {
+		c.mine = nil
 		c.farewell(r)
 		return
 	}

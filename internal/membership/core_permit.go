@@ -39,11 +39,12 @@ func (c *core) giveWay(now time.Time) {
 // first returns the first in order of those with which we are in conflict for long enough. A member that most
 // of its view disowns needs no more patience.
 func (c *core) first(now time.Time) (first *other) {
-	if c.leaving || len(c.permits) > 0 || !c.disowned && now.Sub(c.viewAt) < c.patience {
+	if c.leaving || len(c.permits) > 0 {
 		return nil
 	}
 	for _, o := range c.others {
-		if o.hello.size == 0 || !c.disowned && now.Sub(o.since) < c.patienceFor(o) {
+		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, o)
+		if o.hello.size == 0 || !ripe {
 			continue
 		}
 		if first == nil || o.rank().before(first.rank()) {
@@ -51,6 +52,12 @@ func (c *core) first(now time.Time) (first *other) {
 		}
 	}
 	return first
+}
+
+// settled tells whether our view has not changed for as long as patience: then those that came back after they
+// gave way are counted everywhere. In a cluster that never comes to rest, evidence ten times as old is enough.
+func (c *core) settled(now time.Time, o *other) bool {
+	return now.Sub(c.viewAt) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
 }
 
 // onRequest handles what a hello asks for or grants beyond what it says.
@@ -76,8 +83,9 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
 	i := slices.IndexFunc(c.permits, func(p permit) bool { return p.id == r.member && p.incarnation == r.from })
 	most := (int(min(c.claim().size, 1<<20)) + 3) / 4
+	o := c.others[r.member]
 	switch {
-	case c.leaving || len(c.requests) > 0:
+	case c.leaving || len(c.requests) > 0 || o == nil || !c.settled(now, o):
 		return
 	case listed && h.listsYou:
 		return // there is no conflict any more
@@ -113,6 +121,7 @@ func (c *core) permitted(now time.Time, r received) {
 			cause = ErrExpelled
 		}
 		c.emit(noted{permitTaken, c.memberOf(r)})
+		c.sayGoodbye() // our fragment does not count us any more
 		c.remove(cause)
 		return
 	}
@@ -130,12 +139,16 @@ func (c *core) fulfil(now time.Time) {
 	})
 }
 
-// leave tells the members that list us, or may, that we leave in order: nobody asks for us then.
-func (c *core) leave(now time.Time) {
+// leave begins to leave in order. Nobody asks for us then.
+func (c *core) leave() {
 	c.leaving = true
-	if !c.up {
-		return
+	if c.up {
+		c.sayGoodbye()
 	}
+}
+
+// sayGoodbye tells all that we list that this life ends.
+func (c *core) sayGoodbye() {
 	for _, p := range c.order {
 		c.sequence++
 		h := c.compose(p.ID, true, false)

@@ -198,7 +198,7 @@ func (c *core) claim() claim {
 	if c.seen != nil {
 		for _, o := range c.seen.Members {
 			switch _, denies := c.others[o.ID]; {
-			case o.ID == c.self.ID:
+			case o.ID == c.self.ID || c.hasLeft(o.ID):
 			case denies:
 				deny++
 			default:
@@ -212,6 +212,11 @@ func (c *core) claim() claim {
 	}
 	c.mine = &m
 	return m
+}
+
+func (c *core) hasLeft(id string) bool {
+	p := c.peers[id]
+	return p != nil && p.left
 }
 
 func (c *core) rank() rank { return rank{c.claim(), c.stamp, c.self.ID} }
@@ -277,6 +282,7 @@ func (c *core) splitWake(now time.Time, sooner func(time.Time)) {
 	next(c.askedAt.Add(c.retry))
 	for o := range maps.Values(c.others) {
 		next(o.since.Add(c.patienceFor(o)))
+		next(o.since.Add(10 * c.patienceFor(o)))
 		next(o.heard.Add(c.silence() + time.Millisecond))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
 )
 
 // life is one life of the process at a place: a core with its provider.
@@ -22,6 +24,7 @@ type life struct {
 	banned map[string]bool       // ids that were dropped
 	missed map[int]int           // rounds in which a place was silent
 	blind  map[int]time.Duration // places that the provider misses, and until when
+	permit *received             // the last one that came
 }
 
 func (p *place) start() {
@@ -35,8 +38,14 @@ func (p *place) start() {
 		p: p, w: p.w, id: fmt.Sprintf("m%03d", p.w.lives), told: map[string]int{}, banned: map[string]bool{},
 		missed: map[int]int{}, blind: map[int]time.Duration{},
 	}
-	l.core = newCore(defaultSettings(), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives))
-	p.life = l
+	t := p.w.tuning
+	for _, at := range p.ends {
+		if p.w.Elapsed()-at < time.Hour {
+			t.Lives++
+		}
+	}
+	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives))
+	p.life, p.last = l, ending{}
 	p.w.Note("%s starts at %d", l.id, p.i)
 	p.w.After(p.w.Span("first round", 0, p.w.round), l.look)
 	if p.w.store != nil {
@@ -160,8 +169,13 @@ func (l *life) step(e event) {
 	if l.p.life != l {
 		return
 	}
+	l.hear(e)
 	for _, eff := range l.core.step(l.w.Now(), e) {
 		switch eff := eff.(type) {
+		case noted:
+			if eff.what == permitGiven && l.w.Elapsed() < l.w.hunted {
+				l.w.After(l.w.Span("hunter", 0, time.Second), func() { l.do(func() { l.p.crash(); l.p.startIn(3 * time.Second) }) })
+			}
 		case send:
 			l.carry(eff.address, received{member: l.id, from: l.core.incarnation, to: eff.to, hello: eff.hello})
 		case name:
@@ -171,6 +185,20 @@ func (l *life) step(e event) {
 		case wake:
 			l.wakeAt(eff.at)
 		}
+	}
+}
+
+// hear keeps what the judge of endings asks for.
+func (l *life) hear(e event) {
+	r, ok := e.(received)
+	if !ok || r.to != l.core.incarnation {
+		return
+	}
+	switch h := r.hello; {
+	case h.yield:
+		l.w.yields[request{id: r.member, incarnation: l.core.incarnation, sequence: h.sequence}]++
+	case h.permit != 0:
+		l.permit = &r
 	}
 }
 
@@ -210,12 +238,21 @@ func (l *life) publish(v *View) {
 	if s := l.w.store; s != nil {
 		s.forget(l.id)
 	}
-	e := ending{l.w.Elapsed(), l.p.i, v.Cause}
-	l.w.ends = append(l.w.ends, e)
-	if l.w.judge != nil {
-		l.w.judge(e)
+	e := ending{l.w.Elapsed(), l.p.i, v.Cause, 0}
+	if v.Cause != ErrDropped && l.permit != nil {
+		e.giver = l.permit.from
 	}
-	l.p.startIn(l.w.Span("rebirth", 300*time.Millisecond, 1500*time.Millisecond))
+	l.w.judge(l, e)
+	l.w.ends, l.p.ends, l.p.last = append(l.w.ends, e), append(l.p.ends, e.at), e
+	if f := l.w.resplit; f != nil {
+		l.w.resplit = nil
+		f()
+	}
+	pause := l.w.Span("rebirth", 300*time.Millisecond, 1500*time.Millisecond)
+	if l.w.Chance("slow", l.w.slow) {
+		pause += l.w.Span("slower", 0, 40*time.Second)
+	}
+	l.p.startIn(pause)
 }
 
 func idsOf(ms []Member) (out []string) {
@@ -227,9 +264,10 @@ func idsOf(ms []Member) (out []string) {
 
 // store is that of a provider like etcd: members renew what they wrote, and all read.
 type store struct {
-	w    *world
-	ttl  time.Duration
-	keys map[string]entry
+	w     *sim.World
+	reach func(a, b int) bool
+	ttl   time.Duration
+	keys  map[string]entry
 }
 
 type entry struct {
@@ -243,7 +281,7 @@ func (s *store) keep(l *life) {
 		return
 	}
 	s.w.After(s.ttl/3, func() { l.do(func() { s.keep(l) }) })
-	if !l.frozen && s.w.reach(l.p.i, storePlace) {
+	if !l.frozen && s.reach(l.p.i, storePlace) {
 		s.keys[l.id] = entry{l.p.i, s.w.Elapsed() + s.ttl}
 	}
 }

@@ -1,6 +1,9 @@
 package membership
 
 import (
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,7 +12,7 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// cutsOfOne are splits of small clusters, on a provider with rounds of half a second, that must heal soon.
+// TestSplit_Heals plays splits of small clusters, on a provider with rounds of half a second, that must heal soon.
 func TestSplit_Heals(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -31,7 +34,7 @@ func TestSplit_Heals(t *testing.T) {
 		"a ring of drops":     {3, [][]any{{"drop", 0, 1, "600ms"}, {"drop", 1, 2, "600ms"}, {"drop", 2, 0, "600ms"}}, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sim.Run(t, sim.Seeds{First: 1, Count: 3}, func(s *sim.World) {
+			sim.Run(t, sim.Seeds{First: 1, Count: 5}, func(s *sim.World) {
 				w := newWorld(s, c.members)
 				w.start(c.members)
 				last := time.Duration(0)
@@ -49,4 +52,168 @@ func TestSplit_Heals(t *testing.T) {
 			})
 		})
 	}
+}
+
+// swarm picks the provider of a history. In a third of them it keeps a store.
+func (w *world) swarm() {
+	w.round = w.Span("round", 500*time.Millisecond, 4*time.Second)
+	w.misses = w.Number("misses", 1, 3)
+	if w.Number("provider", 0, 2) == 2 {
+		w.store = &store{w: w.World, ttl: 3 * w.round, keys: map[string]entry{}, reach: w.reach}
+	}
+}
+
+// members picks how many there are: few in most histories, up to 30 in some.
+func members(s *sim.World) int {
+	if s.Number("large", 0, 9) == 9 {
+		return s.Number("members", 10, 30)
+	}
+	return s.Number("members", 2, 8)
+}
+
+// sides makes up a split of n places and the store: one alone, some, halves, or fragments.
+func sides(r *rand.Rand, n int) string {
+	out := []byte(strings.Repeat("a", n+1))
+	switch kind := r.IntN(4); kind {
+	case 0:
+		out[r.IntN(n)] = 'b'
+	case 1:
+		for range 1 + r.IntN(n) {
+			out[r.IntN(n)] = 'b'
+		}
+	default:
+		letters := 2
+		if kind == 3 {
+			letters = 2 + r.IntN(n)
+		}
+		for i := range n {
+			out[i] = byte('a' + r.IntN(letters))
+		}
+	}
+	if r.IntN(3) == 0 {
+		out[n] = byte('a' + r.IntN(2))
+	}
+	return string(out)
+}
+
+// TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of one, halves, fragments, single
+// links and directions, freezes, crashes, members that join and leave meanwhile, views that disagree, a second
+// split when the first member gives way, givers of permits that crash, and messages that are lost or late, on
+// providers with rounds of 0.5 to 4 seconds. In each: nobody gives way without a permit that answers its own
+// request; never are all without a life; who gave a permit stays until the other is back; and within two minutes
+// after the last fault all list all.
+func TestSimulation_SplitsHeal(t *testing.T) {
+	var lives atomic.Int64
+	sim.Run(t, *seeds, func(s *sim.World) {
+		n := members(s)
+		w := newWorld(s, n+2)
+		w.swarm()
+		w.Loss, w.Duplicate = w.Fraction("loss", 0.3), w.Fraction("duplicate", 0.3)
+		w.Late, w.Lateness = w.Fraction("late", 0.1), 8*time.Second
+		w.slow = w.Fraction("slow", 0.2)
+		w.start(n)
+		r := w.Rand()
+		at := func() time.Duration { return 10*time.Second + w.Moment(40*time.Second) }
+		span := func() time.Duration { return time.Duration(500+r.IntN(15_000)) * time.Millisecond }
+		any := func() int { return r.IntN(n + 2) }
+		w.Act(at(), "split", sides(r, n+2), span())
+		for range r.IntN(8) {
+			switch r.IntN(9) {
+			case 0:
+				w.Act(at(), "split", sides(r, n+2), span())
+			case 1:
+				w.Act(at(), "link", any(), any(), []string{"one", "both"}[r.IntN(2)], span())
+			case 2:
+				w.Act(at(), "freeze", any(), span())
+			case 3:
+				w.Act(at(), "crash", any(), span())
+			case 4:
+				w.Act(at(), "leave", any(), span())
+			case 5:
+				w.Act(at(), "start", n+r.IntN(2))
+			case 6:
+				w.Act(at(), "drop", any(), any(), span()/4)
+			case 7:
+				w.Act(at(), "hunt", span())
+			case 8:
+				w.Act(at(), "resplit", sides(r, n+2), span())
+			}
+		}
+		w.Until(115 * time.Second)
+		w.resplit, w.hunted = nil, 0
+		w.Calm()
+		w.heals(2 * time.Minute)
+		lives.Add(int64(len(w.ends)))
+	})
+	t.Logf("%d lives ended", lives.Load())
+}
+
+// heals checks that all list all soon, and then nothing changes any more.
+func (w *world) heals(within time.Duration) {
+	begin := w.Elapsed()
+	w.Eventually(within, "one view everywhere", w.oneView)
+	if w.Failed() {
+		w.Note("%s", w.told())
+		return
+	}
+	w.Note("healed in %v", w.Elapsed()-begin)
+	ends := len(w.ends)
+	w.Until(30 * time.Second)
+	if !w.oneView() || len(w.ends) != ends {
+		w.Fail("not one view any more: %s", w.told())
+	}
+}
+
+// TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two rounds of the
+// provider. No more lives end than there are members outside the largest fragment, and it heals within 5 times the
+// patience if one was cut off, 2 more for each further one, and 19 in all.
+func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
+	sim.Run(t, *seeds, func(s *sim.World) {
+		n := members(s)
+		w := newWorld(s, n)
+		w.round = w.Span("round", 500*time.Millisecond, 4*time.Second)
+		w.tuning.Patience = max(defaultPatience, 2*w.round)
+		w.start(n)
+		r := w.Rand()
+		w.Act(20*time.Second, "split", sides(r, n), time.Duration(6+r.IntN(60))*time.Second)
+		w.Until(19 * time.Second)
+		if !w.oneView() {
+			w.Fail("not one view at the start: %s", w.told())
+		}
+		w.Until(2 * time.Second)
+		largest := 0
+		for _, letter := range w.sides {
+			largest = max(largest, strings.Count(w.sides, string(letter)))
+		}
+		w.Until(w.whole - w.Elapsed())
+		w.heals(w.tuning.Patience * time.Duration(3+2*min(n-largest, 8)))
+		if len(w.ends) > n-largest {
+			w.Fail("%d lives end, %d members are outside the largest of the fragments %s", len(w.ends), n-largest, w.sides)
+		}
+	})
+}
+
+// TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow providers and networks
+// that lose messages: nobody gives way.
+func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
+	sim.Run(t, *seeds, func(s *sim.World) {
+		n := members(s)
+		w := newWorld(s, n+2)
+		w.swarm()
+		w.Loss, w.Late, w.Lateness = w.Fraction("loss", 0.3), w.Fraction("late", 0.1), 3*time.Second
+		w.start(n)
+		r := w.Rand()
+		at := time.Duration(0)
+		for range r.IntN(10) {
+			at += time.Duration(r.IntN(5000)) * time.Millisecond
+			back := time.Duration(200+r.IntN(8000)) * time.Millisecond
+			w.Act(at, []string{"start", "crash", "leave"}[r.IntN(3)], r.IntN(n+2), back)
+		}
+		w.Until(80 * time.Second)
+		w.Calm()
+		w.heals(time.Minute)
+		if len(w.ends) > 0 {
+			w.Fail("%d lives end: %v", len(w.ends), w.ends)
+		}
+	})
 }

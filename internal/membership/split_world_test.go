@@ -19,7 +19,14 @@ type world struct {
 	round  time.Duration // of providers
 	misses int           // rounds after which a silent member is dropped
 	ends   []ending
-	judge  func(ending) // told of every life that the protocol ends
+	yields map[request]int // requests that have reached whom they were for, by its incarnation
+	slow   float64         // probability that a process takes long to begin its next life
+	// until when a giver of a permit is crashed, and how a cluster is split when the first life ends
+	hunted  time.Duration
+	resplit func()
+	tuning  Tuning
+	whole   time.Duration // when the last cut ends
+	sides   string        // of the last split
 }
 
 // place is an address with the lives of one process that run there, one after another.
@@ -29,6 +36,8 @@ type place struct {
 	life *life // nil while none runs
 	down bool  // by a crash, a leave, or since it has not started yet
 	was  int   // lives so far
+	ends []time.Duration
+	last ending // while there is no life since
 }
 
 // ending is the end of a life by the protocol.
@@ -36,13 +45,14 @@ type ending struct {
 	at    time.Duration
 	place int
 	cause error
+	giver uint64 // of the permit
 }
 
 // storePlace stands for the provider's store in links of the network.
 const storePlace = 1000
 
 func newWorld(s *sim.World, members int) *world {
-	w := &world{World: s, misses: 1, round: 500 * time.Millisecond}
+	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{}}
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range members {
 		w.places = append(w.places, &place{w: w, i: i, down: true})
@@ -54,6 +64,8 @@ func newWorld(s *sim.World, members int) *world {
 	w.Can("link", w.link)
 	w.Can("split", w.split)
 	w.Can("drop", w.drop)
+	w.Can("hunt", func(a sim.Args) { w.hunted = w.Elapsed() + a.Span(0) })
+	w.Can("resplit", func(a sim.Args) { w.resplit = func() { w.split(a) } })
 	return w
 }
 
@@ -84,6 +96,7 @@ func (w *world) link(a sim.Args) {
 
 func (w *world) cut(from, to int, d time.Duration) {
 	w.Cut(from, to)
+	w.whole = max(w.whole, w.Elapsed()+d)
 	w.After(d, func() { w.Mend(from, to) })
 }
 
@@ -100,6 +113,7 @@ func (w *world) split(a sim.Args) {
 		}
 		return i
 	}
+	w.sides = sides[:len(w.places)]
 	for i := range sides {
 		for j := range sides {
 			if i != j && sides[i] != sides[j] {
