@@ -307,12 +307,12 @@ func (a *replica) publish() {
 	c := a.core
 	stats := c.Stats()
 	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) &&
-		old.view == a.view && old.stats == stats && slices.Equal(old.lags, c.Lags()) {
+		old.view == a.view && old.stats == stats && slices.Equal(old.lags, c.Lags()) && slices.Equal(old.silent, c.Silent()) {
 		return
 	}
 	a.l.published.Store(&published{
 		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
-		view: a.view, members: len(a.address) + 1, lags: c.Lags(),
+		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(),
 	})
 	if c.Ready() {
 		closeOnce(a.l.ready)
@@ -345,7 +345,7 @@ func (a *replica) finish(d core.Done) {
 		return
 	}
 	delete(a.pending, d.ID)
-	p.done(d, outcome(p.key, d, func(member string) string { return a.address[member] }))
+	p.done(d, a.outcome(p.key, d))
 }
 
 // respond sends a response to whoever asked; nil, from an adapter, is no message.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -44,26 +45,53 @@ var (
 // context.DeadlineExceeded.
 type QuorumError struct {
 	Key              string
-	Needed, Answered int      // replicas, this one included
-	Missing          []string // addresses of the members that did not take part
+	Needed, Answered int // replicas, this one included
+	// Seen is how many members this one lists, itself included, and Wanted how many there must be: if Seen is
+	// less, the level cannot be reached, or only with all of those.
+	Seen, Wanted int
+	// Missing are the addresses of the members that did not take part. While Seen is less than Wanted, those that
+	// were listed before, and are lost, are among them.
+	Missing []string
 }
 
 func (e *QuorumError) Error() string {
-	return fmt.Sprintf("%v: key %q: %d of %d replicas, none of %v", ErrQuorum, e.Key, e.Answered, e.Needed, e.Missing)
+	var b strings.Builder
+	b.WriteString(ErrQuorum.Error())
+	if e.Key != "" {
+		fmt.Fprintf(&b, ": key %q", e.Key)
+	}
+	fmt.Fprintf(&b, ": %d of %d replicas, ", e.Answered, e.Needed)
+	b.WriteString(seen(e.Seen, e.Wanted, "missing", e.Missing))
+	return b.String()
+}
+
+// seen says in words how many members there are, and of which ones what is so.
+func seen(have, want int, what string, which []string) string {
+	s := fmt.Sprintf("%d of %d members seen", have, max(have, want))
+	if len(which) > 0 {
+		s += fmt.Sprintf("; %s %s", what, strings.Join(which, ", "))
+	}
+	return s
 }
 
 // Unwrap makes the error match ErrQuorum and context.DeadlineExceeded.
 func (e *QuorumError) Unwrap() []error { return []error{ErrQuorum, context.DeadlineExceeded} }
 
 // outcome turns the end of a core's operation into an error.
-func outcome(key string, d core.Done, address func(member string) string) error {
+func (a *replica) outcome(key string, d core.Done) error {
 	switch {
 	case d.Err != nil:
 		return d.Err
 	case d.Short != nil:
-		q := &QuorumError{Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered}
+		q := &QuorumError{
+			Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered,
+			Seen: len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
+		}
 		for _, m := range d.Short.Missing {
-			q.Missing = append(q.Missing, address(m))
+			q.Missing = append(q.Missing, a.address[m])
+		}
+		if q.Seen < q.Wanted {
+			q.Missing = append(q.Missing, a.l.members.Lost()...)
 		}
 		return q
 	}

@@ -53,6 +53,7 @@ type published struct {
 	keys    core.Keys
 	seen    causal.Vector
 	ready   bool
+	silent  []string // while not ready: members that have not answered
 	members int
 	stats   core.Stats
 	lags    []core.Lag
@@ -127,7 +128,7 @@ func (r *Replicator) PID() *actor.PID { return r.pid }
 // writes, but does not count in quorums. A replica is ready for the rest of its life, unless its actor has to
 // be restarted; between two lives Ready waits for the next.
 //
-// Errors: the cause of ctx, ErrClosed.
+// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrClosed.
 func (r *Replicator) Ready(ctx context.Context) error {
 	for {
 		l, changed, err := r.look()
@@ -149,7 +150,31 @@ func (r *Replicator) Ready(ctx context.Context) error {
 }
 
 // notReady says what Ready has waited for.
-func (r *Replicator) notReady(ctx context.Context) error { return context.Cause(ctx) }
+func (r *Replicator) notReady(ctx context.Context) error {
+	l, _, err := r.look()
+	if err != nil {
+		return err
+	}
+	bad := func(format string, args ...any) error {
+		args = append([]any{r.name}, args...)
+		return fmt.Errorf("distributeddata: replicator %q is not ready: "+format+": %w", append(args, context.Cause(ctx))...)
+	}
+	if l == nil {
+		return bad("%w", ErrBetweenLives)
+	}
+	p, want := l.published.Load(), l.cfg.MinMembers
+	switch {
+	case p == nil:
+		return bad("this member is not listed in its own view yet")
+	case p.members < want:
+		return bad("%s", seen(p.members, want, "missing", l.members.Lost()))
+	}
+	var silent []string
+	for _, m := range p.silent {
+		silent = append(silent, p.address(m))
+	}
+	return bad("%s", seen(p.members, want, "not refilled yet by", silent))
+}
 
 // Keys yields the names of the entries that are there, in order, as of one instant.
 func (r *Replicator) Keys() iter.Seq[string] {

@@ -43,3 +43,16 @@ func (c *Core) refill() {
 		}
 	}
 }
+
+// Silent returns the members whose answers this replica waits for to become ready; none once it is.
+func (c *Core) Silent() (members []string) {
+	if c.ready {
+		return nil
+	}
+	for _, p := range c.peers {
+		if !p.answered {
+			members = append(members, p.ID)
+		}
+	}
+	return members
+}
