@@ -136,8 +136,10 @@ func (x *SingletonHost) GetToken() uint64 {
 
 // A manager tells proxies that the instance of this tenure does not take messages any more.
 type SingletonPaused struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Nor does it handle those that it has: the lease was lost.
+	Lost          bool `protobuf:"varint,2,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +179,13 @@ func (x *SingletonPaused) GetToken() uint64 {
 		return x.Token
 	}
 	return 0
+}
+
+func (x *SingletonPaused) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 // A former host tells the next one that the lease is free.
@@ -261,6 +270,62 @@ func (*SingletonLeaving) Descriptor() ([]byte, []int) {
 	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{4}
 }
 
+// A manager tells the others that it does not host for now: its gate is shut, or its store is silent. It
+// repeats that while it lasts.
+type SingletonAbstain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grows with each change, within one incarnation; a smaller one comes late.
+	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// How long the word holds, in milliseconds; 0: the sender may host again.
+	Millis        uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonAbstain) Reset() {
+	*x = SingletonAbstain{}
+	mi := &file_concord_v1_singleton_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonAbstain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SingletonAbstain) ProtoMessage() {}
+
+func (x *SingletonAbstain) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_singleton_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonAbstain.ProtoReflect.Descriptor instead.
+func (*SingletonAbstain) Descriptor() ([]byte, []int) {
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SingletonAbstain) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *SingletonAbstain) GetMillis() uint32 {
+	if x != nil {
+		return x.Millis
+	}
+	return 0
+}
+
 var File_concord_v1_singleton_proto protoreflect.FileDescriptor
 
 const file_concord_v1_singleton_proto_rawDesc = "" +
@@ -272,12 +337,16 @@ const file_concord_v1_singleton_proto_rawDesc = "" +
 	"\x04hops\x18\x02 \x01(\rR\x04hops\";\n" +
 	"\rSingletonHost\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\x04R\x05token\"'\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\";\n" +
 	"\x0fSingletonPaused\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\x04R\x05token\"%\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x12\n" +
+	"\x04lost\x18\x02 \x01(\bR\x04lost\"%\n" +
 	"\rSingletonFree\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\"\x12\n" +
-	"\x10SingletonLeavingB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\x10SingletonLeaving\"F\n" +
+	"\x10SingletonAbstain\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06millis\x18\x02 \x01(\rR\x06millisB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_singleton_proto_rawDescOnce sync.Once
@@ -291,13 +360,14 @@ func file_concord_v1_singleton_proto_rawDescGZIP() []byte {
 	return file_concord_v1_singleton_proto_rawDescData
 }
 
-var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_concord_v1_singleton_proto_goTypes = []any{
 	(*SingletonIdentify)(nil), // 0: concord.v1.SingletonIdentify
 	(*SingletonHost)(nil),     // 1: concord.v1.SingletonHost
 	(*SingletonPaused)(nil),   // 2: concord.v1.SingletonPaused
 	(*SingletonFree)(nil),     // 3: concord.v1.SingletonFree
 	(*SingletonLeaving)(nil),  // 4: concord.v1.SingletonLeaving
+	(*SingletonAbstain)(nil),  // 5: concord.v1.SingletonAbstain
 }
 var file_concord_v1_singleton_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -318,7 +388,7 @@ func file_concord_v1_singleton_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_singleton_proto_rawDesc), len(file_concord_v1_singleton_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
 )
@@ -128,6 +129,8 @@ func (n *node) leave(within time.Duration) error {
 	return err
 }
 
+func (n *node) members() *membership.Service { return membership.Attach(n.System) }
+
 func (c *testCluster) node(i int) *node { return c.nodes[c.Member(i)] }
 
 // ask sends text from member i and returns the reply "member token count".
@@ -172,6 +175,9 @@ func (w *worker) Receive(ctx actor.Context) {
 		case "stop":
 			ctx.Stop(ctx.Self())
 		case "nap":
+			time.Sleep(100 * time.Millisecond)
+		case "stuck":
+			<-w.tenure.Context().Done()
 			time.Sleep(100 * time.Millisecond)
 		case "sleep":
 			time.Sleep(5 * time.Second)

@@ -14,6 +14,20 @@ type Config struct {
 	// Role limits the hosts to members with this role; every one of them must call New. Default: every
 	// member may host.
 	Role string `yaml:"role"`
+	// MinMembers is how many members with Role, this one included, must be seen at once before this member
+	// hosts for the first time in its life; later it may be fewer. Set it to the number of processes that
+	// start together: then the instance is made once, at the oldest, however long they take; but nowhere
+	// while one is missing. 1 hosts at once. Default 0: Settle decides.
+	MinMembers int `yaml:"min-members"`
+	// Settle is how long a member that has just come up does not host, without MinMembers: time to see
+	// those that start with it, of which one may be older. A host that leaves, or fails, later is
+	// replaced without this wait. Raising it delays the first instance after a cold start. Default 2s.
+	Settle time.Duration `yaml:"settle"`
+	// StoreTimeout is how long the oldest member tries to acquire the lease while the lease store does not
+	// answer it, before it lets the next oldest try. It should be several OperationTimeouts of the session.
+	// Raising it rides out longer outages without a move. A host whose lease has expired for that reason
+	// has waited already. Default 10s.
+	StoreTimeout time.Duration `yaml:"store-timeout"`
 	// HandOver bounds the time an instance has to end when it is to move; then it is stopped after the
 	// message it is handling. Raising it lets more queued work finish, and lets others wait longer
 	// for the next instance. Default 10s.
@@ -32,6 +46,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	set(&c.Settle, 2*time.Second)
+	set(&c.StoreTimeout, 10*time.Second)
 	set(&c.HandOver, 10*time.Second)
 	set(&c.Buffer, 1000)
 	set(&c.LeaseName, "singleton-"+c.Name)
@@ -44,6 +60,9 @@ func set[T comparable](field *T, value T) {
 		*field = value
 	}
 }
+
+// maxMinMembers is more than any cluster has; a larger number is a mistake.
+const maxMinMembers = 10_000
 
 // proxyInfix is what tells the actor names of proxies from those of managers.
 const proxyInfix = "proxy-"
@@ -63,8 +82,16 @@ func (c Config) Validate() error {
 	case strings.HasPrefix(c.Name, proxyInfix):
 		bad("Name %q must not begin with %q", c.Name, proxyInfix)
 	}
-	if c.HandOver < time.Millisecond || c.HandOver > time.Hour {
-		bad("HandOver is %v, it must be from 1ms to 1h", c.HandOver)
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Settle", c.Settle}, {"StoreTimeout", c.StoreTimeout}, {"HandOver", c.HandOver}} {
+		if d.value < time.Millisecond || d.value > time.Hour {
+			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
+		}
+	}
+	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
+		bad("MinMembers is %d, it must be from 0 to %d", c.MinMembers, maxMinMembers)
 	}
 	if c.Buffer < 1 || c.Buffer > 1_000_000 {
 		bad("Buffer is %d, it must be from 1 to 1000000", c.Buffer)

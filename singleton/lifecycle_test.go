@@ -181,6 +181,7 @@ func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 		})
 		c.node(0).store.away(false)
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		require.Equal(t, 1, answers)
 		require.Equal(t, "abc", got["trace"])
 	})

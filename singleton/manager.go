@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
@@ -34,6 +36,7 @@ type manager struct {
 
 	closers []*actor.PID // who waits for the hand-over
 	handed  bool         // the machine has handed over
+	told    uint64       // sequence of the last abstention
 	ending  bool         // the actor is stopping
 }
 
@@ -41,9 +44,13 @@ func newManager(l *life) *manager {
 	return &manager{
 		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
-			HandOver: l.cfg.HandOver, Hurry: min(l.cfg.HandOver, hurry), BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+			HandOver: l.cfg.HandOver, Hurry: min(l.cfg.HandOver, hurry),
+			BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
+			Abstain: 10 * time.Second, Repeat: time.Second, // so that nine words in a row may be lost
+			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
 		}),
-		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName)),
+		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
 }
 
@@ -53,6 +60,7 @@ func (m *manager) Receive(ctx actor.Context) {
 	case *actor.Started:
 		m.wake = timer.New(ctx.ActorSystem(), ctx.Self())
 		m.life.members.Subscribe(ctx.Self())
+		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
 	case *actor.Stopping:
 		m.ending = true
 		m.step(ctx, core.Close{})
@@ -83,10 +91,14 @@ func (m *manager) receive(ctx actor.Context) {
 		if m.wake.Mine(msg) {
 			m.step(ctx, core.Tick{})
 		}
+	case *gate.State:
+		m.step(ctx, core.Gate{Open: msg.Open})
 	case *attemptEnded:
 		m.onAttempt(ctx, msg)
+	case *probeEnded:
+		m.step(ctx, core.Probed{Probe: msg.probe, Reached: msg.reached, Taken: msg.taken})
 	case *tenureOver:
-		m.step(ctx, core.Lost{Token: uint64(msg.grant.Token())})
+		m.step(ctx, core.Lost{Token: uint64(msg.grant.Token()), Silent: msg.silent()})
 	case *releaseEnded:
 		m.onRelease(ctx, msg)
 	case *handOver:
@@ -96,6 +108,10 @@ func (m *manager) receive(ctx actor.Context) {
 		}
 		m.step(ctx, core.Close{})
 	default:
+		if stray(msg) {
+			m.refuse(ctx, stash.Of(ctx), errStray)
+			return
+		}
 		m.pass(ctx)
 	}
 }
@@ -142,7 +158,7 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
 		return m.start(ctx, e)
 	case core.Pause:
 		m.clients.each(func(c *client) {
-			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token})
+			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
 		})
 	case core.Stop:
 		m.child.stop(ctx, m.life.cfg.StopMessage)
@@ -154,6 +170,10 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
 		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
 		m.tellLeaving(ctx)
+	case core.TellAbstain:
+		m.tellAbstain(ctx, e)
+	case core.Probe:
+		m.tenancy.probe(ctx, e.Probe)
 	case core.Closed:
 		m.handed = true
 	}
@@ -217,11 +237,34 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 	if m.view == nil {
 		return
 	}
+	m.tellManagers(ctx, wire.SingletonLeaving, &pb.SingletonLeaving{})
+	for _, to := range m.view.Members {
+		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+	}
+}
+
+// tellManagers sends a message to every other member that may host.
+func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg proto.Message) {
 	for _, to := range m.view.Members {
 		if to.ID != m.view.Self.ID && to.HasRole(m.life.cfg.Role) {
-			m.send(ctx, m.self(), member(to), m.life.cfg.managerName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+			m.send(ctx, m.self(), member(to), m.life.cfg.managerName(), manifest, msg)
 		}
-		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+	}
+}
+
+// tellAbstain tells the managers, and the log the first time.
+func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
+	if e.Seq != m.told {
+		m.told = e.Seq
+		if e.For > 0 {
+			m.log.Warn("singleton is not hosted by this member for now",
+				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
+		} else {
+			m.log.Info("singleton may be hosted by this member again")
+		}
+	}
+	if m.view != nil {
+		m.tellManagers(ctx, wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: e.Seq, Millis: uint32(e.For.Milliseconds())})
 	}
 }
 
@@ -278,13 +321,20 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	switch manifest {
 	case wire.SingletonIdentify:
 		var q pb.SingletonIdentify
-		if decode(payload, &q) {
+		if m.decode(payload, &q) {
 			m.onIdentify(ctx, from, &q)
 		}
 	case wire.SingletonFree:
 		m.step(ctx, core.Free{})
 	case wire.SingletonLeaving:
 		m.step(ctx, core.Leaving{Member: from})
+	case wire.SingletonAbstain:
+		var a pb.SingletonAbstain
+		if m.decode(payload, &a) {
+			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, For: time.Duration(a.Millis) * time.Millisecond})
+		}
+	default:
+		m.ignore(slog.Any("unknown", manifest))
 	}
 }
 
@@ -319,6 +369,7 @@ func (m *manager) finish(ctx actor.Context) {
 func (m *manager) shutDown(ctx actor.Context) {
 	m.wake.Stop()
 	m.life.members.Unsubscribe(ctx.Self())
+	gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 	m.tenancy.abandon()
 	for e := range m.kept.Drain() {
 		m.refuse(ctx, e, ErrUndelivered)
@@ -327,11 +378,12 @@ func (m *manager) shutDown(ctx actor.Context) {
 }
 
 func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
+	m.tenancy.failure = msg.err
 	if msg.err != nil {
-		if !msg.cancelled {
-			m.log.Error("singleton cannot acquire its lease", slog.Any("error", msg.err))
+		if !msg.cancelled && !msg.taken() {
+			m.log.Warn("singleton cannot acquire its lease", slog.Any("error", msg.err))
 		}
-		m.step(ctx, core.Failed{Attempt: msg.attempt, Final: msg.final()})
+		m.step(ctx, core.Failed{Attempt: msg.attempt, Final: msg.final(), Taken: msg.taken()})
 		return
 	}
 	m.tenancy.granted(ctx, msg)

@@ -68,6 +68,8 @@ func (p *proxy) step(ctx actor.Context, ev core.Event) {
 			p.found(ctx, e)
 		case core.Hidden:
 			p.hidden()
+		case core.Orphaned:
+			p.life.calls.lose(e.Token)
 		}
 	}
 	if p.view.Removed {
@@ -103,6 +105,8 @@ func (p *proxy) hidden() {
 func (p *proxy) pass(ctx actor.Context) {
 	_, byAsk := ctx.Message().(*asked)
 	switch {
+	case stray(ctx.Message()):
+		p.refuse(ctx, stash.Of(ctx), errStray)
 	case p.host != nil && !byAsk && !homeless(ctx.Sender()) && (p.local || portable(ctx.Message())):
 		ctx.Forward(p.host)
 	case p.host != nil:
@@ -142,16 +146,18 @@ func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	switch manifest {
 	case wire.SingletonHost:
 		var h pb.SingletonHost
-		if decode(payload, &h) {
+		if p.decode(payload, &h) {
 			p.step(ctx, core.Host{From: from, Round: h.Round, Token: h.Token})
 		}
 	case wire.SingletonPaused:
 		var h pb.SingletonPaused
-		if decode(payload, &h) {
-			p.step(ctx, core.Paused{From: from, Token: h.Token})
+		if p.decode(payload, &h) {
+			p.step(ctx, core.Paused{From: from, Token: h.Token, Lost: h.Lost})
 		}
 	case wire.SingletonLeaving:
 		p.step(ctx, core.Leaving{Member: from})
+	default:
+		p.ignore(slog.Any("unknown", manifest))
 	}
 }
 

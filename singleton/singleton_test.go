@@ -157,10 +157,20 @@ func TestClose_LastMemberDoesNotWait(t *testing.T) {
 	})
 }
 
-// The store goes away for the host alone: its instance stops before the lease can be another's, and as
-// it is still the oldest, it comes back there, and every proxy finds it again.
+// The store goes away for the only host: its instance stops before the lease can be another's. When the
+// store is back, so is the instance, and every proxy finds it again.
 func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
-	run(t, 3, options{}, func(c *testCluster) {
+	o := options{
+		cfg: singleton.Config{Role: "backend"},
+		roles: func(i int) []string {
+			if i > 0 {
+				return nil
+			}
+			return []string{"backend"}
+		},
+		proxies: func(i int) bool { return i > 0 },
+	}
+	run(t, 3, o, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}

@@ -14,10 +14,14 @@ import (
 // message; when the manager is gone, whatever was granted, or is yet, is released.
 type tenancy struct {
 	lease *coordination.Lease
+	tries time.Duration   // bounds an attempt
 	life  context.Context // ends when the manager has stopped and its instance with it
 	end   context.CancelFunc
 	stop  context.CancelFunc // cancels the attempt under way
 	held  map[uint64]*holding
+
+	failure error              // of the last attempt
+	last    coordination.Token // of the last tenure here
 }
 
 // holding is a grant that has not certainly been released.
@@ -35,7 +39,11 @@ type (
 		cancelled bool
 		unhook    func() bool
 	}
-	tenureOver   struct{ grant *coordination.Grant }
+	tenureOver struct{ grant *coordination.Grant }
+	probeEnded struct {
+		probe          uint64
+		reached, taken bool
+	}
 	releaseEnded struct {
 		token uint64
 		err   error
@@ -51,30 +59,57 @@ func (*tenureOver) IgnoreDeadLetterLogging() {}
 // IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
 func (*releaseEnded) IgnoreDeadLetterLogging() {}
 
+// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+func (*probeEnded) IgnoreDeadLetterLogging() {}
+
+// taken tells that the store has answered, and another session holds the lease.
+func (a *attemptEnded) taken() bool { return errors.Is(a.err, coordination.ErrHeld) }
+
+// silent tells that the tenure is over because the store did not answer.
+func (o *tenureOver) silent() bool {
+	lost, ok := errors.AsType[*coordination.LostError](context.Cause(o.grant.Context()))
+	return ok && lost.Why == coordination.Expired
+}
+
 // final tells that no later attempt can succeed.
 func (a *attemptEnded) final() bool {
 	return errors.Is(a.err, coordination.ErrClosed) || errors.Is(a.err, coordination.ErrInvalid)
 }
 
-func newTenancy(l *coordination.Lease) tenancy {
+func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
 	life, end := context.WithCancel(context.Background())
-	return tenancy{lease: l, life: life, end: end, stop: func() {}, held: map[uint64]*holding{}}
+	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, held: map[uint64]*holding{}}
 }
 
 // acquire begins an attempt. It ends with one *attemptEnded.
 func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 	system, self, lease, life := ctx.ActorSystem(), ctx.Self(), t.lease, t.life
-	wait, stop := context.WithCancel(life)
+	wait, stop := context.WithTimeout(life, t.tries)
 	t.stop = stop
 	go func() {
 		defer stop()
 		grant, err := lease.Acquire(wait)
-		m := &attemptEnded{attempt: attempt, grant: grant, err: err, cancelled: wait.Err() != nil}
+		m := &attemptEnded{attempt: attempt, grant: grant, err: err, cancelled: errors.Is(wait.Err(), context.Canceled)}
 		if err == nil {
 			// In place before anybody can miss it: the manager may be gone by now.
 			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
 		}
 		system.Root.Send(self, m)
+	}()
+}
+
+// probe looks at the lease. It ends with one *probeEnded.
+func (t *tenancy) probe(ctx actor.Context, number uint64) {
+	system, self, lease, life, last := ctx.ActorSystem(), ctx.Self(), t.lease, t.life, t.last
+	go func() {
+		p := &probeEnded{probe: number}
+		defer func() {
+			_ = recover() // the store panicked: it was not reached
+			system.Root.Send(self, p)
+		}()
+		h, err := lease.Holder(life)
+		p.taken = err == nil && h.Owner != "" && h.Token != last // what is left of our own is nobody's
+		p.reached = err == nil
 	}()
 }
 
@@ -93,6 +128,7 @@ func (t *tenancy) cancel() { t.stop() }
 // granted takes the grant of an attempt. The manager is told, once, when it is over.
 func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
+	t.last = grant.Token()
 	t.held[uint64(grant.Token())] = &holding{grant, m.unhook}
 	context.AfterFunc(grant.Context(), func() { system.Root.Send(self, &tenureOver{grant}) })
 }

@@ -1,7 +1,10 @@
 package singleton
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"reflect"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -64,7 +67,7 @@ func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manif
 	}
 	h, manifest, payload, err := wire.Open(env, st.view.Cluster)
 	if err != nil {
-		st.log.Debug("message dropped", slog.Any("error", err))
+		st.ignore(slog.Any("error", err))
 		return from, 0, nil, false
 	}
 	m, listed := st.view.Find(h.Member)
@@ -75,4 +78,34 @@ func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manif
 }
 
 // decode reports whether payload is a message of the type of m.
-func decode(payload []byte, m proto.Message) bool { return proto.Unmarshal(payload, m) == nil }
+func (st *station) decode(payload []byte, m proto.Message) bool {
+	err := proto.Unmarshal(payload, m)
+	if err != nil {
+		st.ignore(slog.Any("error", err))
+	}
+	return err == nil
+}
+
+// ignore counts a message of the protocol that cannot be used.
+func (st *station) ignore(why slog.Attr) {
+	if n := st.life.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why, slog.Uint64("ignored", n))
+	}
+}
+
+// errStray is why a message is refused.
+var errStray = fmt.Errorf("%w: a message of the protocol itself", ErrInvalid)
+
+// stray tells that a message is one of this protocol in a form in which the protocol does not use it: the
+// instance must not get it for a user's.
+func stray(msg any) bool {
+	if a, ok := msg.(*asked); ok {
+		msg = a.msg
+	}
+	switch msg.(type) {
+	case *pb.SingletonIdentify, *pb.SingletonHost, *pb.SingletonPaused, *pb.SingletonFree, *pb.SingletonLeaving,
+		*pb.SingletonAbstain, *pb.Envelope:
+		return true
+	}
+	return reflect.TypeOf(msg) == reflect.TypeFor[pb.Envelope]() // by value
+}

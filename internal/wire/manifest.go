@@ -50,6 +50,8 @@ const (
 	SingletonFree Manifest = 43
 	// SingletonLeaving says that the sender will not host any more.
 	SingletonLeaving Manifest = 44
+	// SingletonAbstain says that the sender does not host for now.
+	SingletonAbstain Manifest = 45
 )
 
 // Arbiter, 70 to 74.
@@ -82,6 +84,7 @@ var names = [...]string{
 	SingletonPaused:      "singleton.paused",
 	SingletonFree:        "singleton.free",
 	SingletonLeaving:     "singleton.leaving",
+	SingletonAbstain:     "singleton.abstain",
 	ArbiterVerdict:       "arbiter.verdict",
 }
 

@@ -24,13 +24,17 @@ type (
 type (
 	// Held says that the attempt was granted.
 	Held struct{ Attempt, Token uint64 }
-	// Failed says that the attempt has ended without a grant; Final: no other one can succeed.
+	// Failed says that the attempt has ended without a grant. Final: no other one can succeed. Taken: the
+	// store has answered, and another session holds the lease.
 	Failed struct {
-		Attempt uint64
-		Final   bool
+		Attempt      uint64
+		Final, Taken bool
 	}
-	// Lost says that the tenure is over.
-	Lost struct{ Token uint64 }
+	// Lost says that the tenure is over. Silent: because the store did not answer.
+	Lost struct {
+		Token  uint64
+		Silent bool
+	}
 	// Gone says that the instance has terminated, whatever the reason.
 	Gone struct{ Run uint64 }
 	// Released says that the release has ended. Certain: the lease is free.
@@ -42,6 +46,20 @@ type (
 	Free struct{}
 	// Close asks to hand over and never to host again.
 	Close struct{}
+	// Gate says whether this member may host at all.
+	Gate struct{ Open bool }
+	// Abstain is the word of another member that it does not host for so long; 0: that it may again.
+	// Of two words of one member the one with the larger Seq counts.
+	Abstain struct {
+		From Member
+		Seq  uint64
+		For  time.Duration
+	}
+	// Probed answers a Probe. Taken: the lease is held by another session.
+	Probed struct {
+		Probe          uint64
+		Reached, Taken bool
+	}
 )
 
 // Inputs of a Route.
@@ -51,10 +69,12 @@ type (
 		From         Member
 		Round, Token uint64
 	}
-	// Paused says that the instance of From takes no messages any more.
+	// Paused says that the instance of From takes no messages any more. Lost: nor does it handle those
+	// that it has.
 	Paused struct {
 		From  Member
 		Token uint64
+		Lost  bool
 	}
 )
 
@@ -68,6 +88,9 @@ func (Gone) event()     {}
 func (Released) event() {}
 func (Free) event()     {}
 func (Close) event()    {}
+func (Gate) event()     {}
+func (Abstain) event()  {}
+func (Probed) event()   {}
 func (Host) event()     {}
 func (Paused) event()   {}
 
@@ -76,15 +99,18 @@ type Effect interface{ effect() }
 
 // Outputs of a Machine.
 type (
-	// Acquire begins an attempt that waits for the lease. It ends with one Held or Failed. No two
-	// attempts overlap.
+	// Acquire begins an attempt that waits for the lease, for a bounded time. It ends with one Held or
+	// Failed. No two attempts overlap.
 	Acquire struct{ Attempt uint64 }
 	// Cancel asks the attempt to end soon.
 	Cancel struct{ Attempt uint64 }
 	// Start makes the instance. If the tenure is over by now, do not, and answer with Lost and Gone.
 	Start struct{ Run, Token uint64 }
-	// Pause tells the proxies that the instance takes no more messages.
-	Pause struct{ Token uint64 }
+	// Pause tells the proxies that the instance takes no more messages. Lost: see Paused.
+	Pause struct {
+		Token uint64
+		Lost  bool
+	}
 	// Stop asks the instance to end when it has done its work; answered by Gone.
 	Stop struct{ Run uint64 }
 	// Kill stops the instance after the message it is handling; answered by Gone.
@@ -98,6 +124,13 @@ type (
 	}
 	// TellLeaving tells everybody that we host no more.
 	TellLeaving struct{}
+	// TellAbstain tells the managers that we do not host for so long; 0: that we may again.
+	TellAbstain struct {
+		Seq uint64
+		For time.Duration
+	}
+	// Probe looks at the lease; answered by Probed. No two overlap.
+	Probe struct{ Probe uint64 }
 	// Closed says that what Close asked for is done.
 	Closed struct{}
 )
@@ -116,6 +149,8 @@ type (
 	}
 	// Hidden says that it is not known where the instance is: messages wait.
 	Hidden struct{}
+	// Orphaned says that what was sent under tenures up to Token, and has no answer yet, gets none.
+	Orphaned struct{ Token uint64 }
 )
 
 func (Acquire) effect()     {}
@@ -127,10 +162,13 @@ func (Kill) effect()        {}
 func (Release) effect()     {}
 func (TellFree) effect()    {}
 func (TellLeaving) effect() {}
+func (TellAbstain) effect() {}
+func (Probe) effect()       {}
 func (Closed) effect()      {}
 func (Ask) effect()         {}
 func (Found) effect()       {}
 func (Hidden) effect()      {}
+func (Orphaned) effect()    {}
 
 // Config of a Machine.
 type Config struct {
@@ -141,4 +179,14 @@ type Config struct {
 	// BackOff is the wait before an instance that stopped by itself is made again, doubled each time up
 	// to MaxBackOff. One that has run for MaxBackOff starts over.
 	BackOff, MaxBackOff time.Duration
+	// MinMembers is how many hosts a member must have seen at once before it hosts. 0: it waits for
+	// Settle instead, from its first view on.
+	MinMembers int
+	Settle     time.Duration
+	// Abstain is how long the word holds that we abstain, repeated each Repeat.
+	Abstain, Repeat time.Duration
+	// Return is how long the store must have answered before a member that abstained takes the instance
+	// back from another one, doubled with each abstention up to MaxReturn. After MaxReturn without one
+	// it starts over.
+	Return, MaxReturn time.Duration
 }

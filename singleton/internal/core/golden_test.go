@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 func play(t *testing.T, story string, route bool) string {
 	var out strings.Builder
 	now := time.Unix(1000, 0)
-	m := core.New(core.Config{HandOver: 10 * time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second})
+	m := core.New(config(story))
 	r := core.NewRoute(time.Second)
 	for lines := bufio.NewScanner(strings.NewReader(story)); lines.Scan(); {
 		line := lines.Text()
@@ -75,6 +75,20 @@ func play(t *testing.T, story string, route bool) string {
 	return out.String()
 }
 
+// config of a story, which may begin with a line "settle 2s" or "members 2".
+func config(story string) core.Config {
+	c := core.Config{
+		HandOver: 10 * time.Second, Hurry: time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second, MaxReturn: time.Minute,
+	}
+	var settle string
+	if n, _ := fmt.Sscanf(story, "settle %s", &settle); n == 1 {
+		c.Settle, _ = time.ParseDuration(settle)
+	}
+	_, _ = fmt.Sscanf(story, "members %d", &c.MinMembers)
+	return c
+}
+
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
 	return strings.NewReplacer(" Incarnation:1 Address:", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
@@ -105,10 +119,26 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Held{Attempt: number(1), Token: number(2)}
 	case "failed":
 		return core.Failed{Attempt: number(1)}
+	case "taken":
+		return core.Failed{Attempt: number(1), Taken: true}
 	case "refused":
 		return core.Failed{Attempt: number(1), Final: true}
 	case "lost":
 		return core.Lost{Token: number(1)}
+	case "silent": // lost, since the store is
+		return core.Lost{Token: number(1), Silent: true}
+	case "shut":
+		return core.Gate{}
+	case "open":
+		return core.Gate{Open: true}
+	case "abstain": // from, sequence, seconds
+		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second}
+	case "unreached": // probe
+		return core.Probed{Probe: number(1)}
+	case "nobody's": // probe
+		return core.Probed{Probe: number(1), Reached: true}
+	case "another's": // probe
+		return core.Probed{Probe: number(1), Reached: true, Taken: true}
 	case "gone":
 		return core.Gone{Run: number(1)}
 	case "released":
@@ -123,6 +153,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Host{From: named(words[1]), Round: number(2), Token: number(3)}
 	case "paused": // from, token
 		return core.Paused{From: named(words[1]), Token: number(2)}
+	case "killed": // from, token
+		return core.Paused{From: named(words[1]), Token: number(2), Lost: true}
 	}
 	t.Fatalf("no such event: %v", words)
 	return nil

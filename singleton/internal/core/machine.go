@@ -51,7 +51,11 @@ type Machine struct {
 
 	closing bool
 	hasty   time.Time // when an instance that is stopping has to end at the latest; zero: no hurry
-	told    bool // Closed was
+	told    bool      // Closed was
+
+	abst   abstention
+	up     time.Time // when the first view came; zero: not yet
+	seated bool      // the start is over: enough members were seen, or enough time has passed
 
 	due      time.Time // of what the state waits for; zero: nothing
 	started  time.Time // the present instance
@@ -85,24 +89,23 @@ func (m *Machine) Next() (Member, bool) {
 // Keeps tells whether messages wait here: for the instance, for the hand-over to end, or until anybody is
 // known who should host.
 func (m *Machine) Keeps() bool {
-	return m.state != Stopped && (m.state != Younger || m.wanted() || !m.ring.oldest().known())
+	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.oldest().known())
 }
 
 // Due is when a Tick is wanted; zero: not at all.
-func (m *Machine) Due() time.Time { return m.due }
+func (m *Machine) Due() time.Time {
+	if m.over() {
+		return m.due
+	}
+	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt())
+}
 
 // Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
 func (m *Machine) Step(now time.Time, ev Event) []Effect {
-	m.now, m.out = now, nil
+	m.now, m.ring.now, m.out = now, now, nil
 	switch ev := ev.(type) {
 	case View:
-		if ev.Removed && !m.ring.removed {
-			m.hurry()
-		}
-		m.ring.onView(ev)
-		if m.closing {
-			m.ring.onLeaving(m.ring.self)
-		}
+		m.onView(ev)
 	case Leaving:
 		m.ring.onLeaving(ev.Member)
 	case Held:
@@ -121,8 +124,16 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 		}
 	case Close:
 		m.close()
+	case Gate:
+		m.onGate(ev)
+	case Abstain:
+		m.ring.onAbstain(ev)
+	case Probed:
+		m.onProbed(ev)
 	case Tick:
 	}
+	m.seat()
+	m.attend()
 	m.settle()
 	return m.out
 }
@@ -135,14 +146,19 @@ func (m *Machine) enter(s State) { m.state, m.due = s, time.Time{} }
 // over tells that this member never hosts again.
 func (m *Machine) over() bool { return m.closing || m.ring.removed }
 
-// wanted tells that this member should host.
-func (m *Machine) wanted() bool {
+// elected tells that this member is the one that should host.
+func (m *Machine) elected() bool {
 	o := m.ring.oldest()
 	return !m.over() && o.known() && o.same(m.ring.self)
 }
 
+// wanted tells that this member should host now.
+func (m *Machine) wanted() bool { return m.elected() && m.seated }
+
 // unwanted tells that it should not; with nobody known to be oldest, neither is true.
-func (m *Machine) unwanted() bool { return m.over() || m.ring.oldest().known() && !m.wanted() }
+func (m *Machine) unwanted() bool {
+	return m.over() || m.abst.on || m.ring.oldest().known() && !m.elected()
+}
 
 // passed tells that what the state waited for is due.
 func (m *Machine) passed() bool { return !m.due.IsZero() && !m.now.Before(m.due) }
@@ -167,8 +183,8 @@ func (m *Machine) settle() {
 			m.start()
 		}
 	case Stopping:
-		if !m.hasty.IsZero() && m.due.After(m.hasty) {
-			m.due = m.hasty
+		if !m.killed {
+			m.due = earliest(m.due, m.hasty)
 		}
 		if m.passed() {
 			m.kill()
@@ -181,17 +197,20 @@ func (m *Machine) settle() {
 }
 
 func (m *Machine) settleYounger() {
+	if m.passed() {
+		m.due = time.Time{}
+	}
 	switch {
 	case m.over():
 		m.enter(Stopped)
-	case m.wanted() && (m.due.IsZero() || m.passed()):
+	case m.wanted() && m.due.IsZero():
 		m.enter(AcquiringLease)
 		m.attempt++
 		m.emit(Acquire{m.attempt})
 	}
 }
 
-// hurry bounds the stop that is under way, or will be. Invariant: no instance starts after it until calm.
+// hurry bounds the stop of the present instance, under way or yet to come.
 func (m *Machine) hurry() { m.hasty = m.now.Add(m.cfg.Hurry) }
 
 func (m *Machine) cancel() {

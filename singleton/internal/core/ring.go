@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Member is one incarnation of one member.
 type Member struct {
@@ -15,23 +18,93 @@ func (m Member) known() bool { return m.ID != "" }
 
 // ring is who may host.
 //
-// Invariant: departed ⊆ hosts, so it is as bounded as the view.
+// Invariant: departed ⊆ hosts and absent ⊆ hosts, so they are as bounded as the view.
 type ring struct {
+	now      time.Time
 	self     Member
 	hosts    []Member // oldest first
 	departed []Member // that will not host any more
+	absent   []absence
+	abstains bool // self does
 	removed  bool
 }
+
+// absence is the last word of a member on whether it hosts.
+type absence struct {
+	member Member
+	seq    uint64
+	until  time.Time // zero: it may
+}
+
+// longestAbsence bounds what a word is believed for.
+const longestAbsence = time.Minute
 
 func (r *ring) onView(v View) {
 	r.self, r.hosts = v.Self, slices.Clone(v.Hosts)
 	r.removed = r.removed || v.Removed
 	r.departed = slices.DeleteFunc(r.departed, func(m Member) bool { return !r.listed(m) })
+	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return !r.listed(a.member) })
 }
+
+// onAbstain takes a word of another member, unless a newer one is known.
+func (r *ring) onAbstain(ev Abstain) {
+	if !r.listed(ev.From) || ev.From.same(r.self) {
+		return
+	}
+	i := slices.IndexFunc(r.absent, func(a absence) bool { return a.member.same(ev.From) })
+	if i < 0 {
+		i = len(r.absent)
+		r.absent = append(r.absent, absence{member: ev.From})
+	}
+	a := &r.absent[i]
+	switch {
+	case ev.Seq < a.seq:
+	case ev.For <= 0:
+		a.seq, a.until = ev.Seq, time.Time{}
+	case ev.Seq > a.seq || !a.until.IsZero():
+		a.seq, a.until = ev.Seq, r.now.Add(min(ev.For, longestAbsence))
+	}
+}
+
+// absentNow tells whether a member abstains.
+func (r *ring) absentNow(m Member) bool {
+	if m.same(r.self) {
+		return r.abstains
+	}
+	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.member.same(m) && r.now.Before(a.until) })
+}
+
+// due is when the next abstention expires; zero: there is none.
+func (r *ring) due() (at time.Time) {
+	for _, a := range r.absent {
+		if r.now.Before(a.until) {
+			at = earliest(at, a.until)
+		}
+	}
+	return at
+}
+
+// earliest returns the first of those that are not zero.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// others tells whether another member may host.
+func (r *ring) others() bool {
+	return slices.ContainsFunc(r.hosts, func(m Member) bool { return !m.same(r.self) && r.able(m) })
+}
+
+// able tells whether a member may host, as far as we know.
+func (r *ring) able(m Member) bool { return !r.left(m) && !r.absentNow(m) }
 
 // onLeaving reports whether that is news.
 func (r *ring) onLeaving(m Member) bool {
-	if !r.listed(m) || slices.ContainsFunc(r.departed, m.same) {
+	if !r.listed(m) || r.left(m) {
 		return false
 	}
 	r.departed = append(r.departed, m)
@@ -43,9 +116,12 @@ func (r *ring) listed(m Member) bool { return slices.ContainsFunc(r.hosts, m.sam
 // oldest returns who should host; the zero Member if nobody is known.
 func (r *ring) oldest() Member {
 	for _, m := range r.hosts {
-		if !slices.ContainsFunc(r.departed, m.same) {
+		if r.able(m) {
 			return m
 		}
 	}
 	return Member{}
 }
+
+// left tells whether a member will not host any more.
+func (r *ring) left(m Member) bool { return slices.ContainsFunc(r.departed, m.same) }

@@ -21,6 +21,9 @@ type Route struct {
 	token uint64
 	heard time.Time // of the host, last
 
+	last  uint64 // token of the last host
+	doubt bool   // what was sent to it may be lost: it is silent, or has lost its lease
+
 	via    Member // the path; zero: the oldest member
 	asked  time.Time
 	to     Member // who was asked last
@@ -56,6 +59,7 @@ func (r *Route) Step(now time.Time, ev Event) []Effect {
 		r.onHost(ev)
 	case Paused:
 		if r.host.known() && r.host.same(ev.From) && ev.Token >= r.token {
+			r.doubt = ev.Lost
 			r.search(ev.From)
 		}
 	case Tick:
@@ -95,7 +99,7 @@ func (r *Route) search(via Member) {
 }
 
 func (r *Route) onView(v View) {
-	before := r.ring.oldest()
+	before, left := r.ring.oldest(), r.ring.left(r.via)
 	r.ring.onView(v)
 	switch {
 	case r.ring.removed:
@@ -103,7 +107,12 @@ func (r *Route) onView(v View) {
 			r.emit(Hidden{})
 		}
 		r.host = Member{}
-	case r.host.known() && !r.ring.listed(r.host), r.via.known() && !r.ring.listed(r.via), r.round == 0:
+	case r.host.known() && !r.ring.listed(r.host), r.via.known() && !r.ring.listed(r.via):
+		if !left { // who left in good order has passed on what it had
+			r.orphan()
+		}
+		r.search(Member{})
+	case r.round == 0:
 		r.search(Member{})
 	case !before.same(r.ring.oldest()):
 		r.ask()
@@ -127,6 +136,10 @@ func (r *Route) onHost(ev Host) {
 		return
 	}
 	news := !r.host.same(ev.From) || r.token != ev.Token
+	if ev.Token > r.last && (r.doubt || r.host.known()) {
+		r.orphan()
+	}
+	r.last, r.doubt = ev.Token, false
 	r.host, r.token, r.heard = ev.From, ev.Token, r.now
 	r.via, r.silent = Member{}, 0
 	if news {
@@ -139,11 +152,18 @@ func (r *Route) onTick() {
 		return
 	}
 	switch r.silent++; {
-	case r.host.known() && r.now.Sub(r.heard) > patience*r.interval:
-		r.search(Member{})
-	case r.via.known() && r.silent >= patience:
+	case r.host.known() && r.now.Sub(r.heard) > patience*r.interval, r.via.known() && r.silent >= patience:
+		r.doubt = true
 		r.search(Member{})
 	default:
 		r.ask()
 	}
+}
+
+// orphan says that no answers come from the last host.
+func (r *Route) orphan() {
+	if r.last != 0 {
+		r.emit(Orphaned{r.last})
+	}
+	r.last, r.doubt = 0, false
 }

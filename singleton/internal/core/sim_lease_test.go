@@ -8,6 +8,7 @@ import (
 
 const (
 	pollEvery  = 500 * time.Millisecond
+	attemptFor = 3 * time.Second
 	renewEvery = 3 * time.Second
 )
 
@@ -52,6 +53,24 @@ func (l *lease) begin(w *world, n *node, attempt uint64) {
 	}
 	l.tries[n] = n.life<<32 | attempt
 	w.After(w.delay("ask"), n.living(func() { l.try(w, n, attempt) }))
+	w.After(attemptFor, n.living(func() {
+		if l.trying(n, attempt) {
+			l.tries[n] = 0
+			n.step(core.Failed{Attempt: attempt, Taken: l.reach(w, n) && l.holder != nil})
+		}
+	}))
+}
+
+// probe looks at the lease.
+func (l *lease) probe(w *world, n *node, number uint64) {
+	w.After(w.delay("probe"), n.living(func() {
+		if !l.reach(w, n) {
+			w.After(time.Second, n.living(func() { n.step(core.Probed{Probe: number}) }))
+			return
+		}
+		taken := l.holder != nil && !(l.holder == n && l.life == n.life)
+		n.step(core.Probed{Probe: number, Reached: true, Taken: taken})
+	}))
 }
 
 func (l *lease) trying(n *node, attempt uint64) bool { return l.tries[n] == n.life<<32|attempt }
@@ -73,7 +92,7 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 	l.holder, l.life, l.token, l.renewed, l.lost = n, n.life, token, w.Elapsed(), false
 	l.renew(w, n, token)
 	late := w.delay("grant")
-	if w.Chance("grant-late", 0.2) {
+	if !w.opt.prompt && w.Chance("grant-late", 0.2) {
 		late = w.Span("grant-after", 0, 15*time.Second)
 	}
 	w.After(late, n.living(func() {
@@ -96,7 +115,7 @@ func (l *lease) renew(w *world, n *node, token uint64) {
 			w.After(l.renewed+stopBy-w.Elapsed(), func() {
 				if l.holds(n, token) {
 					l.lost = true
-					n.step(core.Lost{Token: token})
+					n.step(core.Lost{Token: token, Silent: true})
 				}
 			})
 		default:

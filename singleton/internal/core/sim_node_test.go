@@ -10,7 +10,10 @@ import (
 
 const (
 	handOver   = 5 * time.Second
+	hurry      = time.Second
 	maxBackOff = 4 * time.Second
+	abstainFor = 6 * time.Second
+	maxReturn  = 8 * time.Second
 	interval   = time.Second
 )
 
@@ -26,6 +29,8 @@ type node struct {
 	r      *core.Route
 
 	closed, final bool
+	shut          time.Duration // until when its gate is
+	shutAt        time.Duration // since when
 	wake          time.Duration
 	waiting       map[int]uint64 // rounds of routes that wait for the instance here, by node
 }
@@ -36,7 +41,11 @@ func (n *node) boot() {
 	n.life++
 	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life, Address: fmt.Sprint("host", n.i)}
 	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
-	n.m = core.New(core.Config{HandOver: handOver, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff})
+	n.shut, n.shutAt = 0, 0
+	n.m = core.New(core.Config{
+		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Settle: n.w.settle,
+		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
+	})
 	n.r = core.NewRoute(interval)
 	life := n.life
 	n.w.After(0, func() {
@@ -68,6 +77,25 @@ func (n *node) comesBack(d time.Duration) { n.w.After(d, n.living(n.crash)) }
 // storeAway carries out: store MEMBER away for TIME.
 func (n *node) storeAway(a sim.Args) { n.w.lease.unreachable(n, n.w.Elapsed()+a.Span(3)) }
 
+// gateShut carries out: gate MEMBER shut for TIME.
+func (n *node) gateShut(a sim.Args) { n.shutFor(a.Span(3)) }
+
+func (n *node) shutFor(d time.Duration) {
+	w := n.w
+	if n.shut <= w.Elapsed() {
+		n.shutAt = w.Elapsed()
+	}
+	n.shut = max(n.shut, w.Elapsed()+d)
+	n.step(core.Gate{})
+	w.After(d, n.living(n.gateOpens))
+}
+
+func (n *node) gateOpens() {
+	if n.shut <= n.w.Elapsed() {
+		n.step(core.Gate{Open: true})
+	}
+}
+
 // sees carries out: see MEMBER DIGITS. Its view is of the members with a 1, right or wrong.
 func (n *node) sees(a sim.Args) {
 	seen := a.Word(1)
@@ -97,10 +125,12 @@ func (n *node) step(ev core.Event) {
 		w.Note("member %d is %v: %T%+v", n.i, n.m.State(), e, e)
 		n.carryOut(e)
 	}
-	n.arm()
+	_, ticked := ev.(core.Tick)
+	n.arm(ticked)
 }
 
-func (n *node) arm() {
+// arm plans the next tick. One that has just been had must not be wanted again.
+func (n *node) arm(ticked bool) {
 	w := n.w
 	for _, due := range []time.Time{n.m.Due(), n.r.Due()} {
 		if due.IsZero() {
@@ -108,6 +138,10 @@ func (n *node) arm() {
 		}
 		now := w.Elapsed()
 		at := max(now+due.Sub(w.Now()), now+time.Millisecond)
+		if ticked && !due.After(w.Now()) {
+			w.Fail("member %d is %v and wants another tick at once", n.i, n.m.State())
+			return
+		}
 		if n.wake > now && n.wake <= at {
 			continue
 		}
@@ -141,10 +175,17 @@ func (n *node) carryOut(e core.Effect) {
 		w.lease.release(w, n, e.Token)
 	case core.TellFree:
 		w.send(n, e.To, e, func(to *node) { to.step(core.Free{}) })
+	case core.Probe:
+		w.lease.probe(w, n, e.Probe)
+	case core.TellAbstain:
+		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For}
+		for _, o := range w.nodes {
+			w.send(n, o.me(), word, func(to *node) { to.step(word) })
+		}
 	case core.Pause:
 		me := n.me()
 		for _, o := range w.nodes {
-			paused := core.Paused{From: me, Token: e.Token}
+			paused := core.Paused{From: me, Token: e.Token, Lost: e.Lost}
 			w.send(n, o.me(), paused, func(to *node) { to.step(paused) })
 		}
 	case core.TellLeaving:

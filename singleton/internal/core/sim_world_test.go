@@ -19,10 +19,12 @@ type world struct {
 	lease  lease
 	alive  map[*node]uint64 // run
 	starts int
+	settle time.Duration
 }
 
 // options break a rule, to show that the checks notice.
 type options struct {
+	prompt        bool // grants do not come late; this breaks nothing
 	earlyRelease  bool // the lease is free when the instance is told to stop
 	blindStart    bool // a start does not check the lease
 	overlookGrant bool // a grant that nobody wants is not released
@@ -41,6 +43,7 @@ func newWorld(s *sim.World, opt options) *world {
 		Loss: w.Fraction("loss", 0.3), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 30*time.Millisecond),
 		Late: w.Fraction("late", 0.1), Lateness: 5 * time.Second,
 	}
+	w.settle = w.Span("settle", 0, 2*time.Second)
 	for i := range w.Number("members", 2, 5) {
 		w.nodes = append(w.nodes, &node{w: w, i: i})
 	}
@@ -48,16 +51,18 @@ func newWorld(s *sim.World, opt options) *world {
 		n.boot()
 	}
 	w.Always("one instance in true time", w.oneInstance)
+	w.Always("no instance behind a shut gate", w.gates)
 	w.Observe(w.honest)
 	w.Can("split", w.split)
 	w.Can("unite", w.unite)
+	w.Can("stores", w.stores)
 	for verb, do := range map[string]func(*node, sim.Args){
 		"crash": func(n *node, _ sim.Args) { n.crash() },
 		"close": func(n *node, a sim.Args) { n.close(); n.comesBack(a.Span(2)) },
 		"expel": func(n *node, a sim.Args) { n.expelled(); n.comesBack(a.Span(2)) },
 		"end":   func(n *node, _ sim.Args) { n.instanceEnds() },
 		"tick":  func(n *node, _ sim.Args) { n.step(core.Tick{}) },
-		"store": (*node).storeAway, "see": (*node).sees,
+		"store": (*node).storeAway, "gate": (*node).gateShut, "see": (*node).sees,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -73,6 +78,30 @@ func (w *world) oneInstance() error {
 		return nil
 	}
 	return fmt.Errorf("%d at once, states %v", len(w.alive), w.states())
+}
+
+// gates checks that an instance ends in time when the gate of its member is shut.
+func (w *world) gates() error {
+	for n := range w.alive {
+		if at := w.Elapsed(); at < n.shut && at > n.shutAt+hurry+validity-stopBy {
+			return fmt.Errorf("member %d hosts behind a gate shut since %v", n.i, n.shutAt)
+		}
+	}
+	return nil
+}
+
+// stores carries out: stores DIGITS away for TIME. It goes away for the members with a 1.
+func (w *world) stores(a sim.Args) {
+	away := a.Word(0)
+	if len(away) < len(w.nodes) {
+		a.Fail("every member needs a digit")
+		return
+	}
+	for _, n := range w.nodes {
+		if away[n.i] == '1' {
+			w.lease.unreachable(n, w.Elapsed()+a.Span(3))
+		}
+	}
 }
 
 // honest looks at every message: none names a tenure that never was, or says that a lease is free which the
@@ -172,7 +201,7 @@ func (w *world) later(n *node, f func()) {
 // makeUp makes up what happens, of the kinds that the seed has on.
 func (w *world) makeUp(r *rand.Rand) {
 	var kinds []string
-	for _, k := range []string{"crash", "close", "split", "unite", "store", "see", "end", "tick", "expel"} {
+	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see", "end", "tick", "expel"} {
 		if k == "unite" || r.IntN(4) > 0 {
 			kinds = append(kinds, k)
 		}
@@ -197,6 +226,10 @@ func (w *world) makeUp(r *rand.Rand) {
 			w.Act(t, k)
 		case "store":
 			w.Act(t, k, n, "away", "for", time.Duration(1000+r.IntN(29000))*time.Millisecond)
+		case "stores":
+			w.Act(t, k, digits(), "away", "for", time.Duration(1000+r.IntN(29000))*time.Millisecond)
+		case "gate":
+			w.Act(t, k, n, "shut", "for", time.Duration(500+r.IntN(20000))*time.Millisecond)
 		case "see":
 			w.Act(t, k, n, digits())
 		case "close", "expel":
@@ -214,8 +247,9 @@ func (w *world) play() {
 	w.Until(100 * time.Second)
 	if !w.Failed() {
 		w.heal()
-		// Time to live, one poll of a contender, hand-over, back-off.
-		w.Eventually(ttl+pollEvery+handOver+maxBackOff+time.Second, "settled at the oldest", w.settled)
+		// Time to live, one poll of a contender, hand-over, back-off; and until a word that was lost has
+		// expired, and who abstained takes it back.
+		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
 		w.Until(2 * time.Second)
 		if !w.Failed() && !w.settled() {
 			w.Fail("not settled at the oldest any more: states %v", w.states())
@@ -231,6 +265,8 @@ func (w *world) heal() {
 	w.Calm()
 	for _, n := range w.nodes {
 		w.lease.unreachable(n, 0)
+		n.shut = 0
+		n.gateOpens()
 		if n.final {
 			n.crash()
 		}

@@ -27,23 +27,25 @@ func (m *Machine) onFailed(ev Failed) {
 	switch {
 	case ev.Final:
 		m.close()
-	case !asked:
-		m.due = m.now.Add(m.cfg.MaxBackOff) // attempts wait; one that does not must not spin
+	case asked, ev.Taken:
+	default:
+		m.due = m.now.Add(m.cfg.Repeat) // attempts wait; one that does not must not spin
+		m.silence()
 	}
 }
 
 func (m *Machine) start() {
 	m.enter(Active)
 	m.run++
-	m.killed, m.started = false, m.now
+	m.killed, m.started, m.hasty = false, m.now, time.Time{}
 	m.emit(Start{m.run, m.token})
 }
 
 // stop begins a planned move: the instance may finish what it has.
 func (m *Machine) stop() {
 	m.enter(Stopping)
-	m.due = m.now.Add(m.cfg.HandOver)
-	m.emit(Pause{m.token})
+	m.due = earliest(m.now.Add(m.cfg.HandOver), m.hasty)
+	m.emit(Pause{Token: m.token})
 	m.emit(Stop{m.run})
 }
 
@@ -60,10 +62,13 @@ func (m *Machine) onLost(ev Lost) {
 	if ev.Token != m.token {
 		return
 	}
+	if ev.Silent {
+		m.silence()
+	}
 	switch m.state {
 	case Active:
 		m.enter(Stopping)
-		m.emit(Pause{m.token})
+		m.emit(Pause{Token: m.token, Lost: true})
 		m.kill()
 	case Stopping:
 		m.kill()

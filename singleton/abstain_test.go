@@ -1,0 +1,174 @@
+package singleton_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/singleton"
+)
+
+// akka, pekko, akka.net: an oldest member that never reaches the store blocked the singleton, although a
+// younger one could hold the lease.
+func TestScenario_AnOldestWithoutItsStoreLetsTheNextHost(t *testing.T) {
+	run(t, 3, options{away: true}, func(c *testCluster) {
+		c.node(1).store.away(false)
+		c.node(2).store.away(false)
+		host, took := c.found(c.node(2), time.Minute)
+		require.Equal(t, "m001", host)
+		require.Less(t, took, 20*time.Second, "Settle, StoreTimeout and a poll")
+		t.Logf("hosted after %v", took)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"m001"}, c.alive.starts, "it stays")
+	})
+}
+
+// The host loses its store for long: the next oldest takes over when the lease is stale. When the store is
+// back, the oldest waits for a while, and then nothing is lost in the move.
+func TestStore_SilentAtTheHostMovesTheInstance(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		c.node(0).store.away(true)
+		time.Sleep(ttl)
+		c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String("kept"))
+		host, took := c.found(c.node(2), time.Minute)
+		require.Equal(t, "m001", host)
+		require.Less(t, took, stale+time.Second)
+		host, _ = c.found(c.node(0), time.Second)
+		require.Equal(t, "m001", host)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"m000", "m001"}, c.alive.starts)
+
+		c.node(0).store.away(false)
+		time.Sleep(9 * time.Second)
+		host, _ = c.found(c.node(2), time.Second)
+		require.Equal(t, "m001", host, "not at once")
+		const n = 200
+		for k := range n {
+			c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String(fmt.Sprint("x", k)))
+			time.Sleep(20 * time.Millisecond)
+		}
+		host, _ = c.found(c.node(2), time.Second)
+		require.Equal(t, "m000", host)
+		require.Equal(t, append([]string{"kept"}, texts("x", n)...), c.alive.notes())
+		require.Less(t, c.alive.gap(), 500*time.Millisecond)
+	})
+}
+
+// A shut gate: a guard of the node was lost, or another fragment has the arbiter lease.
+func TestGate_ShutStopsTheInstanceAndLetsTheNextHost(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		g := gate.Of(c.Member(0).System)
+		for range 100 {
+			c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("nap")) // 100ms each
+		}
+		time.Sleep(50 * time.Millisecond)
+		start := time.Now()
+		g.Shut("guard", "lost")
+		for i := range 3 {
+			host, _ := c.found(c.node(i), 20*time.Second)
+			require.Equal(t, "m001", host)
+		}
+		require.Less(t, time.Since(start), 1500*time.Millisecond)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"m000", "m001"}, c.alive.starts)
+		for range 10 { // it opens for moments
+			g.Let("guard")
+			time.Sleep(3 * time.Second)
+			g.Shut("guard", "lost")
+			time.Sleep(3 * time.Second)
+		}
+		require.Equal(t, []string{"m000", "m001"}, c.alive.starts)
+		g.Let("guard")
+		time.Sleep(15 * time.Second)
+		host, _ := c.found(c.node(2), time.Second)
+		require.Equal(t, "m000", host)
+		require.Equal(t, []string{"m000", "m001", "m000"}, c.alive.starts)
+	})
+}
+
+// Nobody hosts while every gate is shut, and messages wait.
+func TestGate_ShutEverywhereKeepsMessages(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		for i := range 2 {
+			gate.Of(c.Member(i).System).Shut("guard", "lost")
+		}
+		time.Sleep(2 * time.Second)
+		require.Zero(t, c.alive.count())
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("kept"))
+		time.Sleep(time.Minute)
+		require.Zero(t, c.alive.count())
+		gate.Of(c.Member(1).System).Let("guard")
+		host, took := c.found(c.node(0), 10*time.Second)
+		require.Equal(t, "m001", host)
+		require.Less(t, took, 3*time.Second)
+		require.Equal(t, []string{"kept"}, c.alive.notes())
+	})
+}
+
+// Members that start one after another, each of which sees only itself at first, and the others in any
+// order: the instance is made once, and stays.
+func TestStart_TheInstanceIsMadeOnceAndDoesNotMove(t *testing.T) {
+	for name, s := range map[string]struct {
+		cfg    singleton.Config
+		starts [3]time.Duration // of the processes
+		seen   time.Duration    // from the last start until they see each other
+	}{
+		"within a second":        {starts: [3]time.Duration{0, 100, 900}, seen: 600},
+		"at once":                {starts: [3]time.Duration{0, 0, 0}, seen: 1500},
+		"late, with MinMembers":  {cfg: singleton.Config{MinMembers: 3}, starts: [3]time.Duration{0, 1500, 3000}, seen: 5000},
+		"late, with long Settle": {cfg: singleton.Config{Settle: 9 * time.Second}, starts: [3]time.Duration{0, 1500, 3000}, seen: 3000},
+	} {
+		for first := range 3 { // who is up first; the order of age is that of the ids at equal stamps
+			t.Run(fmt.Sprint(name, " ", first), func(t *testing.T) {
+				run(t, 0, options{cfg: s.cfg}, func(c *testCluster) {
+					begun := time.Now()
+					var all []*simnetMember
+					for i := range 3 {
+						time.Sleep(time.Until(begun.Add(s.starts[i] * time.Millisecond)))
+						m := c.Start(fmt.Sprintf("node-%d:1", (i+first)%3))
+						c.List([]*simnetMember{m}, []*simnetMember{m})
+						all = append(all, m)
+					}
+					time.Sleep(s.seen * time.Millisecond)
+					for i := range 3 {
+						c.List(all[(i+first)%3:(i+first)%3+1], all)
+						synctest.Wait()
+					}
+					host, _ := c.found(c.nodes[all[2]], 20*time.Second)
+					time.Sleep(30 * time.Second)
+					require.Equal(t, []string{host}, c.alive.starts)
+					t.Logf("made after %v", c.alive.begun.Sub(begun))
+				})
+			})
+		}
+	}
+}
+
+// MinMembers is for the start only.
+func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
+	run(t, 3, options{cfg: singleton.Config{MinMembers: 3}}, func(c *testCluster) {
+		c.found(c.node(2), time.Second)
+		for i := range 2 {
+			require.NoError(t, c.node(i).leave(20*time.Second))
+			c.Leave(c.Member(i))
+		}
+		host, _ := c.found(c.node(2), 10*time.Second)
+		require.Equal(t, "m002", host)
+	})
+	run(t, 2, options{cfg: singleton.Config{MinMembers: 3}}, func(c *testCluster) {
+		time.Sleep(time.Hour)
+		require.Zero(t, c.alive.count())
+	})
+}

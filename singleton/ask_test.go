@@ -1,0 +1,127 @@
+package singleton_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/singleton"
+)
+
+// Asks on their way to a host that is killed are answered as soon as it is dropped.
+func TestAsk_ToAKilledHostIsUnknownWhenItIsDropped(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		c.Crash(c.Member(0))
+		c.node(0).store.away(true)
+		asks := make(chan error, 10)
+		for range cap(asks) {
+			go func() {
+				_, err := c.node(2).ask("who", time.Hour)
+				asks <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		require.Empty(t, asks)
+		c.Unlist(c.Live(), []*simnetMember{c.Member(0)})
+		synctest.Wait()
+		require.Len(t, asks, cap(asks))
+		for range cap(asks) {
+			err := <-asks
+			require.ErrorIs(t, err, singleton.ErrUnknown)
+			require.ErrorContains(t, err, "host to which the message was sent is gone")
+		}
+		host, _ := c.found(c.node(2), 40*time.Second)
+		require.Equal(t, "m001", host)
+	})
+}
+
+// The host is cut off, stays listed, and loses its lease: what was sent to it is answered when the
+// instance is found elsewhere.
+func TestAsk_ToALostTenureIsUnknownWhenTheNextIsFound(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String("stuck")) // until the lease is lost
+		time.Sleep(100 * time.Millisecond)
+		c.node(0).store.away(true)
+		start := time.Now()
+		_, err := c.node(2).ask("behind it", time.Hour)
+		require.ErrorIs(t, err, singleton.ErrUnknown)
+		require.Less(t, time.Since(start), 3*ttl)
+		host, _ := c.found(c.node(2), time.Second)
+		require.Equal(t, "m001", host)
+		require.Empty(t, c.alive.notes())
+	})
+}
+
+// In a planned move nothing is lost, so nothing is told to be.
+func TestAsk_IsAnsweredThroughAPlannedMove(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for i := range 3 {
+			c.found(c.node(i), 20*time.Second)
+		}
+		const n = 500
+		asks, left := make(chan error, n), make(chan error, 1)
+		for k := range n {
+			if k == n/2 {
+				go func() {
+					err := c.node(0).leave(20 * time.Second)
+					c.Leave(c.Member(0))
+					left <- err
+				}()
+			}
+			go func() {
+				_, err := c.node(1+k%2).ask(fmt.Sprint("x", k), time.Minute)
+				asks <- err
+			}()
+			time.Sleep(time.Millisecond)
+		}
+		for range n {
+			require.NoError(t, <-asks)
+		}
+		require.NoError(t, <-left)
+		require.Len(t, c.alive.notes(), n)
+	})
+}
+
+// Messages of the protocol in a form that it does not use are no user's messages, and do not vanish.
+func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		n := c.node(1)
+		c.found(n, 20*time.Second)
+		for i, stray := range []any{&pb.SingletonFree{}, &pb.SingletonAbstain{}, byValue()} {
+			_, err := n.single.Ask(context.Background(), stray)
+			require.ErrorIs(t, err, singleton.ErrInvalid, "%T", stray)
+			n.System.Root.Send(n.single.PID(), stray)
+			n.System.Root.Send(actor.NewPID(n.Address, "concord-singleton-jobs"), stray)
+			synctest.Wait()
+			require.EqualValues(t, 3*(i+1), n.single.Stats().Refused)
+		}
+		require.Zero(t, n.single.Stats().Ignored)
+		view := n.members().View()
+		from := wire.Header{Cluster: view.Cluster, Member: view.Self.ID, From: view.Self.Incarnation}
+		for i, env := range []*pb.Envelope{{}, wire.Seal(from, 49, nil), wire.Seal(from, wire.SingletonAbstain, []byte("?"))} {
+			n.System.Root.Send(actor.NewPID(n.Address, "concord-singleton-jobs"), env)
+			synctest.Wait()
+			require.EqualValues(t, i+1, n.single.Stats().Ignored, "%v", env)
+		}
+		host, _ := c.found(n, time.Second)
+		require.Equal(t, "m000", host)
+	})
+}
+
+// byValue is an envelope that was sent without its pointer.
+func byValue() any { return reflect.ValueOf(&pb.Envelope{}).Elem().Interface() }

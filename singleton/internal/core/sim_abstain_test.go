@@ -1,0 +1,89 @@
+package core_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/singleton/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, or the gate, keeps
+// some members from hosting, or all, while their words to each other are lost, late and reordered, and one
+// may crash. In each: while anybody can host, one who can has the instance in time, keeps it, and is the
+// only one that tries; when nobody can, one tries; and when all can, it is soon back at the oldest, with
+// one planned move at most.
+func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
+	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole}, func(s *sim.World) {
+		newWorld(s, options{prompt: true}).abstentions()
+	})
+}
+
+// takeOver bounds the time from a cut to an instance at the next member that can: each before it notices
+// and says so, repeatedly, since words are lost; then the lease becomes stale.
+func (w *world) takeOver() time.Duration {
+	return validity + handOver + time.Duration(len(w.nodes))*(attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
+}
+
+func (w *world) abstentions() {
+	w.Faults.Loss = min(w.Faults.Loss, 0.15)
+	w.Until(30 * time.Second)
+	can := func(n *node) bool { return w.lease.reach(w, n) && n.shut <= w.Elapsed() }
+	for round := range w.Number("rounds", 1, 3) {
+		all := w.Chance(fmt.Sprint("all-", round), 0.2)
+		for i, n := range w.nodes {
+			switch cut := all || w.Chance(fmt.Sprintf("cut-%d-%d", round, i), 0.5); {
+			case cut && w.Chance(fmt.Sprintf("gate-%d-%d", round, i), 0.3):
+				n.shutFor(time.Hour)
+			case cut:
+				w.lease.unreachable(n, w.Elapsed()+time.Hour)
+			}
+		}
+		if w.Chance(fmt.Sprint("crash-", round), 0.3) {
+			w.nodes[w.Number(fmt.Sprint("crashed-", round), 0, len(w.nodes)-1)].crash()
+		}
+		if slices.ContainsFunc(w.nodes, can) { // the gate of one that crashed is open again
+			w.Eventually(w.takeOver(), "an instance at a member that can host", func() bool { return w.hostedBy(can) })
+			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool { return w.hostedBy(can) && w.trying() == 1 })
+		} else {
+			w.Until(validity + handOver + time.Second)
+			w.Eventually(w.takeOver(), "no instance, and at most one tries", func() bool { return len(w.alive) == 0 && w.trying() <= 1 })
+		}
+		if w.Failed() {
+			return
+		}
+		for _, n := range w.nodes {
+			w.lease.unreachable(n, 0)
+			n.shut = 0
+			n.gateOpens()
+		}
+		// One look at the store, an attempt, a poll of a lease that is stale.
+		w.Eventually(ttl+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
+	}
+	w.Calm()
+	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
+	starts := w.starts
+	w.Until(20 * time.Second)
+	if !w.Failed() && (w.starts != starts || !w.settled()) {
+		w.Fail("not settled: %d instances more, states %v", w.starts-starts, w.states())
+	}
+}
+
+func (w *world) hostedBy(can func(*node) bool) bool {
+	for n := range w.alive {
+		return len(w.alive) == 1 && can(n)
+	}
+	return false
+}
+
+// trying counts the members that have the lease or want it.
+func (w *world) trying() (count int) {
+	for _, s := range w.states() {
+		if s == core.AcquiringLease || s == core.Active || s == core.BackOff {
+			count++
+		}
+	}
+	return count
+}
