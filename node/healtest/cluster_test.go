@@ -23,27 +23,28 @@ const patience = time.Minute
 
 // members are the processes of one cluster, and their network.
 type members struct {
-	t      *testing.T
-	net    *netem.Network
-	etcd   *etcdServer // nil: the provider is automanaged
-	dir    string      // for logs and the lease store
-	hosts  []string
-	live   []*process // by index
-	killed []*process
-	left   *process   // by SIGTERM, under load
-	gone   []*process // by SIGTERM, at rest
-	frozen map[string]bool
-	starts []int // how often each was started
+	t        *testing.T
+	net      *netem.Network
+	provider string
+	etcd     *etcdServer // nil: another provider
+	dir      string      // for logs and the lease store
+	hosts    []string
+	live     []*process // by index
+	killed   []*process
+	left     *process   // by SIGTERM, under load
+	gone     []*process // by SIGTERM, at rest
+	frozen   map[string]bool
+	starts   []int // how often each was started
 }
 
 // start starts n members and waits until they are a cluster under load.
 func start(t *testing.T, n int, provider string) *members {
 	t.Helper()
 	nodes := n
-	if provider == "etcd" {
+	if provider == withEtcd {
 		nodes++ // its server is a node of its own
 	}
-	c := &members{t: t, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
+	c := &members{t: t, provider: provider, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
 	dir, err := os.MkdirTemp("", "concord-heal-")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func start(t *testing.T, n int, provider string) *members {
 	for i := range n {
 		c.hosts = append(c.hosts, c.net.Addr(i))
 	}
-	if provider == "etcd" {
+	if provider == withEtcd {
 		c.etcd = startEtcd(t, c.net, n, dir)
 	}
 	for i := range n {
@@ -67,7 +68,7 @@ func (c *members) launch(i int) {
 	c.t.Helper()
 	c.starts[i]++
 	s := spec{
-		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts,
+		Name: fmt.Sprintf("m%d.%d", i, c.starts[i]), Host: c.hosts[i], Hosts: c.hosts, Provider: c.provider,
 		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(),
 	}
 	if c.etcd != nil {

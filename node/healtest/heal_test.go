@@ -22,7 +22,7 @@ var (
 	runs     = flag.Int("runs", 0, "runs of each case; 0: one run of a few cases")
 	only     = flag.String("case", "", "only cases that match, of which the names are fault/members/provider")
 	seed     = flag.Uint64("seed", 0, "of the first run; 0: by chance. It decides who is hit, and for how long")
-	provider = flag.String("provider", "", "only cases with this provider: automanaged or etcd")
+	provider = flag.String("provider", "", "only cases with this provider: automanaged, etcd or protoactor")
 	size     = flag.Int("members", 0, "only cases with so many members")
 )
 
@@ -92,14 +92,15 @@ func cases(t *testing.T) (all []played) {
 	sample := *runs == 0 && *only == ""
 	for _, h := range faults {
 		for _, n := range h.members {
-			for _, with := range []string{"automanaged", "etcd"} {
+			for _, with := range []string{withAutomanaged, withEtcd, withProtoActor} {
 				p := played{h, n, with}
 				switch {
-				case h.etcd && with != "etcd":
-				case with == "etcd" && os.Getenv(etcdEnv) == "":
+				case h.etcd && with != withEtcd:
+				case with == withProtoActor && !h.quick:
+				case with == withEtcd && os.Getenv(etcdEnv) == "":
 				case *provider != "" && *provider != with:
 				case *size != 0 && *size != n:
-				case sample && (!h.quick || n != 3 || with != "automanaged"):
+				case sample && (!h.quick || n != 3 || with != withAutomanaged):
 				case match.MatchString(p.String()):
 					all = append(all, p)
 				}

@@ -15,8 +15,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
-	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
-	"github.com/asynkron/protoactor-go/cluster/clusterproviders/etcd"
+	upstream "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
@@ -24,16 +23,25 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/node/provider/etcd"
 	"github.com/concord-go/concord/singleton"
 )
 
 const (
 	memberPort   = 9000
 	providerPort = 6400
-	// round is the interval in which automanaged asks its hosts.
+	// round is the interval in which automanaged providers ask their hosts.
 	round = 500 * time.Millisecond
 	// leaseTTL is that of the singleton's lease, and of etcd's provider.
 	leaseTTL = 3 * time.Second
+)
+
+// Providers.
+const (
+	withAutomanaged = "automanaged"
+	withEtcd        = "etcd"
+	withProtoActor  = "protoactor" // its automanaged, which drops a member after two seconds
 )
 
 // spec is what the driver tells a process that is to be a member, through its environment.
@@ -41,9 +49,10 @@ type spec struct {
 	Name      string // of this process; a process that is started in place of a killed one has another
 	Host      string
 	Hosts     []string // of all members
-	Etcd      string   // address of etcd's server; empty: the provider is automanaged
-	LeaseDir  string   // shared by all
-	Instances string   // the file in which instances of the singleton record what they do
+	Provider  string
+	Etcd      string // address of its server, if that is the provider
+	LeaseDir  string // shared by all
+	Instances string // the file in which instances of the singleton record what they do
 }
 
 // command is a line on standard input.
@@ -132,14 +141,17 @@ var leases = coordination.Config{
 }
 
 func (m *member) provider() (cluster.ClusterProvider, error) {
-	if m.Etcd != "" {
-		return etcd.NewWithConfig("/heal", clientv3.Config{Endpoints: []string{m.Etcd}, DialTimeout: 5 * time.Second})
-	}
 	var hosts []string
 	for _, h := range m.Hosts {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", h, providerPort))
 	}
-	return automanaged.NewWithConfig(round, providerPort, hosts...), nil
+	switch m.Provider {
+	case withEtcd:
+		return etcd.New(etcd.Config{Client: clientv3.Config{Endpoints: []string{m.Etcd}}, TTL: leaseTTL})()
+	case withProtoActor:
+		return upstream.NewWithConfig(round, providerPort, hosts...), nil
+	}
+	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: hosts, Refresh: round})()
 }
 
 // register makes the components of a life.
