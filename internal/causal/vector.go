@@ -2,10 +2,10 @@ package causal
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -30,103 +30,84 @@ func (d Dot) Compare(o Dot) int {
 	return cmp.Compare(d.N, o.N)
 }
 
-// chunkSize is the number of replicas up to which raising one copies them all.
-const chunkSize = 32
-
 // Vector says for each replica how many of its events are covered; absent means none. It is immutable
 // and safe for concurrent readers; the zero value covers nothing.
 //
-// Raising a replica of a vector of n costs O(chunkSize + n/chunkSize), and comparing vectors made from
-// one another skips the chunks they share. The form is a function of the entries.
+// Of a vector of n entries, raising one costs O(log n). Vectors made from one another share most of
+// their entries: comparing and joining them, and listing what differs, cost O(log n) for each difference. So
+// replicas that have been gone for long cost next to nothing but their memory, some 24 bytes each.
 type Vector struct {
-	// Ascending by replica, N > 0. The first chunkSize entries are in first and the others in chunks
-	// behind it, each of chunkSize but the last.
-	first []Dot
-	rest  *chunks // nil if there are none
-}
-
-type chunks struct {
-	chunks []*[chunkSize]Dot
-	n      int // entries in them
+	few  []Dot // ascending by replica, N > 0; nil if there are more than leafSize
+	tree *node // of more than leafSize entries
 }
 
 // MakeVector builds a vector from entries in any order. Of several entries of one replica the largest
 // counts.
 func MakeVector(entries ...Dot) Vector {
 	e := slices.DeleteFunc(slices.Clone(entries), func(d Dot) bool { return d.N == 0 })
-	slices.SortFunc(e, func(a, b Dot) int { return -a.Compare(b) })
-	e = slices.CompactFunc(e, func(a, b Dot) bool { return a.Replica == b.Replica })
-	slices.Reverse(e)
-	return vectorOf(e)
+	if !slices.IsSortedFunc(e, Dot.Compare) {
+		slices.SortFunc(e, Dot.Compare)
+	}
+	last := 0
+	for i, d := range e {
+		if i > 0 && e[last].Replica != d.Replica {
+			last++
+		}
+		e[last] = d
+	}
+	return vectorOf(e[:min(last+1, len(e))])
 }
 
 // vectorOf takes ownership of entries in order.
 func vectorOf(entries []Dot) Vector {
-	if len(entries) <= chunkSize {
-		return Vector{first: entries}
+	if len(entries) <= leafSize {
+		return Vector{few: entries}
 	}
-	behind := entries[chunkSize:]
-	c := &chunks{make([]*[chunkSize]Dot, 0, (len(behind)+chunkSize-1)/chunkSize), len(behind)}
-	for part := range slices.Chunk(behind, chunkSize) {
-		chunk := new([chunkSize]Dot)
-		copy(chunk[:], part)
-		c.chunks = append(c.chunks, chunk)
-	}
-	return Vector{slices.Clone(entries[:chunkSize]), c}
+	return Vector{tree: build(entries)}
 }
 
-// flat returns all entries, which are not to be written.
-func (v Vector) flat() []Dot {
-	if v.rest == nil {
-		return v.first
+func treeVector(n *node) Vector {
+	switch {
+	case n == nil:
+		return Vector{}
+	case n.left == nil:
+		return Vector{few: n.dots}
 	}
-	return slices.AppendSeq(make([]Dot, 0, v.Len()+1), v.All())
+	return Vector{tree: n}
 }
 
-// chunk returns the entries from the one at i on that lie in one piece; i is a multiple of chunkSize.
-func (v Vector) chunk(i int) []Dot {
-	if i == 0 {
-		return v.first
+func (v Vector) part() part {
+	if v.tree != nil {
+		return v.tree.part
 	}
-	i -= chunkSize
-	return v.rest.chunks[i/chunkSize][:min(chunkSize, v.rest.n-i)]
+	return leafPart(v.few)
 }
 
-// find returns where r is, or would be. It is on the way of every change and every merge.
-func (v Vector) find(r Replica) (int, bool) {
-	e, from := v.first, 0
-	if v.rest != nil && r > e[chunkSize-1].Replica {
-		c := v.rest.chunks
-		past := sort.Search(len(c), func(i int) bool { return c[i][0].Replica > r })
-		from = max(past, 1) * chunkSize
-		e = v.chunk(from)
+// Rank returns how many of the replicas with covered events are before r, and the number of r, 0 if
+// none of its events is covered. It costs O(log n), as does At.
+func (v Vector) Rank(r Replica) (before int, n uint64) {
+	if v.tree != nil {
+		return v.tree.rank(r)
 	}
-	lo, hi := 0, len(e)
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); e[mid].Replica < r {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+	i, ok := find(v.few, r)
+	if ok {
+		n = v.few[i].N
 	}
-	return from + lo, lo < len(e) && e[lo].Replica == r
+	return i, n
 }
 
-// at returns the i-th entry.
-func (v Vector) at(i int) Dot {
-	if i < len(v.first) {
-		return v.first[i]
+// At returns the i-th entry.
+func (v Vector) At(i int) Dot {
+	if v.tree != nil {
+		return v.tree.at(i)
 	}
-	i -= chunkSize
-	return v.rest.chunks[i/chunkSize][i%chunkSize]
+	return v.few[i]
 }
 
 // Get returns the number of the last covered event of r.
 func (v Vector) Get(r Replica) uint64 {
-	if i, ok := v.find(r); ok {
-		return v.at(i).N
-	}
-	return 0
+	_, n := v.Rank(r)
+	return n
 }
 
 // Covers reports whether the event d is covered.
@@ -134,20 +115,57 @@ func (v Vector) Covers(d Dot) bool { return d.N <= v.Get(d.Replica) }
 
 // Len returns the number of replicas with covered events.
 func (v Vector) Len() int {
-	if v.rest == nil {
-		return len(v.first)
+	if v.tree != nil {
+		return v.tree.count
 	}
-	return chunkSize + v.rest.n
+	return len(v.few)
+}
+
+// Events returns the number of covered events.
+func (v Vector) Events() (n uint64) {
+	if v.tree != nil {
+		return v.tree.events
+	}
+	for _, d := range v.few {
+		n += d.N
+	}
+	return n
+}
+
+// Hash returns a number that equal vectors have in common and others have not, but by chance. It costs nothing.
+func (v Vector) Hash() uint64 {
+	if v.tree != nil {
+		return v.tree.hash
+	}
+	var h uint64
+	for _, d := range v.few {
+		h += d.hash()
+	}
+	return h
+}
+
+// Digest is a name of a vector: equal vectors have the same, and nobody can make two others that do.
+type Digest [sha256.Size]byte
+
+// Digest returns the digest. Of a vector made from another it costs O(log n) for each difference,
+// once that one's is known.
+func (v Vector) Digest() Digest {
+	if v.tree != nil {
+		return v.tree.sum()
+	}
+	return leaf(v.few).sum()
 }
 
 // All yields the entries, ascending by replica.
 func (v Vector) All() iter.Seq[Dot] {
 	return func(yield func(Dot) bool) {
-		for i := 0; i < v.Len(); i += chunkSize {
-			for _, d := range v.chunk(i) {
-				if !yield(d) {
-					return
-				}
+		if v.tree != nil {
+			v.tree.all(yield)
+			return
+		}
+		for _, d := range v.few {
+			if !yield(d) {
+				return
 			}
 		}
 	}
@@ -155,105 +173,41 @@ func (v Vector) All() iter.Seq[Dot] {
 
 // With returns the vector raised to cover the events of d's replica up to d. The receiver stays.
 func (v Vector) With(d Dot) Vector {
-	i, ok := v.find(d.Replica)
-	switch {
-	case ok && d.N <= v.at(i).N || d.N == 0:
+	if d.N <= v.Get(d.Replica) {
 		return v
-	case ok:
-		return v.replaced(i, d)
 	}
-	return v.inserted(i, d)
+	return v.put(d)
 }
 
-// replaced returns the vector with d as its i-th entry.
-func (v Vector) replaced(i int, d Dot) Vector {
-	if i < len(v.first) {
-		e := slices.Clone(v.first)
-		e[i] = d
-		return Vector{e, v.rest}
+// put returns the vector with d in the place of what it has of d's replica, if anything.
+func (v Vector) put(d Dot) Vector {
+	if v.tree != nil {
+		return Vector{tree: v.tree.put(d)}
 	}
-	i -= chunkSize
-	c := &chunks{slices.Clone(v.rest.chunks), v.rest.n}
-	chunk := *c.chunks[i/chunkSize]
-	chunk[i%chunkSize] = d
-	c.chunks[i/chunkSize] = &chunk
-	return Vector{v.first, c}
-}
-
-// inserted returns the vector with d in front of its i-th entry.
-func (v Vector) inserted(i int, d Dot) Vector {
-	old := v.flat()
-	e := make([]Dot, len(old)+1)
-	copy(e, old[:i])
-	e[i] = d
-	copy(e[i+1:], old[i:])
-	return vectorOf(e)
+	i, ok := find(v.few, d.Replica)
+	return vectorOf(insert(v.few, i, ok, d))
 }
 
 // Set returns the vector with exactly n covered events of r, which may be fewer than before.
 func (v Vector) Set(r Replica, n uint64) Vector {
-	i, ok := v.find(r)
-	switch {
-	case ok && n == 0:
-		return vectorOf(slices.Delete(slices.Clone(v.flat()), i, i+1))
-	case ok:
-		return v.replaced(i, Dot{r, n})
+	switch was := v.Get(r); {
+	case n == was:
+		return v
 	case n > 0:
-		return v.inserted(i, Dot{r, n})
+		return v.put(Dot{r, n})
+	case v.tree != nil:
+		return treeVector(v.tree.drop(r))
 	}
-	return v
+	i, _ := find(v.few, r)
+	return Vector{few: slices.Concat(v.few[:i], v.few[i+1:])}
 }
 
 // Leq reports whether o covers everything that v covers.
 func (v Vector) Leq(o Vector) bool {
-	if v.Len() > o.Len() {
-		return false
+	if v.tree == nil && o.tree == nil {
+		return leq(v.few, o.few)
 	}
-	if v.rest == nil && o.rest == nil {
-		return leq(v.first, o.first)
-	}
-	for i := 0; i < v.Len(); i += chunkSize {
-		a, b := v.chunk(i), o.chunk(i)
-		if !leq(a, b) && !v.leqAt(i, len(a), o) { // replicas that only o has push its entries along
-			return false
-		}
-	}
-	return true
-}
-
-// leqAt is Leq for the n entries of v from i on.
-func (v Vector) leqAt(i, n int, o Vector) bool {
-	j, _ := o.find(v.at(i).Replica)
-	for end := i + n; i < end; i++ {
-		d := v.at(i)
-		for j < o.Len() && o.at(j).Replica < d.Replica {
-			j++
-		}
-		if j == o.Len() || o.at(j).Replica != d.Replica || o.at(j).N < d.N {
-			return false
-		}
-	}
-	return true
-}
-
-// leq is Leq for entries in order.
-func leq(a, b []Dot) bool {
-	if len(a) > len(b) {
-		return false
-	}
-	if len(a) > 0 && &a[0] == &b[0] { // a part of the same, or the same
-		return true
-	}
-	j := 0
-	for _, d := range a {
-		for j < len(b) && b[j].Replica < d.Replica {
-			j++
-		}
-		if j == len(b) || b[j].Replica != d.Replica || b[j].N < d.N {
-			return false
-		}
-	}
-	return true
+	return leqPart(v.part(), o.part())
 }
 
 // Before reports whether o covers everything that v covers, and more.
@@ -261,67 +215,54 @@ func (v Vector) Before(o Vector) bool { return v.Leq(o) && !o.Leq(v) }
 
 // Equal reports whether both cover the same events.
 func (v Vector) Equal(o Vector) bool {
-	if v.Len() != o.Len() {
+	if v.tree == nil || o.tree == nil {
+		return v.tree == o.tree && slices.Equal(v.few, o.few)
+	}
+	if v.tree.count != o.tree.count || v.tree.hash != o.tree.hash {
 		return false
 	}
-	for i := 0; i < v.Len(); i += chunkSize {
-		if a, b := v.chunk(i), o.chunk(i); &a[0] != &b[0] && !slices.Equal(a, b) {
-			return false
-		}
-	}
-	return true
+	return diffPart(v.part(), o.part(), func(Replica, uint64, uint64) bool { return false })
 }
 
 // Join returns what either covers: v or o itself when one covers the other.
 func (v Vector) Join(o Vector) Vector {
-	if o.Leq(v) {
+	switch {
+	case v.tree != nil || o.tree != nil:
+		return treeVector(mergePart(v.part(), o.part(), true))
+	case leq(o.few, v.few):
 		return v
-	}
-	if v.Leq(o) {
+	case leq(v.few, o.few):
 		return o
 	}
-	return merge(v, o, true)
+	return vectorOf(merge(v.few, o.few, true))
 }
 
-// Meet returns what both cover.
+// Meet returns what both cover: v or o itself when one covers the other.
 func (v Vector) Meet(o Vector) Vector {
-	if v.Leq(o) {
+	switch {
+	case v.tree != nil || o.tree != nil:
+		return treeVector(mergePart(v.part(), o.part(), false))
+	case leq(v.few, o.few):
 		return v
-	}
-	if o.Leq(v) {
+	case leq(o.few, v.few):
 		return o
 	}
-	return merge(v, o, false)
+	return vectorOf(merge(v.few, o.few, false))
 }
 
-// merge walks both vectors; larger keeps the larger number of each replica, else the smaller.
-func merge(v, o Vector, larger bool) Vector {
-	a, b := v.flat(), o.flat()
-	out := make([]Dot, 0, max(len(a), len(b))+1)
-	for len(a) > 0 && len(b) > 0 {
-		switch c := cmp.Compare(a[0].Replica, b[0].Replica); {
-		case c == 0 && larger:
-			out = append(out, Dot{a[0].Replica, max(a[0].N, b[0].N)})
-			a, b = a[1:], b[1:]
-		case c == 0:
-			out = append(out, Dot{a[0].Replica, min(a[0].N, b[0].N)})
-			a, b = a[1:], b[1:]
-		case c < 0:
-			if larger {
-				out = append(out, a[0])
-			}
-			a = a[1:]
-		default:
-			if larger {
-				out = append(out, b[0])
-			}
-			b = b[1:]
-		}
+// Differing yields the replicas of which v and o do not cover the same events, ascending, with the
+// numbers of both.
+func (v Vector) Differing(o Vector) iter.Seq2[Replica, [2]uint64] {
+	return func(yield func(Replica, [2]uint64) bool) {
+		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool { return yield(r, [2]uint64{a, b}) })
 	}
-	if larger {
-		out = append(append(out, a...), b...)
+}
+
+// Beyond yields the last covered events of v, ascending by replica, that o does not cover.
+func (v Vector) Beyond(o Vector) iter.Seq[Dot] {
+	return func(yield func(Dot) bool) {
+		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool { return a <= b || yield(Dot{r, a}) })
 	}
-	return vectorOf(out)
 }
 
 // String lists the entries in order, for logs and goldens.

@@ -1,7 +1,9 @@
 package causal
 
 import (
+	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -16,8 +18,9 @@ type model map[Replica]uint64
 func drawModel(t *rapid.T) model {
 	id := rapid.Map(rapid.Uint64Range(1, 6), func(n uint64) Replica { return Replica(n * 20) })
 	m := model(rapid.MapOfN(id, rapid.Uint64Range(1, 4), 0, 6).Draw(t, "vector"))
+	spread := rapid.SampledFrom([]Replica{1, 1, 1 << 20, 0x9e3779b97f4a7c15}).Draw(t, "spread")
 	for i := range rapid.SampledFrom([]int{0, 0, 26, 40, 110}).Draw(t, "more") {
-		if r := Replica(i + 5); r%20 != 0 {
+		if r := Replica(i+5) * spread; r%20 != 0 {
 			m[r] = 2
 		}
 	}
@@ -42,9 +45,23 @@ func requireModel(t *rapid.T, want model, v Vector) {
 	require.Equal(t, len(want), v.Len())
 	require.True(t, slices.IsSortedFunc(slices.Collect(v.All()), Dot.Compare))
 	made := want.vector()
-	require.Equal(t, made.rest, v.rest, "the form follows from the entries")
-	require.True(t, slices.Equal(made.first, v.first))
+	require.Equal(t, shape(made.tree), shape(v.tree), "the form follows from the entries")
+	require.Equal(t, made.tree == nil, v.few != nil || v.Len() == 0)
+	require.Equal(t, made.Digest(), v.Digest())
+	require.Equal(t, made.Hash(), v.Hash())
+	require.Equal(t, made.Events(), v.Events())
 	require.True(t, v.Equal(made) && v.Leq(made) && made.Leq(v) && !v.Before(made))
+}
+
+// shape describes a tree.
+func shape(n *node) any {
+	switch {
+	case n == nil:
+		return nil
+	case n.left == nil:
+		return fmt.Sprint(n.dots)
+	}
+	return []any{n.bit, n.pivot, n.count, n.events, n.hash, shape(n.left), shape(n.right)}
 }
 
 func TestVector_AgainstMap(t *testing.T) {
@@ -63,6 +80,13 @@ func TestVector_AgainstMap(t *testing.T) {
 			leq = leq && n <= b[r]
 		}
 		requireModel(t, join, va.Join(vb))
+		requireDiffering(t, a, b, va, vb)
+		for i, d := range slices.Collect(va.All()) {
+			require.Equal(t, d, va.At(i))
+			before, n := va.Rank(d.Replica)
+			require.Equal(t, Dot{d.Replica, uint64(i)}, Dot{d.Replica, uint64(before)})
+			require.Equal(t, d.N, n)
+		}
 		requireModel(t, meet, va.Meet(vb))
 		require.Equal(t, leq, va.Leq(vb))
 		require.Equal(t, maps.Equal(a, b), va.Equal(vb))
@@ -117,23 +141,92 @@ func TestVector_Descendants(t *testing.T) {
 	})
 }
 
-// Raising one of many replicas copies one chunk and the list of them.
-func TestVector_RaisingOneOfManyIsCheap(t *testing.T) {
-	var dots []Dot
-	for i := range 1000 {
-		dots = append(dots, Dot{Replica(i + 1), 5})
-	}
-	v := MakeVector(dots...)
-	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { v.With(Dot{700, 6}) }), 3.0)
-	next := v.With(Dot{700, 6})
-	shared := 0
-	for i, c := range next.rest.chunks {
-		if c == v.rest.chunks[i] {
-			shared++
+func requireDiffering(t *rapid.T, a, b model, va, vb Vector) {
+	want, beyond := map[Replica][2]uint64{}, model{}
+	for _, m := range []model{a, b} {
+		for r := range m {
+			if a[r] != b[r] {
+				want[r] = [2]uint64{a[r], b[r]}
+			}
+			if a[r] > b[r] {
+				beyond[r] = a[r]
+			}
 		}
 	}
-	require.Equal(t, len(v.rest.chunks)-1, shared)
+	got, last := map[Replica][2]uint64{}, Replica(0)
+	for r, n := range va.Differing(vb) {
+		require.Less(t, last, r)
+		got[r], last = n, r
+	}
+	require.Equal(t, want, got)
+	require.Equal(t, MakeVector(slices.Collect(beyond.vector().All())...), MakeVector(slices.Collect(va.Beyond(vb))...))
+}
+
+// Whatever the number of replicas, raising one copies one leaf and the way to it, and what compares
+// vectors made from one another looks at what differs.
+func TestVector_RaisingOneOfManyIsCheap(t *testing.T) {
+	v := past(100_000)
+	r := v.At(70_000).Replica
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { v.With(Dot{r, 6}) }), 20.0)
+	next := v.With(Dot{r, 6})
 	require.Zero(t, testing.AllocsPerRun(10, func() { v.Before(next) }))
+	differing := 0
+	for range v.Differing(next) {
+		differing++
+	}
+	require.Equal(t, 1, differing)
+	require.Equal(t, next.tree, v.Join(next).tree)
+	require.Equal(t, v.tree, v.Meet(next).tree)
+	require.Equal(t, next.Digest(), MakeVector(slices.Collect(next.All())...).Digest())
+}
+
+// past is the vector of so many replicas that are gone.
+func past(n int) Vector {
+	dots := make([]Dot, n)
+	for i := range dots {
+		dots[i] = Dot{Replica(i+1) * 0x9e3779b97f4a7c15, uint64(i%7 + 1)}
+	}
+	return MakeVector(dots...)
+}
+
+// An entry costs little more than its 16 bytes, digest included.
+func TestVector_MemoryOfAnEntry(t *testing.T) {
+	const n = 100_000
+	before := heap()
+	v := past(n)
+	v.Digest()
+	each := float64(heap()-before) / n
+	t.Logf("%.1f bytes for each of %d replicas", each, n)
+	require.Less(t, each, 32.0)
+	runtime.KeepAlive(v)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func BenchmarkVector(b *testing.B) {
+	for _, n := range []int{10, 100, 10_000, 100_000, 1_000_000} {
+		v := past(n)
+		d := v.At(n / 2)
+		d.N++
+		next := v.With(d)
+		v.Digest()
+		for name, f := range map[string]func(){
+			"Get": func() { v.Get(d.Replica) }, "With": func() { v.With(d) }, "Leq": func() { v.Leq(next) },
+			"Join": func() { v.Join(next) }, "Digest": func() { v.With(d).Digest() },
+		} {
+			b.Run(fmt.Sprintf("%s/replicas=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+	}
 }
 
 func TestEntry_AgainstMap(t *testing.T) {

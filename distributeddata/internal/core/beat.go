@@ -26,7 +26,7 @@ func (c *Core) beats() {
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
 // replica runs there. A vector that the present one knows is left out.
 func (c *Core) sendBeat(p *peer) {
-	m := &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: c.digest(), SumA: c.sum[0], SumB: c.sum[1]}
+	m := &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]}
 	if p.replica == 0 || p.toldOf != m.Digest {
 		m.Seen = vectorOut(c.seen)
 		p.toldOf = m.Digest
@@ -36,14 +36,6 @@ func (c *Core) sendBeat(p *peer) {
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
-}
-
-// digest returns the digest of what has been seen.
-func (c *Core) digest() uint64 {
-	if !c.hashed.Equal(c.seen) || c.hash == 0 {
-		c.hashed, c.hash = c.seen, digest(c.seen)
-	}
-	return c.hash
 }
 
 // onBeat takes a heartbeat, and by it learns of new incarnations.
@@ -69,12 +61,12 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	switch {
 	case m.Seen != nil:
 		p.seenThen, p.heardOf = v, m.Digest
-	case m.Digest == c.digest():
+	case m.Digest == digest(c.seen):
 		v = c.seen
 	case m.Digest == p.heardOf:
 		v = p.seenThen
 	default:
-		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: c.digest(), SumA: c.sum[0], SumB: c.sum[1], Seen: vectorOut(c.seen), Want: true})
+		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: vectorOut(c.seen), Want: true})
 		return nil
 	}
 	c.heard(p, v)

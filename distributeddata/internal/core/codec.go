@@ -2,7 +2,6 @@ package core
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -71,32 +70,31 @@ func appendNumbers(b []byte, num protowire.Number, vs []uint64) []byte {
 	return b
 }
 
-func appendVector(b []byte, num protowire.Number, v causal.Vector) []byte {
-	ids, numbers := make([]causal.Replica, 0, v.Len()), make([]uint64, 0, v.Len())
+func listed(v causal.Vector) (ids []causal.Replica, numbers []uint64) {
+	ids, numbers = make([]causal.Replica, 0, v.Len()), make([]uint64, 0, v.Len())
 	for d := range v.All() {
 		ids, numbers = append(ids, d.Replica), append(numbers, d.N)
 	}
+	return ids, numbers
+}
+
+func appendVector(b []byte, num protowire.Number, v causal.Vector) []byte {
+	ids, numbers := listed(v)
 	return appendMessage(b, num, appendNumbers(appendFixeds(nil, 1, ids), 2, numbers))
 }
 
 // replicas is the table that the indexes of one message or stream point into: the replicas of head,
 // and behind them others.
 type replicas struct {
-	head   []causal.Replica // ascending
+	head   causal.Vector
 	others []causal.Replica
 	index  map[causal.Replica]uint64 // of the others
 }
 
-func replicasOf(head causal.Vector) *replicas {
-	t := &replicas{head: make([]causal.Replica, 0, head.Len())}
-	for d := range head.All() {
-		t.head = append(t.head, d.Replica)
-	}
-	return t
-}
+func replicasOf(head causal.Vector) *replicas { return &replicas{head: head} }
 
 func (t *replicas) put(r causal.Replica) uint64 {
-	if i, ok := slices.BinarySearch(t.head, r); ok {
+	if i, n := t.head.Rank(r); n > 0 {
 		return uint64(i)
 	}
 	i, ok := t.index[r]
@@ -104,7 +102,7 @@ func (t *replicas) put(r causal.Replica) uint64 {
 		if t.index == nil {
 			t.index = map[causal.Replica]uint64{}
 		}
-		i = uint64(len(t.head) + len(t.others))
+		i = uint64(t.head.Len() + len(t.others))
 		t.index[r] = i
 		t.others = append(t.others, r)
 	}
@@ -112,13 +110,13 @@ func (t *replicas) put(r causal.Replica) uint64 {
 }
 
 func (t *replicas) get(i uint64) (causal.Replica, error) {
-	switch n := uint64(len(t.head)); {
+	switch n := uint64(t.head.Len()); {
 	case i < n:
-		return t.head[i], nil
+		return t.head.At(int(i)).Replica, nil
 	case i < n+uint64(len(t.others)) && t.others[i-n] != 0:
 		return t.others[i-n], nil
 	}
-	return 0, malformed("replica index %d of %d", i, len(t.head)+len(t.others))
+	return 0, malformed("replica index %d of %d", i, t.head.Len()+len(t.others))
 }
 
 func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
@@ -231,12 +229,9 @@ func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	for _, e := range d.events {
 		events = appendMessage(events, 5, w.event(e.event, keys))
 	}
-	numbers := make([]uint64, 0, deps.Len())
-	for e := range deps.All() {
-		numbers = append(numbers, e.N)
-	}
+	ids, numbers := listed(deps)
 	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
-	b = appendFixeds(b, 2, w.t.head)
+	b = appendFixeds(b, 2, ids)
 	b = appendNumbers(b, 3, numbers)
 	b = appendFixeds(b, 4, w.t.others)
 	return append(b, events...)

@@ -43,8 +43,6 @@ type Core struct {
 	unpushed int           // estimated bytes of those after it, and of the open one
 	beatAt   time.Time
 	turn     int // of the rotation of heartbeats
-	hashed   causal.Vector
-	hash     uint64 // digest of hashed
 	scrub    scrub
 	distrust bool          // the last comparison of keys went wrong
 	stirred  bool          // something that operations wait for may have come

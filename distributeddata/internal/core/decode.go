@@ -138,6 +138,7 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 	t := &replicas{}
 	var from uint64
+	var ids []causal.Replica
 	var numbers []uint64
 	events := 0
 	c := cursor{rest: b}
@@ -146,7 +147,7 @@ func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 		case 1:
 			from = c.v
 		case 2:
-			t.head, c.err = parseFixeds[causal.Replica](c.chunk)
+			ids, c.err = parseFixeds[causal.Replica](c.chunk)
 		case 3:
 			numbers, c.err = parseNumbers(c.chunk)
 		case 4:
@@ -158,10 +159,11 @@ func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	deps, err := makeVector(t.head, numbers)
+	deps, err := makeVector(ids, numbers)
 	if err != nil {
 		return nil, err
 	}
+	t.head = deps
 	if events == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}

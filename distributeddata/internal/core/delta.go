@@ -22,9 +22,9 @@ type deltaEvent struct {
 // closed reports whether the events are exactly those between base and head.
 func (d *delta) closed() bool {
 	i := 0
-	for h := range d.head.All() {
-		for n := d.base.Get(h.Replica) + 1; n <= h.N; n++ {
-			if i == len(d.events) || d.events[i].dot != (causal.Dot{Replica: h.Replica, N: n}) {
+	for r, covers := range d.head.Differing(d.base) {
+		for n := covers[1] + 1; n <= covers[0]; n++ {
+			if i == len(d.events) || d.events[i].dot != (causal.Dot{Replica: r, N: n}) {
 				return false
 			}
 			i++
@@ -37,12 +37,11 @@ func (d *delta) closed() bool {
 // log does not reach back so far.
 func (c *Core) makeDelta(base causal.Vector) (*delta, bool) {
 	d := &delta{base: base.Meet(c.seen), head: c.seen}
-	for h := range c.seen.All() {
-		b := base.Get(h.Replica)
-		if b >= h.N {
+	for r, covers := range c.seen.Differing(base) {
+		if covers[0] <= covers[1] {
 			continue
 		}
-		events, ok := c.log.from(h.Replica, b+1)
+		events, ok := c.log.from(r, covers[1]+1)
 		if !ok {
 			return nil, false
 		}

@@ -260,11 +260,7 @@ func (c *Core) take(s State) {
 // rise notes that a state with the vector has been joined: it is covered, but what happened is not in the
 // log.
 func (c *Core) rise(seen causal.Vector) {
-	for d := range seen.All() {
-		if d.N > c.seen.Get(d.Replica) {
-			c.log.skip(d.Replica, d.N)
-		}
-	}
+	c.log.skip(seen, c.seen)
 	c.seen = c.seen.Join(seen)
 }
 

@@ -22,7 +22,8 @@ type keyChange struct {
 // eventLog keeps, per origin, the events from floor+1 up to what the vector covers [R12].
 type eventLog struct {
 	origins map[causal.Replica]*originLog
-	size    int // estimate in bytes
+	floor   causal.Vector // of the origins that are not there: nothing of theirs is kept
+	size    int           // estimate in bytes
 }
 
 type originLog struct {
@@ -41,7 +42,7 @@ func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*origi
 func (l *eventLog) origin(r causal.Replica) *originLog {
 	o := l.origins[r]
 	if o == nil {
-		o = &originLog{}
+		o = &originLog{floor: l.floor.Get(r)}
 		l.origins[r] = o
 	}
 	return o
@@ -67,8 +68,8 @@ func (l *eventLog) add(e event) {
 
 // from returns the events of r from n on, or false if some of them are not here any more.
 func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
-	o := l.origin(r)
-	if n <= o.floor {
+	o := l.origins[r]
+	if o == nil || n <= o.floor {
 		return nil, false
 	}
 	return o.events[n-o.floor-1:], true
@@ -76,7 +77,10 @@ func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
 
 // cut forgets the events of r up to n.
 func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
-	o := l.origin(r)
+	o := l.origins[r]
+	if o == nil {
+		return 0
+	}
 	for ; o.floor < n && len(o.events) > 0; o.floor++ {
 		size := o.events[0].size()
 		l.size -= size
@@ -95,16 +99,38 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	return events
 }
 
-// skip says that the events of r up to n came as a snapshot: they are covered, but not here [R14].
-func (l *eventLog) skip(r causal.Replica, n uint64) {
-	o := l.origin(r)
-	l.size -= o.size
-	o.floor, o.events, o.size, o.cut, o.room = n, nil, 0, 0, nil
+// skip says that what seen covers beyond before came as a snapshot: it is covered, but not here [R14].
+func (l *eventLog) skip(seen, before causal.Vector) {
+	var risen []causal.Dot
+	for d := range seen.Beyond(before) {
+		risen = append(risen, d)
+		if o := l.origins[d.Replica]; o != nil {
+			l.size -= o.size
+			*o = originLog{floor: d.N}
+		}
+	}
+	if len(risen) == seen.Len() {
+		l.floor = l.floor.Join(seen) // shares what it is made of
+		return
+	}
+	l.floor = l.floor.Join(causal.MakeVector(risen...))
+}
+
+// retire lets go of the origins for which gone says so, if nothing of theirs is kept.
+func (l *eventLog) retire(gone func(causal.Replica) bool) {
+	var floors []causal.Dot
+	for r, o := range l.origins {
+		if len(o.events) == 0 && gone(r) {
+			floors = append(floors, causal.Dot{Replica: r, N: o.floor})
+			delete(l.origins, r)
+		}
+	}
+	l.floor = l.floor.Join(causal.MakeVector(floors...))
 }
 
 // size estimates the memory of an event in the log.
 func (e event) size() int {
-	n := 48 + 16*e.deps.Len()
+	n := 48 + 16*min(e.deps.Len(), 128) // more are shared
 	for _, k := range e.keys {
 		n += k.size()
 	}
@@ -133,9 +159,11 @@ func (c *Core) trimLog() {
 		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
 	keep := c.pinned()
-	for d := range stable.All() {
-		c.log.cut(d.Replica, min(d.N, keep.limit(d)))
+	for r := range c.log.origins {
+		d := causal.Dot{Replica: r, N: stable.Get(r)}
+		c.log.cut(r, min(d.N, keep.limit(d)))
 	}
+	c.log.retire(func(r causal.Replica) bool { return r != c.me && c.peerOf(r) == nil })
 	for c.log.size > c.cfg.LogBytes {
 		d, ok := c.largestLog()
 		if !ok {
@@ -160,20 +188,15 @@ type Lag struct {
 // Lags returns how far the members were behind at the last heartbeat. The slice is never written to again.
 func (c *Core) Lags() []Lag { return c.lags }
 
-func missing(ours, theirs causal.Vector) (n uint64) {
-	for d := range ours.All() {
-		n += d.N - min(d.N, theirs.Get(d.Replica))
-	}
-	return n
-}
+func missing(ours, theirs causal.Vector) uint64 { return ours.Events() - ours.Meet(theirs).Events() }
 
 // largestLog returns the origin with the largest part of the log, and the middle of that part.
 func (c *Core) largestLog() (middle causal.Dot, ok bool) {
 	size := 0
-	for d := range c.seen.All() {
-		if o := c.log.origin(d.Replica); o.size > size {
+	for r, o := range c.log.origins {
+		if o.size > size || o.size == size && size > 0 && r < middle.Replica {
 			size = o.size
-			middle = causal.Dot{Replica: d.Replica, N: o.floor + uint64(len(o.events)+1)/2}
+			middle = causal.Dot{Replica: r, N: o.floor + uint64(len(o.events)+1)/2}
 		}
 	}
 	return middle, size > 0

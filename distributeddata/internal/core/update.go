@@ -215,15 +215,11 @@ func (c *Core) push() {
 // pushOf returns own events as a delta. It names of what they follow only what earlier pushes have not
 // named: who has seen our event before these has seen the rest.
 func (c *Core) pushOf(events []event, from, n uint64) *delta {
-	var news []causal.Dot
-	for d := range c.seen.All() {
-		if d.Replica != c.me && d.N > c.told.Get(d.Replica) {
-			news = append(news, d)
-		}
+	d := &delta{head: c.seen, events: make([]deltaEvent, len(events))}
+	if c.told.Len() > 0 {
+		d.head = causal.MakeVector(append(slices.Collect(c.seen.Beyond(c.told)), causal.Dot{Replica: c.me, N: n})...)
 	}
 	c.told = c.seen
-	d := &delta{events: make([]deltaEvent, len(events))}
-	d.head = causal.MakeVector(append(news, causal.Dot{Replica: c.me, N: n})...)
 	d.base = d.head.Set(c.me, from)
 	for i, e := range events {
 		d.events[i].event = e

@@ -1,0 +1,449 @@
+package causal
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+)
+
+// leafSize is the number of entries up to which a part of a vector is one slice.
+const leafSize = 32
+
+// node is a part of a vector with more than leafSize entries: an immutable binary trie over the bits
+// of the replicas. Its shape is a function of the entries: a node of leafSize entries or fewer is a leaf,
+// any other splits them at the highest bit in which they differ. Vectors made from one another share
+// nodes, and what compares or joins them skips what they share.
+type node struct {
+	part
+	left, right *node // of a branch
+	count       int
+	events      uint64                            // sum of the numbers
+	hash        uint64                            // sum of the hashes of the entries
+	digest      atomic.Pointer[[sha256.Size]byte] // once asked for
+}
+
+// part is a node, or some neighboring entries of a leaf.
+type part struct {
+	dots  []Dot   // ascending by replica; nil of a branch
+	bit   int     // the highest in which entries differ, -1 for a single one
+	pivot Replica // the first possible replica that has it
+	n     *node   // the node this is, nil if it is less than a leaf
+}
+
+// leafPart describes entries in order.
+func leafPart(dots []Dot) part {
+	if len(dots) == 0 {
+		return part{}
+	}
+	first, last := dots[0].Replica, dots[len(dots)-1].Replica
+	bit := topBit(first ^ last)
+	return part{dots: dots, bit: bit, pivot: from(last, bit)}
+}
+
+func topBit(x Replica) int { return bits.Len64(uint64(x)) - 1 }
+
+// from returns the first replica that shares with r the bits from bit on.
+func from(r Replica, bit int) Replica {
+	if bit < 0 {
+		return r
+	}
+	return r >> bit << bit
+}
+
+func (p part) empty() bool { return p.n == nil && len(p.dots) == 0 }
+
+func (p part) len() int {
+	if p.n != nil {
+		return p.n.count
+	}
+	return len(p.dots)
+}
+
+// same reports whether both are certainly the same.
+func (p part) same(o part) bool {
+	return p.n != nil && p.n == o.n ||
+		len(p.dots) > 0 && len(p.dots) == len(o.dots) && &p.dots[0] == &o.dots[0]
+}
+
+// common returns where the entries of both parts, of which none is empty, are to be split.
+func common(a, b part) (bit int, pivot Replica) {
+	bit, pivot = a.bit, a.pivot
+	if b.bit > bit {
+		bit, pivot = b.bit, b.pivot
+	}
+	if x := topBit(a.pivot ^ b.pivot); x > bit {
+		return x, from(max(a.pivot, b.pivot), x)
+	}
+	return bit, pivot
+}
+
+// split returns the entries before the pivot and from it on. A pivot that common returned for the part
+// lies inside a branch only if it is the branch's own.
+func (p part) split(pivot Replica) (before, behind part) {
+	switch {
+	case p.dots != nil:
+		i, _ := find(p.dots, pivot)
+		if i == 0 {
+			return part{}, p
+		}
+		if i == len(p.dots) {
+			return p, part{}
+		}
+		return leafPart(p.dots[:i]), leafPart(p.dots[i:])
+	case p.n == nil:
+		return p, p
+	case p.pivot == pivot:
+		return p.n.left.part, p.n.right.part
+	case p.pivot < pivot:
+		return p, part{}
+	}
+	return part{}, p
+}
+
+// leaf takes ownership of entries in order, leafSize at most.
+func leaf(dots []Dot) *node {
+	n := &node{part: leafPart(dots), count: len(dots)}
+	for _, d := range dots {
+		n.events += d.N
+		n.hash += d.hash()
+	}
+	n.n = n
+	return n
+}
+
+// build makes a tree of entries in order, of which it takes ownership.
+func build(dots []Dot) *node {
+	if len(dots) <= leafSize {
+		return leaf(slices.Clip(dots))
+	}
+	p := leafPart(dots)
+	i, _ := find(dots, p.pivot)
+	return branch(p.bit, p.pivot, build(slices.Clone(dots[:i])), build(slices.Clone(dots[i:])))
+}
+
+func branch(bit int, pivot Replica, left, right *node) *node {
+	n := &node{
+		part: part{bit: bit, pivot: pivot}, left: left, right: right,
+		count: left.count + right.count, events: left.events + right.events, hash: left.hash + right.hash,
+	}
+	n.n = n
+	return n
+}
+
+// join puts two neighbors together: what lies on both sides of a split. Either may be nil.
+func join(bit int, pivot Replica, left, right *node) *node {
+	switch {
+	case left == nil:
+		return right
+	case right == nil:
+		return left
+	case left.count+right.count <= leafSize: // so both are leaves
+		return leaf(slices.Concat(left.dots, right.dots))
+	}
+	return branch(bit, pivot, left, right)
+}
+
+// find returns where r is among entries in order, or would be.
+func find(dots []Dot, r Replica) (int, bool) {
+	lo, hi := 0, len(dots)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); dots[mid].Replica < r {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(dots) && dots[lo].Replica == r
+}
+
+// rank returns how many entries are before r, and the number of r, 0 if it has none.
+func (n *node) rank(r Replica) (before int, number uint64) {
+	for n.left != nil {
+		if r < n.pivot {
+			n = n.left
+		} else {
+			before += n.left.count
+			n = n.right
+		}
+	}
+	i, ok := find(n.dots, r)
+	if ok {
+		number = n.dots[i].N
+	}
+	return before + i, number
+}
+
+// at returns the i-th entry.
+func (n *node) at(i int) Dot {
+	for n.left != nil {
+		if i < n.left.count {
+			n = n.left
+		} else {
+			i -= n.left.count
+			n = n.right
+		}
+	}
+	return n.dots[i]
+}
+
+func (n *node) all(yield func(Dot) bool) bool {
+	if n.left != nil {
+		return n.left.all(yield) && n.right.all(yield)
+	}
+	for _, d := range n.dots {
+		if !yield(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// put returns the tree with d, whose number is another than that it has.
+func (n *node) put(d Dot) *node {
+	switch {
+	case n.left == nil:
+		i, ok := find(n.dots, d.Replica)
+		return build(insert(n.dots, i, ok, d))
+	case topBit(d.Replica^n.pivot) > n.bit: // not below this node
+		p := leafPart([]Dot{d})
+		bit, pivot := common(n.part, p)
+		if d.Replica < pivot {
+			return branch(bit, pivot, leaf(p.dots), n)
+		}
+		return branch(bit, pivot, n, leaf(p.dots))
+	case d.Replica < n.pivot:
+		return branch(n.bit, n.pivot, n.left.put(d), n.right)
+	}
+	return branch(n.bit, n.pivot, n.left, n.right.put(d))
+}
+
+// insert returns a copy of the entries with d as the i-th, in the place of the one there or before it.
+func insert(dots []Dot, i int, replace bool, d Dot) []Dot {
+	if replace {
+		dots = slices.Clone(dots)
+		dots[i] = d
+		return dots
+	}
+	out := make([]Dot, len(dots)+1)
+	copy(out, dots[:i])
+	out[i] = d
+	copy(out[i+1:], dots[i:])
+	return out
+}
+
+// drop returns the tree without r, which it has: nil if nothing is left.
+func (n *node) drop(r Replica) *node {
+	switch {
+	case n.left == nil:
+		i, _ := find(n.dots, r)
+		if len(n.dots) == 1 {
+			return nil
+		}
+		return leaf(slices.Concat(n.dots[:i], n.dots[i+1:]))
+	case r < n.pivot:
+		return join(n.bit, n.pivot, n.left.drop(r), n.right)
+	}
+	return join(n.bit, n.pivot, n.left, n.right.drop(r))
+}
+
+// leqPart reports whether o covers what p covers.
+func leqPart(p, o part) bool {
+	switch {
+	case p.empty() || p.same(o):
+		return true
+	case p.len() > o.len() || p.n != nil && o.n != nil && p.n.events > o.n.events:
+		return false
+	case p.dots != nil && o.dots != nil:
+		return leq(p.dots, o.dots)
+	}
+	_, pivot := common(p, o)
+	p1, p2 := p.split(pivot)
+	o1, o2 := o.split(pivot)
+	return leqPart(p1, o1) && leqPart(p2, o2)
+}
+
+// leq is leqPart for entries in order.
+func leq(a, b []Dot) bool {
+	if len(a) > len(b) {
+		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] { // a part of the same, or the same
+		return true
+	}
+	j := 0
+	for _, d := range a {
+		for j < len(b) && b[j].Replica < d.Replica {
+			j++
+		}
+		if j == len(b) || b[j].Replica != d.Replica || b[j].N < d.N {
+			return false
+		}
+	}
+	return true
+}
+
+// diffPart yields the replicas of which a and b cover different numbers.
+func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
+	switch {
+	case a.same(b) || a.empty() && b.empty():
+		return true
+	case a.empty() && b.n != nil:
+		return b.n.all(func(d Dot) bool { return yield(d.Replica, 0, d.N) })
+	case b.empty() && a.n != nil:
+		return a.n.all(func(d Dot) bool { return yield(d.Replica, d.N, 0) })
+	case (a.empty() || a.dots != nil) && (b.empty() || b.dots != nil):
+		return diff(a.dots, b.dots, yield)
+	}
+	_, pivot := common(a, b)
+	a1, a2 := a.split(pivot)
+	b1, b2 := b.split(pivot)
+	return diffPart(a1, b1, yield) && diffPart(a2, b2, yield)
+}
+
+// diff is diffPart for entries in order.
+func diff(a, b []Dot, yield func(r Replica, a, b uint64) bool) bool {
+	for len(a) > 0 || len(b) > 0 {
+		ok := true
+		switch c := order(a, b); {
+		case c < 0:
+			ok, a = yield(a[0].Replica, a[0].N, 0), a[1:]
+		case c > 0:
+			ok, b = yield(b[0].Replica, 0, b[0].N), b[1:]
+		default:
+			ok = a[0].N == b[0].N || yield(a[0].Replica, a[0].N, b[0].N)
+			a, b = a[1:], b[1:]
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// order says which of two lists, of which one may be empty, has the next entry: both if 0.
+func order(a, b []Dot) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return cmp.Compare(a[0].Replica, b[0].Replica)
+}
+
+// mergePart returns what either covers, or what both cover: a or b itself where that is the result.
+func mergePart(a, b part, either bool) *node {
+	switch {
+	case a.same(b):
+		return a.tree()
+	case a.empty() || b.empty():
+		if !either {
+			return nil
+		}
+		if a.empty() {
+			a = b
+		}
+		return a.tree()
+	case a.dots != nil && b.dots != nil:
+		return merged(a, b, either)
+	}
+	bit, pivot := common(a, b)
+	a1, a2 := a.split(pivot)
+	b1, b2 := b.split(pivot)
+	left, right := mergePart(a1, b1, either), mergePart(a2, b2, either)
+	for _, x := range []*node{a.n, b.n} {
+		if x != nil && x.left != nil && x.left == left && x.right == right {
+			return x
+		}
+	}
+	return join(bit, pivot, left, right)
+}
+
+// merged is mergePart for entries in order.
+func merged(a, b part, either bool) *node {
+	less, more := a, b
+	if leq(b.dots, a.dots) {
+		less, more = b, a
+	} else if !leq(a.dots, b.dots) {
+		if out := merge(a.dots, b.dots, either); len(out) > 0 {
+			return build(out)
+		}
+		return nil
+	}
+	if either {
+		return more.tree()
+	}
+	return less.tree()
+}
+
+func merge(a, b []Dot, either bool) []Dot {
+	out := make([]Dot, 0, max(len(a), len(b))+1)
+	for len(a) > 0 || len(b) > 0 {
+		switch c := order(a, b); {
+		case c < 0:
+			if either {
+				out = append(out, a[0])
+			}
+			a = a[1:]
+		case c > 0:
+			if either {
+				out = append(out, b[0])
+			}
+			b = b[1:]
+		default:
+			n := min(a[0].N, b[0].N)
+			if either {
+				n = max(a[0].N, b[0].N)
+			}
+			out = append(out, Dot{a[0].Replica, n})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+// tree returns the part as a node of its own, nil if it is empty.
+func (p part) tree() *node {
+	switch {
+	case p.n != nil:
+		return p.n
+	case len(p.dots) == 0:
+		return nil
+	}
+	return leaf(slices.Clip(p.dots))
+}
+
+// hash is of the entry alone, so that sums of them follow from the entries, whatever their order.
+func (d Dot) hash() uint64 {
+	x := uint64(d.Replica) * 0x9e3779b97f4a7c15
+	x ^= x >> 32
+	x = (x + d.N) * 0xd6e8feb86659fd93
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	return x ^ x>>29
+}
+
+// sum returns the digest of the entries below: of a leaf, of its entries; of a branch, of its halves. It
+// is computed once.
+func (n *node) sum() [sha256.Size]byte {
+	if d := n.digest.Load(); d != nil {
+		return *d
+	}
+	var d [sha256.Size]byte
+	if n.left != nil {
+		l, r := n.left.sum(), n.right.sum()
+		d = sha256.Sum256(slices.Concat([]byte{1}, l[:], r[:]))
+	} else {
+		b := make([]byte, 1, 1+16*leafSize) // 0: a leaf
+		for _, e := range n.dots {
+			b = binary.LittleEndian.AppendUint64(b, uint64(e.Replica))
+			b = binary.LittleEndian.AppendUint64(b, e.N)
+		}
+		d = sha256.Sum256(b)
+	}
+	n.digest.Store(&d)
+	return d
+}
