@@ -91,7 +91,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: provider: %w", ErrStart, err)
 	}
-	logger := r.cfg.Logger
+	logger := quietly(r.cfg.Logger)
 	system := actor.NewActorSystem(append([]actor.ConfigOption{
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 	}, r.cfg.System...)...)

@@ -30,7 +30,7 @@ type RunConfig struct {
 	// MinMembers is how many members must be seen before the first life counts as started and the work given to
 	// Node.Go begins. Later lives do not wait: the others may be gone for good. Default 1.
 	MinMembers int
-	// Logger takes what the member and Proto.Actor log. Default slog.Default().
+	// Logger takes what the member and Proto.Actor log, the latter's progress at Debug. Default slog.Default().
 	Logger *slog.Logger
 	// System, Options and Remoting are applied on top of what Run sets on the actor system, the cluster and the
 	// remoting of each life; for Remoting see Remote.

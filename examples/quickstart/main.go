@@ -62,11 +62,9 @@ func main() {
 // nodeMain is the main function of a process that is a node.
 func nodeMain(raw string) int {
 	var cfg nodeConfig
-	answers := os.Stdout
-	os.Stdout = os.Stderr // the provider's HTTP server greets on standard output
 	err := json.Unmarshal([]byte(raw), &cfg)
 	if err == nil {
-		err = runNode(cfg, os.Stdin, answers)
+		err = runNode(cfg, os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", cfg.Name, err)

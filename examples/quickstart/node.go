@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/cluster"
-	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -21,6 +19,7 @@ import (
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
 	"github.com/concord-go/concord/singleton"
 )
 
@@ -91,9 +90,9 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "quickstart",
 		Remote:  node.Config{Port: cfg.Port},
-		Provider: func() (cluster.ClusterProvider, error) {
-			return automanaged.NewWithConfig(500*time.Millisecond, cfg.Provider, cfg.Providers...), nil
-		},
+		Provider: automanaged.New(automanaged.Config{
+			Port: cfg.Provider, Hosts: cfg.Providers, Refresh: 200 * time.Millisecond, DropAfter: 2 * time.Second,
+		}),
 		Store:      func() (coordination.Store, error) { return file.Open(cfg.LeaseDir) },
 		Session:    leases,
 		MinMembers: cfg.Nodes,
@@ -109,7 +108,7 @@ func (m *member) register(n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk"}, newClerk(dd))
+	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodes}, newClerk(dd))
 	if err != nil {
 		return err
 	}

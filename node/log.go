@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+)
+
+// upstream is how the functions of Proto.Actor are called.
+const upstream = "github.com/asynkron/protoactor-go/"
+
+// usual begins the messages that Proto.Actor logs as errors although they are part of every restart of a peer and
+// of every stop.
+var usual = []string{
+	"EndpointWriter ", "EndpointReader ", "EndpointManager ", "EndpointSupervisor ", "Automanaged server stopping",
+	"Bad connection to the node health status", "Failure reaching nodes",
+}
+
+// quietly returns a logger that passes on what Proto.Actor logs at a lower level, and the rest as it is: its
+// progress as Debug, since it logs dozens of lines for each change of a member, and usual as Info.
+func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
+
+type quiet struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.PC != 0 && isUpstream(r.PC) {
+		r.Level = lowered(r)
+		if !q.Enabled(ctx, r.Level) {
+			return nil
+		}
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+
+func isUpstream(pc uintptr) bool {
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return strings.HasPrefix(frame.Function, upstream)
+}
+
+func lowered(r slog.Record) slog.Level {
+	for _, u := range usual {
+		if r.Level > slog.LevelInfo && strings.HasPrefix(r.Message, u) {
+			return slog.LevelInfo
+		}
+	}
+	if r.Level == slog.LevelInfo {
+		return slog.LevelDebug
+	}
+	return r.Level
+}

@@ -1,0 +1,32 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/node"
+)
+
+// TestRun_LogsNoErrorOfACleanLife, and few lines: Proto.Actor alone logs dozens.
+func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
+	for level, most := range map[slog.Level]int{slog.LevelInfo: 6, slog.LevelDebug: 1000} {
+		var out bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := quiet(newHands())
+		cfg.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
+		require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+			n.Go(func(context.Context) error { cancel(); return nil })
+			return nil
+		}))
+		require.NotContains(t, out.String(), "level=ERROR")
+		require.NotContains(t, out.String(), "level=WARN")
+		require.Contains(t, out.String(), `msg="member is up"`)
+		require.LessOrEqual(t, strings.Count(out.String(), "\n"), most, out.String())
+		require.Equal(t, level == slog.LevelDebug, strings.Contains(out.String(), "Started partition manager"))
+	}
+}
