@@ -265,6 +265,7 @@ type core struct {
 	split       []Member            // last reported
 	lostChanged bool                // since the last report
 
+	now         time.Time // of the event that is handled
 	strangersAt time.Time // start of the current strangerGap
 	strangersIn int       // strangers answered in it
 	effects     []effect
@@ -279,7 +280,7 @@ func newCore(s settings, cluster, address, systemID string, incarnation uint64) 
 
 // step takes one event at a time now, which never goes back, and returns what to do, in order.
 func (c *core) step(now time.Time, e event) []effect {
-	c.effects = nil
+	c.effects, c.now = nil, now
 	if c.removed {
 		return nil
 	}

@@ -118,7 +118,7 @@ func (c *core) onStranger(now time.Time, r received) {
 	c.weigh(now, r, false)
 	c.onRequest(now, r, false)
 	if h.answer && h.address != "" && !c.removed && c.mayAnswer(now, h.address) {
-		c.answerStranger(now, r)
+		c.answerStranger(r)
 	}
 }
 
@@ -152,13 +152,9 @@ func (c *core) mayAnswer(now time.Time, address string) bool {
 
 // answerStranger tells a member that is not listed here so. If it did not know our incarnation, it is asked
 // to answer: then it counts as heard by both.
-func (c *core) answerStranger(now time.Time, r received) {
+func (c *core) answerStranger(r received) {
 	c.sequence++
-	h := c.compose(r.member, false, r.to == 0 && r.hello.size != 0)
-	if c.mayWithdraw(now) {
-		h.stamp, h.maxStamp = 0, 0
-	}
-	c.emit(send{r.hello.address, r.from, h})
+	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 && r.hello.size != 0)})
 }
 
 // hearVerdict counts how often p has said, in a row, that it does not list us. A peer may list us
@@ -253,12 +249,12 @@ func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
-	c.told = c.told || c.stamp != 0
 	c.emit(send{p.Address, p.incarnation, c.compose(p.ID, true, answer)})
 	p.next = now.Add(c.interval(now, p))
 }
 
-// compose makes a hello for the member with this id; "": not known.
+// compose makes a hello for the member with this id; "": not known. A stamp that we may still withdraw is kept
+// from members that are not listed here: they may list us already, and would hold us to it.
 func (c *core) compose(id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
@@ -267,6 +263,10 @@ func (c *core) compose(id string, lists, answer bool) hello {
 	if c.view != nil {
 		h.viewHash = c.view.Hash
 	}
+	if !lists && c.mayWithdraw(c.now) {
+		h.stamp, h.maxStamp = 0, 0
+	}
+	c.told = c.told || h.stamp != 0
 	return h
 }
 

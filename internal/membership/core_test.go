@@ -328,3 +328,16 @@ func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
 	f.step(at("a", "b"))
 	require.Equal(t, alone, f.c.stamp, "after the wait it is kept")
 }
+
+// Seed 8703 of TestSimulation_SplitsHeal: two members held different stamps of a third one for ever.
+func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
+	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(1500 * time.Millisecond)
+	f.c.upAt = f.now // as after a start
+	f.c.lost[0].next = f.now
+	f.step(tick{})
+	require.NotZero(t, f.c.stamp)
+	require.False(t, f.c.told)
+	require.Len(t, f.sent(), 1)
+	require.Zero(t, f.sent()[0].hello.stamp)
+	require.Zero(t, f.sent()[0].hello.maxStamp)
+}

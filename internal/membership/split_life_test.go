@@ -47,7 +47,7 @@ func (p *place) start() {
 	l.core = newCore(t.apply(defaultSettings()), "", p.w.addressOf(p.i), l.id, uint64(p.w.lives))
 	p.life, p.last = l, ending{}
 	p.w.Note("%s starts at %d", l.id, p.i)
-	p.w.After(p.w.Span("first round", 0, p.w.round), l.look)
+	p.w.After(p.w.Span("look", 0, p.w.round), l.look)
 	if p.w.store != nil {
 		p.w.store.keep(l)
 	}
@@ -102,7 +102,13 @@ func (l *life) String() string {
 	if l.frozen {
 		s += " frozen"
 	}
-	return fmt.Sprintf("%s at %d lists %v", s, l.p.i, slices.Sorted(maps.Keys(l.told)))
+	view := ""
+	if v := l.core.view; v != nil {
+		for _, m := range v.Members {
+			view += fmt.Sprintf(" %s/%d/%d", m.ID, m.Incarnation, m.Stamp)
+		}
+	}
+	return fmt.Sprintf("%s at %d lists %v, sees%s", s, l.p.i, slices.Sorted(maps.Keys(l.told)), view)
 }
 
 // look is a round of the provider.

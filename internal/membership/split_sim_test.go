@@ -104,48 +104,56 @@ func sides(r *rand.Rand, n int) string {
 // after the last fault all list all.
 func TestSimulation_SplitsHeal(t *testing.T) {
 	var lives atomic.Int64
-	sim.Run(t, *seeds, func(s *sim.World) {
-		n := members(s)
-		w := newWorld(s, n+2)
-		w.swarm()
-		w.Loss, w.Duplicate = w.Fraction("loss", 0.3), w.Fraction("duplicate", 0.3)
-		w.Late, w.Lateness = w.Fraction("late", 0.1), 8*time.Second
-		w.slow = w.Fraction("slow", 0.2)
-		w.start(n)
-		r := w.Rand()
-		at := func() time.Duration { return 10*time.Second + w.Moment(40*time.Second) }
-		span := func() time.Duration { return time.Duration(500+r.IntN(15_000)) * time.Millisecond }
-		any := func() int { return r.IntN(n + 2) }
-		w.Act(at(), "split", sides(r, n+2), span())
-		for range r.IntN(8) {
-			switch r.IntN(9) {
-			case 0:
-				w.Act(at(), "split", sides(r, n+2), span())
-			case 1:
-				w.Act(at(), "link", any(), any(), []string{"one", "both"}[r.IntN(2)], span())
-			case 2:
-				w.Act(at(), "freeze", any(), span())
-			case 3:
-				w.Act(at(), "crash", any(), span())
-			case 4:
-				w.Act(at(), "leave", any(), span())
-			case 5:
-				w.Act(at(), "start", n+r.IntN(2))
-			case 6:
-				w.Act(at(), "drop", any(), any(), span()/4)
-			case 7:
-				w.Act(at(), "hunt", span())
-			case 8:
-				w.Act(at(), "resplit", sides(r, n+2), span())
-			}
-		}
-		w.Until(115 * time.Second)
-		w.resplit, w.hunted = nil, 0
-		w.Calm()
-		w.heals(2 * time.Minute)
-		lives.Add(int64(len(w.ends)))
-	})
+	sim.Run(t, *seeds, func(s *sim.World) { lives.Add(int64(len(splits(s).ends))) })
 	t.Logf("%d lives ended", lives.Load())
+}
+
+// splits is a history of splits with everything else that may happen.
+func splits(s *sim.World) *world {
+	n := members(s)
+	w := newWorld(s, n+2)
+	w.swarm()
+	w.Loss, w.Duplicate = w.Fraction("loss", 0.3), w.Fraction("duplicate", 0.3)
+	w.Late, w.Lateness = w.Fraction("late", 0.1), 8*time.Second
+	w.slow = w.Fraction("slow", 0.2)
+	w.start(n)
+	r := w.Rand()
+	at := func() time.Duration { return 10*time.Second + w.Moment(40*time.Second) }
+	span := func() time.Duration { return time.Duration(500+r.IntN(15_000)) * time.Millisecond }
+	any := func() int { return r.IntN(n + 2) }
+	w.Act(at(), "split", sides(r, n+2), span())
+	for range r.IntN(8) {
+		switch r.IntN(9) {
+		case 0:
+			w.Act(at(), "split", sides(r, n+2), span())
+		case 1:
+			w.Act(at(), "link", any(), any(), []string{"one", "both"}[r.IntN(2)], span())
+		case 2:
+			w.Act(at(), "freeze", any(), span())
+		case 3:
+			w.Act(at(), "crash", any(), span())
+		case 4:
+			w.Act(at(), "leave", any(), span())
+		case 5:
+			w.Act(at(), "start", n+r.IntN(2))
+		case 6:
+			w.Act(at(), "drop", any(), any(), span()/4)
+		case 7:
+			w.Act(at(), "hunt", span())
+		case 8:
+			w.Act(at(), "resplit", sides(r, n+2), span())
+		}
+	}
+	w.Until(115 * time.Second)
+	w.resplit, w.hunted = nil, 0
+	w.Calm()
+	w.heals(2 * time.Minute)
+	return w
+}
+
+// The histories that failed once.
+func TestSavedHistories(t *testing.T) {
+	sim.Replay(t, sim.Folder, func(s *sim.World) { splits(s) })
 }
 
 // heals checks that all list all soon, and then nothing changes any more.

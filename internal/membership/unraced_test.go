@@ -2,4 +2,4 @@
 
 package membership
 
-const usualSeeds = 300
+const usualSeeds = 200
