@@ -9,9 +9,11 @@ import (
 )
 
 // Config of a replicator. A field that is not set takes its default. Every member of the cluster that
-// has the role runs a replicator of the same name with the same MinMembers.
+// has the role runs a replicator of the same name with the same MinMembers. In a later life of the same process the
+// Config given there counts; what the replicator holds goes along by Name.
 type Config struct {
-	// Name tells several replicators of one member apart. Default "ddata".
+	// Name tells several replicators of one member apart, at most 64 bytes. Two of one name on one actor system
+	// are refused with ErrInvalid. Default "ddata".
 	Name string `yaml:"name"`
 	// Role limits the replicas to members with this role. Default: all members.
 	Role string `yaml:"role"`
@@ -22,7 +24,8 @@ type Config struct {
 	// HeartbeatInterval is how often each member tells some others what it has seen. A lost change is
 	// noticed within about two of them. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds operations whose context or message sets no deadline. Default 5s.
+	// OperationTimeout bounds operations whose context or message sets no deadline, and how long they wait for
+	// the next life of the member. Default 5s.
 	OperationTimeout time.Duration `yaml:"operation-timeout"`
 	// NotifyInterval is how long changes are gathered before subscribers are told. Default 50ms;
 	// negative: not at all.

@@ -13,7 +13,7 @@ import (
 // survive alone: what was deleted never comes back with them. The entry can be used again at once.
 // Deleting what is not there succeeds. With Permanently it cannot be used again.
 //
-// Errors: ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+// Errors: ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
 func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
 	o := r.options(opts)
 	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently})

@@ -24,19 +24,44 @@
 // has missed too much. Nothing is kept to know what was deleted: what the vector covers and the state
 // does not hold is gone. The protocol is in docs/replication.md.
 //
+// # Several lives of one process
+//
+// A member that was split off from its cluster has to come back under a new member id, in a new actor system.
+// node.Run does so in the same process, one life after another. New then returns the Replicator of the former life,
+// bound to the new system, so that a handle that was kept works in every life. It goes on with what it held, under a
+// new replica id: what was written alone reaches the others as the events of a replica that has departed, updates that
+// nobody waited for included. Until it has been refilled it counts in no quorum.
+//
+//   - Between two lives, some seconds, Get at Local, Keys and Snapshot show what was there last.
+//   - Updates and reads at other levels wait for the next life until their context ends, or for
+//     Config.OperationTimeout if it has no deadline, and then return ErrBetweenLives: nothing was done.
+//   - A read under way goes on in the next life. An update under way that was applied returns ErrUnknown: it is kept,
+//     and spreads in the next life, but its level is not known.
+//   - Subscriptions belong to actors of a life, and end with it.
+//   - After the last life everything returns ErrClosed.
+//
 // # Guarantees
 //
 //   - An update or a read sees every earlier update made through the same member.
+//
 //   - All of an update is seen, or nothing of it, and never before an update that its maker had seen,
 //     whatever entries the two are of. With Atomically an update is of several entries.
+//
 //   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
 //     survives as long as fewer than a majority of the replicas fail before they are refilled.
+//
 //   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards
 //     (TestQuorums_CountersAreLinearizable).
+//
 //   - Replicas that have seen the same updates hold the same state, to the byte.
+//
 //   - Replicas that should be equal and are not are found out by their fingerprints, on every heartbeat, and
 //     the one that is outvoted takes the state of the others (TestDivergence in internal/core).
+//
 //   - What was removed or deleted does not come back, but with an update that had not seen the removal.
+//
+//   - What a process wrote while its member was split off reaches the others when it has joined again in
+//     another life: TestLives_WhatWasWrittenAloneReachesTheOthers.
 //
 // They hold under loss, duplication and reordering of messages, under partitions, and when members are
 // killed and restarted: TestHistories in internal/core asserts them after every step of thousands of
@@ -48,7 +73,7 @@
 //     one may", use a lease.
 //   - A majority is one of the members that are listed, at least Config.MinMembers. When membership
 //     changes without an agreement, two majorities may not meet.
-//   - A Local update that no other member has received is lost with its member. Entries live in memory:
-//     if all members stop, everything is gone.
+//   - A Local update that no other member has received is lost with its process. Close waits until one has, and
+//     says which keys are concerned if none does. Entries live in memory: if all members stop, everything is gone.
 //   - Without MinMembers a member that is cut off, and is alone in its view, is its own majority.
 package distributeddata

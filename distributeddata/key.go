@@ -32,10 +32,11 @@ func (k Key[T]) ID() string { return k.id }
 func (k Key[T]) String() string { return k.id }
 
 // Get reads the entry. At Local, the level without options, it reads this member's replica, takes no
-// locks and never waits; it sees every update of this member that has returned. At other levels it
-// waits until this replica has seen what so many replicas had seen, or ctx ends.
+// locks and never waits; it sees every update of this member that has returned. Between two lives it shows what
+// was there last. At other levels it waits until this replica has seen what so many replicas had seen, or ctx ends.
 //
-// Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+// Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives (not at
+// Local), ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.level == Local {
@@ -57,12 +58,14 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // A change that modify makes to several values of the entry is one event: every replica shows all of
 // it or nothing. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrClosed, ErrInvalid.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level})
 }
 
-// Subscribe tells an actor of this member of changes; see the message Subscribe.
+// Subscribe tells an actor of this member of changes; see the message Subscribe. Before the replica runs the
+// subscription waits for it. It ends with stop, with the actor, or with the life of the member. One that cannot be taken,
+// after Close or between two lives, is logged, and goes to the dead letters.
 func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	r.tell(&Subscribe[T]{Key: k, Subscriber: to, Adapt: adapt})
 	return func() { r.tell(&Unsubscribe[T]{Key: k, Subscriber: to}) }

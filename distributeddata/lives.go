@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 func (r *Replicator) begin(l *life) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if stuck := r.mu.present; stuck != nil { // its actor has not stopped yet
+		r.last.Store(cmp.Or(stuck.published.Load().past(), r.last.Load()))
+	}
 	r.mu.lives++
 	r.mu.present, r.mu.closed, r.mu.cfg, r.mu.log = l, nil, l.cfg, l.system.Logger()
 	r.present.Store(l)
@@ -46,9 +50,7 @@ func (r *Replicator) finished(l *life, held *core.Core) {
 		if !r.mu.again {
 			r.mu.closed = errors.Join(ErrClosed, l.failure)
 		}
-		if p := l.published.Load(); p != nil {
-			r.last.Store(p.past())
-		}
+		r.last.Store(cmp.Or(l.published.Load().past(), r.last.Load()))
 	}
 	switch {
 	case held == nil || !r.mu.again:

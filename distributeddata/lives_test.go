@@ -272,6 +272,36 @@ func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
 	})
 }
 
+// A modify function blocks the actor for longer than the stop may take. What it does in the end arrives in the next
+// life, which has begun without it.
+func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
+	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
+		m := c.Member(0)
+		c.alone(m)
+		require.NoError(t, c.count(0, 1))
+		blocked, result := make(chan struct{}), make(chan error, 1)
+		go func() {
+			_, err := visits.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
+				<-blocked
+				v.Add(w, 10)
+				return nil
+			})
+			result <- err
+		}()
+		synctest.Wait()
+		require.ErrorContains(t, c.end(m), "did not stop in time")
+		next := c.again(m)
+		c.ready(next)
+		require.NoError(t, c.count(0, 100))
+		close(blocked)
+		require.NoError(t, <-result)
+		time.Sleep(2 * time.Second)
+		for i := range 3 {
+			require.EqualValues(t, 111, c.total(i), i)
+		}
+	})
+}
+
 func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
 	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
 		m := c.Member(0)

@@ -14,7 +14,9 @@ import (
 // Messages for actors, which must not block: send them to Replicator.PID with ctx.Request. The response
 // goes to the sender, or what Adapt makes of it, so that an actor gets a message of its own protocol.
 // They are for the replicator of the same member and are never serialised; send a pointer, and do not
-// change it afterwards. Adapt runs on the replicator's goroutine.
+// change it afterwards. (One that is sent by value is carried out too.) Adapt runs on the replicator's goroutine, or on
+// the sender's if the request cannot be handed over. If it panics, that is logged, and the response goes out as it is.
+// The replicator answers or carries out every request; a message that is none becomes a dead letter.
 type (
 	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
 	Get[T crdt.Value[T]] struct {
@@ -45,7 +47,8 @@ type (
 	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor
 	// of this member: at once if there is a value, then after changes, which are gathered for
 	// Config.NotifyInterval, so that intermediate values may be skipped. A later Subscribe of the same
-	// actor to the same key replaces the earlier. It ends with Unsubscribe or with the subscriber.
+	// actor to the same key replaces the earlier. It ends with Unsubscribe, with the subscriber or with the life of
+	// the member: actors of the next one subscribe anew.
 	Subscribe[T crdt.Value[T]] struct {
 		Key        Key[T]
 		Subscriber *actor.PID

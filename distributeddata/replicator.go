@@ -60,8 +60,11 @@ type published struct {
 	view    *membership.View // nil before the first
 }
 
-// past returns the state after the life in which it was published.
+// past returns the state after the life in which it was published; nil if nothing was.
 func (p *published) past() *published {
+	if p == nil {
+		return nil
+	}
 	q := *p
 	q.ready, q.lags = false, nil
 	return &q

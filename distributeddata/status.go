@@ -47,7 +47,8 @@ type Status struct {
 // Traffic is a count of messages and the bytes in them, without envelopes and framing.
 type Traffic struct{ Messages, Bytes uint64 }
 
-// Status returns the present state of the replica; zero before it runs.
+// Status returns the present state of the replica; zero before it runs. Between two lives it is the last one, not
+// ready. Counts go on in the next life.
 func (r *Replicator) Status() Status {
 	p := r.state()
 	if p == nil {

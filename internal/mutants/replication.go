@@ -267,6 +267,24 @@ func replication() []mutant {
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{
+			name:   "a replicator forgets what the ended life held",
+			rule:   "the next life holds all that the former one did [R28]",
+			edits:  in("distributeddata/lives.go", "r.mu.held = append(r.mu.held, held)", ""),
+			killer: killer{pkg: "./distributeddata", run: "^TestLives_WhatWasWrittenAloneReachesTheOthers$"},
+		},
+		{
+			name:   "drop what comes before the replica runs",
+			rule:   "a message to the PID is carried out or answered",
+			edits:  in("distributeddata/door.go", "d.mu.waiting = append(d.mu.waiting, message)", ""),
+			killer: killer{pkg: "./distributeddata", run: "^TestPID_MessagesBeforeTheStartWaitInOrder$"},
+		},
+		{
+			name:   "stay down after user code has ended the goroutine",
+			rule:   "functions of the application may panic or exit",
+			edits:  in("distributeddata/guard.go", "if !returned {\n\t\t\t\td.Schedule(run)", "if false {\n\t\t\t\td.Schedule(run)"),
+			killer: killer{pkg: "./distributeddata", run: "^TestModify_MayExit$"},
+		},
+		{
 			name:   "a member that was removed waits for those that ignore it",
 			rule:   "nobody acknowledges anything to a member that was removed [R21a]",
 			edits:  in("distributeddata/drain.go", "if a.view != nil && a.view.Removed {", "if false {"),
