@@ -281,7 +281,7 @@ func replication() []mutant {
 		{
 			name:   "stay down after user code has ended the goroutine",
 			rule:   "functions of the application may panic or exit",
-			edits:  in("distributeddata/guard.go", "if !returned {\n\t\t\t\td.Schedule(run)", "if false {\n\t\t\t\td.Schedule(run)"),
+			edits:  in("distributeddata/guard.go", "if !returned {\n\t\t\t\td.Schedule(run)", "if !returned && run == nil {\n\t\t\t\td.Schedule(run)"),
 			killer: killer{pkg: "./distributeddata", run: "^TestModify_MayExit$"},
 		},
 		{
