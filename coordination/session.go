@@ -106,6 +106,9 @@ func (s *Session) Lease(name string) *Lease {
 	return l
 }
 
+// Drain returns the Config.Drain of the session: how long guarded work has to end.
+func (s *Session) Drain() time.Duration { return s.cfg.Drain }
+
 func (s *Session) id() uint64 { return s.ids.Add(1) }
 
 func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {

@@ -39,11 +39,12 @@
 // A member that cannot host says so to the others, which then elect the next oldest: it abstains. There
 // are two reasons. Its store does not answer: its lease has expired for that, or it has tried to acquire
 // for Config.StoreTimeout. Or the node does not allow it: a node guard was lost, or another fragment of a
-// split cluster has the arbiter lease; then an instance here has a second to handle what it has. The word
-// is repeated each second and believed for ten. The member takes part again when the store has answered
-// and no other member can host, or nobody holds the lease, or else after ten seconds, doubled each time
-// up to five minutes: an instance is not moved back and forth by a store that comes and goes. The last
-// member that may host does not abstain for its store, so there is always one that tries.
+// split cluster has the arbiter lease; then an instance here ends within Drain: it has half of that, at
+// most a second, to handle what it has. The word is repeated each second and believed for ten. The
+// member takes part again when the store has answered and no other member can host, or nobody holds the
+// lease, or else after ten seconds, doubled each time up to five minutes: an instance is not moved back
+// and forth by a store that comes and goes. The last member that may host does not abstain for its
+// store, so there is always one that tries.
 //
 // A member that has just come up does not host at once: see Config.MinMembers and Config.Settle.
 //
@@ -89,8 +90,9 @@
 //     lease has become stale: its TTL after the next oldest first looked, so at most TTL·(1+clock rate
 //     error), margin and a round trip after the host was dropped. Members do not look in advance.
 //   - Restart of the host: a new process is a new, younger member, even at the same address.
-//   - Removal of the host from its cluster: it stops the instance, which has a second to handle what it
-//     has, releases the lease, waits for nobody, and never hosts again in this life. What it kept is
+//   - Removal of the host from its cluster: it stops the instance, which has half of Drain, at most a
+//     second, to handle what it has, releases the lease, waits for nobody, and never hosts again in this
+//     life. What it kept is
 //     refused with ErrClosed. In its next life, if it has one, Ask and PID of the same Singleton work
 //     again, and it may host again, as the youngest.
 //   - Loss of the store, for the host alone: the instance stops Drain before its validity ends, the member

@@ -141,7 +141,7 @@ func singletons() []mutant {
 		{
 			name:   "an Ask is given up in a planned move",
 			rule:   "nothing is lost in a planned move",
-			edits:  in(dir+"route.go", "if !left {", "if true {"),
+			edits:  in(dir+"route.go", "if !left {", "if !left || left {"),
 			killer: golden(pkg, "route_orphans"),
 		},
 		{
