@@ -96,7 +96,7 @@ func restarted(e *env) {
 
 func livesAgain(e *env) {
 	all := e.cluster(2)
-	for range 3 {
+	for range 2 {
 		all[1].stop()
 		all[1].start() // at once: the other may not have noticed
 		e.agree(e.config.ListedWithin+e.config.LeftWithin, all...)
@@ -132,7 +132,7 @@ func portTaken(e *env) {
 
 // leaves compares lives of one process. The first ones begin what belongs to the process.
 func leaves(e *env) {
-	const warm, lives = 2, 5
+	const warm, lives = 2, 4
 	all := e.cluster(2)
 	var before report
 	for i := range warm + lives {
@@ -174,7 +174,12 @@ func names(e *env) {
 	e.startAll(append(slices.Clone(one), two...))
 	e.agree(e.config.ListedWithin, one...)
 	e.agree(e.config.ListedWithin, two...)
+	e.keeps(mixing, one)
+	e.keeps(mixing, two)
 }
+
+// mixing is how long two clusters have to see each other once they are complete.
+const mixing = 2 * time.Second
 
 func quiet(e *env) {
 	all := e.cluster(2)

@@ -30,7 +30,7 @@ type process struct {
 func (e *env) launch(m Member) *process {
 	e.Helper()
 	e.config.Prepare(e, m)
-	arg, err := json.Marshal(m)
+	arg, err := json.Marshal(order{m, min(2*e.config.ListedWithin+5*time.Second, limit/2)})
 	e.must(err)
 	p := &process{e: e, member: m, cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+string(arg), "GORACE=exitcode=0")
@@ -174,14 +174,18 @@ func (p *process) list() (out []listed) {
 	return out
 }
 
-// at returns how this member lists the address.
-func (p *process) at(address string) (listed, bool) {
-	l := p.list()
-	i := slices.IndexFunc(l, func(m listed) bool { return m.Address == address })
-	if i < 0 {
-		return listed{}, false
+// at returns how this member lists the address. Two lives at one address are none.
+func (p *process) at(address string) (found listed, ok bool) {
+	for _, m := range p.list() {
+		if m.Address != address {
+			continue
+		}
+		if ok {
+			return listed{}, false
+		}
+		found, ok = m, true
 	}
-	return l[i], true
+	return found, ok
 }
 
 // id is that of the present life, as it lists itself.
