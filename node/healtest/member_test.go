@@ -81,6 +81,7 @@ type status struct {
 	Set      int               // elements of the set
 	Added    uint64            // by this process, acknowledged
 	Maybe    uint64            // by this process, with an unknown outcome
+	Faulty   uint64            // alarms of the replicator
 	Asked    time.Duration     // when the latest answered request to the singleton was sent
 	AskErr   string            `json:",omitempty"` // of the latest that failed, if that was later
 }
