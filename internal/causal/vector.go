@@ -202,6 +202,28 @@ func (v Vector) Set(r Replica, n uint64) Vector {
 	return Vector{few: slices.Concat(v.few[:i], v.few[i+1:])}
 }
 
+// Apply returns the vector with other numbers for some replicas, 0 for none. The changes ascend by replica.
+func (v Vector) Apply(changes []Dot) Vector {
+	if 16*len(changes) < v.Len() {
+		for _, d := range changes {
+			v = v.Set(d.Replica, d.N)
+		}
+		return v
+	}
+	out := make([]Dot, 0, v.Len()+len(changes))
+	for d := range v.All() {
+		for len(changes) > 0 && changes[0].Replica < d.Replica {
+			out, changes = append(out, changes[0]), changes[1:]
+		}
+		if len(changes) > 0 && changes[0].Replica == d.Replica {
+			d, changes = changes[0], changes[1:]
+		}
+		out = append(out, d)
+	}
+	out = append(out, changes...)
+	return vectorOf(slices.DeleteFunc(out, func(d Dot) bool { return d.N == 0 }))
+}
+
 // Leq reports whether o covers everything that v covers.
 func (v Vector) Leq(o Vector) bool {
 	if v.tree == nil && o.tree == nil {

@@ -48,7 +48,7 @@ func (r *read) ask(c *Core, o *operation, p *peer) {
 }
 
 func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: vectorOut(want)}))
+	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: c.vectorOut(want)}))
 }
 
 func (r *read) advance(c *Core, o *operation) standing {
@@ -153,7 +153,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	want, err := vectorIn(m.Want)
+	want, err := c.vectorIn(m.Want)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.ready, Seen: vectorOut(c.seen)}))
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.ready, Seen: c.vectorOut(c.seen)}))
 }
 
 // answerHeld answers the questions that waited for what has come since.
@@ -193,7 +193,7 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	v, err := vectorIn(m.Seen)
+	v, err := c.vectorIn(m.Seen)
 	if err != nil {
 		return err
 	}
