@@ -13,7 +13,8 @@ import (
 )
 
 // Session is this process towards one store. One goroutine drives all its leases; calls of the store
-// run beside it. Open makes it, Close ends it.
+// run beside it. Open makes it, Close ends it. It belongs to no actor system: a process that begins another life
+// of its member goes on with the same session, and the leases of the ended life's actors are released by then.
 type Session struct {
 	store Store
 	cfg   Config

@@ -60,8 +60,8 @@ func arbiters() []mutant {
 			killer: sim,
 		},
 		{
-			name:   "members that left in order are missed",
-			rule:   "an orderly leave shuts no gate",
+			name: "members that left in order are missed",
+			rule: "an orderly leave shuts no gate",
 			edits: []edit{
 				{dir + "core.go", "c.leaving[e.From] = true", "_ = c.leaving"},
 				{dir + "core.go", "case c.gone[e.From] && e.Verdict.Kind == Leaving:", "case false:"},
