@@ -204,6 +204,7 @@ func TestReply_FindsASenderFromBeforeTheStart(t *testing.T) {
 		require.NoError(t, err)
 		n.System.Root.RequestWithCustomSender(n.single.PID(), wrapperspb.String("who"), actor.NewPID("nonhost", "early"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Len(t, got, 1)
 	})
 }
