@@ -44,7 +44,7 @@ func (c *core) first(now time.Time) (first *other) {
 	}
 	for _, o := range c.others {
 		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, o)
-		if o.hello.size == 0 || !ripe {
+		if o.hello.size == 0 || !ripe || c.unrelated(o) {
 			continue
 		}
 		if first == nil || o.rank().before(first.rank()) {
@@ -52,6 +52,12 @@ func (c *core) first(now time.Time) (first *other) {
 		}
 	}
 	return first
+}
+
+// unrelated tells whether neither has ever listed the other. No id is banned then, so a new one would not help: the
+// provider has to find them, or they are two clusters of one name.
+func (c *core) unrelated(o *other) bool {
+	return !o.certain && !o.hello.listsYou && c.peers[o.id] == nil
 }
 
 // settled tells whether our view has not changed for as long as patience: then those that came back after they
@@ -147,12 +153,20 @@ func (c *core) leave() {
 	}
 }
 
-// sayGoodbye tells all that we list that this life ends.
+// sayGoodbye tells all that we list, or are in conflict with, that this life ends.
 func (c *core) sayGoodbye() {
 	for _, p := range c.order {
 		c.sequence++
 		h := c.compose(p.ID, true, false)
 		h.leaving = true
 		c.emit(send{p.Address, p.incarnation, h})
+	}
+	for _, l := range c.lost {
+		if o := c.otherAt(l.address); o != nil && c.peers[o.id] == nil {
+			c.sequence++
+			h := c.compose(o.id, false, false)
+			h.leaving = true
+			c.emit(send{o.address, o.incarnation, h})
+		}
 	}
 }

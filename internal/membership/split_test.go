@@ -172,13 +172,28 @@ func TestSplit_NobodyGoesWithoutPatience(t *testing.T) {
 
 func TestSplit_AJoinInProgressTakesLongPatience(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
-	f.step(denying("b", 1, large))
+	listing := func(sequence uint64) received {
+		r := denying("b", sequence, large)
+		r.hello.listsYou = true
+		return r
+	}
+	f.step(listing(1))
 	for i := range uint64(79) {
-		f.pass(250 * time.Millisecond).step(denying("b", 2+i, large))
+		f.pass(250 * time.Millisecond).step(listing(2 + i))
 		require.Empty(t, f.yields())
 	}
-	f.pass(250 * time.Millisecond).step(denying("b", 100, large))
+	f.pass(250 * time.Millisecond).step(listing(100))
 	require.Len(t, f.yields(), 1)
+}
+
+// As two clusters of one name that reach each other by an address that was used again: new ids would not help.
+func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
+	f := newFixture(t).step(at("a")).pass(5 * time.Second)
+	for i := range uint64(400) {
+		f.pass(250 * time.Millisecond).step(denying("b", 1+i, large))
+		require.Empty(t, f.yields())
+	}
+	require.Len(t, f.c.split, 1)
 }
 
 func TestSplit_OnlyWhoHasHeardFromUsIsEvidence(t *testing.T) {
