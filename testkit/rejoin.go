@@ -135,8 +135,8 @@ func (c *Cluster) lives() []*Member {
 	return slices.Clone(c.mu.all)
 }
 
-// Whole returns nil if all members see each other and nobody else, and none is between two lives. The error says
-// who sees whom.
+// Whole returns nil if all members see each other and nobody else, and none is between two lives.
+// The error says who sees whom.
 func (c *Cluster) Whole() error {
 	live := c.Members()
 	var told []string

@@ -36,8 +36,8 @@ func (c *core) giveWay(now time.Time) {
 	c.emit(send{first.address, first.incarnation, h})
 }
 
-// first returns the first in order of those with which we are in conflict for long enough. A member that most
-// of its view disowns needs no more patience.
+// first returns the first in order of those with which we are in conflict for long enough. A member
+// that most of its view disowns needs no more patience.
 func (c *core) first(now time.Time) (first *other) {
 	if c.leaving || len(c.permits) > 0 {
 		return nil
@@ -54,14 +54,15 @@ func (c *core) first(now time.Time) (first *other) {
 	return first
 }
 
-// unrelated tells whether neither has ever listed the other. No id is banned then, so a new one would not help: the
-// provider has to find them, or they are two clusters of one name.
+// unrelated tells whether neither has ever listed the other. No id is banned then, so a new one
+// would not help: the provider has to find them, or they are two clusters of one name.
 func (c *core) unrelated(o *other) bool {
 	return !o.certain && !o.hello.listsYou && c.peers[o.id] == nil
 }
 
-// settled tells whether our view has not changed for as long as patience: then those that came back after they
-// gave way are counted everywhere. In a cluster that never comes to rest, evidence ten times as old is enough.
+// settled tells whether our view has not changed for as long as patience: then those that came back
+// after they gave way are counted everywhere. In a cluster that never comes to rest, evidence ten
+// times as old is enough.
 func (c *core) settled(now time.Time, o *other) bool {
 	return now.Sub(c.viewAt) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
 }
@@ -83,8 +84,8 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 	}
 }
 
-// consider gives a permit to a member that asks to give way to us, if we are before it and are going to stay.
-// What asks for a permit itself gives none: it may go with the next message.
+// consider gives a permit to a member that asks to give way to us, if we are before it and are
+// going to stay. What asks for a permit itself gives none: it may go with the next message.
 func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
 	i := slices.IndexFunc(c.permits, func(p permit) bool { return p.id == r.member && p.incarnation == r.from })
@@ -113,8 +114,8 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing has changed
-// since. Otherwise it is declined, so that the giver is free again.
+// permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing
+// has changed since. Otherwise it is declined, so that the giver is free again.
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
 	valid := slices.ContainsFunc(c.requests, func(q request) bool {
@@ -137,7 +138,8 @@ func (c *core) permitted(now time.Time, r received) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// fulfil ends permits of members that are back, as other members at the same address, and those that are over.
+// fulfil ends permits of members that are back, as other members at the same address, and those
+// that are over.
 func (c *core) fulfil(now time.Time) {
 	c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
 		back := slices.ContainsFunc(c.order, func(o *peer) bool { return o.Address == p.address && o.ID != p.id })

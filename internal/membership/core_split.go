@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// claim is what a member says of its fragment. With its stamp and id it decides who stays when a cluster was
-// split.
+// claim is what a member says of its fragment. With its stamp and id it decides who stays when a
+// cluster was split.
 type claim struct {
 	size     uint64 // members of its view that do not deny it, itself included; 0: it does not speak this protocol
 	oldest   uint64 // smallest stamp among these
@@ -25,8 +25,9 @@ type rank struct {
 	id    string
 }
 
-// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then who is not
-// disowned, then the fragment with the older oldest member, then the older member, then the id.
+// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then
+// who is not disowned, then the fragment with the older oldest member, then the older member, then
+// the id.
 func (r rank) before(o rank) bool {
 	return cmp.Or(
 		truth(o.arbiter, r.arbiter),
@@ -57,8 +58,8 @@ func age(stamp uint64) uint64 {
 	return stamp
 }
 
-// other is a running member of our cluster with which we do not agree: it does not list us, or we do not list
-// it. It has answered us, so both directions work.
+// other is a running member of our cluster with which we do not agree: it does not list us, or we
+// do not list it. It has answered us, so both directions work.
 type other struct {
 	id, address string
 	incarnation uint64
@@ -76,8 +77,8 @@ func (o *other) member() Member {
 
 func (o *other) rank() rank { return rank{o.hello.claim, o.hello.stamp, o.id} }
 
-// weigh takes a hello for what it says about a split. It counts only if it names this incarnation: then its
-// sender has heard from us.
+// weigh takes a hello for what it says about a split. It counts only if it names this incarnation:
+// then its sender has heard from us.
 func (c *core) weigh(now time.Time, r received, listed bool) {
 	h := r.hello
 	if listed && h.listsYou {
@@ -104,8 +105,8 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	c.revive(now, h.address)
 }
 
-// poll asks all members of our view whether they list us, since our size counts only those that do: who was
-// paused may be the last to hear that it is alone.
+// poll asks all members of our view whether they list us, since our size counts only those that do:
+// who was paused may be the last to hear that it is alone.
 func (c *core) poll(now time.Time) {
 	if now.Sub(c.polledAt) < c.patience/2 {
 		return

@@ -34,7 +34,8 @@ func (w *world) judge(l *life, e ending) {
 	w.judgeGiver(l, e)
 }
 
-// judgeGiver checks that givers of permits stay until those that went are back, and are asked by few at once.
+// judgeGiver checks that givers of permits stay until those that went are back, and are asked by
+// few at once.
 func (w *world) judgeGiver(l *life, e ending) {
 	sharing := 1
 	for _, o := range w.places {

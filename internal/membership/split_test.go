@@ -186,7 +186,8 @@ func TestSplit_AJoinInProgressTakesLongPatience(t *testing.T) {
 	require.Len(t, f.yields(), 1)
 }
 
-// As two clusters of one name that reach each other by an address that was used again: new ids would not help.
+// As two clusters of one name that reach each other by an address that was used again: new ids
+// would not help.
 func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
 	for i := range uint64(400) {

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Provider lets members find out by themselves who is there, as Proto.Actor's providers do. Without it a
-// cluster lists what it is told to.
+// Provider lets members find out by themselves who is there, as Proto.Actor's providers do. Without
+// it a cluster lists what it is told to.
 type Provider struct {
 	// Round is how often a member looks for all others.
 	Round time.Duration
-	// Silence is how long another member must be out of reach, in one direction at least, or frozen, before it
-	// is dropped. Its id is then never listed again by the member that dropped it.
+	// Silence is how long another member must be out of reach, in one direction at least, or
+	// frozen, before it is dropped. Its id is then never listed again by the member that dropped
+	// it.
 	Silence time.Duration
 }
 
@@ -40,7 +41,8 @@ func (c *Cluster) Look() {
 	}
 }
 
-// lookAt lists whom o reaches, and drops who was silent for too long, or has another process at its address.
+// lookAt lists whom o reaches, and drops who was silent for too long, or has another process at its
+// address.
 func (c *Cluster) lookAt(o *Member, live []*Member, now time.Time) {
 	var seen []*Member
 	for _, m := range live {
