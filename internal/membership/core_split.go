@@ -2,6 +2,7 @@ package membership
 
 import (
 	"cmp"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -14,6 +15,7 @@ import (
 type claim struct {
 	size     uint64 // members of its view that do not deny it, itself included; 0: it does not speak this protocol
 	oldest   uint64 // smallest stamp among these
+	mark     uint64 // hash of the id of the oldest: members that start together have equal stamps
 	arbiter  bool   // a member of its fragment holds the arbiter lease
 	disowned bool   // more than half of the members that it lists deny it
 }
@@ -34,6 +36,7 @@ func (r rank) before(o rank) bool {
 		cmp.Compare(o.size, r.size),
 		truth(r.disowned, o.disowned),
 		cmp.Compare(age(r.oldest), age(o.oldest)),
+		cmp.Compare(r.mark, o.mark),
 		cmp.Compare(age(r.stamp), age(o.stamp)),
 		strings.Compare(r.id, o.id),
 	) < 0
@@ -194,8 +197,8 @@ func (c *core) claim() claim {
 	if c.mine != nil {
 		return *c.mine
 	}
-	m := claim{size: 1, oldest: c.stamp, arbiter: c.arbiter}
-	deny := 0
+	m := claim{size: 1, arbiter: c.arbiter}
+	oldest, deny := c.me(), 0
 	if c.seen != nil {
 		for _, o := range c.seen.Members {
 			switch _, denies := c.others[o.ID]; {
@@ -204,15 +207,22 @@ func (c *core) claim() claim {
 				deny++
 			default:
 				m.size++
-				if age(o.Stamp) < age(m.oldest) {
-					m.oldest = o.Stamp
+				if o.Stamp != 0 && (oldest.Stamp == 0 || byAge(o, oldest) < 0) {
+					oldest = o
 				}
 			}
 		}
 		m.disowned = 2*deny > len(c.seen.Members)-1
 	}
+	m.oldest, m.mark = oldest.Stamp, mark(oldest.ID)
 	c.mine = &m
 	return m
+}
+
+func mark(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum64()
 }
 
 func (c *core) hasLeft(id string) bool {

@@ -181,6 +181,9 @@ func (l *life) step(e event) {
 	for _, eff := range l.core.step(l.w.Now(), e) {
 		switch eff := eff.(type) {
 		case noted:
+			if eff.what == permitGiven {
+				l.w.judgePermit(l)
+			}
 			if eff.what == permitGiven && l.w.Elapsed() < l.w.hunted {
 				l.w.After(l.w.Span("hunter", 0, time.Second), func() { l.do(func() { l.p.crash(); l.p.startIn(3 * time.Second) }) })
 			}

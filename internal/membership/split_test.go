@@ -92,6 +92,7 @@ func TestRank_WhatDecides(t *testing.T) {
 		{claim{size: 4, oldest: 3}, 7, "c"},
 		{claim{size: 4, oldest: 3}, 8, "b"},
 		{claim{size: 4, oldest: 3}, 0, "a"},
+		{claim{size: 4, oldest: 3, mark: 1}, 0, "a"}, // the whole fragment has another oldest member
 		{claim{size: 4, oldest: 4}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "c"},
@@ -100,6 +101,7 @@ func TestRank_WhatDecides(t *testing.T) {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			require.True(t, a.before(b), "%+v %+v", a, b)
+			require.False(t, b.before(a))
 		}
 	}
 }
@@ -341,4 +343,15 @@ func TestTuning(t *testing.T) {
 		s := c.t.apply(defaultSettings())
 		require.Equal(t, []time.Duration{c.patience, c.joined}, []time.Duration{s.patience, s.joinPatience}, "%+v", c.t)
 	}
+}
+
+// Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had equal stamps, and
+// members of each gave way to the other.
+func TestClaim_FragmentsWithEqualStampsAreToldApart(t *testing.T) {
+	f := newFixture(t).step(at("a", "b", "c"))
+	f.step(from("b", 1, 1, 5)).step(from("c", 2, 1, 5))
+	m := f.c.claim()
+	require.EqualValues(t, 5, m.oldest)
+	require.Equal(t, mark("b"), m.mark)
+	require.NotEqual(t, mark("b"), mark("c"))
 }
