@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"node":                            {"coordination", "node/internal/arbiter", "internal/gate", "internal/lifecycle", "internal/membership", "internal/timer", "internal/wire", "proto"},
 	"node/provider/internal/roster":   {},
 	"node/provider/*":                 {"node/provider/internal/roster"},
-	"testkit/clustertest":             {"node"},
+	"testkit/clustertest":             {"internal/races", "node"},
 	"testkit/crdttest":                {"crdt"},
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},

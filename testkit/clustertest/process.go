@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/concord-go/concord/internal/races"
 )
 
 // process is a member process, seen from the test.
@@ -43,6 +45,7 @@ func (e *env) launch(m Member) *process {
 	go p.read(out)
 	e.Cleanup(func() {
 		p.end()
+		p.races()
 		if e.Failed() {
 			e.Logf("member %d at %s:\n%s\nreports: %+v", m.Index, m.Address(), tail(p.stderr.String()), p.reports(""))
 		}
@@ -75,6 +78,22 @@ func (p *process) end() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 	_ = p.cmd.Wait()
+}
+
+// remoting are functions that race with each other whatever a provider does: each start sets the logger of
+// all of gRPC, and a stop does not wait for connections that end.
+var remoting = []string{"grpclog.SetLoggerV2", "remote.(*endpointManager).stop()"}
+
+// races fails the test if the race detector has found some. The process must have ended.
+func (p *process) races() {
+	if p.e.config.Except[raceRule] != "" {
+		return
+	}
+	for _, r := range races.Reported(p.stderr.String()) {
+		if !slices.ContainsFunc(remoting, func(f string) bool { return strings.Contains(r, f) }) {
+			p.e.Errorf("%s: data race in member %d:\n%s", raceRule, p.member.Index, r)
+		}
+	}
 }
 
 // kill is kill -9.
