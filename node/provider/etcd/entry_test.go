@@ -79,3 +79,15 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		t.Errorf("cluster name with a slash: %v", err)
 	}
 }
+
+// Whatever is below the prefix, it is a member that can be listed, or an error.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
+	f.Add([]byte(`{"id":"a","host":"h","port":-1}`))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		m, err := decode(&mvccpb.KeyValue{Key: []byte("k"), Value: value})
+		if err == nil && (m.ID == "" || m.Host == "" || m.Port < 1 || m.Port > 65535) {
+			t.Errorf("%q is member %+v", value, m)
+		}
+	})
+}

@@ -86,3 +86,15 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is below the cluster's node, it is a member that can be listed, or an error.
+func FuzzDecode(f *testing.F) {
+	f.Add("_c_6f1e-actor-0000000012", []byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
+	f.Add("", []byte(`{"id":"a","host":"h","port":1}`))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		m, err := decode(name, data)
+		if err == nil && (m.ID == "" || m.Host == "" || m.Port < 1 || m.Port > 65535) {
+			t.Errorf("%q is member %+v", data, m)
+		}
+	})
+}
