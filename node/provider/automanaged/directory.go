@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"syscall"
@@ -28,11 +29,15 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
+	timeout := max(c.DropAfter/2, c.Refresh)
 	transport := &http.Transport{
+		// A dial goes on after its request was given up, and the next requests wait for it. The kernel repeats a lost
+		// SYN ever more rarely, so without a bound a host is noticed up to half a minute after the network is back.
+		DialContext:     (&net.Dialer{Timeout: timeout}).DialContext,
 		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*c.Refresh + time.Second,
 		MaxResponseHeaderBytes: maxAnswer,
 	}
-	client := &http.Client{Transport: transport, Timeout: max(c.DropAfter/2, c.Refresh)}
+	client := &http.Client{Transport: transport, Timeout: timeout}
 	return &directory{cfg: c, server: server, served: served, client: client}, nil
 }
 
