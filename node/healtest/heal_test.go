@@ -155,11 +155,14 @@ func (r *table) play(t *testing.T, p played, seed uint64) {
 	c := start(t, p.n, p.provider)
 	time.Sleep(time.Second)
 	p.fault(c, random, d)
-	since, after := time.Now(), bootTime()
+	since, after, before := time.Now(), bootTime(), c.routines()
 	conditions := whole(c, after, c.floor())
 	took, missing := c.heal(conditions, since, patience)
 	res.took = took
-	t.Logf("after the end of the fault: %v", res)
+	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before, c.routines())
+	for _, d := range took {
+		c.late = c.late || d > p.goal
+	}
 	if missing != "" {
 		t.Fatalf("%v after the end of the fault: %s", time.Since(since).Round(time.Second), missing)
 	}
