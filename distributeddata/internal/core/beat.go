@@ -187,5 +187,5 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 		return true // has seen the reset, and has nothing on the way
 	}
 	p := c.peerOf(owner)
-	return p != nil && p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)
+	return p != nil && p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
 }

@@ -67,7 +67,8 @@ type peer struct {
 	replica  causal.Replica // 0 until the first beat
 	started  uint64
 	ready    bool
-	seen     causal.Vector // last vector heard
+	seen     causal.Vector // last vector heard, without news
+	news     causal.Vector // what pushes have told since
 	acked    uint64        // it covers our events up to this one
 	answered bool          // it answered, when ready, a request made since our start
 	refilled bool          // it answered such a request, ready or not
@@ -86,6 +87,12 @@ type peer struct {
 type sent struct {
 	n    uint64
 	size int
+}
+
+// vector returns what p is known to have seen.
+func (p *peer) vector() causal.Vector {
+	p.seen, p.news = p.seen.Join(p.news), causal.Vector{}
+	return p.seen
 }
 
 // lag notes that others have seen more, which may still be on its way to us.

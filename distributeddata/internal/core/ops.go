@@ -169,7 +169,7 @@ func (l *leave) ask(c *Core, o *operation, p *peer) {
 	}
 }
 
-func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n && l.past.Leq(p.seen) }
+func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n && l.past.Leq(p.vector()) }
 
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
 	if l.n > 0 || l.past.Len() > 0 {
