@@ -8,18 +8,8 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
-
-// departed is the vector of so many replicas that ran once.
-func departed(n int) causal.Vector {
-	dots := make([]causal.Dot, n)
-	for i := range dots {
-		dots[i] = causal.Dot{Replica: causal.Replica(i+1) * 0xd1342543de82ef95, N: uint64(i%7 + 1)}
-	}
-	return causal.MakeVector(dots...)
-}
 
 // newAged returns three replicas in sync after so many restarts of members.
 func newAged(incarnations int) *pump {

@@ -45,6 +45,7 @@ func (c *Core) await(ev Receive, digest causal.Digest) {
 	}
 	if len(c.awaiting) < c.cfg.WindowCount && c.awaitingBytes+len(ev.Payload) <= c.cfg.WindowBytes {
 		c.awaiting, c.awaitingBytes = append(c.awaiting, ev), c.awaitingBytes+len(ev.Payload)
+		c.stats.Awaiting++
 	}
 	if c.fetch == nil {
 		c.fetch = &fetch{digest: digest, member: p.ID, deadline: c.now.Add(c.cfg.Patience)}
@@ -84,7 +85,7 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 			if uint64(r) <= m.After {
 				continue
 			}
-			if len(out.Replicas) == basePart {
+			if len(out.Replicas) == c.basePart() {
 				out.Last = false
 				break
 			}
@@ -96,7 +97,7 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 }
 
 // basePart is how many entries of a base go into one message.
-const basePart = 12_000
+func (c *Core) basePart() int { return min(12_000, max(1, c.cfg.PartBytes/5)) }
 
 // nearest returns the first of the named vectors that v is told in less than whole as a difference from.
 func (c *Core) nearest(v causal.Vector, names [][]byte) ([]byte, causal.Vector) {
@@ -182,6 +183,7 @@ func (c *Core) endFetch() error {
 		return malformed("base of %d entries is another than its digest says", b.vector.Len())
 	}
 	c.learn(b)
+	c.stats.Bases++
 	waited := c.awaiting
 	c.fetch, c.awaiting, c.awaitingBytes = nil, nil, 0
 	for _, ev := range waited {
