@@ -267,6 +267,7 @@ func (x *Push) GetBase() []byte {
 	return nil
 }
 
+// In an answer a large event is continued in the next record, under the same origin and n.
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"` // this and n not in a push
