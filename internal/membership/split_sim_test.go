@@ -153,6 +153,10 @@ func splits(s *sim.World) *world {
 	return w
 }
 
+func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 50), Twice: true}, func(s *sim.World) { splits(s) })
+}
+
 // The histories that failed once.
 func TestSavedHistories(t *testing.T) {
 	sim.Replay(t, sim.Folder, func(s *sim.World) { splits(s) })
