@@ -21,6 +21,7 @@ var checks = []check{
 	{"P11", leaves},
 	{"P12", names},
 	{"P13", quiet},
+	{"P16", paused},
 }
 
 func kindsArrive(e *env) {
@@ -189,6 +190,25 @@ func quiet(e *env) {
 	for _, p := range all {
 		for _, r := range p.reports(evError) {
 			e.Errorf("P13: member %d logs an error: %s", p.member.Index, r.Text)
+		}
+	}
+}
+
+func paused(e *env) {
+	all := e.cluster(3)
+	var ids []string
+	for _, p := range all {
+		ids = append(ids, p.id())
+		e.must(p.freeze())
+	}
+	time.Sleep(e.config.Pause) // of the processes, which have no other clock
+	for _, p := range all {
+		e.must(p.thaw())
+	}
+	e.keeps(e.config.DroppedWithin/2, all)
+	for i, p := range all {
+		if p.id() != ids[i] {
+			e.Errorf("P16: member %d was %q before the pause, and is %q now", i, ids[i], p.id())
 		}
 	}
 }

@@ -22,6 +22,7 @@ type files struct {
 	done       chan struct{}
 	path       string
 	until      time.Time // nobody is dropped, since the directory was away
+	looked     time.Time
 	last       []*cluster.Member
 }
 
@@ -99,7 +100,11 @@ func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
 		}
 		return
 	}
-	if time.Now().Before(f.until) {
+	if now := time.Now(); now.Sub(f.looked) > ttl/2 && f.fault != "pause not noticed" {
+		f.until = now.Add(ttl)
+	}
+	f.looked = time.Now()
+	if len(f.last) > 0 && time.Now().Before(f.until) {
 		return
 	}
 	pattern := c.Config.Name + "_*"
@@ -122,6 +127,7 @@ func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
 		}
 		all = append(all, &m)
 	}
+	f.last = all
 	c.MemberList.UpdateClusterTopology(all)
 }
 

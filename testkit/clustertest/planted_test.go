@@ -37,7 +37,7 @@ func TestReference(t *testing.T) {
 		Start:  func(t testing.TB) { must(t, os.Rename(dir+".away", dir)) },
 		Outage: 2 * ttl,
 	}}
-	c.DroppedWithin = 8 * time.Second
+	c.DroppedWithin, c.Pause = 8*time.Second, 2*ttl
 	if os.Getenv(faultVariable) != "" { // what is missing need not be waited for as long
 		c.ListedWithin, c.DroppedWithin, c.LeftWithin = 4*time.Second, 4*time.Second, 3*time.Second
 	}
@@ -61,6 +61,7 @@ func TestPlanted(t *testing.T) {
 		"errors logged":         {"P13"},
 		"goroutines":            {"P11"},
 		"open files":            {"P11"},
+		"pause not noticed":     {"P16"},
 		"empty without server":  {"P9"},
 		"starts without server": {"P14"},
 	} {

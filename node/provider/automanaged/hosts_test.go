@@ -73,6 +73,22 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A machine that is suspended, or a frozen process, finds everybody's last answer old. It has asked nobody.
+func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
+	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
+	start := time.Unix(1000, 0)
+	h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shop"}, nil})
+	h.hear(start, news{"c:1", answer{}, errSilent})
+	h.resume(time.Hour)
+	if got := h.listed(start.Add(time.Hour)); len(got) != 2 {
+		t.Errorf("after the pause: %+v", got)
+	}
+	if got := h.listed(start.Add(time.Hour + 3*time.Second)); len(got) != 1 {
+		t.Errorf("silent since: %+v", got)
+	}
+}
+
 // Whoever answers at a host must not be able to hurt us.
 func TestRequest_RefusesBadAnswers(t *testing.T) {
 	for body, want := range map[string]string{

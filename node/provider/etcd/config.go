@@ -36,6 +36,7 @@ const (
 	startTimeout = 10 * time.Second
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
+	lookPart     = 10 // of a TTL is how often a session looks whether the process was paused
 )
 
 func (c Config) withDefaults() Config {
