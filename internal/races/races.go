@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// upstream are functions of Proto.Actor that race with each other whatever we do: the flag that stops the
-// reader of a stream is written without a lock.
-var upstream = []string{"remote.(*endpointReader).suspend()"}
+// upstream are functions of Proto.Actor's remoting that race with each other whatever we do: the flag that stops the
+// reader of a stream is written without a lock, a stop does not wait for connections that end, and each start sets
+// the logger of all of gRPC.
+var upstream = []string{
+	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop()", "grpclog.SetLoggerV2",
+}
 
 // Reported returns the reports in what a process has written to its standard error, without those of upstream.
 func Reported(stderr string) (out []string) {

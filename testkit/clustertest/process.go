@@ -80,19 +80,13 @@ func (p *process) end() {
 	_ = p.cmd.Wait()
 }
 
-// remoting are functions that race with each other whatever a provider does: each start sets the logger of
-// all of gRPC, and a stop does not wait for connections that end.
-var remoting = []string{"grpclog.SetLoggerV2", "remote.(*endpointManager).stop()"}
-
 // races fails the test if the race detector has found some. The process must have ended.
 func (p *process) races() {
 	if p.e.config.Except[raceRule] != "" {
 		return
 	}
 	for _, r := range races.Reported(p.stderr.String()) {
-		if !slices.ContainsFunc(remoting, func(f string) bool { return strings.Contains(r, f) }) {
-			p.e.Errorf("%s: data race in member %d:\n%s", raceRule, p.member.Index, r)
-		}
+		p.e.Errorf("%s: data race in member %d:\n%s", raceRule, p.member.Index, r)
 	}
 }
 
