@@ -69,6 +69,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 		return fmt.Errorf("distributeddata: %w", errors.Join(err, l.unobserve()))
 	}
 	lifecycle.OnStart(system, name, l.up)
+	lifecycle.OnCheck(system, name, l.check)
 	r.begin(l)
 	l.members.WhenUp(func(membership.Member) { l.spawn() })
 	return nil
@@ -119,6 +120,32 @@ func (l *life) up(ctx context.Context) error {
 		return fmt.Errorf("distributeddata: replicator %q: this member is not listed in its own view yet: %w",
 			l.cfg.Name, context.Cause(ctx))
 	}
+}
+
+// check returns nil while the replica counts in quorums.
+func (l *life) check() error {
+	select {
+	case <-l.ready:
+		return nil
+	default:
+		return l.waitsFor()
+	}
+}
+
+// waitsFor says why the replica is not ready yet.
+func (l *life) waitsFor() error {
+	p, want := l.published.Load(), l.cfg.MinMembers
+	switch {
+	case p == nil:
+		return errors.New("this member is not listed in its own view yet")
+	case p.members < want:
+		return errors.New(seen(p.members, want, "missing", l.members.Lost()))
+	}
+	var silent []string
+	for _, m := range p.silent {
+		silent = append(silent, p.address(m))
+	}
+	return errors.New(seen(p.members, want, "not refilled yet by", silent))
 }
 
 // close ends the life as Replicator.Close says. Later calls wait for the first and return its error.

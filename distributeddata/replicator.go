@@ -158,25 +158,11 @@ func (r *Replicator) notReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bad := func(format string, args ...any) error {
-		args = append([]any{r.name}, args...)
-		return fmt.Errorf("distributeddata: replicator %q is not ready: "+format+": %w", append(args, context.Cause(ctx))...)
+	var why error = ErrBetweenLives
+	if l != nil {
+		why = l.waitsFor()
 	}
-	if l == nil {
-		return bad("%w", ErrBetweenLives)
-	}
-	p, want := l.published.Load(), l.cfg.MinMembers
-	switch {
-	case p == nil:
-		return bad("this member is not listed in its own view yet")
-	case p.members < want:
-		return bad("%s", seen(p.members, want, "missing", l.members.Lost()))
-	}
-	var silent []string
-	for _, m := range p.silent {
-		silent = append(silent, p.address(m))
-	}
-	return bad("%s", seen(p.members, want, "not refilled yet by", silent))
+	return fmt.Errorf("distributeddata: replicator %q is not ready: %w: %w", r.name, why, context.Cause(ctx))
 }
 
 // Keys yields the names of the entries that are there, in order, as of one instant.

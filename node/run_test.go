@@ -17,6 +17,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/node"
 )
@@ -315,4 +316,21 @@ func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	}
 	require.Equal(t, node.ExitInvalid, node.ExitCode(err))
 	require.ErrorIs(t, node.Run(t.Context(), quiet(newHands()), nil), node.ErrInvalid)
+}
+
+// TestHealth_NamesComponentsThatAreNotReady: two members are needed, and there is one.
+func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quiet(newHands())
+	cfg.Health = &node.Health{}
+	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+		_, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
+		n.Go(func(context.Context) error {
+			defer cancel()
+			require.ErrorContains(t, cfg.Health.Ready(), "replicator ddata: 1 of 2 members seen")
+			require.NoError(t, cfg.Health.Live())
+			return nil
+		})
+		return err
+	}))
 }
