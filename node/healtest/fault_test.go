@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/netem"
 )
 
@@ -127,6 +128,30 @@ func cutAndKill(c *members, r *rand.Rand, d time.Duration) {
 	time.Sleep(time.Duration(r.Int64N(int64(5 * time.Second))))
 	kill(one)(c, r, time.Second)
 }
+
+// cutAndStop cuts one member off and stops it with SIGTERM before it is back; another process takes its place. Its lonely
+// adds go with it, and it may say so with its exit status; it must not take longer to exit for it.
+func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
+	x := r.IntN(len(c.live))
+	c.net.Isolate(x)
+	time.Sleep(d)
+	p := c.live[x]
+	took, err := p.terminate()
+	c.t.Logf("%d cut off for %v, and stopped in %v: %v", x, d, took, err)
+	if status := p.cmd.ProcessState; !p.ended() || status.ExitCode() != node.ExitOK && status.ExitCode() != node.ExitStop {
+		c.t.Fatal(err)
+	}
+	if took > exitCutOff {
+		c.t.Errorf("a member that was cut off took %v to exit, want %v at most", took, exitCutOff)
+	}
+	p.died = bootTime()
+	c.killed, c.live[x] = append(c.killed, p), nil
+	c.net.Heal()
+	c.launch(x)
+}
+
+// exitCutOff is twice StopTimeout, for a busy machine.
+const exitCutOff = 20 * time.Second
 
 // freeze stops so many processes with SIGSTOP.
 func freeze(count func(n int) int) fault {

@@ -73,6 +73,7 @@ var faults = []heals{
 	{name: "kill-rolling", members: []int{3, 5}, goal: goalFrozen, fault: killRolling},
 	{name: "cut-again", members: []int{3, 5}, goal: goalFragment, fault: cutAgain},
 	{name: "cut-and-kill", members: []int{3, 5}, goal: goalFragment, fault: cutAndKill},
+	{name: "cut-and-stop", members: []int{3, 5}, goal: goalFragment, fault: cutAndStop},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
 }
 

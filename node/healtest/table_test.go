@@ -4,6 +4,7 @@ package healtest_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -91,6 +92,6 @@ func quantiles(rs []result, column string) (p50, p99, most time.Duration) {
 		return 0, 0, 0
 	}
 	slices.Sort(all)
-	at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1)+0.5)] }
+	at := func(q float64) time.Duration { return all[int(math.Ceil(q*float64(len(all))))-1] }
 	return at(0.5), at(0.99), all[len(all)-1]
 }
