@@ -47,16 +47,25 @@ func depart(c *cluster.Cluster) error {
 	}
 	time.Sleep(flush)
 	errs = append(errs, part("actor system", func() error { c.ActorSystem.Shutdown(); return nil }))
-	closed := make(chan error, 1)
-	go func() { closed <- part("remoting", func() error { c.Remote.Shutdown(true); return nil }) }()
-	select {
-	case err := <-closed:
-		errs = append(errs, err)
-	case <-time.After(hangUp): // a writer that tries to reach a dead peer holds it up for ten seconds
-		errs = append(errs, part("remoting", func() error { c.Remote.Shutdown(false); return nil }))
-	}
+	errs = append(errs, closeRemoting(c.Remote))
 	stopActors(c.ActorSystem)
 	return errors.Join(errs...)
+}
+
+// closeRemoting closes remoting with good-byes, or else without. Proto.Actor's orderly stop is held up for ten seconds
+// by a writer that tries to reach a dead peer, and panics if a peer hangs up at the same moment; its port would
+// then be open still, and the next life could not have it.
+func closeRemoting(r interface{ Shutdown(graceful bool) }) error {
+	closed := make(chan error, 1)
+	go func() { closed <- part("remoting", func() error { r.Shutdown(true); return nil }) }()
+	select {
+	case err := <-closed:
+		if err == nil {
+			return nil
+		}
+	case <-time.After(hangUp):
+	}
+	return part("remoting", func() error { r.Shutdown(false); return nil })
 }
 
 // part runs one step and turns a panic of Proto.Actor into an error.
