@@ -130,3 +130,39 @@ func TestBridge_ForeignValueIsRefused(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, a.store.Empty())
 }
+
+// The bytes of a value that a replicator handed out do not grow with the number of replicas that ever ran:
+// they name those that its atoms name. What its bytes have seen of these covers what they removed.
+func TestSnapshot_NamesTheReplicasOfItsAtoms(t *testing.T) {
+	var past []causal.Dot
+	for i := range 100_000 {
+		past = append(past, causal.Dot{Replica: causal.Replica(i + 10), N: 1})
+	}
+	n := &node{id: 7, seen: causal.MakeVector(past...)}
+	add := func(e string) func(w *crdt.Writer, v *crdt.ORSet[string]) error {
+		return func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Add(w, e); return nil }
+	}
+	for _, e := range []string{"x", "y"} {
+		_, err := update(t, n, crdt.ORSet[string]{}, add(e))
+		require.NoError(t, err)
+	}
+	load := func() crdt.ORSet[string] {
+		v, err := crdt.Load(crdt.ORSet[string]{}, n.store, n.seen)
+		require.NoError(t, err)
+		return v
+	}
+	both := encode(t, load())
+	require.Less(t, len(both), 60)
+	_, err := update(t, n, crdt.ORSet[string]{}, func(w *crdt.Writer, v *crdt.ORSet[string]) error { v.Remove(w, "x"); return nil })
+	require.NoError(t, err)
+
+	older, err := crdt.ORSet[string]{}.Decode([]byte(both))
+	require.NoError(t, err)
+	require.Equal(t, []string{"x", "y"}, slices.Collect(older.All()))
+	newer, err := crdt.ORSet[string]{}.Decode([]byte(encode(t, load())))
+	require.NoError(t, err)
+	require.Equal(t, []string{"y"}, slices.Collect(newer.All()))
+	require.Equal(t, []string{"y"}, slices.Collect(older.Merge(newer).All()))
+	require.Equal(t, 1, crdt.Seen(newer).Len())
+	require.Equal(t, 100_001, crdt.Seen(load()).Len())
+}

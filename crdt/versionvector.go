@@ -132,7 +132,11 @@ func (v VersionVector) MarshalJSON() ([]byte, error) {
 }
 
 // Seen returns what a value used alone has seen of the changes of each replica. A value that lies in a
-// replicator has seen what the replicator has. Own types have no such vector.
+// replicator has seen what the replicator has; of that its encoding keeps what concerns the replicas that
+// the value names, so that its size does not depend on how many ever ran. Own types have no such vector.
+//
+// So what is decoded is a snapshot. Merged with an older one, an element that was removed in between comes
+// back if nothing else of the replica that had added it is left. Replicators merge their states, not snapshots.
 func Seen[T Value[T]](v T) VersionVector {
 	h, ok := heldBy(&v)
 	if !ok {

@@ -119,7 +119,7 @@ func replication() []mutant {
 		{
 			name:   "forget the floor after a snapshot",
 			rule:   "what came as a snapshot is not in the log [R14]",
-			edits:  in(replDir+"fill.go", "c.log.skip(d.Replica, d.N)", "c.log.origin(d.Replica).floor = 0"),
+			edits:  in(replDir+"log.go", "o = &originLog{floor: l.floor.Get(r)}", "o = &originLog{}"),
 			killer: scenario("TestBulk_FloorRisesWithTheJoin"),
 		},
 		{
@@ -171,10 +171,85 @@ func replication() []mutant {
 			killer: scenario("TestDivergence_RottenMemoryIsFoundByScrubbing"),
 		},
 		{
-			name:   "push without naming what it follows",
-			rule:   "a push names what of others is new since the last [R6]",
-			edits:  in(replDir+"update.go", "if d.Replica != c.me && d.N > c.told.Get(d.Replica) {", "if false {"),
+			name: "push without naming what it follows",
+			rule: "a push names what of others is new since the last [R6]",
+			edits: []edit{
+				{replDir + "update.go", "if c.told.Len() > 0 {", "if true {"},
+				{replDir + "update.go", "append(slices.Collect(c.seen.Beyond(c.told)), ", "append([]causal.Dot(nil), "},
+			},
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
+		},
+		{
+			name:   "read what differs from one base as if it differed from another",
+			rule:   "what a message says is the base that it names and what differs from it [R40]",
+			edits:  in(replDir+"base.go", "if string(k.digest[:]) == string(name) {", "if len(name) > 0 {"),
+			killer: histories("40"),
+		},
+		{
+			name:   "leave out what only the base has",
+			rule:   "what a message says is the base that it names and what differs from it [R40]",
+			edits:  in(replDir+"base.go", "ids, numbers = append(ids, r), append(numbers, n[0])\n", "if n[0] > 0 {\n\t\t\t\tids, numbers = append(ids, r), append(numbers, n[0])\n\t\t\t}\n"),
+			killer: scenario("TestBase_ToldAndReadIsTheSameVector"),
+		},
+		{
+			name:   "prefer no base to another",
+			rule:   "members come to use the same base without agreeing [R41]",
+			edits:  in(replDir+"base.go", "if k.better(c.base) && k.vector.Leq(c.seen) {", "if false {"),
+			killer: scenario("TestBase_MembersComeToUseTheSame"),
+		},
+		{
+			name:   "never renew the base",
+			rule:   "replicas that have gone are taken into the base [R41]",
+			edits:  in(replDir+"base.go", "if len(gone) >= renewAfter {", "if false {"),
+			killer: scenario("TestBase_TakesInWhatHasGone"),
+		},
+		{
+			name:   "renew the base as the last that went",
+			rule:   "a renewed base keeps what the former had [R41]",
+			edits:  in(replDir+"base.go", "c.useBase(c.base.vector.Apply(gone))", "c.useBase(causal.MakeVector(gone...))"),
+			killer: scenario("TestBase_TakesInWhatHasGone"),
+		},
+		{
+			name:   "take a base without checking its digest",
+			rule:   "a base is taken when its digest is the one that was asked for [R42]",
+			edits:  in(replDir+"fetch.go", "if b.digest != f.digest || ", "b.digest = f.digest\n\tif "),
+			killer: scenario("TestBase_AForgedOneIsRefused"),
+		},
+		{
+			name:   "drop a message whose base is not known",
+			rule:   "a message waits for its base [R42]",
+			edits:  in(replDir+"fetch.go", "if len(c.awaiting) < c.cfg.WindowCount && ", "if false && "),
+			killer: scenario("TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits"),
+		},
+		{
+			name:   "keep every message whose base is not known",
+			rule:   "what waits for a base is bounded [R42]",
+			edits:  in(replDir+"fetch.go", "if len(c.awaiting) < c.cfg.WindowCount && ", "if "),
+			killer: scenario("TestBase_WhatWaitsIsBounded"),
+		},
+		{
+			name:   "leave a lost part of a base lost",
+			rule:   "a part that does not come is asked for again [R42]",
+			edits:  in(replDir+"fetch.go", "if p := c.peer(f.member); p != nil && p.replica != 0 && c.now.Before(f.deadline) {\n\t\tc.sendBaseRequest(p)\n", "if p := c.peer(f.member); p != nil && p.replica != 0 && c.now.Before(f.deadline) {\n"),
+			killer: scenario("TestBase_ALostPartIsAskedForAgain"),
+		},
+		{
+			name:   "send a base from its beginning after a loss",
+			rule:   "a base goes on where it broke off [R42]",
+			edits:  in(replDir+"fetch.go", "if uint64(r) <= m.After {\n\t\t\t\tcontinue\n\t\t\t}\n", ""),
+			killer: scenario("TestBase_ALostPartIsAskedForAgain"),
+		},
+		{
+			name:   "encode all that a replicator has seen with each value",
+			rule:   "a value names the replicas that its atoms name [R40]",
+			edits:  in("crdt/wire.go", "a.seen = a.store.Named(a.seen)", ""),
+			killer: killer{pkg: "./crdt", run: "TestSnapshot_NamesTheReplicasOfItsAtoms"},
+		},
+		{
+			name:   "take over half of a vector where the other half is the same",
+			rule:   "a join covers what either covers",
+			edits:  in("internal/causal/tree.go", "case left == a.left && right == a.right:\n\t\treturn a", "case left == a.left:\n\t\treturn a"),
+			killer: killer{pkg: "./internal/causal", run: "TestVector_"},
 		},
 		{
 			name:   "refilled by one member",
@@ -203,13 +278,13 @@ func replication() []mutant {
 		{
 			name:   "drop marks without the owner's events",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
-			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "p.seen.Covers(m.By)"),
+			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)", "p.vector().Covers(m.By)"),
 			killer: scenario("TestMark_StaysUntilTheOwnersEventsAreHere"),
 		},
 		{
 			name:   "drop marks before the owner knows the reset",
 			rule:   "a mark goes when the owner has seen the reset and all of its events from before are here [R10]",
-			edits:  in(replDir+"beat.go", "p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)", "c.seen.Get(owner) >= p.seen.Get(owner)"),
+			edits:  in(replDir+"beat.go", "p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)", "c.seen.Get(owner) >= p.vector().Get(owner)"),
 			killer: histories("300"),
 		},
 		{
@@ -287,7 +362,7 @@ func replication() []mutant {
 		{
 			name:   "leave without what former lives did",
 			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
-			edits:  in(replDir+"ops.go", " && l.past.Leq(p.seen) }", " }"),
+			edits:  in(replDir+"ops.go", " && l.past.Leq(p.vector()) }", " }"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{

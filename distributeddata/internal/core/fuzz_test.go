@@ -8,6 +8,7 @@ import (
 
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // FuzzReceive hands arbitrary payloads of every manifest to a replica that has state, a request under
@@ -24,8 +25,18 @@ func FuzzReceive(f *testing.F) {
 	b := l.cores["b"]
 	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys, base{}))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
+	old := baseOf(departed(50))
+	seed(wire.ReplicatorBaseRequest, encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))
+	_, ids, numbers := base{}.list(old.vector)
+	part := &pb.BasePart{Base: old.name(), Numbers: numbers, Last: true}
+	for _, id := range ids {
+		part.Replicas = append(part.Replicas, uint64(id))
+	}
+	seed(wire.ReplicatorBase, encode(part))
+	seed(wire.ReplicatorProbe, encode(&pb.Probe{Id: 1, Want: &pb.VersionVector{Base: old.name()}}))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
+		l.cores["a"].fetch = &fetch{digest: old.digest, member: "b", nudge: l.now.Add(time.Second), deadline: l.now.Add(time.Hour)}
 		l.update("a", Level{Kind: All}, add("s", "y"), count("c", "k", 1))
 		a := l.cores["a"]
 		a.request(a.peer("b"))
@@ -40,6 +51,27 @@ func FuzzReceive(f *testing.F) {
 		}
 		l.now = l.now.Add(time.Minute)
 		l.step("a", Wake{})
+	})
+}
+
+// FuzzVector decodes arbitrary bytes as a vector that is told with a base; what is accepted is told in one way
+// with that base or shorter without.
+func FuzzVector(f *testing.F) {
+	b := baseOf(departed(40))
+	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.vector.Set(5, 1), b.vector.Set(b.vector.At(7).Replica, 0), b.vector} {
+		f.Add(appendVector(nil, 1, v, b)[2:])
+	}
+	known := func(name []byte) (causal.Vector, bool) { return b.vector, string(name) == string(b.name()) }
+	f.Fuzz(func(t *testing.T, src []byte) {
+		v, err := parseVector(src, known)
+		if err != nil {
+			return
+		}
+		name, ids, numbers := b.list(v)
+		again, err := makeVector(name, ids, numbers, known)
+		require.NoError(t, err)
+		require.True(t, v.Equal(again))
+		require.LessOrEqual(t, len(ids), len(src)/9+1)
 	})
 }
 
