@@ -289,6 +289,14 @@ func TestBulk_FloorRisesWithTheJoin(t *testing.T) {
 	require.EqualValues(t, 1, l.cores["a"].Stats().Bulks)
 	_, ok := l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
 	require.False(t, ok, "a has no record of the removal, so it must not answer from its log")
+
+	l.update("b", Level{}, add("s", "y"))
+	l.deliver(between("b", "a"))
+	_, ok = l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 1}))
+	require.False(t, ok, "nor when it has one of what came next")
+	d, ok := l.cores["a"].makeDelta(causal.MakeVector(causal.Dot{Replica: b.Replica(), N: 2}))
+	require.True(t, ok)
+	require.Len(t, d.events, 1)
 }
 
 // A request that the network doubled is answered once: the parts of two answers must not mix.

@@ -58,7 +58,7 @@ func swarm(w *sim.World) bounds {
 		b.pushBytes = w.Number("push-bytes", 0, 600)
 	}
 	if w.Chance("old", 1./2) {
-		b.past = w.Number("past", fewReplicas, 150)
+		b.past = w.Number("past", fewReplicas, 80)
 		b.forge = w.Chance("forge", 1./3)
 	}
 	b.compare = 1
@@ -169,7 +169,7 @@ func (s *play) age(sl *slot) {
 	var dots, some []causal.Dot
 	share := s.w.Number("known", 0, 4)
 	for i := range s.past {
-		d := causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: uint64(i%3 + 1)}
+		d := causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: uint64(i%2 + 1)}
 		if dots = append(dots, d); i%4 < share {
 			some = append(some, d)
 		}
