@@ -54,6 +54,8 @@ type Core struct {
 	distrust      bool          // the last comparison of keys went wrong
 	stirred       bool          // something that operations wait for may have come
 	due           time.Time     // when the next of them has to be looked at
+	calls         int           // that wait for them
+	deadlines     deadlines     // of these calls
 	settled       causal.Vector // seen when they were
 
 	now     time.Time
