@@ -231,6 +231,12 @@ func replication() []mutant {
 			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
 		},
 		{
+			name:   "acknowledge a no-op with the newest own event",
+			rule:   "a no-op waits for what it observed [R50]",
+			edits:  in(replDir+"ops.go", "case c.seen.Equal(c.last):", "case true:"),
+			killer: scenario("TestNoop_WaitsForWhatItObserved"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

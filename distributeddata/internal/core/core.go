@@ -37,6 +37,7 @@ type Core struct {
 	held     []heldProbe // questions that wait until we cover what they want
 	nextID   uint64
 	clock    uint64        // hybrid time, for registers
+	last     causal.Vector // what whoever covers the newest own event has seen, that one included
 	pushed   uint64        // own events up to this one have been pushed
 	copied   uint64        // own events up to this one are known to be at another replica
 	told     causal.Vector // what pushes have said of other replicas

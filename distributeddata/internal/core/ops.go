@@ -145,14 +145,18 @@ func (w *write) advance(c *Core, o *operation) standing {
 	return s
 }
 
-// startWrite waits for this replica's newest event. An update that changed nothing waits for the newest
-// own event before it.
+// startWrite waits until enough replicas cover the update's event. An update that changed nothing has
+// none: it waits until they cover what it observed [R50], which is all that this replica has seen.
+// Where that is what the newest own event followed, covering the one is covering the other.
 func (c *Core) startWrite(ev Update) {
-	if ev.Level.Kind == Local {
+	switch {
+	case ev.Level.Kind == Local:
 		c.emit(Done{ID: ev.ID})
-		return
+	case c.seen.Equal(c.last):
+		c.start(ev.ID, ev.Level, ev.Deadline, &write{c.seen.Get(c.me)})
+	default:
+		c.start(ev.ID, ev.Level, ev.Deadline, &cover{want: c.seen})
 	}
-	c.start(ev.ID, ev.Level, ev.Deadline, &write{c.seen.Get(c.me)})
 }
 
 // leave waits until one other replica, if there is one, covers this one's events up to n, and those of the

@@ -68,3 +68,38 @@ func TestWrite_TheUnreadyDoNotCount(t *testing.T) {
 	l.rounds(3, without("c"))
 	require.NotContains(t, l.done, id, "of those that have it only d and e are ready")
 }
+
+// An update that changes nothing is acknowledged when so many replicas cover what it observed [R50].
+func TestNoop_WaitsForWhatItObserved(t *testing.T) {
+	for name, noop := range map[string][]op{
+		"found":   {remove("s", "gone"), remove("s", "gone")},
+		"deleted": {{kind: opDelete, key: "none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, "a", "b", "c")
+			l.update("b", Level{}, add("s", "x"))
+			l.deliver(between("b", "a"))
+			l.take(all)
+			l.cores["b"] = nil // only a has it now
+			l.step("a", View{Others: []Member{{ID: "c"}}})
+			id := l.update("a", majority, noop...)
+			require.NotContains(t, l.done, id)
+			l.rounds(2, func(m mail) bool { return false })
+			require.NotContains(t, l.done, id, "on no majority of those that answer")
+			l.rounds(4, without("b"))
+			require.Contains(t, l.done, id)
+			require.Nil(t, l.done[id].Short)
+			l.shows("c", "s/x=1\n")
+		})
+	}
+}
+
+// Behind an own write, which followed all there is, an update that changes nothing asks nobody.
+func TestNoop_BehindAnOwnWriteAsksNobody(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	id := l.update("a", majority, remove("s", "none"))
+	require.Contains(t, l.done, id)
+	require.Empty(t, l.box)
+}

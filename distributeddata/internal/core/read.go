@@ -19,7 +19,6 @@ type read struct {
 	answers []probed
 	target  causal.Vector // once fixed: what this replica has to cover
 	fixed   bool
-	shown   *State // linearizable: what will be answered, once a majority covers it
 }
 
 // probed is what a replica said it has seen.
@@ -38,12 +37,8 @@ func (c *Core) read(ev Read) {
 }
 
 func (r *read) ask(c *Core, o *operation, p *peer) {
-	switch {
-	case r.fixed && r.shown == nil:
-	case r.shown == nil:
+	if !r.fixed {
 		c.probe(p, o.id, causal.Vector{})
-	case !r.confirmed(p):
-		c.probe(p, o.id, r.shown.Seen)
 	}
 }
 
@@ -60,32 +55,25 @@ func (r *read) advance(c *Core, o *operation) standing {
 		}
 		r.fix()
 	}
-	if r.shown == nil {
-		s.have = s.need
-		if !r.target.Leq(c.seen) {
-			r.chase(c)
-			return s
-		}
-		if o.level.Kind != Linear {
-			s.done = true
-			return s
-		}
-		r.shown = new(State)
-		*r.shown = c.state()
-		o.again = time.Time{} // who has not said so by now is asked at once
-		c.stirred = true
+	s.have = s.need
+	if !r.target.Leq(c.seen) {
+		r.chase(c)
+		return s
 	}
-	s.have = c.count(r)
-	s.done, s.state = s.have >= s.need, r.shown
-	return s
+	if o.level.Kind != Linear {
+		s.done = true
+		return s
+	}
+	shown := c.state()
+	o.task = &cover{want: shown.Seen, shown: &shown}
+	o.again = time.Time{} // who has not said so by now is asked at once
+	c.stirred = true
+	return o.task.advance(c, o)
 }
 
-// has reports whether p has answered; of a linearizable read, whether it covers what will be shown.
+// has reports whether p has answered.
 func (r *read) has(p *peer) bool {
-	if r.shown == nil {
-		return r.answered(p)
-	}
-	return r.confirmed(p)
+	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
 }
 
 // fix makes what has been answered the target.
@@ -118,21 +106,34 @@ func (r *read) drop(c *Core) {
 	})
 }
 
-func (r *read) answered(p *peer) bool {
-	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
-}
-
-// confirmed reports whether p covers what the read shows.
-func (r *read) confirmed(p *peer) bool {
-	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID && r.shown.Seen.Leq(a.seen) })
-}
-
-// take notes an answer of a ready replica. While answers are gathered the first of each counts.
+// take notes the first answer of a ready replica.
 func (r *read) take(p *peer, v causal.Vector) {
-	if r.fixed && r.shown == nil || !r.fixed && r.answered(p) {
-		return
+	if !r.fixed && !r.has(p) {
+		r.answers = append(r.answers, probed{p.ID, p.replica, v})
 	}
-	r.answers = append(slices.DeleteFunc(r.answers, func(a probed) bool { return a.member == p.ID }), probed{p.ID, p.replica, v})
+}
+
+// cover waits until enough replicas cover a vector that this one covers.
+type cover struct {
+	want  causal.Vector
+	shown *State // by a linearizable read
+}
+
+func (w *cover) has(p *peer) bool { return p.covers(w.want) }
+
+// covers reports whether p is ready and has said that it covers v. What a replica covers only grows.
+func (p *peer) covers(v causal.Vector) bool { return p.ready && v.Leq(p.seen) }
+
+func (w *cover) ask(c *Core, o *operation, p *peer) {
+	if !w.has(p) {
+		c.probe(p, o.id, w.want)
+	}
+}
+
+func (w *cover) advance(c *Core, o *operation) standing {
+	s := standing{need: o.level.need(c.size()), have: c.count(w), state: w.shown}
+	s.done = s.have >= s.need
+	return s
 }
 
 // heldProbe is a question of p that waits until this replica covers what p wants.

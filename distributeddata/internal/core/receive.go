@@ -114,7 +114,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 func (c *Core) reborn() {
 	was := c.me
 	c.me = c.cfg.NewReplica()
-	c.pushed, c.unpushed, c.copied, c.told = 0, 0, 0, causal.Vector{}
+	c.pushed, c.unpushed, c.copied, c.told, c.last = 0, 0, 0, causal.Vector{}, causal.Vector{}
 	c.cfg.Started++
 	c.ready = false
 	c.incoming = nil

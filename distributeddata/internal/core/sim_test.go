@@ -70,14 +70,22 @@ type play struct {
 	history history
 	nextRep causal.Replica
 	nextID  uint64
-	acked   []causal.Dot
-	waiting map[uint64]causal.Dot    // majority writes under way
+	acked   causal.Vector            // what acknowledged writes did and observed
+	acks    int                      // acknowledged writes
+	idle    int                      // of these, those that changed nothing
+	waiting map[uint64]attempt       // writes at a level under way
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
 	total   Stats
 	lives   int // that went on in another one
 	begun   int // operations
 	done    int // those that ended well
+}
+
+// attempt is a write at a level: its event, if it makes one, and what it observed.
+type attempt struct {
+	dot      causal.Dot
+	observed causal.Vector
 }
 
 // slot is a place where one member after another runs.
@@ -100,7 +108,7 @@ const members = 5
 
 func newPlay(w *sim.World) *play {
 	s := &play{
-		bounds: swarm(w), w: w, history: history{}, waiting: map[uint64]causal.Dot{}, reads: map[uint64]causal.Vector{},
+		bounds: swarm(w), w: w, history: history{}, waiting: map[uint64]attempt{}, reads: map[uint64]causal.Vector{},
 	}
 	w.Can("update", s.update)
 	w.Can("read", s.read)
@@ -263,9 +271,15 @@ func (s *play) effect(sl *slot, e Effect) {
 
 func (s *play) ended(sl *slot, e Done) {
 	s.w.Note("%s done %d %v %v", sl.id(), e.ID, e.Err, e.Short)
-	// An update that changed nothing made no event to be lost.
-	if d, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil && sl.core.Seen().Covers(d) {
-		s.acked = append(s.acked, d)
+	// An update that changed nothing made no event to be lost, but what it found must stay [R50].
+	if b, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil {
+		s.acked = s.acked.Join(b.observed)
+		if b.dot.N > 0 && sl.core.Seen().Covers(b.dot) {
+			s.acked = s.acked.With(b.dot)
+		} else {
+			s.idle++
+		}
+		s.acks++
 		s.done++
 	}
 	if want, ok := s.reads[e.ID]; ok && e.Err == nil && e.Short == nil {
@@ -398,15 +412,15 @@ func (s *play) update(a sim.Args) {
 	s.step(sl, Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
 		s.record(sl, t, ops)
 		if level.Kind != Local {
-			s.waiting[id] = t.Dot()
+			s.waiting[id] = attempt{t.Dot(), t.Seen()}
 		}
 		return perform(t, ops)
 	}})
 	if sl.open != nil {
 		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
 	}
-	if d, ok := s.waiting[id]; ok && s.history[d] == nil {
-		delete(s.waiting, id) // changed nothing, made no event
+	if b, ok := s.waiting[id]; ok && s.history[b.dot] == nil {
+		s.waiting[id] = attempt{observed: b.observed} // the number is the next event's
 	}
 }
 
@@ -450,7 +464,7 @@ func (s *play) read(a sim.Args) {
 	}
 	s.begun++
 	s.nextID++
-	s.reads[s.nextID] = causal.MakeVector(s.acked...)
+	s.reads[s.nextID] = s.acked
 	if level.Kind == Linear {
 		s.reads[s.nextID] = s.reads[s.nextID].Join(s.shown)
 	}
@@ -468,7 +482,7 @@ func (s *play) ready() (n int) {
 
 // overlap asserts that any majority of ready replicas knows every acknowledged write.
 func (s *play) overlap() {
-	for _, d := range s.acked {
+	for d := range s.acked.All() {
 		lack := 0
 		for _, sl := range s.slots {
 			if sl.core != nil && sl.core.Ready() && !sl.core.Seen().Covers(d) {
@@ -576,7 +590,7 @@ func (s *play) heal() {
 		if !sl.core.Ready() {
 			s.w.Fail("%s never became ready", sl.id())
 		}
-		for _, d := range s.acked {
+		for d := range s.acked.All() {
 			if !sl.core.Seen().Covers(d) {
 				s.w.Fail("acknowledged write %v is lost at %s", d, sl.id())
 			}

@@ -158,6 +158,7 @@ func (c *Core) end() {
 	}
 	c.log.add(e)
 	c.seen = c.seen.With(e.dot)
+	c.last = c.seen
 	c.stats.Events++
 }
 
