@@ -198,3 +198,27 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "{x y} {x}", s.in.String()+" "+s.out.String())
 }
+
+// blob encodes as so many bytes.
+type blob struct{ n int }
+
+func (b blob) Merge(o blob) blob                       { return blob{max(b.n, o.n)} }
+func (b blob) AppendBinary(dst []byte) ([]byte, error) { return append(dst, make([]byte, b.n)...), nil }
+func (b blob) Decode(src []byte) (blob, error)         { return blob{len(src)}, nil }
+
+// What no replica takes is refused where it is made, in own types and in records as elsewhere.
+func TestOwn_TooLargeIsRefused(t *testing.T) {
+	grow := func(n int) func(*crdt.Writer, *blob) error {
+		return func(_ *crdt.Writer, b *blob) error { b.n = n; return nil }
+	}
+	_, err := update(t, &node{id: 1}, blob{}, grow(causal.MaxState))
+	require.NoError(t, err)
+	_, err = update(t, &node{id: 1}, blob{}, grow(causal.MaxState+1))
+	require.ErrorIs(t, err, crdt.ErrTooLarge)
+	require.ErrorContains(t, err, "16777217 bytes, limit 16777216")
+	_, err = update(t, &node{id: 1}, crdt.ORMap[string, blob]{}, func(w *crdt.Writer, m *crdt.ORMap[string, blob]) error {
+		m.Update(w, strings.Repeat("k", causal.MaxPath-2), func(b *blob) { b.n = 1 })
+		return w.Err()
+	})
+	require.ErrorIs(t, err, crdt.ErrTooLarge)
+}

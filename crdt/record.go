@@ -146,6 +146,9 @@ func (r *Record[S]) take(base causal.Store, v view, prefix string) error {
 	case v.prefix == "" && v.line == 0 && base.CountPrefix(prefix) == 0: // of a record made with a literal
 		for path, e := range v.store.Prefix("") {
 			for l := range e.All() {
+				if err := fits(len(prefix)+len(path), len(l.Payload)); err != nil {
+					return err
+				}
 				r.at.store = r.at.store.Insert(prefix+path, l)
 			}
 		}

@@ -209,17 +209,29 @@ func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.
 	if e, ok := s.Get(prefix + ownTag); ok && e.Len() == 1 && e.First().Payload == string(b) {
 		return s, nil
 	}
+	if err := fits(len(prefix)+len(ownTag), len(b)); err != nil {
+		return s, err
+	}
 	return s.Put(prefix+ownTag, causal.Leaf{Dot: w.dot, Payload: string(b)}), nil
+}
+
+// fits returns an error for a path or a payload over the limits of a state.
+func fits(path, payload int) error {
+	switch {
+	case path > causal.MaxPath:
+		return fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, path, causal.MaxPath)
+	case payload > causal.MaxState:
+		return fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, payload, causal.MaxState)
+	}
+	return nil
 }
 
 // put is Store.Put within the limits of a state, noted in the trail of w.
 func put(w *Writer, s causal.Store, path []byte, l causal.Leaf) (causal.Store, error) {
-	switch {
-	case len(path) > causal.MaxPath:
-		return s, fmt.Errorf("%w: element or key of %d bytes, limit %d", ErrTooLarge, len(path), causal.MaxPath)
-	case len(l.Payload) > causal.MaxState:
-		return s, fmt.Errorf("%w: element of %d bytes, limit %d", ErrTooLarge, len(l.Payload), causal.MaxState)
-	case s.Len() >= causal.MaxPaths:
+	if err := fits(len(path), len(l.Payload)); err != nil {
+		return s, err
+	}
+	if s.Len() >= causal.MaxPaths {
 		if _, ok := s.Get(string(path)); !ok {
 			return s, fmt.Errorf("%w: more than %d elements", ErrTooLarge, causal.MaxPaths)
 		}

@@ -250,6 +250,7 @@ func (x *Push) GetEvents() []*Event {
 	return nil
 }
 
+// In an answer a large event is continued in the next record, under the same origin and n.
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"` // this and n not in a push

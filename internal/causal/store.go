@@ -138,6 +138,9 @@ func (s Store) Mark(path string) (Mark, bool) { return s.marks.Get(path) }
 // Marks yields all marks in path order.
 func (s Store) Marks() iter.Seq2[string, Mark] { return s.marks.All() }
 
+// MarksFrom yields the marks from a path on.
+func (s Store) MarksFrom(path string) iter.Seq2[string, Mark] { return s.marks.From(path) }
+
 // WithMark returns the store with m, unless a later mark is there.
 func (s Store) WithMark(path string, m Mark) Store {
 	if old, ok := s.marks.Get(path); !ok || m.supersedes(old) {

@@ -237,6 +237,24 @@ func replication() []mutant {
 			killer: scenario("TestNoop_WaitsForWhatItObserved"),
 		},
 		{
+			name:   "send an event as one record, whatever its size",
+			rule:   "what is accepted crosses: a large event in pieces [R51]",
+			edits:  in(replDir+"stream.go", "s.enc.event(e, s.keys, s.place, size)", "s.enc.event(e, s.keys, s.place, 1<<40)"),
+			killer: scenario("TestTransfer_LargeEventsCross"),
+		},
+		{
+			name:   "send the atoms of a path in one record",
+			rule:   "what is accepted crosses: a record is at most one atom longer than a part [R51]",
+			edits:  in(replDir+"codec.go", "if path == from.path && l.Replica <= from.after {\n\t\t\t\t\tcontinue\n\t\t\t\t}\n\t\t\t\tif len(kc)-start >= limit {", "if path == from.path && l.Replica <= from.after {\n\t\t\t\t\tcontinue\n\t\t\t\t}\n\t\t\t\tif next.path != path && len(kc)-start >= limit {"),
+			killer: scenario("TestTransfer_LargeEventsCross"),
+		},
+		{
+			name:   "accept what no receiver takes",
+			rule:   "an update that a receiver would refuse changes nothing [R51]",
+			edits:  in(replDir+"update.go", "if c.Empty() {", "if true {"),
+			killer: scenario("TestTransfer_WhatNoReceiverTakesIsRefused"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

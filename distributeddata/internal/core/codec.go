@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/binary"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -134,32 +135,49 @@ type encoder struct {
 	ev, kc, in []byte
 }
 
-// event returns the encoding of an event of the log. Payloads of atoms that still live in the state are put
+// bookmark is where in an event the next piece of its encoding begins: an item of a key.
+type bookmark struct{ key, item int }
+
+// event encodes an event of the log from a place on, about as much as limit says, and returns the place
+// to go on from. Every piece names the event. Payloads of atoms that still live in the state are put
 // back; the others are marked gone. The result is valid until the next call.
-func (w *encoder) event(e event, keys Keys) []byte {
+func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte, next bookmark) {
 	ev := w.ev[:0]
 	if w.own == 0 {
 		ev = appendNumber(ev, 1, w.t.put(e.dot.Replica))
 		ev = appendNumber(ev, 2, e.dot.N)
 	}
-	for _, k := range e.keys {
-		w.keyChange(k, keys)
+	first := from == bookmark{}
+	for start := len(ev); from.key < len(e.keys) && len(ev)-start < limit; {
+		k := e.keys[from.key]
+		from.item = w.keyChange(k, keys, from.item, limit-(len(ev)-start))
 		ev = appendMessage(ev, 3, w.kc)
+		if from.item == k.items() {
+			from = bookmark{key: from.key + 1}
+		}
 	}
-	if e.deps.Len() > 0 {
+	if first && e.deps.Len() > 0 {
 		ev = appendVector(ev, 4, e.deps)
 	}
 	w.ev = ev
-	return ev
+	return ev, from
 }
 
-func (w *encoder) keyChange(k keyChange, keys Keys) {
+// items is the number of parts that a key change can be cut into.
+func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Marks) }
+
+// keyChange encodes the items of a key change from one on, about as much as limit says, into w.kc, and
+// returns the item to go on from.
+func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
 	kc, m := appendText(w.kc[:0], 1, k.key), w.in
 	var s Held
-	if len(k.Adds) > 0 {
+	if from < len(k.Adds) {
 		s, _ = keys.Get(k.key)
 	}
-	for _, a := range k.Adds {
+	start := len(kc)
+	more := func() bool { return len(kc)-start < limit }
+	for ; from < len(k.Adds) && more(); from++ {
+		a := k.Adds[from]
 		m = appendText(m[:0], 1, a.Path)
 		e, lives := s.Get(a.Path)
 		if l, mine := e.Of(a.Replica); lives && mine && l.N == a.N {
@@ -169,18 +187,21 @@ func (w *encoder) keyChange(k keyChange, keys Keys) {
 		}
 		kc = appendMessage(kc, 2, m)
 	}
-	for _, a := range k.Removes {
+	for ; from >= len(k.Adds) && from < len(k.Adds)+len(k.Removes) && more(); from++ {
+		a := k.Removes[from-len(k.Adds)]
 		m = appendText(m[:0], 1, a.Path)
 		m = appendNumber(m, 2, w.t.put(a.Replica))
 		m = appendNumber(m, 3, a.N)
 		kc = appendMessage(kc, 3, m)
 	}
 	kc = appendFlag(kc, 4, k.Clear)
-	for _, a := range k.Marks {
+	for before := len(k.Adds) + len(k.Removes); from >= before && from < k.items() && more(); from++ {
+		a := k.Marks[from-before]
 		m = w.mark(m[:0], a.Path, a.Mark)
 		kc = appendMessage(kc, 5, m)
 	}
 	w.kc, w.in = kc, m
+	return from
 }
 
 func (w *encoder) mark(m []byte, path string, a causal.Mark) []byte {
@@ -192,32 +213,49 @@ func (w *encoder) mark(m []byte, path string, a causal.Mark) []byte {
 	return appendNumber(m, 6, a.By.N)
 }
 
-// keyState returns the encoding of what is under a key, from a path on and about as much as limit says,
-// and the path to go on from, "" at the end.
-func (w *encoder) keyState(key string, h Held, from string, limit int) (_ []byte, next string) {
+// spot is where under a key the next piece of its encoding begins: behind the atom of a replica at a
+// path, or at the mark of a path.
+type spot struct {
+	path  string
+	after causal.Replica
+	marks bool
+}
+
+// keyState encodes what is under a key from a spot on, about as much as limit says, and returns the spot
+// to go on from, the zero value at the end.
+func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, next spot) {
 	kc, m := appendText(w.kc[:0], 1, key), w.in
 	start := len(kc)
-	for path, e := range h.From(from) {
+	defer func() { w.kc, w.in = kc, m }()
+	if !from.marks {
+		for path, e := range h.From(from.path) {
+			for l := range e.All() {
+				if path == from.path && l.Replica <= from.after {
+					continue
+				}
+				if len(kc)-start >= limit {
+					return kc, next
+				}
+				m = appendText(m[:0], 1, path)
+				m = appendNumber(m, 2, w.t.put(l.Replica))
+				m = appendNumber(m, 3, l.N)
+				m = appendText(m, 4, l.Payload)
+				kc = appendMessage(kc, 2, m)
+				if len(kc)-start >= limit {
+					next = spot{path: causal.Clone(path), after: l.Replica}
+				}
+			}
+		}
+		from = spot{marks: true}
+	}
+	for path, a := range h.MarksFrom(from.path) {
 		if len(kc)-start >= limit {
-			next = causal.Clone(path)
-			break
+			return kc, spot{path: causal.Clone(path), marks: true}
 		}
-		for l := range e.All() {
-			m = appendText(m[:0], 1, path)
-			m = appendNumber(m, 2, w.t.put(l.Replica))
-			m = appendNumber(m, 3, l.N)
-			m = appendText(m, 4, l.Payload)
-			kc = appendMessage(kc, 2, m)
-		}
+		m = w.mark(m[:0], path, a)
+		kc = appendMessage(kc, 3, m)
 	}
-	if next == "" {
-		for path, a := range h.Marks() {
-			m = w.mark(m[:0], path, a)
-			kc = appendMessage(kc, 3, m)
-		}
-	}
-	w.kc, w.in = kc, m
-	return kc, next
+	return kc, spot{}
 }
 
 // encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
@@ -227,7 +265,8 @@ func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	w := encoder{t: replicasOf(deps), own: origin}
 	var events []byte
 	for _, e := range d.events {
-		events = appendMessage(events, 5, w.event(e.event, keys))
+		ev, _ := w.event(e.event, keys, bookmark{}, math.MaxInt)
+		events = appendMessage(events, 5, ev)
 	}
 	ids, numbers := listed(deps)
 	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))

@@ -86,6 +86,36 @@ func TestStream_CutAnywhere(t *testing.T) {
 	}
 }
 
+// A large event crosses in pieces too, with what is gone of it marked.
+func TestStream_EventsCutAnywhere(t *testing.T) {
+	l := newLab(t, "a", "b")
+	l.update("a", Level{}, count("c", "m", 1), count("c", "n", 1))
+	l.deliver(all)
+	var ops []op
+	for i := range 40 {
+		ops = append(ops, add("s0", strings.Repeat("e", i)), add(fmt.Sprint("s", i%7), fmt.Sprint(i)))
+	}
+	l.update("b", Level{}, append(ops, drop("c", "m"), drop("c", "n"))...)
+	l.update("b", Level{}, remove("s0", "eee"), remove("s3", "3"), op{kind: opDelete, key: "s4"})
+	b := l.cores["b"]
+	want := everything(b)
+	for i, e := range want.events {
+		want.events[i] = b.fill(e.event)
+	}
+	for _, size := range []int{1, 7, 50, 1000, 100_000} {
+		src := source{keys: b.keys, head: head{head: b.seen, base: want.base}, events: everything(b).events}
+		var st stage
+		for last := false; !last; {
+			var part []byte
+			part, last = src.take(size)
+			require.NoError(t, st.feed(part))
+		}
+		got, err := st.delta()
+		require.NoError(t, err)
+		require.Equal(t, pushed(want), pushed(got), "parts of %d bytes", size)
+	}
+}
+
 func TestStream_BrokenOnesAreRefused(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"), add("s2", "x"), count("c", "k", 3))

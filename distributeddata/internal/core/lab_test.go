@@ -22,6 +22,7 @@ type lab struct {
 	reb   []Reborn
 	next  causal.Replica
 	id    uint64
+	large bool // sizes as in production
 }
 
 type mail struct {
@@ -40,11 +41,15 @@ func newLab(t *testing.T, names ...string) *lab {
 }
 
 func (l *lab) start(name string) {
-	l.cores[name] = New(Config{
+	cfg := Config{
 		Started: uint64(l.now.UnixMicro()) + uint64(l.next), NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
-	})
+	}
+	if l.large {
+		cfg.WindowBytes, cfg.LogBytes, cfg.PushBytes, cfg.PartBytes = 4<<20, 1<<30, 4<<20, 64<<10
+	}
+	l.cores[name] = New(cfg)
 }
 
 // meet gives everybody the view of all that run, and lets them talk until there is nothing to say.

@@ -81,12 +81,14 @@ type source struct {
 
 	enc     encoder
 	begun   bool
-	event   int    // next of events
+	event   int // next of events, from place on
+	place   bookmark
 	onlyAt  int    // next of only
-	key     string // next of a state, from path on
-	path    string
+	key     string // next of a state, from spot on
+	spot    spot
 	over    bool
-	pending []byte // encoded and not taken yet
+	pending []byte // encoded; from taken on not taken yet
+	taken   int
 }
 
 // take returns the next bytes of the stream, as many as size says, fewer at the end.
@@ -97,14 +99,20 @@ func (s *source) take(size int) (_ []byte, last bool) {
 		s.put(s.head.encode())
 		s.over = s.head.state && s.keys.Len() == 0
 	}
-	for len(s.pending) <= size && !s.over { // one byte more shows that there is another part
+	if s.left() <= size { // what is left moves to the front, at most once for so many bytes taken
+		s.pending, s.taken = append(s.pending[:0], s.pending[s.taken:]...), 0
+	}
+	for s.left() <= size && !s.over { // one byte more shows that there is another part
 		s.record(size)
 	}
-	n := min(size, len(s.pending))
-	part := slices.Clone(s.pending[:n])
-	s.pending = append(s.pending[:0], s.pending[n:]...)
-	return part, s.over && len(s.pending) == 0
+	n := min(size, s.left())
+	part := slices.Clone(s.pending[s.taken : s.taken+n])
+	s.taken += n
+	return part, s.over && s.left() == 0
 }
+
+// left is how much has been encoded and not taken yet.
+func (s *source) left() int { return len(s.pending) - s.taken }
 
 func (s *source) put(record []byte) {
 	s.pending = protowire.AppendBytes(s.pending, record)
@@ -116,8 +124,7 @@ func (s *source) record(size int) {
 	case !s.head.state && s.event == len(s.events), s.head.partial && s.onlyAt == len(s.only):
 		s.over = true
 	case !s.head.state:
-		s.put(s.enc.event(s.events[s.event].event, s.keys))
-		s.event++
+		s.eventPiece(size)
 	case s.head.partial:
 		key := s.only[s.onlyAt]
 		h, _ := s.keys.Get(key)
@@ -129,6 +136,16 @@ func (s *source) record(size int) {
 	}
 }
 
+// eventPiece encodes a piece of the next event.
+func (s *source) eventPiece(size int) {
+	e := s.events[s.event].event
+	record, next := s.enc.event(e, s.keys, s.place, size)
+	s.put(record)
+	if s.place = next; next.key == len(e.keys) {
+		s.event, s.place = s.event+1, bookmark{}
+	}
+}
+
 func (s *source) nextKey(size int) {
 	for key, h := range s.keys.From(s.key) {
 		if key != s.key {
@@ -137,7 +154,7 @@ func (s *source) nextKey(size int) {
 		if s.keyState(s.key, h, size) {
 			s.key += "\x00"
 		}
-		if len(s.pending) >= size {
+		if s.left() >= size {
 			return
 		}
 	}
@@ -146,10 +163,10 @@ func (s *source) nextKey(size int) {
 
 // keyState encodes a piece of a key, and says whether it was the last.
 func (s *source) keyState(key string, h Held, size int) bool {
-	record, next := s.enc.keyState(key, h, s.path, size)
+	record, next := s.enc.keyState(key, h, s.spot, size)
 	s.put(record)
-	s.path = next
-	return next == ""
+	s.spot = next
+	return next == spot{}
 }
 
 // stage puts a stream together again, apart from the state [R15].
@@ -185,7 +202,9 @@ func (s *stage) feed(data []byte) error {
 		}
 		at += int(size)
 	}
-	s.buf = append(s.buf[:0], s.buf[at:]...)
+	if at > 0 { // else a record that goes on: what is there of it stays where it is
+		s.buf = append(s.buf[:0], s.buf[at:]...)
+	}
 	return nil
 }
 
@@ -200,9 +219,40 @@ func (s *stage) record(b []byte) (err error) {
 		return s.keyState(b)
 	}
 	e, err := s.dec.event(causal.Dot{}, b)
+	if n := len(s.events); err == nil && n > 0 && s.events[n-1].dot == e.dot {
+		return s.events[n-1].extend(e)
+	}
 	s.events = append(s.events, e)
 	return err
 }
+
+// extend puts the next piece of the same event behind those before.
+func (e *deltaEvent) extend(o deltaEvent) error {
+	for i, k := range o.keys {
+		n := len(e.keys) - 1
+		switch {
+		case n >= 0 && e.keys[n].key == k.key:
+			e.extendKey(n, k, o.gone[i])
+		case n >= 0 && e.keys[n].key > k.key:
+			return malformed("order of keys of event %v", e.dot)
+		default:
+			e.keys, e.gone = append(e.keys, k), append(e.gone, o.gone[i])
+		}
+	}
+	return nil
+}
+
+func (e *deltaEvent) extendKey(i int, k keyChange, gone []bool) {
+	to := &e.keys[i]
+	if len(e.gone[i])+len(gone) > 0 { // absent means that all live
+		e.gone[i] = append(resized(e.gone[i], len(to.Adds)), resized(gone, len(k.Adds))...)
+	}
+	to.Adds, to.Removes, to.Marks = append(to.Adds, k.Adds...), append(to.Removes, k.Removes...), append(to.Marks, k.Marks...)
+	to.Clear = to.Clear || k.Clear
+}
+
+// resized returns a list of n flags, of which the first are those of f.
+func resized(f []bool, n int) []bool { return append(f, make([]bool, n-len(f))...) }
 
 func (s *stage) keyState(b []byte) error {
 	key := ""

@@ -112,8 +112,28 @@ func (t *Txn) run(modify func(*Txn) error) error {
 		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
 		}
+		if err := checkChange(w.key, w.change); err != nil {
+			return fmt.Errorf("key %q: %w", w.key, err)
+		}
 	}
 	return nil
+}
+
+// checkChange refuses what a receiver would refuse [R51]. How much there is of it is not bounded: what
+// does not fit into one message or record crosses in parts.
+func checkChange(key string, c causal.Change) error {
+	if c.Empty() {
+		return nil
+	}
+	for _, a := range c.Adds {
+		switch {
+		case len(a.Path) == 0 || len(a.Path) > causal.MaxPath:
+			return fmt.Errorf("%w: path of %d bytes, limit %d", causal.ErrTooLarge, len(a.Path), causal.MaxPath)
+		case len(a.Payload) > causal.MaxState:
+			return fmt.Errorf("%w: element of %d bytes, limit %d", causal.ErrTooLarge, len(a.Payload), causal.MaxState)
+		}
+	}
+	return CheckKey(key)
 }
 
 // merge makes what an update did to a key a part of the open event.

@@ -11,16 +11,18 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// Limits of what is accepted from a peer. Whatever is over them refuses the whole message.
+// Limits of what is accepted from a peer. Whatever is over them refuses the whole message. An update that
+// makes anything over them is refused where it is made [R51].
 const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512
 	// MaxReplicas is the number of replicas in a vector: what fits into one message.
 	MaxReplicas = 1 << 14
-	// maxRecord bounds a piece of an answer that is put together before it is decoded.
+	// maxRecord bounds a piece of an answer that is put together before it is decoded: more than the size
+	// of a part and one atom, with a path of causal.MaxPath and a payload of causal.MaxState, behind it.
 	maxRecord = 2 * causal.MaxState
-	// maxAnswer bounds an answer.
-	maxAnswer = 8 << 30
+	// maxAnswer bounds an answer: more than a sender can hold in its memory.
+	maxAnswer = 1 << 40
 )
 
 var errMalformed = errors.New("core: malformed message")
