@@ -14,8 +14,15 @@ import (
 // been told of, however many came in between.
 type subscriptions struct {
 	byKey map[string][]*subscriber
-	dirty []string // keys with changes that nobody has been told of
+	keys  map[address]map[string]bool // of each subscriber
+	dirty []string                    // keys with changes that nobody has been told of
+	noted map[string]bool             // that are in dirty
 }
+
+// address is a PID as the key of a map.
+type address struct{ host, id string }
+
+func addressOf(pid *actor.PID) address { return address{pid.Address, pid.Id} }
 
 type subscriber struct {
 	pid  *actor.PID
@@ -25,14 +32,28 @@ type subscriber struct {
 	notice func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any))
 }
 
-func newSubscriptions() *subscriptions { return &subscriptions{byKey: map[string][]*subscriber{}} }
+func newSubscriptions() *subscriptions {
+	return &subscriptions{byKey: map[string][]*subscriber{}, keys: map[address]map[string]bool{}, noted: map[string]bool{}}
+}
 
 func (s *subscriptions) add(key string, sub *subscriber) {
 	s.remove(key, sub.pid)
 	s.byKey[key] = append(s.byKey[key], sub)
+	at := addressOf(sub.pid)
+	if s.keys[at] == nil {
+		s.keys[at] = map[string]bool{}
+	}
+	s.keys[at][key] = true
 }
 
 func (s *subscriptions) remove(key string, pid *actor.PID) {
+	at := addressOf(pid)
+	if !s.keys[at][key] {
+		return
+	}
+	if delete(s.keys[at], key); len(s.keys[at]) == 0 {
+		delete(s.keys, at)
+	}
 	left := slices.DeleteFunc(s.byKey[key], func(o *subscriber) bool { return o.pid.Equal(pid) })
 	if len(left) == 0 {
 		delete(s.byKey, key)
@@ -43,26 +64,20 @@ func (s *subscriptions) remove(key string, pid *actor.PID) {
 
 // removeAll forgets a subscriber that has stopped.
 func (s *subscriptions) removeAll(pid *actor.PID) {
-	for key := range s.byKey {
+	for key := range s.keys[addressOf(pid)] {
 		s.remove(key, pid)
 	}
 }
 
 // subscribed reports whether pid has any subscription.
-func (s *subscriptions) subscribed(pid *actor.PID) bool {
-	for _, subs := range s.byKey {
-		if slices.ContainsFunc(subs, func(o *subscriber) bool { return o.pid.Equal(pid) }) {
-			return true
-		}
-	}
-	return false
-}
+func (s *subscriptions) subscribed(pid *actor.PID) bool { return len(s.keys[addressOf(pid)]) > 0 }
 
 // changed notes keys; it reports whether anybody waits for one of them.
 func (s *subscriptions) changed(keys []string) bool {
 	for _, k := range keys {
-		if len(s.byKey[k]) > 0 && !slices.Contains(s.dirty, k) {
+		if len(s.byKey[k]) > 0 && !s.noted[k] {
 			s.dirty = append(s.dirty, k)
+			s.noted[k] = true
 		}
 	}
 	return len(s.dirty) > 0
@@ -76,7 +91,7 @@ func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector
 			sub.tell(now, seen, send)
 		}
 	}
-	s.dirty = nil
+	s.dirty, s.noted = nil, map[string]bool{}
 }
 
 func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor.PID, any)) {

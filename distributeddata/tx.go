@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/concord-go/concord/crdt"
@@ -21,7 +20,8 @@ import (
 type Tx struct {
 	*crdt.Writer
 	txn  *core.Txn
-	open []opened // by key
+	open []*opened // in the order they were opened
+	byID map[string]*opened
 }
 
 // opened is an entry that a transaction works on.
@@ -102,12 +102,11 @@ func transact(t *core.Txn, modify func(*Tx) error) error {
 // used refuse the whole transaction.
 func (k Key[T]) In(tx *Tx) *T {
 	v := k.empty
-	i, ok := tx.find(k.id)
-	if ok {
-		if v, ok := tx.open[i].value.(*T); ok {
+	if o := tx.byID[k.id]; o != nil {
+		if v, ok := o.value.(*T); ok {
 			return v
 		}
-		tx.Fail(fmt.Errorf("key %q: %w: opened as %T before", k.id, ErrType, tx.open[i].value))
+		tx.Fail(fmt.Errorf("key %q: %w: opened as %T before", k.id, ErrType, o.value))
 		return &v
 	}
 	if err := k.valid(Local); err != nil {
@@ -120,13 +119,17 @@ func (k Key[T]) In(tx *Tx) *T {
 		tx.Fail(err)
 		return &v
 	}
-	tx.open = slices.Insert(tx.open, i, opened{k.id, &v, func() error {
+	o := &opened{k.id, &v, func() error {
 		next, err := crdt.Save(tx.Writer, base, v)
 		if err == nil {
 			tx.txn.Put(k.id, next)
 		}
 		return err
-	}})
+	}}
+	if tx.byID == nil {
+		tx.byID = map[string]*opened{}
+	}
+	tx.open, tx.byID[k.id] = append(tx.open, o), o
 	return &v
 }
 
@@ -137,22 +140,11 @@ func (k Key[T]) DeleteIn(tx *Tx) {
 		tx.Fail(err)
 		return
 	}
-	if i, ok := tx.find(k.id); ok {
-		tx.open = slices.Delete(tx.open, i, i+1)
+	if o := tx.byID[k.id]; o != nil {
+		o.save = func() error { return nil }
+		delete(tx.byID, k.id)
 	}
 	clearEntry(tx.txn, k.id, false)
-}
-
-func (tx *Tx) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(tx.open, id, func(o opened, id string) int {
-		switch {
-		case o.id < id:
-			return -1
-		case o.id > id:
-			return 1
-		}
-		return 0
-	})
 }
 
 // Snapshot is what this member's replica held at one instant. It is immutable, and may be kept; it costs

@@ -197,7 +197,7 @@ func replication() []mutant {
 		{
 			name:   "count acknowledgements of members that are not ready",
 			rule:   "only ready members count in quorums [R18]",
-			edits:  in(replDir+"ops.go", "return p.ready && p.acked >= w.n", "return p.acked >= w.n"),
+			edits:  in(replDir+"ops.go", "return p.ready && p.acked >= n", "return p.acked >= n"),
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
@@ -253,6 +253,18 @@ func replication() []mutant {
 			rule:   "an update that a receiver would refuse changes nothing [R51]",
 			edits:  in(replDir+"update.go", "if c.Empty() {", "if true {"),
 			killer: scenario("TestTransfer_WhatNoReceiverTakesIsRefused"),
+		},
+		{
+			name:   "a read joins a question on its way",
+			rule:   "a read asks after it has begun [R52]",
+			edits:  in(replDir+"ops.go", "o.level == level && !o.asked {", "o.level == level {"),
+			killer: scenario("TestRead_JoinsNoQuestionAskedBefore"),
+		},
+		{
+			name:   "a write ends with a later one",
+			rule:   "enough replicas cover each event that is acknowledged [R18, R52]",
+			edits:  in(replDir+"ops.go", "case s.done && w.n <= s.upTo:", "case s.done:"),
+			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
 			name:   "a majority is half",

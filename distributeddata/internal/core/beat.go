@@ -119,7 +119,9 @@ func (c *Core) meet(p *peer, r causal.Replica, started uint64) bool {
 	c.stirred = true
 	c.sendBeat(p) // so that it knows us as soon as we know it
 	for _, o := range c.ops {
-		o.task.ask(c, o, p)
+		if o.asked {
+			o.task.ask(c, o, p)
+		}
 	}
 	return true
 }

@@ -26,29 +26,31 @@ type Core struct {
 	mark  map[string]struct{} // keys that hold counter marks
 	past  past                // of this process, before this life
 
-	peers    []*peer // by member id
-	ready    bool    // refilled since the start: may acknowledge and count in quorums [R17]
-	window   window
-	incoming *request           // the answer under way to us
-	outgoing map[string]*answer // the answers under way from us, by member
-	behind   *lag
-	askAfter time.Time // an answer was no good: no other request until then
-	ops      []*operation
-	held     []heldProbe // questions that wait until we cover what they want
-	nextID   uint64
-	clock    uint64        // hybrid time, for registers
-	last     causal.Vector // what whoever covers the newest own event has seen, that one included
-	pushed   uint64        // own events up to this one have been pushed
-	copied   uint64        // own events up to this one are known to be at another replica
-	told     causal.Vector // what pushes have said of other replicas
-	unpushed int           // estimated bytes of those after it, and of the open one
-	beatAt   time.Time
-	turn     int // of the rotation of heartbeats
-	scrub    scrub
-	distrust bool          // the last comparison of keys went wrong
-	stirred  bool          // something that operations wait for may have come
-	due      time.Time     // when the next of them has to be looked at
-	settled  causal.Vector // seen when they were
+	peers     []*peer // by member id
+	ready     bool    // refilled since the start: may acknowledge and count in quorums [R17]
+	window    window
+	incoming  *request           // the answer under way to us
+	outgoing  map[string]*answer // the answers under way from us, by member
+	behind    *lag
+	askAfter  time.Time // an answer was no good: no other request until then
+	ops       []*operation
+	held      []heldProbe // questions that wait until we cover what they want
+	nextID    uint64
+	clock     uint64        // hybrid time, for registers
+	last      causal.Vector // what whoever covers the newest own event has seen, that one included
+	pushed    uint64        // own events up to this one have been pushed
+	copied    uint64        // own events up to this one are known to be at another replica
+	told      causal.Vector // what pushes have said of other replicas
+	unpushed  int           // estimated bytes of those after it, and of the open one
+	beatAt    time.Time
+	turn      int // of the rotation of heartbeats
+	scrub     scrub
+	distrust  bool          // the last comparison of keys went wrong
+	stirred   bool          // something that operations wait for may have come
+	due       time.Time     // when the next of them has to be looked at
+	calls     int           // that wait for them
+	deadlines deadlines     // of these calls
+	settled   causal.Vector // seen when they were
 
 	now     time.Time
 	effects []Effect

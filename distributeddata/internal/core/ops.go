@@ -1,19 +1,24 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// operation is one that waits for other replicas.
+// operation is what some calls wait for together [R52]. There are few of them, however many calls wait:
+// writes of one level are one operation, and so are reads of one level that began while others of that
+// level were being asked for.
 type operation struct {
-	id       uint64
-	level    Level
-	deadline time.Time
-	again    time.Time // when to ask again whoever has not answered
-	task     task
+	id      uint64 // of its first caller: names it in probes
+	level   Level
+	task    task
+	asked   bool
+	again   time.Time // when to ask again whoever has not answered; zero: never
+	callers []*caller // in the order they came; the ended ones are passed over
+	live    int       // those that have not ended
 }
 
 // task is what an operation waits for.
@@ -21,43 +26,67 @@ type task interface {
 	// advance does what has become possible, and says how the operation stands at this moment, in the
 	// view of this moment [R18].
 	advance(c *Core, o *operation) standing
-	// has reports whether a member takes part.
-	has(p *peer) bool
+	// has reports whether a member takes part in a call, of event n if it is a write.
+	has(p *peer, n uint64) bool
 	// ask sends p what the operation wants of it, if anything.
 	ask(c *Core, o *operation, p *peer)
 }
 
 // standing is how far an operation has come.
 type standing struct {
-	have, need int
-	done       bool
-	hopeless   bool   // it cannot come to an end in this view
-	state      *State // of a linearizable read: what it shows
+	need     int
+	self     int    // 1 if this replica counts
+	done     bool   // for the calls up to
+	upTo     uint64 // this event
+	hopeless bool   // it cannot come to an end in this view
+	state    *State // of a linearizable read: what it shows
 }
 
-func (c *Core) start(id uint64, level Level, deadline time.Time, t task) {
-	o := &operation{id: id, level: level, deadline: deadline, task: t}
-	if c.ended(o) {
-		return
+// rounds bounds how many operations of one kind and level ask at a time. Calls that come then wait
+// together until one of these has ended, or for a heartbeat interval.
+const rounds = 8
+
+// gather returns the operation of a level that calls can still join, since nobody has been asked yet, or
+// makes one with the task.
+func gather[T task](c *Core, level Level, t T) (*operation, T) {
+	for _, o := range c.ops {
+		if had, ok := o.task.(T); ok && o.level == level && !o.asked {
+			return o, had
+		}
 	}
+	o := &operation{level: level, task: t, again: c.now.Add(c.cfg.BeatInterval)}
 	c.ops = append(c.ops, o)
-	c.askAll(o)
-	if len(c.ops) == 1 || o.next().Before(c.due) {
-		c.due = o.next()
+	return o, t
+}
+
+// begin settles an operation that a call has just joined.
+func (c *Core) begin(o *operation) {
+	c.advance(o)
+	switch {
+	case o.live == 0:
+		c.ops = slices.DeleteFunc(c.ops, func(x *operation) bool { return x == o })
+	case !o.asked && !o.again.IsZero() && c.room(o):
+		c.askAll(o)
+	}
+	if o.live > 0 && !o.again.IsZero() && (c.due.IsZero() || o.again.Before(c.due)) {
+		c.due = o.again
 	}
 }
 
-// next is when the operation has to be looked at, whatever comes.
-func (o *operation) next() time.Time {
-	if o.again.Before(o.deadline) {
-		return o.again
+// room reports whether an operation may ask now.
+func (c *Core) room(o *operation) bool {
+	n := 0
+	for _, x := range c.ops {
+		if x.asked && x.level == o.level && !x.again.IsZero() {
+			n++
+		}
 	}
-	return o.deadline
+	return n < rounds
 }
 
 // askAll asks every member, now and again with every heartbeat interval, since messages get lost.
 func (c *Core) askAll(o *operation) {
-	o.again = c.now.Add(c.cfg.BeatInterval)
+	o.asked, o.again = true, c.now.Add(c.cfg.BeatInterval)
 	for _, p := range c.peers {
 		if p.replica != 0 {
 			o.task.ask(c, o, p)
@@ -65,83 +94,92 @@ func (c *Core) askAll(o *operation) {
 	}
 }
 
-// settleOps looks at the operations that wait, if anything has come that they may wait for or it is
-// time to.
+// settleOps looks at the operations, if anything has come that they may wait for or it is time to.
 func (c *Core) settleOps() {
 	if len(c.ops) == 0 || !c.stirred && c.now.Before(c.due) {
 		return
 	}
 	c.stirred = false
+	for _, o := range c.ops {
+		c.advance(o)
+	}
+	c.expire()
+	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool { return o.live == 0 })
 	c.due = time.Time{}
-	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool {
-		if c.ended(o) {
-			return true
+	if w := c.deadlines.next(); w != nil {
+		c.due = w.deadline
+	}
+	for _, o := range c.ops {
+		if o.again.IsZero() {
+			continue
 		}
-		if !c.now.Before(o.again) {
+		if !c.now.Before(o.again) || !o.asked && c.room(o) {
 			c.askAll(o)
 		}
-		if at := o.next(); c.due.IsZero() || at.Before(c.due) {
-			c.due = at
+		if o.again.Before(c.due) {
+			c.due = o.again
 		}
-		return false
-	})
+	}
 }
 
-// ended ends an operation that has what it needs, cannot get it, or has no time left.
-func (c *Core) ended(o *operation) bool {
+// advance ends the calls that have what they need, or cannot get it.
+func (c *Core) advance(o *operation) {
 	s := o.task.advance(c, o)
-	switch {
-	case s.done:
-		c.emit(Done{ID: o.id, State: s.state})
-	case !c.now.Before(o.deadline) || s.need > c.size() || s.hopeless:
-		c.emit(Done{ID: o.id, Short: c.short(o, s)})
-	default:
-		return false
-	}
-	return true
-}
-
-func (c *Core) short(o *operation, s standing) *Short {
-	out := &Short{Needed: s.need, Answered: s.have}
-	for _, p := range c.peers {
-		if p.replica == 0 || !o.task.has(p) {
-			out.Missing = append(out.Missing, p.ID)
+	impossible := s.need > c.size() || s.hopeless
+	for o.live > 0 {
+		switch w := o.callers[0]; {
+		case s.done && w.n <= s.upTo:
+			c.endCall(w, Done{State: s.state})
+		case impossible:
+			c.endCall(w, Done{Short: c.short(w, s)})
+		default:
+			return
 		}
 	}
-	return out
-}
-
-// failOps ends all operations: the id they were made under is gone.
-func (c *Core) failOps() {
-	for _, o := range c.ops {
-		c.emit(Done{ID: o.id, Short: c.short(o, o.task.advance(c, o))})
-	}
-	c.ops = nil
 }
 
 // count counts this replica, if it is ready, and the present replicas of members that take part.
 func (c *Core) count(t task) (have int) {
-	if c.ready {
-		have = 1
-	}
+	have = c.self()
 	for _, p := range c.peers {
-		if p.replica != 0 && t.has(p) {
+		if p.replica != 0 && t.has(p, 0) {
 			have++
 		}
 	}
 	return have
 }
 
-// write waits until enough replicas cover this one's events up to n.
-type write struct{ n uint64 }
+// self is 1 if this replica counts in quorums.
+func (c *Core) self() int {
+	if c.ready {
+		return 1
+	}
+	return 0
+}
 
-func (w *write) ask(*Core, *operation, *peer) {} // the push has asked, heartbeats do again
+// writes waits until enough replicas cover this one's events, for each call up to its own. Calls come in
+// the order of their events, so they end in that order.
+type writes struct{ acked []uint64 }
 
-func (w *write) has(p *peer) bool { return p.ready && p.acked >= w.n }
+func (w *writes) ask(*Core, *operation, *peer) {} // the push has asked, heartbeats do again
 
-func (w *write) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), have: c.count(w)}
-	s.done = s.have >= s.need
+func (w *writes) has(p *peer, n uint64) bool { return p.ready && p.acked >= n }
+
+func (w *writes) advance(c *Core, o *operation) standing {
+	s := standing{need: max(o.level.need(c.size()), 1), self: c.self()}
+	w.acked = w.acked[:0]
+	if c.ready {
+		w.acked = append(w.acked, math.MaxUint64)
+	}
+	for _, p := range c.peers {
+		if p.replica != 0 && w.has(p, 0) {
+			w.acked = append(w.acked, p.acked)
+		}
+	}
+	if s.done = len(w.acked) >= s.need; s.done {
+		slices.Sort(w.acked)
+		s.upTo = w.acked[len(w.acked)-s.need]
+	}
 	return s
 }
 
@@ -153,9 +191,12 @@ func (c *Core) startWrite(ev Update) {
 	case ev.Level.Kind == Local:
 		c.emit(Done{ID: ev.ID})
 	case c.seen.Equal(c.last):
-		c.start(ev.ID, ev.Level, ev.Deadline, &write{c.seen.Get(c.me)})
+		o, _ := gather(c, ev.Level, &writes{})
+		o.again = time.Time{}
+		c.call(o, ev.ID, c.seen.Get(c.me), ev.Deadline)
+		c.begin(o)
 	default:
-		c.start(ev.ID, ev.Level, ev.Deadline, &cover{want: c.seen})
+		c.startCover(ev)
 	}
 }
 
@@ -168,12 +209,12 @@ type leave struct {
 
 // ask lets p fetch what it lacks without waiting for a heartbeat.
 func (l *leave) ask(c *Core, o *operation, p *peer) {
-	if !l.has(p) {
+	if !l.has(p, 0) {
 		c.probe(p, o.id, l.past.Set(c.me, l.n))
 	}
 }
 
-func (l *leave) has(p *peer) bool { return p.ready && p.acked >= l.n && l.past.Leq(p.seen) }
+func (l *leave) has(p *peer, _ uint64) bool { return p.ready && p.acked >= l.n && l.past.Leq(p.seen) }
 
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
 	if l.n > 0 || l.past.Len() > 0 {
@@ -183,15 +224,14 @@ func (l *leave) advance(c *Core, _ *operation) (s standing) {
 		s.need, s.hopeless = 1, true
 		return s
 	}
-	for _, p := range c.peers {
-		if l.has(p) {
-			s.have++
-		}
-	}
-	s.done = s.have >= s.need
+	s.done, s.upTo = c.count(l)-c.self() >= s.need, math.MaxUint64
 	return s
 }
 
 func (c *Core) drain(ev Drain) {
-	c.start(ev.ID, Level{}, ev.Deadline, &leave{c.seen.Get(c.me), c.past.events})
+	o := &operation{level: Level{Kind: Local}, task: &leave{c.seen.Get(c.me), c.past.events}}
+	c.ops = append(c.ops, o)
+	c.call(o, ev.ID, 0, ev.Deadline)
+	c.askAll(o)
+	c.begin(o)
 }

@@ -103,3 +103,79 @@ func TestNoop_BehindAnOwnWriteAsksNobody(t *testing.T) {
 	require.Contains(t, l.done, id)
 	require.Empty(t, l.box)
 }
+
+// However many calls wait, they wait in a few operations, and what these ask is not more [R52].
+func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	a, n := l.cores["a"], uint64(3000)
+	l.update("b", Level{}, add("s", "x"))
+	l.deliver(between("b", "a"))
+	l.take(all)
+	l.cores["b"] = nil
+	l.step("a", View{Others: []Member{{ID: "c"}}})
+	for i := range n { // reads of two levels, and updates that change nothing
+		l.step("a", Read{ID: 3*i + 1000, Level: majority, Deadline: l.now.Add(time.Hour)})
+		l.step("a", Read{ID: 3*i + 1001, Level: Level{Kind: Linear}, Deadline: l.now.Add(time.Hour)})
+		l.step("a", Update{ID: 3*i + 1002, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(*Txn) error { return nil }})
+	}
+	require.LessOrEqual(t, len(a.ops), 3*(rounds+1))
+	require.Less(t, len(l.box), 2*len(l.order)*3*(rounds+1))
+	for i := range n {
+		l.step("a", Update{ID: i + 100_000, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
+	}
+	require.LessOrEqual(t, len(a.ops), 3*(rounds+1)+1)
+	l.rounds(6, without("b"))
+	require.Empty(t, a.ops)
+	require.LessOrEqual(t, len(a.deadlines), 64)
+	for i := range n {
+		for _, id := range []uint64{3*i + 1000, 3*i + 1001, 3*i + 1002, i + 100_000} {
+			if d, ok := l.done[id]; !ok || d.Short != nil {
+				t.Fatalf("call %d: %+v", id, d)
+			}
+		}
+	}
+}
+
+// Calls that wait together end at the deadline of each.
+func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	for i := range 40 {
+		at := l.now.Add(time.Duration(1+i%7) * time.Second)
+		l.step("a", Read{ID: uint64(1000 + i), Level: majority, Deadline: at})
+		l.step("a", Update{ID: uint64(2000 + i), Level: majority, Deadline: at, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
+	}
+	l.take(all)
+	for s := 1; s <= 7; s++ {
+		l.now = l.now.Add(time.Second)
+		l.step("a", Wake{})
+		l.take(all)
+		for i := range 40 {
+			for _, id := range []uint64{uint64(1000 + i), uint64(2000 + i)} {
+				require.Equal(t, 1+i%7 <= s, l.done[id].Short != nil, "call %d after %d s", id, s)
+			}
+		}
+	}
+	require.Empty(t, l.cores["a"].ops)
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Missing: []string{"b", "c"}}, l.done[2000].Short)
+}
+
+// A read asks after it has begun: what was asked before may be answered with less than it must show.
+func TestRead_JoinsNoQuestionAskedBefore(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.step("a", Read{ID: 91, Level: majority, Deadline: l.now.Add(time.Hour)})
+	l.deliver(between("a", "c"))
+	early := l.take(between("c", "a"))
+	l.take(all)
+	id := l.update("b", majority, add("s", "x"))
+	l.deliver(without("a"))
+	require.Contains(t, l.done, id)
+	l.step("a", Read{ID: 92, Level: majority, Deadline: l.now.Add(time.Hour)})
+	for _, m := range early {
+		l.hand(m)
+	}
+	require.Contains(t, l.done, uint64(91))
+	require.NotContains(t, l.done, uint64(92), "a does not know of the write yet")
+	l.rounds(4, all)
+	require.Contains(t, l.done, uint64(92))
+	l.shows("a", "s/x=1\n")
+}

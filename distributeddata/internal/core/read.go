@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -33,7 +34,9 @@ func (c *Core) read(ev Read) {
 		c.emit(Done{ID: ev.ID})
 		return
 	}
-	c.start(ev.ID, ev.Level, ev.Deadline, &read{})
+	o, _ := gather(c, ev.Level, &read{})
+	c.call(o, ev.ID, 0, ev.Deadline)
+	c.begin(o)
 }
 
 func (r *read) ask(c *Core, o *operation, p *peer) {
@@ -47,15 +50,14 @@ func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
 }
 
 func (r *read) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size())}
+	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64}
 	r.drop(c)
 	if !r.fixed {
-		if s.have = c.count(r); s.have < s.need {
+		if !o.asked && s.need > 1 || c.count(r) < s.need {
 			return s
 		}
 		r.fix()
 	}
-	s.have = s.need
 	if !r.target.Leq(c.seen) {
 		r.chase(c)
 		return s
@@ -66,13 +68,13 @@ func (r *read) advance(c *Core, o *operation) standing {
 	}
 	shown := c.state()
 	o.task = &cover{want: shown.Seen, shown: &shown}
-	o.again = time.Time{} // who has not said so by now is asked at once
+	o.asked, o.again = true, c.now // who has not said so by now is asked at once
 	c.stirred = true
 	return o.task.advance(c, o)
 }
 
 // has reports whether p has answered.
-func (r *read) has(p *peer) bool {
+func (r *read) has(p *peer, _ uint64) bool {
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
 }
 
@@ -108,7 +110,7 @@ func (r *read) drop(c *Core) {
 
 // take notes the first answer of a ready replica.
 func (r *read) take(p *peer, v causal.Vector) {
-	if !r.fixed && !r.has(p) {
+	if !r.fixed && !r.has(p, 0) {
 		r.answers = append(r.answers, probed{p.ID, p.replica, v})
 	}
 }
@@ -119,21 +121,29 @@ type cover struct {
 	shown *State // by a linearizable read
 }
 
-func (w *cover) has(p *peer) bool { return p.covers(w.want) }
+func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
 // covers reports whether p is ready and has said that it covers v. What a replica covers only grows.
 func (p *peer) covers(v causal.Vector) bool { return p.ready && v.Leq(p.seen) }
 
 func (w *cover) ask(c *Core, o *operation, p *peer) {
-	if !w.has(p) {
+	if !w.has(p, 0) {
 		c.probe(p, o.id, w.want)
 	}
 }
 
 func (w *cover) advance(c *Core, o *operation) standing {
-	s := standing{need: o.level.need(c.size()), have: c.count(w), state: w.shown}
-	s.done = s.have >= s.need
+	s := standing{need: o.level.need(c.size()), self: c.self(), upTo: math.MaxUint64, state: w.shown}
+	s.done = c.count(w) >= s.need
 	return s
+}
+
+// startCover waits until enough replicas cover what an update observed that changed nothing [R50].
+func (c *Core) startCover(ev Update) {
+	o, w := gather(c, ev.Level, &cover{})
+	w.want = c.seen // and all that those observed that wait with it
+	c.call(o, ev.ID, 0, ev.Deadline)
+	c.begin(o)
 }
 
 // heldProbe is a question of p that waits until this replica covers what p wants.

@@ -13,7 +13,8 @@ import (
 type Txn struct {
 	core  *Core
 	stamp uint64
-	work  []*working // by key
+	work  []*working          // in the order they were touched, by key once Modify has returned
+	index map[string]*working // of the work, when it is much
 }
 
 // working is what an event does to a key, so far.
@@ -54,11 +55,36 @@ func (t *Txn) Clear(key string) {
 }
 
 func (t *Txn) at(key string) *working {
-	i, ok := find(t.work, key)
-	if !ok {
-		t.work = slices.Insert(t.work, i, t.core.working(key))
+	if w := t.find(key); w != nil {
+		return w
 	}
-	return t.work[i]
+	w := t.core.working(key)
+	t.work = append(t.work, w)
+	if t.index != nil {
+		t.index[key] = w
+	}
+	return w
+}
+
+// few is how many keys of an update are looked through one by one.
+const few = 16
+
+func (t *Txn) find(key string) *working {
+	if t.index == nil && len(t.work) > few {
+		t.index = make(map[string]*working, 4*few)
+		for _, w := range t.work {
+			t.index[w.key] = w
+		}
+	}
+	if t.index != nil {
+		return t.index[key]
+	}
+	for _, w := range t.work {
+		if w.key == key {
+			return w
+		}
+	}
+	return nil
 }
 
 // working returns a copy of what the open event has done to a key.
@@ -88,6 +114,9 @@ func (c *Core) update(ev Update) {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
+	if len(c.open) == 0 {
+		c.open = append(c.open, t.work...)
+	}
 	for _, w := range t.work {
 		c.merge(w)
 	}
@@ -107,6 +136,7 @@ func (t *Txn) run(modify func(*Txn) error) error {
 	if err := modify(t); err != nil {
 		return err
 	}
+	slices.SortFunc(t.work, func(a, b *working) int { return strings.Compare(a.key, b.key) })
 	for _, w := range t.work {
 		var err error
 		if w.change, err = causal.Between(w.was, w.next, t.Dot()); err != nil {
