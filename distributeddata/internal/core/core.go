@@ -27,6 +27,7 @@ type Core struct {
 	past  past                // of this process, before this life
 
 	peers     []*peer // by member id
+	leaving   bool    // acknowledges nothing any more [R53]
 	ready     bool    // refilled since the start: may acknowledge and count in quorums [R17]
 	window    window
 	incoming  *request           // the answer under way to us

@@ -90,8 +90,9 @@ type (
 		Level    Level
 		Deadline time.Time
 	}
-	// Drain asks for one other replica that has seen all events of this one, and of the former lives of its
-	// process [R21a]. It ends at once, short, if there must be others and none is in view.
+	// Drain begins to leave: this replica counts in no quorum any more. It is done when a majority of the
+	// others covers all that this one has seen [R21a, R53]. It ends at once, short, if there must be others
+	// and none is in view.
 	Drain struct {
 		ID       uint64
 		Deadline time.Time
