@@ -13,7 +13,8 @@ import (
 )
 
 // Session is this process towards one store. One goroutine drives all its leases; calls of the store
-// run beside it. Open makes it, Close ends it.
+// run beside it. Open makes it, Close ends it. It belongs to no actor system: a process that begins another life
+// of its member goes on with the same session, and the leases of the ended life's actors are released by then.
 type Session struct {
 	store Store
 	cfg   Config
@@ -105,6 +106,9 @@ func (s *Session) Lease(name string) *Lease {
 	}
 	return l
 }
+
+// Drain returns the Config.Drain of the session: how long guarded work has to end.
+func (s *Session) Drain() time.Duration { return s.cfg.Drain }
 
 func (s *Session) id() uint64 { return s.ids.Add(1) }
 

@@ -2,9 +2,14 @@ package crdt
 
 import "github.com/concord-go/concord/internal/causal"
 
+// appendBinary appends the encoding. A value that a replicator handed out names the replicas that its atoms
+// name, and not all that the replicator has ever heard of.
 func (v view) appendBinary(dst []byte) ([]byte, error) {
-	v = v.alone()
-	return causal.AppendState(dst, v.store, v.seen)
+	a := v.alone()
+	if v.line != 0 {
+		a.seen = a.store.Named(a.seen)
+	}
+	return causal.AppendState(dst, a.store, a.seen)
 }
 
 // decodeView decodes a value with the tag.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -70,9 +71,19 @@ func (d steadfast) Schedule(run func()) {
 				d.Schedule(run)
 			}
 		}()
+		room()
 		run()
 		returned = true
 	})
+}
+
+// room makes the stack of a new goroutine as large as an update needs it, while it is empty: to grow it in the middle
+// of one, frame by frame, took 40 % of the time of a local update.
+//
+//go:noinline
+func room() {
+	var frame [7 << 10]byte
+	runtime.KeepAlive(&frame)
 }
 
 // asRequest returns the request in a message, also one that was sent by value or is that of a call.

@@ -72,7 +72,7 @@ func (r *Replicator) Status() Status {
 }
 
 // traffic counts what was sent, by manifest.
-type traffic [wire.ReplicatorCells + 1]struct{ messages, bytes atomic.Uint64 }
+type traffic [wire.ReplicatorBase + 1]struct{ messages, bytes atomic.Uint64 }
 
 func (t *traffic) count(m wire.Manifest, bytes int) {
 	t[m].messages.Add(1)
@@ -81,7 +81,7 @@ func (t *traffic) count(m wire.Manifest, bytes int) {
 
 func (t *traffic) all() map[string]Traffic {
 	out := map[string]Traffic{}
-	for m := wire.ReplicatorBeat; m <= wire.ReplicatorCells; m++ {
+	for m := wire.ReplicatorBeat; m <= wire.ReplicatorBase; m++ {
 		if n := t[m].messages.Load(); n > 0 {
 			out[m.String()] = Traffic{n, t[m].bytes.Load()}
 		}

@@ -116,6 +116,9 @@ func (r *runner) registered(n *Node) error {
 	if err != nil {
 		return err
 	}
+	if err := r.guard(n); err != nil {
+		return err
+	}
 	done := make(chan error, 1)
 	go func() { done <- shielded(n.ctx, func(context.Context) error { return r.register(n) }) }()
 	select {
@@ -127,6 +130,27 @@ func (r *runner) registered(n *Node) error {
 		return fmt.Errorf("node: register: %w", err)
 	}
 	return nil
+}
+
+// guard starts the leases that decide whether this life may host guarded work.
+func (r *runner) guard(n *Node) error {
+	if r.cfg.Guard != "" {
+		stop, err := startGuard(n.System, r.session, r.cfg.Guard)
+		if err != nil {
+			return err
+		}
+		if err := n.OnStop(Leases, "guard", stop); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Arbiter == nil {
+		return nil
+	}
+	stop, err := startArbiter(n.System, r.session, *r.cfg.Arbiter)
+	if err != nil {
+		return err
+	}
+	return n.OnStop(Leases, "arbiter", stop)
 }
 
 // start starts the member and waits until it is ready.

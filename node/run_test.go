@@ -17,6 +17,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/node"
 )
 
@@ -170,6 +171,36 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.Eventually(t, func() bool { return cfg.Health.Ready() == nil }, patience, time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// TestRun_GuardAndArbiterAreReleasedAtTheEnd also shows that a member alone opens its gate with both.
+func TestRun_GuardAndArbiterAreReleasedAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quiet(newHands())
+	store := memory.New()
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	cfg.Guard, cfg.Arbiter = "guard/a", &node.ArbiterConfig{Lease: "arbiter"}
+	require.NoError(t, node.Run(ctx, cfg, func(n *node.Node) error {
+		n.Go(func(ctx context.Context) error {
+			defer cancel()
+			for !gate.Of(n.System).State().Open {
+				select {
+				case <-time.After(time.Millisecond):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+		return nil
+	}))
+	other, err := coordination.Open(store, coordination.Config{})
+	require.NoError(t, err)
+	for _, name := range []string{"guard/a", "arbiter"} {
+		_, err := other.Lease(name).TryAcquire(t.Context())
+		require.NoError(t, err, name)
+	}
+	require.NoError(t, other.Close(t.Context()))
 }
 
 func TestRun_ExitsInsteadOfRejoiningIfToldTo(t *testing.T) {

@@ -27,6 +27,11 @@ type RunConfig struct {
 	Store func() (coordination.Store, error)
 	// Session configures the session. Its Logger defaults to that of Run.
 	Session coordination.Config
+	// Guard, if set, is the name of a lease that this member must hold to host singletons and shards. Each member
+	// has one of its own: put its address or host name into the name. It needs Store.
+	Guard string
+	// Arbiter, if set, lets a lease decide which side of a partition hosts singletons and shards. It needs Store.
+	Arbiter *ArbiterConfig
 	// MinMembers is how many members must be seen before the first life counts as started and the work given to
 	// Node.Go begins. Later lives do not wait: the others may be gone for good. Default 1.
 	MinMembers int
@@ -141,6 +146,14 @@ func (c RunConfig) Validate() error {
 	} {
 		if d.is < d.min || d.is > d.max {
 			bad("%s (%v) must be from %v to %v", d.name, d.is, d.min, d.max)
+		}
+	}
+	if (c.Guard != "" || c.Arbiter != nil) && c.Store == nil {
+		bad("Guard and Arbiter are leases: Store must be set")
+	}
+	if c.Arbiter != nil {
+		if err := c.Arbiter.Validate(); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	if c.OnSplit > Exit {

@@ -60,7 +60,9 @@ type Hello struct {
 	// The sequence of the Hello that carried a permit: it is not used.
 	Declined uint64 `protobuf:"varint,15,opt,name=declined,proto3" json:"declined,omitempty"`
 	// The sender leaves its cluster in order, and is not to be asked for.
-	Leaving       bool `protobuf:"varint,16,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Leaving bool `protobuf:"varint,16,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// FNV-1a of the id of the member with the smallest stamp: members that start together have equal stamps.
+	OldestMark    uint64 `protobuf:"fixed64,17,opt,name=oldest_mark,json=oldestMark,proto3" json:"oldest_mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -207,6 +209,13 @@ func (x *Hello) GetLeaving() bool {
 	return false
 }
 
+func (x *Hello) GetOldestMark() uint64 {
+	if x != nil {
+		return x.OldestMark
+	}
+	return 0
+}
+
 // Others travels like a Hello, to a member with which the sender does not agree on who is in the cluster.
 type Others struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -258,7 +267,7 @@ var File_concord_v1_membership_proto protoreflect.FileDescriptor
 const file_concord_v1_membership_proto_rawDesc = "" +
 	"\n" +
 	"\x1bconcord/v1/membership.proto\x12\n" +
-	"concord.v1\"\xa9\x03\n" +
+	"concord.v1\"\xca\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -277,7 +286,9 @@ const file_concord_v1_membership_proto_rawDesc = "" +
 	"\x05yield\x18\r \x01(\bR\x05yield\x12\x16\n" +
 	"\x06permit\x18\x0e \x01(\x04R\x06permit\x12\x1a\n" +
 	"\bdeclined\x18\x0f \x01(\x04R\bdeclined\x12\x18\n" +
-	"\aleaving\x18\x10 \x01(\bR\aleaving\"&\n" +
+	"\aleaving\x18\x10 \x01(\bR\aleaving\x12\x1f\n" +
+	"\voldest_mark\x18\x11 \x01(\x06R\n" +
+	"oldestMark\"&\n" +
 	"\x06Others\x12\x1c\n" +
 	"\taddresses\x18\x01 \x03(\tR\taddressesB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 

@@ -24,11 +24,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Which events are covered: of each replica all up to the number beside it. Replicas ascend.
+// Which events are covered: of each replica all up to the number beside it. Replicas ascend. With a
+// base these are the entries that differ from it, 0 for one that only the base has [R40].
 type VersionVector struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Replicas      []uint64               `protobuf:"fixed64,1,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
 	Numbers       []uint64               `protobuf:"varint,2,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	Base          []byte                 `protobuf:"bytes,3,opt,name=base,proto3" json:"base,omitempty"` // digest of a vector
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -73,6 +75,13 @@ func (x *VersionVector) GetReplicas() []uint64 {
 func (x *VersionVector) GetNumbers() []uint64 {
 	if x != nil {
 		return x.Numbers
+	}
+	return nil
+}
+
+func (x *VersionVector) GetBase() []byte {
+	if x != nil {
+		return x.Base
 	}
 	return nil
 }
@@ -181,6 +190,7 @@ type Push struct {
 	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`    // of what the sender had seen of them
 	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // replicas that are named too; indexes go on from those before
 	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
+	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"` // digest of the vector that replicas and numbers differ from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +256,13 @@ func (x *Push) GetOthers() []uint64 {
 func (x *Push) GetEvents() []*Event {
 	if x != nil {
 		return x.Events
+	}
+	return nil
+}
+
+func (x *Push) GetBase() []byte {
+	if x != nil {
+		return x.Base
 	}
 	return nil
 }
@@ -834,6 +851,7 @@ type Part struct {
 	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	Answer        uint64                 `protobuf:"varint,5,opt,name=answer,proto3" json:"answer,omitempty"` // which of its answers: who forgot the request may answer it again
+	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`      // digest of the vector that those in the records differ from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -901,6 +919,13 @@ func (x *Part) GetAnswer() uint64 {
 		return x.Answer
 	}
 	return 0
+}
+
+func (x *Part) GetBase() []byte {
+	if x != nil {
+		return x.Base
+	}
+	return nil
 }
 
 // The receiver of Parts has all before next: send on.
@@ -1203,6 +1228,153 @@ func (x *LiveAtom) GetPayload() []byte {
 	return nil
 }
 
+// The sender has received a message that names a base that it does not know [R42].
+type BaseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Base          []byte                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
+	Known         [][]byte               `protobuf:"bytes,2,rep,name=known,proto3" json:"known,omitempty"`   // digests of vectors that it knows
+	After         uint64                 `protobuf:"fixed64,3,opt,name=after,proto3" json:"after,omitempty"` // it has the entries of the replicas up to this one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaseRequest) Reset() {
+	*x = BaseRequest{}
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaseRequest) ProtoMessage() {}
+
+func (x *BaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaseRequest.ProtoReflect.Descriptor instead.
+func (*BaseRequest) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BaseRequest) GetBase() []byte {
+	if x != nil {
+		return x.Base
+	}
+	return nil
+}
+
+func (x *BaseRequest) GetKnown() [][]byte {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+func (x *BaseRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// A piece of a base: its entries behind those of after, as they differ from a vector that the receiver
+// knows. One without entries that is not the last says that the sender does not have the base.
+type BasePart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Base          []byte                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
+	From          []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // digest of that vector; none: the one that covers nothing
+	After         uint64                 `protobuf:"fixed64,3,opt,name=after,proto3" json:"after,omitempty"`
+	Replicas      []uint64               `protobuf:"fixed64,4,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
+	Numbers       []uint64               `protobuf:"varint,5,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	Last          bool                   `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BasePart) Reset() {
+	*x = BasePart{}
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BasePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BasePart) ProtoMessage() {}
+
+func (x *BasePart) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BasePart.ProtoReflect.Descriptor instead.
+func (*BasePart) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BasePart) GetBase() []byte {
+	if x != nil {
+		return x.Base
+	}
+	return nil
+}
+
+func (x *BasePart) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *BasePart) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *BasePart) GetReplicas() []uint64 {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *BasePart) GetNumbers() []uint64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *BasePart) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 // The sender covers the receiver's events up to n, in applied state [R18].
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1214,7 +1386,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1398,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1411,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ack) GetN() uint64 {
@@ -1268,7 +1440,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	mi := &file_concord_v1_replication_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1452,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	mi := &file_concord_v1_replication_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1465,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{17}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Probe) GetId() uint64 {
@@ -1321,7 +1493,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_concord_v1_replication_proto_msgTypes[18]
+	mi := &file_concord_v1_replication_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1505,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[18]
+	mi := &file_concord_v1_replication_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1518,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{18}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProbeReply) GetId() uint64 {
@@ -1375,10 +1547,11 @@ var File_concord_v1_replication_proto protoreflect.FileDescriptor
 const file_concord_v1_replication_proto_rawDesc = "" +
 	"\n" +
 	"\x1cconcord/v1/replication.proto\x12\n" +
-	"concord.v1\"E\n" +
+	"concord.v1\"Y\n" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
-	"\anumbers\x18\x02 \x03(\x04R\anumbers\"\xbb\x01\n" +
+	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xbb\x01\n" +
 	"\x04Beat\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\x04R\astarted\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
@@ -1386,13 +1559,14 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x12\n" +
 	"\x04want\x18\x05 \x01(\bR\x04want\x12\x13\n" +
 	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
-	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\x93\x01\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\xa7\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
 	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x03 \x03(\x04R\anumbers\x12\x16\n" +
 	"\x06others\x18\x04 \x03(\x06R\x06others\x12)\n" +
-	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\"\x87\x01\n" +
+	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\x12\x12\n" +
+	"\x04base\x18\x06 \x01(\fR\x04base\"\x87\x01\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12)\n" +
@@ -1435,13 +1609,14 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04sums\x18\x03 \x03(\x06R\x04sums\x12\x16\n" +
 	"\x06checks\x18\x04 \x03(\x06R\x06checks\x12\x16\n" +
 	"\x06counts\x18\x05 \x03(\x12R\x06counts\x12\x16\n" +
-	"\x06answer\x18\x06 \x01(\x04R\x06answer\"v\n" +
+	"\x06answer\x18\x06 \x01(\x04R\x06answer\"\x8a\x01\n" +
 	"\x04Part\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\bR\x04last\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x16\n" +
-	"\x06answer\x18\x05 \x01(\x04R\x06answer\"L\n" +
+	"\x06answer\x18\x05 \x01(\x04R\x06answer\x12\x12\n" +
+	"\x04base\x18\x06 \x01(\fR\x04base\"L\n" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x12\x16\n" +
@@ -1464,7 +1639,18 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x03 \x01(\x04R\x01n\x12\x18\n" +
-	"\apayload\x18\x04 \x01(\fR\apayload\")\n" +
+	"\apayload\x18\x04 \x01(\fR\apayload\"M\n" +
+	"\vBaseRequest\x12\x12\n" +
+	"\x04base\x18\x01 \x01(\fR\x04base\x12\x14\n" +
+	"\x05known\x18\x02 \x03(\fR\x05known\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x06R\x05after\"\x92\x01\n" +
+	"\bBasePart\x12\x12\n" +
+	"\x04base\x18\x01 \x01(\fR\x04base\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\fR\x04from\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x06R\x05after\x12\x1a\n" +
+	"\breplicas\x18\x04 \x03(\x06R\breplicas\x12\x18\n" +
+	"\anumbers\x18\x05 \x03(\x04R\anumbers\x12\x12\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\")\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\"F\n" +
@@ -1489,7 +1675,7 @@ func file_concord_v1_replication_proto_rawDescGZIP() []byte {
 	return file_concord_v1_replication_proto_rawDescData
 }
 
-var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_concord_v1_replication_proto_goTypes = []any{
 	(*VersionVector)(nil), // 0: concord.v1.VersionVector
 	(*Beat)(nil),          // 1: concord.v1.Beat
@@ -1507,9 +1693,11 @@ var file_concord_v1_replication_proto_goTypes = []any{
 	(*Head)(nil),          // 13: concord.v1.Head
 	(*KeyState)(nil),      // 14: concord.v1.KeyState
 	(*LiveAtom)(nil),      // 15: concord.v1.LiveAtom
-	(*Ack)(nil),           // 16: concord.v1.Ack
-	(*Probe)(nil),         // 17: concord.v1.Probe
-	(*ProbeReply)(nil),    // 18: concord.v1.ProbeReply
+	(*BaseRequest)(nil),   // 16: concord.v1.BaseRequest
+	(*BasePart)(nil),      // 17: concord.v1.BasePart
+	(*Ack)(nil),           // 18: concord.v1.Ack
+	(*Probe)(nil),         // 19: concord.v1.Probe
+	(*ProbeReply)(nil),    // 20: concord.v1.ProbeReply
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
@@ -1544,7 +1732,7 @@ func file_concord_v1_replication_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_replication_proto_rawDesc), len(file_concord_v1_replication_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

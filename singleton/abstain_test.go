@@ -172,3 +172,38 @@ func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
 		require.Zero(t, c.alive.count())
 	})
 }
+
+// The store goes away for everybody, for long, and comes back for all, or for one that is not the oldest.
+func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {
+	for name, o := range map[string]struct {
+		back   []int
+		within time.Duration
+	}{
+		"for all":        {[]int{0, 1, 2}, 5 * time.Second}, // the last host can release
+		"for the second": {[]int{1}, stale + 12*time.Second},
+		"for the last":   {[]int{2}, stale + 2*time.Second}, // it is the one that tries
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, options{}, func(c *testCluster) {
+				for i := range 3 {
+					c.found(c.node(i), 20*time.Second)
+				}
+				for i := range 3 {
+					c.node(i).store.away(true)
+				}
+				time.Sleep(10 * time.Minute)
+				require.Zero(t, c.alive.count())
+				for _, i := range o.back {
+					c.node(i).store.away(false)
+				}
+				host, took := c.found(c.node(0), time.Minute)
+				require.Less(t, took, o.within)
+				t.Logf("at %s after %v", host, took)
+				time.Sleep(time.Minute)
+				host, _ = c.found(c.node(0), time.Second)
+				require.Equal(t, fmt.Sprintf("m%03d", o.back[0]), host)
+				require.LessOrEqual(t, len(c.alive.starts), 3, "one move at most: %v", c.alive.starts)
+			})
+		})
+	}
+}

@@ -22,7 +22,7 @@ type (
 // stopped, and when it has terminated the lease is released, and when that is confirmed the next host
 // is told, and gets what has arrived meanwhile. Then the proxy waits until what it holds has a new host
 // and stops; if no other member can host, what it holds goes to the dead letters. A member that was
-// removed from its cluster does not wait for others: its instance has a second to end.
+// removed from its cluster does not wait for others: its instance ends within Drain, or a second.
 //
 // node.Shutdown calls it, and node.Run at the end of each life; then Ask waits for the next life. After
 // this call Ask does not. Later calls wait for the first and return the same. The error is ErrUnknown

@@ -15,9 +15,10 @@ type Config struct {
 	// member may host.
 	Role string `yaml:"role"`
 	// MinMembers is how many members with Role, this one included, must be seen at once before this member
-	// hosts for the first time in its life; later it may be fewer. Set it to the number of processes that
-	// start together: then the instance is made once, at the oldest, however long they take; but nowhere
-	// while one is missing. 1 hosts at once. Default 0: Settle decides.
+	// hosts for the first time; later it may be fewer, and in a later life under node.Run Settle decides.
+	// Set it to the number of processes that start together: then the instance is made once, at the
+	// oldest, however long they take; but nowhere while one is missing. 1 hosts at once. Default 0: Settle
+	// decides.
 	MinMembers int `yaml:"min-members"`
 	// Settle is how long a member that has just come up does not host, without MinMembers: time to see
 	// those that start with it, of which one may be older. A host that leaves, or fails, later is

@@ -24,10 +24,10 @@
 //
 // # How it works
 //
-// Every member runs a manager. The oldest one with the role acquires the lease, and only then makes the
-// instance, its child. When it is not the oldest any more, leaves, or is expelled, it stops the
-// instance, waits until that has terminated, releases the lease, waits until that is confirmed, and tells
-// the next oldest, which acquires without delay.
+// Every member runs a manager. The oldest one with the role that can host acquires the lease, and only
+// then makes the instance, its child. When another member should host, or it leaves or is removed, it
+// stops the instance, waits until that has terminated, releases the lease, waits until that is confirmed,
+// and tells the next host, which acquires without delay.
 //
 //	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──not oldest, closed, lost──▶ Stopping
 //	   ▲                                          │  ▲                                    │
@@ -35,6 +35,18 @@
 //	   │                                itself    ▼  │ over                               ▼
 //	   │                                         BackOff ─not oldest, closed, lost─▶ Releasing
 //	   └──────────────────────────────────────────────────────────release has ended───────┘
+//
+// A member that cannot host says so to the others, which then elect the next oldest: it abstains. There
+// are two reasons. Its store does not answer: its lease has expired for that, or it has tried to acquire
+// for Config.StoreTimeout. Or the node does not allow it: a node guard was lost, or another fragment of a
+// split cluster has the arbiter lease; then an instance here ends within Drain: it has half of that, at
+// most a second, to handle what it has. The word is repeated each second and believed for ten. The
+// member takes part again when the store has answered and no other member can host, or nobody holds the
+// lease, or else after ten seconds, doubled each time up to five minutes: an instance is not moved back
+// and forth by a store that comes and goes. The last member that may host does not abstain for its
+// store, so there is always one that tries.
+//
+// A member that has just come up does not host at once: see Config.MinMembers and Config.Settle.
 //
 // An instance that panics is restarted by Proto.Actor as usual, ten times in ten seconds. One that is
 // stopped, by that or by itself, is made again under the same tenure after 100ms, doubled each time up
@@ -48,6 +60,7 @@
 //
 //  1. Call New with the same Config on every member with the role before the member starts, and NewProxy
 //     elsewhere. A member with the role that did not call New would be waited for.
+//     Between the lives of a member, under node.Run, call New again: it returns the same Singleton.
 //  2. Messages that may cross between members are protobuf messages. So are replies: remoting loses
 //     others with no more than a line in the log.
 //  3. Put the token of the Tenure into every effect outside the instance, and have the target refuse lower
@@ -68,16 +81,29 @@
 //     the lease is kept until it has returned. After a loss another member may have an instance by
 //     then; only the token protects.
 //   - Partition: each side may think that its oldest member should host; the lease is had by one. The side
-//     without it keeps messages up to Buffer. When the sides meet, the oldest of all takes over.
+//     without it keeps messages up to Buffer. A short partition, in which no member was dropped, changes
+//     nothing. After a longer one Proto.Actor does not take dropped members back: the side that gives way
+//     restarts as new members, under node.Run without being asked. They are the youngest, so the instance
+//     stays with the side that stays, or moves there: a host that gives way stops its instance and
+//     releases the lease, as after a removal.
 //   - Crash of the host: the next oldest has an instance once the provider has dropped the host and the
 //     lease has become stale: its TTL after the next oldest first looked, so at most TTL·(1+clock rate
 //     error), margin and a round trip after the host was dropped. Members do not look in advance.
 //   - Restart of the host: a new process is a new, younger member, even at the same address.
-//   - Removal of the host from its cluster: it stops the instance, releases the lease and never hosts
-//     again; its own sends are refused with ErrClosed.
-//   - Loss of the store: the instance stops Drain before its validity ends. The member keeps trying, and
-//     gets it back when the store is back. No other member steps in for one that is the oldest and alone
-//     cut off from the store.
+//   - Removal of the host from its cluster: it stops the instance, which has half of Drain, at most a
+//     second, to handle what it has, releases the lease, waits for nobody, and never hosts again in this
+//     life. What it kept is
+//     refused with ErrClosed. In its next life, if it has one, Ask and PID of the same Singleton work
+//     again, and it may host again, as the youngest.
+//   - Loss of the store, for the host alone: the instance stops Drain before its validity ends, the member
+//     abstains, and the next oldest has an instance when the lease is stale, or at once if the store is
+//     back before and the lease was released. Loss for a member that does not host: nothing happens.
+//     Loss for all: the instance stops, and one member keeps trying. When the store is back for all, the
+//     last host releases, and an instance is there a few seconds later. When it is back for one member
+//     only, that one has to wait until the lease is stale, its TTL after it could read the record first,
+//     and ten seconds before that if it abstained.
+//   - Clients of a host that is gone: an Ask that was sent there returns ErrUnknown when the host is
+//     dropped, or, if it has lost its lease, when the next one is found.
 //
 // # Messages
 //
@@ -88,7 +114,8 @@
 // Config.StopMessage, or an instance that stops itself, what is in its mailbox behind that message is lost,
 // as it is when the lease is lost, or when HandOver has passed.
 //
-// Where there is no instance, Buffer messages wait in each proxy, and as many in a manager. The newest that
+// Where there is no instance, Buffer messages wait in each proxy, and as many in a manager. A proxy takes
+// them as soon as New has returned, before the member is up. The newest that
 // do not fit are refused, at once: they go to the dead letters of that member, are counted in Stats, and
 // Ask tells. When there is no other member to hand over to, Close refuses what waits.
 package singleton

@@ -85,6 +85,7 @@ func (l *life) up(self membership.Member) {
 		l.actors.Add(1)
 		l.manager = pid
 	}
+	l.system.Root.Send(l.proxy, &begun{})
 	close(l.running)
 }
 

@@ -22,6 +22,9 @@ func begin(l *life) (*Singleton, error) {
 	if lives != nil && !kept {
 		lives.OnEnd(func() { s.change(func() { s.mu.final = true }) })
 	}
+	if kept {
+		l.cfg.MinMembers = 0 // it joins a cluster that has hosts
+	}
 	l.counts, l.place = &s.counts, &s.place
 	l.members = membership.Attach(l.system)
 	l.running, l.closed = make(chan struct{}), make(chan struct{})

@@ -34,7 +34,8 @@ func endLife(t *testing.T, n *node) (took time.Duration) {
 
 func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 	lives := lifecycle.NewLives()
-	run(t, 3, options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}}, func(c *testCluster) {
+	o := options{lives: map[string]*lifecycle.Lives{"node-0:1": lives}, cfg: singleton.Config{MinMembers: 3}}
+	run(t, 3, o, func(c *testCluster) {
 		for i := range 3 {
 			c.found(c.node(i), 20*time.Second)
 		}
@@ -203,6 +204,7 @@ func TestReply_FindsASenderFromBeforeTheStart(t *testing.T) {
 		require.NoError(t, err)
 		n.System.Root.RequestWithCustomSender(n.single.PID(), wrapperspb.String("who"), actor.NewPID("nonhost", "early"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Len(t, got, 1)
 	})
 }

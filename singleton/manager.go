@@ -20,8 +20,11 @@ import (
 // askInterval is how often a proxy asks where the instance is, found or not.
 const askInterval = time.Second
 
-// hurry bounds the stop of an instance that cannot be handed over, and the wait for the release then.
-const hurry = time.Second
+// longestHurry bounds the stop of an instance that is not allowed to go on, and the wait for its release.
+const longestHurry = time.Second
+
+// hurry is how long such an instance may handle what it has. Half of Drain is left for the last message.
+func (l *life) hurry() time.Duration { return min(l.cfg.HandOver, longestHurry, l.session.Drain()/2) }
 
 // manager is the actor around the machine that decides whether this member hosts. Its child is the
 // instance. The same value outlives a restart of the actor: the child does not.
@@ -44,7 +47,7 @@ func newManager(l *life) *manager {
 	return &manager{
 		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
-			HandOver: l.cfg.HandOver, Hurry: min(l.cfg.HandOver, hurry),
+			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
 			BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
 			Abstain: 10 * time.Second, Repeat: time.Second, // so that nine words in a row may be lost
@@ -183,7 +186,7 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
 // patience bounds the wait for a release. Nobody waits for that of a removed member.
 func (m *manager) patience() time.Duration {
 	if m.view.Removed {
-		return min(m.life.cfg.HandOver, hurry)
+		return min(m.life.cfg.HandOver, longestHurry)
 	}
 	return m.life.cfg.HandOver
 }

@@ -24,6 +24,18 @@ type proxy struct {
 	host   *actor.PID // manager there; nil: not known
 	local  bool       // the host is this member
 	closer *actor.PID // who waits for kept to be empty
+	begun  bool       // the member is up
+}
+
+// begun tells the proxy that its member is up and the manager, if there is to be one, runs. It must not be
+// asked before: Proto.Actor registers an actor before its mailbox can take messages.
+type begun struct{}
+
+// listen subscribes to views, again after a restart of the actor.
+func (p *proxy) listen(ctx actor.Context) {
+	if p.begun {
+		p.life.members.Subscribe(ctx.Self())
+	}
 }
 
 func newProxy(l *life) *proxy {
@@ -35,7 +47,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		p.wake = timer.New(ctx.ActorSystem(), ctx.Self())
-		p.life.members.Subscribe(ctx.Self())
+		p.listen(ctx)
 	case *actor.Restarting:
 		p.wake.Stop()
 	case *actor.Stopped:
@@ -50,6 +62,9 @@ func (p *proxy) Receive(ctx actor.Context) {
 		if p.wake.Mine(m) {
 			p.step(ctx, core.Tick{})
 		}
+	case *begun:
+		p.begun = true
+		p.listen(ctx)
 	case *drain:
 		p.closer = ctx.Sender()
 		p.finish(ctx)

@@ -23,7 +23,8 @@ import (
 // for the goroutine of the test.
 //
 // Nothing happens by itself: a member that has crashed stays listed until Member.Expel, as the member
-// that replaces it is listed at once.
+// that replaces it is listed at once. With the options Provider and Rejoin members drop who is out of reach, and
+// come back after a split.
 type Cluster struct {
 	// Leases is the lease store that all members reach, each by its own way: Member.Store.
 	Leases *memory.Store
@@ -33,30 +34,30 @@ type Cluster struct {
 	set    settings
 	sim    *simnet.Cluster
 	start  time.Time
-	faults Faults // of all links
-	each   []func(*Member)
-	ending sync.WaitGroup // components of crashed members
+	faults Faults         // of all links
+	ending sync.WaitGroup // components of crashed members, and those that rejoin
+	over   chan struct{}  // closed when the cluster ends: nobody rejoins any more
 
-	members []*Member // by index: the last process at that address
-	all     []*Member // every process there was
-	clocks  []*Clock  // by index
-	disks   []*Disk   // by index
+	births birth // guards what is made for a new life
 
 	mu struct {
 		sync.Mutex
-		notes []string // what was done to the cluster, and warnings of members
+		members []*Member // by index: the last life at that address
+		all     []*Member // every life there was
+		notes   []string  // what was done to the cluster, and warnings of members
 	}
 }
 
 func newCluster(t *testing.T, n int, s settings) *Cluster {
-	c := &Cluster{t: t, seed: s.seed, set: s, start: time.Now(), Leases: memory.New()}
+	c := &Cluster{t: t, seed: s.seed, set: s, start: time.Now(), Leases: memory.New(), over: make(chan struct{})}
 	c.sim = simnet.NewCluster(simnet.Config{
-		Options: simnet.Options{Seed: s.seed, Latency: s.latency, Jitter: s.jitter},
-		System:  c.newSystem,
-		Setup:   c.begin,
+		Options:  simnet.Options{Seed: s.seed, Latency: s.latency, Jitter: s.jitter},
+		System:   c.newSystem,
+		Setup:    c.begin,
+		Provider: s.provider,
 	})
 	for i := range n {
-		c.sim.Start(address(i))
+		c.boot(i)
 	}
 	c.sim.List(c.sim.Live(), c.sim.Live())
 	return c
@@ -65,19 +66,23 @@ func newCluster(t *testing.T, n int, s settings) *Cluster {
 // Seed returns the seed of this run.
 func (c *Cluster) Seed() uint64 { return c.seed }
 
-// Member returns the i-th member: the process that runs at its address now, or did last.
+// Member returns the i-th member: what runs at its address now, or did last.
 func (c *Cluster) Member(i int) *Member {
 	c.t.Helper()
-	if i < 0 || i >= len(c.members) {
-		c.t.Fatalf("no member %d: there are %d", i, len(c.members))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i < 0 || i >= len(c.mu.members) {
+		c.t.Fatalf("no member %d: there are %d", i, len(c.mu.members))
 	}
-	return c.members[i]
+	return c.mu.members[i]
 }
 
-// Members returns the members that have not left or crashed.
+// Members returns the members that have not left or crashed, and are not between two lives.
 func (c *Cluster) Members() (live []*Member) {
-	for _, m := range c.members {
-		if !m.gone {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.mu.members {
+		if !m.gone.Load() {
 			live = append(live, m)
 		}
 	}
@@ -86,10 +91,11 @@ func (c *Cluster) Members() (live []*Member) {
 
 // Join starts another member. It sees all that live, and they see it, at once.
 func (c *Cluster) Join() *Member {
-	i := len(c.members)
+	c.mu.Lock()
+	i := len(c.mu.members)
+	c.mu.Unlock()
 	c.note("join %d", i)
-	c.sim.Start(address(i))
-	m := c.members[i]
+	m := c.boot(i)
 	c.enter(m)
 	for _, o := range c.Members() {
 		if o != m && c.faults != (Faults{}) {
@@ -105,25 +111,30 @@ func (c *Cluster) Join() *Member {
 // register with package node are stopped with their members.
 func Each[T any](c *Cluster, produce func(m *Member) (T, error)) *PerMember[T] {
 	c.t.Helper()
-	e := &PerMember[T]{c, map[*Member]T{}}
+	e := &PerMember[T]{c: c, of: map[*Member]T{}}
 	add := func(m *Member) {
 		c.t.Helper()
 		v, err := produce(m)
 		if err != nil {
 			c.t.Fatalf("component %T of member %d: %v", v, m.Index, err)
 		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		e.of[m] = v
 	}
+	c.births.Lock()
+	defer c.births.Unlock()
 	for _, m := range c.Members() {
 		add(m)
 	}
-	c.each = append(c.each, add)
+	c.births.each = append(c.births.each, add)
 	return e
 }
 
 // PerMember holds one component of every member.
 type PerMember[T any] struct {
 	c  *Cluster
+	mu sync.Mutex
 	of map[*Member]T
 }
 
@@ -134,7 +145,11 @@ func (e *PerMember[T]) At(i int) T {
 }
 
 // Of returns that of a member, which may have crashed or been replaced since.
-func (e *PerMember[T]) Of(m *Member) T { return e.of[m] }
+func (e *PerMember[T]) Of(m *Member) T {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.of[m]
+}
 
 // Ready waits until every member has what node.Start waits for, see Member.Ready, and fails if one has not
 // within a minute.
@@ -164,7 +179,7 @@ func (c *Cluster) Settle() {
 		synctest.Wait()
 		due, n := c.sim.Net.Flying()
 		var calls int64
-		for _, m := range c.all {
+		for _, m := range c.lives() {
 			calls += m.Store.flying.Load()
 		}
 		switch {
@@ -222,13 +237,15 @@ func (c *Cluster) end() {
 	if c.t.Failed() {
 		c.t.Log(c.story())
 	}
+	close(c.over)
+	c.ending.Wait()
 	c.mu.Lock()
 	c.mu.notes = nil
 	c.mu.Unlock()
 	c.Heal()
 	var stops sync.WaitGroup
 	for _, m := range c.Members() {
-		if m.frozen {
+		if m.frozen.Load() {
 			m.Thaw()
 		}
 		stops.Go(func() {
@@ -238,7 +255,7 @@ func (c *Cluster) end() {
 		})
 	}
 	stops.Wait()
-	c.ending.Wait()
+	c.births.end()
 	for _, m := range c.Members() {
 		m.kill()
 	}

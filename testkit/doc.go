@@ -54,13 +54,31 @@
 // the way of one member to the lease store, and fails as told. Settle waits until nothing moves, Advance
 // lets time pass, Eventually waits for a condition.
 //
+// # Splits
+//
+// By default a member lists whom the cluster tells it, and one that was expelled stays away. Two options make
+// members behave as in production: with Provider each one looks for the others by itself, drops who is out of
+// reach, and never lists that id again; with Rejoin a process whose member was expelled, or gave way after a
+// split, begins another life at the same address.
+//
+//	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
+//		c.Partition([]int{0, 1}, []int{2})
+//		c.Advance(6 * time.Second) // 0 and 1 drop 2, which drops them
+//		c.Heal()
+//		testkit.Eventually(t, 8*time.Second, c.Whole) // 2 has come back, with another id
+//	}, testkit.Provider(500*time.Millisecond, 2*time.Second), testkit.Rejoin(time.Second))
+//
+// Each life is a Member of its own: ask c.Member(i) and PerMember.At(i) for the present one. A component that keeps
+// its handle over lives, such as a Replicator or a Singleton, is the same at each. Between two lives a member is
+// in neither Members nor anybody's view for long, and its calls wait or fail as under node.Run.
+//
 // # What is real and what is not
 //
 // Actors, mailboxes, PIDs, components, encoding and the order of messages between two members are those
 // of production. The network has no connections: nothing is lost or reordered unless told to be. Watch and
 // Stop do not reach other members; a test that sends one, or a message that is no protobuf message, to
-// another member has made a mistake, and Run says so for messages. Membership is told by the cluster;
-// there is no provider that finds a crash by itself.
+// another member has made a mistake, and Run says so for messages. Membership is told by the cluster,
+// unless the option Provider lets members find out by themselves.
 //
 // A frozen member's goroutines run on, see Member.Freeze. A crashed member's actors handle Stopping. Sessions,
 // membership and all timers of Concord's components go by the clock of their member; contexts, and what

@@ -2,6 +2,8 @@ package testkit
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -13,7 +15,7 @@ import (
 )
 
 // Member is one process of a cluster, from its start to its end. After a restart there is another Member at
-// the same index and address.
+// the same index and address; and so there is after each life of a process, see Rejoin.
 type Member struct {
 	Index   int
 	ID      string
@@ -29,8 +31,11 @@ type Member struct {
 	sim     *simnet.Member
 	clock   *Clock
 	disk    *Disk
-	gone    bool
-	frozen  bool
+	gone    atomic.Bool
+	frozen  atomic.Bool
+	dead    chan struct{} // closed when its process has crashed or left: there is no further life
+	die     func()        // closes dead
+	coming  atomic.Bool   // it has ended, and another life will begin
 	members *membership.Service
 }
 
@@ -40,13 +45,14 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	if c.set.roles != nil {
 		sim.Roles = c.set.roles(i)
 	}
-	clock := c.clock(i)
-	clock.boot()
+	clock := c.births.clock(c, i)
+	c.births.attach(sim.System, clock, i)
 	timer.Attach(sim.System, timer.Host{Clock: clock})
 	m := &Member{
-		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim,
-		clock: clock, disk: c.disk(i), Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
+		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim, dead: make(chan struct{}),
+		clock: clock, disk: c.births.disk(c, i), Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
 	}
+	m.die = sync.OnceFunc(func() { close(m.dead) })
 	m.Store.note = func(format string, args ...any) { c.note("lease store of %v: "+format, append([]any{m}, args...)...) }
 	cfg := c.set.leases
 	cfg.Owner, cfg.Logger, cfg.Clock = m.ID, m.System.Logger(), clock
@@ -58,44 +64,33 @@ func (c *Cluster) begin(sim *simnet.Member) {
 		c.t.Fatalf("member %d: %v", i, err)
 	}
 	m.Session = session
-	if i == len(c.members) {
-		c.members = append(c.members, m)
+	c.mu.Lock()
+	if i == len(c.mu.members) {
+		c.mu.members = append(c.mu.members, m)
 	} else {
-		c.members[i] = m
+		c.mu.members[i] = m
 	}
-	c.all = append(c.all, m)
-	for _, f := range c.each {
+	c.mu.all = append(c.mu.all, m)
+	c.mu.Unlock()
+	for _, f := range c.births.each {
 		f(m)
+	}
+	if c.set.rejoin {
+		c.ending.Go(m.follow)
 	}
 }
 
-// enter lists a new member everywhere, in place of a former one at its address.
+// enter lists a new member everywhere, in place of a former one at its address; or wherever its provider
+// reaches, if it has one.
 func (c *Cluster) enter(m *Member) {
+	if c.set.provider != nil {
+		c.sim.List([]*simnet.Member{m.sim}, []*simnet.Member{m.sim})
+		c.sim.Look()
+		return
+	}
 	live := c.sim.Live()
 	c.sim.List([]*simnet.Member{m.sim}, live)
 	c.sim.Replace(live, m.sim)
-}
-
-// clock returns that of the i-th machine.
-func (c *Cluster) clock(i int) *Clock {
-	for len(c.clocks) <= i {
-		k := newClock(c, len(c.clocks))
-		c.clocks = append(c.clocks, k)
-		if c.set.clocks != nil {
-			c.set.clocks(k.index, k)
-		}
-	}
-	return c.clocks[i]
-}
-
-// disk returns that of the i-th machine.
-func (c *Cluster) disk(i int) *Disk {
-	for len(c.disks) <= i {
-		d, n := NewDisk(c.seed), len(c.disks)
-		d.note = func(format string, args ...any) { c.note("disk of machine %d: "+format, append([]any{n}, args...)...) }
-		c.disks = append(c.disks, d)
-	}
-	return c.disks[i]
 }
 
 // Disk returns the disk of the member's machine. A restart finds on it what was synced; Leave and Crash end
@@ -108,8 +103,8 @@ func (m *Member) Clock() *Clock { return m.clock }
 // String returns the id.
 func (m *Member) String() string { return m.ID }
 
-// Gone tells whether the member has left or crashed.
-func (m *Member) Gone() bool { return m.gone }
+// Gone tells whether the member has left or crashed, or its life has ended and its process begins another one.
+func (m *Member) Gone() bool { return m.gone.Load() }
 
 // Ready waits for what node.Start waits for: the member is listed, its age is known, and its components
 // can be used. It returns the error of ctx, or of a component.
@@ -125,8 +120,10 @@ func (m *Member) Ready(ctx context.Context) error {
 // return.
 func (m *Member) Leave(ctx context.Context) error {
 	m.c.note("leave %v", m)
+	m.die()
 	err := m.shutdown(ctx)
-	m.gone = true
+	m.gone.Store(true)
+	m.c.births.over(m.Index)
 	m.c.sim.Leave(m.sim)
 	m.kill()
 	m.disk.Crash()
@@ -150,11 +147,12 @@ func (m *Member) shutdown(ctx context.Context) error {
 // Stopped, but nobody hears of it. Goroutines of the test's own run on. The others list it until Expel or
 // Restart.
 func (m *Member) Crash() {
-	if m.gone {
+	m.die()
+	if !m.gone.CompareAndSwap(false, true) {
 		return
 	}
 	m.c.note("crash %v", m)
-	m.gone = true
+	m.c.births.over(m.Index)
 	m.Store.die()
 	m.disk.Crash()
 	m.disk.thaw()
@@ -186,12 +184,11 @@ func (m *Member) kill() {
 // empty memory. The others list it in place of the old one.
 func (m *Member) Restart() *Member {
 	m.c.t.Helper()
-	if m.c.members[m.Index] != m {
-		m.c.t.Fatalf("member %v has been replaced by %v", m, m.c.members[m.Index])
+	if now := m.c.Member(m.Index); now != m {
+		m.c.t.Fatalf("member %v has been replaced by %v", m, now)
 	}
 	m.Crash()
-	m.c.sim.Start(m.Address)
-	next := m.c.members[m.Index]
+	next := m.c.boot(m.Index)
 	m.c.note("restart %v as %v", m, next)
 	m.c.enter(next)
 	return next
@@ -203,7 +200,7 @@ func (m *Member) Restart() *Member {
 // a process that was paused would only afterwards. See Suspend.
 func (m *Member) Freeze() {
 	m.c.note("freeze %v", m)
-	m.frozen = true
+	m.frozen.Store(true)
 	m.Store.freeze()
 	m.disk.freeze()
 	m.c.sim.Freeze(m.sim)
@@ -214,7 +211,7 @@ func (m *Member) Freeze() {
 // Actors still handle what the test itself sends them, as if in the last moment before.
 func (m *Member) Suspend() {
 	m.c.note("suspend %v", m)
-	m.frozen = true
+	m.frozen.Store(true)
 	m.clock.suspend(true)
 	m.Store.freeze()
 	m.disk.freeze()
@@ -224,7 +221,7 @@ func (m *Member) Suspend() {
 // Thaw ends Freeze and Suspend. What was held is told, sent and delivered, in the order in which it came.
 func (m *Member) Thaw() {
 	m.c.note("thaw %v", m)
-	m.frozen = false
+	m.frozen.Store(false)
 	m.clock.suspend(false)
 	m.c.sim.Thaw(m.sim)
 	m.Store.thaw()

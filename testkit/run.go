@@ -22,6 +22,9 @@ type settings struct {
 	roles           func(i int) []string
 	leases          coordination.Config
 	clocks          func(i int, clock *Clock)
+	rejoin          bool
+	pause           time.Duration
+	provider        *simnet.Provider
 }
 
 // Seed sets the seed of all pseudo-random numbers of the network. Default 1.
@@ -38,6 +41,22 @@ func Roles(roles func(i int) []string) Option { return func(s *settings) { s.rol
 
 // Clocks sets the clock of the i-th machine before anything runs there. Default: all are right.
 func Clocks(set func(i int, clock *Clock)) Option { return func(s *settings) { s.clocks = set } }
+
+// Rejoin lets a member whose life has ended, since it was expelled or gave way after a split, begin another one at
+// the same address after pause, as node.Run does: another Member, with another actor system and id, in the
+// same process. Each makes its components for every life, in the goroutine that begins it; a component that
+// can be bound again, such as a Replicator, is the same in every life. Default: the member stays removed.
+func Rejoin(pause time.Duration) Option {
+	return func(s *settings) { s.rejoin, s.pause = true, pause }
+}
+
+// Provider lets every member find out by itself who is there, as Proto.Actor's providers do: it looks for all
+// others every round, and drops those that are out of reach, in either direction, or frozen, for as long as
+// silence. It never lists an id again that it has dropped, whatever Member.Lists says. Default: members list
+// whom the cluster tells them.
+func Provider(round, silence time.Duration) Option {
+	return func(s *settings) { s.provider = &simnet.Provider{Round: round, Silence: silence} }
+}
 
 // Leases configures the sessions of the members. Owner, Logger and Clock are set by the cluster.
 func Leases(cfg coordination.Config) Option { return func(s *settings) { s.leases = cfg } }

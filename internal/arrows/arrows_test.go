@@ -68,11 +68,14 @@ var arrows = map[string][]string{
 	"node/internal/arbiter":           {},
 	"node/healtest":                   {},
 	"node":                            {"coordination", "node/internal/arbiter", "internal/gate", "internal/lifecycle", "internal/membership", "internal/timer", "internal/wire", "proto"},
+	"node/provider/internal/roster":   {},
+	"node/provider/*":                 {"node/provider/internal/roster"},
+	"testkit/clustertest":             {"internal/races", "node"},
 	"testkit/crdttest":                {"crdt"},
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},
 	"testkit/storetest":               {"distributeddata/store"},
-	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "singleton", "sharding"},
+	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "node/provider/*", "singleton", "sharding"},
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.

@@ -17,13 +17,19 @@ const leafSize = 32
 // any other splits them at the highest bit in which they differ. Vectors made from one another share
 // nodes, and what compares or joins them skips what they share.
 type node struct {
-	part
+	dots        []Dot // of a leaf: ascending by replica
 	left, right *node // of a branch
-	count       int
+	pivot       Replica
 	events      uint64                            // sum of the numbers
 	hash        uint64                            // sum of the hashes of the entries
 	digest      atomic.Pointer[[sha256.Size]byte] // once asked for
+	count       int32
+	bit         int8
 }
+
+func (n *node) part() part { return part{n.dots, int(n.bit), n.pivot, n} }
+
+func (n *node) len() int { return int(n.count) }
 
 // part is a node, or some neighboring entries of a leaf.
 type part struct {
@@ -57,7 +63,7 @@ func (p part) empty() bool { return p.n == nil && len(p.dots) == 0 }
 
 func (p part) len() int {
 	if p.n != nil {
-		return p.n.count
+		return p.n.len()
 	}
 	return len(p.dots)
 }
@@ -96,7 +102,7 @@ func (p part) split(pivot Replica) (before, behind part) {
 	case p.n == nil:
 		return p, p
 	case p.pivot == pivot:
-		return p.n.left.part, p.n.right.part
+		return p.n.left.part(), p.n.right.part()
 	case p.pivot < pivot:
 		return p, part{}
 	}
@@ -105,12 +111,12 @@ func (p part) split(pivot Replica) (before, behind part) {
 
 // leaf takes ownership of entries in order, leafSize at most.
 func leaf(dots []Dot) *node {
-	n := &node{part: leafPart(dots), count: len(dots)}
+	p := leafPart(dots)
+	n := &node{dots: dots, pivot: p.pivot, bit: int8(p.bit), count: int32(len(dots))}
 	for _, d := range dots {
 		n.events += d.N
 		n.hash += d.hash()
 	}
-	n.n = n
 	return n
 }
 
@@ -125,12 +131,10 @@ func build(dots []Dot) *node {
 }
 
 func branch(bit int, pivot Replica, left, right *node) *node {
-	n := &node{
-		part: part{bit: bit, pivot: pivot}, left: left, right: right,
+	return &node{
+		left: left, right: right, pivot: pivot, bit: int8(bit),
 		count: left.count + right.count, events: left.events + right.events, hash: left.hash + right.hash,
 	}
-	n.n = n
-	return n
 }
 
 // join puts two neighbors together: what lies on both sides of a split. Either may be nil.
@@ -165,7 +169,7 @@ func (n *node) rank(r Replica) (before int, number uint64) {
 		if r < n.pivot {
 			n = n.left
 		} else {
-			before += n.left.count
+			before += n.left.len()
 			n = n.right
 		}
 	}
@@ -179,10 +183,10 @@ func (n *node) rank(r Replica) (before int, number uint64) {
 // at returns the i-th entry.
 func (n *node) at(i int) Dot {
 	for n.left != nil {
-		if i < n.left.count {
+		if i < n.left.len() {
 			n = n.left
 		} else {
-			i -= n.left.count
+			i -= n.left.len()
 			n = n.right
 		}
 	}
@@ -207,17 +211,17 @@ func (n *node) put(d Dot) *node {
 	case n.left == nil:
 		i, ok := find(n.dots, d.Replica)
 		return build(insert(n.dots, i, ok, d))
-	case topBit(d.Replica^n.pivot) > n.bit: // not below this node
+	case topBit(d.Replica^n.pivot) > int(n.bit): // not below this node
 		p := leafPart([]Dot{d})
-		bit, pivot := common(n.part, p)
+		bit, pivot := common(n.part(), p)
 		if d.Replica < pivot {
 			return branch(bit, pivot, leaf(p.dots), n)
 		}
 		return branch(bit, pivot, n, leaf(p.dots))
 	case d.Replica < n.pivot:
-		return branch(n.bit, n.pivot, n.left.put(d), n.right)
+		return branch(int(n.bit), n.pivot, n.left.put(d), n.right)
 	}
-	return branch(n.bit, n.pivot, n.left, n.right.put(d))
+	return branch(int(n.bit), n.pivot, n.left, n.right.put(d))
 }
 
 // insert returns a copy of the entries with d as the i-th, in the place of the one there or before it.
@@ -244,9 +248,25 @@ func (n *node) drop(r Replica) *node {
 		}
 		return leaf(slices.Concat(n.dots[:i], n.dots[i+1:]))
 	case r < n.pivot:
-		return join(n.bit, n.pivot, n.left.drop(r), n.right)
+		return join(int(n.bit), n.pivot, n.left.drop(r), n.right)
 	}
-	return join(n.bit, n.pivot, n.left, n.right.drop(r))
+	return join(int(n.bit), n.pivot, n.left, n.right.drop(r))
+}
+
+// alike reports whether both are branches that split at the same place, as those that share nodes do.
+func alike(a, b *node) bool { return a.left != nil && b.left != nil && a.pivot == b.pivot }
+
+// leqNode reports whether b covers what a covers.
+func leqNode(a, b *node) bool {
+	switch {
+	case a == b:
+		return true
+	case !alike(a, b):
+		return leqPart(a.part(), b.part())
+	case a.count > b.count || a.events > b.events:
+		return false
+	}
+	return leqNode(a.left, b.left) && leqNode(a.right, b.right)
 }
 
 // leqPart reports whether o covers what p covers.
@@ -258,6 +278,8 @@ func leqPart(p, o part) bool {
 		return false
 	case p.dots != nil && o.dots != nil:
 		return leq(p.dots, o.dots)
+	case p.n != nil && o.n != nil && alike(p.n, o.n):
+		return leqNode(p.n, o.n)
 	}
 	_, pivot := common(p, o)
 	p1, p2 := p.split(pivot)
@@ -285,6 +307,17 @@ func leq(a, b []Dot) bool {
 	return true
 }
 
+// diffNode yields the replicas of which a and b cover different numbers.
+func diffNode(a, b *node, yield func(r Replica, a, b uint64) bool) bool {
+	switch {
+	case a == b:
+		return true
+	case !alike(a, b):
+		return diffPart(a.part(), b.part(), yield)
+	}
+	return diffNode(a.left, b.left, yield) && diffNode(a.right, b.right, yield)
+}
+
 // diffPart yields the replicas of which a and b cover different numbers.
 func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
 	switch {
@@ -296,6 +329,8 @@ func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
 		return a.n.all(func(d Dot) bool { return yield(d.Replica, d.N, 0) })
 	case (a.empty() || a.dots != nil) && (b.empty() || b.dots != nil):
 		return diff(a.dots, b.dots, yield)
+	case a.n != nil && b.n != nil && alike(a.n, b.n):
+		return diffNode(a.n, b.n, yield)
 	}
 	_, pivot := common(a, b)
 	a1, a2 := a.split(pivot)
@@ -334,6 +369,24 @@ func order(a, b []Dot) int {
 	return cmp.Compare(a[0].Replica, b[0].Replica)
 }
 
+// mergeNode returns what either covers, or what both cover: a or b itself where that is the result.
+func mergeNode(a, b *node, either bool) *node {
+	switch {
+	case a == b:
+		return a
+	case !alike(a, b):
+		return mergePart(a.part(), b.part(), either)
+	}
+	left, right := mergeNode(a.left, b.left, either), mergeNode(a.right, b.right, either)
+	switch {
+	case left == a.left && right == a.right:
+		return a
+	case left == b.left && right == b.right:
+		return b
+	}
+	return join(int(a.bit), a.pivot, left, right)
+}
+
 // mergePart returns what either covers, or what both cover: a or b itself where that is the result.
 func mergePart(a, b part, either bool) *node {
 	switch {
@@ -349,6 +402,8 @@ func mergePart(a, b part, either bool) *node {
 		return a.tree()
 	case a.dots != nil && b.dots != nil:
 		return merged(a, b, either)
+	case a.n != nil && b.n != nil && alike(a.n, b.n):
+		return mergeNode(a.n, b.n, either)
 	}
 	bit, pivot := common(a, b)
 	a1, a2 := a.split(pivot)

@@ -78,7 +78,7 @@ func treeVector(n *node) Vector {
 
 func (v Vector) part() part {
 	if v.tree != nil {
-		return v.tree.part
+		return v.tree.part()
 	}
 	return leafPart(v.few)
 }
@@ -116,7 +116,7 @@ func (v Vector) Covers(d Dot) bool { return d.N <= v.Get(d.Replica) }
 // Len returns the number of replicas with covered events.
 func (v Vector) Len() int {
 	if v.tree != nil {
-		return v.tree.count
+		return v.tree.len()
 	}
 	return len(v.few)
 }
@@ -202,12 +202,39 @@ func (v Vector) Set(r Replica, n uint64) Vector {
 	return Vector{few: slices.Concat(v.few[:i], v.few[i+1:])}
 }
 
+// Apply returns the vector with other numbers for some replicas, 0 for none. The changes ascend by replica.
+func (v Vector) Apply(changes []Dot) Vector {
+	if 16*len(changes) < v.Len() {
+		for _, d := range changes {
+			v = v.Set(d.Replica, d.N)
+		}
+		return v
+	}
+	out := make([]Dot, 0, v.Len()+len(changes))
+	for d := range v.All() {
+		for len(changes) > 0 && changes[0].Replica < d.Replica {
+			out, changes = append(out, changes[0]), changes[1:]
+		}
+		if len(changes) > 0 && changes[0].Replica == d.Replica {
+			d, changes = changes[0], changes[1:]
+		}
+		out = append(out, d)
+	}
+	out = append(out, changes...)
+	return vectorOf(slices.DeleteFunc(out, func(d Dot) bool { return d.N == 0 }))
+}
+
 // Leq reports whether o covers everything that v covers.
 func (v Vector) Leq(o Vector) bool {
-	if v.tree == nil && o.tree == nil {
+	switch {
+	case v.tree == nil && o.tree == nil:
 		return leq(v.few, o.few)
+	case o.tree == nil:
+		return false
+	case v.tree == nil:
+		return !slices.ContainsFunc(v.few, func(d Dot) bool { return !o.Covers(d) })
 	}
-	return leqPart(v.part(), o.part())
+	return leqNode(v.tree, o.tree)
 }
 
 // Before reports whether o covers everything that v covers, and more.
@@ -227,6 +254,10 @@ func (v Vector) Equal(o Vector) bool {
 // Join returns what either covers: v or o itself when one covers the other.
 func (v Vector) Join(o Vector) Vector {
 	switch {
+	case v.tree != nil && o.tree == nil && len(o.few) <= aFew:
+		return v.raised(o.few)
+	case o.tree != nil && v.tree == nil && len(v.few) <= aFew:
+		return o.raised(v.few)
 	case v.tree != nil || o.tree != nil:
 		return treeVector(mergePart(v.part(), o.part(), true))
 	case leq(o.few, v.few):
@@ -235,6 +266,16 @@ func (v Vector) Join(o Vector) Vector {
 		return o
 	}
 	return vectorOf(merge(v.few, o.few, true))
+}
+
+// aFew is how many entries are raised one by one.
+const aFew = 4
+
+func (v Vector) raised(dots []Dot) Vector {
+	for _, d := range dots {
+		v = v.With(d)
+	}
+	return v
 }
 
 // Meet returns what both cover: v or o itself when one covers the other.

@@ -64,6 +64,18 @@ func stateTable(s Store, seen Vector) table {
 	return t
 }
 
+// Named returns what seen says of the replicas that the store names.
+func (s Store) Named(seen Vector) Vector {
+	named := stateTable(s, Vector{}).ids
+	dots := make([]Dot, 0, len(named))
+	for _, r := range named {
+		if n := seen.Get(r); n > 0 {
+			dots = append(dots, Dot{r, n})
+		}
+	}
+	return vectorOf(dots)
+}
+
 // appendEntry writes what lives at path, behind the entry of the path last.
 func appendEntry(b []byte, t *table, last, path string, e Entry) []byte {
 	shared := commonPrefix(last, path)

@@ -104,8 +104,8 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 	return 0, true
 }
 
-// onStranger takes a hello of a member that is not listed here. It may be new, expelled, or of another
-// fragment.
+// onStranger takes a hello of a member that is not listed here. It may be new, expelled, or of
+// another fragment.
 func (c *core) onStranger(now time.Time, r received) {
 	h := r.hello
 	if o := c.others[r.member]; o != nil && o.incarnation == r.from && h.sequence <= o.hello.sequence {
@@ -130,8 +130,8 @@ func (c *core) farewell(r received) {
 	c.emit(noted{goodbye, c.memberOf(r)})
 }
 
-// mayAnswer bounds answers to strangers, since they choose where the answer goes. An address that was lost is
-// one of our own choice, and has a bound of its own.
+// mayAnswer bounds answers to strangers, since they choose where the answer goes. An address that
+// was lost is one of our own choice, and has a bound of its own.
 func (c *core) mayAnswer(now time.Time, address string) bool {
 	if l := c.lostAt(address); l != nil && !l.named {
 		if now.Sub(l.told) < c.verdictGap {
@@ -150,8 +150,8 @@ func (c *core) mayAnswer(now time.Time, address string) bool {
 	return true
 }
 
-// answerStranger tells a member that is not listed here so. If it did not know our incarnation, it is asked
-// to answer: then it counts as heard by both.
+// answerStranger tells a member that is not listed here so. If it did not know our incarnation, it
+// is asked to answer: then it counts as heard by both.
 func (c *core) answerStranger(r received) {
 	c.sequence++
 	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 && r.hello.size != 0)})
@@ -174,9 +174,9 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	}
 }
 
-// judge finds out whether more than half of the peers of our view disown us. Then we give way without
-// patience, but not without a permit: in a ring of members each of which disowns the next, all would go at
-// once. Members of versions that know no permits cannot give one.
+// judge finds out whether more than half of the peers of our view disown us. Then we give way
+// without patience, but not without a permit: in a ring of members each of which disowns the next,
+// all would go at once. Members of versions that know no permits cannot give one.
 func (c *core) judge() {
 	c.disowned = false
 	if !slices.ContainsFunc(c.order, func(p *peer) bool { return p.against >= c.verdicts }) {
@@ -218,15 +218,16 @@ func (c *core) chooseStamp(now time.Time) {
 	}
 }
 
-// mayWithdraw tells whether we have stamped ourselves only since we were listed alone, shortly after our
-// start, and nobody has heard of it. Some providers list a newcomer before they list the members it
-// joins, and then its clock alone must not make it the oldest of them.
+// mayWithdraw tells whether we have stamped ourselves only since we were listed alone, shortly
+// after our start, and nobody has heard of it. Some providers list a newcomer before they list the
+// members it joins, and then its clock alone must not make it the oldest of them.
 func (c *core) mayWithdraw(now time.Time) bool {
 	return c.stamp != 0 && !c.told && now.Sub(c.upAt) < c.stampWait
 }
 
-// greet sends the hellos that are due, and with them those that soon will be: one wake serves many. Each
-// is answered, and whoever answers waits an interval again, so that a pair exchanges two hellos in one.
+// greet sends the hellos that are due, and with them those that soon will be: one wake serves many.
+// Each is answered, and whoever answers waits an interval again, so that a pair exchanges two
+// hellos in one.
 func (c *core) greet(now time.Time) {
 	if !slices.ContainsFunc(c.order, func(p *peer) bool { return !p.next.After(now) }) {
 		return
@@ -253,8 +254,9 @@ func (c *core) hello(now time.Time, p *peer, answer bool) {
 	p.next = now.Add(c.interval(now, p))
 }
 
-// compose makes a hello for the member with this id; "": not known. A stamp that we may still withdraw is kept
-// from members that are not listed here: they may list us already, and would hold us to it.
+// compose makes a hello for the member with this id; "": not known. A stamp that we may still
+// withdraw is kept from members that are not listed here: they may list us already, and would hold
+// us to it.
 func (c *core) compose(id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
@@ -297,8 +299,8 @@ func (c *core) askWake(now time.Time) {
 	}
 }
 
-// nextWake is when the next hello is due, the wait for stamps over, or something of a split is due; zero if
-// there is nothing.
+// nextWake is when the next hello is due, the wait for stamps over, or something of a split is due;
+// zero if there is nothing.
 func (c *core) nextWake(now time.Time) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// lostAddress is an address at which a member of our cluster may run that we do not list. Nobody sends to
-// members that it does not list, so both sides of a split would stay silent for ever: these are asked.
+// lostAddress is an address at which a member of our cluster may run that we do not list. Nobody
+// sends to members that it does not list, so both sides of a split would stay silent for ever:
+// these are asked.
 type lostAddress struct {
 	address string
 	named   bool      // by another member only: we have never listed who was there
@@ -122,8 +123,8 @@ func (c *core) lostMembers() (out []string) {
 	return out
 }
 
-// onNamed takes addresses that a member lists with which we do not agree: who joined its side of a split is
-// found this way.
+// onNamed takes addresses that a member lists with which we do not agree: who joined its side of a
+// split is found this way.
 func (c *core) onNamed(now time.Time, n named) {
 	o, known := c.others[n.member]
 	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation {

@@ -36,15 +36,15 @@ func (c *core) giveWay(now time.Time) {
 	c.emit(send{first.address, first.incarnation, h})
 }
 
-// first returns the first in order of those with which we are in conflict for long enough. A member that most
-// of its view disowns needs no more patience.
+// first returns the first in order of those with which we are in conflict for long enough. A member
+// that most of its view disowns needs no more patience.
 func (c *core) first(now time.Time) (first *other) {
 	if c.leaving || len(c.permits) > 0 {
 		return nil
 	}
 	for _, o := range c.others {
 		ripe := c.disowned || now.Sub(o.since) >= c.patienceFor(o) && c.settled(now, o)
-		if o.hello.size == 0 || !ripe {
+		if o.hello.size == 0 || !ripe || c.unrelated(o) {
 			continue
 		}
 		if first == nil || o.rank().before(first.rank()) {
@@ -54,8 +54,15 @@ func (c *core) first(now time.Time) (first *other) {
 	return first
 }
 
-// settled tells whether our view has not changed for as long as patience: then those that came back after they
-// gave way are counted everywhere. In a cluster that never comes to rest, evidence ten times as old is enough.
+// unrelated tells whether neither has ever listed the other. No id is banned then, so a new one
+// would not help: the provider has to find them, or they are two clusters of one name.
+func (c *core) unrelated(o *other) bool {
+	return !o.certain && !o.hello.listsYou && c.peers[o.id] == nil
+}
+
+// settled tells whether our view has not changed for as long as patience: then those that came back
+// after they gave way are counted everywhere. In a cluster that never comes to rest, evidence ten
+// times as old is enough.
 func (c *core) settled(now time.Time, o *other) bool {
 	return now.Sub(c.viewAt) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
 }
@@ -77,8 +84,8 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 	}
 }
 
-// consider gives a permit to a member that asks to give way to us, if we are before it and are going to stay.
-// What asks for a permit itself gives none: it may go with the next message.
+// consider gives a permit to a member that asks to give way to us, if we are before it and are
+// going to stay. What asks for a permit itself gives none: it may go with the next message.
 func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
 	i := slices.IndexFunc(c.permits, func(p permit) bool { return p.id == r.member && p.incarnation == r.from })
@@ -107,8 +114,8 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing has changed
-// since. Otherwise it is declined, so that the giver is free again.
+// permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing
+// has changed since. Otherwise it is declined, so that the giver is free again.
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
 	valid := slices.ContainsFunc(c.requests, func(q request) bool {
@@ -131,7 +138,8 @@ func (c *core) permitted(now time.Time, r received) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// fulfil ends permits of members that are back, as other members at the same address, and those that are over.
+// fulfil ends permits of members that are back, as other members at the same address, and those
+// that are over.
 func (c *core) fulfil(now time.Time) {
 	c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
 		back := slices.ContainsFunc(c.order, func(o *peer) bool { return o.Address == p.address && o.ID != p.id })
@@ -147,12 +155,20 @@ func (c *core) leave() {
 	}
 }
 
-// sayGoodbye tells all that we list that this life ends.
+// sayGoodbye tells all that we list, or are in conflict with, that this life ends.
 func (c *core) sayGoodbye() {
 	for _, p := range c.order {
 		c.sequence++
 		h := c.compose(p.ID, true, false)
 		h.leaving = true
 		c.emit(send{p.Address, p.incarnation, h})
+	}
+	for _, l := range c.lost {
+		if o := c.otherAt(l.address); o != nil && c.peers[o.id] == nil {
+			c.sequence++
+			h := c.compose(o.id, false, false)
+			h.leaving = true
+			c.emit(send{o.address, o.incarnation, h})
+		}
 	}
 }

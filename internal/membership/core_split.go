@@ -2,6 +2,7 @@ package membership
 
 import (
 	"cmp"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -9,11 +10,12 @@ import (
 	"time"
 )
 
-// claim is what a member says of its fragment. With its stamp and id it decides who stays when a cluster was
-// split.
+// claim is what a member says of its fragment. With its stamp and id it decides who stays when a
+// cluster was split.
 type claim struct {
 	size     uint64 // members of its view that do not deny it, itself included; 0: it does not speak this protocol
 	oldest   uint64 // smallest stamp among these
+	mark     uint64 // hash of the id of the oldest: members that start together have equal stamps
 	arbiter  bool   // a member of its fragment holds the arbiter lease
 	disowned bool   // more than half of the members that it lists deny it
 }
@@ -25,14 +27,16 @@ type rank struct {
 	id    string
 }
 
-// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then who is not
-// disowned, then the fragment with the older oldest member, then the older member, then the id.
+// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then
+// who is not disowned, then the fragment with the older oldest member, then the older member, then
+// the id.
 func (r rank) before(o rank) bool {
 	return cmp.Or(
 		truth(o.arbiter, r.arbiter),
 		cmp.Compare(o.size, r.size),
 		truth(r.disowned, o.disowned),
 		cmp.Compare(age(r.oldest), age(o.oldest)),
+		cmp.Compare(r.mark, o.mark),
 		cmp.Compare(age(r.stamp), age(o.stamp)),
 		strings.Compare(r.id, o.id),
 	) < 0
@@ -57,8 +61,8 @@ func age(stamp uint64) uint64 {
 	return stamp
 }
 
-// other is a running member of our cluster with which we do not agree: it does not list us, or we do not list
-// it. It has answered us, so both directions work.
+// other is a running member of our cluster with which we do not agree: it does not list us, or we
+// do not list it. It has answered us, so both directions work.
 type other struct {
 	id, address string
 	incarnation uint64
@@ -76,8 +80,8 @@ func (o *other) member() Member {
 
 func (o *other) rank() rank { return rank{o.hello.claim, o.hello.stamp, o.id} }
 
-// weigh takes a hello for what it says about a split. It counts only if it names this incarnation: then its
-// sender has heard from us.
+// weigh takes a hello for what it says about a split. It counts only if it names this incarnation:
+// then its sender has heard from us.
 func (c *core) weigh(now time.Time, r received, listed bool) {
 	h := r.hello
 	if listed && h.listsYou {
@@ -104,8 +108,8 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	c.revive(now, h.address)
 }
 
-// poll asks all members of our view whether they list us, since our size counts only those that do: who was
-// paused may be the last to hear that it is alone.
+// poll asks all members of our view whether they list us, since our size counts only those that do:
+// who was paused may be the last to hear that it is alone.
 func (c *core) poll(now time.Time) {
 	if now.Sub(c.polledAt) < c.patience/2 {
 		return
@@ -193,8 +197,8 @@ func (c *core) claim() claim {
 	if c.mine != nil {
 		return *c.mine
 	}
-	m := claim{size: 1, oldest: c.stamp, arbiter: c.arbiter}
-	deny := 0
+	m := claim{size: 1, arbiter: c.arbiter}
+	oldest, deny := c.me(), 0
 	if c.seen != nil {
 		for _, o := range c.seen.Members {
 			switch _, denies := c.others[o.ID]; {
@@ -203,15 +207,22 @@ func (c *core) claim() claim {
 				deny++
 			default:
 				m.size++
-				if age(o.Stamp) < age(m.oldest) {
-					m.oldest = o.Stamp
+				if o.Stamp != 0 && (oldest.Stamp == 0 || byAge(o, oldest) < 0) {
+					oldest = o
 				}
 			}
 		}
 		m.disowned = 2*deny > len(c.seen.Members)-1
 	}
+	m.oldest, m.mark = oldest.Stamp, mark(oldest.ID)
 	c.mine = &m
 	return m
+}
+
+func mark(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum64()
 }
 
 func (c *core) hasLeft(id string) bool {

@@ -67,6 +67,11 @@ func TestLost_AMemberThatLeavesSaysSo(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, n)
+
+	f = alone(t)
+	f.step(denying("b", 10, large)).step(leave{})
+	require.True(t, f.sent()[0].hello.leaving, "also to a member in conflict, which would ask for it")
+	require.Equal(t, "b:1", f.sent()[0].address)
 }
 
 func TestLost_IsBounded(t *testing.T) {

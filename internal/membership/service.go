@@ -87,8 +87,8 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 // View returns the latest view, nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed is closed when this life of the member has ended other than by Stop. Cause says why. Another life of
-// the same process, with a new member id, can join again.
+// Removed is closed when this life of the member has ended other than by Stop. Cause says why.
+// Another life of the same process, with a new member id, can join again.
 func (s *Service) Removed() <-chan struct{} { return s.removed }
 
 // Cause returns why the member was removed: an error that matches ErrRemoved; nil while it is in.
@@ -99,15 +99,16 @@ func (s *Service) Cause() error {
 	return nil
 }
 
-// Tune adapts the protocol that heals a split. Call it before this member is listed: later calls do nothing.
+// Tune adapts the protocol that heals a split. Call it before this member is listed: later calls do
+// nothing.
 func (s *Service) Tune(t Tuning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.tuning = t
 }
 
-// SetArbiter says whether this member knows that the arbiter lease is held by a member of its fragment. Then
-// members of other fragments give way to it first. At first it is false.
+// SetArbiter says whether this member knows that the arbiter lease is held by a member of its
+// fragment. Then members of other fragments give way to it first. At first it is false.
 func (s *Service) SetArbiter(here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +121,8 @@ func (s *Service) SetArbiter(here bool) {
 	}
 }
 
-// Lost returns the addresses, sorted, of members that were listed once, are not any more, and did not leave in
-// order. They are asked for a day whether they are back. The slice is the caller's.
+// Lost returns the addresses, sorted, of members that were listed once, are not any more, and did
+// not leave in order. They are asked for a day whether they are back. The slice is the caller's.
 func (s *Service) Lost() []string {
 	if d := s.division.Load(); d != nil {
 		return slices.Clone(d.lost)
@@ -129,9 +130,9 @@ func (s *Service) Lost() []string {
 	return nil
 }
 
-// Split returns the running members of this cluster with which this one disagrees about who is in it for longer
-// than its patience, by id, and since when there has been one. It is empty unless the cluster is split. The
-// slice is the caller's.
+// Split returns the running members of this cluster with which this one disagrees about who is in
+// it for longer than its patience, by id, and since when there has been one. It is empty unless the
+// cluster is split. The slice is the caller's.
 func (s *Service) Split() (others []Member, since time.Time) {
 	if d := s.division.Load(); d != nil {
 		return slices.Clone(d.others), d.since
@@ -177,8 +178,9 @@ func (s *Service) Ready(ctx context.Context) error {
 
 // WhenUp calls f once, when this member first sees itself listed; never if that does not happen.
 // Functions run one at a time in order of registration: in the caller's goroutine if the member is
-// up and no other function is running, else in the goroutine that runs them, which is the membership
-// actor's at first. So f must not block, nor wait for a view. A panic in f is logged and ends only f.
+// up and no other function is running, else in the goroutine that runs them, which is the
+// membership actor's at first. So f must not block, nor wait for a view. A panic in f is logged and
+// ends only f.
 func (s *Service) WhenUp(f func(self Member)) {
 	s.mu.Lock()
 	s.mu.pending = append(s.mu.pending, f)
@@ -214,7 +216,8 @@ func (s *Service) call(f func(Member), self Member) {
 }
 
 // Subscribe sends *View to pid: the latest now, if there is one, and each later one, in order. The
-// subscriber must be local, and unsubscribe before it stops. Subscribing twice sends the latest again.
+// subscriber must be local, and unsubscribe before it stops. Subscribing twice sends the latest
+// again.
 func (s *Service) Subscribe(pid *actor.PID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,8 +236,8 @@ func (s *Service) Unsubscribe(pid *actor.PID) {
 	s.mu.to = slices.DeleteFunc(s.mu.to, pid.Equal)
 }
 
-// Stop ends the service: no more views and no more hellos. The last view stays. It does not wait; see
-// Stopped. Later calls do nothing.
+// Stop ends the service: no more views and no more hellos. The last view stays. It does not wait;
+// see Stopped. Later calls do nothing.
 func (s *Service) Stop() {
 	s.mu.Lock()
 	if s.mu.stop {

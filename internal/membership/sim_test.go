@@ -201,8 +201,8 @@ func TestDroppedByItsOwnProvider(t *testing.T) {
 	})
 }
 
-// Of members that do not both list each other one has to give way, and no other one: the smaller side, and
-// who is disowned by most; of equals the younger.
+// Of members that do not both list each other one has to give way, and no other one: the smaller
+// side, and who is disowned by most; of equals the younger.
 func TestOneThatIsDroppedByOthers(t *testing.T) {
 	for _, test := range []struct {
 		members int
@@ -259,8 +259,9 @@ func TestAMemberThatIsNeverListedIsRemovedAfterTheGracePeriod(t *testing.T) {
 	})
 }
 
-// TestSeededHistories runs random faults, then lets the lists agree and the network heal. At all times a
-// member keeps the stamp it was first seen with, and views of equal hash have the same oldest member.
+// TestSeededHistories runs random faults, then lets the lists agree and the network heal. At all
+// times a member keeps the stamp it was first seen with, and views of equal hash have the same
+// oldest member.
 func TestSeededHistories(t *testing.T) {
 	seeds := 20
 	if testing.Short() {

@@ -34,23 +34,29 @@ func (w *world) judge(l *life, e ending) {
 	w.judgeGiver(l, e)
 }
 
-// judgeGiver checks that givers of permits stay until those that went are back, and are asked by few at once.
+// judgeGiver checks that givers of permits stay until those that went are back.
 func (w *world) judgeGiver(l *life, e ending) {
-	sharing := 1
 	for _, o := range w.places {
-		if o.life != nil || o.last.giver == 0 || e.at-o.last.at > 24*time.Second {
-			continue
-		}
-		if o.last.giver == l.core.incarnation {
+		if w.waitsFor(l, o, e.at) {
 			w.Fail("%s gives way although it promised %s to stay", l.id, w.addressOf(o.i))
 		}
-		if o.last.giver == e.giver {
-			sharing++
+	}
+}
+
+// waitsFor tells whether the process at o has gone with a permit of l, and may be back in time.
+func (w *world) waitsFor(l *life, o *place, now time.Duration) bool {
+	return o.life == nil && o.last.giver == l.core.incarnation && now-o.last.at <= 24*time.Second
+}
+
+// judgePermit checks that few are waited for at once by one member.
+func (w *world) judgePermit(l *life) {
+	gone := 1 // the one that is permitted to go now
+	for _, o := range w.places {
+		if w.waitsFor(l, o, w.Elapsed()) {
+			gone++
 		}
 	}
-	for _, o := range w.running() {
-		if o.core.incarnation == e.giver && sharing > (len(o.core.view.Members)+3)/4 {
-			w.Fail("%d at once have gone with permits of %s, which lists %d", sharing, o.id, len(o.core.view.Members))
-		}
+	if n := len(l.core.seen.Members); gone > (n+3)/4 {
+		w.Fail("%d at once have gone with permits of %s, which lists %d", gone, l.id, n)
 	}
 }

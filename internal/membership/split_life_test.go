@@ -134,7 +134,8 @@ func (l *life) look() {
 	l.tell(raw)
 }
 
-// ask adds who runs at p to what is listed, or who was listed there while not enough rounds were missed.
+// ask adds who runs at p to what is listed, or who was listed there while not enough rounds were
+// missed.
 func (l *life) ask(p *place, raw map[string]int) {
 	o := p.life
 	if o != nil && !o.frozen && l.w.reach(l.p.i, p.i) && l.blind[p.i] <= l.w.Elapsed() {
@@ -150,7 +151,8 @@ func (l *life) ask(p *place, raw map[string]int) {
 	}
 }
 
-// tell publishes as Proto.Actor does: without ids that are banned, and only if something has changed.
+// tell publishes as Proto.Actor does: without ids that are banned, and only if something has
+// changed.
 func (l *life) tell(raw map[string]int) {
 	for id := range l.banned {
 		delete(raw, id)
@@ -179,6 +181,9 @@ func (l *life) step(e event) {
 	for _, eff := range l.core.step(l.w.Now(), e) {
 		switch eff := eff.(type) {
 		case noted:
+			if eff.what == permitGiven {
+				l.w.judgePermit(l)
+			}
 			if eff.what == permitGiven && l.w.Elapsed() < l.w.hunted {
 				l.w.After(l.w.Span("hunter", 0, time.Second), func() { l.do(func() { l.p.crash(); l.p.startIn(3 * time.Second) }) })
 			}

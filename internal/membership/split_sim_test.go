@@ -12,7 +12,8 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// TestSplit_Heals plays splits of small clusters, on a provider with rounds of half a second, that must heal soon.
+// TestSplit_Heals plays splits of small clusters, on a provider with rounds of half a second, that
+// must heal soon.
 func TestSplit_Heals(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -96,12 +97,13 @@ func sides(r *rand.Rand, n int) string {
 	return string(out)
 }
 
-// TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of one, halves, fragments, single
-// links and directions, freezes, crashes, members that join and leave meanwhile, views that disagree, a second
-// split when the first member gives way, givers of permits that crash, and messages that are lost or late, on
-// providers with rounds of 0.5 to 4 seconds. In each: nobody gives way without a permit that answers its own
-// request; never are all without a life; who gave a permit stays until the other is back; and within two minutes
-// after the last fault all list all.
+// TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of one, halves,
+// fragments, single links and directions, freezes, crashes, members that join and leave meanwhile,
+// views that disagree, a second split when the first member gives way, givers of permits that
+// crash, and messages that are lost or late, on providers with rounds of 0.5 to 4 seconds. In each:
+// nobody gives way without a permit that answers its own request; never are all without a life; who
+// gave a permit stays until the other is back; and within two minutes after the last fault all list
+// all.
 func TestSimulation_SplitsHeal(t *testing.T) {
 	var lives atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) { lives.Add(int64(len(splits(s).ends))) })
@@ -151,6 +153,10 @@ func splits(s *sim.World) *world {
 	return w
 }
 
+func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 50), Twice: true}, func(s *sim.World) { splits(s) })
+}
+
 // The histories that failed once.
 func TestSavedHistories(t *testing.T) {
 	sim.Replay(t, sim.Folder, func(s *sim.World) { splits(s) })
@@ -172,9 +178,10 @@ func (w *world) heals(within time.Duration) {
 	}
 }
 
-// TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two rounds of the
-// provider. No more lives end than there are members outside the largest fragment, and it heals within 5 times the
-// patience if one was cut off, 2 more for each further one, and 19 in all.
+// TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two
+// rounds of the provider. No more lives end than there are members outside the largest fragment,
+// and it heals within 5 times the patience if one was cut off, 2 more for each further one, and 19
+// in all.
 func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)
@@ -201,8 +208,8 @@ func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 	})
 }
 
-// TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow providers and networks
-// that lose messages: nobody gives way.
+// TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow
+// providers and networks that lose messages: nobody gives way.
 func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)

@@ -92,6 +92,7 @@ func TestRank_WhatDecides(t *testing.T) {
 		{claim{size: 4, oldest: 3}, 7, "c"},
 		{claim{size: 4, oldest: 3}, 8, "b"},
 		{claim{size: 4, oldest: 3}, 0, "a"},
+		{claim{size: 4, oldest: 3, mark: 1}, 0, "a"}, // the whole fragment has another oldest member
 		{claim{size: 4, oldest: 4}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "b"},
 		{claim{size: 4, oldest: 0}, 5, "c"},
@@ -100,6 +101,7 @@ func TestRank_WhatDecides(t *testing.T) {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			require.True(t, a.before(b), "%+v %+v", a, b)
+			require.False(t, b.before(a))
 		}
 	}
 }
@@ -172,13 +174,29 @@ func TestSplit_NobodyGoesWithoutPatience(t *testing.T) {
 
 func TestSplit_AJoinInProgressTakesLongPatience(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
-	f.step(denying("b", 1, large))
+	listing := func(sequence uint64) received {
+		r := denying("b", sequence, large)
+		r.hello.listsYou = true
+		return r
+	}
+	f.step(listing(1))
 	for i := range uint64(79) {
-		f.pass(250 * time.Millisecond).step(denying("b", 2+i, large))
+		f.pass(250 * time.Millisecond).step(listing(2 + i))
 		require.Empty(t, f.yields())
 	}
-	f.pass(250 * time.Millisecond).step(denying("b", 100, large))
+	f.pass(250 * time.Millisecond).step(listing(100))
 	require.Len(t, f.yields(), 1)
+}
+
+// As two clusters of one name that reach each other by an address that was used again: new ids
+// would not help.
+func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
+	f := newFixture(t).step(at("a")).pass(5 * time.Second)
+	for i := range uint64(400) {
+		f.pass(250 * time.Millisecond).step(denying("b", 1+i, large))
+		require.Empty(t, f.yields())
+	}
+	require.Len(t, f.c.split, 1)
 }
 
 func TestSplit_OnlyWhoHasHeardFromUsIsEvidence(t *testing.T) {
@@ -325,4 +343,15 @@ func TestTuning(t *testing.T) {
 		s := c.t.apply(defaultSettings())
 		require.Equal(t, []time.Duration{c.patience, c.joined}, []time.Duration{s.patience, s.joinPatience}, "%+v", c.t)
 	}
+}
+
+// Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had equal stamps, and
+// members of each gave way to the other.
+func TestClaim_FragmentsWithEqualStampsAreToldApart(t *testing.T) {
+	f := newFixture(t).step(at("a", "b", "c"))
+	f.step(from("b", 1, 1, 5)).step(from("c", 2, 1, 5))
+	m := f.c.claim()
+	require.EqualValues(t, 5, m.oldest)
+	require.Equal(t, mark("b"), m.mark)
+	require.NotEqual(t, mark("b"), mark("c"))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // world is one seeded history of a cluster on a provider that behaves as Proto.Actor's do: a member
-// never lists an id again that it has dropped, views are one-sided, and nobody is sent to that is not
-// listed, unless the protocol finds its address by itself.
+// never lists an id again that it has dropped, views are one-sided, and nobody is sent to that is
+// not listed, unless the protocol finds its address by itself.
 type world struct {
 	*sim.World
 	places []*place
@@ -21,7 +21,8 @@ type world struct {
 	ends   []ending
 	yields map[request]int // requests that have reached whom they were for, by its incarnation
 	slow   float64         // probability that a process takes long to begin its next life
-	// until when a giver of a permit is crashed, and how a cluster is split when the first life ends
+	// until when a giver of a permit is crashed, and how a cluster is split when the first life
+	// ends
 	hunted  time.Duration
 	resplit func()
 	tuning  Tuning

@@ -11,13 +11,14 @@ const (
 
 // Tuning adapts the protocol that heals a split cluster.
 type Tuning struct {
-	// Patience is how long a member must see, in one stretch, that another one and it do not both list each
-	// other although they can talk, before one of them gives way. It should be longer than the time in which
-	// a provider's view settles. If neither has dropped the other yet, so that it may be a join in progress,
-	// it is ten times as long. Default 2s; at most 10 minutes.
+	// Patience is how long a member must see, in one stretch, that another one and it do not both
+	// list each other although they can talk, before one of them gives way. It should be longer
+	// than the time in which a provider's view settles. If neither has dropped the other yet, so
+	// that it may be a join in progress, it is ten times as long. Default 2s; at most 10 minutes.
 	Patience time.Duration
-	// Lives is how many lives of this process have ended within the last hour. From the third on, each doubles
-	// the patience, up to a minute: a member that is split off again and again comes back less often.
+	// Lives is how many lives of this process have ended within the last hour. From the third on,
+	// each doubles the patience, up to a minute: a member that is split off again and again comes
+	// back less often.
 	Lives int
 }
 

@@ -20,7 +20,7 @@ func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 	payload, err := proto.Marshal(&pb.Hello{
 		Address: h.address, Sequence: h.sequence, Stamp: h.stamp, MaxStamp: h.maxStamp,
 		ViewHash: h.viewHash, ListsYou: h.listsYou, Answer: h.answer,
-		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, Arbiter: h.arbiter, Disowned: h.disowned,
+		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, OldestMark: h.mark, Arbiter: h.arbiter, Disowned: h.disowned,
 		DroppedYou: h.droppedYou, Yield: h.yield, Permit: h.permit, Declined: h.declined, Leaving: h.leaving,
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 	return received{member: hdr.Member, from: hdr.From, to: hdr.To, hello: hello{
 		address: m.Address, sequence: m.Sequence, stamp: m.Stamp, maxStamp: m.MaxStamp,
 		viewHash: m.ViewHash, listsYou: m.ListsYou, answer: m.Answer,
-		claim:      claim{size: uint64(m.Size), oldest: m.Oldest, arbiter: m.Arbiter, disowned: m.Disowned},
+		claim:      claim{size: uint64(m.Size), oldest: m.Oldest, mark: m.OldestMark, arbiter: m.Arbiter, disowned: m.Disowned},
 		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined, leaving: m.Leaving,
 	}}, nil
 }

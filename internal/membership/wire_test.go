@@ -27,7 +27,7 @@ func TestHelloSurvivesTheWire(t *testing.T) {
 
 func TestHelloOfASplitSurvivesTheWire(t *testing.T) {
 	h := greet
-	h.claim = claim{size: 5, oldest: 6, arbiter: true, disowned: true}
+	h.claim = claim{size: 5, oldest: 6, mark: 9, arbiter: true, disowned: true}
 	h.droppedYou, h.yield, h.permit, h.declined, h.leaving = true, true, 7, 8, true
 	env, err := encode(hdr, h)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestHelloOfASplitSurvivesTheWire(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, received{member: "m1", from: 7, to: 9, hello: h}, r)
 	require.Equal(t, "0a03613a3110011902000000000000002103000000000000002904000000000000003001380140054906000000000000"+
-		"0050015801600168017007780880"+"0101", fmt.Sprintf("%x", env.Payload))
+		"0050015801600168017007780880"+"01018901"+"0900000000000000", fmt.Sprintf("%x", env.Payload))
 }
 
 func TestNamesSurviveTheWire(t *testing.T) {

@@ -254,5 +254,35 @@ func leases() []mutant {
 			edits:  in("coordination/store.go", "return core.Unknown", "return core.Refused"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/E7_"},
 		},
+		{
+			name:   "Close waits for a record that cannot be released",
+			rule:   "Close ends Drain and six calls of the store after it began",
+			edits:  in("coordination/session.go", "if l.overdue(closeOperations) {", "if false {"),
+			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/A12_"},
+		},
+		{
+			name:   "Close keeps the session record while a lease is left",
+			rule:   "a closed session does not count as a holder",
+			edits:  in("coordination/sessionrecord.go", "(l.quiet() || l.overdue(releaseOperations))", "l.quiet()"),
+			killer: killer{pkg: "./coordination/file", run: "TestConformance/Shared/A12_"},
+		},
+		{
+			name:   "a session grants a name that is not UTF-8",
+			rule:   "a name is UTF-8 of at most MaxName bytes",
+			edits:  in("coordination/name.go", "case !utf8.ValidString(l.name):", "case false:"),
+			killer: killer{pkg: "./coordination/file", run: "TestConformance/A2_"},
+		},
+		{
+			name:   "a restarted gate releases while its worker runs",
+			rule:   "a lease is released when the work under it has ended",
+			edits:  in("coordination/gate.go", "if g.worker == nil { //", "if true { //"),
+			killer: killer{pkg: "./coordination", run: "TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped"},
+		},
+		{
+			name:   "the end of a life releases while its actors work",
+			rule:   "work has Config.Drain to end",
+			edits:  in("coordination/background.go", "AfterFunc(b.lease.s.cfg.Drain, b.cancel)", "AfterFunc(0, b.cancel)"),
+			killer: killer{pkg: "./coordination", run: "TestAcquireTo_EndsWithTheLifeOfItsSystem"},
+		},
 	}
 }

@@ -4,6 +4,7 @@ package main
 func singletons() []mutant {
 	const dir, pkg, top = "singleton/internal/core/", "./singleton/internal/core", "./singleton"
 	sim := killer{pkg: pkg, run: "TestSimulation_AtMostOneInstance", args: "-whole"}
+	liveness := killer{pkg: pkg, run: "TestSimulation_SomebodyHostsWhileAnybodyCan", args: "-whole"}
 	return []mutant{
 		{
 			name:   "release before the instance has stopped",
@@ -26,13 +27,13 @@ func singletons() []mutant {
 		{
 			name:   "go on after a loss",
 			rule:   "a loss ends the instance at once",
-			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{m.token})\n\t\tm.kill()", "m.enter(Active)"),
+			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.kill()", "m.enter(Active)"),
 			killer: saved(pkg, "goes_on_after_a_loss"),
 		},
 		{
 			name:   "a loss waits for the instance to finish",
 			rule:   "the instance ends before the lease can be another's",
-			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{m.token})\n\t\tm.kill()", "m.stop()"),
+			edits:  in(dir+"tenure.go", "m.enter(Stopping)\n\t\tm.emit(Pause{Token: m.token, Lost: true})\n\t\tm.kill()", "m.stop()"),
 			killer: killer{pkg: top, run: "^TestScenario_AStubbornInstanceDoesNotOutliveItsLease$"},
 		},
 		{
@@ -76,6 +77,84 @@ func singletons() []mutant {
 			rule:   "everything is bounded; the newest are refused and counted",
 			edits:  in("internal/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
 			killer: killer{pkg: top, run: "TestBuffer_NewestAreRefusedAndCounted"},
+		},
+		{
+			name:   "abstain although nobody else may host",
+			rule:   "the last that can goes on trying",
+			edits:  in(dir+"abstain.go", "if m.ring.others() && !m.over() {", "if !m.over() {"),
+			killer: golden(pkg, "abstain_alone"),
+		},
+		{
+			name:   "a silent store keeps the oldest trying",
+			rule:   "who cannot host says so",
+			edits:  in(dir+"tenure.go", "must not spin\n\t\tm.silence()", "must not spin"),
+			killer: liveness,
+		},
+		{
+			name:   "an abstention is said once",
+			rule:   "words may be lost",
+			edits:  in(dir+"abstain.go", "a.tell = m.now.Add(m.cfg.Repeat)\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain})", "a.tell = time.Time{}\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain})"),
+			killer: liveness,
+		},
+		{
+			name:   "an older word on abstaining counts",
+			rule:   "of two words of one member the one with the larger sequence counts",
+			edits:  in(dir+"ring.go", "case ev.Seq < a.seq:", "case false:"),
+			killer: golden(pkg, "abstain_others"),
+		},
+		{
+			name:   "a word on abstaining is believed for as long as it says",
+			rule:   "everything from a peer is bounded",
+			edits:  in(dir+"ring.go", "r.now.Add(min(ev.For, longestAbsence))", "r.now.Add(max(ev.For, longestAbsence))"),
+			killer: golden(pkg, "abstain_others"),
+		},
+		{
+			name:   "an instance is taken back as soon as the store answers",
+			rule:   "no flapping for a store that comes and goes",
+			edits:  in(dir+"abstain.go", "return !m.now.Before(a.able.Add(a.patience(m.cfg)))", "return true"),
+			killer: golden(pkg, "abstain_store"),
+		},
+		{
+			name:   "an instance behind a shut gate has as long as any other",
+			rule:   "a shut gate stops the instance within Hurry",
+			edits:  in(dir+"abstain.go", "m.hurry()\n\t\tm.abstain()", "m.abstain()"),
+			killer: sim,
+		},
+		{
+			name:   "a wait that has passed is wanted again and again",
+			rule:   "a tick that was had is not wanted again",
+			edits:  in(dir+"machine.go", "if m.passed() {\n\t\tm.due = time.Time{}\n\t}", ""),
+			killer: sim,
+		},
+		{
+			name:   "host as soon as it is up",
+			rule:   "members that start together make the instance once",
+			edits:  in(dir+"machine.go", "return m.elected() && m.seated }", "return m.elected() }"),
+			killer: killer{pkg: top, run: "TestStart_TheInstanceIsMadeOnceAndDoesNotMove"},
+		},
+		{
+			name:   "an Ask to a dropped host waits for its context",
+			rule:   "what gets no answer is told",
+			edits:  in(dir+"route.go", "r.emit(Orphaned{r.last})", ""),
+			killer: killer{pkg: top, run: "TestAsk_ToAKilledHostIsUnknownWhenItIsDropped"},
+		},
+		{
+			name:   "an Ask is given up in a planned move",
+			rule:   "nothing is lost in a planned move",
+			edits:  in(dir+"route.go", "if !left {", "if !left || left {"),
+			killer: golden(pkg, "route_orphans"),
+		},
+		{
+			name:   "a Singleton keeps the life that has ended",
+			rule:   "nothing keeps an actor system that has ended",
+			edits:  in("singleton/lives.go", "if s.present.CompareAndSwap(l, nil) {", "if true {"),
+			killer: killer{pkg: top, run: "TestLives_NothingKeepsALifeThatHasEnded"},
+		},
+		{
+			name:   "an Ask between two lives fails at once",
+			rule:   "calls wait for the next life",
+			edits:  in("singleton/lives.go", "s.mu.final = lives == nil", "s.mu.final = true"),
+			killer: killer{pkg: top, run: "TestLives_TheSameSingletonWorksInTheNextLife"},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
@@ -22,6 +23,8 @@ type Config struct {
 	Setup func(*Member)
 	// System makes the system of a member; nil: NewSystem.
 	System func(id string) *actor.ActorSystem
+	// Provider lets members find out by themselves who is there; nil: they are told.
+	Provider *Provider
 }
 
 // Member is one process of the cluster, from start to crash.
@@ -40,17 +43,25 @@ type Member struct {
 	frozen bool
 	lists  map[string]*Member // what its provider lists, by id
 	told   []string           // ids of the last event
+	heard  map[string]time.Time
+	banned map[string]bool // ids that its provider has dropped; only with a Provider
+
+	publishing sync.Mutex // held while an event is made and published, so that they keep their order
 }
 
 // String returns the id.
 func (m *Member) String() string { return m.ID }
 
 // Cluster plays the provider of every member: it publishes topology events as Proto.Actor does, from a
-// list per member, which tests may change. Its methods may be called from any goroutine, but one at
-// a time; events are published in the caller's goroutine.
+// list per member, which tests may change. Its methods may be called from any goroutine; events are published
+// in the caller's, so a handler must not call them.
 type Cluster struct {
 	Net *Net
 	cfg Config
+
+	closed chan struct{}
+	close  func()        // closes it, once
+	looked chan struct{} // closed when no round of a provider runs any more
 
 	mu      sync.Mutex
 	members []*Member // all processes ever, by Index
@@ -58,11 +69,17 @@ type Cluster struct {
 
 // NewCluster returns a running cluster. Close it.
 func NewCluster(cfg Config) *Cluster {
-	c := &Cluster{Net: New(cfg.Options), cfg: cfg}
+	c := &Cluster{Net: New(cfg.Options), cfg: cfg, closed: make(chan struct{}), looked: make(chan struct{})}
+	c.close = sync.OnceFunc(func() { close(c.closed) })
 	for i := range cfg.Members {
 		c.Start(fmt.Sprintf("node-%d:1", i))
 	}
 	c.List(c.Live(), c.Live())
+	if cfg.Provider != nil {
+		go c.look()
+	} else {
+		close(c.looked)
+	}
 	return c
 }
 
@@ -84,7 +101,7 @@ func (c *Cluster) Live() []*Member {
 // address before has crashed.
 func (c *Cluster) Start(address string) *Member {
 	c.mu.Lock()
-	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{}}
+	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{}, heard: map[string]time.Time{}, banned: map[string]bool{}}
 	m.ID = fmt.Sprintf("m%03d", m.Index)
 	if c.cfg.Roles != nil {
 		m.Roles = c.cfg.Roles(m.Index)
@@ -209,15 +226,26 @@ func (c *Cluster) Unlist(observers, members []*Member) {
 }
 
 // Close ends the network. Run does it.
-func (c *Cluster) Close() { c.Net.Close() }
+func (c *Cluster) Close() {
+	c.close()
+	<-c.looked
+	c.Net.Close()
+}
 
 func (c *Cluster) change(o *Member, add, remove []*Member) {
+	o.publishing.Lock()
+	defer o.publishing.Unlock()
 	c.mu.Lock()
 	for _, m := range add {
-		o.lists[m.ID] = m
+		if !o.banned[m.ID] {
+			o.lists[m.ID], o.heard[m.ID] = m, time.Now()
+		}
 	}
 	for _, m := range remove {
-		delete(o.lists, m.ID)
+		if o.lists[m.ID] != nil {
+			delete(o.lists, m.ID)
+			o.banned[m.ID] = c.cfg.Provider != nil
+		}
 	}
 	t := o.news()
 	c.mu.Unlock()

@@ -28,9 +28,9 @@ var suites = []suite{
 	{"./coordination/azureblob", "azure", nil},
 	{"./coordination/postgres", "postgres", []string{"-race"}},
 	{"./coordination/fence", "postgres", []string{"-race"}},
-	{"./node/provider/etcd", "etcd", nil},
-	{"./node/provider/zookeeper", "zookeeper", nil},
-	{"./node/provider/kubernetes", "kubernetes", nil},
+	{"./node/provider/etcd", "etcd", []string{"-race"}},
+	{"./node/provider/zookeeper", "zookeeper", []string{"-race"}},
+	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
 }
 
 // sideBySide is how many suites run at one time. They mostly wait, for expiries and for disks.

@@ -36,6 +36,10 @@ const (
 	ReplicatorCompare Manifest = 18
 	// ReplicatorCells are such cells.
 	ReplicatorCells Manifest = 19
+	// ReplicatorBaseRequest asks for a vector that another message named by its digest.
+	ReplicatorBaseRequest Manifest = 20
+	// ReplicatorBase is a piece of such a vector.
+	ReplicatorBase Manifest = 21
 )
 
 // Singleton, 40 to 49.
@@ -67,25 +71,27 @@ const (
 )
 
 var names = [...]string{
-	MembershipHello:      "membership.hello",
-	MembershipOthers:     "membership.others",
-	ReplicatorBeat:       "replicator.beat",
-	ReplicatorPush:       "replicator.push",
-	ReplicatorRequest:    "replicator.request",
-	ReplicatorAck:        "replicator.ack",
-	ReplicatorProbe:      "replicator.probe",
-	ReplicatorProbeReply: "replicator.probe-reply",
-	ReplicatorPart:       "replicator.part",
-	ReplicatorMore:       "replicator.more",
-	ReplicatorCompare:    "replicator.compare",
-	ReplicatorCells:      "replicator.cells",
-	SingletonIdentify:    "singleton.identify",
-	SingletonHost:        "singleton.host",
-	SingletonPaused:      "singleton.paused",
-	SingletonFree:        "singleton.free",
-	SingletonLeaving:     "singleton.leaving",
-	SingletonAbstain:     "singleton.abstain",
-	ArbiterVerdict:       "arbiter.verdict",
+	MembershipHello:       "membership.hello",
+	MembershipOthers:      "membership.others",
+	ReplicatorBeat:        "replicator.beat",
+	ReplicatorPush:        "replicator.push",
+	ReplicatorRequest:     "replicator.request",
+	ReplicatorAck:         "replicator.ack",
+	ReplicatorProbe:       "replicator.probe",
+	ReplicatorProbeReply:  "replicator.probe-reply",
+	ReplicatorPart:        "replicator.part",
+	ReplicatorMore:        "replicator.more",
+	ReplicatorCompare:     "replicator.compare",
+	ReplicatorCells:       "replicator.cells",
+	ReplicatorBaseRequest: "replicator.base-request",
+	ReplicatorBase:        "replicator.base",
+	SingletonIdentify:     "singleton.identify",
+	SingletonHost:         "singleton.host",
+	SingletonPaused:       "singleton.paused",
+	SingletonFree:         "singleton.free",
+	SingletonLeaving:      "singleton.leaving",
+	SingletonAbstain:      "singleton.abstain",
+	ArbiterVerdict:        "arbiter.verdict",
 }
 
 // String returns the name for logs and metrics; for an unknown number a name with the number.

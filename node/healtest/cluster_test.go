@@ -35,6 +35,7 @@ type members struct {
 	gone     []*process // by SIGTERM, at rest
 	frozen   map[string]bool
 	starts   []int // how often each was started
+	late     bool  // it took longer to heal than the goal
 }
 
 // start starts n members and waits until they are a cluster under load.
@@ -112,7 +113,7 @@ func (c *members) missing(conditions []condition) string {
 	return ""
 }
 
-// end kills all that live, and keeps the logs of a test that failed.
+// end kills all that live, and keeps the logs of a run that failed or was late.
 func (c *members) end() {
 	for _, p := range c.live {
 		if p != nil {
@@ -135,7 +136,7 @@ func (c *members) end() {
 			c.t.Logf("the end of the log of %s:\n%s", p.Name, tail(string(text), 40))
 		}
 	}
-	if c.t.Failed() {
+	if c.t.Failed() || c.late {
 		c.t.Logf("all logs are kept in %s", c.dir)
 		return
 	}

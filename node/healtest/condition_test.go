@@ -81,6 +81,18 @@ func (c *members) each(after time.Duration, missing func(s *status) string) stri
 	return ""
 }
 
+// routines counts the goroutines of each member.
+func (c *members) routines() (out []int) {
+	for _, p := range c.live {
+		if p != nil {
+			if s := p.now().last; s != nil {
+				out = append(out, s.Routines)
+			}
+		}
+	}
+	return out
+}
+
 // listsAll compares a member's view with the live processes, and with what the first of them sees.
 func (c *members) listsAll(s *status) string {
 	var want []string

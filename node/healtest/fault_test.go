@@ -110,6 +110,24 @@ func providerDown(c *members, _ *rand.Rand, d time.Duration) {
 	c.etcd.start()
 }
 
+// cutAgain cuts the cluster in two, again and again, each time elsewhere and for a fifth of the time, and gives it less
+// time in between than it needs to heal.
+func cutAgain(c *members, r *rand.Rand, d time.Duration) {
+	for i := range 5 {
+		apart(sizes(1+r.IntN(len(c.live)/2)))(c, r, d/5)
+		if i < 4 {
+			time.Sleep(time.Duration(r.Int64N(int64(4 * time.Second))))
+		}
+	}
+}
+
+// cutAndKill cuts one member off, and kills another one while the cluster heals.
+func cutAndKill(c *members, r *rand.Rand, d time.Duration) {
+	apart(single)(c, r, d)
+	time.Sleep(time.Duration(r.Int64N(int64(5 * time.Second))))
+	kill(one)(c, r, time.Second)
+}
+
 // freeze stops so many processes with SIGSTOP.
 func freeze(count func(n int) int) fault {
 	return func(c *members, r *rand.Rand, d time.Duration) {

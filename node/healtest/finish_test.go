@@ -94,6 +94,8 @@ func (c *members) unequal(floor map[string]uint64) string {
 			all += n
 		}
 		switch {
+		case s.Faulty > 0:
+			return fmt.Sprintf("the replicator of %s has raised %d alarms", p.Name, s.Faulty)
 		case all != s.Sum:
 			return fmt.Sprintf("%s has a counter of %d, which is %d by process: half of an update", p.Name, s.Sum, all)
 		case first == nil:

@@ -23,6 +23,7 @@ var (
 	only     = flag.String("case", "", "only cases that match, of which the names are fault/members/provider")
 	seed     = flag.Uint64("seed", 0, "of the first run; 0: by chance. It decides who is hit, and for how long")
 	provider = flag.String("provider", "", "only cases with this provider: automanaged, etcd or protoactor")
+	length   = flag.Duration("for", 0, "how long the fault lasts; 0: by chance from 1s to 60s, 6s in the sample")
 	size     = flag.Int("members", 0, "only cases with so many members")
 )
 
@@ -70,6 +71,8 @@ var faults = []heals{
 	{name: "kill-one", members: []int{3, 5}, goal: goalFrozen, fault: kill(one)},
 	{name: "kill-all-but-one", members: []int{3, 5}, goal: goalFragment, fault: kill(allButOne)},
 	{name: "kill-rolling", members: []int{3, 5}, goal: goalFrozen, fault: killRolling},
+	{name: "cut-again", members: []int{3, 5}, goal: goalFragment, fault: cutAgain},
+	{name: "cut-and-kill", members: []int{3, 5}, goal: goalFragment, fault: cutAndKill},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
 }
 
@@ -143,17 +146,23 @@ func (r *table) play(t *testing.T, p played, seed uint64) {
 	defer func() { r.add(p, res) }()
 	random := newRandom(p, seed)
 	d := time.Duration(float64(time.Second) * math.Pow(60, random.Float64())).Round(100 * time.Millisecond) // 1s to 60s
-	if *runs == 0 {
+	switch {
+	case *length > 0:
+		d = *length
+	case *runs == 0:
 		d = 6 * time.Second
 	}
 	c := start(t, p.n, p.provider)
 	time.Sleep(time.Second)
 	p.fault(c, random, d)
-	since, after := time.Now(), bootTime()
+	since, after, before := time.Now(), bootTime(), c.routines()
 	conditions := whole(c, after, c.floor())
 	took, missing := c.heal(conditions, since, patience)
 	res.took = took
-	t.Logf("after the end of the fault: %v", res)
+	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before, c.routines())
+	for _, d := range took {
+		c.late = c.late || d > p.goal
+	}
 	if missing != "" {
 		t.Fatalf("%v after the end of the fault: %s", time.Since(since).Round(time.Second), missing)
 	}

@@ -166,7 +166,8 @@ func (m *member) ask() {
 
 // read takes what there is to see of the data from one snapshot.
 func (m *member) read(dd *distributeddata.Replicator, s *status) {
-	now := dd.Snapshot()
+	now, state := dd.Snapshot(), dd.Status()
+	s.Faulty = state.Diverged + state.Rotten + state.Mended + state.Malformed
 	if v, err := sum.Of(now); err == nil {
 		s.Sum = v.Value()
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,8 @@ type status struct {
 	Set      int               // elements of the set
 	Added    uint64            // by this process, acknowledged
 	Maybe    uint64            // by this process, with an unknown outcome
+	Faulty   uint64            // alarms of the replicator
+	Routines int               // goroutines of the process
 	Asked    time.Duration     // when the latest answered request to the singleton was sent
 	AskErr   string            `json:",omitempty"` // of the latest that failed, if that was later
 }
@@ -196,7 +199,7 @@ func (m *member) say(r report) {
 }
 
 func (m *member) status() *status {
-	s := &status{At: bootTime(), Life: int(m.life.Load()), By: map[string]uint64{}}
+	s := &status{At: bootTime(), Routines: runtime.NumGoroutine(), Life: int(m.life.Load()), By: map[string]uint64{}}
 	if err := m.health.Ready(); err != nil {
 		s.NotReady = err.Error()
 	}

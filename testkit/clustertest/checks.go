@@ -21,6 +21,7 @@ var checks = []check{
 	{"P11", leaves},
 	{"P12", names},
 	{"P13", quiet},
+	{"P16", paused},
 }
 
 func kindsArrive(e *env) {
@@ -96,7 +97,7 @@ func restarted(e *env) {
 
 func livesAgain(e *env) {
 	all := e.cluster(2)
-	for range 3 {
+	for range 2 {
 		all[1].stop()
 		all[1].start() // at once: the other may not have noticed
 		e.agree(e.config.ListedWithin+e.config.LeftWithin, all...)
@@ -132,7 +133,7 @@ func portTaken(e *env) {
 
 // leaves compares lives of one process. The first ones begin what belongs to the process.
 func leaves(e *env) {
-	const warm, lives = 2, 5
+	const warm, lives = 2, 4
 	all := e.cluster(2)
 	var before report
 	for i := range warm + lives {
@@ -174,7 +175,12 @@ func names(e *env) {
 	e.startAll(append(slices.Clone(one), two...))
 	e.agree(e.config.ListedWithin, one...)
 	e.agree(e.config.ListedWithin, two...)
+	e.keeps(mixing, one)
+	e.keeps(mixing, two)
 }
+
+// mixing is how long two clusters have to see each other once they are complete.
+const mixing = 2 * time.Second
 
 func quiet(e *env) {
 	all := e.cluster(2)
@@ -184,6 +190,25 @@ func quiet(e *env) {
 	for _, p := range all {
 		for _, r := range p.reports(evError) {
 			e.Errorf("P13: member %d logs an error: %s", p.member.Index, r.Text)
+		}
+	}
+}
+
+func paused(e *env) {
+	all := e.cluster(3)
+	var ids []string
+	for _, p := range all {
+		ids = append(ids, p.id())
+		e.must(p.freeze())
+	}
+	time.Sleep(e.config.Pause) // of the processes, which have no other clock
+	for _, p := range all {
+		e.must(p.thaw())
+	}
+	e.keeps(e.config.DroppedWithin/2, all)
+	for i, p := range all {
+		if p.id() != ids[i] {
+			e.Errorf("P16: member %d was %q before the pause, and is %q now", i, ids[i], p.id())
 		}
 	}
 }

@@ -19,8 +19,14 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// childEnv has a Member in processes that Run starts.
+// childEnv has an order in processes that Run starts.
 const childEnv = "CONCORD_CLUSTERTEST"
+
+// order is what a child is to be.
+type order struct {
+	Member Member
+	Begin  time.Duration // bounds the start of a life: the child is to say that it failed
+}
 
 // Commands that a child reads, one a line.
 const (
@@ -70,7 +76,7 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 		return
 	}
 	c := &child{provide: provide}
-	if err := json.Unmarshal([]byte(arg), &c.member); err != nil {
+	if err := json.Unmarshal([]byte(arg), &c.order); err != nil {
 		fmt.Fprintln(os.Stderr, "clustertest:", err)
 		os.Exit(2)
 	}
@@ -90,7 +96,7 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 }
 
 type child struct {
-	member  Member
+	order   order
 	provide func(Member) (cluster.ClusterProvider, error)
 	cluster *cluster.Cluster // of the present life
 
@@ -109,7 +115,7 @@ func (c *child) say(r report) {
 
 // start begins a life.
 func (c *child) start() {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), c.order.Begin)
 	defer cancel()
 	err := c.live(ctx)
 	if err == nil {
@@ -117,6 +123,8 @@ func (c *child) start() {
 		return
 	}
 	if c.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), limit/2)
+		defer cancel()
 		_ = node.Shutdown(ctx, c.cluster) // says nothing more than the start did
 		c.cluster = nil
 	}
@@ -124,11 +132,11 @@ func (c *child) start() {
 }
 
 func (c *child) live(ctx context.Context) error {
-	provider, err := c.provide(c.member)
+	provider, err := c.provide(c.order.Member)
 	if err != nil {
 		return err
 	}
-	rc, err := node.Remote(node.Config{Host: c.member.Host, Port: c.member.Port})
+	rc, err := node.Remote(node.Config{Host: c.order.Member.Host, Port: c.order.Member.Port})
 	if err != nil {
 		return err
 	}
@@ -140,7 +148,7 @@ func (c *child) live(ctx context.Context) error {
 			c.say(report{Event: evListed, Members: membersOf(t)})
 		}
 	})
-	c.cluster = cluster.New(system, node.Cluster(c.member.Cluster, provider, rc, node.Roles(c.member.role())))
+	c.cluster = cluster.New(system, node.Cluster(c.order.Member.Cluster, provider, rc, node.Roles(c.order.Member.role())))
 	return node.Start(ctx, c.cluster)
 }
 
@@ -169,18 +177,22 @@ func (c *child) stop() {
 	c.say(r)
 }
 
-// settling is how long what is ending may take.
-const settling = 3 * time.Second
+// Counts are taken when they have not changed for steady, or after settling.
+const (
+	settling = 5 * time.Second
+	steady   = time.Second
+)
 
-// remains returns the stacks of all goroutines but our own, and the number of open files, when they
-// have become fewest.
+// remains returns the stacks of all goroutines but our own, and the number of open files.
 func remains() (stacks []string, files int) {
 	stacks, files = goroutines(), openFiles()
-	for deadline := time.Now().Add(settling); time.Now().Before(deadline); time.Sleep(settling / 30) {
-		if now := goroutines(); len(now) < len(stacks) {
-			stacks = now
+	began := time.Now()
+	for since := began; time.Since(since) < steady && time.Since(began) < settling; time.Sleep(steady / 20) {
+		nowStacks, nowFiles := goroutines(), openFiles()
+		if len(nowStacks) != len(stacks) || nowFiles != files {
+			since = time.Now()
 		}
-		files = min(files, openFiles())
+		stacks, files = nowStacks, nowFiles
 	}
 	return stacks, files
 }

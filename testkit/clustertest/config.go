@@ -47,6 +47,9 @@ type Config struct {
 	DroppedWithin time.Duration
 	// LeftWithin bounds how long it takes to drop a member that was shut down. Default 10s.
 	LeftWithin time.Duration
+	// Pause is how long all members are stopped for P16: longer than the provider needs to drop a member.
+	// Default 8s.
+	Pause time.Duration
 	// Except names rules that are not checked, with the reason, which the test says.
 	Except map[string]string
 	// Leaks is what each life may leave behind. Default: nothing.
@@ -76,6 +79,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ListedWithin, 20*time.Second)
 	set(&c.DroppedWithin, 30*time.Second)
 	set(&c.LeftWithin, 10*time.Second)
+	set(&c.Pause, 8*time.Second)
 	if c.Prepare == nil {
 		c.Prepare = func(testing.TB, Member) {}
 	}

@@ -34,6 +34,9 @@
 //   - P12: clusters with different names do not see each other, also when one name begins with the other.
 //   - P13: a start and a stop without a fault log nothing at the level Error.
 //   - P14: a start without the provider's server fails with an error that names the server.
+//   - P15: a test binary built with -race reports no data race in a member, but those that Proto.Actor and
+//     gRPC have among themselves. It is looked for in all checks.
+//   - P16: members that are all stopped at one time, as those of a suspended machine, keep each other.
 //
 // P9 and P14 are for providers that have a server which the test can stop; see Config.Server.
 package clustertest

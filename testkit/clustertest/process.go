@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/concord-go/concord/internal/races"
 )
 
 // process is a member process, seen from the test.
@@ -30,7 +32,7 @@ type process struct {
 func (e *env) launch(m Member) *process {
 	e.Helper()
 	e.config.Prepare(e, m)
-	arg, err := json.Marshal(m)
+	arg, err := json.Marshal(order{m, min(2*e.config.ListedWithin+5*time.Second, limit/2)})
 	e.must(err)
 	p := &process{e: e, member: m, cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+string(arg), "GORACE=exitcode=0")
@@ -43,6 +45,7 @@ func (e *env) launch(m Member) *process {
 	go p.read(out)
 	e.Cleanup(func() {
 		p.end()
+		p.races()
 		if e.Failed() {
 			e.Logf("member %d at %s:\n%s\nreports: %+v", m.Index, m.Address(), tail(p.stderr.String()), p.reports(""))
 		}
@@ -75,6 +78,22 @@ func (p *process) end() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 	_ = p.cmd.Wait()
+}
+
+// remoting are functions that race with each other whatever a provider does: each start sets the logger of
+// all of gRPC, and a stop does not wait for connections that end.
+var remoting = []string{"grpclog.SetLoggerV2", "remote.(*endpointManager).stop()"}
+
+// races fails the test if the race detector has found some. The process must have ended.
+func (p *process) races() {
+	if p.e.config.Except[raceRule] != "" {
+		return
+	}
+	for _, r := range races.Reported(p.stderr.String()) {
+		if !slices.ContainsFunc(remoting, func(f string) bool { return strings.Contains(r, f) }) {
+			p.e.Errorf("%s: data race in member %d:\n%s", raceRule, p.member.Index, r)
+		}
+	}
 }
 
 // kill is kill -9.
@@ -174,14 +193,18 @@ func (p *process) list() (out []listed) {
 	return out
 }
 
-// at returns how this member lists the address.
-func (p *process) at(address string) (listed, bool) {
-	l := p.list()
-	i := slices.IndexFunc(l, func(m listed) bool { return m.Address == address })
-	if i < 0 {
-		return listed{}, false
+// at returns how this member lists the address. Two lives at one address are none.
+func (p *process) at(address string) (found listed, ok bool) {
+	for _, m := range p.list() {
+		if m.Address != address {
+			continue
+		}
+		if ok {
+			return listed{}, false
+		}
+		found, ok = m, true
 	}
-	return l[i], true
+	return found, ok
 }
 
 // id is that of the present life, as it lists itself.

@@ -33,12 +33,12 @@ func outage(e *env) {
 	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
 }
 
-// keeps fails when a member drops another within a time.
+// keeps fails when members stop to agree within a time.
 func (e *env) keeps(during time.Duration, all []*process) {
 	e.Helper()
 	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(poll) {
 		if d := disagreement(all); d != "" {
-			e.Fatalf("%s: members lose each other: %s", e.rule, d)
+			e.Fatalf("%s: members agree no more: %s", e.rule, d)
 		}
 	}
 }

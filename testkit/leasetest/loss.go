@@ -113,13 +113,19 @@ var lossChecks = []check{
 		e.needs(e.options.Damage != nil, "Damage")
 		n := e.node()
 		g, fine := n.hold(), e.holdMany(n, 2)
+		rec, _, err := e.store.Load(e.Context(), fine[0].Lease().Name())
+		e.must(err)
 		e.must(e.options.Damage(e.store, name))
 		t := time.Now()
-		err := n.Close(context.Background())
+		err = n.Close(context.Background())
 		e.that(errors.Is(err, coordination.ErrUnknown) && strings.Contains(err.Error(), strconv.Quote(name)), "got %v", err)
 		e.that(err != nil && !strings.Contains(err.Error(), "shard-"), "names what was released: %v", err)
 		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
 		e.that(g.Check() != nil && fine[0].Check() != nil, "a grant outlives its session")
+		if e.shared {
+			left, _, err := e.store.Load(e.Context(), coordination.SessionRecords+rec.Nonce)
+			e.that(left.Nonce == "" && err == nil, "the session still counts as a holder: %v %v", left, err)
+		}
 		e.holdMany(e.node(), 2)
 	}},
 	{"A12_CloseEndsThoughTheStoreIsDown", func(e *env) {

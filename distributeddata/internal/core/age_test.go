@@ -8,18 +8,8 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 )
-
-// departed is the vector of so many replicas that ran once.
-func departed(n int) causal.Vector {
-	dots := make([]causal.Dot, n)
-	for i := range dots {
-		dots[i] = causal.Dot{Replica: causal.Replica(i+1) * 0xd1342543de82ef95, N: uint64(i%7 + 1)}
-	}
-	return causal.MakeVector(dots...)
-}
 
 // newAged returns three replicas in sync after so many restarts of members.
 func newAged(incarnations int) *pump {
@@ -73,17 +63,19 @@ func benchmarkAgedUpdate(b *testing.B, p *pump, received bool) {
 		var pushes []Send
 		update := func() {
 			for range burst {
-				p.cores[0].Step(p.now, Update{Modify: func(t *Txn) error {
+				key, element := fmt.Sprintf("key-%03d", i%100), fmt.Sprint("e", i%1000)
+				for _, ev := range []Event{Update{Modify: func(t *Txn) error {
 					w, end := crdt.Host(t.Dot(), t.Stamp())
 					defer end()
-					return edit(t, w, fmt.Sprintf("key-%03d", i%100), set{}, func(v *set) { v.Add(w, "e"+fmt.Sprint(i%1000)) })
-				}})
-				i++
-				for _, e := range p.cores[0].Step(p.now, Wake{}) {
-					if s, ok := e.(Send); ok && s.Manifest == wire.ReplicatorPush {
-						pushes = append(pushes, s)
+					return edit(t, w, key, set{}, func(v *set) { v.Add(w, element) })
+				}}, Wake{}} {
+					for _, e := range p.cores[0].Step(p.now, ev) {
+						if s, ok := e.(Send); ok {
+							pushes = append(pushes, s)
+						}
 					}
 				}
+				i++
 			}
 		}
 		receive := func() {

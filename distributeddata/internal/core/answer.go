@@ -43,7 +43,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	have, err := vectorIn(m.Have)
+	have, err := c.vectorIn(m.Have)
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,7 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 			a.compare = &comparison{keys: int(m.Keys)}
 		}
 	}
+	a.source.enc.base = c.base
 	c.outgoing[p.ID] = a
 	c.goOn(p, a)
 	c.follow(p, have)
@@ -94,11 +95,12 @@ func (c *Core) goOn(p *peer, a *answer) {
 
 func (c *Core) sendPart(p *peer, a *answer, i int) {
 	n := a.first + i
-	b := appendNumber(make([]byte, 0, len(a.parts[i])+48), 1, a.id)
+	b := appendNumber(make([]byte, 0, len(a.parts[i])+96), 1, a.id)
 	b = appendNumber(b, 2, uint64(n))
 	b = appendFlag(b, 3, n == a.last)
 	b = appendMessage(b, 4, a.parts[i])
-	c.send(p, wire.ReplicatorPart, appendNumber(b, 5, a.number))
+	b = appendNumber(b, 5, a.number)
+	c.send(p, wire.ReplicatorPart, appendName(b, 6, a.source.enc.base.name()))
 }
 
 // again sends once more what has not arrived.

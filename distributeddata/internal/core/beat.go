@@ -13,6 +13,7 @@ func (c *Core) beats() {
 		return
 	}
 	c.push()
+	c.renewBase()
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	for range min(c.cfg.BeatPeers, len(c.peers)) {
 		c.turn++
@@ -28,7 +29,7 @@ func (c *Core) beats() {
 func (c *Core) sendBeat(p *peer) {
 	m := &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]}
 	if p.replica == 0 || p.toldOf != m.Digest {
-		m.Seen = vectorOut(c.seen)
+		m.Seen = c.vectorOut(c.seen)
 		p.toldOf = m.Digest
 	}
 	c.beat(p, m)
@@ -44,12 +45,15 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if err := decode(ev.Payload, &m); err != nil {
 		return err
 	}
-	v, err := vectorIn(m.Seen)
-	if err != nil {
+	v, err := c.vectorIn(m.Seen)
+	if _, ok := asUnknown(err); err != nil && !ok {
 		return err
 	}
 	if p.replica != ev.From && !c.meet(p, ev.From, m.Started) {
 		return nil
+	}
+	if err != nil { // it can be asked for the base now
+		return err
 	}
 	if m.Want {
 		p.toldOf = 0
@@ -66,7 +70,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	case m.Digest == p.heardOf:
 		v = p.seenThen
 	default:
-		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: vectorOut(c.seen), Want: true})
+		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: c.vectorOut(c.seen), Want: true})
 		return nil
 	}
 	c.heard(p, v)
@@ -185,5 +189,5 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 		return true // has seen the reset, and has nothing on the way
 	}
 	p := c.peerOf(owner)
-	return p != nil && p.seen.Covers(m.By) && c.seen.Get(owner) >= p.seen.Get(owner)
+	return p != nil && p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)
 }

@@ -71,17 +71,17 @@ func appendNumbers(b []byte, num protowire.Number, vs []uint64) []byte {
 	return b
 }
 
-func listed(v causal.Vector) (ids []causal.Replica, numbers []uint64) {
-	ids, numbers = make([]causal.Replica, 0, v.Len()), make([]uint64, 0, v.Len())
-	for d := range v.All() {
-		ids, numbers = append(ids, d.Replica), append(numbers, d.N)
-	}
-	return ids, numbers
+func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base) []byte {
+	name, ids, numbers := relative.list(v)
+	return appendMessage(b, num, appendName(appendNumbers(appendFixeds(nil, 1, ids), 2, numbers), 3, name))
 }
 
-func appendVector(b []byte, num protowire.Number, v causal.Vector) []byte {
-	ids, numbers := listed(v)
-	return appendMessage(b, num, appendNumbers(appendFixeds(nil, 1, ids), 2, numbers))
+// appendName appends the name of a base, if it has one.
+func appendName(b []byte, num protowire.Number, name []byte) []byte {
+	if len(name) == 0 {
+		return b
+	}
+	return appendMessage(b, num, name)
 }
 
 // replicas is the table that the indexes of one message or stream point into: the replicas of head,
@@ -131,6 +131,7 @@ func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
 // encoder writes events and keys. It keeps its buffers.
 type encoder struct {
 	t          *replicas
+	base       base
 	own        causal.Replica // of a push: its events do not name it
 	ev, kc, in []byte
 }
@@ -157,7 +158,7 @@ func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte,
 		}
 	}
 	if first && e.deps.Len() > 0 {
-		ev = appendVector(ev, 4, e.deps)
+		ev = appendVector(ev, 4, e.deps, w.base)
 	}
 	w.ev = ev
 	return ev, from
@@ -260,18 +261,18 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 
 // encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
 // known from the envelope and from the order is left out: the origin, and the numbers of the events.
-func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
+func encodePush(d *delta, origin causal.Replica, keys Keys, relative base) []byte {
 	deps := d.head.Set(origin, 0)
-	w := encoder{t: replicasOf(deps), own: origin}
+	w := encoder{t: replicasOf(deps), base: relative, own: origin}
 	var events []byte
 	for _, e := range d.events {
 		ev, _ := w.event(e.event, keys, bookmark{}, math.MaxInt)
 		events = appendMessage(events, 5, ev)
 	}
-	ids, numbers := listed(deps)
+	name, ids, numbers := relative.list(deps)
 	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
 	b = appendFixeds(b, 2, ids)
 	b = appendNumbers(b, 3, numbers)
 	b = appendFixeds(b, 4, w.t.others)
-	return append(b, events...)
+	return appendName(append(b, events...), 6, name)
 }

@@ -32,7 +32,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	b := l.cores["b"]
 	own, _ := b.log.from(b.me, 1)
 	b.told = b.seen // so that replicas are named that are not in head
-	sameAsGenerated(t, encodePush(b.pushOf(own, 0, 2), b.me, b.keys), &pb.Push{})
+	sameAsGenerated(t, encodePush(b.pushOf(own, 0, 2), b.me, b.keys, base{}), &pb.Push{})
 
 	for name, src := range map[string]source{
 		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},

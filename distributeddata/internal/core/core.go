@@ -26,32 +26,38 @@ type Core struct {
 	mark  map[string]struct{} // keys that hold counter marks
 	past  past                // of this process, before this life
 
-	peers     []*peer // by member id
-	leaving   bool    // acknowledges nothing any more [R53]
-	ready     bool    // refilled since the start: may acknowledge and count in quorums [R17]
-	window    window
-	incoming  *request           // the answer under way to us
-	outgoing  map[string]*answer // the answers under way from us, by member
-	behind    *lag
-	askAfter  time.Time // an answer was no good: no other request until then
-	ops       []*operation
-	held      []heldProbe // questions that wait until we cover what they want
-	nextID    uint64
-	clock     uint64        // hybrid time, for registers
-	last      causal.Vector // what whoever covers the newest own event has seen, that one included
-	pushed    uint64        // own events up to this one have been pushed
-	copied    uint64        // own events up to this one are known to be at another replica
-	told      causal.Vector // what pushes have said of other replicas
-	unpushed  int           // estimated bytes of those after it, and of the open one
-	beatAt    time.Time
-	turn      int // of the rotation of heartbeats
-	scrub     scrub
-	distrust  bool          // the last comparison of keys went wrong
-	stirred   bool          // something that operations wait for may have come
-	due       time.Time     // when the next of them has to be looked at
-	calls     int           // that wait for them
-	deadlines deadlines     // of these calls
-	settled   causal.Vector // seen when they were
+	peers         []*peer // by member id
+	leaving       bool    // acknowledges nothing any more [R53]
+	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
+	window        window
+	base          base      // that vectors are told as differences from [R40]
+	bases         []known   // it, and those of others
+	fetch         *fetch    // the base under way to us
+	fetchAfter    time.Time // one was no good: no other before
+	awaiting      []Receive // messages that name bases that are not known
+	awaitingBytes int
+	incoming      *request           // the answer under way to us
+	outgoing      map[string]*answer // the answers under way from us, by member
+	behind        *lag
+	askAfter      time.Time // an answer was no good: no other request until then
+	ops           []*operation
+	held          []heldProbe // questions that wait until we cover what they want
+	nextID        uint64
+	clock         uint64        // hybrid time, for registers
+	last          causal.Vector // what whoever covers the newest own event has seen, that one included
+	pushed        uint64        // own events up to this one have been pushed
+	copied        uint64        // own events up to this one are known to be at another replica
+	told          causal.Vector // what pushes have said of other replicas
+	unpushed      int           // estimated bytes of those after it, and of the open one
+	beatAt        time.Time
+	turn          int // of the rotation of heartbeats
+	scrub         scrub
+	distrust      bool          // the last comparison of keys went wrong
+	stirred       bool          // something that operations wait for may have come
+	due           time.Time     // when the next of them has to be looked at
+	calls         int           // that wait for them
+	deadlines     deadlines     // of these calls
+	settled       causal.Vector // seen when they were
 
 	now     time.Time
 	effects []Effect
@@ -65,7 +71,8 @@ type peer struct {
 	replica  causal.Replica // 0 until the first beat
 	started  uint64
 	ready    bool
-	seen     causal.Vector // last vector heard
+	seen     causal.Vector // last vector heard, without news
+	news     causal.Vector // what pushes have told since
 	acked    uint64        // it covers our events up to this one
 	answered bool          // it answered, when ready, a request made since our start
 	refilled bool          // it answered such a request, ready or not
@@ -84,6 +91,12 @@ type peer struct {
 type sent struct {
 	n    uint64
 	size int
+}
+
+// vector returns what p is known to have seen.
+func (p *peer) vector() causal.Vector {
+	p.seen, p.news = p.seen.Join(p.news), causal.Vector{}
+	return p.seen
 }
 
 // lag notes that others have seen more, which may still be on its way to us.
@@ -161,6 +174,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 func (c *Core) settle() {
 	c.drainWindow()
 	c.beats()
+	c.pursueFetch()
 	c.expireAnswers()
 	c.nudgeAnswer()
 	c.refill()
@@ -201,6 +215,9 @@ func (c *Core) NextWake() time.Time {
 	}
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
+	}
+	if c.fetch != nil {
+		earlier(c.fetch.nudge)
 	}
 	return at
 }

@@ -71,7 +71,8 @@ func parseNumbers(b []byte) (out []uint64, err error) {
 	return out, nil
 }
 
-func parseVector(b []byte) (causal.Vector, error) {
+func parseVector(b []byte, known lookup) (causal.Vector, error) {
+	var name []byte
 	var ids, numbers []uint64
 	c := cursor{rest: b}
 	for c.next() {
@@ -80,32 +81,21 @@ func parseVector(b []byte) (causal.Vector, error) {
 			ids, c.err = parseFixeds[uint64](c.chunk)
 		case 2:
 			numbers, c.err = parseNumbers(c.chunk)
+		case 3:
+			name = c.chunk
 		}
 	}
 	if c.err != nil {
 		return causal.Vector{}, c.err
 	}
-	return makeVector(ids, numbers)
-}
-
-func makeVector[T ~uint64](ids []T, numbers []uint64) (causal.Vector, error) {
-	if len(ids) != len(numbers) || len(ids) > MaxReplicas {
-		return causal.Vector{}, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
-	}
-	dots := make([]causal.Dot, len(ids))
-	for i := range ids {
-		dots[i] = causal.Dot{Replica: causal.Replica(ids[i]), N: numbers[i]}
-		if ids[i] == 0 || numbers[i] == 0 || numbers[i] == math.MaxUint64 || i > 0 && ids[i-1] >= ids[i] {
-			return causal.Vector{}, malformed("vector at %d", i)
-		}
-	}
-	return causal.MakeVector(dots...), nil
+	return makeVector(name, ids, numbers, known)
 }
 
 // decoder reads events. What they are made of it cuts from a few larger pieces, and what follows itself,
 // as the key of a counter does, is kept once.
 type decoder struct {
 	t       *replicas
+	known   lookup
 	about   int // how many events there may be
 	key     string
 	path    string
@@ -135,9 +125,10 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 }
 
 // decodePush reads what encodePush wrote at origin.
-func decodePush(b []byte, origin causal.Replica) (*delta, error) {
+func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	t := &replicas{}
 	var from uint64
+	var name []byte
 	var ids []causal.Replica
 	var numbers []uint64
 	events := 0
@@ -154,12 +145,14 @@ func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 			t.others, c.err = parseFixeds[causal.Replica](c.chunk)
 		case 5:
 			events++
+		case 6:
+			name = c.chunk
 		}
 	}
 	if c.err != nil {
 		return nil, c.err
 	}
-	deps, err := makeVector(ids, numbers)
+	deps, err := makeVector(name, ids, numbers, known)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +161,7 @@ func decodePush(b []byte, origin causal.Replica) (*delta, error) {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}
 	d := &delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: make([]deltaEvent, 0, events)}
-	r := &decoder{t: t, about: events}
+	r := &decoder{t: t, known: known, about: events}
 	for c = (cursor{rest: b}); c.next(); {
 		if c.num == 5 {
 			from++
@@ -191,7 +184,7 @@ func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
 		case 2:
 			e.dot.N = c.v
 		case 4:
-			e.deps, c.err = parseVector(c.chunk)
+			e.deps, c.err = parseVector(c.chunk, r.known)
 		}
 	}
 	if c.err != nil {

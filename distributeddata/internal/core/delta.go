@@ -90,6 +90,9 @@ func (c *Core) apply(d *delta) {
 	}
 	c.install(&c.batch)
 	c.seen = seen.Join(d.head)
+	if len(d.events) > maxDifferences {
+		c.jump()
+	}
 }
 
 // batch gathers what events do to keys, so that each is put in place once, however many touch it.

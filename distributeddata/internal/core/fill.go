@@ -44,7 +44,7 @@ func (c *Core) ask(p *peer, whole bool) {
 
 func (c *Core) sendRequest(p *peer) {
 	r := c.incoming
-	m := &pb.Request{Id: r.id, Have: vectorOut(r.have), Whole: r.whole}
+	m := &pb.Request{Id: r.id, Have: c.vectorOut(r.have), Whole: r.whole}
 	if !c.distrust {
 		m.Keys = uint64(r.copied.Keys.Len())
 	}
@@ -123,6 +123,14 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 	r := c.incoming
 	if r == nil || !r.of(p, m.Request, m.Answer) {
 		return nil
+	}
+	if len(m.Base) > 0 && r.stage.base.vector.Len() == 0 {
+		v, ok := c.known(m.Base)
+		if !ok && len(m.Base) == len(causal.Digest{}) {
+			return unknownBase(m.Base)
+		}
+		r.stage.base = base{vector: v}
+		copy(r.stage.base.digest[:], m.Base)
 	}
 	before := r.next
 	err := r.collect(&m)
@@ -262,6 +270,7 @@ func (c *Core) take(s State) {
 func (c *Core) rise(seen causal.Vector) {
 	c.log.skip(seen, c.seen)
 	c.seen = c.seen.Join(seen)
+	c.jump()
 }
 
 // replace puts the state of another replica in the place of this one's, which is damaged, and does again

@@ -22,7 +22,7 @@ func FuzzReceive(f *testing.F) {
 		seed(m.send.Manifest, m.send.Payload)
 	}
 	b := l.cores["b"]
-	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
+	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys, base{}))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, manifest uint32, payload []byte) {
 		l := newLab(t, "a", "b")
@@ -50,12 +50,12 @@ func FuzzDecode(f *testing.F) {
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
 	l.update("b", Level{}, drop("c", "k"), op{kind: opDelete, key: "s"})
 	b := l.cores["b"]
-	f.Add(encodePush(everything(b), b.me, b.keys))
+	f.Add(encodePush(everything(b), b.me, b.keys, base{}))
 	f.Add(encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if d, err := decodePush(src, 7); err == nil {
+		if d, err := decodePush(src, 7, unheard); err == nil {
 			out := pushed(d)
-			again, err := decodePush(out, 7)
+			again, err := decodePush(out, 7, unheard)
 			require.NoError(t, err)
 			require.Equal(t, out, pushed(again))
 		}
@@ -93,5 +93,8 @@ func pushed(d *delta) []byte {
 			keys = keys.put(k.key, h)
 		}
 	}
-	return encodePush(d, 7, keys)
+	return encodePush(d, 7, keys, base{})
 }
+
+// unheard knows no base.
+func unheard([]byte) (causal.Vector, bool) { return causal.Vector{}, false }

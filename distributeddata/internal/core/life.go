@@ -22,6 +22,7 @@ func (c *Core) Again(cfg Config) *Core {
 	n := New(cfg)
 	n.keys, n.seen, n.sum, n.log, n.mark = c.keys, c.seen, c.sum, c.log, c.mark
 	n.clock, n.stats = c.clock, c.stats
+	n.base, n.bases = c.base, c.bases
 	n.past = c.past.after(c)
 	return n
 }

@@ -155,7 +155,7 @@ func (c *Core) trimLog() {
 	stable := c.seen
 	c.lags = make([]Lag, 0, len(c.peers))
 	for _, p := range c.peers {
-		stable = stable.Meet(p.seen)
+		stable = stable.Meet(p.vector())
 		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
 	keep := c.pinned()

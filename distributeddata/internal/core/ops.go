@@ -214,7 +214,7 @@ func (l *leave) ask(c *Core, o *operation, p *peer) {
 	}
 }
 
-func (l *leave) has(p *peer, _ uint64) bool { return l.want.Leq(p.seen) }
+func (l *leave) has(p *peer, _ uint64) bool { return l.want.Leq(p.vector()) }
 
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
 	if len(c.peers) == 0 && c.cfg.MinMembers > 1 && c.Uncopied() > 0 {

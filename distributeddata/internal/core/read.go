@@ -46,7 +46,7 @@ func (r *read) ask(c *Core, o *operation, p *peer) {
 }
 
 func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: vectorOut(want)}))
+	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: c.vectorOut(want)}))
 }
 
 func (r *read) advance(c *Core, o *operation) standing {
@@ -124,7 +124,7 @@ type cover struct {
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
 // covers reports whether p is ready and has said that it covers v. What a replica covers only grows.
-func (p *peer) covers(v causal.Vector) bool { return p.ready && v.Leq(p.seen) }
+func (p *peer) covers(v causal.Vector) bool { return p.ready && v.Leq(p.vector()) }
 
 func (w *cover) ask(c *Core, o *operation, p *peer) {
 	if !w.has(p, 0) {
@@ -164,7 +164,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	want, err := vectorIn(m.Want)
+	want, err := c.vectorIn(m.Want)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: vectorOut(c.seen)}))
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen)}))
 }
 
 // answerHeld answers the questions that waited for what has come since.
@@ -204,7 +204,7 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	v, err := vectorIn(m.Seen)
+	v, err := c.vectorIn(m.Seen)
 	if err != nil {
 		return err
 	}

@@ -15,18 +15,21 @@ func (c *Core) receive(ev Receive) {
 		return
 	}
 	if ev.Manifest == wire.ReplicatorBeat {
-		c.tally(c.onBeat(p, ev))
+		c.tally(ev, c.onBeat(p, ev))
 		return
 	}
 	if p.replica != ev.From || ev.To == 0 {
 		c.stats.Strangers++
 		return
 	}
-	c.tally(c.dispatch(p, ev))
+	c.tally(ev, c.dispatch(p, ev))
 }
 
-func (c *Core) tally(err error) {
-	if err != nil {
+// tally counts what could not be decoded. What names a base that is not known may be, later.
+func (c *Core) tally(ev Receive, err error) {
+	if d, ok := asUnknown(err); ok {
+		c.await(ev, d)
+	} else if err != nil {
 		c.stats.Malformed++
 	}
 }
@@ -52,12 +55,16 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 		return c.onProbe(p, ev.Payload)
 	case wire.ReplicatorProbeReply:
 		return c.onProbeReply(p, ev.Payload)
+	case wire.ReplicatorBaseRequest:
+		return c.onBaseRequest(p, ev.Payload)
+	case wire.ReplicatorBase:
+		return c.onBase(p, ev.Payload)
 	}
 	return malformed("unknown manifest %v", ev.Manifest)
 }
 
 func (c *Core) onDelta(p *peer, payload []byte) error {
-	d, err := decodePush(payload, p.replica)
+	d, err := decodePush(payload, p.replica, c.known)
 	if err != nil {
 		return err
 	}
@@ -101,7 +108,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 		c.reborn()
 		return
 	}
-	p.seen = p.seen.Join(v)
+	p.news = p.news.Join(v)
 	c.past.copy(v)
 	if n := v.Get(c.me); n > p.acked {
 		p.acknowledged(n)

@@ -30,6 +30,8 @@ type bounds struct {
 	window    int
 	pushBytes int
 	compare   int
+	past      int  // replicas that ran before the history begins
+	forge     bool // some parts of bases are changed on their way
 }
 
 // swarm picks faults and bounds: each seed has some of them, and seldom all.
@@ -55,6 +57,10 @@ func swarm(w *sim.World) bounds {
 	if w.Chance("small-pushes", 1./4) {
 		b.pushBytes = w.Number("push-bytes", 0, 600)
 	}
+	if w.Chance("old", 1./2) {
+		b.past = w.Number("past", fewReplicas, 150)
+		b.forge = w.Chance("forge", 1./3)
+	}
 	b.compare = 1
 	if w.Chance("compare-seldom", 1./2) {
 		b.compare = 100
@@ -77,6 +83,7 @@ type play struct {
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
 	total   Stats
+	misled  int // forged bases refused
 	lives   int // that went on in another one
 	leaves  int // that were handed over
 	begun   int // operations
@@ -104,6 +111,8 @@ type slot struct {
 	handed  causal.Vector // what it held then
 	away    time.Duration // how long it will be gone then
 	kept    causal.Vector // what its former lives did, which must not be lost unless it is killed
+
+	misled bool // it has been sent a forged base
 }
 
 func (s *slot) id() string { return s.name }
@@ -145,7 +154,8 @@ func (s *play) start(sl *slot) {
 	if sl.past != nil {
 		sl.core, sl.past = s.goOn(sl, sl.past), nil
 	} else {
-		sl.core = New(s.config(sl))
+		sl.core, sl.misled = New(s.config(sl)), false
+		s.age(sl)
 	}
 	sl.wake, sl.last, sl.says, sl.leaving = time.Time{}, causal.Vector{}, "", 0
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
@@ -155,6 +165,30 @@ func (s *play) start(sl *slot) {
 	s.tellView(sl)
 }
 
+// age gives a member that starts with the history the past of its cluster, of which nothing is left but its vector,
+// and often a base of its own.
+func (s *play) age(sl *slot) {
+	if s.past == 0 || sl.life > 1 {
+		return
+	}
+	var dots, some []causal.Dot
+	share := s.w.Number("known", 0, 4)
+	for i := range s.past {
+		d := causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: uint64(i%3 + 1)}
+		if dots = append(dots, d); i%4 < share {
+			some = append(some, d)
+		}
+		for n := range d.N {
+			e := causal.Dot{Replica: d.Replica, N: n + 1}
+			s.history[e] = &record{dot: e}
+		}
+	}
+	sl.core.rise(causal.MakeVector(dots...))
+	if len(some) > 0 {
+		sl.core.useBase(causal.MakeVector(some...))
+	}
+}
+
 // kill ends a member for a while: kill MEMBER for TIME. At most a minority fails before it has been refilled:
 // more than that nobody promises.
 func (s *play) kill(a sim.Args) {
@@ -162,7 +196,7 @@ func (s *play) kill(a sim.Args) {
 	if sl.core == nil || s.ready() <= members/2+1 || !sl.core.Ready() {
 		return
 	}
-	s.total = addStats(s.total, sl.core.Stats())
+	s.count(sl)
 	s.forget(sl)
 	sl.core, sl.kept = nil, causal.Vector{}
 	for _, o := range s.slots {
@@ -193,7 +227,7 @@ func (s *play) left(sl *slot, short bool) {
 	} else {
 		s.leaves++
 		s.acked = s.acked.Join(sl.handed) // a majority of the rest has it
-		s.total = addStats(s.total, sl.core.Stats())
+		s.count(sl)
 		s.forget(sl)
 		sl.core, sl.kept = nil, causal.Vector{}
 	}
@@ -268,7 +302,7 @@ func (s *play) step(sl *slot, ev Event) {
 	for _, e := range effects {
 		s.effect(sl, e)
 	}
-	if r, ok := ev.(Receive); ok && sl.core.Stats().Malformed > 0 {
+	if r, ok := ev.(Receive); ok && sl.core.Stats().Malformed > 0 && !sl.misled {
 		s.w.Fail("%s refuses a message of %s: %v", sl.id(), r.Member, r.Manifest)
 	}
 	s.check(sl)
@@ -347,10 +381,14 @@ func (s *play) ended(sl *slot, e Done) {
 
 func (s *play) send(from *slot, e Send) {
 	mail := post{from: from.id(), to: e.Member, Receive: Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}}
+	if s.forge && e.Manifest == wire.ReplicatorBase && s.w.Chance("forged", 1./3) {
+		mail.Payload, mail.forged = forge(e.Payload)
+	}
 	for _, to := range s.slots {
 		if to.id() == e.Member {
 			s.w.Send(from.i, to.i, &mail, func() {
 				if to.id() == mail.to { // still the one it was for
+					to.misled = to.misled || mail.forged
 					s.step(to, mail.Receive)
 				}
 			})
@@ -361,7 +399,18 @@ func (s *play) send(from *slot, e Send) {
 // post is a message on its way.
 type post struct {
 	from, to string
+	forged   bool
 	Receive
+}
+
+// forge changes a number in a part of a base.
+func forge(payload []byte) ([]byte, bool) {
+	var m pb.BasePart
+	if err := decode(payload, &m); err != nil || len(m.Numbers) == 0 {
+		return payload, false
+	}
+	m.Numbers[len(m.Numbers)/2] += 5
+	return encode(&m), true
 }
 
 func (m *post) String() string {
@@ -632,7 +681,7 @@ func (s *play) heal() {
 		return
 	}
 	for _, sl := range s.slots {
-		s.total = addStats(s.total, sl.core.Stats())
+		s.count(sl)
 		if !sl.core.Ready() {
 			s.w.Fail("%s never became ready", sl.id())
 		}
@@ -683,6 +732,15 @@ func encodeState(s State) []byte {
 	return out
 }
 
+// count adds what a member has counted.
+func (s *play) count(sl *slot) {
+	st := sl.core.Stats()
+	if sl.misled {
+		s.misled, st.Malformed = s.misled+int(st.Malformed), 0
+	}
+	s.total = addStats(s.total, st)
+}
+
 func addStats(a, b Stats) Stats {
 	a.Events += b.Events
 	a.Applied += b.Applied
@@ -692,6 +750,8 @@ func addStats(a, b Stats) Stats {
 	a.Waiting += b.Waiting
 	a.WindowDrops += b.WindowDrops
 	a.Cut += b.Cut
+	a.Bases += b.Bases
+	a.Awaiting += b.Awaiting
 	a.Malformed += b.Malformed
 	a.Diverged += b.Diverged
 	a.Mended += b.Mended

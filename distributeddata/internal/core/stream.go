@@ -27,10 +27,10 @@ type head struct {
 	differing  []uint64
 }
 
-func (h head) encode() []byte {
-	b := appendVector(nil, 1, h.head)
+func (h head) encode(relative base) []byte {
+	b := appendVector(nil, 1, h.head, relative)
 	if h.base.Len() > 0 {
-		b = appendVector(b, 2, h.base)
+		b = appendVector(b, 2, h.base, relative)
 	}
 	b = appendFlag(b, 3, h.ready)
 	b = appendFlag(b, 4, h.state)
@@ -41,14 +41,14 @@ func (h head) encode() []byte {
 	return appendFixeds(b, 9, h.differing)
 }
 
-func decodeHead(b []byte) (h head, err error) {
+func decodeHead(b []byte, known lookup) (h head, err error) {
 	c := cursor{rest: b}
 	for c.next() {
 		switch c.num {
 		case 1:
-			h.head, c.err = parseVector(c.chunk)
+			h.head, c.err = parseVector(c.chunk, known)
 		case 2:
-			h.base, c.err = parseVector(c.chunk)
+			h.base, c.err = parseVector(c.chunk, known)
 		case 3:
 			h.ready = c.v != 0
 		case 4:
@@ -96,7 +96,7 @@ func (s *source) take(size int) (_ []byte, last bool) {
 	if !s.begun {
 		s.begun = true
 		s.enc.t = replicasOf(s.head.head)
-		s.put(s.head.encode())
+		s.put(s.head.encode(s.enc.base))
 		s.over = s.head.state && s.keys.Len() == 0
 	}
 	if s.left() <= size { // what is left moves to the front, at most once for so many bytes taken
@@ -172,6 +172,7 @@ func (s *source) keyState(key string, h Held, size int) bool {
 // stage puts a stream together again, apart from the state [R15].
 type stage struct {
 	buf     []byte
+	base    base // that the vectors in it differ from
 	head    head
 	begun   bool
 	dec     decoder
@@ -212,8 +213,8 @@ func (s *stage) record(b []byte) (err error) {
 	switch {
 	case !s.begun:
 		s.begun = true
-		s.head, err = decodeHead(b)
-		s.dec = decoder{t: replicasOf(s.head.head), about: 64}
+		s.head, err = decodeHead(b, s.known)
+		s.dec = decoder{t: replicasOf(s.head.head), known: s.known, about: 64}
 		return err
 	case s.head.state:
 		return s.keyState(b)
@@ -224,6 +225,11 @@ func (s *stage) record(b []byte) (err error) {
 	}
 	s.events = append(s.events, e)
 	return err
+}
+
+// known finds the one base that the vectors of an answer are told with.
+func (s *stage) known(name []byte) (causal.Vector, bool) {
+	return s.base.vector, string(name) == string(s.base.digest[:])
 }
 
 // extend puts the next piece of the same event behind those before.

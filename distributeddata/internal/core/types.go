@@ -168,6 +168,8 @@ type Stats struct {
 	Strangers      uint64 // messages from members out of view or from other incarnations
 	Waiting        uint64 // pushes that had to wait for a gap or a cause
 	WindowDrops    uint64 // pushes dropped because too many waited
+	Bases          uint64 // that vectors are told with, fetched from others
+	Awaiting       uint64 // messages that waited for such a base
 	Cut            uint64 // events cut from the log beyond what every member has
 	Diverged       uint64 // times a member was found to hold something else at the same vector
 	Mended         uint64 // times this replica took the state of another, since its own was outvoted

@@ -249,7 +249,7 @@ func (c *Core) push() {
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	payload := encodePush(c.pushOf(events, from, n), c.me, c.keys)
+	payload := encodePush(c.pushOf(events, from, n), c.me, c.keys, c.base)
 	for _, p := range c.peers {
 		switch {
 		case p.replica == 0:

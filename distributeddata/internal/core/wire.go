@@ -16,8 +16,8 @@ import (
 const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512
-	// MaxReplicas is the number of replicas in a vector: what fits into one message.
-	MaxReplicas = 1 << 14
+	// MaxReplicas is the number of replicas in a vector: all that ever ran.
+	MaxReplicas = 1 << 21
 	// maxRecord bounds a piece of an answer that is put together before it is decoded: more than the size
 	// of a part and one atom, with a path of causal.MaxPath and a payload of causal.MaxState, behind it.
 	maxRecord = 2 * causal.MaxState
@@ -61,15 +61,15 @@ func decode(b []byte, m proto.Message) error {
 	return nil
 }
 
-func vectorOut(v causal.Vector) *pb.VersionVector {
-	out := &pb.VersionVector{Replicas: make([]uint64, 0, v.Len()), Numbers: make([]uint64, 0, v.Len())}
-	for d := range v.All() {
-		out.Replicas = append(out.Replicas, uint64(d.Replica))
-		out.Numbers = append(out.Numbers, d.N)
+func (c *Core) vectorOut(v causal.Vector) *pb.VersionVector {
+	name, ids, numbers := c.base.list(v)
+	out := &pb.VersionVector{Base: name, Replicas: make([]uint64, len(ids)), Numbers: numbers}
+	for i, id := range ids {
+		out.Replicas[i] = uint64(id)
 	}
 	return out
 }
 
-func vectorIn(v *pb.VersionVector) (causal.Vector, error) {
-	return makeVector(v.GetReplicas(), v.GetNumbers())
+func (c *Core) vectorIn(v *pb.VersionVector) (causal.Vector, error) {
+	return makeVector(v.GetBase(), v.GetReplicas(), v.GetNumbers(), c.known)
 }

@@ -16,8 +16,9 @@ type Core struct {
 	known   bool // there has been a view
 	n       int  // how many members there are; 0: not known yet
 	whole   bool
-	since   time.Time // whole, or not, since then
-	leaving map[string]bool
+	since   time.Time       // whole, or not, since then
+	leaving map[string]bool // members that said so
+	gone    map[string]bool // members that are missing since the view was whole
 	ended   bool
 
 	kind Kind // what the gate goes by
@@ -48,16 +49,19 @@ type Core struct {
 
 // New returns an arbiter that has seen nothing. Its gate is shut.
 func New(cfg Config) *Core {
-	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet", leaving: map[string]bool{}}
+	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet", leaving: map[string]bool{}, gone: map[string]bool{}}
 }
 
 // Step takes in one event at a time now, which never goes back, and returns what to do, in order.
 func (c *Core) Step(now time.Time, e any) []any {
 	c.out, c.wake = nil, time.Time{}
-	if c.ended {
-		return nil
-	}
 	c.now = now
+	if c.ended {
+		if e, ok := e.(Tried); ok && e.Result == Held {
+			c.emit(Release{e.Op})
+		}
+		return c.out
+	}
 	switch e := e.(type) {
 	case View:
 		c.onView(e)
@@ -107,10 +111,18 @@ func (c *Core) onView(v View) {
 		return
 	}
 	for _, id := range old.Members {
-		if _, still := slices.BinarySearch(v.Members, id); !still && c.leaving[id] {
-			delete(c.leaving, id)
-			c.n = max(c.n-1, min(c.n, 1))
+		if _, still := slices.BinarySearch(v.Members, id); still {
+			continue
 		}
+		if len(c.gone) >= maxMembers {
+			clear(c.gone)
+		}
+		if c.gone[id] = true; c.leaving[id] {
+			c.forget(id)
+		}
+	}
+	for _, id := range v.Members {
+		delete(c.gone, id)
 	}
 	if !c.known || old.Oldest != v.Oldest {
 		c.contest, c.heard = time.Time{}, time.Time{}
@@ -128,6 +140,16 @@ func (c *Core) count(n int) {
 	if whole := n > 0 && len(c.view.Members) >= max(n, c.cfg.Members); whole != c.whole || !c.known {
 		c.known, c.whole, c.since = true, whole, c.now
 	}
+	if c.whole {
+		clear(c.gone)
+	}
+}
+
+// forget counts a member that has left in order no more.
+func (c *Core) forget(id string) {
+	delete(c.leaving, id)
+	delete(c.gone, id)
+	c.n = max(c.n-1, min(c.n, 1))
 }
 
 // end shuts the gate for good and gives the lease up.
@@ -151,7 +173,11 @@ func (c *Core) others() []string {
 
 func (c *Core) onHeard(e Heard) {
 	switch _, listed := slices.BinarySearch(c.view.Members, e.From); {
-	case !listed || !e.Verdict.Valid():
+	case !e.Verdict.Valid():
+	case c.gone[e.From] && e.Verdict.Kind == Leaving: // the view was faster
+		c.forget(e.From)
+		c.count(c.n)
+	case !listed:
 	case e.Verdict.Kind == Leaving:
 		c.leaving[e.From] = true
 		if e.From == c.view.Oldest && c.verdict == Ours {

@@ -74,7 +74,7 @@ func (c *Core) onLost(e Lost) {
 	if e.Op != c.held || c.held == 0 {
 		return
 	}
-	c.held, c.letGo = 0, time.Time{}
+	c.release()
 	c.contest, c.asked, c.answer, c.due = c.now.Add(-c.cfg.Delay), true, Unknown, time.Time{}
 }
 

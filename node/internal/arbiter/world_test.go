@@ -23,6 +23,7 @@ type world struct {
 	*sim.World
 	cfg     arbiter.Config
 	nodes   []*node
+	all     map[string]*life
 	lives   int
 	changed time.Duration // a view, a store or a side, last
 	lease   struct {
@@ -54,14 +55,18 @@ type life struct {
 	held    uint64
 	renewed time.Duration
 	over    bool
-	leaving bool
+	left    bool          // it has released what it held
+	ended   time.Duration // or began to leave
 	wake    int
 }
 
 func newWorld(s *sim.World) *world {
-	w := &world{World: s}
+	w := &world{World: s, all: map[string]*life{}}
 	w.Faults = sim.Faults{Loss: w.Fraction("loss", 0.2), Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 500*time.Millisecond)}
 	w.detection = w.Span("detection", 0, 6*time.Second)
+	if w.Chance("blind", 0.1) {
+		w.detection += w.Span("blindness", 0, time.Minute)
+	}
 	n := w.Number("members", 2, 7)
 	w.cfg = arbiter.Config{Members: n}.WithDefaults()
 	for i := range n {
@@ -107,10 +112,10 @@ func (w *world) oneLease() error {
 		}
 		by := l
 		if l.held == 0 {
-			by = w.byID(l.view.Oldest)
+			by = w.all[l.view.Oldest]
 		}
-		if by == nil || by.leaving {
-			continue // a lease lasts longer than the belief in a leader that died; one that leaves says so, and releases
+		if by.left && w.Elapsed()-by.ended <= w.cfg.Lapse+time.Second {
+			continue // it has released the lease, and others may not have heard of it
 		}
 		if of != nil && of != by && of.node.side != by.node.side {
 			return fmt.Errorf("%s and %s both count as holders", of.id, by.id)
@@ -121,10 +126,8 @@ func (w *world) oneLease() error {
 }
 
 func (w *world) byID(id string) *life {
-	for _, l := range w.living() {
-		if l.id == id {
-			return l
-		}
+	if l := w.all[id]; l != nil && !l.over {
+		return l
 	}
 	return nil
 }
@@ -153,7 +156,7 @@ func (n *node) boot() {
 	}
 	n.w.lives++
 	l := &life{node: n, id: fmt.Sprintf("m%d.%d", n.i, n.w.lives), born: n.w.lives, core: arbiter.New(n.w.cfg)}
-	n.life = l
+	n.life, n.w.all[l.id] = l, l
 	n.w.views(l)
 }
 
@@ -167,7 +170,7 @@ func (l *life) end() {
 func (l *life) crash() { l.end() }
 
 func (l *life) leave() {
-	l.leaving = true
+	l.left, l.ended = true, l.w.Elapsed()
 	l.w.touch() // others may believe in its lease until they hear of it
 	l.step(arbiter.Leave{})
 	l.w.After(50*time.Millisecond, func() {
@@ -238,6 +241,7 @@ func (w *world) cuts() {
 func (w *world) unite(restart bool) {
 	for _, n := range w.nodes {
 		if restart && n.side != w.nodes[0].side && n.life != nil {
+			n.life.left, n.life.ended = true, w.Elapsed()
 			n.life.step(arbiter.View{Self: n.life.id, Removed: true})
 			n.life.end()
 			w.After(w.Span("rejoin", time.Second, 5*time.Second), n.boot)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"syscall"
@@ -28,11 +29,15 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
+	timeout := max(c.DropAfter/2, c.Refresh)
 	transport := &http.Transport{
+		// A dial goes on after its request was given up, and the next requests wait for it. The kernel repeats a lost
+		// SYN ever more rarely, so without a bound a host is noticed up to half a minute after the network is back.
+		DialContext:     (&net.Dialer{Timeout: timeout}).DialContext,
 		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*c.Refresh + time.Second,
 		MaxResponseHeaderBytes: maxAnswer,
 	}
-	client := &http.Client{Transport: transport, Timeout: max(c.DropAfter/2, c.Refresh)}
+	client := &http.Client{Transport: transport, Timeout: timeout}
 	return &directory{cfg: c, server: server, served: served, client: client}, nil
 }
 
@@ -58,15 +63,23 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	known := hosts{self: self, dropAfter: d.cfg.DropAfter, by: map[string]*host{}}
 	silence := time.NewTicker(d.cfg.Refresh)
 	defer silence.Stop()
-	for {
+	for looked := time.Now(); ; {
+		var n *news
 		select {
-		case n := <-heard:
-			known.hear(time.Now(), n)
+		case got := <-heard:
+			n = &got
 		case <-silence.C:
 		case <-ctx.Done():
 			return nil
 		}
-		report(known.listed(time.Now()))
+		now := time.Now()
+		if paused := now.Sub(looked) - d.cfg.Refresh; paused > d.cfg.Refresh {
+			known.resume(paused) // this process was stopped, or its machine
+		}
+		if looked = now; n != nil {
+			known.hear(now, *n)
+		}
+		report(known.listed(now))
 	}
 }
 
@@ -158,6 +171,15 @@ func (h *hosts) hear(now time.Time, n news) {
 	at.silent = true
 	if errors.Is(n.err, syscall.ECONNREFUSED) {
 		at.heard = time.Time{} // its process is gone
+	}
+}
+
+// resume leaves a pause of our own out of account: nobody was asked in it.
+func (h *hosts) resume(paused time.Duration) {
+	for _, at := range h.by {
+		if !at.heard.IsZero() {
+			at.heard = at.heard.Add(paused)
+		}
 	}
 }
 

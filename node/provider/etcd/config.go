@@ -36,6 +36,8 @@ const (
 	startTimeout = 10 * time.Second
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
+	lookPart     = 10               // of a TTL is how often a session looks whether the process was paused
+	pingAfter    = 10 * time.Second // gRPC takes nothing shorter
 )
 
 func (c Config) withDefaults() Config {
@@ -47,6 +49,11 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
+	}
+	// Without keepalive a connection that lived through a partition waits for TCP, which repeats what was lost ever
+	// more rarely. It also sets how long the kernel waits for an acknowledgement, which a cut shows before any ping.
+	if c.Client.DialKeepAliveTime == 0 {
+		c.Client.DialKeepAliveTime, c.Client.DialKeepAliveTimeout = pingAfter, callTimeout
 	}
 	// gRPC's own back-off grows to two minutes, and a restarted etcd would be found as late.
 	soon := backoff.DefaultConfig

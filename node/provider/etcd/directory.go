@@ -58,24 +58,44 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	}
 	report(known.members())
 	changes := d.client.Watch(ctx, d.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1))
-	for {
+	return d.watch(ctx, &known, alive, changes, report)
+}
+
+// errPaused ends a session: what others did during the pause may be that their keys have expired, since they
+// were paused too, and so may have ours.
+var errPaused = errors.New("this process was paused")
+
+// watch reports changes until the session is lost, or ctx ends.
+func (d *directory) watch(ctx context.Context, known *listing, alive <-chan *clientv3.LeaseKeepAliveResponse,
+	changes clientv3.WatchChan, report func([]roster.Member),
+) error {
+	look := time.NewTicker(d.cfg.TTL / lookPart)
+	defer look.Stop()
+	for looked := time.Now(); ; {
+		var r clientv3.WatchResponse
+		ok := true
 		select {
 		case <-ctx.Done():
 			return nil
-		case _, ok := <-alive:
-			if !ok && ctx.Err() == nil {
+		case <-look.C:
+		case _, renewed := <-alive:
+			if !renewed && ctx.Err() == nil {
 				return errors.New("the lease of this member has expired")
 			}
-		case r, ok := <-changes:
-			if ctx.Err() != nil {
-				return nil
-			}
-			if !ok {
-				return errors.New("watch ended")
-			}
-			if err := r.Err(); err != nil {
-				return fmt.Errorf("watch: %w", err)
-			}
+		case r, ok = <-changes:
+		}
+		before := looked
+		looked = time.Now()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case looked.Sub(before) > d.cfg.TTL/2:
+			return errPaused
+		case !ok:
+			return errors.New("watch ended")
+		case r.Err() != nil:
+			return fmt.Errorf("watch: %w", r.Err())
+		case len(r.Events) > 0:
 			known.apply(r.Events)
 			report(known.members())
 		}

@@ -57,6 +57,8 @@ func TestProvider_SpeaksWithProtoActors(t *testing.T) {
 	t.Setenv(endpoint, server(t))
 	t.Setenv(mixed, "yes")
 	clustertest.Run(t, clustertest.Config{OneByOne: true, Except: map[string]string{
+		"P16": "Proto.Actor's provider drops who was paused with it",
+		"P15": "Proto.Actor's provider races with itself when it stops",
 		"P11": "Proto.Actor's provider never closes its client",
 		"P12": "Proto.Actor's provider sees clusters whose name begins with its own",
 	}})

@@ -23,11 +23,12 @@ type lease struct {
 	lost    bool // the holder was told
 	away    map[*node]time.Duration
 	tries   map[*node]uint64 // attempt under way
+	taken   map[*node]bool   // its last look found the lease held
 }
 
 func (l *lease) unreachable(n *node, until time.Duration) {
 	if l.away == nil {
-		l.away, l.tries = map[*node]time.Duration{}, map[*node]uint64{}
+		l.away, l.tries, l.taken = map[*node]time.Duration{}, map[*node]uint64{}, map[*node]bool{}
 	}
 	l.away[n] = until
 }
@@ -51,12 +52,12 @@ func (l *lease) begin(w *world, n *node, attempt uint64) {
 	if l.tries[n] != 0 && l.tries[n]>>32 == n.life {
 		w.Fail("member %d: attempt %d overlaps another one", n.i, attempt)
 	}
-	l.tries[n] = n.life<<32 | attempt
+	l.tries[n], l.taken[n] = n.life<<32|attempt, false
 	w.After(w.delay("ask"), n.living(func() { l.try(w, n, attempt) }))
 	w.After(attemptFor, n.living(func() {
 		if l.trying(n, attempt) {
 			l.tries[n] = 0
-			n.step(core.Failed{Attempt: attempt, Taken: l.reach(w, n) && l.holder != nil})
+			n.step(core.Failed{Attempt: attempt, Taken: l.taken[n]})
 		}
 	}))
 }
@@ -82,7 +83,7 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 	if l.holder != nil && w.Elapsed() >= l.renewed+ttl {
 		l.holder = nil
 	}
-	if !l.reach(w, n) || l.holder != nil {
+	if l.taken[n] = l.reach(w, n) && l.holder != nil; l.taken[n] || !l.reach(w, n) {
 		w.After(pollEvery, n.living(func() { l.try(w, n, attempt) }))
 		return
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/node"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewThrottle.func1"))
+}
+
+// screen is what a member prints.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func TestRun_PrintsTheMembers(t *testing.T) {
+	port := freePort(t)
+	self := fmt.Sprintf("life 1: 127.0.0.1:%d\n", port)
+	ctx, cancel := context.WithCancel(t.Context())
+	var out screen
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at", fmt.Sprintf("127.0.0.1:%d", port+healthAbove)})
+	}()
+	for deadline := time.Now().Add(time.Minute); out.String() != self; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("printed %q, want %q", out.String(), self)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// freePort has a free one healthAbove it.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for port := 21_000; port < 26_000; port += 7 {
+		a, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+healthAbove))
+		_ = a.Close()
+		if err == nil {
+			_ = b.Close()
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func TestNewProvider(t *testing.T) {
+	for _, name := range []string{"automanaged", "etcd", "kubernetes", "zookeeper"} {
+		if p, err := newProvider(name, []string{"127.0.0.1:1"}, 1); err != nil || p == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := run(t.Context(), &screen{}, []string{"-provider", "consul"}); !errors.Is(err, node.ErrInvalid) || !strings.Contains(err.Error(), "consul") {
+		t.Errorf("an unknown provider: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+// arbiters are bugs of the arbiter, which decides which side of a partition hosts.
+func arbiters() []mutant {
+	const dir, pkg, top = "node/internal/arbiter/", "./node/internal/arbiter", "./node"
+	sim := killer{pkg: pkg, run: "TestSimulation_OneSideHosts", args: "-whole"}
+	return []mutant{
+		{
+			name:   "a side without the lease is open",
+			rule:   "where the lease is another side's, guarded work stops",
+			edits:  in(dir+"event.go", "k == Pending || k == Whole || k == Ours", "k != Undecided"),
+			killer: sim,
+		},
+		{
+			name:   "an unknown outcome counts as held",
+			rule:   "a silent store stops guarded work",
+			edits:  in(dir+"lead.go", "if e.Result != Held {", "if e.Result == Taken {"),
+			killer: sim,
+		},
+		{
+			name:   "a loss is not heeded",
+			rule:   "a side is open under the lease only while it is held",
+			edits:  in(dir+"lead.go", "if e.Op != c.held || c.held == 0 {", "if e.Op != 0 {"),
+			killer: sim,
+		},
+		{
+			name:   "members believe in a silent leader",
+			rule:   "a member shuts its gate when it has not heard of the lease for Lapse",
+			edits:  in(dir+"core.go", "!c.heard.IsZero() && !c.reached(c.heard.Add(c.cfg.Lapse))", "!c.heard.IsZero()"),
+			killer: sim,
+		},
+		{
+			name:   "the lease goes while others believe in it",
+			rule:   "the lease is released Lapse after the last message that claims it",
+			edits:  in(dir+"lead.go", "c.letGo = c.now.Add(c.cfg.Lapse)", "c.letGo = c.now"),
+			killer: killer{pkg: pkg, run: "TestSimulation_OneSideHosts", args: "-whole -seeds 20000"},
+		},
+		{
+			name:   "a side that has started counts itself for whole",
+			rule:   "a member that starts holds the lease once before its gate opens",
+			edits:  in(dir+"core.go", "if whole := n > 0 && ", "if whole := "),
+			killer: killer{pkg: pkg, run: "^TestCore_AMemberThatStartsHoldsTheLeaseOnce$"},
+		},
+		{
+			name:   "a former leader keeps the lease",
+			rule:   "a holder releases when it hears an older leader",
+			edits:  in(dir+"core.go", "c.surrender() // to the leader of both of us", "_ = c.cfg"),
+			killer: sim,
+		},
+		{
+			name:   "one attempt decides for ever",
+			rule:   "a side tries again after Retry",
+			edits:  in(dir+"lead.go", "if !c.trying && c.reached(turn) {", "if !c.trying && !c.asked && c.reached(turn) {"),
+			killer: sim,
+		},
+		{
+			name:   "the lease is never released",
+			rule:   "when nobody is missing the lease is free",
+			edits:  in(dir+"lead.go", "if c.reached(c.letGo) {", "if c.reached(c.letGo) && c.ended {"),
+			killer: sim,
+		},
+		{
+			name: "members that left in order are missed",
+			rule: "an orderly leave shuts no gate",
+			edits: []edit{
+				{dir + "core.go", "c.leaving[e.From] = true", "_ = c.leaving"},
+				{dir + "core.go", "case c.gone[e.From] && e.Verdict.Kind == Leaving:", "case false:"},
+			},
+			killer: killer{pkg: top, run: "^TestArbiter_AnOrderlyLeaveIsNoLoss$"},
+		},
+		{
+			name:   "the minority goes first",
+			rule:   "the more members a side sees, the sooner it tries",
+			edits:  in(dir+"config.go", "case 2*size > n:\n\t\treturn 0", "case 2*size < n:\n\t\treturn 0"),
+			killer: killer{pkg: top, run: "^TestArbiter_TheMajorityHosts$"},
+		},
+		{
+			name:   "the guard waits for the loss",
+			rule:   "guarded work stops before its leases end",
+			edits:  in("node/nodeguard.go", "case near <- struct{}{}:", "case chan<- struct{}(nil) <- struct{}{}:"),
+			killer: killer{pkg: top, run: "^TestGuard_ShutsBeforeTheLeaseIsLost$"},
+		},
+	}
+}

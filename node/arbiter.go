@@ -1,0 +1,384 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/internal/wire"
+	"github.com/concord-go/concord/node/internal/arbiter"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// ArbiterConfig configures the lease that decides which side of a partition hosts singletons and shards. It must be
+// the same at all members.
+//
+// While members are missing, the oldest member of each side tries to acquire the lease: at once on a side that
+// sees a majority, later the fewer it sees. On the side that holds it guarded work goes on; elsewhere it is
+// stopped, also where the store does not answer. When all are there again the lease is released.
+//
+// It decides where guarded work runs, and which side gives way when the partition heals. That nothing runs twice
+// rests on the lease of each singleton and shard, as without it.
+type ArbiterConfig struct {
+	// Lease is the name of the lease in the lease store. It must name the cluster, if clusters share the store.
+	Lease string
+	// Members is how many members the cluster has at least. A side with fewer needs the lease. Default 1.
+	Members int
+	// Hold is how long members may be missing before anything changes. Raising it survives longer flaps of the
+	// provider, and lets a side go on for longer that will not host. Default 2s.
+	Hold time.Duration
+	// Delay is how much later a side without a majority tries to acquire than one that has it: half of it with
+	// exactly half of the members, nearly all of it with few. It should be longer than providers take to tell the
+	// sides of a cut at different times. Default 5s.
+	Delay time.Duration
+	// Lapse is how long a member believes that the oldest of its side holds the lease, without hearing from it. It
+	// must be below coordination.Config.Drain, by more than messages take. Default 3s.
+	Lapse time.Duration
+}
+
+// Validate returns all problems at once; each matches ErrInvalid.
+func (c ArbiterConfig) Validate() error {
+	var errs []error
+	if c.Lease == "" {
+		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease, the name of the lease, must be set", ErrInvalid))
+	}
+	if err := c.core().Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: Arbiter: %w", ErrInvalid, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (c ArbiterConfig) core() arbiter.Config {
+	return arbiter.Config{Members: c.Members, Hold: c.Hold, Delay: c.Delay, Lapse: c.Lapse}.WithDefaults()
+}
+
+const (
+	arbiterName = "concord.arbiter" // of its actor
+	atArbiter   = "arbiter"         // holds the gate
+	mostFormer  = 256
+)
+
+// startArbiter makes the arbiter of one life. It shuts the gate at once, and begins when the member is up. stop
+// tells the others that this member leaves, shuts the gate, and waits until the lease is released; call it when
+// guarded work has been handed over, and before the session is closed.
+func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg ArbiterConfig) (stop func(context.Context) error, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &arbiterShell{
+		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
+		clock: timer.ClockOf(system), stopped: make(chan struct{}),
+	}
+	gate.Of(system).Shut(atArbiter, "the arbiter has not said yet which side hosts")
+	s.members.WhenUp(func(membership.Member) { s.spawn() })
+	return s.stop, nil
+}
+
+// arbiterShell connects the core with lease, members and gate. But for what is under mu, its actor alone touches it.
+type arbiterShell struct {
+	system  *actor.ActorSystem
+	members *membership.Service
+	lease   *coordination.Lease
+	cfg     arbiter.Config
+	clock   timer.Clock
+	stopped chan struct{} // closed when the actor has ended
+	calls   sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		pid    *actor.PID
+		stop   bool                           // no actor any more
+		closed bool                           // no grants any more
+		grants map[uint64]*coordination.Grant // by attempt
+	}
+
+	core   *arbiter.Core
+	wake   *timer.Timer
+	view   *membership.View
+	former map[string]uint64 // incarnations of members that were listed, by id; at most mostFormer
+}
+
+// Private messages.
+type (
+	arbiterTried struct {
+		op  uint64
+		err error
+	}
+	arbiterLost  struct{ op uint64 }
+	arbiterLeave struct{}
+)
+
+func (s *arbiterShell) spawn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stop {
+		return
+	}
+	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return s },
+		actor.WithGuardian(actor.NewRestartingStrategy())), arbiterName)
+	if err != nil {
+		s.system.Logger().Error("arbiter not started", slog.Any("error", err))
+		return
+	}
+	s.mu.pid = pid
+}
+
+func (s *arbiterShell) stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.mu.stop = true
+	pid := s.mu.pid
+	s.mu.Unlock()
+	if pid == nil {
+		return nil
+	}
+	s.system.Root.Send(pid, &arbiterLeave{})
+	released := make(chan struct{})
+	go func() { <-s.stopped; s.calls.Wait(); close(released) }()
+	select {
+	case <-released:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("arbiter lease %q: %w", s.lease.Name(), context.Cause(ctx))
+	}
+}
+
+// Receive implements actor.Actor.
+func (s *arbiterShell) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		s.core, s.view = arbiter.New(s.cfg), nil
+		s.begin()
+		s.former = map[string]uint64{}
+		s.wake = timer.New(s.system, ctx.Self())
+		s.members.Subscribe(ctx.Self())
+	case *membership.View:
+		s.onView(ctx, m)
+	case *pb.Envelope:
+		if from, v, ok := s.open(m); ok {
+			s.step(ctx, arbiter.Heard{From: from, Verdict: v})
+		}
+	case *timer.Fired:
+		if s.wake.Mine(m) {
+			s.step(ctx, arbiter.Tick{})
+		}
+	case *arbiterTried:
+		s.onTried(ctx, m)
+	case *arbiterLost:
+		s.step(ctx, arbiter.Lost{Op: m.op})
+	case *arbiterLeave:
+		s.step(ctx, arbiter.Leave{})
+		ctx.Stop(ctx.Self())
+	case *actor.Restarting:
+		s.quit(ctx)
+	case *actor.Stopping:
+		s.quit(ctx)
+	case *actor.Stopped:
+		close(s.stopped)
+	}
+}
+
+// quit leaves nothing behind: no timer, no grant, no subscription.
+func (s *arbiterShell) quit(ctx actor.Context) {
+	s.wake.Stop()
+	s.members.Unsubscribe(ctx.Self())
+	s.mu.Lock()
+	grants := s.mu.grants
+	s.mu.closed, s.mu.grants = true, nil
+	s.mu.Unlock()
+	for _, g := range grants {
+		s.giveUp(g)
+	}
+}
+
+func (s *arbiterShell) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.closed, s.mu.grants = false, map[uint64]*coordination.Grant{}
+}
+
+// keep notes the grant of an attempt, unless the actor has ended.
+func (s *arbiterShell) keep(op uint64, g *coordination.Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.closed {
+		s.mu.grants[op] = g
+	}
+	return !s.mu.closed
+}
+
+func (s *arbiterShell) step(ctx actor.Context, e any) {
+	for _, e := range s.core.Step(s.clock.Now(), e) {
+		switch e := e.(type) {
+		case arbiter.Gate:
+			s.set(e)
+		case arbiter.Tell:
+			s.members.SetArbiter(e.Here)
+		case arbiter.Try:
+			s.try(ctx.Self(), e.Op)
+		case arbiter.Release:
+			s.release(e.Op)
+		case arbiter.Send:
+			s.send(ctx, e)
+		case arbiter.Wake:
+			if e.At.IsZero() {
+				s.wake.Stop()
+			} else {
+				s.wake.SetAt(e.At, nil)
+			}
+		}
+	}
+}
+
+// set opens or shuts the gate.
+func (s *arbiterShell) set(g arbiter.Gate) {
+	log := s.system.Logger()
+	if g.Open {
+		log.Info("arbiter: guarded work may run here", slog.String("state", s.core.String()))
+		gate.Of(s.system).Let(atArbiter)
+		return
+	}
+	log.Warn("arbiter: guarded work must not run here", slog.String("why", g.Why))
+	gate.Of(s.system).Shut(atArbiter, g.Why)
+}
+
+func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {
+	s.remember(v)
+	s.view = v
+	e := arbiter.View{Self: v.Self.ID, Removed: v.Removed}
+	if oldest, ok := v.Oldest(""); ok {
+		e.Oldest = oldest.ID
+	}
+	for _, m := range v.Members {
+		e.Members = append(e.Members, m.ID)
+	}
+	s.step(ctx, e)
+}
+
+// remember keeps those that v does not list any more: a message of theirs may still be on its way.
+func (s *arbiterShell) remember(v *membership.View) {
+	if s.view == nil {
+		return
+	}
+	for _, m := range s.view.Members {
+		if _, listed := v.Find(m.ID); !listed && m.Incarnation != 0 {
+			if len(s.former) >= mostFormer {
+				clear(s.former)
+			}
+			s.former[m.ID] = m.Incarnation
+		}
+	}
+}
+
+// try makes one attempt beside the actor, and tells it when the lease is lost later.
+func (s *arbiterShell) try(self *actor.PID, op uint64) {
+	tell := func(m any) { s.system.Root.Send(self, m) }
+	s.calls.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8) // before the core gives up on it
+		defer cancel()
+		g, err := s.lease.TryAcquire(ctx)
+		if err == nil && !s.keep(op, g) {
+			s.giveUp(g)
+			return
+		}
+		tell(&arbiterTried{op, err})
+		if err == nil {
+			context.AfterFunc(g.Context(), func() { tell(&arbiterLost{op}) })
+		}
+	})
+}
+
+func (s *arbiterShell) onTried(ctx actor.Context, m *arbiterTried) {
+	e := arbiter.Tried{Op: m.op, Result: arbiter.Unknown}
+	switch {
+	case m.err == nil:
+		e.Result = arbiter.Held
+	case errors.Is(m.err, coordination.ErrHeld):
+		e.Result = arbiter.Taken
+	default:
+		s.system.Logger().Debug("arbiter lease: outcome unknown", slog.Any("error", m.err))
+	}
+	s.step(ctx, e)
+}
+
+func (s *arbiterShell) release(op uint64) {
+	s.mu.Lock()
+	g := s.mu.grants[op]
+	delete(s.mu.grants, op)
+	s.mu.Unlock()
+	if g != nil {
+		s.giveUp(g)
+	}
+}
+
+// giveUp releases a grant beside the actor. What the store does not confirm is tried again by the session.
+func (s *arbiterShell) giveUp(g *coordination.Grant) {
+	s.calls.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation)
+		defer cancel()
+		if err := g.Release(ctx); err != nil {
+			s.system.Logger().Warn("arbiter lease not released", slog.Any("error", err))
+		}
+	})
+}
+
+// send tells other members of the view.
+func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
+	for _, id := range e.To {
+		to, listed := s.view.Find(id)
+		if !listed {
+			continue
+		}
+		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID, From: s.view.Self.Incarnation, To: to.Incarnation}
+		ctx.Send(actor.NewPID(to.Address, arbiterName), wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
+	}
+}
+
+// open returns who speaks and what it says. Only members that the view lists, or did, are heard, in the
+// incarnation that it lists, and only if they mean this incarnation.
+func (s *arbiterShell) open(env *pb.Envelope) (from string, v arbiter.Verdict, ok bool) {
+	if s.view == nil {
+		return "", v, false
+	}
+	h, manifest, payload, err := wire.Open(env, s.view.Cluster)
+	if err != nil || manifest != wire.ArbiterVerdict || h.To != 0 && h.To != s.view.Self.Incarnation {
+		return "", v, false
+	}
+	m, listed := s.view.Find(h.Member)
+	if !listed {
+		m.Incarnation, listed = s.former[h.Member]
+	}
+	if !listed || m.Incarnation != 0 && m.Incarnation != h.From {
+		return "", v, false
+	}
+	v, ok = decodeVerdict(payload)
+	return h.Member, v, ok
+}
+
+// A verdict is one byte, its kind, and the number of members as a varint.
+
+func encodeVerdict(v arbiter.Verdict) []byte {
+	return binary.AppendUvarint([]byte{byte(v.Kind)}, uint64(v.Members))
+}
+
+// decodeVerdict refuses what encodeVerdict does not make of a valid verdict. What follows is left to later versions.
+func decodeVerdict(data []byte) (v arbiter.Verdict, ok bool) {
+	if len(data) < 2 {
+		return v, false
+	}
+	n, width := binary.Uvarint(data[1:])
+	if width <= 0 || n > 1<<31 {
+		return v, false
+	}
+	v = arbiter.Verdict{Kind: arbiter.Kind(data[0]), Members: int(n)}
+	return v, v.Valid()
+}

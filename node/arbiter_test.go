@@ -1,0 +1,246 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node/internal/arbiter"
+	"github.com/concord-go/concord/testkit"
+)
+
+const arbiterLease = "concord.arbiter/test"
+
+// arbitrate starts an arbiter at every member.
+func arbitrate(c *testkit.Cluster, members int) {
+	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
+		stop, err := startArbiter(m.System, m.Session, ArbiterConfig{Lease: arbiterLease, Members: members})
+		if err == nil {
+			_, err = lifecycle.OnStop(m.System, lifecycle.Leases, "arbiter", stop)
+		}
+		return struct{}{}, err
+	})
+}
+
+// hosts returns the members where guarded work may run, by index.
+func hosts(c *testkit.Cluster) (open []int) {
+	for _, m := range c.Members() {
+		if gate.Of(m.System).State().Open {
+			open = append(open, m.Index)
+		}
+	}
+	return open
+}
+
+// split splits the network, and lets every side see itself alone.
+func split(c *testkit.Cluster, sides ...[]int) {
+	c.Partition(sides...)
+	for _, m := range c.Members() {
+		for _, side := range sides {
+			if slices.Contains(side, m.Index) {
+				continue
+			}
+			for _, i := range side {
+				m.Drops(c.Member(i))
+			}
+		}
+	}
+}
+
+// meet heals the network, and lets everybody see everybody.
+func meet(c *testkit.Cluster) {
+	c.Heal()
+	for _, m := range c.Members() {
+		m.Lists(c.Members()...)
+	}
+}
+
+// holder is the owner of the arbiter lease in the store.
+func holder(t *testing.T, c *testkit.Cluster, from int) string {
+	h, err := c.Member(from).Session.Lease(arbiterLease).Holder(context.Background())
+	require.NoError(t, err)
+	return h.Owner
+}
+
+// within waits until ok, in virtual time.
+func within(t *testing.T, c *testkit.Cluster, d time.Duration, what string, ok func() bool) time.Duration {
+	t.Helper()
+	for took := time.Duration(0); took <= d; took += 100 * time.Millisecond {
+		if ok() {
+			return took
+		}
+		c.Advance(100 * time.Millisecond)
+	}
+	require.Fail(t, "not in time", "%s within %v; open: %v", what, d, hosts(c))
+	return 0
+}
+
+func openAt(c *testkit.Cluster, want ...int) func() bool {
+	return func() bool { return slices.Equal(hosts(c), want) }
+}
+
+// TestArbiter_TheMajorityHosts: five members, split in three and two; the oldest of all is in the minority.
+func TestArbiter_TheMajorityHosts(t *testing.T) {
+	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
+		arbitrate(c, 5)
+		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3, 4))
+		within(t, c, 20*time.Second, "lease free", func() bool { return holder(t, c, 0) == "" })
+		oldest := map[int]bool{}
+		for _, m := range c.Members() {
+			o, _ := membership.Attach(m.System).View().Oldest("")
+			oldest[index(c, o.ID)] = true
+		}
+		require.Len(t, oldest, 1)
+		var first int
+		for i := range oldest {
+			first = i
+		}
+		minority := []int{first, (first + 1) % 5}
+		slices.Sort(minority)
+		majority := slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool { return slices.Contains(minority, i) })
+		split(c, minority, majority)
+		cfg := ArbiterConfig{}.core()
+		within(t, c, cfg.Decided(), "only the majority", openAt(c, majority...))
+		require.Contains(t, majority, index(c, holder(t, c, first)))
+		for range 300 {
+			c.Advance(time.Second)
+			require.Equal(t, majority, hosts(c))
+		}
+		meet(c)
+		within(t, c, time.Minute, "open everywhere", func() bool {
+			for _, m := range c.Members() {
+				select {
+				case <-membership.Attach(m.System).Removed():
+					m.Restart()
+				default:
+				}
+			}
+			return len(hosts(c)) == 5
+		})
+		within(t, c, cfg.Healed(), "lease free", func() bool { return holder(t, c, 0) == "" })
+	})
+}
+
+func index(c *testkit.Cluster, id string) int {
+	for _, m := range c.Members() {
+		if m.ID == id {
+			return m.Index
+		}
+	}
+	return -1
+}
+
+// TestArbiter_AnOrderlyLeaveIsNoLoss: members leave one after the other, and the rest is never shut.
+func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
+	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
+		arbitrate(c, 1)
+		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
+		for i := range 3 {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			require.NoError(t, c.Member(i).Leave(ctx))
+			cancel()
+			for range 200 {
+				c.Advance(100 * time.Millisecond)
+				require.Len(t, hosts(c), 3-i)
+			}
+		}
+		require.Empty(t, holder(t, c, 3))
+	})
+}
+
+// TestArbiter_ASilentStoreShutsEverySide, and its return opens one.
+func TestArbiter_ASilentStoreShutsEverySide(t *testing.T) {
+	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
+		arbitrate(c, 4)
+		within(t, c, 20*time.Second, "open everywhere", openAt(c, 0, 1, 2, 3))
+		for _, m := range c.Members() {
+			m.Store.Set(testkit.StoreFaults{Away: true})
+		}
+		c.Advance(time.Minute)
+		require.Len(t, hosts(c), 4, "nobody is missing: the store is not needed")
+		split(c, []int{0, 1, 2}, []int{3})
+		within(t, c, ArbiterConfig{}.core().Decided(), "shut", openAt(c))
+		c.Advance(time.Minute)
+		require.Empty(t, hosts(c))
+		for _, m := range c.Members() {
+			m.Store.Set(testkit.StoreFaults{})
+		}
+		within(t, c, 10*time.Second, "one side", func() bool { return len(hosts(c)) > 0 })
+	})
+}
+
+func TestArbiterConfig_NamesEveryProblem(t *testing.T) {
+	require.ErrorIs(t, ArbiterConfig{}.Validate(), ErrInvalid)
+	require.ErrorContains(t, ArbiterConfig{Lease: "x", Members: -1, Hold: -time.Second, Lapse: time.Second}.Validate(), "Members (-1)")
+}
+
+func TestVerdict_IsReadAsWritten(t *testing.T) {
+	for _, v := range []arbiter.Verdict{{Kind: arbiter.Ours, Members: 5}, {Kind: arbiter.Leaving}, {Kind: arbiter.Whole, Members: 10_000}} {
+		got, ok := decodeVerdict(encodeVerdict(v))
+		require.True(t, ok)
+		require.Equal(t, v, got)
+	}
+	for _, data := range [][]byte{nil, {}, {1}, {0, 1}, {99, 1}, {1, 0xff}, {1, 0xff, 0xff, 0xff, 0xff, 0x7f}} {
+		_, ok := decodeVerdict(data)
+		require.False(t, ok, "%v", data)
+	}
+}
+
+func FuzzVerdict(f *testing.F) {
+	f.Add([]byte{4, 5})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if v, ok := decodeVerdict(data); ok && !v.Valid() {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+// TestGuard_ShutsBeforeTheLeaseIsLost, and opens when renewals succeed again.
+func TestGuard_ShutsBeforeTheLeaseIsLost(t *testing.T) {
+	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
+		m := c.Member(0)
+		stop, err := startGuard(m.System, m.Session, "guard/0")
+		require.NoError(t, err)
+		require.False(t, gate.Of(m.System).State().Open)
+		within(t, c, 5*time.Second, "held", openAt(c, 0, 1))
+		m.Store.Set(testkit.StoreFaults{Away: true})
+		took := within(t, c, 30*time.Second, "shut", openAt(c, 1))
+		require.Less(t, took, 21*time.Second, "with a third of the TTL left, or more")
+		m.Store.Set(testkit.StoreFaults{})
+		within(t, c, 5*time.Second, "renewed", openAt(c, 0, 1))
+		m.Store.Set(testkit.StoreFaults{Away: true})
+		c.Advance(time.Minute)
+		require.Equal(t, []int{1}, hosts(c))
+		require.Contains(t, gate.Of(m.System).State().Why[0], "guard lease")
+		m.Store.Set(testkit.StoreFaults{})
+		within(t, c, 10*time.Second, "held again", openAt(c, 0, 1))
+		require.NoError(t, stop(t.Context()))
+		require.Equal(t, []int{1}, hosts(c))
+		g, err := c.Member(1).Session.Lease("guard/0").TryAcquire(t.Context())
+		require.NoError(t, err, "released")
+		require.NoError(t, g.Release(t.Context()))
+	})
+}
+
+func TestGuard_AnotherHolderKeepsTheGateShut(t *testing.T) {
+	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
+		g, err := c.Member(1).Session.Lease("guard/0").TryAcquire(t.Context())
+		require.NoError(t, err)
+		m := c.Member(0)
+		stop, err := startGuard(m.System, m.Session, "guard/0")
+		require.NoError(t, err)
+		c.Advance(time.Minute)
+		require.Equal(t, []int{1}, hosts(c))
+		require.NoError(t, g.Release(t.Context()))
+		within(t, c, 10*time.Second, "held", openAt(c, 0, 1))
+		require.NoError(t, m.Session.Close(t.Context()))
+		within(t, c, 10*time.Second, "closed", openAt(c, 1))
+		require.NoError(t, stop(t.Context()))
+	})
+}

@@ -1,0 +1,42 @@
+package node_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/concord-go/concord/node"
+)
+
+// Proto.Actor forgets connections whose stream could not be opened or was ended before it was answered.
+func TestDial_FailedConnectionsAreClosed(t *testing.T) {
+	rc, err := node.Remote(node.Config{})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+
+	hangsUp := grpc.NewServer()
+	remote.RegisterRemotingServer(hangsUp, &remote.UnimplementedRemotingServer{})
+	served := make(chan error, 1)
+	go func() { served <- hangsUp.Serve(l) }()
+	cc, err := grpc.NewClient(address, rc.DialOptions...)
+	require.NoError(t, err)
+	stream, err := remote.NewRemotingClient(cc).Receive(t.Context())
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.Error(t, err)
+	require.Equal(t, connectivity.Shutdown, cc.GetState(), "not answered")
+
+	hangsUp.Stop()
+	require.NoError(t, <-served)
+	cc, err = grpc.NewClient(address, rc.DialOptions...)
+	require.NoError(t, err)
+	_, err = remote.NewRemotingClient(cc).Receive(t.Context())
+	require.Error(t, err)
+	require.Equal(t, connectivity.Shutdown, cc.GetState(), "nobody listens")
+}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/timer"
+)
+
+// atGuard holds the gate while the guard lease is not held.
+const atGuard = "guard"
+
+const (
+	// guardRetry is the pause after an acquire that failed for another reason than the end of the guard.
+	guardRetry = time.Second
+	// guardLook is how often a grant that is about to expire is looked at.
+	guardLook = 250 * time.Millisecond
+)
+
+// startGuard keeps a lease for one life of a member, and the gate shut while it is not held: from the start, when
+// renewals have failed for so long that less than a third of the TTL is left, and after a loss. Guarded work stops
+// then, before its own leases end. The gate opens when the lease is held, or renewed, again.
+//
+// Each member has a lease of its own, so name must not be another member's. Whoever else holds it keeps guarded
+// work off this member.
+//
+// stop shuts the gate and waits until the lease is released; call it when guarded work has been handed over, and
+// before the session is closed.
+func startGuard(system *actor.ActorSystem, session *coordination.Session, name string) (stop func(context.Context) error, err error) {
+	if name == "" {
+		return nil, fmt.Errorf("%w: Guard, the name of the member's lease, must be set", ErrInvalid)
+	}
+	g := &nodeGuard{
+		lease: session.Lease(name), gate: gate.Of(system), clock: timer.ClockOf(system), log: system.Logger(),
+		done: make(chan struct{}),
+	}
+	g.gate.Shut(atGuard, "the member does not hold its guard lease yet")
+	ctx, cancel := context.WithCancel(context.Background())
+	go g.run(ctx)
+	return func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-g.done:
+			return g.release(ctx)
+		case <-ctx.Done():
+			return fmt.Errorf("guard lease %q: %w", name, context.Cause(ctx))
+		}
+	}, nil
+}
+
+// nodeGuard is the guard of one life.
+type nodeGuard struct {
+	lease *coordination.Lease
+	gate  *gate.Gate
+	clock timer.Clock
+	log   *slog.Logger
+	done  chan struct{} // closed when run has returned
+
+	grant *coordination.Grant // the last; for release, after done
+}
+
+// run holds the lease again and again until ctx ends.
+func (g *nodeGuard) run(ctx context.Context) {
+	defer close(g.done)
+	for ctx.Err() == nil {
+		grant, err := g.lease.Acquire(ctx)
+		switch {
+		case err == nil:
+			g.grant = grant
+			g.hold(ctx, grant)
+		case errors.Is(err, coordination.ErrClosed):
+			g.shut("the lease session is closed")
+			return
+		case ctx.Err() == nil:
+			g.log.Warn("guard lease not acquired", slog.Any("error", err))
+			g.pause(ctx, guardRetry)
+		}
+	}
+	g.shut("the member leaves the cluster")
+}
+
+// hold keeps the gate as the grant is, until it ends.
+func (g *nodeGuard) hold(ctx context.Context, grant *coordination.Grant) {
+	near := make(chan struct{}, 1)
+	defer grant.OnNearExpiry(func(time.Duration) {
+		select {
+		case near <- struct{}{}:
+		default:
+		}
+	})()
+	g.open("guard lease held")
+	for {
+		select {
+		case <-near:
+			g.shut("the guard lease is about to expire: the lease store does not answer")
+			if g.renewed(ctx, grant) {
+				g.open("guard lease renewed")
+			}
+		case <-grant.Context().Done():
+			g.shut("the guard lease is lost")
+			_ = g.release(ctx) // what was guarded has leases of its own
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// renewed waits until the grant is valid for longer than before, or ends.
+func (g *nodeGuard) renewed(ctx context.Context, grant *coordination.Grant) bool {
+	for least := grant.Remaining(); ; least = min(least, grant.Remaining()) {
+		g.pause(ctx, guardLook)
+		switch {
+		case ctx.Err() != nil || grant.Check() != nil:
+			return false
+		case grant.Remaining() > least:
+			return true
+		}
+	}
+}
+
+// pause waits on the clock of the member.
+func (g *nodeGuard) pause(ctx context.Context, d time.Duration) {
+	over := make(chan struct{})
+	stop := g.clock.AfterFunc(d, func() { close(over) })
+	defer stop()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+func (g *nodeGuard) open(what string) {
+	g.log.Info(what, slog.String("lease", g.lease.Name()))
+	g.gate.Let(atGuard)
+}
+
+func (g *nodeGuard) shut(why string) {
+	g.log.Warn("guarded work must not run here", slog.String("lease", g.lease.Name()), slog.String("why", why))
+	g.gate.Shut(atGuard, why)
+}
+
+// release gives the last grant up. It is called by run, or when that has returned.
+func (g *nodeGuard) release(ctx context.Context) error {
+	if g.grant == nil {
+		return nil
+	}
+	return g.grant.Release(ctx)
+}

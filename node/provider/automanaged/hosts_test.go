@@ -1,0 +1,167 @@
+package automanaged
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/node/provider/internal/roster"
+)
+
+var (
+	errSilent  = errors.New("timeout")
+	errRefused = fmt.Errorf("dial: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)})
+)
+
+func TestHosts(t *testing.T) {
+	self := roster.Self{Member: roster.Member{ID: "self", Host: "h", Port: 1}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+	says := func(id, cluster string) answer { return answer{ID: id, Address: "h", Port: 2, ClusterName: cluster} }
+	type step struct {
+		after time.Duration
+		news  *news
+		want  string
+	}
+	from := func(says answer, err error) *news { return &news{"b:1", says, err} }
+	for name, steps := range map[string][]step{
+		"one missed answer drops nobody": {
+			{0, from(says("b", "shop"), nil), "b self"},
+			{1 * time.Second, from(answer{}, errSilent), "b self"},
+			{2 * time.Second, nil, "b self"},
+			{3 * time.Second, nil, "self"},
+			{4 * time.Second, from(says("b", "shop"), nil), "b self"},
+		},
+		"a refused connection does": {
+			{0, from(says("b", "shop"), nil), "b self"},
+			{1 * time.Second, from(answer{}, errRefused), "self"},
+		},
+		"another process on the host is another member": {
+			{0, from(says("b", "shop"), nil), "b self"},
+			{1 * time.Second, from(says("c", "shop"), nil), "c self"},
+		},
+		"another cluster on the host is no member": {
+			{0, from(says("b", "shop"), nil), "b self"},
+			{1 * time.Second, from(says("x", "shop2"), nil), "self"},
+		},
+		"we are listed once": {
+			{0, from(says("self", "shop"), nil), "self"},
+		},
+	} {
+		h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
+		start := time.Unix(1000, 0)
+		for i, s := range steps {
+			if s.news != nil {
+				h.hear(start.Add(s.after), *s.news)
+			}
+			var ids []string
+			for _, m := range h.listed(start.Add(s.after)) {
+				ids = append(ids, m.ID)
+			}
+			slices.Sort(ids)
+			if got := strings.Join(ids, " "); got != s.want {
+				t.Errorf("%s: step %d: %q, want %q", name, i, got, s.want)
+			}
+		}
+	}
+}
+
+// A machine that is suspended, or a frozen process, finds everybody's last answer old. It has asked nobody.
+func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
+	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
+	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
+	start := time.Unix(1000, 0)
+	h.hear(start, news{"b:1", answer{ID: "b", ClusterName: "shop"}, nil})
+	h.hear(start, news{"c:1", answer{}, errSilent})
+	h.resume(time.Hour)
+	if got := h.listed(start.Add(time.Hour)); len(got) != 2 {
+		t.Errorf("after the pause: %+v", got)
+	}
+	if got := h.listed(start.Add(time.Hour + 3*time.Second)); len(got) != 1 {
+		t.Errorf("silent since: %+v", got)
+	}
+}
+
+// Whoever answers at a host must not be able to hurt us.
+func TestRequest_RefusesBadAnswers(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                                     "decoded",
+		`[1]`:                                  "decoded",
+		`{"id":"` + strings.Repeat("x", 1<<20): "decoded",
+		`{"address":"h","port":1}`:             "id of 0 bytes",
+		`{"id":"a","port":1}`:                  "address of 0 bytes",
+		`{"id":"a","address":"h","port":0}`:    "port 0",
+		`{"id":"a","address":"h","port":1,"kinds":[` + strings.Repeat(`"k",`, 1000) + `"k"]}`: "1001 kinds",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+		d := &directory{client: server.Client()}
+		_, err := d.request(t.Context(), server.Listener.Addr().String())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("answer %.40q: %v, want %q", body, err, want)
+		}
+		server.Close()
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	d := &directory{client: server.Client()}
+	if _, err := d.request(t.Context(), server.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("status: %v", err)
+	}
+}
+
+func TestConfig_SaysWhatIsWrong(t *testing.T) {
+	good := Config{Hosts: []string{"h:1"}}
+	if err := good.Validate(); err != nil {
+		t.Errorf("the least configuration: %v", err)
+	}
+	for want, change := range map[string]func(*Config){
+		"Port (70000)":             func(c *Config) { c.Port = 70000 },
+		"Hosts has 0":              func(c *Config) { c.Hosts = nil },
+		`"h" must be host:port`:    func(c *Config) { c.Hosts = []string{"h"} },
+		`":1" must be host:port`:   func(c *Config) { c.Hosts = []string{":1"} },
+		`"h:x" must be host:port`:  func(c *Config) { c.Hosts = []string{"h:x"} },
+		"Refresh (1ms)":            func(c *Config) { c.Refresh = time.Millisecond },
+		"DropAfter (1s)":           func(c *Config) { c.DropAfter = time.Second },
+		"DropAfter (1h0m0s) must ": func(c *Config) { c.DropAfter = time.Hour },
+	} {
+		c := good
+		change(&c)
+		if err := c.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if _, err := New(c)(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("made with %s: %v", want, err)
+		}
+	}
+}
+
+// The health port is where remoting is, unless told otherwise.
+func TestListen_OnTheHostOfRemoting(t *testing.T) {
+	self := roster.Self{Listener: "127.0.0.1", Log: slog.New(slog.DiscardHandler)}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if _, _, err := listen(Config{Port: port}, self); !errors.Is(err, syscall.EADDRINUSE) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
+		t.Errorf("taken port: %v", err)
+	}
+	_ = l.Close()
+	server, served, err := listen(Config{Port: port}, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close(); <-served }()
+	if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.2:%d", port)); err == nil {
+		_ = c.Close()
+		t.Error("another address of this machine is served too")
+	}
+}

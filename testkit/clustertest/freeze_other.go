@@ -1,0 +1,12 @@
+//go:build !unix
+
+package clustertest
+
+import "errors"
+
+// freeze fails: declare P16 in Config.Except.
+func (p *process) freeze() error {
+	return errors.New("P16: processes cannot be stopped on this system")
+}
+
+func (p *process) thaw() error { return nil }
