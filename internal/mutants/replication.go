@@ -279,6 +279,12 @@ func replication() []mutant {
 			killer: scenario("TestDrain_TheLeavingCountNowhere"),
 		},
 		{
+			name:   "tell of keys with other atoms alone",
+			rule:   "subscribers are told when a mark changes a value [R54]",
+			edits:  in("internal/causal/store.go", "same = same && plus == otherPlus && minus == otherMinus", "same = same || plus == otherPlus && minus == otherMinus"),
+			killer: scenario("TestChanged_AResetThatArrivesAsAMarkAlone"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

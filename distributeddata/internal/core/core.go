@@ -303,7 +303,7 @@ func (c *Core) putHeld(key string, h Held) {
 	} else {
 		delete(c.mark, key)
 	}
-	if !h.SameAtoms(old.Store) {
+	if !h.SameValue(old.Store) {
 		c.touched = append(c.touched, key)
 	}
 }

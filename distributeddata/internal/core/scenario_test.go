@@ -371,6 +371,29 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	}
 }
 
+// A reset that arrives behind an increment concurrent with it finds no atom to remove: its mark alone
+// changes the value, and subscribers have to be told [R54].
+func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, count("c", "k", 5))
+	l.deliver(all)
+	l.update("b", Level{}, drop("c", "k"))
+	l.update("a", Level{}, count("c", "k", 3))
+	l.deliver(between("a", "c"))
+	l.shows("c", "c/k=8\n")
+	l.told["c"] = nil
+	l.deliver(between("b", "c"))
+	l.shows("c", "c/k=3\n")
+	require.Equal(t, []string{"c"}, l.told["c"])
+	l.deliver(all)
+	l.told["c"] = nil
+	for range 3 {
+		l.tick(time.Second)
+	}
+	h, _ := l.cores["c"].keys.Get("c")
+	require.False(t, h.HasMarks() && len(l.told["c"]) > 0, "a mark that is not needed any more changes nothing")
+}
+
 func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", Level{Kind: All}, add("s", "x"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -112,7 +113,8 @@ type slot struct {
 	away    time.Duration // how long it will be gone then
 	kept    causal.Vector // what its former lives did, which must not be lost unless it is killed
 
-	misled bool // it has been sent a forged base
+	misled bool              // it has been sent a forged base
+	told   map[string]string // what a subscriber to every key was told last
 }
 
 func (s *slot) id() string { return s.name }
@@ -159,6 +161,10 @@ func (s *play) start(sl *slot) {
 	}
 	sl.wake, sl.last, sl.says, sl.leaving = time.Time{}, causal.Vector{}, "", 0
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
+	sl.told = map[string]string{}
+	for key := range sl.core.Keys().All() {
+		s.tell(sl, []string{strings.Clone(key)})
+	}
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 1500*time.Millisecond), func() { s.tellView(o) })
 	}
@@ -333,6 +339,7 @@ func (s *play) effect(sl *slot, e Effect) {
 		s.ended(sl, e)
 	case Changed:
 		s.w.Note("%s changed %v", sl.id(), e.Keys)
+		s.tell(sl, e.Keys)
 	case Diverged:
 		s.w.Fail("%s finds that %s holds something else at the same vector", sl.id(), e.Member)
 	case Reborn:
@@ -396,6 +403,26 @@ func (s *play) send(from *slot, e Send) {
 	}
 }
 
+// tell tells the subscriber of a member what is under the keys.
+func (s *play) tell(sl *slot, keys []string) {
+	for _, key := range keys {
+		var one Keys
+		if h, ok := sl.core.Keys().Get(key); ok {
+			one = one.put(key, h)
+		}
+		sl.told[key], _ = shown(one)
+	}
+}
+
+// wasTold is all that the subscriber of a member was told last.
+func (sl *slot) wasTold() string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(sl.told)) {
+		b.WriteString(sl.told[key])
+	}
+	return b.String()
+}
+
 // post is a message on its way.
 type post struct {
 	from, to string
@@ -454,6 +481,9 @@ func (s *play) check(sl *slot) {
 	got, err := shown(c.Keys())
 	if err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
+	}
+	if told := sl.wasTold(); told != got {
+		s.w.Fail("%s shows\n%sbut its subscribers were told\n%s", sl.id(), got, told)
 	}
 	if sl.says = s.spec(sl); got != sl.says {
 		s.w.Fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, sl.says)

@@ -133,7 +133,7 @@ type (
 		Short *Short
 		State *State
 	}
-	// Changed lists, in order, the keys whose atoms are others than before the step.
+	// Changed lists, in order, the keys whose values may be others than before the step [R54].
 	Changed struct{ Keys []string }
 	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
 	// a machine snapshot, and that it goes on under a new id [R2a]. It should raise an alarm.
