@@ -241,8 +241,8 @@ func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
 
 // Close takes as long as its context if nobody can be reached, and no longer.
 func TestClose_IsBoundedByItsContext(t *testing.T) {
-	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
-		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+	run(t, 4, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
+		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2, 3))
 		require.NoError(t, c.count(0, 1))
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 700*time.Millisecond)

@@ -180,9 +180,11 @@ func (r *Replicator) Keys() iter.Seq[string] {
 	}
 }
 
-// Close waits until at least one other replica, if there is one, has all updates made here, or ctx
-// ends, and stops the replicator. Operations under way end with ErrClosed. node.Shutdown calls it. It takes as long as
-// ctx if no other replica can be reached, and no time if this member was removed from its cluster: the others do
+// Close waits until a majority of the other replicas has all that this one has seen, or ctx ends, and
+// stops the replicator: of members that leave one after the other no acknowledged update is lost. From
+// the beginning of Close this replica counts in no quorum. Operations under way end with ErrClosed.
+// node.Shutdown calls it. It takes as long as
+// ctx if too few replicas can be reached, and no time if this member was removed from its cluster: the others do
 // not listen to it.
 //
 // The error is that of ctx, or ErrQuorum: nobody confirmed in time, so the last updates may be lost

@@ -95,7 +95,7 @@ func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector
 }
 
 func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor.PID, any)) {
-	if o.told.SameAtoms(now) {
+	if o.told.SameValue(now) {
 		return
 	}
 	old, before := o.told, o.seen

@@ -43,8 +43,24 @@ func (s Store) Len() int { return s.atoms.Len() }
 // Same reports whether both are certainly the same; false proves nothing.
 func (s Store) Same(o Store) bool { return s.atoms.Same(o.atoms) && s.marks.Same(o.marks) }
 
-// SameAtoms is Same for the atoms alone, on which the value depends while no counter is reset.
-func (s Store) SameAtoms(o Store) bool { return s.atoms.Same(o.atoms) }
+// SameValue reports whether both certainly show the same value: their atoms are the same, and no mark
+// that only one of them has takes anything off a live counter slot.
+func (s Store) SameValue(o Store) bool {
+	if !s.atoms.Same(o.atoms) {
+		return false
+	}
+	same := true
+	pmap.Diff(s.marks, o.marks, sameMark, func(path string, _ Mark, _ bool, _ Mark, _ bool) bool {
+		e, live := s.atoms.Get(path)
+		for i := 0; live && i < e.Len(); i++ {
+			plus, minus := s.Contribution(path, e.leaf(i))
+			otherPlus, otherMinus := o.Contribution(path, e.leaf(i))
+			same = same && plus == otherPlus && minus == otherMinus
+		}
+		return same
+	})
+	return same
+}
 
 // Get returns the atoms at a path.
 func (s Store) Get(path string) (Entry, bool) { return s.atoms.Get(path) }

@@ -128,7 +128,7 @@ func TestJoin_AgainstDefinition(t *testing.T) {
 				apart := Join(rebuilt(t, a.store, a.seen), a.seen, rebuilt(t, b.store, b.seen), b.seen)
 				require.Equal(t, want, flat(apart))
 				if b.seen.Leq(a.seen) && len(want) == len(flat(a.store)) {
-					require.True(t, joined.SameAtoms(a.store), "nothing new is a itself")
+					require.True(t, joined.SameValue(a.store), "nothing new is a itself")
 				}
 				a.store, a.seen = joined, a.seen.Join(b.seen)
 			case 2:

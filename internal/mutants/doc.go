@@ -3,6 +3,7 @@
 //
 //	go run ./internal/mutants            # all of them; writes docs/mutants.md
 //	go run ./internal/mutants -only ack  # those whose names match
+//	go run ./internal/mutants -list      # plants nothing, only writes docs/mutants.md
 //
 // The tree is never touched: the compiler reads the changed file through an overlay. First every named
 // test must pass without a bug. Then a bug counts as killed if its test fails or panics; a bug that

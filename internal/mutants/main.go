@@ -21,7 +21,15 @@ const doc = "docs/mutants.md"
 func main() {
 	only := flag.String("only", "", "those whose names match this regular expression")
 	workers := flag.Int("p", min(4, runtime.GOMAXPROCS(0)), "how many at a time")
+	list := flag.Bool("list", false, "plant nothing, only write the table to "+doc)
 	flag.Parse()
+	if *list {
+		if err := os.WriteFile(doc, []byte(markdown(table())), 0o644); err != nil { //nolint:gosec // to be read by all
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, *only, *workers); err != nil {

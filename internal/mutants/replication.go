@@ -24,7 +24,7 @@ func replication() []mutant {
 			name: "acknowledge before the merge",
 			rule: "acknowledgements speak of applied state only [R18]",
 			edits: []edit{
-				{replDir + "receive.go", "!c.ready || c.seen.Get(p.replica) < p.owed {", "!c.ready {"},
+				{replDir + "receive.go", "!c.counts() || c.seen.Get(p.replica) < p.owed {", "!c.counts() {"},
 				{replDir + "receive.go", "p.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), ", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: n, "},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
@@ -342,6 +342,24 @@ func replication() []mutant {
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
+			name:   "leave when one other has everything",
+			rule:   "who leaves hands over what a majority of the rest may lack [R53]",
+			edits:  in(replDir+"ops.go", "s.need = min(len(c.peers), (c.size()-1)/2+1)", "s.need = min(len(c.peers), 1)"),
+			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
+		},
+		{
+			name:   "acknowledge while leaving",
+			rule:   "a leaving replica counts in no quorum [R53]",
+			edits:  in(replDir+"ops.go", "return c.ready && !c.leaving", "return c.ready"),
+			killer: scenario("TestDrain_TheLeavingCountNowhere"),
+		},
+		{
+			name:   "tell of keys with other atoms alone",
+			rule:   "subscribers are told when a mark changes a value [R54]",
+			edits:  in("internal/causal/store.go", "same = same && plus == otherPlus && minus == otherMinus", "same = same || plus == otherPlus && minus == otherMinus"),
+			killer: scenario("TestChanged_AResetThatArrivesAsAMarkAlone"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
@@ -374,7 +392,7 @@ func replication() []mutant {
 		{
 			name:   "leave without what former lives did",
 			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
-			edits:  in(replDir+"ops.go", " && l.past.Leq(p.vector()) }", " }"),
+			edits:  in(replDir+"ops.go", "task: &leave{c.seen}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me))}}"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{

@@ -27,7 +27,7 @@ func (c *Core) beats() {
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
 // replica runs there. A vector that the present one knows is left out.
 func (c *Core) sendBeat(p *peer) {
-	m := &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]}
+	m := &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]}
 	if p.replica == 0 || p.toldOf != m.Digest {
 		m.Seen = c.vectorOut(c.seen)
 		p.toldOf = m.Digest
@@ -70,7 +70,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	case m.Digest == p.heardOf:
 		v = p.seenThen
 	default:
-		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.ready, Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: c.vectorOut(c.seen), Want: true})
+		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: c.vectorOut(c.seen), Want: true})
 		return nil
 	}
 	c.heard(p, v)

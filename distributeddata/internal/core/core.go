@@ -27,6 +27,7 @@ type Core struct {
 	past  past                // of this process, before this life
 
 	peers         []*peer // by member id
+	leaving       bool    // acknowledges nothing any more [R53]
 	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
 	window        window
 	base          base      // that vectors are told as differences from [R40]
@@ -302,7 +303,7 @@ func (c *Core) putHeld(key string, h Held) {
 	} else {
 		delete(c.mark, key)
 	}
-	if !h.SameAtoms(old.Store) {
+	if !h.SameValue(old.Store) {
 		c.touched = append(c.touched, key)
 	}
 }

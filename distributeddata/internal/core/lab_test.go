@@ -20,6 +20,7 @@ type lab struct {
 	box   []mail
 	done  map[uint64]Done
 	reb   []Reborn
+	told  map[string][]string // the keys told as changed, by replica
 	next  causal.Replica
 	id    uint64
 	large bool // sizes as in production
@@ -32,7 +33,7 @@ type mail struct {
 }
 
 func newLab(t *testing.T, names ...string) *lab {
-	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}}
+	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}}
 	for _, n := range names {
 		l.start(n)
 	}
@@ -79,6 +80,8 @@ func (l *lab) step(name string, ev Event) {
 			l.box = append(l.box, mail{name, e.Member, c.Replica(), e})
 		case Done:
 			l.done[e.ID] = e
+		case Changed:
+			l.told[name] = append(l.told[name], e.Keys...)
 		case Reborn:
 			l.reb = append(l.reb, e)
 		}

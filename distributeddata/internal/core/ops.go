@@ -151,11 +151,14 @@ func (c *Core) count(t task) (have int) {
 
 // self is 1 if this replica counts in quorums.
 func (c *Core) self() int {
-	if c.ready {
+	if c.counts() {
 		return 1
 	}
 	return 0
 }
+
+// counts reports whether this replica's word counts in quorums: it is refilled, and stays.
+func (c *Core) counts() bool { return c.ready && !c.leaving }
 
 // writes waits until enough replicas cover this one's events, for each call up to its own. Calls come in
 // the order of their events, so they end in that order.
@@ -168,7 +171,7 @@ func (w *writes) has(p *peer, n uint64) bool { return p.ready && p.acked >= n }
 func (w *writes) advance(c *Core, o *operation) standing {
 	s := standing{need: max(o.level.need(c.size()), 1), self: c.self()}
 	w.acked = w.acked[:0]
-	if c.ready {
+	if c.counts() {
 		w.acked = append(w.acked, math.MaxUint64)
 	}
 	for _, p := range c.peers {
@@ -200,40 +203,42 @@ func (c *Core) startWrite(ev Update) {
 	}
 }
 
-// leave waits until one other replica, if there is one, covers this one's events up to n, and those of the
-// former lives of its process [R21a].
-type leave struct {
-	n    uint64
-	past causal.Vector
-}
+// leave waits until a majority of the others, ready or not, covers all that this replica has seen [R21a, R53]:
+// what it acknowledged to others, or received at its start, may be on no other that stays.
+type leave struct{ want causal.Vector }
 
 // ask lets p fetch what it lacks without waiting for a heartbeat.
 func (l *leave) ask(c *Core, o *operation, p *peer) {
 	if !l.has(p, 0) {
-		c.probe(p, o.id, l.past.Set(c.me, l.n))
+		c.probe(p, o.id, l.want)
 	}
 }
 
-func (l *leave) has(p *peer, _ uint64) bool {
-	return p.ready && p.acked >= l.n && l.past.Leq(p.vector())
-}
+func (l *leave) has(p *peer, _ uint64) bool { return l.want.Leq(p.vector()) }
 
 func (l *leave) advance(c *Core, _ *operation) (s standing) {
-	if l.n > 0 || l.past.Len() > 0 {
-		s.need = min(1, len(c.peers))
-	}
 	if len(c.peers) == 0 && c.cfg.MinMembers > 1 && c.Uncopied() > 0 {
 		s.need, s.hopeless = 1, true
 		return s
 	}
-	s.done, s.upTo = c.count(l)-c.self() >= s.need, math.MaxUint64
+	if l.want.Len() > 0 { // of those that quorums are counted in, as far as they are in view
+		s.need = min(len(c.peers), (c.size()-1)/2+1)
+	}
+	s.done, s.upTo = c.count(l) >= s.need, math.MaxUint64
 	return s
 }
 
+// drain begins to leave. From now on this replica counts nowhere: what it acknowledged later, nobody
+// would be handed.
 func (c *Core) drain(ev Drain) {
-	o := &operation{level: Level{Kind: Local}, task: &leave{c.seen.Get(c.me), c.past.events}}
+	c.leaving = true
+	for _, p := range c.peers {
+		c.sendBeat(p)
+	}
+	o := &operation{task: &leave{c.seen}}
 	c.ops = append(c.ops, o)
 	c.call(o, ev.ID, 0, ev.Deadline)
 	c.askAll(o)
 	c.begin(o)
+	c.stirred = true
 }

@@ -181,7 +181,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.ready, Seen: c.vectorOut(c.seen)}))
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen)}))
 }
 
 // answerHeld answers the questions that waited for what has come since.

@@ -92,11 +92,11 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 // and only when ready [R18]. A replica that is not ready keeps the debt until it is.
 func (c *Core) acknowledge() {
 	for _, p := range c.peers {
-		if p.owed == 0 || p.replica == 0 || !c.ready || c.seen.Get(p.replica) < p.owed {
+		if p.owed == 0 || p.replica == 0 || !c.counts() || c.seen.Get(p.replica) < p.owed {
 			continue
 		}
 		p.owed = 0
-		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.ready}))
+		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts()}))
 	}
 }
 

@@ -379,6 +379,29 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	}
 }
 
+// A reset that arrives behind an increment concurrent with it finds no atom to remove: its mark alone
+// changes the value, and subscribers have to be told [R54].
+func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, count("c", "k", 5))
+	l.deliver(all)
+	l.update("b", Level{}, drop("c", "k"))
+	l.update("a", Level{}, count("c", "k", 3))
+	l.deliver(between("a", "c"))
+	l.shows("c", "c/k=8\n")
+	l.told["c"] = nil
+	l.deliver(between("b", "c"))
+	l.shows("c", "c/k=3\n")
+	require.Equal(t, []string{"c"}, l.told["c"])
+	l.deliver(all)
+	l.told["c"] = nil
+	for range 3 {
+		l.tick(time.Second)
+	}
+	h, _ := l.cores["c"].keys.Get("c")
+	require.False(t, h.HasMarks() && len(l.told["c"]) > 0, "a mark that is not needed any more changes nothing")
+}
+
 func TestRestart_AcksOfAReplacedReplicaDoNotCount(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", Level{Kind: All}, add("s", "x"))
@@ -477,14 +500,74 @@ func TestViews_AReturnerMergesBothWaysAfterAYear(t *testing.T) {
 	}
 }
 
-func TestDrain_EndsWhenOneOtherHasEverything(t *testing.T) {
-	l := newLab(t, "a", "b", "c")
+func TestDrain_EndsWhenAMajorityOfTheRestHasEverything(t *testing.T) {
+	l := newLab(t, "a", "b", "c", "d")
 	l.update("a", Level{}, add("s", "x"))
 	l.step("a", Drain{ID: 77, Deadline: l.now.Add(time.Minute)})
 	require.NotContains(t, l.done, uint64(77))
-	l.deliver(func(m mail) bool { return m.from != "c" && m.to != "c" })
-	require.Nil(t, l.done[77].Short)
+	l.deliver(func(m mail) bool { return m.from < "c" && m.to < "c" })
+	require.NotContains(t, l.done, uint64(77), "b alone is no majority of b, c and d")
+	l.deliver(without("d"))
 	require.Contains(t, l.done, uint64(77))
+	require.Nil(t, l.done[77].Short)
+}
+
+// All leave in order, one after the other, and with them goes nothing that was acknowledged.
+func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(without("c"))
+	require.Contains(t, l.done, id)
+	l.take(all) // c has nothing
+	leave := func(name string, rest ...string) {
+		l.id++
+		l.step(name, Drain{ID: l.id, Deadline: l.now.Add(time.Minute)})
+		l.deliver(without("c"))
+		if _, done := l.done[l.id]; !done {
+			l.deliver(all)
+		}
+		l.take(all) // nothing of it is on its way any more
+		require.Contains(t, l.done, l.id)
+		require.Nil(t, l.done[l.id].Short)
+		delete(l.cores, name)
+		for _, n := range rest {
+			var others []Member
+			for _, o := range rest {
+				if o != n {
+					others = append(others, Member{ID: o})
+				}
+			}
+			l.step(n, View{Others: others})
+		}
+	}
+	leave("a", "b", "c")
+	leave("b", "c")
+	l.shows("c", "s/x=1\n")
+}
+
+// What comes while a replica waits to leave it does not acknowledge: nobody would be handed it.
+func TestDrain_TheLeavingCountNowhere(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.take(all)
+	l.step("a", Drain{ID: 77, Deadline: l.now.Add(time.Minute)})
+	l.deliver(without("c"))
+	require.NotContains(t, l.done, uint64(77))
+	id := l.update("b", majority, add("s", "y"))
+	own := l.update("a", majority, add("s", "z"))
+	l.step("b", Read{ID: 78, Level: majority, Deadline: l.now.Add(time.Minute)})
+	for range 3 {
+		l.deliver(without("c"))
+		l.rounds(1, without("c"))
+	}
+	for _, id := range []uint64{id, own, 78} {
+		require.NotContains(t, l.done, id)
+	}
+	l.rounds(5, all)
+	for _, id := range []uint64{id, own, 77, 78} {
+		require.Contains(t, l.done, id)
+		require.Nil(t, l.done[id].Short)
+	}
 }
 
 func TestDeadline_SaysWhoDidNotAnswer(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -85,6 +86,7 @@ type play struct {
 	total   Stats
 	misled  int // forged bases refused
 	lives   int // that went on in another one
+	leaves  int // that were handed over
 	begun   int // operations
 	done    int // those that ended well
 }
@@ -97,18 +99,22 @@ type attempt struct {
 
 // slot is a place where one member after another runs.
 type slot struct {
-	i    int
-	life int
-	name string
-	core *Core // nil while down
-	wake time.Time
-	last causal.Vector // at the last check
-	says string        // what the specification said then
-	open *record       // the event that its updates go into, until it has ended
-	past *Core         // of the life that has ended, between two lives
-	kept causal.Vector // what its former lives did, which must not be lost unless it is killed
+	i       int
+	life    int
+	name    string
+	core    *Core // nil while down
+	wake    time.Time
+	last    causal.Vector // at the last check
+	says    string        // what the specification said then
+	open    *record       // the event that its updates go into, until it has ended
+	past    *Core         // of the life that has ended, between two lives
+	leaving uint64        // the drain under way
+	handed  causal.Vector // what it held then
+	away    time.Duration // how long it will be gone then
+	kept    causal.Vector // what its former lives did, which must not be lost unless it is killed
 
-	misled bool // it has been sent a forged base
+	misled bool              // it has been sent a forged base
+	told   map[string]string // what a subscriber to every key was told last
 }
 
 func (s *slot) id() string { return s.name }
@@ -123,6 +129,7 @@ func newPlay(w *sim.World) *play {
 	w.Can("read", s.read)
 	w.Can("kill", s.kill)
 	w.Can("again", s.again)
+	w.Can("leave", s.leave)
 	w.Can("cut", s.cut)
 	w.Observe(s.honest)
 	for i := range members {
@@ -152,8 +159,12 @@ func (s *play) start(sl *slot) {
 		sl.core, sl.misled = New(s.config(sl)), false
 		s.age(sl)
 	}
-	sl.wake, sl.last, sl.says = time.Time{}, causal.Vector{}, ""
+	sl.wake, sl.last, sl.says, sl.leaving = time.Time{}, causal.Vector{}, "", 0
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
+	sl.told = map[string]string{}
+	for key := range sl.core.Keys().All() {
+		s.tell(sl, []string{strings.Clone(key)})
+	}
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 1500*time.Millisecond), func() { s.tellView(o) })
 	}
@@ -198,6 +209,38 @@ func (s *play) kill(a sim.Args) {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
 	s.w.After(a.Span(2), func() { s.start(sl) })
+}
+
+// leave lets a member leave in order, and come back empty after a while: leave MEMBER for TIME. It fails nobody
+// either. If it was not handed over in time, what it held goes along to its next life.
+func (s *play) leave(a sim.Args) {
+	sl := s.slots[a.Int(0, members)]
+	if sl.core == nil || sl.leaving != 0 {
+		return
+	}
+	s.nextID++
+	sl.leaving, sl.away, sl.handed = s.nextID, a.Span(2), sl.core.Seen()
+	s.step(sl, Drain{ID: s.nextID, Deadline: s.w.Now().Add(5 * time.Second)})
+}
+
+// left ends a member that has waited to leave.
+func (s *play) left(sl *slot, short bool) {
+	away := sl.away
+	sl.leaving = 0
+	s.w.Note("%s leaves, short %t", sl.id(), short)
+	if short {
+		sl.past, sl.core = sl.core, nil
+	} else {
+		s.leaves++
+		s.acked = s.acked.Join(sl.handed) // a majority of the rest has it
+		s.count(sl)
+		s.forget(sl)
+		sl.core, sl.kept = nil, causal.Vector{}
+	}
+	for _, o := range s.slots {
+		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
+	}
+	s.w.After(away, func() { s.start(sl) })
 }
 
 // again ends the life of a member, and begins its next one after a while: again MEMBER for TIME. It fails nobody:
@@ -296,6 +339,7 @@ func (s *play) effect(sl *slot, e Effect) {
 		s.ended(sl, e)
 	case Changed:
 		s.w.Note("%s changed %v", sl.id(), e.Keys)
+		s.tell(sl, e.Keys)
 	case Diverged:
 		s.w.Fail("%s finds that %s holds something else at the same vector", sl.id(), e.Member)
 	case Reborn:
@@ -305,6 +349,14 @@ func (s *play) effect(sl *slot, e Effect) {
 
 func (s *play) ended(sl *slot, e Done) {
 	s.w.Note("%s done %d %v %v", sl.id(), e.ID, e.Err, e.Short)
+	if e.ID == sl.leaving && e.ID != 0 {
+		core := sl.core
+		s.w.After(0, func() { // once the step has been carried out
+			if sl.core == core {
+				s.left(sl, e.Short != nil)
+			}
+		})
+	}
 	// An update that changed nothing made no event to be lost, but what it found must stay [R50].
 	if b, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil {
 		s.acked = s.acked.Join(b.observed)
@@ -349,6 +401,26 @@ func (s *play) send(from *slot, e Send) {
 			})
 		}
 	}
+}
+
+// tell tells the subscriber of a member what is under the keys.
+func (s *play) tell(sl *slot, keys []string) {
+	for _, key := range keys {
+		var one Keys
+		if h, ok := sl.core.Keys().Get(key); ok {
+			one = one.put(key, h)
+		}
+		sl.told[key], _ = shown(one)
+	}
+}
+
+// wasTold is all that the subscriber of a member was told last.
+func (sl *slot) wasTold() string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(sl.told)) {
+		b.WriteString(sl.told[key])
+	}
+	return b.String()
 }
 
 // post is a message on its way.
@@ -409,6 +481,9 @@ func (s *play) check(sl *slot) {
 	got, err := shown(c.Keys())
 	if err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
+	}
+	if told := sl.wasTold(); told != got {
+		s.w.Fail("%s shows\n%sbut its subscribers were told\n%s", sl.id(), got, told)
 	}
 	if sl.says = s.spec(sl); got != sl.says {
 		s.w.Fail("%s at %v shows\n%sspecification says\n%s", sl.id(), c.Seen(), got, sl.says)
@@ -569,6 +644,7 @@ func (s *play) makeUp(r *rand.Rand) {
 		for range r.IntN(4) { // what nobody waits for may be under way
 			s.w.Act(t, "update", member, quiet, opsText(randomOps(r, keys)))
 		}
+		s.w.Act(at(), "leave", r.IntN(members), "for", time.Duration(r.IntN(5000))*time.Millisecond)
 		s.w.Act(t, "again", member, "for", time.Duration(r.IntN(5000))*time.Millisecond)
 	}
 	for range r.IntN(5) {

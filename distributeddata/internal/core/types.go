@@ -90,8 +90,9 @@ type (
 		Level    Level
 		Deadline time.Time
 	}
-	// Drain asks for one other replica that has seen all events of this one, and of the former lives of its
-	// process [R21a]. It ends at once, short, if there must be others and none is in view.
+	// Drain begins to leave: this replica counts in no quorum any more. It is done when a majority of the
+	// others covers all that this one has seen [R21a, R53]. It ends at once, short, if there must be others
+	// and none is in view.
 	Drain struct {
 		ID       uint64
 		Deadline time.Time
@@ -132,7 +133,7 @@ type (
 		Short *Short
 		State *State
 	}
-	// Changed lists, in order, the keys whose atoms are others than before the step.
+	// Changed lists, in order, the keys whose values may be others than before the step [R54].
 	Changed struct{ Keys []string }
 	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
 	// a machine snapshot, and that it goes on under a new id [R2a]. It should raise an alarm.
