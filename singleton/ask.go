@@ -47,6 +47,14 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	if !l.calls.add(c) {
 		return nil, ErrClosed
 	}
+	// Remoting writes the system's address at its start, without a lock, and every sender's PID reads it.
+	select {
+	case <-l.running:
+	case <-l.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: this member is not up: %w", ErrUndelivered, context.Cause(ctx))
+	}
 	res, err := ask.Request(ctx, l.system, l.proxy, &asked{msg, c})
 	if refused, ok := res.(*refusal); ok {
 		return nil, refused.err
