@@ -8,9 +8,10 @@ import (
 
 // upstream are functions of Proto.Actor's remoting that race with each other whatever we do: the flag that stops the
 // reader of a stream is written without a lock, a stop does not wait for connections that end, and each start sets
-// the logger of all of gRPC.
+// the logger of all of gRPC, and the list of banned members is read without its lock.
 var upstream = []string{
 	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop()", "grpclog.SetLoggerV2",
+	"remote.(*BlockList).IsBlocked()",
 }
 
 // Reported returns the reports in what a process has written to its standard error, without those of upstream.
