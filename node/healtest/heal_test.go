@@ -143,8 +143,11 @@ func TestHeal(t *testing.T) {
 
 // play is one run.
 func (r *table) play(t *testing.T, p played, seed uint64) {
-	res := result{seed: seed, missed: true, took: map[string]time.Duration{}}
-	defer func() { r.add(p, res) }()
+	res := result{seed: seed, took: map[string]time.Duration{}}
+	t.Cleanup(func() { // after that of the cluster, which looks at the logs
+		res.missed = t.Failed()
+		r.add(p, res)
+	})
 	random := newRandom(p, seed)
 	d := time.Duration(float64(time.Second) * math.Pow(60, random.Float64())).Round(100 * time.Millisecond) // 1s to 60s
 	switch {
@@ -168,7 +171,6 @@ func (r *table) play(t *testing.T, p played, seed uint64) {
 		t.Fatalf("%v after the end of the fault: %s", time.Since(since).Round(time.Second), missing)
 	}
 	took["exit"] = c.finish(random)
-	res.missed = t.Failed()
 }
 
 func newRandom(p played, seed uint64) *rand.Rand {
