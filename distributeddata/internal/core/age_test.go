@@ -144,8 +144,10 @@ func benchmarkAgedBeat(b *testing.B, p *pump) {
 
 func benchmarkAgedEncode(b *testing.B, p *pump) {
 	size := 0
+	p.put(0, "encoded", "element")
+	p.wake()
 	for b.Loop() {
-		h, _ := p.cores[0].keys.Get("key-007")
+		h, _ := p.cores[0].keys.Get("encoded")
 		v, err := crdt.Load(set{}, h.Store, p.cores[0].seen)
 		if err == nil {
 			var out []byte
@@ -162,9 +164,10 @@ func benchmarkAgedEncode(b *testing.B, p *pump) {
 // A member that holds nothing joins: until it is ready, with a millisecond between a message and its answer.
 func benchmarkAgedJoin(b *testing.B, p *pump) {
 	var took time.Duration
-	joins, largest := 0, 0
+	joins, largest, grown := 0, 0, uint64(0)
 	for b.Loop() {
 		p.cores = p.cores[:3]
+		before := heap()
 		p.add()
 		began := p.now
 		for i := range p.cores {
@@ -194,6 +197,10 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 		}
 		took, joins = took+p.now.Sub(began)+cpuTime()-start, joins+1
 		p.deliver()
+		grown = heap() - before
+	}
+	if n := p.cores[3].seen.Len(); n > 1000 {
+		b.ReportMetric(float64(grown)/float64(n), "B-memory/incarnation")
 	}
 	b.ReportMetric(float64(took.Milliseconds())/float64(joins), "ms/join")
 	b.ReportMetric(float64(largest), "B/largest-message")
