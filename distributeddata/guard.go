@@ -100,7 +100,7 @@ func asRequest(message any) (request, bool) {
 	}
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
-	r, ok := p.Interface().(request)
+	r, ok := reflect.TypeAssert[request](p)
 	return r, ok
 }
 

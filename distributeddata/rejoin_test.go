@@ -54,7 +54,7 @@ func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 			for i, r := range handles {
 				v, err := counter.Get(t.Context(), r)
 				if err != nil || int64(v.Value()) != added.Load() {
-					return fmt.Errorf("member %d counts %d (%v), added were %d", i, v.Value(), err, added.Load())
+					return fmt.Errorf("member %d counts %d, added were %d: %w", i, v.Value(), added.Load(), err)
 				}
 				if r != dd.At(i) {
 					return fmt.Errorf("member %d has another handle", i)

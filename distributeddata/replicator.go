@@ -158,7 +158,7 @@ func (r *Replicator) notReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var why error = ErrBetweenLives
+	why := ErrBetweenLives
 	if l != nil {
 		why = l.waitsFor()
 	}

@@ -138,7 +138,7 @@ func (g *nodeGuard) pause(ctx context.Context, d time.Duration) {
 }
 
 func (g *nodeGuard) open(what string) {
-	g.log.Info(what, slog.String("lease", g.lease.Name()))
+	g.log.Info("guarded work may run here", slog.String("lease", g.lease.Name()), slog.String("because", what))
 	g.gate.Let(atGuard)
 }
 

@@ -126,7 +126,8 @@ var notices = [numberOfNotices]struct {
 func (s *shell) note(ctx actor.Context, e noted) {
 	s.service.counters.noted[e.what].Add(1)
 	n := notices[e.what]
-	ctx.Logger().Log(context.Background(), n.level, n.text, slog.String("member", s.core.self.ID),
+	ctx.Logger().Log(context.Background(), n.level, n.text, //nolint:sloglint // of a table of constants
+		slog.String("member", s.core.self.ID),
 		slog.String("other", e.other.ID), slog.String("address", e.other.Address))
 }
 

@@ -24,7 +24,7 @@ func (w *world) judge(l *life, e ending) {
 		case o == l.p:
 		case o.life != nil:
 			others++
-		case o.last.cause != nil && o.last.cause != ErrDropped:
+		case o.last.cause != nil && !errors.Is(o.last.cause, ErrDropped):
 			between++
 		}
 	}

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -250,7 +251,7 @@ func (l *life) publish(v *View) {
 		s.forget(l.id)
 	}
 	e := ending{l.w.Elapsed(), l.p.i, v.Cause, 0}
-	if v.Cause != ErrDropped && l.permit != nil {
+	if !errors.Is(v.Cause, ErrDropped) && l.permit != nil {
 		e.giver = l.permit.from
 	}
 	l.w.judge(l, e)

@@ -122,24 +122,24 @@ func splits(s *sim.World) *world {
 	r := w.Rand()
 	at := func() time.Duration { return 10*time.Second + w.Moment(40*time.Second) }
 	span := func() time.Duration { return time.Duration(500+r.IntN(15_000)) * time.Millisecond }
-	any := func() int { return r.IntN(n + 2) }
+	anyOf := func() int { return r.IntN(n + 2) }
 	w.Act(at(), "split", sides(r, n+2), span())
 	for range r.IntN(8) {
 		switch r.IntN(9) {
 		case 0:
 			w.Act(at(), "split", sides(r, n+2), span())
 		case 1:
-			w.Act(at(), "link", any(), any(), []string{"one", "both"}[r.IntN(2)], span())
+			w.Act(at(), "link", anyOf(), anyOf(), []string{"one", "both"}[r.IntN(2)], span())
 		case 2:
-			w.Act(at(), "freeze", any(), span())
+			w.Act(at(), "freeze", anyOf(), span())
 		case 3:
-			w.Act(at(), "crash", any(), span())
+			w.Act(at(), "crash", anyOf(), span())
 		case 4:
-			w.Act(at(), "leave", any(), span())
+			w.Act(at(), "leave", anyOf(), span())
 		case 5:
 			w.Act(at(), "start", n+r.IntN(2))
 		case 6:
-			w.Act(at(), "drop", any(), any(), span()/4)
+			w.Act(at(), "drop", anyOf(), anyOf(), span()/4)
 		case 7:
 			w.Act(at(), "hunt", span())
 		case 8:

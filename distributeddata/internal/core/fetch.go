@@ -11,10 +11,10 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// unknownBase is the error of a message that names a base that is not known.
-type unknownBase causal.Digest
+// unknownBaseError is the error of a message that names a base that is not known.
+type unknownBaseError causal.Digest
 
-func (unknownBase) Error() string { return "core: unknown base" }
+func (unknownBaseError) Error() string { return "core: unknown base" }
 
 // fetch is the one base under way to this replica [R42]. It arrives in parts, each asked for when the one
 // before is there, and is taken when its digest is the one asked for.
@@ -78,7 +78,7 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 	}
 	out := &pb.BasePart{Base: m.Base, After: m.After}
 	if v, ok := c.known(m.Base); ok {
-		from := causal.Vector{}
+		var from causal.Vector
 		out.From, from = c.nearest(v, m.Known)
 		out.Last = true
 		for r, n := range v.Differing(from) {
@@ -235,7 +235,7 @@ func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup)
 	case len(causal.Digest{}):
 		v, ok := known(name)
 		if !ok {
-			return base, unknownBase(name)
+			return base, unknownBaseError(name)
 		}
 		base = v
 	default:
@@ -253,7 +253,7 @@ func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup)
 
 // asUnknown returns the digest of the base that a message was refused for.
 func asUnknown(err error) (d causal.Digest, ok bool) {
-	var u unknownBase
+	var u unknownBaseError
 	ok = errors.As(err, &u)
 	return causal.Digest(u), ok
 }

@@ -127,7 +127,7 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 	if len(m.Base) > 0 && r.stage.base.vector.Len() == 0 {
 		v, ok := c.known(m.Base)
 		if !ok && len(m.Base) == len(causal.Digest{}) {
-			return unknownBase(m.Base)
+			return unknownBaseError(m.Base)
 		}
 		r.stage.base = base{vector: v}
 		copy(r.stage.base.digest[:], m.Base)

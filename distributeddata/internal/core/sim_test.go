@@ -117,7 +117,7 @@ type slot struct {
 	told   map[string]string // what a subscriber to every key was told last
 }
 
-func (s *slot) id() string { return s.name }
+func (sl *slot) id() string { return sl.name }
 
 const members = 5
 

@@ -70,10 +70,10 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Members < 1 || c.Members > maxMembers {
-		errs = append(errs, fmt.Errorf("Members (%d) must be from 1 to %d", c.Members, maxMembers))
+		errs = append(errs, fmt.Errorf("%s (%d) must be from 1 to %d", "Members", c.Members, maxMembers))
 	}
 	if c.Lapse < 2*c.Beat {
-		errs = append(errs, fmt.Errorf("Lapse (%v) must be at least twice Beat (%v)", c.Lapse, c.Beat))
+		errs = append(errs, fmt.Errorf("%s (%v) must be at least twice Beat (%v)", "Lapse", c.Lapse, c.Beat))
 	}
 	return errors.Join(errs...)
 }

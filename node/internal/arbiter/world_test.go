@@ -117,7 +117,7 @@ func (w *world) oneLease() error {
 		if by.left && w.Elapsed()-by.ended <= w.cfg.Lapse+time.Second {
 			continue // it has released the lease, and others may not have heard of it
 		}
-		if of != nil && of != by && of.node.side != by.node.side {
+		if of != nil && of != by && of.side != by.side {
 			return fmt.Errorf("%s and %s both count as holders", of.id, by.id)
 		}
 		of = by
@@ -162,7 +162,7 @@ func (n *node) boot() {
 
 func (l *life) end() {
 	l.over = true
-	l.node.life = nil
+	l.life = nil
 	l.w.touch()
 	l.w.views(nil)
 }

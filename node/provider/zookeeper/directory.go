@@ -40,7 +40,7 @@ func (d *directory) Close() error { return nil }
 func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	err := d.serve(ctx, self, report)
 	if ctx.Err() != nil {
-		return nil // every call fails then
+		return nil //nolint:nilerr // every call fails then
 	}
 	return err
 }

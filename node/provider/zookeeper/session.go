@@ -55,7 +55,7 @@ func (d *directory) connect(ctx context.Context) (*session, error) {
 		unhook()
 		s.end()
 		<-closed
-		for range events { //nolint:revive // until the client has ended
+		for range events { // until the client has ended
 		}
 	}
 	if err := s.await(d.cfg); err != nil {

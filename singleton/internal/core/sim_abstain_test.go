@@ -28,7 +28,7 @@ func (w *world) takeOver() time.Duration {
 }
 
 func (w *world) abstentions() {
-	w.Faults.Loss = min(w.Faults.Loss, 0.15)
+	w.Loss = min(w.Loss, 0.15)
 	w.Until(30 * time.Second)
 	can := func(n *node) bool { return w.lease.reach(w, n) && n.shut <= w.Elapsed() }
 	for round := range w.Number("rounds", 1, 3) {
