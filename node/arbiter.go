@@ -75,6 +75,9 @@ func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if lapse, drain := cfg.core().Lapse, session.Drain(); lapse >= drain {
+		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)", ErrInvalid, lapse, drain)
+	}
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
 		clock: timer.ClockOf(system), stopped: make(chan struct{}),

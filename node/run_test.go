@@ -334,3 +334,13 @@ func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 		return err
 	}))
 }
+
+func TestRun_ArbiterMustLapseBeforeInstancesAreGivenUp(t *testing.T) {
+	cfg := quiet(newHands())
+	cfg.Store = func() (coordination.Store, error) { return memory.New(), nil }
+	cfg.Session.Drain = 2 * time.Second
+	cfg.Arbiter = &node.ArbiterConfig{Lease: "arbiter"}
+	err := node.Run(t.Context(), cfg, func(*node.Node) error { return nil })
+	require.ErrorIs(t, err, node.ErrInvalid)
+	require.ErrorContains(t, err, "Arbiter.Lapse (3s) must be below Session.Drain (2s)")
+}

@@ -1,9 +1,14 @@
 // Package etcd keeps leases in etcd, version 3.4 or later.
 //
-//	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.5:2379"}})
+//	client, err := clientv3.New(clientv3.Config{
+//		Endpoints:         []string{"10.0.0.5:2379"},
+//		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+//	})
 //	store, err := etcd.New(client, etcd.Config{})
 //	session, err := coordination.Open(store, coordination.Config{})
 //	defer client.Close() // after session.Close
+//
+// Without the keepalive a connection that lived through a partition may come back half a minute after its end.
 //
 // # What is in etcd
 //
