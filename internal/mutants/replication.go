@@ -360,6 +360,12 @@ func replication() []mutant {
 			killer: scenario("TestChanged_AResetThatArrivesAsAMarkAlone"),
 		},
 		{
+			name:   "leave the payload out of a fingerprint",
+			rule:   "a fingerprint is that of all that an atom says [R25]",
+			edits:  in(replDir+"fingerprint.go", "sha256.Sum256(append(append(append(b, key...), path...), l.Payload...))", "sha256.Sum256(append(append(b, key...), path...))"),
+			killer: scenario("TestFingerprint_ChosenPayloadsDiffer"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

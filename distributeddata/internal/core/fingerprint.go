@@ -1,6 +1,7 @@
 package core
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
@@ -8,8 +9,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of hashes of each atom with its key, path,
-// dot and payload [R25]. It follows every change at the cost of the change, and equal states have equal
+// Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of a cryptographic hash of each atom with its key,
+// path, dot and payload [R25]. It follows every change at the cost of the change, and equal states have equal
 // fingerprints, whatever their history. Marks are bookkeeping and not in it.
 type Sum [2]uint64
 
@@ -43,19 +44,34 @@ func entrySum(key, path string, e causal.Entry) (sum Sum) {
 	return sum
 }
 
+// atomSum is the fingerprint of one atom: half of its SHA-256. A hash that is merely well mixed would let a
+// user who chooses payloads make two values with one fingerprint, of which a comparison of keys keeps either [R25].
 func atomSum(key, path string, l causal.Leaf) Sum {
-	h := newHash()
-	h.number(uint64(len(key)))
-	h.number(uint64(len(path)))
-	h.number(uint64(l.Replica))
-	h.number(l.N)
-	h.text(key)
-	h.text(path)
-	h.text(l.Payload)
-	first := h.Sum64()
-	h.number(1) // the second lane
-	return Sum{first, h.Sum64()}
+	var room [maxCopied]byte
+	b := room[:0]
+	for _, n := range [...]uint64{uint64(len(key)), uint64(len(path)), uint64(l.Replica), l.N} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	var d [sha256.Size]byte
+	if len(b)+len(key)+len(path)+len(l.Payload) <= maxCopied {
+		d = sha256.Sum256(append(append(append(b, key...), path...), l.Payload...))
+	} else {
+		h := sha256.New()
+		_, _ = h.Write(b) // cannot fail
+		for _, s := range [...]string{key, path, l.Payload} {
+			for len(s) > 0 {
+				n := copy(room[:], s)
+				_, _ = h.Write(room[:n])
+				s = s[n:]
+			}
+		}
+		h.Sum(d[:0])
+	}
+	return Sum{binary.LittleEndian.Uint64(d[:]), binary.LittleEndian.Uint64(d[8:])}
 }
+
+// maxCopied is how much of an atom is put together to be hashed in one call.
+const maxCopied = 512
 
 // symbol stands for a key and what is under it, in a sketch.
 func (h Held) symbol(key string) uint64 {
