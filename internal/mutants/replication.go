@@ -74,7 +74,7 @@ func replication() []mutant {
 		{
 			name:   "apply what waits without its causes",
 			rule:   "a delta is applied when its base is covered [R6]",
-			edits:  in(replDir+"window.go", "func(d *delta) bool { return d.base.Leq(c.seen) })", "func(*delta) bool { return true })"),
+			edits:  in(replDir+"window.go", "func(o waiting) bool { return o.d.base.Leq(c.seen) })", "func(waiting) bool { return true })"),
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},
 		{
@@ -364,6 +364,12 @@ func replication() []mutant {
 			rule:   "a fingerprint is that of all that an atom says [R25]",
 			edits:  in(replDir+"fingerprint.go", "sha256.Sum256(append(append(append(b, key...), path...), l.Payload...))", "sha256.Sum256(append(append(b, key...), path...))"),
 			killer: scenario("TestFingerprint_ChosenPayloadsDiffer"),
+		},
+		{
+			name:   "keep pushes for ever whose causes have died",
+			rule:   "a push leaves the window when what it follows is not on its way any more [R55]",
+			edits:  in(replDir+"window.go", "return !now.Before(o.until)", "return false"),
+			killer: scenario("TestWindow_PushesWhoseCausesDiedLeave"),
 		},
 		{
 			name:   "a majority is half",

@@ -209,6 +209,25 @@ func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l.shows("c", "s/later=1\ns/ours=1\ns/theirs=1\n")
 }
 
+// What a push follows may have died with all that had it. It does not fill the window for ever.
+func TestWindow_PushesWhoseCausesDiedLeave(t *testing.T) {
+	l := newLab(t, "a", "b", "c", "d")
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(between("a", "b"))
+	l.update("b", Level{}, add("s", "y"))
+	l.deliver(between("b", "c")) // follows a's event, which c lacks
+	l.take(all)
+	c := l.cores["c"]
+	require.Len(t, c.window.waiting, 1)
+	l.cores["a"], l.cores["b"] = nil, nil
+	l.rounds(3, all)
+	require.Len(t, c.window.waiting, 1, "it may come")
+	l.rounds(3, all)
+	require.Empty(t, c.window.waiting)
+	require.Zero(t, c.window.used)
+	l.shows("c", "")
+}
+
 func TestUpdate_SiblingsOfOneDotSurviveARemove(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"), add("s", "y"), add("s1", "x"))

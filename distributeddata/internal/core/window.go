@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // window keeps pushes that arrived before what they follow: a gap, or a cause on its way from another
 // replica. It is bounded; what does not fit is dropped, and asked for at the next heartbeat.
 type window struct {
@@ -9,12 +11,13 @@ type window struct {
 }
 
 type waiting struct {
-	d    *delta
-	size int
+	d     *delta
+	size  int
+	until time.Time // what it follows is not on its way any more, and may be nowhere
 }
 
 // keep puts a push into the window; false when it is full or there already.
-func (w *window) keep(d *delta, size int) bool {
+func (w *window) keep(d *delta, size int, until time.Time) bool {
 	for _, o := range w.waiting {
 		if o.d.base.Equal(d.base) && o.d.head.Equal(d.head) {
 			return true
@@ -23,15 +26,24 @@ func (w *window) keep(d *delta, size int) bool {
 	if len(w.waiting) >= w.count || w.used+size > w.bytes {
 		return false
 	}
-	w.waiting = append(w.waiting, waiting{d, size})
+	w.waiting = append(w.waiting, waiting{d, size, until})
 	w.used += size
 	return true
 }
 
+// expire drops the pushes that have waited for too long [R55]: what they follow may have died with those
+// who had it. What is dropped is asked for, if anybody has it.
+func (w *window) expire(now time.Time) (dropped uint64) {
+	for w.take(func(o waiting) bool { return !now.Before(o.until) }) != nil {
+		dropped++
+	}
+	return dropped
+}
+
 // take removes and returns a push for which f says so.
-func (w *window) take(f func(*delta) bool) *delta {
+func (w *window) take(f func(waiting) bool) *delta {
 	for i, o := range w.waiting {
-		if f(o.d) {
+		if f(o) {
 			w.waiting = append(w.waiting[:i:i], w.waiting[i+1:]...)
 			w.used -= o.size
 			return o.d
@@ -49,7 +61,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 		c.apply(d)
 	default:
 		c.stats.Waiting++
-		if !c.window.keep(d, size) {
+		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
 			c.stats.WindowDrops++
 		}
 		c.noteLag(from, d.head)
@@ -58,9 +70,10 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 
 // drainWindow applies what has waited long enough: after each rise of the vector [R6].
 func (c *Core) drainWindow() {
+	c.stats.WindowDrops += c.window.expire(c.now)
 	for {
-		c.window.take(func(d *delta) bool { return d.head.Leq(c.seen) })
-		d := c.window.take(func(d *delta) bool { return d.base.Leq(c.seen) })
+		c.window.take(func(o waiting) bool { return o.d.head.Leq(c.seen) })
+		d := c.window.take(func(o waiting) bool { return o.d.base.Leq(c.seen) })
 		if d == nil {
 			return
 		}
