@@ -93,6 +93,15 @@ type sent struct {
 	size int
 }
 
+// take notes what p has seen. Little is kept apart: to raise a few entries of a large vector costs more.
+func (p *peer) take(v causal.Vector) {
+	if v.Len() > fewReplicas || p.news.Len() > fewReplicas {
+		p.seen = p.vector().Join(v)
+	} else {
+		p.news = p.news.Join(v)
+	}
+}
+
 // vector returns what p is known to have seen.
 func (p *peer) vector() causal.Vector {
 	p.seen, p.news = p.seen.Join(p.news), causal.Vector{}

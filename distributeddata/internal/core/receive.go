@@ -108,7 +108,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 		c.reborn()
 		return
 	}
-	p.news = p.news.Join(v)
+	p.take(v)
 	c.past.copy(v)
 	if n := v.Get(c.me); n > p.acked {
 		p.acknowledged(n)
