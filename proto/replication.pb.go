@@ -97,6 +97,7 @@ type Beat struct {
 	Want          bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender has forgotten the receiver's vector: answer in the long form
 	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
 	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
+	After         uint64                 `protobuf:"varint,8,opt,name=after,proto3" json:"after,omitempty"` // the receiver's own started must be above this: that of the replica it follows [R56]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -176,6 +177,13 @@ func (x *Beat) GetSumA() uint64 {
 func (x *Beat) GetSumB() uint64 {
 	if x != nil {
 		return x.SumB
+	}
+	return 0
+}
+
+func (x *Beat) GetAfter() uint64 {
+	if x != nil {
+		return x.After
 	}
 	return 0
 }
@@ -1551,7 +1559,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xbb\x01\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xd1\x01\n" +
 	"\x04Beat\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\x04R\astarted\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
@@ -1559,7 +1567,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x12\n" +
 	"\x04want\x18\x05 \x01(\bR\x04want\x12\x13\n" +
 	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
-	"\x05sum_b\x18\a \x01(\x06R\x04sumB\"\xa7\x01\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\x12\x14\n" +
+	"\x05after\x18\b \x01(\x04R\x05after\"\xa7\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
 	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +

@@ -372,6 +372,12 @@ func replication() []mutant {
 			killer: scenario("TestWindow_PushesWhoseCausesDiedLeave"),
 		},
 		{
+			name:   "leave a member out whose clock was set back",
+			rule:   "a member is told above which start time it must count [R56]",
+			edits:  in(replDir+"beat.go", "if started < c.cfg.Started || started == math.MaxUint64 {", "if true {"),
+			killer: scenario("TestRestart_WithAClockThatWasSetBack"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"math"
+
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -54,6 +56,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	if err != nil { // it can be asked for the base now
 		return err
+	}
+	if m.After > 0 && ev.To == c.me {
+		c.outrank(m.After)
 	}
 	if m.Want {
 		p.toldOf = 0
@@ -109,10 +114,27 @@ func (c *Core) spread() {
 	}
 }
 
+// outrank makes this replica the newest of its member, although its clock was set back since the one before
+// started [R56]. The message is addressed to this replica, so a former one, which is gone, cannot take it.
+func (c *Core) outrank(started uint64) {
+	if started < c.cfg.Started || started == math.MaxUint64 {
+		return
+	}
+	c.cfg.Started = started + 1
+	for _, p := range c.peers {
+		p.toldOf = 0
+		c.sendBeat(p)
+	}
+}
+
 // meet takes the replica that runs for p now, unless that is one from before the present.
 func (c *Core) meet(p *peer, r causal.Replica, started uint64) bool {
 	if p.replica != 0 && started <= p.started {
 		c.stats.Strangers++
+		c.emit(Send{Member: p.ID, To: r, Manifest: wire.ReplicatorBeat, Payload: encode(&pb.Beat{
+			Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
+			Seen: c.vectorOut(c.seen), After: p.started,
+		})})
 		return false
 	}
 	*p = peer{Member: p.Member, replica: r, started: started}

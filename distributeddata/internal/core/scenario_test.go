@@ -209,6 +209,27 @@ func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l.shows("c", "s/later=1\ns/ours=1\ns/theirs=1\n")
 }
 
+// A member restarts under its id with a clock that was set back. The others take it for one from before
+// the present, and say so.
+func TestRestart_WithAClockThatWasSetBack(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "x"))
+	l.deliver(all)
+	now := l.now
+	l.now = now.Add(-24 * time.Hour)
+	l.start("a")
+	l.now = now
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.rounds(4, all)
+	require.True(t, l.cores["a"].Ready())
+	require.Equal(t, l.cores["a"].Replica(), l.cores["b"].peer("a").replica)
+	id := l.update("a", Level{Kind: All}, add("s", "y"))
+	l.rounds(2, all)
+	require.Contains(t, l.done, id)
+	require.Nil(t, l.done[id].Short)
+	l.shows("c", "s/x=1\ns/y=1\n")
+}
+
 // What a push follows may have died with all that had it. It does not fill the window for ever.
 func TestWindow_PushesWhoseCausesDiedLeave(t *testing.T) {
 	l := newLab(t, "a", "b", "c", "d")
