@@ -341,7 +341,7 @@ func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
 // diff is diffPart for entries in order.
 func diff(a, b []Dot, yield func(r Replica, a, b uint64) bool) bool {
 	for len(a) > 0 || len(b) > 0 {
-		ok := true
+		var ok bool
 		switch c := order(a, b); {
 		case c < 0:
 			ok, a = yield(a[0].Replica, a[0].N, 0), a[1:]

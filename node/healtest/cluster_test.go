@@ -46,7 +46,7 @@ func start(t *testing.T, n int, provider string) *members {
 		nodes++ // its server is a node of its own
 	}
 	c := &members{t: t, provider: provider, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
-	dir, err := os.MkdirTemp("", "concord-heal-")
+	dir, err := os.MkdirTemp("", "concord-heal-") //nolint:usetesting // the logs of failures are kept
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,6 @@ func killRolling(c *members, r *rand.Rand, d time.Duration) {
 }
 
 func one(int) int            { return 1 }
-func two(int) int            { return 2 }
 func majority(n int) int     { return n/2 + 1 }
 func everyone(n int) int     { return n }
 func allButOne(n int) int    { return n - 1 }

@@ -142,11 +142,11 @@ func TestHeal(t *testing.T) {
 }
 
 // play is one run.
-func (r *table) play(t *testing.T, p played, seed uint64) {
+func (tb *table) play(t *testing.T, p played, seed uint64) {
 	res := result{seed: seed, took: map[string]time.Duration{}}
 	t.Cleanup(func() { // after that of the cluster, which looks at the logs
 		res.missed = t.Failed()
-		r.add(p, res)
+		tb.add(p, res)
 	})
 	random := newRandom(p, seed)
 	d := time.Duration(float64(time.Second) * math.Pow(60, random.Float64())).Round(100 * time.Millisecond) // 1s to 60s

@@ -39,24 +39,24 @@ type table struct {
 
 func newTable(cases []played) *table { return &table{cases: cases, runs: map[string][]result{}} }
 
-func (t *table) add(p played, r result) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.runs[p.String()] = append(t.runs[p.String()], r)
+func (tb *table) add(p played, r result) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.runs[p.String()] = append(tb.runs[p.String()], r)
 }
 
 // String prints a line per case: seconds at p50/p99/max.
-func (t *table) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (tb *table) String() string {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
 	var b, late strings.Builder
 	fmt.Fprintf(&b, "%-32s %5s %6s %5s", "case (seconds: p50/p99/max)", "runs", "missed", "goal")
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %20s", c)
 	}
 	b.WriteString("\n")
-	for _, p := range t.cases {
-		rs := t.runs[p.String()]
+	for _, p := range tb.cases {
+		rs := tb.runs[p.String()]
 		missed := 0
 		for _, r := range rs {
 			if r.missed {
