@@ -84,6 +84,7 @@ func part(what string, f func() error) (err error) {
 // abandon ends what there is of a member whose start failed, which depends on where it did: what was not there yet
 // panics, and says nothing new.
 func abandon(c *cluster.Cluster) error {
+	time.Sleep(flush) // gRPC's server does not stand being stopped before it has begun
 	_ = part("gossip", func() error { c.Gossip.Shutdown(); return nil })
 	_ = part("actor system", func() error { c.ActorSystem.Shutdown(); return nil })
 	_ = part("remoting", func() error { c.Remote.Shutdown(false); return nil })

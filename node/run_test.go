@@ -290,7 +290,7 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
-	cfg.StopTimeout = time.Second
+	cfg.StopTimeout = 4 * time.Second // a quarter for the work; all must end before another test starts a member
 	release := make(chan struct{})
 	stopped := false
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
