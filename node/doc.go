@@ -4,7 +4,7 @@
 //		node.Main(node.RunConfig{
 //			Cluster:  "shop",
 //			Remote:   node.Config{Host: "10.0.0.1", Port: 7000, PlaintextUnsafe: true},
-//			Provider: func() (cluster.ClusterProvider, error) { return etcd.New() },
+//			Provider: automanaged.New(automanaged.Config{Hosts: []string{"10.0.0.1:6330", "10.0.0.2:6330"}}),
 //			Store:    func() (coordination.Store, error) { return file.Open("/var/lib/shop") },
 //		}, func(n *node.Node) error {
 //			dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
