@@ -76,7 +76,7 @@ type core struct {
 	arbiter     bool                // is held in our fragment
 	disowned    bool                // by most of our view, each of them twice
 	leaving     bool                // in order
-	nameFrom    int                 // whom to name next
+	nameFrom    int                 // the next member to name
 	split       []Member            // last reported
 	lostChanged bool                // since the last report
 

@@ -68,7 +68,7 @@ func (r *read) advance(c *Core, o *operation) standing {
 	}
 	shown := c.state()
 	o.task = &cover{want: shown.Seen, shown: &shown}
-	o.asked, o.again = true, c.now // who has not said so by now is asked at once
+	o.asked, o.again = true, c.now // members that have not said so by now are asked at once
 	c.stirred = true
 	return o.task.advance(c, o)
 }
