@@ -126,7 +126,7 @@ func markdown(all []mutant) string {
 	var b strings.Builder
 	b.WriteString("# Planted bugs\n\nWritten by `make mutants`, which plants each of these bugs in a copy of the file and runs the test beside\n" +
 		"it. A test that does not fail then proves nothing. Rules in brackets are those of [replication.md](replication.md).\n\n")
-	fmt.Fprintf(&b, "%d bugs, all killed.\n\n| planted bug | rule it breaks | in | killed by |\n|---|---|---|---|\n", len(all))
+	fmt.Fprintf(&b, "%d bugs. `make mutants` fails unless each is killed.\n\n| planted bug | rule it breaks | in | killed by |\n|---|---|---|---|\n", len(all))
 	for _, m := range all {
 		test := strings.Trim(m.killer.run, "^$")
 		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` in `%s` |\n", m.name, m.rule, m.edits[0].file,
