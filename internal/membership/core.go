@@ -167,7 +167,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	}
 }
 
-// compare finds out who is listed no more, and who is again.
+// compare finds the members that are listed no more, and those that are again.
 func (c *core) compare(now time.Time, still map[string]*peer) {
 	changed := len(still) != len(c.peers) || c.viewAt.IsZero()
 	for _, p := range c.order {

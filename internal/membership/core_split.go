@@ -69,7 +69,7 @@ type other struct {
 	hello       hello     // its last
 	since       time.Time // evidence
 	heard       time.Time
-	named       time.Time // when it was last told whom we list
+	named       time.Time // when it was last told which members we list
 	told        bool      // that there is a split
 	certain     bool      // one has dropped the other, and never lists it again
 }

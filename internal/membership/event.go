@@ -60,7 +60,7 @@ type (
 		what  notice
 		other Member
 	}
-	// divided says who is lost, and with whom we disagree for longer than patience.
+	// divided names the lost members, and those with which we disagree for longer than patience.
 	divided struct {
 		lost   []string
 		others []Member
