@@ -59,21 +59,28 @@ func (s *Store) replaced(f *os.File, name string) bool {
 }
 
 // flock tries without blocking, so that no thread hangs in the kernel after ctx has ended.
+//
+// The first try comes before the timer: a timer that is due when it is read runs its send under the
+// reader, and two readers at once in a synctest bubble crash the race detector (Go 1.26).
 func flock(ctx context.Context, f *os.File) error {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+	var pause *time.Timer
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if held, err := tryFlock(f); held || err != nil {
 			return err
 		}
-		pause.Reset(wait)
+		if pause == nil {
+			pause = time.NewTimer(wait)
+			defer pause.Stop()
+		} else {
+			pause.Reset(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
 	}
 }
 
