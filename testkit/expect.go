@@ -178,7 +178,7 @@ func (p *Probe) take(until time.Time) (seen, bool) {
 
 // takeIf takes the first waiting message for which wanted is true.
 func (p *Probe) takeIf(until time.Time, wanted func(any) bool) (seen, bool) {
-	timer := time.NewTimer(time.Until(until))
+	timer := time.NewTimer(max(time.Until(until), 1))
 	defer timer.Stop()
 	for over := false; ; {
 		s, changed, ok := p.tryTake(wanted)

@@ -31,7 +31,7 @@ func Change(ctx context.Context, c Cell, change func(*Queue)) error {
 		if !errors.Is(err, coordination.ErrConflict) {
 			return err
 		}
-		again := time.NewTimer(rand.N(pause))
+		again := time.NewTimer(1 + rand.N(pause))
 		select {
 		case <-again.C:
 		case <-ctx.Done():
