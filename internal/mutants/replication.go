@@ -80,7 +80,7 @@ func replication() []mutant {
 		{
 			name:   "apply covered events again",
 			rule:   "what is covered was applied, or removed since [R6]",
-			edits:  in(replDir+"delta.go", "if seen.Covers(e.dot) {", "if false {"),
+			edits:  in(replDir+"ledger.go", "fresh := d.beyond(l.seen)", "fresh := d.events"),
 			killer: scenario("TestRepair_WhatIsCoveredIsNotAppliedAgain"),
 		},
 		{
@@ -92,7 +92,7 @@ func replication() []mutant {
 		{
 			name:   "use numbers again after a restore",
 			rule:   "a replica that others know more of goes on under a new id [R2a]",
-			edits:  in(replDir+"receive.go", "c.me = c.cfg.NewReplica()", ""),
+			edits:  in(replDir+"receive.go", "c.rename(c.cfg.NewReplica())\n", ""),
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
 		},
 		{
@@ -155,7 +155,7 @@ func replication() []mutant {
 		{
 			name:   "mend without what was done since",
 			rule:   "mending keeps what the other replica had not seen [R22a]",
-			edits:  in(replDir+"fill.go", "if !s.Seen.Covers(e.dot) {", "if false {"),
+			edits:  in(replDir+"ledger.go", "l.batch.apply(e, d.keys, s.Seen)", "_ = e"),
 			killer: scenario("TestDivergence_MendingKeepsWhatCameMeanwhile"),
 		},
 		{
@@ -392,7 +392,7 @@ func replication() []mutant {
 		{
 			name:   "a life begins with the state and without what happened",
 			rule:   "the events of a former life are served like those of any origin [R28]",
-			edits:  in(replDir+"life.go", "c.keys, c.seen, c.sum, c.log, c.mark\n", "c.keys, c.seen, c.sum, n.log, c.mark\n"),
+			edits:  in(replDir+"ledger.go", "o.sum, o.log, o.marks", "o.sum, l.log, o.marks"),
 			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
 		},
 		{

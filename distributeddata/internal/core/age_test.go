@@ -16,7 +16,7 @@ func newAged(incarnations int) *pump {
 	p := newPump(3)
 	v := departed(incarnations)
 	for _, c := range p.cores {
-		c.rise(v)
+		c.note(c.join(State{Seen: v}))
 	}
 	p.pass(5 * time.Second)
 	for i := range 300 {

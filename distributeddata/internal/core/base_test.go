@@ -28,7 +28,7 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	l := newLab(t, "a", "b", "c")
 	for _, n := range l.order {
 		c := l.cores[n]
-		c.rise(past)
+		c.note(c.join(State{Seen: past}))
 		if slices.Contains(without, n) {
 			c.base, c.bases = base{}, nil
 		} else {

@@ -22,7 +22,7 @@ func (c *Core) beats() {
 		c.sendBeat(c.peers[c.turn%len(c.peers)])
 	}
 	c.trimLog()
-	c.dropMarks()
+	c.note(c.dropMarks(c.markVoid))
 	c.scrubSome()
 }
 
@@ -180,24 +180,9 @@ func (c *Core) catchUp() {
 	}
 }
 
-// dropMarks forgets marks that nothing can need any more [R10]: a later chain of the slot's owner makes
-// one void, and so does the owner's own knowledge of the reset once all of its events from before that
+// markVoid reports whether nothing can need a mark any more [R10]: a later chain of the slot's owner makes
+// it void, and so does the owner's own knowledge of the reset once all of its events from before that
 // are here.
-func (c *Core) dropMarks() {
-	for _, key := range c.markedKeys() {
-		h, _ := c.keys.Get(key)
-		s, next := h.Store, h.Store
-		for path, m := range s.Marks() {
-			if c.markVoid(s, path, m) {
-				next = next.WithoutMark(path)
-			}
-		}
-		if !next.SameMarks(s) {
-			c.put(key, next)
-		}
-	}
-}
-
 func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 	owner, ok := causal.SlotOwner(path)
 	if !ok {

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,18 +12,11 @@ import (
 
 // Core is one replica. Its methods are not safe for concurrent use.
 type Core struct {
-	cfg Config
-	me  causal.Replica
-
-	seen  causal.Vector       // everything applied; seen[me] is the own sequence
-	keys  Keys                // the atoms, by key: a dot store whose context is seen
-	sum   Sum                 // fingerprint of keys
-	lags  []Lag               // of the members, at the last heartbeat
-	batch batch               // empty between steps
-	open  []*working          // what the own event that has not ended yet does, by key
-	log   eventLog            // what happened, without payloads, for the answers
-	mark  map[string]struct{} // keys that hold counter marks
-	past  past                // of this process, before this life
+	cfg    Config
+	ledger            // what is held; other files read it, and change it by its transitions
+	open   []*working // what the own event that has not ended yet does, by key
+	lags   []Lag      // of the members, at the last heartbeat
+	past   past       // of this process, before this life
 
 	peers         []*peer // by member id
 	leaving       bool    // acknowledges nothing any more [R53]
@@ -119,10 +111,7 @@ type lag struct {
 func New(cfg Config) *Core {
 	return &Core{
 		cfg:      cfg,
-		me:       cfg.NewReplica(),
-		log:      newEventLog(),
-		mark:     map[string]struct{}{},
-		batch:    batch{stores: map[string]causal.Store{}},
+		ledger:   newLedger(cfg.NewReplica()),
 		outgoing: map[string]*answer{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
@@ -136,8 +125,6 @@ func (c *Core) Seen() causal.Vector { return c.seen }
 
 // Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
 func (c *Core) Keys() Keys { return c.keys }
-
-func (c *Core) state() State { return State{c.keys, c.seen, c.sum} }
 
 // Ready reports whether the replica has been refilled since its start.
 func (c *Core) Ready() bool { return c.ready }
@@ -231,6 +218,19 @@ func (c *Core) NextWake() time.Time {
 	return at
 }
 
+// note sees to all that follows from a change of the ledger.
+func (c *Core) note(ch change) {
+	c.touched = append(c.touched, ch.keys...)
+	c.stats.Events += uint64(ch.own)
+	c.stats.Applied += uint64(ch.applied)
+	if ch.own > 0 {
+		c.last = c.seen
+	}
+	if ch.skipped || ch.applied > maxDifferences {
+		c.jump()
+	}
+}
+
 func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
 
 func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
@@ -289,33 +289,3 @@ func (c *Core) view(others []Member) {
 		}
 	}
 }
-
-// put installs the state of a key, which is a change of the one before.
-func (c *Core) put(key string, s causal.Store) {
-	old, _ := c.keys.Get(key)
-	if !s.Same(old.Store) {
-		c.putHeld(key, held(key, s, old))
-	}
-}
-
-// putHeld installs what is under a key.
-func (c *Core) putHeld(key string, h Held) {
-	old, _ := c.keys.Get(key)
-	if h.Blank() {
-		c.keys = c.keys.delete(key)
-	} else {
-		c.keys = c.keys.put(key, h)
-	}
-	c.sum = c.sum.minus(old.sum).plus(h.sum)
-	if h.HasMarks() {
-		c.mark[key] = struct{}{}
-	} else {
-		delete(c.mark, key)
-	}
-	if !h.SameValue(old.Store) {
-		c.touched = append(c.touched, key)
-	}
-}
-
-// markedKeys returns the keys that hold marks, in order.
-func (c *Core) markedKeys() []string { return slices.Sorted(maps.Keys(c.mark)) }

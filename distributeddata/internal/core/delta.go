@@ -33,15 +33,24 @@ func (d *delta) closed() bool {
 	return i == len(d.events)
 }
 
+// beyond returns the events that seen does not cover.
+func (d *delta) beyond(seen causal.Vector) []deltaEvent {
+	covered := func(e deltaEvent) bool { return seen.Covers(e.dot) }
+	if !slices.ContainsFunc(d.events, covered) {
+		return d.events
+	}
+	return slices.DeleteFunc(slices.Clone(d.events), covered)
+}
+
 // makeDelta returns what a replica that has seen base lacks of this one, without payloads, or false if the
 // log does not reach back so far.
-func (c *Core) makeDelta(base causal.Vector) (*delta, bool) {
-	d := &delta{base: base.Meet(c.seen), head: c.seen}
-	for r, covers := range c.seen.Differing(base) {
+func (l *ledger) makeDelta(base causal.Vector) (*delta, bool) {
+	d := &delta{base: base.Meet(l.seen), head: l.seen}
+	for r, covers := range l.seen.Differing(base) {
 		if covers[0] <= covers[1] {
 			continue
 		}
-		events, ok := c.log.from(r, covers[1]+1)
+		events, ok := l.log.from(r, covers[1]+1)
 		if !ok {
 			return nil, false
 		}
@@ -53,14 +62,14 @@ func (c *Core) makeDelta(base causal.Vector) (*delta, bool) {
 }
 
 // fill puts the payloads of atoms that still live back into an event of the log.
-func (c *Core) fill(e event) deltaEvent {
+func (l *ledger) fill(e event) deltaEvent {
 	out := deltaEvent{event: e, gone: make([][]bool, len(e.keys))}
 	out.keys = slices.Clone(e.keys)
 	for i, k := range e.keys {
 		if len(k.Adds) == 0 {
 			continue
 		}
-		s, _ := c.keys.Get(k.key)
+		s, _ := l.keys.Get(k.key)
 		adds := make([]causal.Atom, len(k.Adds))
 		out.gone[i] = make([]bool, len(k.Adds))
 		for j, a := range k.Adds {
@@ -74,31 +83,6 @@ func (c *Core) fill(e event) deltaEvent {
 		out.keys[i].Adds = adds
 	}
 	return out
-}
-
-// apply takes a delta whose base is covered. Events that are covered already are passed over: what
-// they removed is gone, and what they added was added or has been removed since.
-func (c *Core) apply(d *delta) {
-	seen := c.seen
-	for _, e := range d.events {
-		if seen.Covers(e.dot) {
-			continue
-		}
-		c.batch.apply(e, c.keys, seen)
-		c.log.add(e.event)
-		c.stats.Applied++
-	}
-	c.install(&c.batch)
-	c.seen = seen.Join(d.head)
-	if len(d.events) > maxDifferences {
-		c.jump()
-	}
-}
-
-// batch gathers what events do to keys, so that each is put in place once, however many touch it.
-type batch struct {
-	stores map[string]causal.Store
-	order  []string
 }
 
 // apply takes an event; seen is what was covered before the first one.
@@ -121,13 +105,4 @@ func (b *batch) apply(e deltaEvent, keys Keys, seen causal.Vector) {
 		}
 		b.stores[k.key] = s.Apply(change, e.deps, seen)
 	}
-}
-
-// install puts in place what was gathered.
-func (c *Core) install(b *batch) {
-	for _, key := range b.order {
-		c.put(key, b.stores[key])
-	}
-	clear(b.stores)
-	b.order = b.order[:0]
 }

@@ -18,7 +18,9 @@ func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.
 	h, _ := c.keys.Get(key)
 	next := change(h.Store)
 	if told {
-		c.put(key, next)
+		d := c.draft()
+		d.put(key, next)
+		c.install(d, c.seen)
 		return
 	}
 	c.keys = c.keys.put(key, Held{next, h.sum})

@@ -194,9 +194,9 @@ func (c *Core) adopt(p *peer, r *request) error {
 		c.distrust = false
 		c.heard(p, st.Seen)
 		if r.whole {
-			c.replace(st)
+			c.mended(st)
 		} else {
-			c.join(st)
+			c.note(c.join(st))
 		}
 		c.stats.Bulks++
 		if s.head.partial {
@@ -211,7 +211,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 			return malformed("answer starts at %v", d.base)
 		}
 		c.heard(p, d.head)
-		c.apply(d)
+		c.note(c.apply(d))
 		c.stats.Deltas++
 	}
 	c.spread()
@@ -220,83 +220,14 @@ func (c *Core) adopt(p *peer, r *request) error {
 	return nil
 }
 
-// join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
-// have, was removed.
-func (c *Core) join(s State) {
-	before, mine := c.seen, c.keys
-	if mine.Len() == 0 && before.Meet(s.Seen).Len() == 0 {
-		c.take(s)
-	} else {
-		mine.diff(s.Keys, func(key string, a, b Held) {
-			if a.Blank() && !b.seenBy(before) {
-				c.putHeld(key, b)
-			} else {
-				c.put(key, causal.Join(a.Store, before, b.Store, s.Seen))
-			}
-		})
-	}
-	c.rise(s.Seen)
-}
-
-// seenBy reports whether v covers any of the atoms.
-func (h Held) seenBy(v causal.Vector) bool {
-	if v.Len() == 0 {
-		return false
-	}
-	for _, e := range h.Prefix("") {
-		for l := range e.All() {
-			if v.Covers(l.Dot) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// take makes s the state of a replica that holds nothing.
-func (c *Core) take(s State) {
-	c.keys, c.sum = s.Keys, s.sum
-	for key, h := range s.Keys.All() {
-		key = causal.Clone(key)
-		if h.HasMarks() {
-			c.mark[key] = struct{}{}
-		}
-		c.touched = append(c.touched, key)
-	}
-}
-
-// rise notes that a state with the vector has been joined: it is covered, but what happened is not in the
-// log.
-func (c *Core) rise(seen causal.Vector) {
-	c.log.skip(seen, c.seen)
-	c.seen = c.seen.Join(seen)
-	c.jump()
-}
-
-// replace puts the state of another replica in the place of this one's, which is damaged, and does again
-// what that one had not seen of what this one has [R22a].
-func (c *Core) replace(s State) {
-	since, ok := c.makeDelta(s.Seen)
+// mended takes the state of another replica, since this one's is damaged [R22a]. If that cannot be done the next
+// answer may be of a later moment.
+func (c *Core) mended(s State) {
+	ch, ok := c.replace(s)
 	if !ok {
-		return // the next answer may be of a later moment
+		return
 	}
-	for i, e := range since.events {
-		since.events[i] = c.fill(e.event)
-	}
-	c.keys.diff(s.Keys, func(key string, a, b Held) {
-		next := b.Store
-		for path, m := range a.Marks() {
-			next = next.WithMark(path, m)
-		}
-		c.putHeld(causal.Clone(key), Held{next, b.sum})
-	})
-	for _, e := range since.events {
-		if !s.Seen.Covers(e.dot) {
-			c.batch.apply(e, c.keys, s.Seen)
-		}
-	}
-	c.install(&c.batch)
-	c.rise(s.Seen)
+	c.note(ch)
 	c.stats.Mended++
 	c.emit(Mended{})
 	for _, p := range c.peers {

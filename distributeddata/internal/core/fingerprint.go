@@ -156,10 +156,7 @@ func (c *Core) scrubbed() {
 	}
 	c.stats.Rotten++
 	wrong := s.sum.minus(s.held.sum) // so much, whatever has changed since
-	if h, ok := c.keys.Get(s.key); ok {
-		c.sum = c.sum.plus(wrong)
-		c.keys = c.keys.put(s.key, Held{h.Store, h.sum.plus(wrong)})
-	}
+	c.correct(s.key, wrong)
 }
 
 // scrubSize is how much of the state is looked at with each heartbeat, roughly in bytes.

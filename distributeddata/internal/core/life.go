@@ -20,7 +20,7 @@ type past struct {
 func (c *Core) Again(cfg Config) *Core {
 	c.end()
 	n := New(cfg)
-	n.keys, n.seen, n.sum, n.log, n.mark = c.keys, c.seen, c.sum, c.log, c.mark
+	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats
 	n.base, n.bases = c.base, c.bases
 	n.past = c.past.after(c)
@@ -41,7 +41,7 @@ func (c *Core) inherit(old *Core) {
 	old.end()
 	c.past = c.past.after(old)
 	c.clock = max(c.clock, old.clock)
-	c.join(old.state())
+	c.note(c.join(old.state()))
 }
 
 // copy notes that another replica has seen v.

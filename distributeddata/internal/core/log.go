@@ -158,24 +158,8 @@ func (c *Core) trimLog() {
 		stable = stable.Meet(p.vector())
 		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
-	keep := c.pinned()
-	for r := range c.log.origins {
-		d := causal.Dot{Replica: r, N: stable.Get(r)}
-		c.log.cut(r, min(d.N, keep.limit(d)))
-	}
-	c.log.retire(func(r causal.Replica) bool { return r != c.me && c.peerOf(r) == nil })
-	for c.log.size > c.cfg.LogBytes {
-		d, ok := c.largestLog()
-		if !ok {
-			return
-		}
-		n := min(d.N, keep.limit(causal.Dot{Replica: d.Replica, N: d.N}))
-		cut := c.log.cut(d.Replica, n)
-		if cut == 0 {
-			return
-		}
-		c.stats.Cut += cut
-	}
+	gone := func(r causal.Replica) bool { return r != c.me && c.peerOf(r) == nil }
+	c.stats.Cut += c.trim(stable, c.pinned(), gone, c.cfg.LogBytes)
 }
 
 // Lag is how many of the events that this replica has seen a member is not known to have seen. The log
@@ -190,10 +174,10 @@ func (c *Core) Lags() []Lag { return c.lags }
 
 func missing(ours, theirs causal.Vector) uint64 { return ours.Events() - ours.Meet(theirs).Events() }
 
-// largestLog returns the origin with the largest part of the log, and the middle of that part.
-func (c *Core) largestLog() (middle causal.Dot, ok bool) {
+// largest returns the origin with the largest part of the log, and the middle of that part.
+func (l *eventLog) largest() (middle causal.Dot, ok bool) {
 	size := 0
-	for r, o := range c.log.origins {
+	for r, o := range l.origins {
 		if o.size > size || o.size == size && size > 0 && r < middle.Replica {
 			size = o.size
 			middle = causal.Dot{Replica: r, N: o.floor + uint64(len(o.events)+1)/2}

@@ -120,7 +120,7 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 // reborn goes on under a new id: the old one's sequence is known to others further than here.
 func (c *Core) reborn() {
 	was := c.me
-	c.me = c.cfg.NewReplica()
+	c.rename(c.cfg.NewReplica())
 	c.pushed, c.unpushed, c.copied, c.told, c.last = 0, 0, 0, causal.Vector{}, causal.Vector{}
 	c.cfg.Started++
 	c.ready = false

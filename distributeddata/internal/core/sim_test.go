@@ -189,7 +189,7 @@ func (s *play) age(sl *slot) {
 			s.history[e] = &record{dot: e}
 		}
 	}
-	sl.core.rise(causal.MakeVector(dots...))
+	sl.core.note(sl.core.join(State{Seen: causal.MakeVector(dots...)}))
 	if len(some) > 0 {
 		sl.core.useBase(causal.MakeVector(some...))
 	}
@@ -468,6 +468,9 @@ func (s *play) check(sl *slot) {
 		return
 	}
 	sl.last = c.Seen()
+	if err := c.audit(); err != nil {
+		s.w.Fail("%s: %v", sl.id(), err)
+	}
 	for d := range c.Seen().All() {
 		r := s.history[d]
 		if r == nil {

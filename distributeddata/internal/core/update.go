@@ -102,9 +102,6 @@ func find(work []*working, key string) (int, bool) {
 	return slices.BinarySearchFunc(work, key, func(w *working, k string) int { return strings.Compare(w.key, k) })
 }
 
-// nextDot is the event that own updates are part of: the open one, or the next.
-func (c *Core) nextDot() causal.Dot { return causal.Dot{Replica: c.me, N: c.seen.Get(c.me) + 1} }
-
 // update makes what Modify does a part of the open event [R3]. An error leaves everything as it was. If
 // somebody waits for the outcome the event ends here.
 func (c *Core) update(ev Update) {
@@ -189,27 +186,10 @@ func (c *Core) end() {
 	if len(c.open) == 0 {
 		return
 	}
-	e := event{dot: c.nextDot()}
-	for _, w := range c.open {
-		k := w.keyChange(e.dot)
-		if k.Empty() {
-			continue
-		}
-		e.keys = append(e.keys, k)
-		if k.Clear {
-			e.deps = c.seen
-		}
-		c.put(w.key, w.next)
-	}
+	ch := c.commit(c.open)
 	clear(c.open)
 	c.open = c.open[:0]
-	if len(e.keys) == 0 {
-		return
-	}
-	c.log.add(e)
-	c.seen = c.seen.With(e.dot)
-	c.last = c.seen
-	c.stats.Events++
+	c.note(ch)
 }
 
 // keyChange returns what the event d did to the key.

@@ -58,7 +58,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	switch {
 	case d.head.Leq(c.seen):
 	case d.base.Leq(c.seen):
-		c.apply(d)
+		c.note(c.apply(d))
 	default:
 		c.stats.Waiting++
 		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
@@ -78,7 +78,7 @@ func (c *Core) drainWindow() {
 			return
 		}
 		if !d.head.Leq(c.seen) {
-			c.apply(d)
+			c.note(c.apply(d))
 		}
 	}
 }

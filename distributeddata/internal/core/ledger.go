@@ -1,0 +1,290 @@
+package core
+
+import (
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// ledger is the state of a replica: the atoms of each key, the vector of the events that they stand
+// for, and the log of what these events did. The transitions in this file change it, and nothing else
+// does. Each computes the next state apart, from values that are immutable, and installs it at its
+// end: a transition that is interrupted changes nothing.
+type ledger struct {
+	me    causal.Replica     // the author of the events that commit makes
+	seen  causal.Vector      // everything applied; seen[me] is the own sequence
+	keys  Keys               // the atoms, by key: a dot store whose context is seen
+	sum   Sum                // fingerprint of keys
+	marks pmap.Map[struct{}] // the keys that hold counter marks
+	log   eventLog           // what happened, without payloads, for the answers
+
+	batch   batch    // of the transition under way
+	touched []string // room for the keys of a change
+}
+
+// change says what a transition did. It is valid until the next one.
+type change struct {
+	keys    []string // whose values may be others now; a key may be there twice
+	own     int      // events of this replica added
+	applied int      // events of other replicas added
+	skipped bool     // the vector has risen by a state, whose events are not in the log
+}
+
+func newLedger(me causal.Replica) ledger {
+	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}}}
+}
+
+func (l *ledger) state() State { return State{l.keys, l.seen, l.sum} }
+
+// nextDot is the event that commit makes next.
+func (l *ledger) nextDot() causal.Dot { return causal.Dot{Replica: l.me, N: l.seen.Get(l.me) + 1} }
+
+// commit makes the working copy the newest own event and the state. Work that amounts to nothing is no event,
+// and uses no number.
+func (l *ledger) commit(work []*working) change {
+	e := event{dot: l.nextDot()}
+	d := l.draft()
+	for _, w := range work {
+		k := w.keyChange(e.dot)
+		if k.Empty() {
+			continue
+		}
+		e.keys = append(e.keys, k)
+		if k.Clear {
+			e.deps = l.seen
+		}
+		d.put(w.key, w.next)
+	}
+	if len(e.keys) == 0 {
+		return change{}
+	}
+	l.log.add(e)
+	ch := l.install(d, l.seen.With(e.dot))
+	ch.own = 1
+	return ch
+}
+
+// apply takes a delta whose base is covered. Events that are covered already are passed over: what
+// they removed is gone, and what they added was added or has been removed since.
+func (l *ledger) apply(d *delta) change {
+	l.batch.reset()
+	fresh := d.beyond(l.seen)
+	for _, e := range fresh {
+		l.batch.apply(e, l.keys, l.seen)
+	}
+	next := l.draft()
+	next.putAll(&l.batch)
+	for _, e := range fresh {
+		l.log.add(e.event)
+	}
+	ch := l.install(next, l.seen.Join(d.head))
+	ch.applied = len(fresh)
+	return ch
+}
+
+// join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
+// have, was removed.
+func (l *ledger) join(s State) change {
+	d := l.draft()
+	if l.keys.Len() == 0 && l.seen.Meet(s.Seen).Len() == 0 {
+		d.take(s)
+	} else {
+		l.keys.diff(s.Keys, func(key string, a, b Held) {
+			if a.Blank() && !b.seenBy(l.seen) {
+				d.set(key, a, b)
+			} else if both := causal.Join(a.Store, l.seen, b.Store, s.Seen); !both.Same(a.Store) {
+				d.set(key, a, held(key, both, a))
+			}
+		})
+	}
+	return l.rise(d, s.Seen)
+}
+
+// replace puts the state of another replica in the place of this one's, which is damaged, and does again
+// what that one had not seen of what this one has [R22a]. It reports false, and changes nothing, if the
+// log does not reach back so far.
+func (l *ledger) replace(s State) (change, bool) {
+	since, ok := l.makeDelta(s.Seen)
+	if !ok {
+		return change{}, false
+	}
+	for i, e := range since.events {
+		since.events[i] = l.fill(e.event)
+	}
+	d := l.draft()
+	l.keys.diff(s.Keys, func(key string, a, b Held) {
+		next := b.Store
+		for path, m := range a.Marks() {
+			next = next.WithMark(path, m)
+		}
+		d.set(causal.Clone(key), a, Held{next, b.sum})
+	})
+	l.batch.reset()
+	for _, e := range since.events {
+		l.batch.apply(e, d.keys, s.Seen)
+	}
+	d.putAll(&l.batch)
+	return l.rise(d, s.Seen), true
+}
+
+// dropMarks forgets the marks that void says nothing can need any more.
+func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark) bool) change {
+	d := l.draft()
+	for key := range l.marks.All() {
+		h, _ := l.keys.Get(key)
+		next := h.Store
+		for path, m := range h.Marks() {
+			if void(h.Store, path, m) {
+				next = next.WithoutMark(path)
+			}
+		}
+		if !next.SameMarks(h.Store) {
+			d.put(causal.Clone(key), next)
+		}
+	}
+	return l.install(d, l.seen)
+}
+
+// trim cuts the log: what stable covers, and then, while the log is over the budget, the older half of the
+// largest part [R12]. What keep names is kept. Origins that are gone, and of which nothing is left, cost nothing
+// from then on. It returns how many events were cut beyond what stable covers.
+func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica) bool, budget int) (cut uint64) {
+	for r := range l.log.origins {
+		d := causal.Dot{Replica: r, N: stable.Get(r)}
+		l.log.cut(r, keep.limit(d))
+	}
+	l.log.retire(gone)
+	for l.log.size > budget {
+		d, ok := l.log.largest()
+		if !ok {
+			break
+		}
+		n := l.log.cut(d.Replica, keep.limit(d))
+		if n == 0 {
+			break
+		}
+		cut += n
+	}
+	return cut
+}
+
+// correct changes a key's fingerprint, which turned out to be wrong.
+func (l *ledger) correct(key string, by Sum) {
+	if h, ok := l.keys.Get(key); ok {
+		l.sum = l.sum.plus(by)
+		l.keys = l.keys.put(key, Held{h.Store, h.sum.plus(by)})
+	}
+}
+
+// rename makes the events to come those of another replica.
+func (l *ledger) rename(me causal.Replica) { l.me = me }
+
+// takeOver holds what o held, under the own id. o must not be used any more.
+func (l *ledger) takeOver(o ledger) {
+	l.keys, l.seen, l.sum, l.log, l.marks = o.keys, o.seen, o.sum, o.log, o.marks
+}
+
+// rise installs a draft that a state with the vector has been joined into: what is new is covered, but what
+// happened is not in the log.
+func (l *ledger) rise(d draft, seen causal.Vector) change {
+	l.log.skip(seen, l.seen)
+	ch := l.install(d, l.seen.Join(seen))
+	ch.skipped = true
+	return ch
+}
+
+// install ends a transition.
+func (l *ledger) install(d draft, seen causal.Vector) change {
+	l.keys, l.sum, l.marks, l.seen = d.keys, d.sum, d.marks, seen
+	if l.touched = d.touched; cap(l.touched) > maxRoom {
+		l.touched = nil
+	}
+	l.batch.reset()
+	return change{keys: d.touched}
+}
+
+// maxRoom is for how many keys of a change the room is kept.
+const maxRoom = 4096
+
+// draft is the state that a transition is about to install.
+type draft struct {
+	keys    Keys
+	sum     Sum
+	marks   pmap.Map[struct{}]
+	touched []string
+}
+
+func (l *ledger) draft() draft { return draft{l.keys, l.sum, l.marks, l.touched[:0]} }
+
+// put installs the store of a key, which is a change of the one before.
+func (d *draft) put(key string, s causal.Store) {
+	old, _ := d.keys.Get(key)
+	if !s.Same(old.Store) {
+		d.set(key, old, held(key, s, old))
+	}
+}
+
+// set installs what is under a key, in the place of old.
+func (d *draft) set(key string, old, h Held) {
+	if h.Blank() {
+		d.keys = d.keys.delete(key)
+	} else {
+		d.keys = d.keys.put(key, h)
+	}
+	d.sum = d.sum.minus(old.sum).plus(h.sum)
+	switch has := h.HasMarks(); {
+	case has == old.HasMarks():
+	case has:
+		d.marks = d.marks.Put(key, struct{}{})
+	default:
+		d.marks = d.marks.Delete(key)
+	}
+	if !h.SameValue(old.Store) {
+		d.touched = append(d.touched, key)
+	}
+}
+
+// putAll installs what was gathered.
+func (d *draft) putAll(b *batch) {
+	for _, key := range b.order {
+		d.put(key, b.stores[key])
+	}
+}
+
+// take makes s the state of a replica that holds nothing.
+func (d *draft) take(s State) {
+	d.keys, d.sum = s.Keys, s.sum
+	for key, h := range s.Keys.All() {
+		key = causal.Clone(key)
+		if h.HasMarks() {
+			d.marks = d.marks.Put(key, struct{}{})
+		}
+		d.touched = append(d.touched, key)
+	}
+}
+
+// batch gathers what events do to keys, so that each is put in place once, however many touch it.
+type batch struct {
+	stores map[string]causal.Store
+	order  []string
+}
+
+func (b *batch) reset() {
+	clear(b.stores)
+	clear(b.order)
+	b.order = b.order[:0]
+}
+
+// seenBy reports whether v covers any of the atoms.
+func (h Held) seenBy(v causal.Vector) bool {
+	if v.Len() == 0 {
+		return false
+	}
+	for _, e := range h.Prefix("") {
+		for l := range e.All() {
+			if v.Covers(l.Dot) {
+				return true
+			}
+		}
+	}
+	return false
+}
