@@ -1,9 +1,6 @@
 package pmap
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // A Builder leaves some room in each node, so that the first updates of the map do
 // not split one each.
@@ -15,9 +12,10 @@ const (
 // Builder makes a map from elements in ascending order of their keys, many times
 // faster than Put. The zero value is ready for use.
 type Builder[V any] struct {
-	buf    []byte // keys of the leaf being filled
-	ends   []uint32
-	vals   []V
+	n      int              // elements of the leaf being filled
+	buf    []byte           // their keys
+	ends   [fillLeaf]uint32 // where these end
+	vals   [fillLeaf]V
 	leaves []*node[V]
 }
 
@@ -28,54 +26,39 @@ func (b *Builder[V]) Add(k []byte, v V) {
 	if len(k) > maxKey {
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
-	if n := len(b.ends); n > 0 {
+	if b.n > 0 {
 		if last := b.last(); string(k) <= string(last) {
 			panic(fmt.Sprintf("pmap: key %q added behind %q", k, last))
 		}
-		if n == fillLeaf || !fitLeaf(n+1, len(b.buf)+len(k)) {
+		if b.n == fillLeaf || !fitLeaf(b.n+1, len(b.buf)+len(k)) {
 			b.flush()
 		}
 	}
-	b.reserve()
 	b.buf = append(b.buf, k...)
-	b.ends = append(b.ends, uint32(len(b.buf)))
-	b.vals = append(b.vals, v)
-}
-
-// reserve makes room for the elements of a leaf, unless there is some.
-func (b *Builder[V]) reserve() {
-	if b.ends == nil {
-		b.ends = make([]uint32, 0, fillLeaf)
-		b.vals = make([]V, 0, fillLeaf)
-	}
+	b.ends[b.n], b.vals[b.n] = uint32(len(b.buf)), v
+	b.n++
 }
 
 // last returns the key added last.
 func (b *Builder[V]) last() []byte {
-	from := uint32(0)
-	if n := len(b.ends); n > 1 {
-		from = b.ends[n-2]
+	if b.n == 1 {
+		return b.buf
 	}
-	return b.buf[from:]
+	return b.buf[b.ends[b.n-2]:]
 }
 
-// flush makes a leaf of the elements at hand. A full one takes the slices over.
+// flush makes a leaf of the elements at hand.
 func (b *Builder[V]) flush() {
-	ends, vals := b.ends, b.vals
-	if len(vals) < fillLeaf {
-		ends, vals = slices.Clone(ends), slices.Clone(vals)
-		b.ends, b.vals = b.ends[:0], b.vals[:0]
-	} else {
-		b.ends, b.vals = nil, nil
-	}
-	b.leaves = append(b.leaves, &node[V]{packed: packed{string(b.buf), ends}, vals: vals, n: len(vals)})
-	b.buf = b.buf[:0]
+	l := newLeaf[V](pack(b.buf, b.ends[:b.n]), b.n)
+	copy(l.vals, b.vals[:b.n])
+	b.leaves = append(b.leaves, l)
+	b.buf, b.n = b.buf[:0], 0
 }
 
 // Map returns the map of all elements added. The builder is empty afterwards and
 // may be used for another map.
 func (b *Builder[V]) Map() Map[V] {
-	if len(b.ends) > 0 {
+	if b.n > 0 {
 		b.flush()
 	}
 	level := mendLast(b.leaves)
@@ -109,13 +92,15 @@ func parents[V any](level []*node[V]) []*node[V] {
 	groups := (len(level) + fillInner - 1) / fillInner
 	up := make([]*node[V], groups)
 	for g := range up {
-		kids := slices.Clone(level[g*len(level)/groups : (g+1)*len(level)/groups])
+		kids := level[g*len(level)/groups : (g+1)*len(level)/groups]
 		seps := make([]string, len(kids)-1)
 		for i := range seps {
 			seps[i] = separator(kids[i].last(), kids[i+1].first())
 		}
 		var none packed
-		up[g] = &node[V]{packed: none.splice(0, 0, seps...), kids: kids, n: count(kids)}
+		up[g] = newInner[V](none.splice(0, 0, seps...), len(kids))
+		copy(up[g].kids, kids)
+		up[g].n = count(kids)
 	}
 	return up
 }

@@ -59,7 +59,7 @@ func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 		return 0
 	}
 	require.Empty(c.t, n.vals)
-	require.Len(c.t, n.kids, len(n.ends)+1)
+	require.Len(c.t, n.kids, n.len()+1)
 	require.LessOrEqual(c.t, len(n.kids), maxInner)
 	require.GreaterOrEqual(c.t, len(n.kids), 2)
 	if !root {
@@ -71,7 +71,7 @@ func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 		if i > 0 {
 			from = n.key(i - 1)
 		}
-		if i < len(n.ends) {
+		if i < n.len() {
 			sep := n.key(i)
 			to = &sep
 		}
@@ -86,19 +86,19 @@ func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 }
 
 func (c checker) keys(p *packed, lo string, hi *string) {
-	for i := range p.ends {
+	for i := range p.len() {
 		k := p.key(i)
 		ok := k >= lo && (hi == nil || k < *hi) && (i == 0 || p.key(i-1) < k)
 		require.True(c.t, ok, "key %q out of place", k)
 	}
-	require.Equal(c.t, len(p.blob), int(p.start(len(p.ends))), "length of the blob")
+	require.Equal(c.t, len(p.text), int(p.start(p.len())), "length of the text")
 }
 
 func (c checker) leaf(n *node[int], root bool) {
 	require.Len(c.t, n.vals, n.n)
-	require.Len(c.t, n.ends, n.n)
+	require.Equal(c.t, n.n, n.len())
 	require.Positive(c.t, n.n)
-	require.True(c.t, n.fits(0, n.n), "overfull leaf: %d, %d bytes", n.n, len(n.blob))
+	require.True(c.t, n.fits(0, n.n), "overfull leaf: %d, %d bytes", n.n, n.bytes())
 	if !root && c.filled {
 		require.GreaterOrEqual(c.t, n.n, minLeaf, "small leaf")
 	}

@@ -1,7 +1,5 @@
 package pmap
 
-import "slices"
-
 // Delete returns m without k. The result is m itself if k is absent.
 func (m Map[V]) Delete(k string) Map[V] {
 	if m.root == nil {
@@ -39,7 +37,7 @@ func (n *node[V]) delLeaf(k string) *node[V] {
 	if !eq {
 		return n
 	}
-	c := &node[V]{packed: n.splice(i, i+1), vals: make([]V, len(n.vals)-1), n: n.n - 1}
+	c := newLeaf[V](n.splice(i, i+1), n.n-1)
 	copy(c.vals, n.vals[:i])
 	copy(c.vals[i:], n.vals[i+1:])
 	return c
@@ -69,20 +67,23 @@ func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 	case l.leaf():
 		return pairLeaves(l, sep, r)
 	}
-	p := l.splice(len(l.ends), len(l.ends), sep)
-	c := &node[V]{packed: p.concat(r.packed), kids: slices.Concat(l.kids, r.kids), n: l.n + r.n}
+	p := l.splice(l.len(), l.len(), sep)
+	c := newInner[V](p.concat(r.packed), len(l.kids)+len(r.kids))
+	copy(c.kids[copy(c.kids, l.kids):], r.kids)
+	c.n = l.n + r.n
 	return c.divided()
 }
 
 // pairLeaves is pair for two leaves, at least one of them small. Where the keys are
 // too long for one leaf, the two stay as they are.
 func pairLeaves[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
-	total, size := l.n+r.n, len(l.blob)+len(r.blob)
+	total, size := l.n+r.n, l.bytes()+r.bytes()
 	one := fitLeaf(total, size)
 	if !one && total <= maxLeaf {
 		return l, []sibling[V]{{sep, r}}
 	}
-	c := &node[V]{packed: l.concat(r.packed), vals: slices.Concat(l.vals, r.vals), n: total}
+	c := newLeaf[V](l.concat(r.packed), total)
+	copy(c.vals[copy(c.vals, l.vals):], r.vals)
 	if one {
 		return c, nil
 	}

@@ -47,7 +47,7 @@ func passSame[V any](x, y *cursor[V], same func(x, y V) bool) {
 	p, q := &x.stack[x.top], &y.stack[y.top]
 	a, b := p.node, q.node
 	i, j := p.i, q.i
-	for i < len(a.vals) && j < len(b.vals) && a.key(i) == b.key(j) && same(a.vals[i], b.vals[j]) {
+	for alike := a.alike(i, &b.packed, j); alike > 0 && same(a.vals[i], b.vals[j]); alike-- {
 		i++
 		j++
 	}

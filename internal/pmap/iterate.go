@@ -67,13 +67,10 @@ func (n *node[V]) walkFrom(k string, yield func(string, V) bool) bool {
 
 // walkLeaf yields the elements from i on; an inner node has none.
 func (n *node[V]) walkLeaf(i int, yield func(string, V) bool) bool {
-	from := n.start(i)
-	for x, v := range n.vals[i:] {
-		to := n.ends[i+x]
-		if !yield(n.blob[from:to], v) {
+	for ; i < len(n.vals); i++ {
+		if !yield(n.key(i), n.vals[i]) {
 			return false
 		}
-		from = to
 	}
 	return true
 }

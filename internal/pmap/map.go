@@ -61,6 +61,9 @@ func (m Map[V]) CountPrefix(p string) int {
 	if m.root == nil {
 		return 0
 	}
+	if m.root.all(p) {
+		return m.root.n
+	}
 	return m.root.rankPast(p) - m.root.rank(p)
 }
 
@@ -69,6 +72,9 @@ func (m Map[V]) CountPrefix(p string) int {
 func (m Map[V]) Bounds(p string) (first, last string, ok bool) {
 	if m.root == nil {
 		return "", "", false
+	}
+	if m.root.all(p) {
+		return m.root.first(), m.root.last(), true
 	}
 	n := m.root
 	for !n.leaf() {
@@ -88,6 +94,11 @@ func (m Map[V]) Bounds(p string) (first, last string, ok bool) {
 	first, _ = m.At(from)
 	last, _ = m.At(to - 1)
 	return first, last, true
+}
+
+// all reports whether all keys below n begin with p.
+func (n *node[V]) all(p string) bool {
+	return strings.HasPrefix(n.first(), p) && strings.HasPrefix(n.last(), p)
 }
 
 // rank returns how many keys are less than k.
@@ -119,8 +130,10 @@ func (m Map[V]) Put(k string, v V) Map[V] {
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
 	if m.root == nil {
-		own := strings.Clone(k) // or the map would keep what k is a substring of, and k go to the heap
-		return Map[V]{&node[V]{packed: packed{own, []uint32{uint32(len(own))}}, vals: []V{v}, n: 1}}
+		var none packed
+		n := newLeaf[V](none.splice(0, 0, k), 1)
+		n.vals[0] = v
+		return Map[V]{n}
 	}
 	return Map[V]{rooted(m.root.put(k, v))}
 }

@@ -1,7 +1,5 @@
 package pmap
 
-import "slices"
-
 const (
 	maxLeaf      = 16   // elements in a leaf
 	maxLeafBytes = 1024 // key bytes in a leaf of more than crowd elements
@@ -21,8 +19,8 @@ const (
 // node is a leaf (kids == nil) or an inner node (vals == nil). It is never
 // written once it is part of a Map.
 //
-// Invariants of a leaf: len(vals) == len(ends) == n, and fits(0, n).
-// Invariants of an inner node: len(kids) == len(ends)+1; n is the sum over kids;
+// Invariants of a leaf: len(vals) == len() == n, and fits(0, n).
+// Invariants of an inner node: len(kids) == len()+1; n is the sum over kids;
 // each key of kids[i] < key(i) <= each key of kids[i+1]; 2 <= len(kids) <= maxInner,
 // and minInner <= len(kids) but for the root; all leaves are at the same depth.
 type node[V any] struct {
@@ -86,8 +84,9 @@ func fitLeaf(count, size int) bool {
 
 // withKid returns a copy of n in which kid is child i. It shares the separators.
 func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
-	c := &node[V]{packed: n.packed, kids: slices.Clone(n.kids), n: n.n - n.kids[i].n + kid.n}
-	c.kids[i] = kid
+	c := newInner[V](n.packed, len(n.kids))
+	copy(c.kids, n.kids)
+	c.kids[i], c.n = kid, n.n-n.kids[i].n+kid.n
 	return c
 }
 
@@ -95,14 +94,18 @@ func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
 // of the children [i,j). The result may have too many children: see divided.
 func (n *node[V]) withKids(i, j int, first *node[V], more []sibling[V]) *node[V] {
 	seps := make([]string, len(more))
-	kids := make([]*node[V], 0, len(n.kids)-(j-i)+1+len(more))
-	kids = append(append(kids, n.kids[:i]...), first)
 	for x, s := range more {
 		seps[x] = s.sep
-		kids = append(kids, s.node)
 	}
-	kids = append(kids, n.kids[j:]...)
-	return &node[V]{packed: n.splice(i, j-1, seps...), kids: kids, n: count(kids)}
+	c := newInner[V](n.splice(i, j-1, seps...), len(n.kids)-(j-i)+1+len(more))
+	copy(c.kids, n.kids[:i])
+	c.kids[i] = first
+	for x, s := range more {
+		c.kids[i+1+x] = s.node
+	}
+	copy(c.kids[i+1+len(more):], n.kids[j:])
+	c.n = count(c.kids)
+	return c
 }
 
 // divided returns n, in two halves if it has too many children.
@@ -125,10 +128,14 @@ func (n *node[V]) divide(i int) (*node[V], []sibling[V]) {
 // cut returns a node of the elements or children [i,j).
 func (n *node[V]) cut(i, j int) *node[V] {
 	if n.leaf() {
-		return &node[V]{packed: n.slice(i, j), vals: slices.Clone(n.vals[i:j]), n: j - i}
+		c := newLeaf[V](n.slice(i, j), j-i)
+		copy(c.vals, n.vals[i:j])
+		return c
 	}
-	kids := slices.Clone(n.kids[i:j])
-	return &node[V]{packed: n.slice(i, j-1), kids: kids, n: count(kids)}
+	c := newInner[V](n.slice(i, j-1), j-i)
+	copy(c.kids, n.kids[i:j])
+	c.n = count(c.kids)
+	return c
 }
 
 // count returns the number of elements below kids.

@@ -1,7 +1,5 @@
 package pmap
 
-import "slices"
-
 // put returns n with v at k, and what had to be split off to its right.
 func (n *node[V]) put(k string, v V) (*node[V], []sibling[V]) {
 	if n.leaf() {
@@ -18,11 +16,12 @@ func (n *node[V]) put(k string, v V) (*node[V], []sibling[V]) {
 func (n *node[V]) putLeaf(k string, v V) (*node[V], []sibling[V]) {
 	i, eq := n.search(k)
 	if eq {
-		c := &node[V]{packed: n.packed, vals: slices.Clone(n.vals), n: n.n}
+		c := newLeaf[V](n.packed, n.n)
+		copy(c.vals, n.vals)
 		c.vals[i] = v
 		return c, nil
 	}
-	c := &node[V]{packed: n.splice(i, i, k), vals: make([]V, len(n.vals)+1), n: n.n + 1}
+	c := newLeaf[V](n.splice(i, i, k), n.n+1)
 	copy(c.vals, n.vals[:i])
 	c.vals[i] = v
 	copy(c.vals[i+1:], n.vals[i:])
@@ -51,7 +50,7 @@ func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
 // evenCut returns the place at which both parts of a leaf fit and are most
 // alike in bytes, or 0 if there is none.
 func (n *node[V]) evenCut() int {
-	best, least := 0, len(n.blob)+1
+	best, least := 0, n.bytes()+1
 	for i := 1; i < n.n; i++ {
 		heavier := max(n.size(0, i), n.size(i, n.n))
 		if heavier < least && n.fits(0, i) && n.fits(i, n.n) {
