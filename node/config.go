@@ -27,9 +27,24 @@ type Config struct {
 	// Roles of this member, for use with the function Roles. Letters, digits, "-", "_" and ".", at most
 	// 63 bytes each.
 	Roles []string `yaml:"roles"`
-	// PlaintextUnsafe allows to listen beyond loopback without TLS. Whoever reaches the port can then
-	// send any message to any actor, and read what members say to each other.
+	// TLS, if set, lets only members with a certificate in; see TLSFiles. It is required beyond
+	// loopback, unless SecretFile or PlaintextUnsafe is set: when Host or the host of Advertised is
+	// something else than localhost, 127.0.0.0/8 or ::1. All members must have it, or none.
+	TLS *TLS `yaml:"tls"`
+	// SecretFile, if set, is a file with a secret of the cluster, from 16 to 1024 bytes in one line.
+	// Members authenticate each message with it; they do not encrypt. A second line may hold the next
+	// secret, or the former one: messages are taken with either, and sent with the first. It is
+	// looked at like the files of TLS. Give each cluster a secret of its own. All members must have
+	// it, or none.
+	SecretFile string `yaml:"secret-file"`
+	// PlaintextUnsafe allows to listen beyond loopback without TLS and secret. Those who can read
+	// the traffic between members, or change it, can then pass for a member; others that reach the
+	// port can send messages of users to any actor that is not kept from them with Public.
 	PlaintextUnsafe bool `yaml:"plaintext-unsafe"`
+	// Public names the actors that messages from other members reach, together with their children.
+	// nil: all. Besides these, replies to futures arrive, and messages for virtual actors and for the
+	// components of Concord. Replies to other actors of yours that ask do not, unless they are named.
+	Public []string `yaml:"public"`
 	// MaxMessage is the largest gRPC message accepted, in bytes; remoting packs up to 200 messages into
 	// one, fewer if this is below the default of 64 MiB. Larger ones are lost together with the connection.
 	// Each connection may take this much memory. All members must have the same.
@@ -66,9 +81,12 @@ func (c Config) Validate() error {
 	if c.Advertised == "" && isWildcard(c.Host) {
 		bad("Advertised must be set when Host (%q) is a wildcard: others cannot reach this member there", c.Host)
 	}
-	if !c.PlaintextUnsafe && !isLoopback(c.Host) {
-		bad("Host (%q) is not a loopback address, and without TLS anybody who reaches the port can send "+
-			"any message to any actor; listen on loopback, or set PlaintextUnsafe if the network is closed", c.Host)
+	if beyond := c.beyondLoopback(); beyond != "" && c.TLS == nil && c.SecretFile == "" && !c.PlaintextUnsafe {
+		bad("%s is not a loopback address, and anybody who reaches the port can send messages to "+
+			"actors; set TLS or SecretFile, listen on loopback, or set PlaintextUnsafe if the network is closed", beyond)
+	}
+	if c.TLS != nil && (c.TLS.Cert == "" || c.TLS.Key == "" || len(c.TLS.Authorities) == 0) {
+		bad("TLS needs Cert (%q), Key (%q) and at least one of Authorities (%q)", c.TLS.Cert, c.TLS.Key, c.TLS.Authorities)
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Roles {
@@ -100,6 +118,17 @@ func isAddress(s string) bool {
 	}
 	n, err := strconv.Atoi(port)
 	return err == nil && n > 0 && n <= 65535
+}
+
+// beyondLoopback names what is not a loopback address; "": everything is.
+func (c Config) beyondLoopback() string {
+	if !isLoopback(c.Host) {
+		return fmt.Sprintf("Host (%q)", c.Host)
+	}
+	if host, _, err := net.SplitHostPort(c.Advertised); err == nil && !isLoopback(host) {
+		return fmt.Sprintf("Advertised (%q)", c.Advertised)
+	}
+	return ""
 }
 
 func isWildcard(host string) bool {

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -31,8 +32,12 @@ func TestPlaintextStaysOnLoopback(t *testing.T) {
 		"": true, "127.0.0.1": true, "127.3.2.1": true, "::1": true, "localhost": true,
 		"10.0.0.1": false, "example.org": false, "::": false,
 	} {
-		_, err := node.Remote(node.Config{Host: host, Advertised: "x:1"})
+		_, err := node.Remote(node.Config{Host: host, Advertised: "localhost:1"})
 		require.Equal(t, ok, err == nil, host)
+		if host != "" && host != "::" {
+			_, err = node.Remote(node.Config{Advertised: net.JoinHostPort(host, "1")})
+			require.Equal(t, ok, err == nil, "advertised: %s", host)
+		}
 		_, err = node.Remote(node.Config{Host: host, Advertised: "x:1", PlaintextUnsafe: true})
 		require.NoError(t, err)
 	}
@@ -41,7 +46,7 @@ func TestPlaintextStaysOnLoopback(t *testing.T) {
 func TestRemoteKeepsTheGuardWhenOptionsAreAdded(t *testing.T) {
 	plain, err := node.Remote(node.Config{})
 	require.NoError(t, err)
-	rc, err := node.Remote(node.Config{Advertised: "me:7"}, remote.WithServerOptions(grpc.MaxConcurrentStreams(3)),
+	rc, err := node.Remote(node.Config{Advertised: "me:7", PlaintextUnsafe: true}, remote.WithServerOptions(grpc.MaxConcurrentStreams(3)),
 		remote.WithDialOptions(grpc.WithUserAgent("x")), remote.WithEndpointWriterBatchSize(7))
 	require.NoError(t, err)
 	require.Len(t, rc.ServerOptions, len(plain.ServerOptions)+1)

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -34,7 +36,7 @@ func batch(target string, m proto.Message) *remote.MessageBatch {
 	e := list.NewElement()
 	pid := e.Message()
 	pid.Set(pid.Descriptor().Fields().ByName("Id"), protoreflect.ValueOfString(target))
-	pid.Set(pid.Descriptor().Fields().ByName("Address"), protoreflect.ValueOfString("nonhost")) // there
+	pid.Set(pid.Descriptor().Fields().ByName("Address"), protoreflect.ValueOfString("nonhost")) // at the receiver
 	list.Append(e)
 	return b
 }
@@ -42,6 +44,33 @@ func batch(target string, m proto.Message) *remote.MessageBatch {
 func changed(b *remote.MessageBatch, f func(*remote.MessageBatch)) *remote.MessageBatch {
 	f(b)
 	return b
+}
+
+// stranger listens, and claims every stream for its own: so it is who it says, but no member. It returns
+// its address.
+func stranger(t *testing.T) string {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
+		return ss.SendMsg(struct{}{}) // nil would be sent as nothing
+	}), grpc.ForceServerCodecV2(yes{}))
+	done := make(chan struct{})
+	go func() { _ = s.Serve(lis); close(done) }()
+	t.Cleanup(func() { s.Stop(); <-done })
+	return lis.Addr().String()
+}
+
+// yes is a codec that says it, whatever is sent.
+type yes struct{}
+
+func (yes) Name() string                         { return "proto" }
+func (yes) Marshal(any) (mem.BufferSlice, error) { return mem.BufferSlice{mem.SliceBuffer{1}}, nil }
+func (yes) Unmarshal(mem.BufferSlice, any) error { return nil }
+
+func introduction(address string) *remote.RemoteMessage {
+	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
+		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
+	}}}
 }
 
 // TestHostilePeer sends a member what crashes an unguarded one, or stops its actors.
@@ -52,6 +81,7 @@ func TestHostilePeer(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	client := remote.NewRemotingClient(conn)
+	self := stranger(t)
 
 	hello := func(text string) *remote.MessageBatch { return batch("watcher", wrapperspb.String(text)) }
 	// send sends on a stream of its own and returns how it ended; nil when it was still open when the next
@@ -65,6 +95,9 @@ func TestHostilePeer(t *testing.T) {
 		wrap := func(b *remote.MessageBatch) *remote.RemoteMessage {
 			return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: b}}
 		}
+		require.NoError(t, stream.Send(introduction(self)))
+		_, err = stream.Recv()
+		require.NoError(t, err)
 		require.NoError(t, stream.Send(wrap(b)))
 		n++
 		text := fmt.Sprint("after ", n)

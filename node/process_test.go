@@ -49,6 +49,8 @@ type spec struct {
 	Port, Health int
 	Hosts        []string // health addresses of all
 	Roles        []string
+	TLS          *node.TLS
+	Secret       string // its file
 }
 
 // report is one line of a member process.
@@ -74,7 +76,7 @@ func member(arg string) int {
 	if err := json.Unmarshal([]byte(arg), &s); err != nil {
 		panic(err)
 	}
-	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles})
+	rc, err := node.Remote(node.Config{Port: s.Port, Roles: s.Roles, TLS: s.TLS, SecretFile: s.Secret})
 	if err != nil {
 		panic(err)
 	}

@@ -1,13 +1,16 @@
 package node
 
 import (
+	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/concord-go/concord/internal/wire"
+	"github.com/concord-go/concord/node/internal/guard"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -28,6 +31,8 @@ const (
 	// gRPC's own bound is 20: a network that works again was noticed that late. Proto.Actor tries five times, with
 	// two seconds in between.
 	dialTimeout = 3500 * time.Millisecond
+	// maxIdle is how long a connection without a stream stays open.
+	maxIdle = time.Minute
 	// pingMin must be below pingAfter: a server that is pinged more often than it allows hangs up.
 	pingMin = 5 * time.Second
 )
@@ -51,26 +56,60 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	}
 	options = append(options, remote.WithDialOptions()) // without Proto.Actor's own, for no TLS
 	rc := remote.Configure(cfg.Host, cfg.Port, append(options, more...)...)
-	rc.ServerOptions = append(serverOptions(cfg), rc.ServerOptions...)
-	rc.DialOptions = append(dialOptions(cfg), rc.DialOptions...)
+	g, err := newGuard(cfg, rc)
+	if err != nil {
+		return nil, err
+	}
+	rc.ServerOptions = append(append(serverOptions(cfg), g.ServerOptions()...), rc.ServerOptions...)
+	rc.DialOptions = append(append(dialOptions(), g.DialOptions()...), rc.DialOptions...)
+	g.CallWith(rc.DialOptions)
 	return rc, nil
+}
+
+// newGuard reads the files of TLS and of the secret, and checks that the certificate is that of the
+// member.
+func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
+	gc := guard.Config{
+		Advertised: rc.AdvertisedHost, Secret: cfg.SecretFile, Public: cfg.Public,
+		MaxEnvelopes: rc.EndpointWriterBatchSize,
+	}
+	if cfg.TLS != nil {
+		gc.Files = &guard.Files{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Authorities: cfg.TLS.Authorities}
+	}
+	g, err := guard.New(gc, &process)
+	if err == nil {
+		if address := knownAddress(rc); address != "" {
+			err = g.Check(address)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return g, nil
+}
+
+// knownAddress returns the address of the member if it is known before it listens, else "".
+func knownAddress(rc *remote.Config) string {
+	switch {
+	case rc.AdvertisedHost != "":
+		return rc.AdvertisedHost
+	case rc.Port != 0 && net.ParseIP(rc.Host) != nil:
+		return net.JoinHostPort(rc.Host, strconv.Itoa(rc.Port))
+	}
+	return ""
 }
 
 func serverOptions(cfg Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ChainStreamInterceptor(guardStream),
-		grpc.ChainUnaryInterceptor(refuseUnary),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingMin, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: maxIdle}),
 	}
 }
 
-func dialOptions(cfg Config) []grpc.DialOption {
+func dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(cfg.MaxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),

@@ -72,8 +72,8 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	r.mu.Unlock()
 
 	warn(c)
-	guard.log.Store(c.ActorSystem.Logger())
 	members := membership.Attach(c.ActorSystem)
+	process.Bind(c.ActorSystem, c.Config.Name)
 	go func() {
 		defer close(r.tried)
 		r.err = startMember(c)

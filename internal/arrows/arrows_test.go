@@ -66,16 +66,18 @@ var arrows = map[string][]string{
 	"singleton/internal/core":         {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node/internal/arbiter":           {},
+	"node/internal/guard":             {"internal/membership", "internal/wire"},
 	"node/healtest":                   {},
-	"node":                            {"coordination", "node/internal/arbiter", "internal/gate", "internal/lifecycle", "internal/membership", "internal/timer", "internal/wire", "proto"},
+	"node":                            {"coordination", "node/internal/arbiter", "node/internal/guard", "internal/gate", "internal/lifecycle", "internal/membership", "internal/timer", "internal/wire", "proto"},
 	"node/provider/internal/roster":   {},
 	"node/provider/*":                 {"node/provider/internal/roster"},
 	"testkit/clustertest":             {"internal/races", "node"},
 	"testkit/crdttest":                {"crdt"},
+	"testkit/pki":                     {},
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},
 	"testkit/storetest":               {"distributeddata/store"},
-	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "node/provider/*", "singleton", "sharding"},
+	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "node/provider/*", "singleton", "sharding", "testkit/pki"},
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.

@@ -1,0 +1,247 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// accept lets Proto.Actor see a stream when its peer is proven, and then checked messages only. It
+// turns a panic into the end of the stream.
+func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			g.process.refuse(internal, "remoting stream ended by a panic", r)
+			err = status.Error(codes.Internal, "concord: internal error")
+		}
+	}()
+	if info.FullMethod == vouchMethod {
+		return g.vouch(ss)
+	}
+	in := &incoming{ServerStream: ss, guard: g}
+	if err := in.begin(); err != nil {
+		return err
+	}
+	return handler(srv, in)
+}
+
+// incoming is a stream that another member has opened.
+type incoming struct {
+	grpc.ServerStream
+	guard *Guard
+	check *checker
+	first *remote.RemoteMessage // not handed out yet
+
+	onwards *seal // nil: no secret
+	sending sync.Mutex
+	back    *seal
+	nonce   nonce // for the first message back, if there is a secret
+	greeted bool
+}
+
+// begin reads the first message, which says who the peer is, and has it proven.
+func (in *incoming) begin() error {
+	g := in.guard
+	f, err := inTime(func() (*frame, error) { return receive(in.ServerStream) })
+	if err != nil {
+		if errors.Is(err, errSlow) {
+			g.process.refuse(badStream, "remoting stream", "nothing was sent")
+		}
+		return err
+	}
+	defer f.free()
+	msg, address, err := g.introduction(f.data)
+	if err != nil {
+		g.process.refuse(badStream, "remoting stream", err)
+		return status.Error(codes.InvalidArgument, "concord: "+err.Error())
+	}
+	p, _ := peer.FromContext(in.Context())
+	self := g.self(p)
+	if address == self {
+		g.process.refuse(unproven, "remoting stream", "claims to be this member")
+		return status.Error(codes.Unauthenticated, "concord: not this member")
+	}
+	auth, _ := p.AuthInfo.(*withConn)
+	if err := in.prove(f.data, auth, address, self); err != nil {
+		g.process.refuse(unproven, "remoting stream", fmt.Sprintf("of %.255q: %v", address, err))
+		if errors.Is(err, errBusy) {
+			return status.Error(codes.ResourceExhausted, "concord: "+err.Error())
+		}
+		return status.Error(codes.Unauthenticated, "concord: "+err.Error())
+	}
+	if auth != nil {
+		auth.conn.proven()
+	}
+	in.first, in.check = msg, newChecker(g, address, self)
+	return nil
+}
+
+// introduction returns the address that the first message of a stream names.
+func (g *Guard) introduction(data []byte) (*remote.RemoteMessage, string, error) {
+	if len(data) > maxFirst {
+		return nil, "", fmt.Errorf("the first message has %d bytes, at most %d", len(data), maxFirst)
+	}
+	if err := scan(data, 0); err != nil {
+		return nil, "", fmt.Errorf("the first message must introduce its sender: %w", err)
+	}
+	msg := &remote.RemoteMessage{}
+	if err := proto.Unmarshal(data, msg); err != nil {
+		return nil, "", err
+	}
+	address := msg.GetConnectRequest().GetServerConnection().GetAddress()
+	if !isAddress(address) {
+		return nil, "", errors.New("the first message must introduce its sender")
+	}
+	return msg, address, nil
+}
+
+func isAddress(s string) bool {
+	if len(s) > maxText {
+		return false
+	}
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.Atoi(port)
+	return err == nil && perr == nil && host != "" && n > 0 && n <= 65535
+}
+
+// self is the address under which the peer reaches this member.
+func (g *Guard) self(p *peer.Peer) string {
+	if g.cfg.Advertised != "" || p.LocalAddr == nil {
+		return g.cfg.Advertised
+	}
+	return p.LocalAddr.String()
+}
+
+// prove returns nil if the peer is who listens at address. See the package comment.
+func (in *incoming) prove(data []byte, auth *withConn, address, self string) error {
+	g := in.guard
+	if g.secret != nil {
+		if err := in.unseal(data, channel{g.process.cluster(), address, self}); err != nil {
+			return err
+		}
+	}
+	if g.keeper != nil {
+		if auth == nil {
+			return errors.New("no certificate")
+		}
+		c := peerCertificate(auth.AuthInfo)
+		if c == nil {
+			return errors.New("no certificate")
+		}
+		return Speaks(c, address)
+	}
+	if g.secret != nil {
+		return nil
+	}
+	n, ok := nonceOf(data)
+	if !ok {
+		n = nonce{} // of an older version, or of a stranger: the member at the address knows
+	}
+	return g.callers.ask(in.Context(), address, self, n)
+}
+
+// unseal finds the secret with which the stream begins.
+func (in *incoming) unseal(data []byte, c channel) error {
+	theirs, ok := nonceOf(data)
+	if !ok {
+		return errSeal
+	}
+	for _, secret := range in.guard.secret.secrets() {
+		if newSeal(secret, begins, c, theirs).check(data) == nil {
+			in.nonce = newNonce()
+			in.onwards = newSeal(secret, onwards, c, theirs, in.nonce)
+			in.back = newSeal(secret, backwards, c, theirs, in.nonce)
+			return nil
+		}
+	}
+	return errSeal
+}
+
+// RecvMsg is called by one goroutine of the stream.
+func (in *incoming) RecvMsg(m any) error {
+	msg, ok := m.(*remote.RemoteMessage)
+	if !ok {
+		return status.Error(codes.Internal, "concord: not a remoting message")
+	}
+	if in.first != nil {
+		msg.MessageType, in.first = in.first.MessageType, nil
+		return nil
+	}
+	for {
+		f, err := receive(in.ServerStream)
+		if err != nil {
+			return err
+		}
+		b, err := in.open(f.data)
+		f.free()
+		if err != nil {
+			return err
+		}
+		if len(b.Envelopes) > 0 {
+			msg.MessageType = &remote.RemoteMessage_MessageBatch{MessageBatch: b}
+			return nil
+		}
+	}
+}
+
+// open returns a batch with the messages that Proto.Actor may see.
+func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
+	p := in.guard.process
+	if in.onwards != nil {
+		if err := in.onwards.check(data); err != nil {
+			p.refuse(badSeal, "remoting message", err)
+			return nil, status.Error(codes.Unauthenticated, "concord: "+err.Error())
+		}
+	}
+	if err := scan(data, max(maxEnvelopes, in.guard.cfg.MaxEnvelopes)); err != nil {
+		p.refuse(tooMuch, "remoting batch", err)
+		return nil, status.Error(codes.InvalidArgument, "concord: "+err.Error())
+	}
+	msg := &remote.RemoteMessage{}
+	if err := proto.Unmarshal(data, msg); err != nil {
+		p.refuse(badBatch, "remoting batch", "cannot be decoded")
+		return nil, status.Error(codes.InvalidArgument, "concord: cannot be decoded")
+	}
+	b := msg.GetMessageBatch()
+	if b == nil {
+		p.refuse(badStream, "remoting message", "not a batch")
+		return nil, status.Error(codes.InvalidArgument, "concord: not a batch")
+	}
+	if err := checkIndices(b); err != nil {
+		p.refuse(badBatch, "remoting batch", err)
+		return nil, status.Error(codes.InvalidArgument, "concord: "+err.Error())
+	}
+	in.check.filter(b)
+	return b, nil
+}
+
+// SendMsg seals what this member answers.
+func (in *incoming) SendMsg(m any) error {
+	if in.back == nil {
+		return in.ServerStream.SendMsg(m)
+	}
+	in.sending.Lock()
+	defer in.sending.Unlock()
+	msg, ok := m.(proto.Message)
+	if !ok {
+		return status.Error(codes.Internal, "concord: not a remoting message")
+	}
+	data, err := proto.Marshal(msg)
+	if err != nil {
+		return err
+	}
+	if !in.greeted {
+		in.greeted = true
+		data = appendNonce(data, in.nonce)
+	}
+	return in.ServerStream.SendMsg(&frame{data: in.back.put(data)})
+}

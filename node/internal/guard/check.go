@@ -1,0 +1,318 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// checkIndices finds what Proto.Actor would use as an index without looking.
+func checkIndices(b *remote.MessageBatch) error {
+	for _, e := range b.Envelopes {
+		switch {
+		case e == nil:
+			return errors.New("no envelope")
+		case e.TypeId < 0 || int(e.TypeId) >= len(b.TypeNames):
+			return fmt.Errorf("type %d of %d", e.TypeId, len(b.TypeNames))
+		case e.Target < 0 || int(e.Target) >= len(b.Targets):
+			return fmt.Errorf("target %d of %d", e.Target, len(b.Targets))
+		case e.Sender < 0 || int(e.Sender) > len(b.Senders):
+			return fmt.Errorf("sender %d of %d", e.Sender, len(b.Senders))
+		case e.SerializerId != 0:
+			// Proto.Actor always sends with 0, protobuf.
+			return fmt.Errorf("serializer %d", e.SerializerId)
+		}
+	}
+	return nil
+}
+
+// maxForeign bounds the addresses of senders that are neither the peer nor members, for as long as
+// the stream lasts. There are some: a member may pass a message on whose sender this one does not
+// know yet. Proto.Actor keeps a goroutine and a queue for each address that it answers.
+const maxForeign = 32
+
+// checker decides which messages of one peer Proto.Actor may see. It is used by one goroutine.
+type checker struct {
+	guard   *Guard
+	peer    string // its address, which is proven
+	self    string
+	foreign map[string]struct{}
+	watches watches
+}
+
+func newChecker(g *Guard, peer, self string) *checker {
+	return &checker{guard: g, peer: peer, self: self, foreign: map[string]struct{}{}}
+}
+
+// refusal says why a message must not reach an actor.
+type refusal struct {
+	reason reason
+	why    string
+}
+
+// filter takes out of a batch what must not reach an actor. Its indices have been checked.
+func (c *checker) filter(b *remote.MessageBatch) {
+	targets := make([]*refusal, len(b.Targets))
+	for i := range b.Targets {
+		targets[i] = c.target(targetOf(b, i))
+	}
+	senders := make([]*refusal, len(b.Senders))
+	for i, s := range b.Senders {
+		senders[i] = c.sender(s)
+	}
+	b.Envelopes = slices.DeleteFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
+		r := targets[e.Target]
+		if r == nil && e.Sender > 0 {
+			r = senders[e.Sender-1]
+		}
+		if r == nil {
+			_, id := targetOf(b, int(e.Target))
+			r = c.message(b.TypeNames[e.TypeId], e.MessageData, id)
+		}
+		if r != nil {
+			c.guard.process.refuse(r.reason, "remoting message", r.why)
+		}
+		return r != nil
+	})
+}
+
+// targetOf returns a target's address, "" if the batch has none, and id: versions of Proto.Actor
+// differ.
+func targetOf(b *remote.MessageBatch, i int) (address, id string) {
+	switch targets := any(b.Targets).(type) {
+	case []*actor.PID:
+		return targets[i].GetAddress(), targets[i].GetId()
+	case []string:
+		return "", targets[i]
+	}
+	return "", ""
+}
+
+// local is what an address is before a system has one. Proto.Actor resolves it like its own.
+const local = "nonhost"
+
+// target refuses what Proto.Actor would pass on to another address, and actors that are not public.
+func (c *checker) target(address, id string) *refusal {
+	switch {
+	case address != "" && address != c.self && address != local:
+		return &refusal{relayed, "for another address"}
+	case !c.guard.public(id):
+		return &refusal{notPublic, "for an actor that is not public"}
+	}
+	return nil
+}
+
+// always are the beginnings of names that messages from afar reach in any case: those of this module,
+// replies, and what finds virtual actors and runs them.
+var always = []string{"concord-", "future$", "partition-activator"}
+
+// public tells whether messages from afar reach an actor: all do, or those of Config.Public with
+// their children.
+func (g *Guard) public(id string) bool {
+	if g.cfg.Public == nil {
+		return true
+	}
+	for _, p := range always {
+		if strings.HasPrefix(id, p) {
+			return true
+		}
+	}
+	for _, p := range g.cfg.Public {
+		if rest, ok := strings.CutPrefix(id, p); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// sender refuses addresses that no member has, beyond a few: an answer would make this member call
+// there.
+func (c *checker) sender(pid *actor.PID) *refusal {
+	a := pid.GetAddress()
+	if a == c.peer || a == c.self || a == local {
+		return nil
+	}
+	if v := c.guard.process.view(); v != nil {
+		if _, ok := v.FindAddress(a); ok {
+			return nil
+		}
+	}
+	if _, ok := c.foreign[a]; ok {
+		return nil
+	}
+	if len(c.foreign) >= maxForeign || !isAddress(a) {
+		return &refusal{forged, "its sender has the address of no member"}
+	}
+	c.foreign[a] = struct{}{}
+	return nil
+}
+
+// message returns why a message must not reach an actor; nil: it may.
+func (c *checker) message(typeName string, data []byte, target string) *refusal {
+	mt, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(typeName))
+	if err != nil {
+		return &refusal{badMessage, "unknown type"}
+	}
+	if typeName == envelopeName {
+		return c.envelope(data)
+	}
+	switch mt.Zero().Interface().(type) {
+	case *actor.Watch:
+		w := &actor.Watch{}
+		if proto.Unmarshal(data, w) != nil {
+			return &refusal{badMessage, "cannot be decoded"}
+		}
+		return c.watch(w.Watcher, target)
+	case *actor.Unwatch:
+		w := &actor.Unwatch{}
+		if proto.Unmarshal(data, w) != nil || w.Watcher == nil {
+			return &refusal{badMessage, "unwatch without watcher"}
+		}
+		c.watches.remove(w.Watcher, target)
+		return c.ofPeer(w.Watcher, "watcher")
+	case *actor.Terminated:
+		w := &actor.Terminated{}
+		if proto.Unmarshal(data, w) != nil || w.Who == nil {
+			return &refusal{badMessage, "termination of nobody"}
+		}
+		return c.ofPeer(w.Who, "terminated actor")
+	case *actor.PoisonPill:
+		return &refusal{badMessage, "stops an actor"}
+	case actor.SystemMessage:
+		return &refusal{badMessage, "system message"}
+	}
+	if target == "eventstream" && ofHost(mt.Descriptor().ParentFile().Package()) {
+		return &refusal{forged, "an event of Proto.Actor"}
+	}
+	return nil
+}
+
+// ofHost tells whether a type is one of Proto.Actor. Its actor of the event stream publishes what it
+// gets, so that a peer could tell which members there are.
+func ofHost(pkg protoreflect.FullName) bool {
+	return slices.Contains([]protoreflect.FullName{"actor", "remote", "cluster"}, pkg)
+}
+
+// ofPeer refuses an actor that is not at the peer. A member watches, and terminates, only its own: a
+// Terminated of another's actor would be believed, and one of our own too.
+func (c *checker) ofPeer(pid *actor.PID, what string) *refusal {
+	if pid.GetAddress() == c.peer {
+		return nil
+	}
+	return &refusal{forged, what + " is not at the peer"}
+}
+
+func (c *checker) watch(watcher *actor.PID, target string) *refusal {
+	if watcher == nil {
+		return &refusal{badMessage, "watch without watcher"}
+	}
+	if r := c.ofPeer(watcher, "watcher"); r != nil {
+		return r
+	}
+	if !c.watches.add(watcher, target, c.guard.process.lives) {
+		return &refusal{tooMuch, "too many watches"}
+	}
+	return nil
+}
+
+// envelopeName is the type of all messages of this module.
+const envelopeName = "concord.v1.Envelope"
+
+// Field numbers of Envelope and Hello.
+const (
+	inEnvelopeManifest protowire.Number = 2
+	inEnvelopeMember   protowire.Number = 4
+	inEnvelopePayload  protowire.Number = 7
+	inHelloAddress     protowire.Number = 1
+)
+
+// envelope refuses what speaks in the name of another member than the peer.
+func (c *checker) envelope(data []byte) *refusal {
+	manifest, member, payload, err := glance(data)
+	if err != nil {
+		return &refusal{badMessage, "cannot be decoded"}
+	}
+	at := ""
+	if v := c.guard.process.view(); v != nil {
+		if m, ok := v.Find(member); ok {
+			at = m.Address
+		} else if manifest == wire.SingletonIdentify {
+			return &refusal{forged, "of no member"}
+		}
+	}
+	if manifest == wire.SingletonIdentify {
+		return c.passedOn()
+	}
+	if at != "" && at != c.peer {
+		return &refusal{forged, "in the name of another member"}
+	}
+	if manifest == wire.MembershipHello && helloAddress(payload) != c.peer {
+		return &refusal{forged, "introduces another address"}
+	}
+	return nil
+}
+
+// passedOn lets members pass the question for a singleton on, in the name of the member that asks.
+func (c *checker) passedOn() *refusal {
+	if v := c.guard.process.view(); v != nil {
+		if _, ok := v.FindAddress(c.peer); ok {
+			return nil
+		}
+	}
+	return &refusal{forged, "passed on by no member"}
+}
+
+// glance reads what it needs of an Envelope. Of a field that is there twice the last one counts, as
+// for the decoder.
+func glance(data []byte) (manifest wire.Manifest, member string, payload []byte, err error) {
+	for len(data) > 0 {
+		n, t, size := protowire.ConsumeTag(data)
+		if size < 0 {
+			return 0, "", nil, protowire.ParseError(size)
+		}
+		data = data[size:]
+		switch {
+		case n == inEnvelopeManifest && t == protowire.VarintType:
+			var v uint64
+			v, size = protowire.ConsumeVarint(data)
+			manifest = wire.Manifest(v)
+		case n == inEnvelopeMember && t == protowire.BytesType:
+			var v []byte
+			v, size = protowire.ConsumeBytes(data)
+			member = string(v)
+		case n == inEnvelopePayload && t == protowire.BytesType:
+			payload, size = protowire.ConsumeBytes(data)
+		default:
+			size = protowire.ConsumeFieldValue(n, t, data)
+		}
+		if size < 0 {
+			return 0, "", nil, protowire.ParseError(size)
+		}
+		data = data[size:]
+	}
+	return manifest, member, payload, nil
+}
+
+// helloAddress returns the address in a Hello, "" if there is none.
+func helloAddress(payload []byte) (address string) {
+	err := fields(payload, func(n protowire.Number, value []byte) error {
+		if n == inHelloAddress {
+			address = string(value)
+		}
+		return nil
+	})
+	if err != nil {
+		return ""
+	}
+	return address
+}

@@ -1,0 +1,176 @@
+package guard
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// Files are PEM files: the certificate of a member, with intermediate ones behind it if need be, its
+// key, and the authorities that it trusts.
+type Files struct {
+	Cert, Key   string
+	Authorities []string
+}
+
+func (f Files) names() []string { return append([]string{f.Cert, f.Key}, f.Authorities...) }
+
+// identity is what the files held at one moment. It is never written.
+type identity struct {
+	cert  tls.Certificate
+	roots *x509.CertPool
+}
+
+// keeper holds the identity of a member, and reads it again when a file has changed.
+type keeper struct {
+	files   Files
+	process *Process
+
+	looked looked // guards the following
+	infos  []os.FileInfo
+	now    *identity
+}
+
+func newKeeper(f Files, p *Process) (*keeper, error) {
+	if f.Cert == "" || f.Key == "" || len(f.Authorities) == 0 {
+		return nil, errors.New("a certificate, its key and at least one authority are needed")
+	}
+	k := &keeper{files: f, process: p}
+	infos, err := stat(f.names())
+	if err != nil {
+		return nil, err
+	}
+	id, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	k.infos, k.now, k.looked.at = infos, id, time.Now()
+	return k, nil
+}
+
+// identity returns what the files hold. While they cannot be used, as between the replacement of a
+// certificate and that of its key, it is what they held before.
+func (k *keeper) identity() *identity {
+	k.looked.mu.Lock()
+	defer k.looked.mu.Unlock()
+	if !k.looked.dueLocked(time.Now()) {
+		return k.now
+	}
+	infos, err := stat(k.files.names())
+	if err == nil && same(infos, k.infos) {
+		return k.now
+	}
+	var id *identity
+	if err == nil {
+		id, err = k.files.read()
+	}
+	if err != nil {
+		k.process.logger().Warn("TLS files cannot be used, those read before stay in use", slog.Any("error", err))
+		return k.now
+	}
+	k.infos, k.now = infos, id
+	k.process.logger().Info("TLS files read again", slog.String("names", names(id.cert.Leaf)),
+		slog.Time("expires", id.cert.Leaf.NotAfter))
+	return k.now
+}
+
+func stat(files []string) (out []os.FileInfo, err error) {
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+func same(a, b []os.FileInfo) bool {
+	for i := range a {
+		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() || !a[i].ModTime().Equal(b[i].ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// read checks that the certificate can be used at both ends, so that a mistake is found at the start
+// and not by a peer.
+func (f Files) read() (*identity, error) {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", f.Cert, f.Key, err)
+	}
+	roots := x509.NewCertPool()
+	for _, name := range f.Authorities {
+		pem, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: holds no certificate", name)
+		}
+	}
+	between := x509.NewCertPool()
+	for _, der := range cert.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Cert, err)
+		}
+		between.AddCert(c)
+	}
+	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		_, err := cert.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}})
+		if err != nil {
+			return nil, fmt.Errorf("%s: a member uses its certificate as a server and as a client: %w", f.Cert, err)
+		}
+	}
+	return &identity{cert, roots}, nil
+}
+
+func (k *keeper) check(address string) error {
+	if err := Speaks(k.identity().cert.Leaf, address); err != nil {
+		return fmt.Errorf("%s: %w", k.files.Cert, err)
+	}
+	return nil
+}
+
+// scheme of the URIs that name a member in its certificate.
+const scheme = "concord"
+
+// Speaks returns nil if a certificate speaks for a member at address, host:port. With one or more
+// URIs concord://host:port it speaks for those addresses only; otherwise for every port of the hosts
+// that it names.
+func Speaks(c *x509.Certificate, address string) error {
+	exact := false
+	for _, u := range c.URIs {
+		if u.Scheme == scheme {
+			exact = true
+			if u.Host == address {
+				return nil
+			}
+		}
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err == nil && !exact && c.VerifyHostname(host) == nil {
+		return nil
+	}
+	return fmt.Errorf("the certificate does not speak for %.255q, but for: %s", address, names(c))
+}
+
+func names(c *x509.Certificate) string {
+	var out []string
+	for _, u := range c.URIs {
+		out = append(out, u.String())
+	}
+	for _, ip := range c.IPAddresses {
+		out = append(out, ip.String())
+	}
+	return strings.Join(append(out, c.DNSNames...), ", ")
+}

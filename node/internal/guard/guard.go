@@ -1,0 +1,223 @@
+package guard
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// Config of the guard of one member. The zero value guards a member without TLS or secret.
+type Config struct {
+	// Advertised is the address under which others reach this member; "": where it listens.
+	Advertised string
+	// Files, if set, turn TLS on.
+	Files *Files
+	// Secret, if set, is the file with the secret of the cluster.
+	Secret string
+	// Public names the actors that messages from afar reach; nil: all.
+	Public []string
+	// MaxEnvelopes bounds a batch, if above the default.
+	MaxEnvelopes int
+}
+
+// Guard is the guard of one member.
+type Guard struct {
+	cfg     Config
+	process *Process
+	keeper  *keeper  // nil: no TLS
+	secret  *secret  // nil: no secret
+	conns   *conns   // connections that others have made
+	opened  opened   // streams that this member has opened
+	callers *callers // who asks others to vouch
+
+	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to others
+}
+
+// New returns a guard, or says why its files cannot be used.
+func New(cfg Config, p *Process) (*Guard, error) {
+	g := &Guard{cfg: cfg, process: p, conns: newConns(), opened: opened{to: map[nonce]string{}}}
+	g.callers = &callers{guard: g, calls: map[string]*call{}}
+	if cfg.Files != nil {
+		k, err := newKeeper(*cfg.Files, p)
+		if err != nil {
+			return nil, err
+		}
+		g.keeper = k
+	}
+	if cfg.Secret != "" {
+		s, err := newSecret(cfg.Secret, p)
+		if err != nil {
+			return nil, err
+		}
+		g.secret = s
+	}
+	return g, nil
+}
+
+// ServerOptions are those of the gRPC server that Proto.Actor makes.
+func (g *Guard) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.Creds(&serverCredentials{TransportCredentials: g.credentials(), conns: g.conns}),
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.ChainStreamInterceptor(g.accept),
+		grpc.ChainUnaryInterceptor(g.refuseUnary),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return unimplemented }),
+		grpc.ConnectionTimeout(handshake),
+	}
+}
+
+// DialOptions are those of the connections to other members.
+func (g *Guard) DialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(g.credentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithChainStreamInterceptor(g.open),
+	}
+}
+
+// CallWith sets the options with which the guard calls others: all those of the remoting.
+func (g *Guard) CallWith(options []grpc.DialOption) { g.dialOptions.Store(&options) }
+
+// Check returns why the certificate of this member does not speak for its own address; nil without
+// TLS.
+func (g *Guard) Check(address string) error {
+	if g.keeper == nil {
+		return nil
+	}
+	return g.keeper.check(address)
+}
+
+func (g *Guard) credentials() credentials.TransportCredentials {
+	if g.keeper == nil {
+		return insecure.NewCredentials()
+	}
+	return &tlsCredentials{g.keeper}
+}
+
+var unimplemented = status.Error(codes.Unimplemented, "concord: not implemented")
+
+// refuseUnary refuses every unary call: Proto.Actor panics in all of them.
+func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+	g.process.refuse(badCall, "remoting call", "not implemented")
+	return nil, unimplemented
+}
+
+// Process is what the guards of one process share: a member has one guard in each of its lives, and
+// gRPC knows nothing of actor systems.
+type Process struct {
+	counts [numberOfReasons]atomic.Uint64
+	total  atomic.Uint64
+	log    atomic.Pointer[slog.Logger]
+	member atomic.Pointer[member]
+}
+
+// member is the life of the member that runs now.
+type member struct {
+	system  *actor.ActorSystem
+	members *membership.Service
+	cluster string
+}
+
+// Bind tells the guard which member runs in this process. Before that it knows no other members.
+func (p *Process) Bind(system *actor.ActorSystem, cluster string) {
+	p.log.Store(system.Logger())
+	p.member.Store(&member{system, membership.Attach(system), cluster})
+}
+
+// cluster returns the name of the cluster, "" before Bind.
+func (p *Process) cluster() string {
+	if m := p.member.Load(); m != nil {
+		return m.cluster
+	}
+	return ""
+}
+
+// view returns the members known now, nil if none are.
+func (p *Process) view() *membership.View {
+	if m := p.member.Load(); m != nil {
+		return m.members.View()
+	}
+	return nil
+}
+
+// reason says why something was refused. Its name is that of a counter.
+type reason int
+
+const (
+	badCall    reason = iota // a call that Proto.Actor does not implement
+	badStream                // a stream that does not begin, or go on, as one of Proto.Actor
+	badBatch                 // a batch that would crash Proto.Actor
+	badMessage               // a message of an unknown type, or that would stop an actor
+	tooMuch                  // beyond a bound
+	unproven                 // the peer is not the one that it claims to be
+	forged                   // a message that speaks for another member
+	relayed                  // a message for another address
+	notPublic                // a message for an actor that is not public
+	badSeal                  // a message without the secret, or replayed
+	internal                 // a panic
+	numberOfReasons
+)
+
+var reasonNames = [numberOfReasons]string{
+	"call", "stream", "batch", "message", "bound", "unproven", "forged", "relayed", "not-public", "seal", "panic",
+}
+
+// Refused returns how much was refused, in all.
+func (p *Process) Refused() uint64 { return p.total.Load() }
+
+// Refusals returns how much was refused, by reason. The map is the caller's.
+func (p *Process) Refusals() map[string]uint64 {
+	out := make(map[string]uint64, numberOfReasons)
+	for r := range numberOfReasons {
+		out[reasonNames[r]] = p.counts[r].Load()
+	}
+	return out
+}
+
+// refuse counts, and logs the 1st, 2nd, 4th, 8th, … refusal of each reason: nobody can fill the log.
+// why must not hold what a peer sent, unless bounded.
+func (p *Process) refuse(r reason, what string, why any) {
+	p.total.Add(1)
+	n := p.counts[r].Add(1)
+	if n&(n-1) != 0 {
+		return
+	}
+	p.logger().Warn("refused by the guard", slog.String("what", what), slog.Any("reason", why),
+		slog.String("counter", reasonNames[r]), slog.Uint64("refused", n))
+}
+
+func (p *Process) logger() *slog.Logger {
+	if log := p.log.Load(); log != nil {
+		return log
+	}
+	return slog.Default()
+}
+
+// looked bounds how often files are looked at.
+type looked struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// lookEvery is the interval between two looks at a file that may have changed.
+const lookEvery = time.Second
+
+// due tells whether it is time to look again, with mu held.
+func (l *looked) dueLocked(now time.Time) bool {
+	if now.Sub(l.at) < lookEvery {
+		return false
+	}
+	l.at = now
+	return true
+}

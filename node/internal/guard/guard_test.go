@@ -1,0 +1,226 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/testkit/pki"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds what must happen at some time, however busy the machine is.
+const patience = time.Minute
+
+// end is one member, with what Proto.Actor would see.
+type end struct {
+	t       *testing.T
+	guard   *Guard
+	process *Process
+	address string
+	lis     net.Listener
+
+	mu  sync.Mutex
+	got []string
+}
+
+// receiver stands in for Proto.Actor.
+type receiver struct {
+	remote.UnimplementedRemotingServer
+	*end
+}
+
+func (r receiver) Receive(s remote.Remoting_ReceiveServer) error {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		if m.GetConnectRequest() != nil {
+			if err := s.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectResponse{
+				ConnectResponse: &remote.ConnectResponse{},
+			}}); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, e := range m.GetMessageBatch().GetEnvelopes() {
+			r.note(m.GetMessageBatch().TypeNames[e.TypeId], e.MessageData)
+		}
+	}
+}
+
+func (e *end) note(typeName string, data []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := typeName
+	var text wrapperspb.StringValue
+	if typeName == "google.protobuf.StringValue" && proto.Unmarshal(data, &text) == nil {
+		s = text.Value
+	}
+	e.got = append(e.got, s)
+}
+
+func (e *end) seen() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string(nil), e.got...)
+}
+
+// bind makes a member's listener before its guard, whose certificate names the address.
+func bind(t *testing.T) *end {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return &end{t: t, lis: lis, address: lis.Addr().String(), process: &Process{}}
+}
+
+// serve starts it.
+func (e *end) serve(cfg Config) *end {
+	g, err := New(cfg, e.process)
+	require.NoError(e.t, err)
+	g.CallWith(g.DialOptions())
+	e.guard = g
+	s := grpc.NewServer(append(g.ServerOptions(), grpc.MaxRecvMsgSize(64<<20))...)
+	remote.RegisterRemotingServer(s, receiver{end: e})
+	done := make(chan struct{})
+	go func() { _ = s.Serve(e.lis); close(done) }()
+	e.t.Cleanup(func() { s.Stop(); <-done })
+	return e
+}
+
+func listen(t *testing.T, cfg Config) *end { return bind(t).serve(cfg) }
+
+// stream is one that a member, or a stranger, has opened.
+type stream struct {
+	t *testing.T
+	grpc.ClientStream
+}
+
+// open opens a stream to another member and introduces itself as from.
+func open(t *testing.T, to *end, from string, options ...grpc.DialOption) (*stream, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	cc, err := grpc.NewClient("passthrough:///"+to.address, options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = cc.Close() })
+	s, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
+	if err != nil {
+		return nil, err
+	}
+	_ = s.SendMsg(introduce(from)) // the error is that of the answer
+	var answer remote.RemoteMessage
+	return &stream{t, s}, s.RecvMsg(&answer)
+}
+
+func introduce(address string) *remote.RemoteMessage {
+	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
+		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
+	}}}
+}
+
+// dial opens a stream as a member.
+func (e *end) dial(to *end) (*stream, error) {
+	return open(e.t, to, e.address, e.guard.DialOptions()...)
+}
+
+func (e *end) mustDial(to *end) *stream {
+	s, err := e.dial(to)
+	require.NoError(e.t, err)
+	return s
+}
+
+// send sends a batch; how the stream ends is told by ended.
+func (s *stream) send(b *remote.MessageBatch) {
+	_ = s.SendMsg(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: b}})
+}
+
+// ended returns why the stream was ended by the other end.
+func (s *stream) ended() error {
+	var answer remote.RemoteMessage
+	return s.RecvMsg(&answer)
+}
+
+// batch holds one message for an actor at an address.
+func batch(address, id string, m proto.Message) *remote.MessageBatch {
+	data, _ := proto.Marshal(m)
+	b := &remote.MessageBatch{
+		TypeNames: []string{string(proto.MessageName(m))},
+		Envelopes: []*remote.MessageEnvelope{{MessageData: data}},
+	}
+	field := b.ProtoReflect().Descriptor().Fields().ByName("targets")
+	list := b.ProtoReflect().Mutable(field).List()
+	if field.Kind() == protoreflect.StringKind {
+		list.Append(protoreflect.ValueOfString(id))
+		return b
+	}
+	list.Append(protoreflect.ValueOfMessage(actor.NewPID(address, id).ProtoReflect()))
+	return b
+}
+
+func text(to *end, s string) *remote.MessageBatch {
+	return batch(to.address, "x", wrapperspb.String(s))
+}
+
+// hears waits until a message has arrived.
+func (e *end) hears(want string) {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool {
+		seen := e.seen()
+		return len(seen) > 0 && seen[len(seen)-1] == want
+	}, patience, time.Millisecond, want)
+}
+
+// paper issues certificates into a directory.
+type paper struct {
+	t   *testing.T
+	dir string
+	n   int
+	mu  sync.Mutex
+}
+
+func newPaper(t *testing.T) *paper { return &paper{t: t, dir: t.TempDir()} }
+
+func (p *paper) authority(name string) *pki.Authority {
+	a, err := pki.NewAuthority(name)
+	require.NoError(p.t, err)
+	return a
+}
+
+func (p *paper) files(a *pki.Authority, m pki.Member, trust ...*pki.Authority) *Files {
+	p.mu.Lock()
+	p.n++
+	name := fmt.Sprint(p.n)
+	p.mu.Unlock()
+	cert, key, err := a.WriteMember(p.dir, name, m)
+	require.NoError(p.t, err)
+	f := &Files{Cert: cert, Key: key}
+	for _, t := range append(trust, a)[:max(len(trust), 1)] {
+		file, err := t.Write(p.dir)
+		require.NoError(p.t, err)
+		f.Authorities = append(f.Authorities, file)
+	}
+	return f
+}
+
+func (p *paper) path(name string) string { return filepath.Join(p.dir, name) }
+
+type batchOf = remote.MessageBatch
+
+func changed(b *batchOf, f func(*batchOf)) *batchOf {
+	f(b)
+	return b
+}

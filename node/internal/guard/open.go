@@ -1,0 +1,142 @@
+package guard
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// passthrough lets gRPC dial an address as it is.
+const passthrough = "passthrough:///"
+
+// open is the guard of the streams that this member opens.
+func (g *Guard) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+	streamer grpc.Streamer, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	s, err := streamer(ctx, desc, cc, method, opts...)
+	if err != nil || method == vouchMethod {
+		return s, err
+	}
+	to := strings.TrimPrefix(cc.Target(), passthrough)
+	return &outgoing{ClientStream: s, guard: g, to: to, nonce: newNonce()}, nil
+}
+
+// outgoing is a stream that this member has opened.
+type outgoing struct {
+	grpc.ClientStream
+	guard *Guard
+	to    string // the address dialled
+	nonce nonce
+
+	secret []byte // with which the stream began; nil: none
+	from   string
+
+	mu      sync.Mutex
+	begun   bool
+	onwards *seal // once the other end has answered
+	back    *seal
+}
+
+// SendMsg marks the first message, and seals all if there is a secret. Proto.Actor sends a second one
+// only when the first was answered.
+func (o *outgoing) SendMsg(m any) error {
+	msg, ok := m.(*remote.RemoteMessage)
+	if !ok {
+		return status.Error(codes.Internal, "concord: not a remoting message")
+	}
+	o.mu.Lock()
+	begun := o.begun
+	o.begun = true
+	o.mu.Unlock()
+	switch {
+	case !begun:
+		return o.introduce(msg)
+	case o.onwards == nil:
+		return o.ClientStream.SendMsg(m)
+	}
+	size := proto.Size(msg)
+	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, size+sealLength), msg)
+	if err != nil {
+		return err
+	}
+	return o.ClientStream.SendMsg(&frame{data: o.onwards.put(data)})
+}
+
+// introduce sends the first message, which says who we are.
+func (o *outgoing) introduce(msg *remote.RemoteMessage) error {
+	o.from = msg.GetConnectRequest().GetServerConnection().GetAddress()
+	data, err := proto.Marshal(msg)
+	if err != nil {
+		return err
+	}
+	data = appendNonce(data, o.nonce)
+	if s := o.guard.secret; s != nil {
+		o.secret = s.secrets()[0]
+		data = newSeal(o.secret, begins, o.channel(), o.nonce).put(data)
+	}
+	o.guard.opened.add(o.nonce, o.to)
+	if err := o.ClientStream.SendMsg(&frame{data: data}); err != nil {
+		o.end()
+		return err
+	}
+	return nil
+}
+
+func (o *outgoing) channel() channel { return channel{o.guard.process.cluster(), o.from, o.to} }
+
+// RecvMsg checks what the other end answers: that it accepts the stream, and that it leaves.
+func (o *outgoing) RecvMsg(m any) error {
+	err := o.receive(m)
+	if err != nil {
+		o.end()
+	}
+	return err
+}
+
+func (o *outgoing) end() { o.guard.opened.remove(o.nonce) }
+
+func (o *outgoing) receive(m any) error {
+	msg, ok := m.(*remote.RemoteMessage)
+	if !ok {
+		return status.Error(codes.Internal, "concord: not a remoting message")
+	}
+	f, err := receive(o.ClientStream)
+	if err != nil {
+		return err
+	}
+	defer f.free()
+	if o.secret != nil {
+		if err := o.unseal(f.data); err != nil {
+			o.guard.process.refuse(badSeal, "answer to a remoting stream", err)
+			return status.Error(codes.Unauthenticated, "concord: "+err.Error())
+		}
+	}
+	if err := scan(f.data, 0); err != nil {
+		o.guard.process.refuse(tooMuch, "answer to a remoting stream", err)
+		return status.Error(codes.InvalidArgument, "concord: "+err.Error())
+	}
+	return proto.Unmarshal(f.data, msg)
+}
+
+// unseal checks an answer. The first one carries the nonce of the other end.
+func (o *outgoing) unseal(data []byte) error {
+	if o.back != nil {
+		return o.back.check(data)
+	}
+	theirs, ok := nonceOf(data)
+	if !ok {
+		return errSeal
+	}
+	back := newSeal(o.secret, backwards, o.channel(), o.nonce, theirs)
+	if err := back.check(data); err != nil {
+		return err
+	}
+	o.back, o.onwards = back, newSeal(o.secret, onwards, o.channel(), o.nonce, theirs)
+	return nil
+}

@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Bounds of one message. They are far above what Proto.Actor sends, and keep what is decoded in
+// proportion to what was received.
+const (
+	maxEnvelopes  = 4096      // in a batch; also types, targets and senders
+	maxHeaders    = 64        // of one envelope
+	maxAllHeaders = 4096      // of a batch
+	maxText       = 1024      // bytes of a type, an actor's id, or an address
+	maxAnswer     = 64 << 10  // bytes of an answer of the other end
+	maxFirst      = 256 << 10 // bytes of the first message of a stream; one version lists blocked members
+)
+
+// Field numbers of Proto.Actor's messages. They are the same in all its versions.
+const (
+	inRemoteMessageBatch = 1
+
+	inBatchTypes     = 1
+	inBatchTargets   = 2
+	inBatchEnvelopes = 3
+	inBatchSenders   = 4
+
+	inEnvelopeHeader = 6
+	inHeaderData     = 1
+)
+
+// fields calls f for each field of a message, with its bytes if it is of that kind. Groups, which
+// nobody sends, are an error.
+func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
+	for len(b) > 0 {
+		n, t, size := protowire.ConsumeTag(b)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		b = b[size:]
+		var value []byte
+		switch t {
+		case protowire.BytesType:
+			value, size = protowire.ConsumeBytes(b)
+		case protowire.StartGroupType, protowire.EndGroupType:
+			return fmt.Errorf("field %d is a group", n)
+		default:
+			size = protowire.ConsumeFieldValue(n, t, b)
+		}
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		b = b[size:]
+		if t == protowire.BytesType {
+			if err := f(n, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sizes counts what a message would become.
+type sizes struct{ envelopes, types, targets, senders, headers int }
+
+// scan returns why a message is not to be decoded.
+func scan(msg []byte, maxEnvelopes int) error {
+	var s sizes
+	return fields(msg, func(n protowire.Number, batch []byte) error {
+		if n != inRemoteMessageBatch {
+			return nil
+		}
+		return fields(batch, func(n protowire.Number, value []byte) error {
+			return s.add(n, value, maxEnvelopes)
+		})
+	})
+}
+
+func (s *sizes) add(n protowire.Number, value []byte, limit int) error {
+	switch n {
+	case inBatchTypes:
+		s.types++
+		return within("types", s.types, limit, "bytes of a type", len(value), maxText)
+	case inBatchTargets:
+		s.targets++
+		return within("targets", s.targets, limit, "bytes of a target", len(value), 3*maxText)
+	case inBatchSenders:
+		s.senders++
+		return within("senders", s.senders, limit, "bytes of a sender", len(value), 3*maxText)
+	case inBatchEnvelopes:
+		s.envelopes++
+		if s.envelopes > limit {
+			return fmt.Errorf("more than %d envelopes", limit)
+		}
+		return s.envelope(value)
+	}
+	return nil
+}
+
+func within(what string, n, limit int, whatSize string, size, maxSize int) error {
+	if n > limit {
+		return fmt.Errorf("more than %d %s", limit, what)
+	}
+	if size > maxSize {
+		return fmt.Errorf("%d %s, at most %d", size, whatSize, maxSize)
+	}
+	return nil
+}
+
+func (s *sizes) envelope(b []byte) error {
+	headers := 0
+	return fields(b, func(n protowire.Number, header []byte) error {
+		if n != inEnvelopeHeader {
+			return nil
+		}
+		return fields(header, func(n protowire.Number, _ []byte) error {
+			if n == inHeaderData {
+				headers++
+				s.headers++
+			}
+			if headers > maxHeaders || s.headers > maxAllHeaders {
+				return fmt.Errorf("%d headers of an envelope, %d of the batch, at most %d and %d",
+					headers, s.headers, maxHeaders, maxAllHeaders)
+			}
+			return nil
+		})
+	})
+}

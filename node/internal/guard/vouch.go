@@ -1,0 +1,223 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// vouchMethod is how a member is asked whether a stream is its own. The request is the nonce of the
+// stream and the address of the asker, the answer one byte.
+const vouchMethod = "/concord.v1.Guard/Vouch"
+
+const (
+	// vouchFor bounds one call. Proto.Actor tries to connect again after two seconds.
+	vouchFor = 4 * time.Second
+	// maxCalls bounds calls at the same time; strangers get a part of them, since they choose whom
+	// this member calls.
+	maxCalls      = 256
+	maxStrangers  = 16
+	maxPerAddress = 16 // streams that wait for the answer of one address
+)
+
+// opened are the streams that this member has opened, by nonce, and to which address.
+type opened struct {
+	mu sync.Mutex
+	to map[nonce]string
+}
+
+func (o *opened) add(n nonce, to string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to[n] = to
+}
+
+func (o *opened) remove(n nonce) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.to, n)
+}
+
+func (o *opened) has(n nonce, to string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to[n] == to && to != ""
+}
+
+// vouch answers a member that asks whether a stream is ours.
+func (g *Guard) vouch(ss grpc.ServerStream) error {
+	f, err := inTime(func() (*frame, error) { return receive(ss) })
+	if err != nil {
+		return err
+	}
+	defer f.free()
+	var n nonce
+	if len(f.data) < len(n) || len(f.data) > len(n)+maxText {
+		g.process.refuse(badCall, "question for a stream", "of a wrong length")
+		return status.Error(codes.InvalidArgument, "concord: not a nonce and an address")
+	}
+	copy(n[:], f.data)
+	answer := []byte{0}
+	if g.opened.has(n, string(f.data[len(n):])) {
+		answer[0] = 1
+	}
+	return ss.SendMsg(&frame{data: answer})
+}
+
+// receive returns the next message as bytes.
+func receive(s interface{ RecvMsg(any) error }) (*frame, error) {
+	f := &frame{}
+	if err := s.RecvMsg(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+var errSlow = status.Error(codes.DeadlineExceeded, "concord: nothing was sent")
+
+// inTime bounds the wait for the first message of a stream. The receiver ends with the stream.
+func inTime(f func() (*frame, error)) (*frame, error) {
+	type result struct {
+		f   *frame
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		f, err := f()
+		done <- result{f, err}
+	}()
+	timer := time.NewTimer(handshake)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.f, r.err
+	case <-timer.C:
+		return nil, errSlow
+	}
+}
+
+// callers ask the members that streams claim to be of. There is one call to an address at a time, so
+// that claims in its name cost it little.
+type callers struct {
+	guard *Guard
+
+	mu        sync.Mutex
+	calls     map[string]*call // by address
+	strangers int              // of these, addresses of no member
+}
+
+type call struct {
+	turn     chan struct{} // holds one token: whoever has it calls
+	waiting  int
+	stranger bool // the address is of no member
+}
+
+var (
+	errDenied = errors.New("the member at this address has not opened the stream")
+	errBusy   = errors.New("too many streams wait for their proof")
+)
+
+// ask returns nil if the member at address says that the stream is its own. A member of a version
+// that cannot say so is believed; nobody else can answer in its place.
+func (c *callers) ask(ctx context.Context, address, self string, n nonce) error {
+	k, err := c.enter(address)
+	if err != nil {
+		return err
+	}
+	defer c.leave(address, k)
+	ctx, cancel := context.WithTimeout(ctx, vouchFor)
+	defer cancel()
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return errBusy
+	}
+	return c.call(ctx, address, self, n)
+}
+
+func (c *callers) enter(address string) (*call, error) {
+	known := c.guard.process.knows(address)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.calls[address]
+	switch {
+	case k == nil && (len(c.calls) >= maxCalls || !known && c.strangers >= maxStrangers):
+		return nil, errBusy
+	case k == nil:
+		k = &call{turn: make(chan struct{}, 1), stranger: !known}
+		c.calls[address] = k
+		if k.stranger {
+			c.strangers++
+		}
+	case k.waiting >= maxPerAddress:
+		return nil, errBusy
+	}
+	k.waiting++
+	return k, nil
+}
+
+func (c *callers) leave(address string, k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.waiting--; k.waiting > 0 {
+		return
+	}
+	delete(c.calls, address)
+	if k.stranger {
+		c.strangers--
+	}
+}
+
+// knows tells whether address is that of a member, or of one that was lost.
+func (p *Process) knows(address string) bool {
+	m := p.member.Load()
+	if m == nil {
+		return false
+	}
+	if v := m.members.View(); v != nil {
+		if _, ok := v.FindAddress(address); ok {
+			return true
+		}
+	}
+	return slices.Contains(m.members.Lost(), address)
+}
+
+func (c *callers) call(ctx context.Context, address, self string, n nonce) error {
+	options := c.guard.dialOptions.Load()
+	if options == nil {
+		return errors.New("no way to call others")
+	}
+	cc, err := grpc.NewClient(passthrough+address, *options...)
+	if err != nil {
+		return err
+	}
+	defer cc.Close()
+	stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, vouchMethod)
+	if err != nil {
+		return fmt.Errorf("it cannot be asked: %w", err)
+	}
+	err = stream.SendMsg(&frame{data: append(n[:], self...)})
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	f, rerr := receive(stream)
+	switch {
+	case status.Code(rerr) == codes.Unimplemented:
+		return nil
+	case rerr != nil:
+		return fmt.Errorf("it cannot be asked: %w", errors.Join(err, rerr))
+	}
+	defer f.free()
+	if len(f.data) != 1 || f.data[0] != 1 {
+		return errDenied
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+var plain = grpc.WithTransportCredentials(insecure.NewCredentials())
+
+// TestVouch_AMemberIsCalledBack lets a member in that says that the stream is its own.
+func TestVouch_AMemberIsCalledBack(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	a.mustDial(b).send(text(b, "hello"))
+	b.hears("hello")
+	require.Zero(t, b.process.Refused())
+}
+
+// TestVouch_NobodySpeaksForAnother claims the address of a member that has opened no such stream.
+func TestVouch_NobodySpeaksForAnother(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	for name, options := range map[string][]grpc.DialOption{
+		"without a nonce": {plain},
+		"with a nonce":    listen(t, Config{}).guard.DialOptions(),
+	} {
+		s, err := open(t, b, a.address, options...)
+		require.Equal(t, codes.Unauthenticated, status.Code(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, errDenied.Error(), name)
+		s.send(text(b, name))
+	}
+	_, err := open(t, b, b.address, plain)
+	require.ErrorContains(t, err, "not this member")
+	_, err = open(t, b, "not an address", plain)
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.Empty(t, b.seen())
+	require.EqualValues(t, 3, b.process.Refusals()["unproven"])
+}
+
+// TestVouch_TheStreamIsOne cannot use a nonce that a member sent to somebody else.
+func TestVouch_TheStreamIsOne(t *testing.T) {
+	a, b, thief := listen(t, Config{}), listen(t, Config{}), listen(t, Config{})
+	a.mustDial(thief)
+	a.guard.opened.mu.Lock()
+	require.Len(t, a.guard.opened.to, 1)
+	var stolen nonce
+	for n := range a.guard.opened.to {
+		stolen = n
+	}
+	a.guard.opened.mu.Unlock()
+	require.ErrorIs(t, b.guard.callers.ask(t.Context(), a.address, b.address, stolen), errDenied)
+	require.NoError(t, thief.guard.callers.ask(t.Context(), a.address, thief.address, stolen))
+}
+
+// TestVouch_AStreamThatHasEndedIsNobodys forgets streams with their end.
+func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	s := a.mustDial(b)
+	s.send(changed(text(b, "x"), func(b *batchOf) { b.Envelopes[0].Target = 7 }))
+	require.Equal(t, codes.InvalidArgument, status.Code(s.ended()))
+	a.guard.opened.mu.Lock()
+	defer a.guard.opened.mu.Unlock()
+	require.Empty(t, a.guard.opened.to)
+}
+
+// TestVouch_AMemberOfAnOlderVersionIsBelieved if it cannot answer: nobody can answer in its place.
+func TestVouch_AMemberOfAnOlderVersionIsBelieved(t *testing.T) {
+	old, b := bind(t), listen(t, Config{})
+	s := grpc.NewServer()
+	done := make(chan struct{})
+	go func() { _ = s.Serve(old.lis); close(done) }()
+	t.Cleanup(func() { s.Stop(); <-done })
+	stream, err := open(t, b, old.address, plain)
+	require.NoError(t, err)
+	stream.send(text(b, "hello"))
+	b.hears("hello")
+}
+
+// TestVouch_CallsAreBounded: strangers choose whom this member calls, so they get few calls.
+func TestVouch_CallsAreBounded(t *testing.T) {
+	b := listen(t, Config{})
+	c := b.guard.callers
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var entered []string
+	for i := range maxStrangers {
+		address := "10.0.0.1:" + string(rune('1'+i%9)) + string(rune('0'+i/9))
+		_, err := c.enter(address)
+		require.NoError(t, err)
+		entered = append(entered, address)
+	}
+	require.ErrorIs(t, c.ask(ctx, "10.0.0.2:1", b.address, nonce{}), errBusy)
+	for range maxPerAddress - 1 {
+		_, err := c.enter(entered[0])
+		require.NoError(t, err)
+	}
+	_, err := c.enter(entered[0])
+	require.ErrorIs(t, err, errBusy)
+	for _, a := range entered {
+		for k := c.calls[a]; k != nil && k.waiting > 0; {
+			c.leave(a, k)
+		}
+	}
+	require.Empty(t, c.calls)
+	require.Zero(t, c.strangers)
+}

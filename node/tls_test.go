@@ -1,0 +1,116 @@
+package node_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/testkit/pki"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/asynkron/protoactor-go/remote"
+)
+
+// certified gives each member a certificate for its own address.
+func certified(t *testing.T, ca *pki.Authority, dir string, specs []spec) {
+	file, err := ca.Write(dir)
+	require.NoError(t, err)
+	for i := range specs {
+		address := fmt.Sprintf("127.0.0.1:%d", specs[i].Port)
+		cert, key, err := ca.WriteMember(dir, fmt.Sprint(i), pki.Member{Hosts: []string{"127.0.0.1"}, Addresses: []string{address}})
+		require.NoError(t, err)
+		specs[i].TLS = node.TLSFiles(cert, key, file)
+	}
+}
+
+func TestThreeProcesses_TLS(t *testing.T) {
+	ca, err := pki.NewAuthority("right")
+	require.NoError(t, err)
+	s, dir := specs(t, 3), t.TempDir()
+	certified(t, ca, dir, s)
+	a, b, c := launch(t, s[0]), launch(t, s[1]), launch(t, s[2])
+	agreed(t, a, b, c)
+
+	// A new certificate, and a member that is killed and comes back, while the others stay.
+	certified(t, ca, dir, s)
+	require.NoError(t, b.cmd.Process.Kill())
+	<-b.done
+	agreed(t, a, c)
+	agreed(t, a, launch(t, s[1]), c)
+
+	// Strangers: without TLS, without certificate, and with that of another member.
+	pair, err := tls.LoadX509KeyPair(s[1].TLS.Cert, s[1].TLS.Key)
+	require.NoError(t, err)
+	blind := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
+	stolen := blind.Clone()
+	stolen.Certificates = []tls.Certificate{pair}
+	for name, creds := range map[string]credentials.TransportCredentials{
+		"plain": insecure.NewCredentials(), "no certificate": credentials.NewTLS(blind), "another's": credentials.NewTLS(stolen),
+	} {
+		conn, err := grpc.NewClient(a.reports("started")[0].Addrs[0], grpc.WithTransportCredentials(creds))
+		require.NoError(t, err)
+		stream, err := remote.NewRemotingClient(conn).Receive(t.Context())
+		if err == nil {
+			_ = stream.Send(introduction(fmt.Sprintf("127.0.0.1:%d", s[2].Port)))
+			_, err = stream.Recv()
+		}
+		require.Error(t, err, name)
+		require.NoError(t, conn.Close())
+	}
+	require.Empty(t, a.reports("removed"))
+}
+
+func TestThreeProcesses_Secret(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(file, []byte("a secret of this cluster\n"), 0o600))
+	s := specs(t, 4)
+	for i := range 3 {
+		s[i].Secret = file
+	}
+	a, b, c := launch(t, s[0]), launch(t, s[1]), launch(t, s[2])
+	agreed(t, a, b, c)
+	// Whoever does not have it is listed, and not heard: it never has a stamp with the others.
+	d := launch(t, s[3])
+	require.Eventually(t, func() bool { return len(d.view().Ages) > 0 && len(d.reports("started")) > 0 }, patience, 20*time.Millisecond)
+	v := a.view()
+	require.NotContains(t, v.Addrs, fmt.Sprintf("127.0.0.1:%d", s[3].Port))
+}
+
+func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
+	ca, err := pki.NewAuthority("right")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	authority, err := ca.Write(dir)
+	require.NoError(t, err)
+	cert, key, err := ca.WriteMember(dir, "a", pki.Member{Hosts: []string{"10.0.0.1"}})
+	require.NoError(t, err)
+	files := node.TLSFiles(cert, key, authority)
+
+	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, TLS: files})
+	require.NoError(t, err, "TLS is what lets a member listen beyond loopback")
+	_, err = node.Remote(node.Config{Host: "10.0.0.2", Port: 7, TLS: files})
+	require.ErrorIs(t, err, node.ErrInvalid)
+	require.ErrorContains(t, err, "10.0.0.1", "the error says for whom the certificate speaks")
+	_, err = node.Remote(node.Config{Host: "0.0.0.0", Port: 7, Advertised: "10.0.0.2:7", TLS: files})
+	require.ErrorIs(t, err, node.ErrInvalid)
+	_, err = node.Remote(node.Config{TLS: node.TLSFiles(cert, "", authority)})
+	require.ErrorIs(t, err, node.ErrInvalid)
+	_, err = node.Remote(node.Config{TLS: node.TLSFiles(cert, key+".missing", authority)})
+	require.ErrorIs(t, err, node.ErrInvalid)
+
+	secret := filepath.Join(dir, "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("short\n"), 0o600))
+	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, SecretFile: secret})
+	require.ErrorIs(t, err, node.ErrInvalid)
+	require.NotContains(t, err.Error(), "short", "no secret in errors")
+	require.NoError(t, os.WriteFile(secret, []byte("long enough to be one\n"), 0o600))
+	_, err = node.Remote(node.Config{Host: "10.0.0.1", Port: 7, SecretFile: secret})
+	require.NoError(t, err)
+}
