@@ -32,6 +32,7 @@ race: ## the tests with the race detector
 quickstart: ## the main example, with each fault, compared with a fold of its events
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
+	$(BIN)/quickstart -tls
 
 SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership
 SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$

@@ -37,7 +37,7 @@ var faults = []string{"none", "any", "clerk", "partition", "freeze"}
 
 type flags struct {
 	events, kill, out string
-	verbose           bool
+	verbose, tls      bool
 }
 
 func main() {
@@ -48,6 +48,7 @@ func main() {
 	flag.StringVar(&f.events, "events", "", "`file` of events, one JSON object a line; - is standard input (default: a built-in sample)")
 	flag.StringVar(&f.kill, "kill", "clerk", "what happens half-way: `none, any, clerk, partition or freeze`; any and clerk kill that node")
 	flag.StringVar(&f.out, "out", "", "`file` for the final state as read from each node")
+	flag.BoolVar(&f.tls, "tls", false, "let the nodes talk with TLS, under certificates made for this run")
 	flag.BoolVar(&f.verbose, "v", false, "show the logs of the nodes")
 	flag.Parse()
 	if flag.NArg() > 0 || !slices.Contains(faults, f.kill) {
@@ -135,7 +136,7 @@ func load(name string) (events []event, bad int, err error) {
 func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 	begin := time.Now()
 	say.line("starting three nodes")
-	k, err := newShopkeeper(say, f.verbose)
+	k, err := newShopkeeper(say, f)
 	orderly := false
 	defer func() { k.close(orderly) }()
 	if err != nil {

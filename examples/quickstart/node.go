@@ -34,6 +34,7 @@ type nodeConfig struct {
 	LeaseDir string            `json:"lease_dir"` // shared by the nodes of this machine
 	Verbose  bool              `json:"verbose"`
 	Nodes    int               `json:"nodes"`
+	TLS      *node.TLS         `json:"tls,omitempty"`
 }
 
 // command is what the driver asks of a node, a line of JSON on its standard input.
@@ -89,7 +90,7 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
 	}()
 	return node.Run(ctx, node.RunConfig{
 		Cluster: "quickstart",
-		Remote:  node.Config{Port: cfg.Port},
+		Remote:  node.Config{Port: cfg.Port, TLS: cfg.TLS},
 		Provider: automanaged.New(automanaged.Config{
 			Port: cfg.Provider, Hosts: cfg.Providers, Refresh: 200 * time.Millisecond, DropAfter: 2 * time.Second,
 		}),

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/concord-go/concord/node"
 )
 
 const (
@@ -39,6 +41,7 @@ type shopkeeper struct {
 // seat is where one process after another runs.
 type seat struct {
 	name string
+	tls  *node.TLS // nil: plain
 	mu   sync.Mutex
 	now  *process      // may be gone
 	next chan struct{} // closed when another process has taken the place of now
@@ -59,24 +62,29 @@ func (s *seat) put(p *process) {
 	s.now, s.next = p, make(chan struct{})
 }
 
-func newShopkeeper(say *screen, verbose bool) (*shopkeeper, error) {
+func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	dir, err := os.MkdirTemp("", "concord-quickstart-")
 	if err != nil {
 		return nil, err
 	}
-	k := &shopkeeper{dir: dir, verbose: verbose, say: say, numbers: map[string]int64{}}
+	k := &shopkeeper{dir: dir, verbose: f.verbose, say: say, numbers: map[string]int64{}}
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
 	if k.ports, err = freePorts(2 * nodeCount); err != nil {
 		return k, err
 	}
+	if f.tls {
+		if err := k.certify(); err != nil {
+			return k, err
+		}
+	}
 	return k, k.links.lay(k.ports)
 }
 
 // start runs a node in seat i and returns once it is ready.
 func (k *shopkeeper) start(ctx context.Context, i int) error {
-	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount}
+	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls}
 	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
 	p, err := startProcess(cfg)
 	if err != nil {
