@@ -222,7 +222,7 @@ func (a *replica) onTimer(m *timer.Fired) {
 	case a.wake.Mine(m):
 		a.step(core.Wake{})
 	case a.notify.Mine(m):
-		a.subs.tell(a.state, a.ctx.Send)
+		a.tellAll()
 	}
 }
 
@@ -260,7 +260,7 @@ func (a *replica) step(ev core.Event) {
 }
 
 // carryOn carries out the effects that are left, also when a function of the application has ended the
-// goroutine in one of them.
+// goroutine in one of them, or panicked.
 func (a *replica) carryOn() {
 	defer func() {
 		if len(a.todo) > 0 {
@@ -276,9 +276,10 @@ func (a *replica) carryOn() {
 }
 
 func (a *replica) effect(e core.Effect) {
+	defer a.guard("answering")
 	switch e := e.(type) {
 	case core.Send:
-		a.send(e)
+		a.sendOut(e)
 	case core.Done:
 		a.finish(e)
 	case core.Changed:
@@ -325,7 +326,7 @@ func (a *replica) state(key string) (causal.Store, causal.Vector) {
 	return h.Store, a.core.Seen()
 }
 
-func (a *replica) send(e core.Send) {
+func (a *replica) sendOut(e core.Send) {
 	address, ok := a.address[e.Member]
 	if !ok {
 		return
@@ -351,8 +352,15 @@ func (a *replica) finish(d core.Done) {
 // respond sends a response to whoever asked; nil, from an adapter, is no message.
 func (a *replica) respond(to *actor.PID, res any) {
 	if to != nil && res != nil {
-		a.ctx.Send(to, res)
+		a.send(to, res)
 	}
+}
+
+// send sends a message to an actor of this member. Whatever process that is runs on this goroutine, and so do
+// the subscribers of the event stream, if it has stopped.
+func (a *replica) send(to *actor.PID, message any) {
+	defer a.guard("taking a message")
+	a.ctx.Send(to, message)
 }
 
 func (a *replica) changed(keys []string) {
@@ -360,7 +368,7 @@ func (a *replica) changed(keys []string) {
 		return
 	}
 	if a.l.cfg.NotifyInterval < 0 {
-		a.subs.tell(a.state, a.ctx.Send)
+		a.tellAll()
 	} else if !a.notify.Armed() {
 		a.notify.Set(a.l.cfg.NotifyInterval, nil)
 	}
@@ -370,7 +378,16 @@ func (a *replica) subscribe(key string, s *subscriber) {
 	a.subs.add(key, s)
 	a.ctx.Watch(s.pid)
 	now, seen := a.state(key)
-	s.tell(now, seen, a.ctx.Send)
+	a.tell(s, now, seen)
+}
+
+// tellAll tells every subscriber what is new for it.
+func (a *replica) tellAll() { a.subs.tell(a.state, a.tell) }
+
+// tell tells a subscriber what is new for it. If that fails the other subscribers are told all the same.
+func (a *replica) tell(s *subscriber, now causal.Store, seen causal.Vector) {
+	defer a.guard("telling a subscriber")
+	s.tell(now, seen, a.send)
 }
 
 func (a *replica) unsubscribe(key string, pid *actor.PID) {

@@ -24,8 +24,9 @@ type Config struct {
 	// HeartbeatInterval is how often each member tells some others what it has seen. A lost change is
 	// noticed within about two of them. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds operations whose context or message sets no deadline, and how long they wait for
-	// the next life of the member. Default 5s.
+	// OperationTimeout bounds operations whose context or message sets no deadline, also while the replicator's
+	// goroutine is busy in a function of the application, and how long they wait for the next life of the
+	// member. The same holds for Close. Default 5s.
 	OperationTimeout time.Duration `yaml:"operation-timeout"`
 	// NotifyInterval is how long changes are gathered before subscribers are told. Default 50ms;
 	// negative: not at all.

@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -32,7 +31,7 @@ func (deletion) apply(o *options) { o.permanently = true }
 
 func (m *Delete[T]) run(a *replica, respond func(any)) {
 	answer := func(_ core.Done, err error) {
-		adapted(a.log, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+		adapted(a.l.r, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 	}
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
@@ -44,8 +43,8 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 	}, answer)
 }
 
-func (m *Delete[T]) refuse(err error, log *slog.Logger, respond func(any)) {
-	adapted(log, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+func (m *Delete[T]) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
 // clearEntry takes away what is under a key, unless that has been deleted for good. A permanent

@@ -138,7 +138,7 @@ func (d *door) Stop(*actor.PID) {
 func (l *life) refuse(message any, why error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {
-		req.refuse(why, l.system.Logger(), func(res any) {
+		req.refuse(why, l.r, func(res any) {
 			if res != nil {
 				l.system.Root.Send(sender, res)
 			}

@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -28,7 +27,7 @@ func (m *drain) run(a *replica, respond func(any)) {
 	})
 }
 
-func (m *drain) refuse(err error, log *slog.Logger, respond func(any)) { respond(&drained{err}) }
+func (m *drain) refuse(err error, _ *Replicator, respond func(any)) { respond(&drained{err}) }
 
 // stopDraining answers the drains under way: this member was removed, and nobody listens to it.
 func (a *replica) stopDraining() {

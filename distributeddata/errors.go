@@ -36,6 +36,11 @@ var (
 	// ErrClosed: the replicator has not been started yet, or has been closed. An operation that was
 	// under way may have happened.
 	ErrClosed = errors.New("distributeddata: replicator not running")
+	// ErrReentrant: a direct call was made inside a function that the replicator runs: Modify, Adapt, a codec. It
+	// would wait for itself. Nothing was done. In such a function use what it was given, or send a message.
+	// Reads at Local, which never wait, are allowed. A call from a goroutine that the function starts and waits
+	// for is not noticed: it ends when its time is up, see Config.OperationTimeout.
+	ErrReentrant = errors.New("distributeddata: called from inside the replicator")
 	// ErrInvalid: a key, a level or a configuration that cannot be used; the text says why. Nothing has
 	// changed.
 	ErrInvalid = errors.New("distributeddata: invalid argument")

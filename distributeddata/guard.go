@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -22,21 +23,41 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// adapted responds in the words of the asker, or with the response as it is if adapt panics or ends its goroutine.
-func adapted[R any](log *slog.Logger, r *R, adapt func(*R) any, respond func(any)) {
-	if adapt == nil {
-		respond(r)
-		return
-	}
-	out := any(r)
-	defer func() { respond(out) }()
-	if err := guarded(func() error { out = adapt(r); return nil }); err != nil {
-		log.Error("Adapt failed, the message goes out without it", slog.String("type", fmt.Sprintf("%T", r)), slog.Any("error", err))
+// guard is deferred: it ends a panic of a function of the application, or of a process that takes a message.
+func (a *replica) guard(what string) {
+	if p := recover(); p != nil {
+		a.l.r.fault(what, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
 }
 
-// errExited is the answer to a request whose function ended the goroutine that it ran in.
-var errExited = fmt.Errorf("%w: the function called runtime.Goexit, as FailNow of a test does", ErrModify)
+// adapted responds in the words of the asker, or with the response as it is if adapt panics or ends its goroutine.
+func adapted[R any](r *Replicator, res *R, adapt func(*R) any, respond func(any)) {
+	if adapt == nil {
+		respond(res)
+		return
+	}
+	out, err := any(res), errExit // if adapt does not return
+	defer func() {
+		if err != nil {
+			r.fault(fmt.Sprintf("Adapt of %T: the message goes out without it", res), err)
+			if f, ok := out.(failing); ok {
+				f.failed(err)
+			}
+		}
+		respond(out)
+	}()
+	defer r.host(new("Adapt")).done()
+	err = guarded(func() error { out = adapt(res); return nil })
+}
+
+// failing is a message that says that it could not be adapted.
+type failing interface{ failed(err error) }
+
+// errExit says that a function ended the goroutine that it ran in; errExited answers the request it was given with.
+var (
+	errExit   = errors.New("the function called runtime.Goexit, as FailNow of a test does")
+	errExited = fmt.Errorf("%w: %w", ErrModify, errExit)
+)
 
 // interrupted runs while the goroutine of the actor ends in the middle of a message: user code has called
 // runtime.Goexit. (A panic that gets here is our own, and restarts the actor.) What the message began has not
@@ -45,7 +66,7 @@ func (a *replica) interrupted() {
 	if a.core == nil || a.stopped {
 		return
 	}
-	a.log.Error("a function given to the replicator called runtime.Goexit", slog.String("message", fmt.Sprintf("%T", a.ctx.Message())))
+	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled", a.ctx.Message()), errExited)
 	for id, p := range a.pending {
 		if id > a.before {
 			delete(a.pending, id)
@@ -60,7 +81,10 @@ func (a *replica) interrupted() {
 
 // steadfast is a dispatcher whose mailboxes outlive the goroutines they run in. With Proto.Actor's own, an actor
 // whose goroutine has ended by runtime.Goexit never runs again.
-type steadfast struct{ actor.Dispatcher }
+type steadfast struct {
+	actor.Dispatcher
+	number number // written into the call stack
+}
 
 // Schedule implements actor.Dispatcher.
 func (d steadfast) Schedule(run func()) {
@@ -72,7 +96,7 @@ func (d steadfast) Schedule(run func()) {
 			}
 		}()
 		room()
-		run()
+		d.number.run(run)
 		returned = true
 	})
 }
@@ -114,5 +138,6 @@ func (a *replica) stranger(m any) {
 		a.strangers[t] = true
 		a.log.Warn("message of an unknown type; messages of this type are dead letters", slog.String("type", fmt.Sprint(t)))
 	}
+	defer a.guard("taking a dead letter")
 	a.l.system.DeadLetter.SendUserMessage(a.l.r.pid, &actor.MessageEnvelope{Message: m, Sender: a.ctx.Sender()})
 }

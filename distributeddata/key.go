@@ -40,7 +40,7 @@ func (k Key[T]) String() string { return k.id }
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.level == Local {
-		p := r.state()
+		p := r.readable()
 		if p == nil {
 			return k.empty, ErrClosed
 		}
@@ -51,14 +51,15 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 
 // Update changes the entry and returns its value after the change. modify runs once, on the
 // replicator's goroutine, on a private copy of the value: it must be quick, must not block, and must
-// not keep w or v. If it returns an error or panics, or a mutator fails, nothing changes and the error
-// is ErrModify. Otherwise the change is applied here at once, and pushed to the other replicas; the
+// not keep w or v. A direct call in it, other than a read at Local, returns ErrReentrant; while it runs, calls of others
+// wait, until their time is up. If it returns an error, panics or calls runtime.Goexit, or a mutator or a codec
+// fails, nothing changes and the error is ErrModify. Otherwise the change is applied here at once, and pushed to the other replicas; the
 // call returns when so many of them have it as the level says, or with ErrQuorum.
 //
 // A change that modify makes to several values of the entry is one event: every replica shows all of
 // it or nothing. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant, ErrInvalid.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level})
 }

@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 func (l *life) spawn() {
 	l.spawning.Do(func() {
 		props := actor.PropsFromProducer(func() actor.Actor { return newReplica(l) },
-			actor.WithDispatcher(steadfast{actor.NewDefaultDispatcher(throughput)}),
+			actor.WithDispatcher(steadfast{actor.NewDefaultDispatcher(throughput), l.r.number}),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
 			l.failure = fmt.Errorf("distributeddata: replicator %q: %w", l.cfg.Name, err)
@@ -150,13 +151,18 @@ func (l *life) waitsFor() error {
 
 // close ends the life as Replicator.Close says. Later calls wait for the first and return its error.
 func (l *life) close(ctx context.Context) error {
+	ctx, cancel := l.r.bounded(ctx)
+	defer cancel()
 	l.spawning.Do(func() { l.finish(nil) }) // never spawned
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		l.closing.Do(func() {
-			l.err = errors.Join(l.leave(ctx), l.unobserve())
+			err := errExit // unless the provider of the metrics returns
+			defer func() { l.err = errors.Join(l.err, err) }()
+			l.err = l.leave(ctx)
+			err = guarded(l.unobserve)
 		})
-		close(done)
 	}()
 	late := ctx.Done()
 	var margin <-chan time.Time
@@ -167,7 +173,7 @@ func (l *life) close(ctx context.Context) error {
 		case <-late: // stopping takes no time of its own
 			late, margin = nil, time.After(2*answerMargin)
 		case <-margin:
-			return fmt.Errorf("distributeddata: closing: the replicator's goroutine is busy: %w", context.Cause(ctx))
+			return fmt.Errorf("distributeddata: closing: %w", l.r.busy(context.Cause(ctx)))
 		}
 	}
 }
@@ -231,6 +237,9 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	})
 	defer unhook()
 	defer context.AfterFunc(l.ended, stop)()
+	if _, ok := ctx.Deadline(); !ok {
+		defer time.AfterFunc(l.cfg.OperationTimeout+answerMargin, stop).Stop()
+	}
 	p := &posted{request: m, timeout: l.timeout(ctx)}
 	res, err := ask.Request(wait, l.system, l.pid, p)
 	switch {
@@ -238,7 +247,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 		return res, nil
 	case !l.over():
 		p.take() // if it has not been taken it never will
-		return nil, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
 	case p.take():
 		return nil, errNotTaken
 	}

@@ -20,6 +20,7 @@ func (r *Replicator) begin(l *life) {
 	}
 	r.mu.lives++
 	r.mu.present, r.mu.closed, r.mu.cfg, r.mu.log = l, nil, l.cfg, l.system.Logger()
+	r.shut.Store(false)
 	r.present.Store(l)
 	r.door.bind(l)
 	r.signalLocked()
@@ -50,6 +51,7 @@ func (r *Replicator) finished(l *life, held *core.Core) {
 		if !r.mu.again {
 			r.mu.closed = errors.Join(ErrClosed, l.failure)
 		}
+		r.shut.Store(r.mu.closed != nil)
 		r.last.Store(cmp.Or(l.published.Load().past(), r.last.Load()))
 	}
 	switch {
@@ -74,6 +76,7 @@ func (r *Replicator) noMore() {
 			"replicator", r.name, "updates", lost)
 	}
 	r.mu.again, r.mu.closed, r.mu.held = false, ErrClosed, nil
+	r.shut.Store(true)
 	r.signalLocked()
 	r.mu.Unlock()
 	r.door.close(nil)
@@ -154,6 +157,14 @@ func (r *Replicator) state() *published {
 		}
 	}
 	return r.last.Load()
+}
+
+// readable returns what reads show: nil before the first life has run, and once the replicator is closed.
+func (r *Replicator) readable() *published {
+	if r.shut.Load() {
+		return nil
+	}
+	return r.state()
 }
 
 // goesOn reports whether there may be a next life, and calls may wait for it.

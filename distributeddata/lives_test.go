@@ -280,8 +280,10 @@ func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
 		c.alone(m)
 		require.NoError(t, c.count(0, 1))
 		blocked, result := make(chan struct{}), make(chan error, 1)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // else OperationTimeout ends the call
+		defer cancel()
 		go func() {
-			_, err := visits.Update(context.Background(), c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
+			_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
 				<-blocked
 				v.Add(w, 10)
 				return nil

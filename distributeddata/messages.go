@@ -1,8 +1,8 @@
 package distributeddata
 
 import (
+	"cmp"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,7 +15,8 @@ import (
 // goes to the sender, or what Adapt makes of it, so that an actor gets a message of its own protocol.
 // They are for the replicator of the same member and are never serialised; send a pointer, and do not
 // change it afterwards. (One that is sent by value is carried out too.) Adapt runs on the replicator's goroutine, or on
-// the sender's if the request cannot be handed over. If it panics, that is logged, and the response goes out as it is.
+// the sender's if the request cannot be handed over. If it panics or calls runtime.Goexit, the response goes out as it is;
+// that is counted in Status.Faults, and logged at most once a second.
 // The replicator answers or carries out every request; a message that is none becomes a dead letter.
 type (
 	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
@@ -84,17 +85,19 @@ func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
 // Changed tells a subscriber what became of an entry.
 type Changed[T crdt.Value[T]] struct {
 	Key     Key[T]
-	Value   T     // the empty value if the entry is not there any more
-	Old     T     // what this subscriber was told before; the empty value at first
-	Deleted bool  // the entry is not there any more
-	Err     error // ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good
+	Value   T    // the empty value if the entry is not there any more
+	Old     T    // what this subscriber was told before; the empty value at first
+	Deleted bool // the entry is not there any more
+	// Err is ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good; or says why
+	// the value could not be decoded, or what became of Adapt.
+	Err error
 }
 
 // request is a message that the replicator's actor carries out.
 type request interface {
 	run(a *replica, respond func(any))
 	// refuse responds that nothing was done, if there is a response.
-	refuse(err error, log *slog.Logger, respond func(any))
+	refuse(err error, r *Replicator, respond func(any))
 }
 
 // outlives reports whether a request may wait for the next life: an update does, which changes data; a
@@ -109,7 +112,7 @@ func (m *Delete[T]) changesData()   {}
 func (m *Transaction) changesData() {}
 
 func (m *Get[T]) run(a *replica, respond func(any)) {
-	answer := func(v T, err error) { adapted(a.log, &GetResponse[T]{m.Key, v, err}, m.Adapt, respond) }
+	answer := func(v T, err error) { adapted(a.l.r, &GetResponse[T]{m.Key, v, err}, m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(m.Key.empty, err)
 		return
@@ -122,30 +125,30 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 			h, _ := d.State.Keys.Get(m.Key.id)
 			s, seen = h.Store, d.State.Seen
 		}
-		v, rerr := m.Key.load(s, seen)
-		if err == nil {
-			err = rerr
-		}
-		answer(v, err)
+		v, unread := m.Key.empty, errExit // if a codec does not return
+		defer func() { answer(v, cmp.Or(err, unread)) }()
+		defer a.l.r.host(&m.Key.id).done()
+		v, unread = m.Key.load(s, seen)
 	})
 }
 
-func (m *Get[T]) refuse(err error, log *slog.Logger, respond func(any)) {
-	adapted(log, &GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+func (m *Get[T]) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
-func (m *Update[T]) refuse(err error, log *slog.Logger, respond func(any)) {
-	adapted(log, &UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
 	after := m.Key.empty
-	answer := func(_ core.Done, err error) { adapted(a.log, &UpdateResponse[T]{m.Key, after, err}, m.Adapt, respond) }
+	answer := func(_ core.Done, err error) { adapted(a.l.r, &UpdateResponse[T]{m.Key, after, err}, m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
 	a.update(m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) (err error) {
+		defer a.l.r.host(&m.Key.id).done()
 		after, err = m.Key.modified(t, m.Modify)
 		return err
 	}, answer)

@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -32,6 +31,10 @@ type Replicator struct {
 	last    atomic.Pointer[published] // of the life that ended last
 	started atomic.Uint64             // of the actor: orders its incarnations
 	traffic traffic
+	number  number // of its actor, in call stacks
+	hosts   atomic.Pointer[string]
+	faults  faults
+	shut    atomic.Bool // closed, for reads
 
 	mu struct {
 		sync.Mutex
@@ -111,7 +114,7 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 }
 
 func newReplicator(cfg Config, again bool) *Replicator {
-	r := &Replicator{name: cfg.Name, pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
+	r := &Replicator{name: cfg.Name, number: number(numbers.Add(1)), pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
 	r.mu.changed, r.mu.again, r.mu.cfg = make(chan struct{}), again, cfg
 	return r
 }
@@ -131,8 +134,12 @@ func (r *Replicator) PID() *actor.PID { return r.pid }
 // writes, but does not count in quorums. A replica is ready for the rest of its life, unless its actor has to
 // be restarted; between two lives Ready waits for the next.
 //
-// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrClosed.
+// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrClosed;
+// ErrReentrant.
 func (r *Replicator) Ready(ctx context.Context) error {
+	if err := r.reentrant(); err != nil {
+		return err
+	}
 	for {
 		l, changed, err := r.look()
 		if err != nil {
@@ -168,7 +175,7 @@ func (r *Replicator) notReady(ctx context.Context) error {
 // Keys yields the names of the entries that are there, in order, as of one instant.
 func (r *Replicator) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		p := r.state()
+		p := r.readable()
 		if p == nil {
 			return
 		}
@@ -183,22 +190,28 @@ func (r *Replicator) Keys() iter.Seq[string] {
 // Close waits until a majority of the other replicas has all that this one has seen, or ctx ends, and
 // stops the replicator: of members that leave one after the other no acknowledged update is lost. From
 // the beginning of Close this replica counts in no quorum. Operations under way end with ErrClosed.
-// node.Shutdown calls it. It takes as long as
-// ctx if too few replicas can be reached, and no time if this member was removed from its cluster: the others do
-// not listen to it.
+// node.Shutdown calls it. It takes as long as ctx, or Config.OperationTimeout if that has no deadline, if too few
+// replicas can be reached, and no time if this member was removed from its cluster: the others do
+// not listen to it. Afterwards everything returns ErrClosed, reads at Local too; a value or a Snapshot that was read
+// before stays as it is.
 //
 // The error is that of ctx, or ErrQuorum: nobody confirmed in time, so the last updates may be lost
-// with this member. If the process goes on in another life they are not.
+// with this member. If the process goes on in another life they are not. ErrReentrant: nothing was done.
 func (r *Replicator) Close(ctx context.Context) error {
+	if err := r.reentrant(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	l := r.mu.present
 	r.mu.closed = ErrClosed
 	r.signalLocked()
 	r.mu.Unlock()
 	if l == nil {
+		r.shut.Store(true)
 		return nil
 	}
 	defer r.door.close(l)
+	defer r.shut.Store(true)
 	return l.close(ctx)
 }
 
@@ -217,6 +230,9 @@ type result[T any] interface{ Result() (T, error) }
 
 // call sends a request to the actor and waits for its response. What a life did not begin is left to the next.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
+	if err := r.reentrant(); err != nil {
+		return empty, err
+	}
 	for {
 		l, err := r.living(ctx)
 		if err != nil {
@@ -229,12 +245,15 @@ func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m req
 				return empty, fmt.Errorf("%w: answered with a %T", ErrUnknown, res)
 			}
 			var v T
-			if v, err = answer.Result(); !errors.Is(err, ErrBetweenLives) {
+			if v, err = answer.Result(); !notTaken(err) {
 				return v, err
 			}
 		}
-		if !errors.Is(err, ErrBetweenLives) {
+		if !notTaken(err) {
 			return empty, err
 		}
 	}
 }
+
+// notTaken reports whether the next life may try again. It asks err nothing, which may be the application's.
+func notTaken(err error) bool { return err == errNotTaken } //nolint:errorlint // never wrapped

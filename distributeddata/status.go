@@ -41,6 +41,10 @@ type Status struct {
 	Strangers uint64 // concord.ddata.strangers: messages from outside the view or of earlier incarnations
 	Waiting   uint64 // concord.ddata.waiting: updates that came before what they follow
 
+	// Faults counts functions of the application (Adapt, codecs while subscribers are told, processes that take a
+	// response) that panicked or called runtime.Goexit on the replicator's goroutine. concord.ddata.faults.
+	Faults uint64
+
 	Sent map[string]Traffic // to other members, by kind; concord.ddata.sent.messages and .bytes, by kind
 }
 
@@ -60,7 +64,7 @@ func (r *Replicator) Status() Status {
 		Filled: p.stats.Filled, ToFill: p.stats.ToFill, LogBytes: p.stats.LogBytes,
 		Diverged: p.stats.Diverged, Rotten: p.stats.Rotten, Mended: p.stats.Mended,
 		Malformed: p.stats.Malformed, Strangers: p.stats.Strangers, Waiting: p.stats.Waiting,
-		Lag: map[string]uint64{}, Sent: r.traffic.all(),
+		Faults: r.faults.count.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
 	}
 	if p.view != nil {
 		s.Address = p.view.Self.Address

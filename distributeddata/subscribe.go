@@ -2,7 +2,7 @@ package distributeddata
 
 import (
 	"errors"
-	"log/slog"
+	"fmt"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -84,11 +84,11 @@ func (s *subscriptions) changed(keys []string) bool {
 }
 
 // tell sends what is new.
-func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector), send func(*actor.PID, any)) {
+func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector), tell func(*subscriber, causal.Store, causal.Vector)) {
 	for _, key := range s.dirty {
 		now, seen := state(key)
 		for _, sub := range s.byKey[key] {
-			sub.tell(now, seen, send)
+			tell(sub, now, seen)
 		}
 	}
 	s.dirty, s.noted = nil, map[string]bool{}
@@ -113,17 +113,23 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 		return
 	}
 	a.subscribe(m.Key.id, &subscriber{pid: m.Subscriber, notice: func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any)) {
-		c := &Changed[T]{Key: m.Key}
+		c := &Changed[T]{Key: m.Key, Value: m.Key.empty, Old: m.Key.empty, Deleted: now.Empty() || buried(now)}
+		err := errExit // if a codec does not return
+		defer func() {
+			if !now.Empty() {
+				c.Err = err
+			}
+			adapted(a.l.r, c, m.Adapt, send)
+		}()
+		defer a.l.r.host(&m.Key.id).done()
+		c.Value, err = m.Key.load(now, nowSeen)
 		c.Old, _ = m.Key.load(old, oldSeen)
-		c.Value, c.Err = m.Key.load(now, nowSeen)
-		switch {
-		case errors.Is(c.Err, ErrNotFound):
-			c.Deleted, c.Err = true, nil
-		case errors.Is(c.Err, ErrDeleted):
-			c.Deleted = true
-		}
-		adapted(a.log, c, m.Adapt, send)
 	}})
+}
+
+// failed implements failing.
+func (c *Changed[T]) failed(err error) {
+	c.Err = errors.Join(c.Err, fmt.Errorf("distributeddata: Adapt: %w", err))
 }
 
 func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
@@ -132,9 +138,9 @@ func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
 	}
 }
 
-func (*Subscribe[T]) refuse(error, *slog.Logger, func(any)) {}
+func (*Subscribe[T]) refuse(error, *Replicator, func(any)) {}
 
-func (*Unsubscribe[T]) refuse(error, *slog.Logger, func(any)) {}
+func (*Unsubscribe[T]) refuse(error, *Replicator, func(any)) {}
 
 func (*Subscribe[T]) unanswered() {}
 

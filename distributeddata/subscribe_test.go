@@ -34,7 +34,7 @@ func TestSubscriptions_EndOneByOneAndTogether(t *testing.T) {
 	require.True(t, s.changed(keys))
 	require.True(t, s.changed(keys))
 	require.Len(t, s.dirty, 9)
-	s.tell(state, func(*actor.PID, any) {})
+	s.tell(state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
 	require.Equal(t, 10, *told)
 	require.False(t, s.changed(nil))
 	s.removeAll(pid)
@@ -54,7 +54,7 @@ func BenchmarkSubscriptions(b *testing.B) {
 			for b.Loop() {
 				s, pid, keys, told := subscribed(n)
 				s.changed(keys)
-				s.tell(state, func(*actor.PID, any) {})
+				s.tell(state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
 				for _, k := range keys {
 					s.remove(k, pid)
 					s.subscribed(pid)

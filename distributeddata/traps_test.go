@@ -21,13 +21,20 @@ import (
 
 // early runs a cluster of one whose test begins before the member is up; up lists it.
 func early(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func())) {
+	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+		defer func() { require.NoError(t, dd.Close(context.Background())) }()
+		test(t, system, dd, up)
+	})
+}
+
+// alone is early for a test that closes the replicator itself.
+func alone(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func())) {
 	simnet.Bubble(t, func(t *testing.T) {
 		c := simnet.NewCluster(simnet.Config{System: func(string) *actor.ActorSystem { return testkit.NewSystem(t, testkit.WithLogs()) }})
 		defer c.Close()
 		m := c.Start("node-0:1")
 		dd, err := distributeddata.New(m.System, distributeddata.Config{})
 		require.NoError(t, err)
-		defer func() { require.NoError(t, dd.Close(context.Background())) }()
 		test(t, m.System, dd, func() {
 			c.List(c.Live(), c.Live())
 			synctest.Wait()

@@ -3,7 +3,6 @@ package distributeddata
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/crdt"
@@ -63,16 +62,19 @@ type TransactionResponse struct{ err error }
 func (r *TransactionResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *Transaction) run(a *replica, respond func(any)) {
-	answer := func(_ core.Done, err error) { adapted(a.log, &TransactionResponse{err}, m.Adapt, respond) }
+	answer := func(_ core.Done, err error) { adapted(a.l.r, &TransactionResponse{err}, m.Adapt, respond) }
 	if err := m.At.validate(); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
-	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error { return transact(t, m.Modify) }, answer)
+	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error {
+		defer a.l.r.host(new("a transaction")).done()
+		return transact(t, m.Modify)
+	}, answer)
 }
 
-func (m *Transaction) refuse(err error, log *slog.Logger, respond func(any)) {
-	adapted(log, &TransactionResponse{err}, m.Adapt, respond)
+func (m *Transaction) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &TransactionResponse{err}, m.Adapt, respond)
 }
 
 // transact runs a modify function inside the update t.
@@ -153,7 +155,7 @@ type Snapshot struct{ p *published }
 
 // Snapshot returns the present state: reads of several entries from it belong together, so what an
 // atomic update did is in all of them or in none.
-func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.state()} }
+func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.readable()} }
 
 // Of reads the entry in a snapshot. The errors are those of Get at Local.
 func (k Key[T]) Of(s Snapshot) (T, error) {
