@@ -384,6 +384,30 @@ func replication() []mutant {
 			killer: saved(replCore, "majority_is_half"),
 		},
 		{
+			name:   "go on with events that were not installed",
+			rule:   "a step that panicked has made a transition or has not [R29]",
+			edits:  in(replDir+"resume.go", "	n.restore()\n	n.note", "	n.note"),
+			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
+		},
+		{
+			name:   "commit once more what an interrupted step has committed",
+			rule:   "a step that panicked has made a transition or has not [R29]",
+			edits:  in(replDir+"resume.go", "c.seen.Covers(c.openAs) {", "false {"),
+			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
+		},
+		{
+			name:   "forget the calls under way when a step panics",
+			rule:   "waiting calls begin again after a step that panicked [R29]",
+			edits:  in(replDir+"resume.go", "!w.ended && c.beginAgain(w) {", "!w.ended && w == nil && c.beginAgain(w) {"),
+			killer: scenario("TestResume_CallsUnderWayGoOn"),
+		},
+		{
+			name:   "tell nobody what an interrupted step has changed",
+			rule:   "subscribers are told of what an interrupted step has changed [R29]",
+			edits:  in(replDir+"resume.go", "n.touched = append(n.touched, causal.Clone(key))", "_ = causal.Clone"),
+			killer: scenario("TestResume_APushIsAppliedOnce"),
+		},
+		{
 			name:   "a life forgets the open event of the former one",
 			rule:   "the next life holds all that the former one did [R28]",
 			edits:  in(replDir+"life.go", "c.end()\n\tn := New(cfg)", "n := New(cfg)"),

@@ -37,6 +37,14 @@ func (c *Core) sendBeat(p *peer) {
 	c.beat(p, m)
 }
 
+// askBeat sends a heartbeat that asks for one, with the whole vector.
+func (c *Core) askBeat(p *peer) {
+	c.beat(p, &pb.Beat{
+		Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
+		Seen: c.vectorOut(c.seen), Want: true,
+	})
+}
+
 func (c *Core) beat(p *peer, m *pb.Beat) {
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
@@ -75,7 +83,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	case m.Digest == p.heardOf:
 		v = p.seenThen
 	default:
-		c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1], Seen: c.vectorOut(c.seen), Want: true})
+		c.askBeat(p)
 		return nil
 	}
 	c.heard(p, v)

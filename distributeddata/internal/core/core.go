@@ -15,6 +15,7 @@ type Core struct {
 	cfg    Config
 	ledger            // what is held; other files read it, and change it by its transitions
 	open   []*working // what the own event that has not ended yet does, by key
+	openAs causal.Dot // that event
 	lags   []Lag      // of the members, at the last heartbeat
 	past   past       // of this process, before this life
 
@@ -52,6 +53,7 @@ type Core struct {
 	settled       causal.Vector // seen when they were
 
 	now     time.Time
+	begun   Keys // what was held when this step began
 	effects []Effect
 	touched []string // keys changed in this step
 	stats   Stats
@@ -111,7 +113,7 @@ type lag struct {
 func New(cfg Config) *Core {
 	return &Core{
 		cfg:      cfg,
-		ledger:   newLedger(cfg.NewReplica()),
+		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
 		outgoing: map[string]*answer{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
@@ -141,7 +143,7 @@ func (c *Core) Stats() Stats {
 
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
-	c.now, c.effects, c.touched = now, c.effects[:0], c.touched[:0]
+	c.now, c.begun, c.effects, c.touched = now, c.keys, c.effects[:0], c.touched[:0]
 	if _, ok := ev.(Update); !ok {
 		c.push()
 	}
@@ -231,7 +233,10 @@ func (c *Core) note(ch change) {
 	}
 }
 
-func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
+func (c *Core) emit(e Effect) {
+	c.reach("effect")
+	c.effects = append(c.effects, e)
+}
 
 func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
 	c.emit(Send{Member: p.ID, To: p.replica, Manifest: m, Payload: payload})

@@ -24,6 +24,11 @@ type lab struct {
 	next  causal.Replica
 	id    uint64
 	large bool // sizes as in production
+
+	fuse    map[string]int      // after so many places the step of a replica panics
+	calls   map[string][]uint64 // of each replica
+	second  int                 // after so many places more it panics again
+	blasted int                 // steps that have panicked
 }
 
 type mail struct {
@@ -33,7 +38,7 @@ type mail struct {
 }
 
 func newLab(t *testing.T, names ...string) *lab {
-	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}}
+	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
 	for _, n := range names {
 		l.start(n)
 	}
@@ -46,6 +51,7 @@ func (l *lab) start(name string) {
 		Started: uint64(l.now.UnixMicro()) + uint64(l.next), NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
+		Reach: func(string) { l.burn(name) },
 	}
 	if l.large {
 		cfg.WindowBytes, cfg.LogBytes, cfg.PushBytes, cfg.PartBytes = 4<<20, 1<<30, 4<<20, 64<<10
@@ -74,7 +80,7 @@ func (l *lab) step(name string, ev Event) {
 	if c == nil {
 		return
 	}
-	for _, e := range c.Step(l.now, ev) {
+	for _, e := range l.attempt(name, ev) {
 		switch e := e.(type) {
 		case Send:
 			l.box = append(l.box, mail{name, e.Member, c.Replica(), e})

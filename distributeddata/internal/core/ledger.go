@@ -17,8 +17,9 @@ type ledger struct {
 	marks pmap.Map[struct{}] // the keys that hold counter marks
 	log   eventLog           // what happened, without payloads, for the answers
 
-	batch   batch    // of the transition under way
-	touched []string // room for the keys of a change
+	batch   batch              // of the transition under way
+	touched []string           // room for the keys of a change
+	trap    func(place string) // of a test, in the middle of transitions
 }
 
 // change says what a transition did. It is valid until the next one.
@@ -29,8 +30,15 @@ type change struct {
 	skipped bool     // the vector has risen by a state, whose events are not in the log
 }
 
-func newLedger(me causal.Replica) ledger {
-	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}}}
+func newLedger(me causal.Replica, trap func(string)) ledger {
+	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}}, trap: trap}
+}
+
+// reach tells a test where the step is.
+func (l *ledger) reach(place string) {
+	if l.trap != nil {
+		l.trap(place)
+	}
 }
 
 func (l *ledger) state() State { return State{l.keys, l.seen, l.sum} }
@@ -194,13 +202,18 @@ func (l *ledger) rise(d draft, seen causal.Vector) change {
 
 // install ends a transition.
 func (l *ledger) install(d draft, seen causal.Vector) change {
+	l.reach("before install")
 	l.keys, l.sum, l.marks, l.seen = d.keys, d.sum, d.marks, seen
 	if l.touched = d.touched; cap(l.touched) > maxRoom {
 		l.touched = nil
 	}
 	l.batch.reset()
+	l.reach("after install")
 	return change{keys: d.touched}
 }
+
+// restore makes the log fit again what is installed, after a transition that was interrupted.
+func (l *ledger) restore() { l.log.fit(l.seen) }
 
 // maxRoom is for how many keys of a change the room is kept.
 const maxRoom = 4096

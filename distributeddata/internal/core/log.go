@@ -116,6 +116,26 @@ func (l *eventLog) skip(seen, before causal.Vector) {
 	l.floor = l.floor.Join(causal.MakeVector(risen...))
 }
 
+// fit makes the log end where seen does: a transition that was interrupted may have added events, or have skipped
+// some, and was not installed.
+func (l *eventLog) fit(seen causal.Vector) {
+	l.size = 0
+	for r, o := range l.origins {
+		n, end := seen.Get(r), o.floor+uint64(len(o.events))
+		if end < n || o.floor > n {
+			*o = originLog{floor: n}
+		}
+		for ; end > n && len(o.events) > 0; end-- {
+			last := len(o.events) - 1
+			o.size -= o.events[last].size()
+			o.events[last] = event{}
+			o.events = o.events[:last]
+		}
+		l.size += o.size
+	}
+	l.floor = seen
+}
+
 // retire lets go of the origins for which gone says so, if nothing of theirs is kept.
 func (l *eventLog) retire(gone func(causal.Replica) bool) {
 	var floors []causal.Dot

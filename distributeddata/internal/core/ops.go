@@ -194,13 +194,18 @@ func (c *Core) startWrite(ev Update) {
 	case ev.Level.Kind == Local:
 		c.emit(Done{ID: ev.ID})
 	case c.seen.Equal(c.last):
-		o, _ := gather(c, ev.Level, &writes{})
-		o.again = time.Time{}
-		c.call(o, ev.ID, c.seen.Get(c.me), ev.Deadline)
-		c.begin(o)
+		c.awaitWrite(ev.ID, c.seen.Get(c.me), ev.Level, ev.Deadline)
 	default:
 		c.startCover(ev)
 	}
+}
+
+// awaitWrite waits until enough replicas cover this one's event n.
+func (c *Core) awaitWrite(id, n uint64, level Level, deadline time.Time) {
+	o, _ := gather(c, level, &writes{})
+	o.again = time.Time{}
+	c.call(o, id, n, deadline)
+	c.begin(o)
 }
 
 // leave waits until a majority of the others, ready or not, covers all that this replica has seen [R21a, R53]:

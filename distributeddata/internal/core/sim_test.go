@@ -89,6 +89,7 @@ type play struct {
 	leaves  int // that were handed over
 	begun   int // operations
 	done    int // those that ended well
+	broken  int // steps that panicked
 }
 
 // attempt is a write at a level: its event, if it makes one, and what it observed.
@@ -113,6 +114,9 @@ type slot struct {
 	away    time.Duration // how long it will be gone then
 	kept    causal.Vector // what its former lives did, which must not be lost unless it is killed
 
+	fuse  int             // after so many places its step panics; 0: never
+	calls map[uint64]bool // that wait
+
 	misled bool              // it has been sent a forged base
 	told   map[string]string // what a subscriber to every key was told last
 }
@@ -131,6 +135,7 @@ func newPlay(w *sim.World) *play {
 	w.Can("again", s.again)
 	w.Can("leave", s.leave)
 	w.Can("cut", s.cut)
+	w.Can("break", s.breakOff)
 	w.Observe(s.honest)
 	for i := range members {
 		s.slots = append(s.slots, &slot{i: i})
@@ -147,11 +152,12 @@ func (s *play) config(sl *slot) Config {
 		MinMembers: members, BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
 		PushBytes: s.pushBytes, PartBytes: s.partBytes, CompareKeys: s.compare,
+		Reach: sl.burn,
 	}
 }
 
 func (s *play) start(sl *slot) {
-	sl.life++
+	sl.life, sl.fuse = sl.life+1, 0
 	sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life)
 	if sl.past != nil {
 		sl.core, sl.past = s.goOn(sl, sl.past), nil
@@ -161,7 +167,7 @@ func (s *play) start(sl *slot) {
 	}
 	sl.wake, sl.last, sl.says, sl.leaving = time.Time{}, causal.Vector{}, "", 0
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
-	sl.told = map[string]string{}
+	sl.told, sl.calls = map[string]string{}, map[uint64]bool{}
 	for key := range sl.core.Keys().All() {
 		s.tell(sl, []string{strings.Clone(key)})
 	}
@@ -218,9 +224,8 @@ func (s *play) leave(a sim.Args) {
 	if sl.core == nil || sl.leaving != 0 {
 		return
 	}
-	s.nextID++
-	sl.leaving, sl.away, sl.handed = s.nextID, a.Span(2), sl.core.Seen()
-	s.step(sl, Drain{ID: s.nextID, Deadline: s.w.Now().Add(5 * time.Second)})
+	sl.leaving, sl.away, sl.handed = s.call(sl), a.Span(2), sl.core.Seen()
+	s.step(sl, Drain{ID: sl.leaving, Deadline: s.w.Now().Add(5 * time.Second)})
 }
 
 // left ends a member that has waited to leave.
@@ -301,7 +306,7 @@ func (s *play) step(sl *slot, ev Event) {
 	if sl.core == nil || s.w.Failed() {
 		return
 	}
-	effects := sl.core.Step(s.w.Now(), ev)
+	effects := s.attempt(sl, ev)
 	if len(sl.core.open) == 0 {
 		s.forget(sl)
 	}
@@ -349,11 +354,15 @@ func (s *play) effect(sl *slot, e Effect) {
 
 func (s *play) ended(sl *slot, e Done) {
 	s.w.Note("%s done %d %v %v", sl.id(), e.ID, e.Err, e.Short)
+	if e.ID != 0 && !sl.calls[e.ID] {
+		s.w.Fail("%s answers call %d, for which nobody waits", sl.id(), e.ID)
+	}
+	delete(sl.calls, e.ID)
 	if e.ID == sl.leaving && e.ID != 0 {
 		core := sl.core
 		s.w.After(0, func() { // once the step has been carried out
 			if sl.core == core {
-				s.left(sl, e.Short != nil)
+				s.left(sl, e.Short != nil || e.Err != nil)
 			}
 		})
 	}
@@ -534,8 +543,7 @@ func (s *play) update(a sim.Args) {
 		s.quietly(sl, ops, a.Word(1) == refused)
 		return
 	}
-	s.nextID++
-	id, level := s.nextID, Level{Kind: LevelKind(kind)}
+	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
 	s.step(sl, Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
 		s.record(sl, t, ops)
 		if level.Kind != Local {
@@ -590,12 +598,12 @@ func (s *play) read(a sim.Args) {
 		return
 	}
 	s.begun++
-	s.nextID++
-	s.reads[s.nextID] = s.acked
+	id := s.call(sl)
+	s.reads[id] = s.acked
 	if level.Kind == Linear {
-		s.reads[s.nextID] = s.reads[s.nextID].Join(s.shown)
+		s.reads[id] = s.reads[id].Join(s.shown)
 	}
-	s.step(sl, Read{ID: s.nextID, Level: level, Deadline: s.w.Now().Add(8 * time.Second)})
+	s.step(sl, Read{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second)})
 }
 
 func (s *play) ready() (n int) {
@@ -652,6 +660,9 @@ func (s *play) makeUp(r *rand.Rand) {
 	}
 	for range r.IntN(5) {
 		s.w.Act(at(), "kill", r.IntN(members), "for", time.Duration(500+r.IntN(5000))*time.Millisecond)
+	}
+	for range r.IntN(5) {
+		s.w.Act(at(), "break", r.IntN(members), "after", 1+r.IntN(1+r.IntN(100)))
 	}
 }
 

@@ -23,6 +23,8 @@ type Config struct {
 	PushBytes    int // pushed to one member and not acknowledged yet; beyond it the member has to ask
 	PartBytes    int // size of a part of an answer
 	CompareKeys  int // a replica that holds so many keys, and is too far behind, is sent only what differs
+
+	Reach func(place string) // called in the middle of steps; only for tests, which panic there
 }
 
 // Member is another member of the view.

@@ -111,6 +111,7 @@ func (c *Core) update(ev Update) {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
+	c.openAs = t.Dot()
 	if len(c.open) == 0 {
 		c.open = append(c.open, t.work...)
 	}

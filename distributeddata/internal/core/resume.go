@@ -1,0 +1,126 @@
+package core
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// ErrInterrupted is the error of a call whose step panicked before the call was under way. An update may have been
+// made all the same.
+var ErrInterrupted = errors.New("core: the step panicked")
+
+// Resume makes the replica go on after a step that panicked [R29]. It holds what it held before that step, or after it:
+// transitions of the ledger are never seen half done. What is known of other members, answers and bases under way, and
+// the window are built anew. calls are the ids of all calls that wait. They are begun again; a call that
+// was not under way yet is Done with ErrInterrupted. The effects are those that Step has not returned, and those of
+// going on. Resume may panic too: c is then as it was, and Resume can be called again.
+func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
+	n := *c
+	n.now, n.effects, n.touched = now, nil, nil
+	for _, e := range c.effects {
+		if _, ok := e.(Send); !ok { // messages may get lost
+			n.emit(e)
+		}
+	}
+	n.restore()
+	n.note(change{skipped: true}) // maybe
+	n.forgetOthers()
+	n.endAgain()
+	n.callAgain(c.deadlines, calls)
+	c.begun.diff(n.keys, func(key string, a, b Held) {
+		if !a.SameValue(b.Store) {
+			n.touched = append(n.touched, causal.Clone(key))
+		}
+	})
+	n.settle()
+	*c = n
+	return c.effects
+}
+
+// forgetOthers keeps of the other members only which replicas they run, and asks them for their heartbeats, which
+// tell the rest.
+func (c *Core) forgetOthers() {
+	peers := make([]*peer, len(c.peers))
+	for i, p := range c.peers {
+		peers[i] = &peer{Member: p.Member, replica: p.replica, started: p.started}
+	}
+	c.peers, c.lags, c.scrub = peers, nil, scrub{}
+	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
+	c.bases = slices.Clone(c.bases)
+	c.fetch, c.fetchAfter, c.awaiting, c.awaitingBytes = nil, time.Time{}, nil, 0
+	c.incoming, c.askAfter, c.outgoing, c.behind = nil, time.Time{}, map[string]*answer{}, nil
+	c.held, c.ops, c.deadlines, c.calls, c.due = nil, nil, nil, 0, time.Time{}
+	c.last, c.told, c.settled = causal.Vector{}, causal.Vector{}, causal.Vector{}
+	c.stirred, c.unpushed = true, 1 // there may be own events to push
+	c.beatAt = c.now.Add(c.cfg.BeatInterval)
+	for _, p := range c.peers {
+		c.askBeat(p)
+	}
+}
+
+// endAgain ends the open event, which nobody waits for any more. If that is what panics, the event is given up.
+func (c *Core) endAgain() {
+	defer func() {
+		if p := recover(); p != nil {
+			c.restore()
+			c.open = nil
+			c.emit(Done{Err: fmt.Errorf("%w: updates that nobody waits for are lost: %v", ErrInterrupted, p)})
+		}
+	}()
+	if c.open = slices.Clone(c.open); c.seen.Covers(c.openAs) { // it has just been installed
+		c.open = nil
+	}
+	c.end()
+}
+
+// callAgain begins the calls again that were under way, and ends the others.
+func (c *Core) callAgain(under deadlines, calls []uint64) {
+	left := map[uint64]bool{}
+	for _, id := range calls {
+		left[id] = true
+	}
+	for _, e := range c.effects {
+		if d, ok := e.(Done); ok {
+			delete(left, d.ID)
+		}
+	}
+	under = slices.Clone(under)
+	slices.SortFunc(under, func(a, b *caller) int { return cmp.Compare(a.id, b.id) }) // writes by their events
+	for _, w := range under {
+		if left[w.id] && !w.ended && c.beginAgain(w) {
+			delete(left, w.id)
+		}
+	}
+	for _, id := range calls {
+		if left[id] {
+			c.emit(Done{ID: id, Err: ErrInterrupted})
+		}
+	}
+}
+
+// beginAgain begins a call again, and reports whether it can.
+func (c *Core) beginAgain(w *caller) bool {
+	level := w.op.level
+	switch t := w.op.task.(type) {
+	case *writes:
+		c.awaitWrite(w.id, w.n, level, w.deadline)
+	case *read:
+		c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
+	case *cover:
+		if t.shown != nil { // a linearizable read, in its second half
+			c.read(Read{ID: w.id, Level: level, Deadline: w.deadline})
+		} else {
+			c.startCover(Update{ID: w.id, Level: level, Deadline: w.deadline})
+		}
+	case *leave:
+		c.drain(Drain{ID: w.id, Deadline: w.deadline})
+	default:
+		return false
+	}
+	return true
+}

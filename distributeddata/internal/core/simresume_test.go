@@ -1,0 +1,69 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// Bugs of our own: now and then a step panics in the middle, and the replica goes on with what it held.
+
+// planted is the panic of a test.
+type planted struct{ place string }
+
+// breakOff carries out: break MEMBER after PLACES.
+func (s *play) breakOff(a sim.Args) { s.slots[a.Int(0, members)].fuse = a.Int(2, 1<<20) }
+
+// burn is called at each place where a step may panic.
+func (sl *slot) burn(place string) {
+	if sl.fuse--; sl.fuse == 0 {
+		panic(planted{place})
+	}
+}
+
+// attempt takes a step. If that panics the replica goes on under its id, without having lost anything.
+func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
+	was, seen := sl.core.Replica(), sl.core.Seen()
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		b, ok := p.(planted)
+		if !ok {
+			panic(p)
+		}
+		s.broken++
+		s.w.Note("%s: %T panics %s", sl.id(), ev, b.place)
+		var calls []uint64
+		for id := range s.nextID {
+			if sl.calls[id+1] {
+				calls = append(calls, id+1)
+			}
+		}
+		effects = sl.core.Resume(s.w.Now(), calls)
+		if sl.core.Replica() != was || !seen.Leq(sl.core.Seen()) {
+			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(), was, seen)
+		}
+		if err := sl.core.audit(); err != nil {
+			s.w.Fail("%s: %v", sl.id(), err)
+		}
+	}()
+	return sl.core.Step(s.w.Now(), ev)
+}
+
+// call notes a call, which must be answered, once, unless its member is killed or ends its life.
+func (s *play) call(sl *slot) uint64 {
+	s.nextID++
+	id, core := s.nextID, sl.core
+	sl.calls[id] = true
+	s.w.After(9*time.Second, func() {
+		if sl.core == core && sl.calls[id] {
+			s.w.Fail("%s has not answered call %d", sl.id(), id)
+		}
+	})
+	return id
+}
+
+func (p planted) String() string { return fmt.Sprintf("planted %s", p.place) }
