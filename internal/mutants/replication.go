@@ -48,10 +48,34 @@ func replication() []mutant {
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
+			name:   "take a push to follow itself",
+			rule:   "a push names the events that nothing else it names follows [R7a]",
+			edits:  in(replDir+"window.go", "c.implied.Join(d.base)", "c.implied.Join(d.head)"),
+			killer: scenario("TestPush_NamesTheNearestEventsAlone"),
+		},
+		{
+			name:   "name all events that came since the last push",
+			rule:   "a push names the events that nothing else it names follows [R7a]",
+			edits:  in(replDir+"update.go", "if !c.implied.Covers(e) {", "if true {"),
+			killer: scenario("TestPush_NamesTheNearestEventsAlone"),
+		},
+		{
+			name:   "tell every new vector to every member",
+			rule:   "heartbeats tell a digest, since most have seen the same [R20]",
+			edits:  in(replDir+"beat.go", "c.glance(c.peers", "c.sendBeat(c.peers"),
+			killer: scenario("TestBeat_AnUpdateIsNotFollowedByTheVectorToEverybody"),
+		},
+		{
+			name:   "go on with digests that others do not know",
+			rule:   "who was asked for its vector tells it, for a heartbeat interval [R20]",
+			edits:  in(replDir+"beat.go", "\t\tc.unlike = p.remindAt\n", ""),
+			killer: scenario("TestBeat_WhoHasNotSeenTheSameAsks"),
+		},
+		{
 			name:   "leave it to chance that a member hears what it lacks",
 			rule:   "a heartbeat of who lacks something is answered [R20]",
 			edits:  in(replDir+"beat.go", "c.remind(p, v)\n", ""),
-			killer: scenario("TestNumbers_ConvergenceAfterAPartition"),
+			killer: scenario("TestBeat_WhoIsKnownToLackSomethingIsTold"),
 		},
 		{
 			name:   "keep what came as an answer to the next heartbeat",
@@ -175,7 +199,7 @@ func replication() []mutant {
 			rule: "a push names what of others is new since the last [R6]",
 			edits: []edit{
 				{replDir + "update.go", "if c.told.Len() > 0 {", "if true {"},
-				{replDir + "update.go", "append(slices.Collect(c.seen.Beyond(c.told)), ", "append([]causal.Dot(nil), "},
+				{replDir + "update.go", "follows = append(follows, e)", "_ = e"},
 			},
 			killer: scenario("TestPush_CausesOfOtherReplicasComeFirst"),
 		},

@@ -119,8 +119,9 @@ func (c *Core) renewBase() {
 		return
 	}
 	var gone []causal.Dot
+	runs := c.running()
 	for d := range c.seen.Beyond(c.base.vector) {
-		if d.Replica != c.me && c.peerOf(d.Replica) == nil {
+		if !runs[d.Replica] {
 			gone = append(gone, d)
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Core) beats() {
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	for range min(c.cfg.BeatPeers, len(c.peers)) {
 		c.turn++
-		c.sendBeat(c.peers[c.turn%len(c.peers)])
+		c.glance(c.peers[c.turn%len(c.peers)])
 	}
 	c.trimLog()
 	c.note(c.dropMarks(c.markVoid))
@@ -43,6 +43,16 @@ func (c *Core) askBeat(p *peer) {
 		Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
 		Seen: c.vectorOut(c.seen), Want: true,
 	})
+}
+
+// glance tells p the digest of what this replica has seen: most of the time p has seen the same. If it has
+// not, it asks, and for a while the next ones are told the whole vector.
+func (c *Core) glance(p *peer) {
+	if p.replica == 0 || p.toldOf == 0 || c.now.Before(c.unlike) {
+		c.sendBeat(p)
+		return
+	}
+	c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]})
 }
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
@@ -69,7 +79,8 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.outrank(m.After)
 	}
 	if m.Want {
-		p.toldOf = 0
+		p.toldOf, p.remindAt = 0, c.now.Add(c.cfg.BeatInterval)
+		c.unlike = p.remindAt
 		c.sendBeat(p)
 	}
 	if p.ready != m.Ready {
@@ -77,6 +88,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	switch {
 	case m.Seen != nil:
+		if v.Equal(c.seen) {
+			v = c.seen // shares what it is made of
+		}
 		p.seenThen, p.heardOf = v, m.Digest
 	case m.Digest == digest(c.seen):
 		v = c.seen

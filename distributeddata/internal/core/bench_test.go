@@ -110,11 +110,13 @@ func (p *pump) update(i int, modify func(*Txn) error) {
 
 // write sets a register, which holds a value of so many bytes.
 func (p *pump) write(i int, key, value string) {
-	p.update(i, func(t *Txn) error {
-		w, end := crdt.Host(t.Dot(), t.Stamp())
-		defer end()
-		return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) { v.Set(w, value) })
-	})
+	p.update(i, func(t *Txn) error { return setRegister(t, key, value) })
+}
+
+func setRegister(t *Txn, key, value string) error {
+	w, end := crdt.Host(t.Dot(), t.Stamp())
+	defer end()
+	return edit(t, w, key, crdt.LWWRegister[string]{}, func(v *crdt.LWWRegister[string]) { v.Set(w, value) })
 }
 
 func (p *pump) put(i int, key, e string) {

@@ -40,10 +40,12 @@ type Core struct {
 	last          causal.Vector // what whoever covers the newest own event has seen, that one included
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
-	told          causal.Vector // what pushes have said of other replicas
+	told          causal.Vector // what the newest own push follows, that one included
+	implied       causal.Vector // what pushes applied since then follow
 	unpushed      int           // estimated bytes of those after it, and of the open one
 	beatAt        time.Time
-	turn          int // of the rotation of heartbeats
+	turn          int       // of the rotation of heartbeats
+	unlike        time.Time // until then others have probably not seen the same
 	scrub         scrub
 	distrust      bool          // the last comparison of keys went wrong
 	stirred       bool          // something that operations wait for may have come
@@ -90,7 +92,7 @@ type sent struct {
 // take notes what p has seen. Little is kept apart: to raise a few entries of a large vector costs more.
 func (p *peer) take(v causal.Vector) {
 	if v.Len() > fewReplicas || p.news.Len() > fewReplicas {
-		p.seen = p.vector().Join(v)
+		p.seen = v.Join(p.vector())
 	} else {
 		p.news = p.news.Join(v)
 	}
@@ -259,6 +261,16 @@ func (c *Core) peerOf(r causal.Replica) *peer {
 		}
 	}
 	return nil
+}
+
+// running returns the present replicas of the members, this one included.
+func (c *Core) running() map[causal.Replica]bool {
+	runs := make(map[causal.Replica]bool, len(c.peers)+1)
+	runs[c.me] = true
+	for _, p := range c.peers {
+		runs[p.replica] = true
+	}
+	return runs
 }
 
 // size is the number of members that quorums are counted in.

@@ -178,7 +178,8 @@ func (c *Core) trimLog() {
 		stable = stable.Meet(p.vector())
 		c.lags = append(c.lags, Lag{p.ID, missing(c.seen, p.seen)})
 	}
-	gone := func(r causal.Replica) bool { return r != c.me && c.peerOf(r) == nil }
+	runs := c.running()
+	gone := func(r causal.Replica) bool { return !runs[r] }
 	c.stats.Cut += c.trim(stable, c.pinned(), gone, c.cfg.LogBytes)
 }
 

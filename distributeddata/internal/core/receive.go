@@ -121,7 +121,8 @@ func (c *Core) heard(p *peer, v causal.Vector) {
 func (c *Core) reborn() {
 	was := c.me
 	c.rename(c.cfg.NewReplica())
-	c.pushed, c.unpushed, c.copied, c.told, c.last = 0, 0, 0, causal.Vector{}, causal.Vector{}
+	c.pushed, c.unpushed, c.copied = 0, 0, 0
+	c.told, c.implied, c.last = causal.Vector{}, causal.Vector{}, causal.Vector{}
 	c.cfg.Started++
 	c.ready = false
 	c.incoming = nil

@@ -244,14 +244,21 @@ func (c *Core) push() {
 	}
 }
 
-// pushOf returns own events as a delta. It names of what they follow only what earlier pushes have not
-// named: who has seen our event before these has seen the rest.
+// pushOf returns own events as a delta. Of what they follow it names what neither earlier pushes have
+// followed nor a push that is named: whoever has seen our event before these, or an event of another, has
+// seen all that it follows.
 func (c *Core) pushOf(events []event, from, n uint64) *delta {
 	d := &delta{head: c.seen, events: make([]deltaEvent, len(events))}
 	if c.told.Len() > 0 {
-		d.head = causal.MakeVector(append(slices.Collect(c.seen.Beyond(c.told)), causal.Dot{Replica: c.me, N: n})...)
+		follows := []causal.Dot{{Replica: c.me, N: n}}
+		for e := range c.seen.Beyond(c.told) {
+			if !c.implied.Covers(e) {
+				follows = append(follows, e)
+			}
+		}
+		d.head = causal.MakeVector(follows...)
 	}
-	c.told = c.seen
+	c.told, c.implied = c.seen, causal.Vector{}
 	d.base = d.head.Set(c.me, from)
 	for i, e := range events {
 		d.events[i].event = e

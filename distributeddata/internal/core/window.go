@@ -58,7 +58,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	switch {
 	case d.head.Leq(c.seen):
 	case d.base.Leq(c.seen):
-		c.note(c.apply(d))
+		c.applyPush(d)
 	default:
 		c.stats.Waiting++
 		if !c.window.keep(d, size, c.now.Add(c.cfg.Patience)) {
@@ -66,6 +66,12 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 		}
 		c.noteLag(from, d.head)
 	}
+}
+
+// applyPush applies a push. What it follows does not have to be named beside it [R7a].
+func (c *Core) applyPush(d *delta) {
+	c.note(c.apply(d))
+	c.implied = c.implied.Join(d.base)
 }
 
 // drainWindow applies what has waited long enough: after each rise of the vector [R6].
@@ -78,7 +84,7 @@ func (c *Core) drainWindow() {
 			return
 		}
 		if !d.head.Leq(c.seen) {
-			c.note(c.apply(d))
+			c.applyPush(d)
 		}
 	}
 }

@@ -1,0 +1,213 @@
+//go:build unix
+
+package core
+
+import (
+	queue "container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// fleet is many replicas in virtual time, on a network that takes one to two milliseconds and counts what
+// is sent. Nobody's heartbeats keep time with another's.
+type fleet struct {
+	now   time.Time
+	cores []*Core // nil: gone
+	armed []time.Time
+	due   occasions
+	turn  int // of what is due
+	rand  *rand.Rand
+	next  causal.Replica
+	cut   func(from, to int) bool
+	sent  []tally // by member
+	of    map[wire.Manifest]tally
+}
+
+// tally is a number of messages and their bytes.
+type tally struct{ messages, bytes int }
+
+func (t *tally) add(bytes int) { t.messages, t.bytes = t.messages+1, t.bytes+bytes }
+
+// occasion is when something is due.
+type occasion struct {
+	at   time.Time
+	turn int
+	do   func()
+}
+
+type occasions []occasion
+
+func (o occasions) Len() int      { return len(o) }
+func (o occasions) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+func (o *occasions) Push(x any)   { *o = append(*o, x.(occasion)) }
+
+func (o occasions) Less(i, j int) bool {
+	return o[i].at.Before(o[j].at) || o[i].at.Equal(o[j].at) && o[i].turn < o[j].turn
+}
+
+func (o *occasions) Pop() any {
+	last := len(*o) - 1
+	x := (*o)[last]
+	(*o)[last] = occasion{}
+	*o = (*o)[:last]
+	return x
+}
+
+// newFleet returns members that hold so many keys, in sync and at rest. Each has made an event.
+func newFleet(members, keys int) *fleet {
+	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{}}
+	first := newPump(1)
+	first.next = 1 << 32
+	first.fill(keys, 20)
+	for range members {
+		c := f.core()
+		c.note(c.join(first.cores[0].state()))
+		f.start(c)
+	}
+	for i := range members {
+		f.after(f.upTo(time.Second), func() { f.view(i) })
+	}
+	for i := range members {
+		f.after(20*time.Second+f.upTo(time.Second), func() { f.update(i, fmt.Sprint("own", i)) })
+	}
+	f.pass(22 * time.Second)
+	f.rest()
+	return f
+}
+
+// rest lets so much time pass that everybody has sent a heartbeat to everybody.
+func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
+
+func (f *fleet) core() *Core {
+	return New(Config{
+		Started: uint64(f.now.UnixMicro()), NewReplica: func() causal.Replica { f.next++; return f.next * 0x9e3779b97f4a7c15 },
+		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
+		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+	})
+}
+
+func (f *fleet) start(c *Core) {
+	f.cores, f.armed, f.sent = append(f.cores, c), append(f.armed, time.Time{}), append(f.sent, tally{})
+}
+
+// view gives a member the view of all that run.
+func (f *fleet) view(i int) {
+	var others []Member
+	for j, c := range f.cores {
+		if j != i && c != nil {
+			others = append(others, Member{ID: fmt.Sprint(j)})
+		}
+	}
+	f.step(i, View{Others: others})
+}
+
+// views gives everybody the new view within a second, as a provider does.
+func (f *fleet) views() {
+	for i := range f.cores {
+		f.after(f.upTo(time.Second), func() { f.view(i) })
+	}
+}
+
+func (f *fleet) upTo(d time.Duration) time.Duration { return time.Duration(f.rand.Int64N(int64(d))) }
+
+func (f *fleet) after(d time.Duration, do func()) {
+	f.turn++
+	queue.Push(&f.due, occasion{f.now.Add(d), f.turn, do})
+}
+
+// pass lets time pass.
+func (f *fleet) pass(d time.Duration) {
+	f.until(d, func() bool { return false })
+}
+
+// until lets time pass until ok, for so long at most, and returns how long that took.
+func (f *fleet) until(most time.Duration, ok func() bool) time.Duration {
+	began := f.now
+	end, next := f.now.Add(most), f.now
+	for len(f.due) > 0 && !f.due[0].at.After(end) {
+		if next.Before(f.due[0].at) {
+			f.now = next
+			if ok() {
+				return f.now.Sub(began)
+			}
+			next = f.now.Add(10 * time.Millisecond) // asking costs
+			continue
+		}
+		f.now = f.due[0].at
+		queue.Pop(&f.due).(occasion).do()
+	}
+	f.now = end
+	return most
+}
+
+func (f *fleet) step(i int, ev Event) {
+	c := f.cores[i]
+	if c == nil {
+		return
+	}
+	for _, e := range c.Step(f.now, ev) {
+		if s, ok := e.(Send); ok {
+			f.send(i, s)
+		}
+	}
+	f.arm(i, c.NextWake())
+}
+
+func (f *fleet) send(i int, s Send) {
+	f.sent[i].add(len(s.Payload))
+	t := f.of[s.Manifest]
+	t.add(len(s.Payload))
+	f.of[s.Manifest] = t
+	to, from := number(s.Member), f.cores[i].Replica()
+	if f.cut != nil && f.cut(i, to) {
+		return
+	}
+	f.after(time.Millisecond+f.upTo(time.Millisecond), func() {
+		f.step(to, Receive{Member: fmt.Sprint(i), From: from, To: s.To, Manifest: s.Manifest, Payload: s.Payload})
+	})
+}
+
+func (f *fleet) arm(i int, at time.Time) {
+	if !f.armed[i].IsZero() && !at.Before(f.armed[i]) {
+		return
+	}
+	f.armed[i] = at
+	c := f.cores[i]
+	f.after(max(0, at.Sub(f.now)), func() {
+		if f.cores[i] == c && f.armed[i].Equal(at) {
+			f.armed[i] = time.Time{}
+			f.step(i, Wake{})
+		}
+	})
+}
+
+// update sets a register.
+func (f *fleet) update(i int, key string) {
+	f.step(i, Update{Modify: func(t *Txn) error { return setRegister(t, key, fmt.Sprint(f.now.UnixNano())) }})
+}
+
+func (f *fleet) equal() bool {
+	var first *Core
+	for _, c := range f.cores {
+		switch {
+		case c == nil:
+		case first == nil:
+			first = c
+		case !c.seen.Equal(first.seen) || c.sum != first.sum:
+			return false
+		}
+	}
+	return true
+}
+
+// all is what has been sent.
+func (f *fleet) all() (t tally) {
+	for _, s := range f.sent {
+		t.messages, t.bytes = t.messages+s.messages, t.bytes+s.bytes
+	}
+	return t
+}
