@@ -72,11 +72,15 @@ func (in *incoming) begin() error {
 	}
 	auth, _ := p.AuthInfo.(*withConn)
 	if err := in.prove(f.data, auth, address, self); err != nil {
-		g.process.refuse(unproven, "remoting stream", fmt.Sprintf("of %.255q: %v", address, err))
-		if errors.Is(err, errBusy) {
-			return status.Error(codes.ResourceExhausted, "concord: "+err.Error())
+		why, code := unproven, codes.Unauthenticated
+		switch {
+		case errors.Is(err, errSeal):
+			why = badSeal
+		case errors.Is(err, errBusy):
+			code = codes.ResourceExhausted
 		}
-		return status.Error(codes.Unauthenticated, "concord: "+err.Error())
+		g.process.refuse(why, "remoting stream", fmt.Sprintf("of %.255q: %v", address, err))
+		return status.Error(code, "concord: "+err.Error())
 	}
 	if auth != nil {
 		auth.conn.proven()

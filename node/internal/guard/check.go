@@ -86,14 +86,13 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	})
 }
 
-// targetOf returns a target's address, "" if the batch has none, and id: versions of Proto.Actor
-// differ.
+// targetOf returns the address and the id of a target. A version of Proto.Actor sends no address.
 func targetOf(b *remote.MessageBatch, i int) (address, id string) {
 	switch targets := any(b.Targets).(type) {
 	case []*actor.PID:
 		return targets[i].GetAddress(), targets[i].GetId()
 	case []string:
-		return "", targets[i]
+		return local, targets[i]
 	}
 	return "", ""
 }
@@ -104,7 +103,7 @@ const local = "nonhost"
 // target refuses what Proto.Actor would pass on to another address, and actors that are not public.
 func (c *checker) target(address, id string) *refusal {
 	switch {
-	case address != "" && address != c.self && address != local:
+	case address != c.self && address != local:
 		return &refusal{relayed, "for another address"}
 	case !c.guard.public(id):
 		return &refusal{notPublic, "for an actor that is not public"}

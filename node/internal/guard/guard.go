@@ -124,15 +124,21 @@ type Process struct {
 
 // member is the life of the member that runs now.
 type member struct {
-	system  *actor.ActorSystem
-	members *membership.Service
 	cluster string
+	members interface {
+		View() *membership.View
+		Lost() []string
+	}
+	lives func(id string) bool // whether an actor is
 }
 
 // Bind tells the guard which member runs in this process. Before that it knows no other members.
 func (p *Process) Bind(system *actor.ActorSystem, cluster string) {
 	p.log.Store(system.Logger())
-	p.member.Store(&member{system, membership.Attach(system), cluster})
+	p.member.Store(&member{cluster, membership.Attach(system), func(id string) bool {
+		_, ok := system.ProcessRegistry.GetLocal(id)
+		return ok
+	}})
 }
 
 // cluster returns the name of the cluster, "" before Bind.

@@ -3,8 +3,10 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/testkit/pki"
 )
 
@@ -112,6 +115,14 @@ type stream struct {
 
 // open opens a stream to another member and introduces itself as from.
 func open(t *testing.T, to *end, from string, options ...grpc.DialOption) (*stream, error) {
+	return openWith(t, to, introduce(from), options...)
+}
+
+// openWith opens a stream with any first message.
+func openWith(t *testing.T, to *end, first *remote.RemoteMessage, options ...grpc.DialOption) (*stream, error) {
+	if len(options) == 0 {
+		options = []grpc.DialOption{plain}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	cc, err := grpc.NewClient("passthrough:///"+to.address, options...)
@@ -121,7 +132,7 @@ func open(t *testing.T, to *end, from string, options ...grpc.DialOption) (*stre
 	if err != nil {
 		return nil, err
 	}
-	_ = s.SendMsg(introduce(from)) // the error is that of the answer
+	_ = s.SendMsg(first) // the error is that of the answer
 	var answer remote.RemoteMessage
 	return &stream{t, s}, s.RecvMsg(&answer)
 }
@@ -217,6 +228,24 @@ func (p *paper) files(a *pki.Authority, m pki.Member, trust ...*pki.Authority) *
 }
 
 func (p *paper) path(name string) string { return filepath.Join(p.dir, name) }
+
+// roster is the membership of a member.
+type roster struct {
+	view *membership.View
+	lost []string
+}
+
+func (l roster) View() *membership.View { return l.view }
+func (l roster) Lost() []string         { return l.lost }
+
+// sees lets a member see others, by id; nobody but alive lives there.
+func (e *end) sees(others map[string]string) {
+	v := &membership.View{Cluster: "shop"}
+	for _, id := range slices.Sorted(maps.Keys(others)) {
+		v.Members = append(v.Members, membership.Member{ID: id, Address: others[id], Incarnation: 1, Stamp: 1})
+	}
+	e.process.member.Store(&member{cluster: "shop", members: roster{view: v}, lives: func(id string) bool { return id == "alive" }})
+}
 
 type batchOf = remote.MessageBatch
 

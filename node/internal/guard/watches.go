@@ -60,6 +60,5 @@ func (p *Process) lives(id string) bool {
 	if m == nil {
 		return true
 	}
-	_, ok := m.system.ProcessRegistry.GetLocal(id)
-	return ok
+	return m.lives(id)
 }

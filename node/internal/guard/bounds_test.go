@@ -1,0 +1,207 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// field appends a field of bytes.
+func field(b []byte, n protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
+}
+
+// many is a field, n times.
+func many(number protowire.Number, value []byte, n int) []byte {
+	return bytes.Repeat(field(nil, number, value), n)
+}
+
+// inBatch wraps the fields of a batch into a message.
+func inBatch(b []byte) []byte { return field(nil, inRemoteMessageBatch, b) }
+
+// greedy are messages that become many times their size when they are decoded.
+func greedy(size int) map[string][]byte {
+	entry := func(i int) []byte { return field(nil, inHeaderData, field(nil, 1, fmt.Append(nil, i))) }
+	var headers []byte
+	for i := range size / 12 {
+		headers = append(headers, entry(i)...)
+	}
+	return map[string][]byte{
+		"envelopes":          inBatch(many(inBatchEnvelopes, nil, size/2)),
+		"types":              inBatch(many(inBatchTypes, nil, size/2)),
+		"targets":            inBatch(many(inBatchTargets, nil, size/2)),
+		"senders":            inBatch(many(inBatchSenders, nil, size/2)),
+		"headers":            inBatch(field(nil, inBatchEnvelopes, field(nil, inEnvelopeHeader, headers))),
+		"headers everywhere": inBatch(many(inBatchEnvelopes, field(nil, inEnvelopeHeader, many(inHeaderData, nil, 60)), size/130)),
+		"batches":            many(inRemoteMessageBatch, many(inBatchEnvelopes, nil, 100), size/204),
+		"groups":             bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), size),
+		"groups in a batch":  inBatch(bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), size)),
+		"a long type":        inBatch(field(nil, inBatchTypes, make([]byte, maxText+1))),
+		"a long sender":      inBatch(field(nil, inBatchSenders, make([]byte, 3*maxText+1))),
+	}
+}
+
+// inbound is a stream of a peer at 127.0.0.1:7.
+func inbound(g *Guard) *incoming {
+	return &incoming{guard: g, check: newChecker(g, "127.0.0.1:7", "127.0.0.1:8")}
+}
+
+func quiet() *Process {
+	p := &Process{}
+	p.log.Store(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return p
+}
+
+// TestBounds_MemoryIsInProportion: what a message takes is at most 16 times its size and 1 MiB, and it takes
+// little time.
+func TestBounds_MemoryIsInProportion(t *testing.T) {
+	const size = 4 << 20
+	g, err := New(Config{}, quiet())
+	require.NoError(t, err)
+	full := &remote.MessageBatch{TypeNames: []string{"google.protobuf.BoolValue"}}
+	for range maxEnvelopes {
+		full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{})
+		full.Senders = append(full.Senders, &actor.PID{Address: "127.0.0.1:7"})
+	}
+	allowed, err := proto.Marshal(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: full}})
+	require.NoError(t, err)
+	for name, data := range greedy(size) {
+		taken := allocated(func() { _, err = inbound(g).open(data) })
+		require.Error(t, err, name)
+		require.Less(t, taken, uint64(len(data)+1<<20), name)
+	}
+	taken := allocated(func() { _, _ = inbound(g).open(allowed) })
+	require.Less(t, taken, uint64(16*len(allowed)+1<<20), "the largest number that is allowed")
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestBounds_EndTheirStreamOnly sends them to a member, which goes on.
+func TestBounds_EndTheirStreamOnly(t *testing.T) {
+	b := listen(t, Config{})
+	for name, data := range greedy(64 << 10) {
+		s := listen(t, Config{}).mustDial(b)
+		require.NoError(t, s.ClientStream.(*outgoing).ClientStream.SendMsg(&frame{data: data}))
+		require.Equal(t, codes.InvalidArgument, status.Code(s.ended()), name)
+	}
+	a := listen(t, Config{})
+	a.mustDial(b).send(text(b, "hello"))
+	b.hears("hello")
+}
+
+// TestBounds_AFullBatchPasses: as many messages as Proto.Actor puts into one.
+func TestBounds_AFullBatchPasses(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	s := a.mustDial(b)
+	full := text(b, "one of many")
+	for range 999 {
+		full.Envelopes = append(full.Envelopes, full.Envelopes[0])
+	}
+	s.send(full)
+	s.send(text(b, "behind it"))
+	b.hears("behind it")
+	require.Len(t, b.seen(), 1001)
+}
+
+func TestStream_MustBegin(t *testing.T) {
+	b := listen(t, Config{})
+	for name, m := range map[string]*remote.RemoteMessage{
+		"empty":      {},
+		"a batch":    {MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: text(b, "x")}},
+		"no address": introduce(""),
+		"no port":    introduce("127.0.0.1"),
+		"long":       introduce(string(bytes.Repeat([]byte("a"), maxText)) + ":1"),
+		"huge":       introduce(string(bytes.Repeat([]byte("a"), maxFirst)) + ":1"),
+	} {
+		_, err := openWith(t, b, m)
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)
+	}
+	require.Empty(t, b.seen())
+}
+
+// TestConns_TheOldestWithoutProofGoes: who fills the connections pushes out its own.
+func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
+	cs := newConns()
+	var all []*conn
+	var ends []net.Conn
+	for range maxFresh + 10 {
+		a, b := net.Pipe()
+		all, ends = append(all, cs.add(a)), append(ends, b)
+		if len(all) == 5 {
+			all[4].proven()
+		}
+	}
+	closed := func(c *conn) bool {
+		_ = c.SetReadDeadline(time.Now().Add(-time.Second))
+		_, err := c.Read(make([]byte, 1))
+		return err == io.ErrClosedPipe
+	}
+	for i, c := range all {
+		require.Equal(t, i < 10 && i != 4, closed(c), i) // 10 above the bound, less the one that is proven
+	}
+	for i := range all {
+		_, _ = all[i].Close(), ends[i].Close()
+		_ = all[i].Close()
+	}
+	require.Zero(t, cs.mu.all)
+	require.Zero(t, cs.mu.fresh.Len())
+}
+
+// FuzzGuard: whatever a peer sends, nothing panics, memory is bounded, and what passes can be used as
+// Proto.Actor does without looking.
+func FuzzGuard(f *testing.F) {
+	for _, data := range greedy(200) {
+		f.Add(data)
+	}
+	for _, m := range []proto.Message{wrapperspb.Bool(true), &actor.Watch{Watcher: actor.NewPID("127.0.0.1:7", "x")}, &actor.Stop{}} {
+		data, _ := proto.Marshal(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{
+			MessageBatch: batch("127.0.0.1:8", "x", m),
+		}})
+		f.Add(data)
+	}
+	intro, _ := proto.Marshal(introduce("127.0.0.1:7"))
+	f.Add(intro)
+	g, err := New(Config{Public: []string{"x"}}, quiet())
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, address, err := g.introduction(data); err == nil && !isAddress(address) {
+			t.Errorf("introduced as %q", address)
+		}
+		_, _ = nonceOf(data)
+		b, err := inbound(g).open(data)
+		if err != nil {
+			return
+		}
+		if err := checkIndices(b); err != nil {
+			t.Error(err)
+		}
+		if len(b.Envelopes) > maxEnvelopes || len(b.Senders) > maxEnvelopes {
+			t.Errorf("%d envelopes, %d senders", len(b.Envelopes), len(b.Senders))
+		}
+		for _, e := range b.Envelopes {
+			if _, err := remote.Deserialize(e.MessageData, b.TypeNames[e.TypeId], e.SerializerId); err != nil {
+				return // ends the stream
+			}
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package guard
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// lane sends batches to a member and tells whether they arrive.
+type lane struct {
+	to *end
+	s  *stream
+	n  int
+}
+
+// delivered sends b, and a message behind it, and tells whether anything of b came through.
+func (l *lane) delivered(b *remote.MessageBatch) bool {
+	before := len(l.to.seen())
+	l.s.send(b)
+	l.n++
+	mark := fmt.Sprint("mark ", l.n)
+	l.s.send(text(l.to, mark))
+	l.to.hears(mark)
+	return len(l.to.seen()) > before+1
+}
+
+// envelope is a message of this module.
+func envelope(member string, m wire.Manifest, payload proto.Message) proto.Message {
+	data, _ := proto.Marshal(payload)
+	return wire.Seal(wire.Header{Cluster: "shop", Member: member, From: 1, To: 1}, m, data)
+}
+
+// TestForged_NobodySpeaksForAnotherMember: the peer is a member, so that its own words are taken.
+func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	const other = "10.0.0.9:7"
+	b.sees(map[string]string{"a": a.address, "b": b.address, "c": other})
+	l := &lane{to: b, s: a.mustDial(b)}
+	to := func(m proto.Message) *remote.MessageBatch { return batch(b.address, "alive", m) }
+	pid := actor.NewPID
+
+	for name, m := range map[string]proto.Message{
+		"termination of our own actor":    &actor.Terminated{Who: pid(b.address, "manager/1-1")},
+		"termination at another member":   &actor.Terminated{Who: pid(other, "x")},
+		"termination of a local actor":    &actor.Terminated{Who: pid("nonhost", "manager/1-1")},
+		"termination without an address":  &actor.Terminated{Who: pid("", "manager/1-1")},
+		"watch for ourselves":             &actor.Watch{Watcher: pid(b.address, "x")},
+		"watch for another":               &actor.Watch{Watcher: pid(other, "x")},
+		"unwatch for another":             &actor.Unwatch{Watcher: pid(other, "x")},
+		"hello of another":                envelope("c", wire.MembershipHello, &pb.Hello{Address: other, Stamp: 1}),
+		"hello of another at our address": envelope("c", wire.MembershipHello, &pb.Hello{Address: a.address}),
+		"hello with another address":      envelope("a", wire.MembershipHello, &pb.Hello{Address: other}),
+		"hello of nobody, at another":     envelope("z", wire.MembershipHello, &pb.Hello{Address: other}),
+		"hello of this member":            envelope("b", wire.MembershipHello, &pb.Hello{Address: b.address}),
+		"addresses named by another":      envelope("c", wire.MembershipOthers, &pb.Others{Addresses: []string{"x:1"}}),
+		"beat of another":                 envelope("c", wire.ReplicatorBeat, &pb.Beat{}),
+		"leaving of another":              envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}),
+		"host of another":                 envelope("c", wire.SingletonHost, &pb.SingletonHost{Token: 7}),
+		"abstention of another":           envelope("c", wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: 7}),
+		"question of nobody":              envelope("z", wire.SingletonIdentify, &pb.SingletonIdentify{}),
+		"verdict of another":              envelope("c", wire.ArbiterVerdict, &pb.SingletonFree{}),
+		"stop":                            &actor.Stop{},
+		"poison":                          &actor.PoisonPill{},
+		"empty watch":                     &actor.Watch{},
+		"empty termination":               &actor.Terminated{},
+	} {
+		require.False(t, l.delivered(to(m)), name)
+	}
+	require.False(t, l.delivered(batch(b.address, "eventstream", &cluster.ClusterTopology{})), "an event of Proto.Actor")
+
+	for name, m := range map[string]proto.Message{
+		"termination at the peer": &actor.Terminated{Who: pid(a.address, "x")},
+		"watch":                   &actor.Watch{Watcher: pid(a.address, "x")},
+		"unwatch":                 &actor.Unwatch{Watcher: pid(a.address, "x")},
+		"hello":                   envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}),
+		"hello of a newcomer":     envelope("a2", wire.MembershipHello, &pb.Hello{Address: a.address}),
+		"beat":                    envelope("a", wire.ReplicatorBeat, &pb.Beat{}),
+		"leaving":                 envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}),
+		"question passed on":      envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Hops: 1}),
+		"of a user":               wrapperspb.Bool(true),
+	} {
+		require.True(t, l.delivered(to(m)), name)
+	}
+	require.True(t, l.delivered(batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
+}
+
+// A stranger says who it is, and no more than that.
+func TestForged_AStrangerPassesNothingOn(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
+	l := &lane{to: b, s: a.mustDial(b)}
+	require.False(t, l.delivered(batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Round: 1 << 60}))))
+	require.False(t, l.delivered(batch(b.address, "x", envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))))
+	require.True(t, l.delivered(batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
+}
+
+// TestForged_TheLastFieldCounts: what is there twice is read like the decoder reads it.
+func TestForged_TheLastFieldCounts(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
+	l := &lane{to: b, s: a.mustDial(b)}
+	mine, _ := proto.Marshal(envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	forged, _ := proto.Marshal(envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	for name, data := range map[string][]byte{"mine first": append(mine, forged...), "cut": forged[:len(forged)-1]} {
+		require.False(t, l.delivered(changed(batch(b.address, "x", &pb.Envelope{}), func(b *batchOf) {
+			b.Envelopes[0].MessageData = data
+		})), name)
+	}
+}
+
+func TestRelay_NothingIsPassedOn(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	l := &lane{to: b, s: a.mustDial(b)}
+	relayed := batch("10.0.0.9:7", "x", wrapperspb.Bool(true))
+	if _, ok := any(relayed.Targets).([]string); ok {
+		return // targets have no address in this version of Proto.Actor
+	}
+	require.False(t, l.delivered(relayed))
+	require.False(t, l.delivered(batch("", "x", wrapperspb.Bool(true))))
+	require.False(t, l.delivered(batch("localhost:7", "x", wrapperspb.Bool(true))))
+	require.True(t, l.delivered(batch("nonhost", "x", wrapperspb.Bool(true))))
+}
+
+func TestPublic_OthersAreNotReached(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{Public: []string{"door"}})
+	l := &lane{to: b, s: a.mustDial(b)}
+	send := func(id string) bool {
+		before := len(b.seen())
+		l.s.send(batch(b.address, id, wrapperspb.String(id)))
+		l.s.send(batch(b.address, "door", wrapperspb.String("behind "+id)))
+		b.hears("behind " + id)
+		return len(b.seen()) > before+1
+	}
+	for id, reached := range map[string]bool{
+		"door": true, "door/1": true, "doorman": false, "safe": false, "door2/door": false, "": false,
+		"activator": false, "EndpointSupervisor": false, "eventstream": false, "$1": false,
+		"future$7": true, "concord-membership": true, "partition-activator": true, "partition-activator/x$door": true,
+	} {
+		require.Equal(t, reached, send(id), id)
+	}
+	require.EqualValues(t, 8, b.process.Refusals()["not-public"])
+}
+
+// TestSenders_AreBounded: each address that is answered costs Proto.Actor goroutines for minutes.
+func TestSenders_AreBounded(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
+	l := &lane{to: b, s: a.mustDial(b)}
+	from := func(address string) *remote.MessageBatch {
+		return changed(batch(b.address, "x", wrapperspb.Bool(true)), func(b *batchOf) {
+			b.Senders = []*actor.PID{actor.NewPID(address, "y")}
+			b.Envelopes[0].Sender = 1
+		})
+	}
+	passed := 0
+	for i := range 200 {
+		if l.delivered(from(fmt.Sprintf("10.1.0.1:%d", i+1))) {
+			passed++
+		}
+	}
+	require.Equal(t, maxForeign, passed)
+	require.True(t, l.delivered(from(a.address)), "the peer")
+	require.True(t, l.delivered(from("10.0.0.9:7")), "a member, whose message the peer passes on")
+	require.True(t, l.delivered(from(b.address)), "this member")
+	require.False(t, l.delivered(from("nowhere")), "no address")
+	require.False(t, l.delivered(changed(from("x:1"), func(b *batchOf) { b.Senders[0] = &actor.PID{} })), "no address")
+}
+
+func TestWatches_AreBounded(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	b.sees(nil)
+	c := newChecker(b.guard, a.address, b.address)
+	w := func(n int) *actor.PID { return actor.NewPID(a.address, fmt.Sprint(n)) }
+	for i := range maxWatches {
+		require.Nil(t, c.watch(w(i), "alive"))
+	}
+	require.Nil(t, c.watch(w(0), "alive"), "one that is there")
+	require.Equal(t, tooMuch, c.watch(w(-1), "alive").reason)
+	for range maxWatches {
+		require.NotNil(t, c.watch(w(-1), "alive"), "refused without looking at all of them")
+	}
+	c.watches.remove(w(0), "alive")
+	require.Nil(t, c.watch(w(-1), "alive"))
+
+	// Those of actors that are gone do not count.
+	c = newChecker(b.guard, a.address, b.address)
+	for i := range 3 * maxWatches {
+		require.Nil(t, c.watch(w(i), "gone"))
+	}
+	require.LessOrEqual(t, len(c.watches.all), maxWatches)
+}
+
+// TestStream_OnlyBatchesFollow: Proto.Actor logs, or answers, every other message.
+func TestStream_OnlyBatchesFollow(t *testing.T) {
+	b := listen(t, Config{})
+	for name, m := range map[string]*remote.RemoteMessage{
+		"empty":            {},
+		"introduced twice": introduce("10.0.0.9:7"),
+		"disconnect":       {MessageType: &remote.RemoteMessage_DisconnectRequest{}},
+	} {
+		s := listen(t, Config{}).mustDial(b)
+		require.NoError(t, s.ClientStream.SendMsg(m))
+		require.Equal(t, codes.InvalidArgument, status.Code(s.ended()), name)
+	}
+}

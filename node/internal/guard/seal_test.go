@@ -1,0 +1,188 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// secretFile holds these secrets.
+func secretFile(t *testing.T, secrets ...string) string {
+	f, err := os.CreateTemp(t.TempDir(), "secret")
+	require.NoError(t, err)
+	for _, s := range secrets {
+		_, err := fmt.Fprintln(f, s)
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	return f.Name()
+}
+
+const ours, theirs = "a secret of this cluster", "a secret of another cluster"
+
+func TestSecret_MembersWithTheSameSecretTalk(t *testing.T) {
+	file := secretFile(t, ours)
+	a, b := listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+	s := a.mustDial(b)
+	for i := range 3 {
+		s.send(text(b, fmt.Sprint(i)))
+		b.hears(fmt.Sprint(i))
+	}
+	require.Zero(t, b.process.Refused())
+}
+
+func TestSecret_OthersAreNotHeard(t *testing.T) {
+	b := listen(t, Config{Secret: secretFile(t, ours)})
+	for name, a := range map[string]*end{
+		"none":          listen(t, Config{}),
+		"another":       listen(t, Config{Secret: secretFile(t, theirs)}),
+		"other cluster": listen(t, Config{Secret: secretFile(t, ours)}),
+	} {
+		if name == "other cluster" {
+			a.process.member.Store(&member{cluster: "other", members: roster{}})
+		}
+		_, err := a.dial(b)
+		require.Equal(t, codes.Unauthenticated, status.Code(err), "%s: %v", name, err)
+	}
+	require.Empty(t, b.seen())
+}
+
+// A member does not tell anything to who has no secret.
+func TestSecret_TheOtherEndHasItToo(t *testing.T) {
+	a, b := listen(t, Config{Secret: secretFile(t, ours)}), listen(t, Config{})
+	_, err := a.dial(b)
+	require.Error(t, err)
+	require.EqualValues(t, 1, a.process.Refusals()["seal"])
+}
+
+// TestSecret_IsReplaced while members talk: first all know both, then the old one goes.
+func TestSecret_IsReplaced(t *testing.T) {
+	fa, fb := secretFile(t, ours), secretFile(t, ours)
+	a, b := listen(t, Config{Secret: fa}), listen(t, Config{Secret: fb})
+	write := func(file string, e *end, secrets string) {
+		require.NoError(t, os.WriteFile(file, []byte(secrets), 0o600))
+		e.guard.secret.looked.mu.Lock()
+		e.guard.secret.looked.at = time.Time{}
+		e.guard.secret.looked.mu.Unlock()
+	}
+	both := func(what string) {
+		a.mustDial(b).send(text(b, what))
+		b.hears(what)
+		b.mustDial(a).send(text(a, what))
+		a.hears(what)
+	}
+	both("old")
+	write(fa, a, ours+"\n"+theirs+"\n")
+	both("one member knows the next one")
+	write(fb, b, ours+"\n"+theirs+"\n")
+	write(fa, a, theirs+"\n"+ours+"\n")
+	both("one member sends with it")
+	write(fb, b, theirs+"\n")
+	both("the old one is gone at one member")
+	write(fa, a, "short")
+	both("a file that cannot be used is not")
+}
+
+// tape records the frames of one end.
+type tape struct {
+	encoding.CodecV2
+	frames *[][]byte
+}
+
+func (t tape) Marshal(v any) (mem.BufferSlice, error) {
+	data, err := t.CodecV2.Marshal(v)
+	if err == nil {
+		*t.frames = append(*t.frames, data.Materialize())
+	}
+	return data, err
+}
+
+// raw sends bytes as they are.
+type raw struct{}
+
+func (raw) Name() string { return "proto" }
+func (raw) Marshal(v any) (mem.BufferSlice, error) {
+	if b, ok := v.([]byte); ok {
+		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	}
+	return codec{}.Marshal(v)
+}
+func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
+
+// TestSecret_NothingIsReplayed records a stream and plays it to the same member and to others, whole and
+// in parts.
+func TestSecret_NothingIsReplayed(t *testing.T) {
+	file := secretFile(t, ours)
+	a, b, c := listen(t, Config{Secret: file}), listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
+	var frames [][]byte
+	options := append(a.guard.DialOptions(), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(tape{codec{}, &frames})))
+	s, err := open(t, b, a.address, options...)
+	require.NoError(t, err)
+	s.send(text(b, "pay"))
+	b.hears("pay")
+	s.send(text(b, "pay twice"))
+	b.hears("pay twice")
+	require.Len(t, frames, 3)
+
+	play := func(to *end, frames ...[]byte) error {
+		cc, err := grpc.NewClient("passthrough:///"+to.address, plain, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{})))
+		require.NoError(t, err)
+		defer cc.Close()
+		s, err := cc.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
+		require.NoError(t, err)
+		for _, f := range frames {
+			_ = s.SendMsg(f) // how it ends counts
+		}
+		for {
+			if err := s.RecvMsg(nil); err != nil {
+				return err
+			}
+		}
+	}
+	flipped := append([]byte(nil), frames[0]...)
+	flipped[3] ^= 1
+	for name, frames := range map[string][][]byte{
+		"whole": frames, "one twice": {frames[0], frames[1], frames[1]}, "the second alone": {frames[0], frames[2]},
+		"no introduction": frames[1:], "the introduction twice": {frames[0], frames[0]}, "a flipped bit": {flipped},
+		"cut": {frames[0][:len(frames[0])-1]},
+	} {
+		require.Error(t, play(b, frames...), name)
+		require.Error(t, play(c, frames...), "%s, to another member", name)
+	}
+	require.Equal(t, []string{"pay", "pay twice"}, b.seen())
+	require.Empty(t, c.seen())
+}
+
+// TestSeal_IsBound to its number, its direction, its stream and its cluster.
+func TestSeal_IsBound(t *testing.T) {
+	n := newNonce()
+	here := channel{"shop", "a:1", "b:2"}
+	msg, err := proto.Marshal(&remote.RemoteMessage{})
+	require.NoError(t, err)
+	sealed := newSeal([]byte(ours), onwards, here, n, n).put(msg)
+	require.NoError(t, newSeal([]byte(ours), onwards, here, n, n).check(sealed))
+	for name, s := range map[string]*seal{
+		"secret":    newSeal([]byte(theirs), onwards, here, n, n),
+		"direction": newSeal([]byte(ours), backwards, here, n, n),
+		"cluster":   newSeal([]byte(ours), onwards, channel{"shop2", "a:1", "b:2"}, n, n),
+		"from":      newSeal([]byte(ours), onwards, channel{"shop", "a:1b", ":2"}, n, n),
+		"to":        newSeal([]byte(ours), onwards, channel{"shop", "a:1", "b:3"}, n, n),
+		"nonce":     newSeal([]byte(ours), onwards, here, n, newNonce()),
+	} {
+		require.ErrorIs(t, s.check(sealed), errSeal, name)
+	}
+	s := newSeal([]byte(ours), onwards, here, n, n)
+	require.NoError(t, s.check(sealed))
+	require.ErrorIs(t, s.check(sealed), errSeal, "the same again")
+	require.ErrorIs(t, newSeal([]byte(ours), onwards, here, n, n).check(nil), errSeal)
+}
