@@ -69,6 +69,7 @@ type core struct {
 	others      map[string]*other   // in conflict with us, by id, at most maxOthers
 	dropped     []string            // ids that were listed once, oldest first, at most maxDropped
 	permits     []permit            // given, at most a quarter of our fragment
+	strangerAt  time.Time           // when a permit was given to a stranger
 	requests    []request           // for a permit, of the last roundTrip
 	askedAt     time.Time           // the last of them
 	polledAt    time.Time           // when all of our view were asked whether they list us

@@ -127,7 +127,7 @@ func (c *core) lostMembers() (out []string) {
 // split is found this way.
 func (c *core) onNamed(now time.Time, n named) {
 	o, known := c.others[n.member]
-	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation {
+	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation || !c.familiar(o.address) {
 		c.emit(dropped{whyStranger})
 		return
 	}

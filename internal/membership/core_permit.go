@@ -55,9 +55,23 @@ func (c *core) first(now time.Time) (first *other) {
 }
 
 // unrelated tells whether neither has ever listed the other. No id is banned then, so a new one
-// would not help: the provider has to find them, or they are two clusters of one name.
+// would not help: the provider has to find them, or they are two clusters of one name. Of a stranger
+// only we know that, whatever it says; but who sees nobody else has nothing to lose by believing it.
 func (c *core) unrelated(o *other) bool {
-	return !o.certain && !o.hello.listsYou && c.peers[o.id] == nil
+	switch {
+	case c.peers[o.id] != nil:
+		return false
+	case !c.familiar(o.address):
+		return len(c.peers) > 0 || !o.hello.listsYou
+	}
+	return !o.certain && !o.hello.listsYou
+}
+
+// familiar tells whether we list an address, or have listed it, or a member at such an address has
+// named it. Anybody else that says hello is a stranger: what it says of us and of itself has no
+// second source.
+func (c *core) familiar(address string) bool {
+	return c.lists(address) || c.lostAt(address) != nil
 }
 
 // settled tells whether our view has not changed for as long as patience: then those that came back
@@ -100,6 +114,8 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 		return
 	case i < 0 && len(c.permits) >= most:
 		return
+	case i < 0 && !c.mayPermit(now, h.address):
+		return
 	}
 	c.sequence++
 	p := permit{r.member, h.address, r.from, c.sequence, now.Add(c.permitFor)}
@@ -107,11 +123,27 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 		c.permits = append(c.permits, p)
 		c.emit(noted{permitGiven, c.memberOf(r)})
 	} else {
+		if !c.familiar(h.address) {
+			p.until = c.permits[i].until
+		}
 		c.permits[i] = p
 	}
 	answer := c.compose(r.member, listed, false)
 	answer.permit = h.sequence
 	c.emit(send{h.address, r.from, answer})
+}
+
+// mayPermit bounds permits for strangers: a member that we have never listed may have to give way, but
+// whoever holds a permit keeps us from doing so. They get one at a time, for a quarter of the time.
+func (c *core) mayPermit(now time.Time, address string) bool {
+	if c.familiar(address) {
+		return true
+	}
+	if len(c.permits) > 0 || now.Sub(c.strangerAt) < 4*c.permitFor {
+		return false
+	}
+	c.strangerAt = now
+	return true
 }
 
 // permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing

@@ -93,7 +93,7 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	}
 	o := c.others[r.member]
 	if o == nil || o.incarnation != r.from {
-		if o == nil && len(c.others) >= c.maxOthers {
+		if o == nil && !c.roomFor(h.address) {
 			return
 		}
 		o = &other{id: r.member, incarnation: r.from, since: now}
@@ -106,6 +106,24 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	}
 	o.address, o.hello, o.heard = h.address, h, now
 	c.revive(now, h.address)
+}
+
+// roomFor tells whether a member in conflict can be added. Strangers get a quarter of the room, and
+// make way for others.
+func (c *core) roomFor(address string) bool {
+	var strangers []string
+	for id, o := range c.others {
+		if !c.familiar(o.address) {
+			strangers = append(strangers, id)
+		}
+	}
+	if !c.familiar(address) {
+		return len(strangers) < c.maxOthers/4 && len(c.others) < c.maxOthers
+	}
+	if len(c.others) >= c.maxOthers && len(strangers) > 0 {
+		delete(c.others, slices.Min(strangers))
+	}
+	return len(c.others) < c.maxOthers
 }
 
 // poll asks all members of our view whether they list us, since our size counts only those that do:

@@ -77,12 +77,17 @@
 //
 // # Limits
 //
-// Anybody who reaches the port of a member can send hellos: they are told apart by the name of the
-// cluster only. TLS keeps strangers out. Two clusters of one name must not reach each other. What
-// strangers can cause is bounded: 8 answers a second to addresses of their choice, 128 lost
-// addresses, 256 members in conflict. A cluster that loses more than 256 members at once asks for
-// the last 256. Members of versions before the permits never give way to others, and are expelled
-// as they were; a mixed cluster heals once all have been replaced.
+// A hello is what its sender says, and package node sees to it that nobody says it in the name of
+// another. TLS or a secret keep strangers out. Without, a stranger that listens at an address of its
+// own can say hello, being told apart by the name of the cluster only. What it causes is bounded: 8
+// answers a second to addresses of its choice, 64 members in conflict, a permit for a quarter of the
+// time. It cannot make a member give way that sees another one: an address is familiar only when it
+// is listed here, was, or was named by a member at a familiar address, and what others claim counts
+// for nothing but the report of a split. Two clusters of one name must not reach each other.
+//
+// A cluster that loses more than 256 members at once asks for the last 256. Members of versions
+// before the permits never give way to others, and are expelled as they were; a mixed cluster heals
+// once all have been replaced.
 //
 // # Order of use
 //

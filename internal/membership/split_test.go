@@ -276,6 +276,9 @@ func TestSplit_NoPermitFromAMemberThatMayGo(t *testing.T) {
 	ask := denying("c", 10, small)
 	ask.hello.yield = true
 	f := alone(t)
+	require.Len(t, f.step(ask).grants(), 1, "else")
+
+	f = alone(t)
 	f.conflict(large)
 	require.Empty(t, f.step(ask).grants(), "it has asked for one itself")
 
@@ -294,7 +297,11 @@ func TestSplit_AQuarterOfTheFragmentAtOnce(t *testing.T) {
 	for i := range 8 {
 		members = append(members, fmt.Sprint("m", i))
 	}
-	f := newFixture(t).step(at(members...)).pass(5 * time.Second)
+	others := members
+	for i := range 10 {
+		others = append(others, fmt.Sprint(i))
+	}
+	f := newFixture(t).step(at(others...)).step(at(members...)).pass(5 * time.Second)
 	for i := range 10 {
 		r := denying(fmt.Sprint(i), 1, small)
 		r.hello.yield = true

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,7 +63,7 @@ func inbound(g *Guard) *incoming {
 
 func quiet() *Process {
 	p := &Process{}
-	p.log.Store(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	p.log.Store(slog.New(slog.DiscardHandler))
 	return p
 }
 
@@ -154,7 +155,7 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	closed := func(c *conn) bool {
 		_ = c.SetReadDeadline(time.Now().Add(-time.Second))
 		_, err := c.Read(make([]byte, 1))
-		return err == io.ErrClosedPipe
+		return errors.Is(err, io.ErrClosedPipe)
 	}
 	for i, c := range all {
 		require.Equal(t, i < 10 && i != 4, closed(c), i) // 10 above the bound, less the one that is proven

@@ -210,7 +210,7 @@ func TestStream_OnlyBatchesFollow(t *testing.T) {
 		"disconnect":       {MessageType: &remote.RemoteMessage_DisconnectRequest{}},
 	} {
 		s := listen(t, Config{}).mustDial(b)
-		require.NoError(t, s.ClientStream.SendMsg(m))
+		require.NoError(t, s.SendMsg(m))
 		require.Equal(t, codes.InvalidArgument, status.Code(s.ended()), name)
 	}
 }

@@ -1,0 +1,97 @@
+package membership
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// together is member a, that lists b.
+func together(t *testing.T) *fixture {
+	f := newFixture(t).step(at("a", "b"))
+	f.step(from("b", 'b', 1, 1098))
+	require.NotZero(t, f.c.stamp)
+	return f.pass(5 * time.Second)
+}
+
+// A stranger that listens at an address of its own is who it says, and knows our incarnation from the answer to its
+// first hello. It says that we were its member, claims a large fragment, and grants every request: on main each member
+// that heard it ended its life after the patience, again and again.
+func TestStranger_NobodyGivesWayToIt(t *testing.T) {
+	for name, lie := range map[string]func(*received){
+		"dropped us":             func(r *received) { r.hello.droppedYou = true },
+		"lists us":               func(r *received) { r.hello.listsYou = true },
+		"lists us, dropped us":   func(r *received) { r.hello.listsYou, r.hello.droppedYou = true, true },
+		"holds the arbiter":      func(r *received) { r.hello.droppedYou, r.hello.arbiter = true, true },
+		"listed and dropped it?": func(r *received) { r.hello.droppedYou, r.hello.disowned = true, true },
+	} {
+		f := together(t)
+		for i := range uint64(400) {
+			r := denying("z", 1+i, claim{size: 1 << 30, oldest: 1})
+			lie(&r)
+			f.pass(250 * time.Millisecond).step(r)
+			require.Empty(t, f.yields(), name)
+		}
+		require.False(t, f.c.removed, name)
+		require.Len(t, f.c.split, 1, "%s: operators are told", name)
+	}
+}
+
+// A member that is never listed here may have to go, and needs a permit; while one is out, this member does not give
+// way itself.
+func TestStranger_GetsAPermitNowAndThen(t *testing.T) {
+	f := together(t)
+	out := 0
+	for i := range uint64(2400) { // ten minutes
+		r := denying("yz"[i%2:][:1], 1+i, small)
+		r.hello.yield, r.hello.droppedYou = true, true
+		f.pass(250 * time.Millisecond).step(r)
+		out += len(f.c.permits)
+	}
+	require.Positive(t, out)
+	require.LessOrEqual(t, out, 2400*3/10, "a quarter of the time")
+}
+
+// A stranger could vouch for itself, by naming its own address.
+func TestStranger_NamesNobody(t *testing.T) {
+	f := together(t)
+	r := denying("z", 1, large)
+	r.hello.droppedYou = true
+	f.step(r)
+	f.step(named{member: "z", from: 'z', to: 100, addresses: []string{"z:1", "y:1"}})
+	require.Equal(t, []reason{whyStranger}, f.dropped())
+	require.Empty(t, f.c.lost)
+}
+
+// An address that a former member names is as good as its own.
+func TestStranger_IsOneNoMoreWhenAFormerMemberNamesIt(t *testing.T) {
+	f := alone(t).step(at("a", "c")).pass(5 * time.Second)
+	f.step(denying("b", 10, large))
+	f.step(named{member: "b", from: 'b', to: 100, addresses: []string{"z:1"}})
+	for i := range uint64(20) {
+		r := denying("z", 1+i, claim{size: 20, oldest: 1})
+		r.hello.droppedYou = true
+		f.pass(250 * time.Millisecond).step(r)
+		if y := f.yields(); len(y) > 0 && y[0].address == "z:1" {
+			return
+		}
+	}
+	t.Fatal("no request")
+}
+
+// Strangers say hello under as many ids as they like.
+func TestStranger_LeavesRoomForMembersInConflict(t *testing.T) {
+	f := alone(t)
+	for i := range uint64(2000) {
+		r := denying("z", 1, large)
+		r.member, r.from = fmt.Sprint("z", i), 1+i
+		f.step(r)
+	}
+	require.Len(t, f.c.others, f.c.maxOthers/4)
+	f.c.maxOthers = f.c.maxOthers / 4
+	f.step(denying("b", 10, large))
+	require.NotNil(t, f.c.others["b"])
+	require.Len(t, f.c.others, f.c.maxOthers)
+}
