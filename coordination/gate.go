@@ -142,9 +142,13 @@ func (g *gate) end(ctx actor.Context, grant *Grant) {
 	}
 }
 
-// workerGone tries again, unless the worker went by itself. It has released the lease.
+// workerGone tries again, unless the worker went by itself. It has released the lease. A worker that
+// can be reached is there, whatever a message says.
 func (g *gate) workerGone(ctx actor.Context, who *actor.PID) {
 	if g.worker == nil || !who.Equal(g.worker) {
+		return
+	}
+	if _, there := ctx.ActorSystem().ProcessRegistry.GetLocal(g.worker.Id); there {
 		return
 	}
 	g.worker = nil

@@ -2,6 +2,7 @@ package coordination_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +143,31 @@ func TestGated_WorkerThatStopsItselfEndsIt(t *testing.T) {
 		s.that(s.free(), "not released")
 		s.system.Root.RequestWithCustomSender(gate, "anybody", p.pid)
 		s.that(types(p.take()) == "*actor.DeadLetterResponse ", "still there")
+	})
+}
+
+// A forged termination of its worker made a gate stop, and release the lease under which the worker went on.
+func TestGated_ATerminationIsComparedWithTheWorker(t *testing.T) {
+	onStage(t, func(s *stage) {
+		j := &journal{}
+		gate := s.gate(j, 10)
+		s.sleep(time.Second)
+		var worker *actor.PID
+		for _, bucket := range s.system.ProcessRegistry.LocalPIDs.LocalPIDs {
+			bucket.IterCb(func(id string, _ any) {
+				if strings.HasPrefix(id, gate.Id+"/") {
+					worker = actor.NewPID(gate.Address, id)
+				}
+			})
+		}
+		p, _ := s.system.ProcessRegistry.GetLocal(gate.Id)
+		p.SendSystemMessage(gate, &actor.Terminated{Who: worker})
+		s.sleep(time.Second)
+		s.that(!s.free(), "released")
+		s.expect(j, "[start 1]")
+		s.system.Root.Send(gate, "quit")
+		s.expect(j, "[quit stop 1]")
+		s.that(s.free(), "not released")
 	})
 }
 

@@ -43,6 +43,13 @@ func spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first acto
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
 
+// there tells whether the instance can be reached: then nobody has terminated it, whatever a message
+// says. Proto.Actor takes an actor out of its registry before it tells others that it has ended.
+func (c child) there(ctx actor.Context) bool {
+	_, ok := ctx.ActorSystem().ProcessRegistry.GetLocal(c.pid.Id)
+	return ok
+}
+
 // stop asks the instance to end after what is in its mailbox.
 func (c child) stop(ctx actor.Context, message any) {
 	if c.pid == nil {

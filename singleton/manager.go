@@ -72,7 +72,7 @@ func (m *manager) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		m.wake.Stop()
 	case *actor.Terminated:
-		if m.child.is(msg.Who) {
+		if m.child.is(msg.Who) && !m.child.there(ctx) {
 			run := m.child.run
 			m.child = child{}
 			m.step(ctx, core.Gone{Run: run})

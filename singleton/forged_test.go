@@ -1,0 +1,37 @@
+package singleton_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+)
+
+// terminate sends a manager the system message that says that an actor has ended.
+func terminate(t *testing.T, system *actor.ActorSystem, who string) {
+	const manager = "concord-singleton-jobs"
+	p, ok := system.ProcessRegistry.GetLocal(manager)
+	require.True(t, ok)
+	address := system.Address()
+	p.SendSystemMessage(actor.NewPID(address, manager), &actor.Terminated{Who: actor.NewPID(address, who)})
+}
+
+// TestForged_ATerminationIsComparedWithTheInstance: the guard of a member lets no such message in from afar; a
+// manager that gets one all the same looks whether its instance is there. On main it made a second one under the same
+// token.
+func TestForged_ATerminationIsComparedWithTheInstance(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		host, _ := c.found(c.node(1), 20*time.Second)
+		require.Equal(t, "m000", host)
+		for _, who := range []string{"concord-singleton-jobs/1-1", "concord-singleton-jobs", "nobody"} {
+			terminate(t, c.Member(0).System, who)
+		}
+		time.Sleep(20 * time.Second)
+		require.Equal(t, []string{"m000"}, c.alive.starts)
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		host, _ = c.found(c.node(1), 5*time.Second)
+		require.Equal(t, "m001", host, "it can still be stopped and handed over")
+	})
+}
