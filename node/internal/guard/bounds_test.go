@@ -168,6 +168,24 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	require.Zero(t, cs.mu.fresh.Len())
 }
 
+// TestStall_APeerThatDoesNotReadIsLeft: what Proto.Actor queues for it would have no bound.
+func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
+	a, b := listen(t, Config{}), listen(t, Config{})
+	a.guard.stall = 50 * time.Millisecond
+	s := a.mustDial(b)
+	b.mu.Lock() // the receiver waits for it
+	defer b.mu.Unlock()
+	large := text(b, string(make([]byte, 1<<20)))
+	for range 1000 {
+		if err := s.SendMsg(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: large}}); err != nil {
+			require.Equal(t, codes.Canceled, status.Code(s.ended()))
+			require.EqualValues(t, 1, a.process.Refusals()["bound"])
+			return
+		}
+	}
+	t.Fatal("everything was sent")
+}
+
 // FuzzGuard: whatever a peer sends, nothing panics, memory is bounded, and what passes can be used as
 // Proto.Actor does without looking.
 func FuzzGuard(f *testing.F) {

@@ -40,13 +40,14 @@ type Guard struct {
 	conns   *conns   // connections that others have made
 	opened  opened   // streams that this member has opened
 	callers *callers // who asks others to vouch
+	stall   time.Duration
 
 	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to others
 }
 
 // New returns a guard, or says why its files cannot be used.
 func New(cfg Config, p *Process) (*Guard, error) {
-	g := &Guard{cfg: cfg, process: p, conns: newConns(), opened: opened{to: map[nonce]string{}}}
+	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(), opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
 	if cfg.Files != nil {
 		k, err := newKeeper(*cfg.Files, p)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
@@ -19,12 +20,17 @@ const passthrough = "passthrough:///"
 func (g *Guard) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
+	if method == vouchMethod {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	s, err := streamer(ctx, desc, cc, method, opts...)
-	if err != nil || method == vouchMethod {
-		return s, err
+	if err != nil {
+		cancel()
+		return nil, err
 	}
 	to := strings.TrimPrefix(cc.Target(), passthrough)
-	return &outgoing{ClientStream: s, guard: g, to: to, nonce: newNonce()}, nil
+	return &outgoing{ClientStream: s, guard: g, to: to, nonce: newNonce(), cancel: cancel}, nil
 }
 
 // outgoing is a stream that this member has opened.
@@ -33,6 +39,9 @@ type outgoing struct {
 	guard *Guard
 	to    string // the address dialled
 	nonce nonce
+
+	cancel  context.CancelFunc // ends the stream
+	stalled *time.Timer        // runs while a message is being sent; nil before the first
 
 	secret []byte // with which the stream began; nil: none
 	from   string
@@ -58,14 +67,33 @@ func (o *outgoing) SendMsg(m any) error {
 	case !begun:
 		return o.introduce(msg)
 	case o.onwards == nil:
+		defer o.watch()()
 		return o.ClientStream.SendMsg(m)
 	}
+	defer o.watch()()
 	size := proto.Size(msg)
 	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, size+sealLength), msg)
 	if err != nil {
 		return err
 	}
 	return o.ClientStream.SendMsg(&frame{data: o.onwards.put(data)})
+}
+
+// maxStall bounds the time in which a peer takes one message. Proto.Actor queues without bound for a
+// peer that does not read; when the stream ends, what is queued goes to the dead letters.
+const maxStall = time.Minute
+
+// watch ends the stream if a message is not taken in time. It is called by the one sender.
+func (o *outgoing) watch() (done func()) {
+	if o.stalled == nil {
+		o.stalled = time.AfterFunc(o.guard.stall, func() {
+			o.guard.process.refuse(tooMuch, "remoting stream", "the peer does not read")
+			o.cancel()
+		})
+	} else {
+		o.stalled.Reset(o.guard.stall)
+	}
+	return func() { o.stalled.Stop() }
 }
 
 // introduce sends the first message, which says who we are.
@@ -99,7 +127,10 @@ func (o *outgoing) RecvMsg(m any) error {
 	return err
 }
 
-func (o *outgoing) end() { o.guard.opened.remove(o.nonce) }
+func (o *outgoing) end() {
+	o.guard.opened.remove(o.nonce)
+	o.cancel()
+}
 
 func (o *outgoing) receive(m any) error {
 	msg, ok := m.(*remote.RemoteMessage)
