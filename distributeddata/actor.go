@@ -120,9 +120,9 @@ func (a *replica) startUp() {
 	a.wake, a.notify = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
 	held := a.l.r.inheritance(a.l, a.ctx.Self())
 	a.core = begin(core.Config{
-		Started:    a.l.r.incarnation(a.wake.Now()),
+		Member:     a.l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
-		MinMembers: cfg.MinMembers, BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
+		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	}, held)
@@ -143,15 +143,8 @@ func begin(cfg core.Config, held []*core.Core) *core.Core {
 	return held[0].Again(cfg)
 }
 
-// incarnation returns a number larger than that of every actor before, also after the clock was set back.
-func (r *Replicator) incarnation(now time.Time) uint64 {
-	for {
-		last := r.started.Load()
-		if next := max(last+1, uint64(now.UnixMicro())); r.started.CompareAndSwap(last, next) {
-			return next
-		}
-	}
-}
+// member is the name under which quorums count the member.
+func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address()) }
 
 // shutDown ends what is under way.
 func (a *replica) shutDown(why func(pending) error) {
@@ -289,6 +282,14 @@ func (a *replica) effect(e core.Effect) {
 			slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
 	case core.Mended:
 		a.log.Warn("this replica was outvoted and has taken the state of another")
+	case core.Usurped:
+		a.log.Error("another process runs under the name of this member: this one counts in no majority any more; stop one of them",
+			slog.String("name", a.l.member()), slog.String("other", e.By))
+	case core.Forgotten:
+		a.log.Warn("the others have forgotten this member although it runs; it enters anew", slog.String("name", a.l.member()))
+	case core.Unequal:
+		a.log.Warn("a member has another MinMembers than this one",
+			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
 	case core.Reborn:
 		a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 	}
@@ -308,12 +309,12 @@ func (a *replica) publish() {
 	c := a.core
 	stats := c.Stats()
 	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) &&
-		old.view == a.view && old.stats == stats && slices.Equal(old.lags, c.Lags()) && slices.Equal(old.silent, c.Silent()) {
+		old.view == a.view && old.stats == stats && old.roll == c.Rollcall() && slices.Equal(old.lags, c.Lags()) && slices.Equal(old.silent, c.Silent()) {
 		return
 	}
 	a.l.published.Store(&published{
 		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
-		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(),
+		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(), roll: c.Rollcall(),
 	})
 	if c.Ready() {
 		closeOnce(a.l.ready)

@@ -33,6 +33,9 @@ type cluster struct {
 }
 
 func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster)) {
+	if cfg.MinMembers == 0 {
+		cfg.MinMembers = n
+	}
 	c := &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
@@ -363,7 +366,7 @@ func startMember() (*actor.ActorSystem, *distributeddata.Replicator, func()) {
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		var err error
-		if dd, err = distributeddata.New(m.System, distributeddata.Config{}); err != nil {
+		if dd, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: 1}); err != nil {
 			panic(err)
 		}
 	}})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
 // Config of a replicator. A field that is not set takes its default. Every member of the cluster that
@@ -17,10 +19,23 @@ type Config struct {
 	Name string `yaml:"name"`
 	// Role limits the replicas to members with this role. Default: all members.
 	Role string `yaml:"role"`
-	// MinMembers is the number of replicas below which nothing counts as a majority: a member that sees
-	// fewer neither becomes ready nor counts itself enough. Set it to the size of the smallest complete
-	// cluster; with the default, 1, a member that is alone in its view is its own majority.
+	// Member is the name under which majorities count this member, at most 256 bytes. A process that starts under
+	// it again takes the place of the one before; without, one that comes back at another address is one more
+	// member, and the former one counts on until it is forgotten. Set it where the platform has stable names, as
+	// of the pods of a StatefulSet; no two processes that run at once may share one: the later one wins, and the
+	// earlier one counts no more. Default: the address.
+	Member string `yaml:"member"`
+	// MinMembers is how many members must be together before the first of them count, and the least number that
+	// majorities are counted in. It has no default: while it is not set, every operation above Local fails at once
+	// with ErrInvalid. For a cluster of fixed size set it to that size. For one that is to grow and shrink set it to
+	// two thirds, rounded up, of the most members that may ever run at once: with less, two clusters can begin
+	// apart. 1 is for a single process. It should be the same at all members; one that has another is logged.
 	MinMembers int `yaml:"min-members"`
+	// ForgetAfter is how long a member that has vanished is counted, before a majority agrees to go on without it.
+	// It carries no safety, and does nothing while no more than MinMembers are counted. Longer than partitions and
+	// restarts usually last, shorter than the second crash of a member without a stable name. Default 10m;
+	// negative: never, see Replicator.Forget.
+	ForgetAfter time.Duration `yaml:"forget-after"`
 	// HeartbeatInterval is how often each member tells some others what it has seen. A lost change is
 	// noticed within about two of them. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
@@ -40,13 +55,16 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	set(&c.Name, "ddata")
-	set(&c.MinMembers, 1)
+	set(&c.ForgetAfter, 10*time.Minute)
 	set(&c.HeartbeatInterval, time.Second)
 	set(&c.OperationTimeout, 5*time.Second)
 	set(&c.NotifyInterval, 50*time.Millisecond)
 	set(&c.LogBytes, 64<<20)
 	return c
 }
+
+// maxMinMembers is more than any cluster has; a larger number is a mistake.
+const maxMinMembers = 10_000
 
 func set[T comparable](field *T, value T) {
 	var zero T
@@ -65,8 +83,16 @@ func (c Config) Validate() error {
 	if len(c.Name) > 64 {
 		bad("Name has %d bytes, over the limit of 64", len(c.Name))
 	}
-	if c.MinMembers < 1 {
-		bad("MinMembers is %d, must be at least 1", c.MinMembers)
+	if c.Member != "" {
+		if err := core.CheckMember(c.Member); err != nil {
+			bad("Member: %w", err)
+		}
+	}
+	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
+		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers, maxMinMembers)
+	}
+	if c.ForgetAfter > 0 && c.ForgetAfter < c.HeartbeatInterval {
+		bad("ForgetAfter is %v, must be at least HeartbeatInterval, %v", c.ForgetAfter, c.HeartbeatInterval)
 	}
 	if c.HeartbeatInterval < 10*time.Millisecond || c.HeartbeatInterval > time.Minute {
 		bad("HeartbeatInterval is %v, must be from 10ms to 1m", c.HeartbeatInterval)

@@ -11,8 +11,8 @@ import (
 //
 // A write at a level is on so many replicas when it succeeds. A read at a level returns a value that
 // contains every write that so many replicas knew of when they were asked; so a Majority read sees
-// every Majority write that succeeded before it began. Majorities are of the members that this one
-// lists, and at least of Config.MinMembers.
+// every Majority write that succeeded before it began. Levels are counted in the members that the cluster remembers,
+// see the package comment, and in at least Config.MinMembers.
 type Consistency uint32
 
 // The levels without parameters. See also Nodes.

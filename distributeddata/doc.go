@@ -40,6 +40,19 @@
 //   - Subscriptions belong to actors of a life, and end with it.
 //   - After the last life everything returns ErrClosed.
 //
+// # Who is counted
+//
+// Majorities are counted over the members that the cluster remembers, not over those that a member happens to see. A
+// member that vanishes is counted until it is back, is replaced under its name (Config.Member) or address, or a
+// majority of those remembered, it included, has agreed to go on without it: by itself after Config.ForgetAfter, when
+// it stops in order, or when Forget is called. A newcomer counts once a majority has admitted it. So a minority can
+// neither shrink itself into a majority nor grow into one: it goes on reading and writing locally, and its majority
+// operations fail until it is connected again.
+//
+// An acknowledged majority write is seen by every later majority read as long as a majority of the remembered members
+// keeps running. State is in memory: if a majority crashes before it has been refilled, what only it held is gone. And
+// no cluster may begin beside one that is there: see Config.MinMembers.
+//
 // # Guarantees
 //
 //   - An update or a read sees every earlier update made through the same member.
@@ -48,7 +61,8 @@
 //     whatever entries the two are of. With Atomically an update is of several entries.
 //
 //   - A write at Majority that returned nil is seen by every Majority read that begins afterwards, and
-//     survives as long as fewer than a majority of the replicas fail before they are refilled.
+//     survives as long as a majority of the members that are counted runs and has been refilled
+//     (TestHistories_WhereMembersComeAndGo in internal/core).
 //
 //   - What a Linearizable read returned is seen by every Linearizable read that begins afterwards
 //     (TestQuorums_CountersAreLinearizable).
@@ -71,9 +85,8 @@
 //
 //   - Two members may change an entry at the same time; its type decides what comes of it. For "only
 //     one may", use a lease.
-//   - A majority is one of the members that are listed, at least Config.MinMembers. When membership
-//     changes without an agreement, two majorities may not meet.
 //   - A Local update that no other member has received is lost with its process. Close waits until one has, and
 //     says which keys are concerned if none does. Entries live in memory: if all members stop, everything is gone.
-//   - Without MinMembers a member that is cut off, and is alone in its view, is its own majority.
+//   - Two things nobody can decide for you: how many members must be together before a cluster may begin
+//     (Config.MinMembers), and that a majority is lost for good (Replicator.Forget with Force).
 package distributeddata

@@ -2,6 +2,7 @@ package distributeddata
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -19,8 +20,13 @@ func (m *drain) run(a *replica, respond func(any)) {
 	}
 	a.drains = append(a.drains, respond)
 	a.start(0, "", false, func(id uint64, deadline time.Time) core.Event {
-		return core.Drain{ID: id, Deadline: deadline}
-	}, func(_ core.Done, err error) {
+		return core.Drain{ID: id, Leave: !a.l.r.goesOn(), Deadline: deadline}
+	}, func(d core.Done, err error) {
+		if d.Short != nil && d.Short.Handed {
+			a.log.Warn("this member stops, but the others have not agreed in time to count without it; they will after ForgetAfter, or when Forget is called",
+				slog.String("member", a.l.member()), slog.Duration("forget-after", a.l.cfg.ForgetAfter), slog.Any("error", err))
+			err = nil
+		}
 		if a.drains != nil { // else they were answered
 			respond(&drained{a.lossErr(err)})
 		}

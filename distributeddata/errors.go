@@ -1,9 +1,11 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concord-go/concord/crdt"
@@ -54,10 +56,17 @@ type QuorumError struct {
 	// Seen is how many members this one lists, itself included, and Wanted how many there must be: if Seen is
 	// less, the level cannot be reached, or only with all of those.
 	Seen, Wanted int
-	// Missing are the addresses of the members that did not take part. While Seen is less than Wanted, those that
-	// were listed before, and are lost, are among them.
+	// Counted is how many members the level is counted in: those that the cluster remembers, seen or not, and at
+	// least Wanted.
+	Counted int
+	// Missing are the members that did not take part, by name, with the address where they were seen last if that
+	// is another: those that are counted, in view or not. While Seen is less than Wanted, the addresses of those
+	// that were listed before, and are lost, are among them.
 	Missing []string
 }
+
+// errNoMinMembers is the error of whatever needs a quorum at a replicator without MinMembers.
+var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 
 func (e *QuorumError) Error() string {
 	var b strings.Builder
@@ -66,6 +75,9 @@ func (e *QuorumError) Error() string {
 		fmt.Fprintf(&b, ": key %q", e.Key)
 	}
 	fmt.Fprintf(&b, ": %d of %d replicas, ", e.Answered, e.Needed)
+	if e.Counted > e.Wanted {
+		fmt.Fprintf(&b, "%d members counted, ", e.Counted)
+	}
 	b.WriteString(seen(e.Seen, e.Wanted, "missing", e.Missing))
 	return b.String()
 }
@@ -85,20 +97,35 @@ func (e *QuorumError) Unwrap() []error { return []error{ErrQuorum, context.Deadl
 // outcome turns the end of a core's operation into an error.
 func (a *replica) outcome(key string, d core.Done) error {
 	switch {
+	case errors.Is(d.Err, core.ErrMinMembers):
+		return errNoMinMembers
+	case errors.Is(d.Err, core.ErrForget):
+		return fmt.Errorf("%w: %w", ErrInvalid, d.Err)
 	case d.Err != nil:
 		return d.Err
 	case d.Short != nil:
 		q := &QuorumError{
-			Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered,
+			Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered, Counted: d.Short.Counted,
 			Seen: len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
 		}
+		roll := a.core.Rollcall()
 		for _, m := range d.Short.Missing {
-			q.Missing = append(q.Missing, a.address[m])
+			q.Missing = append(q.Missing, roll.Label(cmp.Or(a.address[m], m)))
 		}
 		if q.Seen < q.Wanted {
-			q.Missing = append(q.Missing, a.l.members.Lost()...)
+			q.Missing = lost(q.Missing, a.l.members.Lost())
 		}
 		return q
 	}
 	return nil
+}
+
+// lost adds to the members that are missing the addresses of those that were lost and are not among them.
+func lost(missing, addresses []string) []string {
+	for _, at := range addresses {
+		if !slices.ContainsFunc(missing, func(m string) bool { return m == at || strings.HasSuffix(m, " ("+at+")") }) {
+			missing = append(missing, at)
+		}
+	}
+	return missing
 }

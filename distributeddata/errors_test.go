@@ -51,7 +51,7 @@ func TestReady_SaysWhatItWaitsFor(t *testing.T) {
 		c.Net.Partition(addresses(c.cluster, 0), addresses(c.cluster, 1, 2))
 		c.List([]*simnet.Member{m}, []*simnet.Member{m, c.Member(1)})
 		require.EqualError(t, ready(c.dd[m]), `distributeddata: replicator "ddata" is not ready: `+
-			`2 of 3 members seen: context deadline exceeded`)
+			`2 of 3 members seen; missing node-2:1: context deadline exceeded`)
 		c.List([]*simnet.Member{m}, c.Live())
 		require.EqualError(t, ready(c.dd[m]), `distributeddata: replicator "ddata" is not ready: `+
 			`3 of 3 members seen; not refilled yet by node-1:1, node-2:1: context deadline exceeded`)

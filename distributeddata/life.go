@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,14 +124,15 @@ func (l *life) up(ctx context.Context) error {
 	}
 }
 
-// check returns nil while the replica counts in quorums.
+// check returns nil while the replica counts in quorums, or is not to.
 func (l *life) check() error {
-	select {
-	case <-l.ready:
-		return nil
-	default:
-		return l.waitsFor()
+	if l.cfg.MinMembers == 0 {
+		return nil // it is to count in none
 	}
+	if p := l.published.Load(); p != nil && p.ready {
+		return nil
+	}
+	return l.waitsFor()
 }
 
 // waitsFor says why the replica is not ready yet.
@@ -139,14 +141,22 @@ func (l *life) waitsFor() error {
 	switch {
 	case p == nil:
 		return errors.New("this member is not listed in its own view yet")
+	case p.roll.Usurped:
+		return fmt.Errorf("another process runs under the name %q", p.roll.Own)
+	case p.roll.Leaving:
+		return fmt.Errorf("the others have begun to forget this member, %q, which enters anew after that", p.roll.Own)
 	case p.members < want:
-		return errors.New(seen(p.members, want, "missing", l.members.Lost()))
+		return errors.New(seen(p.members, want, "missing", lost(p.roll.Missing(), l.members.Lost())))
 	}
 	var silent []string
 	for _, m := range p.silent {
 		silent = append(silent, p.address(m))
 	}
-	return errors.New(seen(p.members, want, "not refilled yet by", silent))
+	text := seen(p.members, want, "not refilled yet by", silent)
+	if missing := p.roll.Missing(); len(missing) > 0 {
+		text += fmt.Sprintf("; counted and missing %s", strings.Join(missing, ", "))
+	}
+	return errors.New(text)
 }
 
 // close ends the life as Replicator.Close says. Later calls wait for the first and return its error.

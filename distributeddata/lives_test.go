@@ -28,6 +28,9 @@ type livesCluster struct {
 
 // runLives runs a test with n members, each of them in its first life.
 func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *livesCluster)) {
+	if cfg.MinMembers == 0 {
+		cfg.MinMembers = 1
+	}
 	c := &livesCluster{
 		cluster: &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}},
 		lives:   map[string]*lifecycle.Lives{},
@@ -412,7 +415,7 @@ func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int, i int) (dd
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		lives.Attach(m.System)
 		var err error
-		dd, err = distributeddata.New(m.System, distributeddata.Config{})
+		dd, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: 1})
 		require.NoError(t, err)
 	}})
 	defer c.Close()

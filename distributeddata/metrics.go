@@ -41,6 +41,8 @@ func plainMetrics(m *meters.Set[Status]) {
 		return 0
 	})
 	m.Gauge("concord.ddata.members", "Replicas in view.", func(s Status) int { return s.Members })
+	m.Gauge("concord.ddata.counted", "Members that majorities are counted in.", func(s Status) int { return s.Counted })
+	m.Gauge("concord.ddata.missing", "Members that are counted and not in view.", func(s Status) int { return len(s.Missing) })
 	m.Gauge("concord.ddata.keys", "Entries.", func(s Status) int { return s.Keys })
 	m.Gauge("concord.ddata.filled", "Keys or events of the answer under way that are here.", func(s Status) int { return int(s.Filled) })
 	m.Gauge("concord.ddata.to_fill", "Keys or events of the answer under way.", func(s Status) int { return int(s.ToFill) })

@@ -18,7 +18,7 @@ import (
 func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		dd := testkit.Each(c, func(m *testkit.Member) (*distributeddata.Replicator, error) {
-			return distributeddata.New(m.System, distributeddata.Config{})
+			return distributeddata.New(m.System, distributeddata.Config{MinMembers: 3})
 		})
 		c.Ready()
 		counter := distributeddata.NewKey("counter", crdt.GCounter{})

@@ -29,7 +29,6 @@ type Replicator struct {
 	door    door
 	present atomic.Pointer[life]      // nil between two lives
 	last    atomic.Pointer[published] // of the life that ended last
-	started atomic.Uint64             // of the actor: orders its incarnations
 	traffic traffic
 	number  number // of its actor, in call stacks
 	hosts   atomic.Pointer[string]
@@ -60,6 +59,7 @@ type published struct {
 	members int
 	stats   core.Stats
 	lags    []core.Lag
+	roll    *core.Rollcall   // who is counted
 	view    *membership.View // nil before the first
 }
 
@@ -134,8 +134,8 @@ func (r *Replicator) PID() *actor.PID { return r.pid }
 // writes, but does not count in quorums. A replica is ready for the rest of its life, unless its actor has to
 // be restarted; between two lives Ready waits for the next.
 //
-// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrClosed;
-// ErrReentrant.
+// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrInvalid
+// without Config.MinMembers; ErrClosed; ErrReentrant.
 func (r *Replicator) Ready(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {
 		return err
@@ -144,6 +144,9 @@ func (r *Replicator) Ready(ctx context.Context) error {
 		l, changed, err := r.look()
 		if err != nil {
 			return err
+		}
+		if l != nil && l.cfg.MinMembers == 0 {
+			return errNoMinMembers
 		}
 		var ready <-chan struct{}
 		if l != nil {

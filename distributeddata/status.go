@@ -15,7 +15,14 @@ type Status struct {
 	Seen    string // the version vector
 	Ready   bool   // concord.ddata.ready, 0 or 1
 	Members int    // concord.ddata.members: replicas in view, this one included
-	Keys    int    // concord.ddata.keys: entries, those with nothing but bookkeeping included
+	Counted int    // concord.ddata.counted: members that majorities are counted in, seen or not
+	// Missing are the members that are counted and not in view, by name, with the address where they were seen
+	// last if that is another. concord.ddata.missing is their number.
+	Missing []string
+	// NotReady says why the replica is not ready; empty if it is, or is not to be.
+	NotReady string
+
+	Keys int // concord.ddata.keys: entries, those with nothing but bookkeeping included
 
 	Updates uint64 // concord.ddata.updates: made here; those that nobody waited for count together
 	Applied uint64 // concord.ddata.applied: of others, applied here
@@ -66,6 +73,14 @@ func (r *Replicator) Status() Status {
 		Malformed: p.stats.Malformed, Strangers: p.stats.Strangers, Waiting: p.stats.Waiting,
 		Faults: r.faults.count.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
 	}
+	if p.roll != nil {
+		s.Counted, s.Missing = p.roll.Counted, p.roll.Missing()
+	}
+	if l := r.present.Load(); l != nil {
+		if err := l.check(); err != nil {
+			s.NotReady = err.Error()
+		}
+	}
 	if p.view != nil {
 		s.Address = p.view.Self.Address
 	}
@@ -76,7 +91,7 @@ func (r *Replicator) Status() Status {
 }
 
 // traffic counts what was sent, by manifest.
-type traffic [wire.ReplicatorBase + 1]struct{ messages, bytes atomic.Uint64 }
+type traffic [wire.ReplicatorMembers + 1]struct{ messages, bytes atomic.Uint64 }
 
 func (t *traffic) count(m wire.Manifest, bytes int) {
 	t[m].messages.Add(1)
@@ -85,7 +100,7 @@ func (t *traffic) count(m wire.Manifest, bytes int) {
 
 func (t *traffic) all() map[string]Traffic {
 	out := map[string]Traffic{}
-	for m := wire.ReplicatorBeat; m <= wire.ReplicatorBase; m++ {
+	for m := wire.ReplicatorBeat; m <= wire.ReplicatorMembers; m++ {
 		if n := t[m].messages.Load(); n > 0 {
 			out[m.String()] = Traffic{n, t[m].bytes.Load()}
 		}

@@ -33,7 +33,7 @@ func alone(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *
 		c := simnet.NewCluster(simnet.Config{System: func(string) *actor.ActorSystem { return testkit.NewSystem(t, testkit.WithLogs()) }})
 		defer c.Close()
 		m := c.Start("node-0:1")
-		dd, err := distributeddata.New(m.System, distributeddata.Config{})
+		dd, err := distributeddata.New(m.System, distributeddata.Config{MinMembers: 1})
 		require.NoError(t, err)
 		test(t, m.System, dd, func() {
 			c.List(c.Live(), c.Live())

@@ -90,14 +90,15 @@ func (x *VersionVector) GetBase() []byte {
 // receiver, seen is left out: digest stands for it.
 type Beat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Started       uint64                 `protobuf:"varint,1,opt,name=started,proto3" json:"started,omitempty"` // orders the incarnations of one member
-	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`     // refilled after its start: its word counts in quorums [R17]
+	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"` // refilled after its start: its word counts in quorums [R17]
 	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	Digest        uint64                 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`         // hash of the vector
 	Want          bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender has forgotten the receiver's vector: answer in the long form
 	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
 	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
-	After         uint64                 `protobuf:"varint,8,opt,name=after,proto3" json:"after,omitempty"` // the receiver's own started must be above this: that of the replica it follows [R56]
+	Members       uint64                 `protobuf:"fixed64,9,opt,name=members,proto3" json:"members,omitempty"`     // digest of the members that the sender remembers [M1]
+	Announced     bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among them [M2, M3]
+	Leaving       bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // it wants to be forgotten, in order [M4]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,13 +131,6 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
 	return file_concord_v1_replication_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Beat) GetStarted() uint64 {
-	if x != nil {
-		return x.Started
-	}
-	return 0
 }
 
 func (x *Beat) GetReady() bool {
@@ -181,9 +175,168 @@ func (x *Beat) GetSumB() uint64 {
 	return 0
 }
 
-func (x *Beat) GetAfter() uint64 {
+func (x *Beat) GetMembers() uint64 {
 	if x != nil {
-		return x.After
+		return x.Members
+	}
+	return 0
+}
+
+func (x *Beat) GetAnnounced() bool {
+	if x != nil {
+		return x.Announced
+	}
+	return false
+}
+
+func (x *Beat) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+// The members that the sender remembers [M1]. They are merged.
+type Members struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"` // ascending by name
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // of the sender
+	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`    // MinMembers of the sender
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Members) Reset() {
+	*x = Members{}
+	mi := &file_concord_v1_replication_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Members) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Members) ProtoMessage() {}
+
+func (x *Members) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Members.ProtoReflect.Descriptor instead.
+func (*Members) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Members) GetMembers() []*RememberedMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *Members) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Members) GetLeast() uint32 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+type RememberedMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // times that it was forgotten and came back
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`   // of its incarnation
+	Replica       uint64                 `protobuf:"fixed64,4,opt,name=replica,proto3" json:"replica,omitempty"`
+	Stage         uint32                 `protobuf:"varint,5,opt,name=stage,proto3" json:"stage,omitempty"` // 1 joining, 2 in, 3 going, 4 gone
+	Order         uint64                 `protobuf:"varint,6,opt,name=order,proto3" json:"order,omitempty"` // of a member that is gone: larger for those that went later
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RememberedMember) Reset() {
+	*x = RememberedMember{}
+	mi := &file_concord_v1_replication_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RememberedMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RememberedMember) ProtoMessage() {}
+
+func (x *RememberedMember) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RememberedMember.ProtoReflect.Descriptor instead.
+func (*RememberedMember) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RememberedMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RememberedMember) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RememberedMember) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RememberedMember) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *RememberedMember) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *RememberedMember) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
 	}
 	return 0
 }
@@ -205,7 +358,7 @@ type Push struct {
 
 func (x *Push) Reset() {
 	*x = Push{}
-	mi := &file_concord_v1_replication_proto_msgTypes[2]
+	mi := &file_concord_v1_replication_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -217,7 +370,7 @@ func (x *Push) String() string {
 func (*Push) ProtoMessage() {}
 
 func (x *Push) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[2]
+	mi := &file_concord_v1_replication_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -230,7 +383,7 @@ func (x *Push) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Push.ProtoReflect.Descriptor instead.
 func (*Push) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{2}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Push) GetFrom() uint64 {
@@ -288,7 +441,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_concord_v1_replication_proto_msgTypes[3]
+	mi := &file_concord_v1_replication_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +453,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[3]
+	mi := &file_concord_v1_replication_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +466,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{3}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Event) GetOrigin() uint32 {
@@ -357,7 +510,7 @@ type KeyChange struct {
 
 func (x *KeyChange) Reset() {
 	*x = KeyChange{}
-	mi := &file_concord_v1_replication_proto_msgTypes[4]
+	mi := &file_concord_v1_replication_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +522,7 @@ func (x *KeyChange) String() string {
 func (*KeyChange) ProtoMessage() {}
 
 func (x *KeyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[4]
+	mi := &file_concord_v1_replication_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +535,7 @@ func (x *KeyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
 func (*KeyChange) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{4}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *KeyChange) GetKey() string {
@@ -431,7 +584,7 @@ type Add struct {
 
 func (x *Add) Reset() {
 	*x = Add{}
-	mi := &file_concord_v1_replication_proto_msgTypes[5]
+	mi := &file_concord_v1_replication_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +596,7 @@ func (x *Add) String() string {
 func (*Add) ProtoMessage() {}
 
 func (x *Add) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[5]
+	mi := &file_concord_v1_replication_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +609,7 @@ func (x *Add) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Add.ProtoReflect.Descriptor instead.
 func (*Add) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{5}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Add) GetPath() []byte {
@@ -491,7 +644,7 @@ type Remove struct {
 
 func (x *Remove) Reset() {
 	*x = Remove{}
-	mi := &file_concord_v1_replication_proto_msgTypes[6]
+	mi := &file_concord_v1_replication_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +656,7 @@ func (x *Remove) String() string {
 func (*Remove) ProtoMessage() {}
 
 func (x *Remove) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[6]
+	mi := &file_concord_v1_replication_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +669,7 @@ func (x *Remove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remove.ProtoReflect.Descriptor instead.
 func (*Remove) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{6}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Remove) GetPath() []byte {
@@ -555,7 +708,7 @@ type ResetMark struct {
 
 func (x *ResetMark) Reset() {
 	*x = ResetMark{}
-	mi := &file_concord_v1_replication_proto_msgTypes[7]
+	mi := &file_concord_v1_replication_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +720,7 @@ func (x *ResetMark) String() string {
 func (*ResetMark) ProtoMessage() {}
 
 func (x *ResetMark) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[7]
+	mi := &file_concord_v1_replication_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +733,7 @@ func (x *ResetMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetMark.ProtoReflect.Descriptor instead.
 func (*ResetMark) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{7}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ResetMark) GetPath() []byte {
@@ -638,7 +791,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_concord_v1_replication_proto_msgTypes[8]
+	mi := &file_concord_v1_replication_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +803,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[8]
+	mi := &file_concord_v1_replication_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +816,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{8}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Request) GetId() uint64 {
@@ -708,7 +861,7 @@ type Compare struct {
 
 func (x *Compare) Reset() {
 	*x = Compare{}
-	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	mi := &file_concord_v1_replication_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +873,7 @@ func (x *Compare) String() string {
 func (*Compare) ProtoMessage() {}
 
 func (x *Compare) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[9]
+	mi := &file_concord_v1_replication_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +886,7 @@ func (x *Compare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compare.ProtoReflect.Descriptor instead.
 func (*Compare) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{9}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Compare) GetRequest() uint64 {
@@ -780,7 +933,7 @@ type Cells struct {
 
 func (x *Cells) Reset() {
 	*x = Cells{}
-	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	mi := &file_concord_v1_replication_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +945,7 @@ func (x *Cells) String() string {
 func (*Cells) ProtoMessage() {}
 
 func (x *Cells) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[10]
+	mi := &file_concord_v1_replication_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +958,7 @@ func (x *Cells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cells.ProtoReflect.Descriptor instead.
 func (*Cells) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{10}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cells) GetRequest() uint64 {
@@ -866,7 +1019,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_concord_v1_replication_proto_msgTypes[11]
+	mi := &file_concord_v1_replication_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1031,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[11]
+	mi := &file_concord_v1_replication_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1044,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{11}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Part) GetRequest() uint64 {
@@ -948,7 +1101,7 @@ type More struct {
 
 func (x *More) Reset() {
 	*x = More{}
-	mi := &file_concord_v1_replication_proto_msgTypes[12]
+	mi := &file_concord_v1_replication_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1113,7 @@ func (x *More) String() string {
 func (*More) ProtoMessage() {}
 
 func (x *More) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[12]
+	mi := &file_concord_v1_replication_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1126,7 @@ func (x *More) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use More.ProtoReflect.Descriptor instead.
 func (*More) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{12}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *More) GetRequest() uint64 {
@@ -1010,13 +1163,15 @@ type Head struct {
 	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
 	Partial       bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"`             // a state of which the keys found equal are left out [R16]
 	Differing     []uint64               `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"` // symbols of the receiver's keys that are not in the state like that
+	Members       uint64                 `protobuf:"fixed64,10,opt,name=members,proto3" json:"members,omitempty"`           // digest of the members that the sender remembered then [M2, M3]
+	Entering      bool                   `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`          // the sender was a newcomer then, which has not counted yet [M3]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_concord_v1_replication_proto_msgTypes[13]
+	mi := &file_concord_v1_replication_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1183,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[13]
+	mi := &file_concord_v1_replication_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1196,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{13}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Head) GetHead() *VersionVector {
@@ -1107,6 +1262,20 @@ func (x *Head) GetDiffering() []uint64 {
 	return nil
 }
 
+func (x *Head) GetMembers() uint64 {
+	if x != nil {
+		return x.Members
+	}
+	return 0
+}
+
+func (x *Head) GetEntering() bool {
+	if x != nil {
+		return x.Entering
+	}
+	return false
+}
+
 // What is under a key. A large one is continued in the next record, under the same key.
 type KeyState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1119,7 +1288,7 @@ type KeyState struct {
 
 func (x *KeyState) Reset() {
 	*x = KeyState{}
-	mi := &file_concord_v1_replication_proto_msgTypes[14]
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1300,7 @@ func (x *KeyState) String() string {
 func (*KeyState) ProtoMessage() {}
 
 func (x *KeyState) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[14]
+	mi := &file_concord_v1_replication_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1313,7 @@ func (x *KeyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyState.ProtoReflect.Descriptor instead.
 func (*KeyState) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{14}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *KeyState) GetKey() string {
@@ -1180,7 +1349,7 @@ type LiveAtom struct {
 
 func (x *LiveAtom) Reset() {
 	*x = LiveAtom{}
-	mi := &file_concord_v1_replication_proto_msgTypes[15]
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1361,7 @@ func (x *LiveAtom) String() string {
 func (*LiveAtom) ProtoMessage() {}
 
 func (x *LiveAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[15]
+	mi := &file_concord_v1_replication_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1374,7 @@ func (x *LiveAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveAtom.ProtoReflect.Descriptor instead.
 func (*LiveAtom) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{15}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LiveAtom) GetPath() []byte {
@@ -1248,7 +1417,7 @@ type BaseRequest struct {
 
 func (x *BaseRequest) Reset() {
 	*x = BaseRequest{}
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1429,7 @@ func (x *BaseRequest) String() string {
 func (*BaseRequest) ProtoMessage() {}
 
 func (x *BaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[16]
+	mi := &file_concord_v1_replication_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1442,7 @@ func (x *BaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaseRequest.ProtoReflect.Descriptor instead.
 func (*BaseRequest) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{16}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BaseRequest) GetBase() []byte {
@@ -1313,7 +1482,7 @@ type BasePart struct {
 
 func (x *BasePart) Reset() {
 	*x = BasePart{}
-	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	mi := &file_concord_v1_replication_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1494,7 @@ func (x *BasePart) String() string {
 func (*BasePart) ProtoMessage() {}
 
 func (x *BasePart) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[17]
+	mi := &file_concord_v1_replication_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1507,7 @@ func (x *BasePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BasePart.ProtoReflect.Descriptor instead.
 func (*BasePart) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{17}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BasePart) GetBase() []byte {
@@ -1388,13 +1557,14 @@ type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"` // digest of the members that the sender remembers [M1]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_concord_v1_replication_proto_msgTypes[18]
+	mi := &file_concord_v1_replication_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1576,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[18]
+	mi := &file_concord_v1_replication_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1589,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{18}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ack) GetN() uint64 {
@@ -1436,6 +1606,13 @@ func (x *Ack) GetReady() bool {
 	return false
 }
 
+func (x *Ack) GetMembers() uint64 {
+	if x != nil {
+		return x.Members
+	}
+	return 0
+}
+
 // A read asks what the others have seen. With want it asks to be answered when they cover that, which
 // the sender does.
 type Probe struct {
@@ -1448,7 +1625,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_concord_v1_replication_proto_msgTypes[19]
+	mi := &file_concord_v1_replication_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1637,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[19]
+	mi := &file_concord_v1_replication_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1650,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{19}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Probe) GetId() uint64 {
@@ -1495,13 +1672,16 @@ type ProbeReply struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`  // digest of the members that the sender remembers [M1]
+	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"` // not ready, since it is going; it was when that began [M5]
+	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"` // the sender has never counted [M3]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_concord_v1_replication_proto_msgTypes[20]
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1693,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[20]
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1706,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{20}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProbeReply) GetId() uint64 {
@@ -1550,6 +1730,27 @@ func (x *ProbeReply) GetSeen() *VersionVector {
 	return nil
 }
 
+func (x *ProbeReply) GetMembers() uint64 {
+	if x != nil {
+		return x.Members
+	}
+	return 0
+}
+
+func (x *ProbeReply) GetResigned() bool {
+	if x != nil {
+		return x.Resigned
+	}
+	return false
+}
+
+func (x *ProbeReply) GetEntering() bool {
+	if x != nil {
+		return x.Entering
+	}
+	return false
+}
+
 var File_concord_v1_replication_proto protoreflect.FileDescriptor
 
 const file_concord_v1_replication_proto_rawDesc = "" +
@@ -1559,16 +1760,29 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xd1\x01\n" +
-	"\x04Beat\x12\x18\n" +
-	"\astarted\x18\x01 \x01(\x04R\astarted\x12\x14\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xff\x01\n" +
+	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\x06R\x06digest\x12\x12\n" +
 	"\x04want\x18\x05 \x01(\bR\x04want\x12\x13\n" +
 	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
-	"\x05sum_b\x18\a \x01(\x06R\x04sumB\x12\x14\n" +
-	"\x05after\x18\b \x01(\x04R\x05after\"\xa7\x01\n" +
+	"\x05sum_b\x18\a \x01(\x06R\x04sumB\x12\x18\n" +
+	"\amembers\x18\t \x01(\x06R\amembers\x12\x1c\n" +
+	"\tannounced\x18\n" +
+	" \x01(\bR\tannounced\x12\x18\n" +
+	"\aleaving\x18\v \x01(\bR\aleavingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
+	"\aMembers\x126\n" +
+	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05least\x18\x03 \x01(\rR\x05least\"\x9e\x01\n" +
+	"\x10RememberedMember\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x18\n" +
+	"\areplica\x18\x04 \x01(\x06R\areplica\x12\x14\n" +
+	"\x05stage\x18\x05 \x01(\rR\x05stage\x12\x14\n" +
+	"\x05order\x18\x06 \x01(\x04R\x05order\"\xa7\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
 	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +
@@ -1629,7 +1843,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\x8c\x02\n" +
+	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\xc2\x02\n" +
 	"\x04Head\x12-\n" +
 	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12-\n" +
 	"\x04base\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12\x14\n" +
@@ -1639,7 +1853,10 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05sum_a\x18\x06 \x01(\x06R\x04sumA\x12\x13\n" +
 	"\x05sum_b\x18\a \x01(\x06R\x04sumB\x12\x18\n" +
 	"\apartial\x18\b \x01(\bR\apartial\x12\x1c\n" +
-	"\tdiffering\x18\t \x03(\x06R\tdiffering\"u\n" +
+	"\tdiffering\x18\t \x03(\x06R\tdiffering\x12\x18\n" +
+	"\amembers\x18\n" +
+	" \x01(\x06R\amembers\x12\x1a\n" +
+	"\bentering\x18\v \x01(\bR\bentering\"u\n" +
 	"\bKeyState\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
 	"\x05atoms\x18\x02 \x03(\v2\x14.concord.v1.LiveAtomR\x05atoms\x12+\n" +
@@ -1659,18 +1876,22 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\x06R\x05after\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x05 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\bR\x04last\")\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\"C\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
-	"\x05ready\x18\x02 \x01(\bR\x05ready\"F\n" +
+	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
+	"\amembers\x18\x03 \x01(\x06R\amembers\"F\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"a\n" +
+	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"\xb3\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
-	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seenB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x18\n" +
+	"\amembers\x18\x04 \x01(\x06R\amembers\x12\x1a\n" +
+	"\bresigned\x18\x05 \x01(\bR\bresigned\x12\x1a\n" +
+	"\bentering\x18\x06 \x01(\bR\benteringB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_replication_proto_rawDescOnce sync.Once
@@ -1684,50 +1905,53 @@ func file_concord_v1_replication_proto_rawDescGZIP() []byte {
 	return file_concord_v1_replication_proto_rawDescData
 }
 
-var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_concord_v1_replication_proto_goTypes = []any{
-	(*VersionVector)(nil), // 0: concord.v1.VersionVector
-	(*Beat)(nil),          // 1: concord.v1.Beat
-	(*Push)(nil),          // 2: concord.v1.Push
-	(*Event)(nil),         // 3: concord.v1.Event
-	(*KeyChange)(nil),     // 4: concord.v1.KeyChange
-	(*Add)(nil),           // 5: concord.v1.Add
-	(*Remove)(nil),        // 6: concord.v1.Remove
-	(*ResetMark)(nil),     // 7: concord.v1.ResetMark
-	(*Request)(nil),       // 8: concord.v1.Request
-	(*Compare)(nil),       // 9: concord.v1.Compare
-	(*Cells)(nil),         // 10: concord.v1.Cells
-	(*Part)(nil),          // 11: concord.v1.Part
-	(*More)(nil),          // 12: concord.v1.More
-	(*Head)(nil),          // 13: concord.v1.Head
-	(*KeyState)(nil),      // 14: concord.v1.KeyState
-	(*LiveAtom)(nil),      // 15: concord.v1.LiveAtom
-	(*BaseRequest)(nil),   // 16: concord.v1.BaseRequest
-	(*BasePart)(nil),      // 17: concord.v1.BasePart
-	(*Ack)(nil),           // 18: concord.v1.Ack
-	(*Probe)(nil),         // 19: concord.v1.Probe
-	(*ProbeReply)(nil),    // 20: concord.v1.ProbeReply
+	(*VersionVector)(nil),    // 0: concord.v1.VersionVector
+	(*Beat)(nil),             // 1: concord.v1.Beat
+	(*Members)(nil),          // 2: concord.v1.Members
+	(*RememberedMember)(nil), // 3: concord.v1.RememberedMember
+	(*Push)(nil),             // 4: concord.v1.Push
+	(*Event)(nil),            // 5: concord.v1.Event
+	(*KeyChange)(nil),        // 6: concord.v1.KeyChange
+	(*Add)(nil),              // 7: concord.v1.Add
+	(*Remove)(nil),           // 8: concord.v1.Remove
+	(*ResetMark)(nil),        // 9: concord.v1.ResetMark
+	(*Request)(nil),          // 10: concord.v1.Request
+	(*Compare)(nil),          // 11: concord.v1.Compare
+	(*Cells)(nil),            // 12: concord.v1.Cells
+	(*Part)(nil),             // 13: concord.v1.Part
+	(*More)(nil),             // 14: concord.v1.More
+	(*Head)(nil),             // 15: concord.v1.Head
+	(*KeyState)(nil),         // 16: concord.v1.KeyState
+	(*LiveAtom)(nil),         // 17: concord.v1.LiveAtom
+	(*BaseRequest)(nil),      // 18: concord.v1.BaseRequest
+	(*BasePart)(nil),         // 19: concord.v1.BasePart
+	(*Ack)(nil),              // 20: concord.v1.Ack
+	(*Probe)(nil),            // 21: concord.v1.Probe
+	(*ProbeReply)(nil),       // 22: concord.v1.ProbeReply
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
-	3,  // 1: concord.v1.Push.events:type_name -> concord.v1.Event
-	4,  // 2: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
-	0,  // 3: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
-	5,  // 4: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
-	6,  // 5: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
-	7,  // 6: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
-	0,  // 7: concord.v1.Request.have:type_name -> concord.v1.VersionVector
-	0,  // 8: concord.v1.Head.head:type_name -> concord.v1.VersionVector
-	0,  // 9: concord.v1.Head.base:type_name -> concord.v1.VersionVector
-	15, // 10: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
-	7,  // 11: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
-	0,  // 12: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
-	0,  // 13: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	3,  // 1: concord.v1.Members.members:type_name -> concord.v1.RememberedMember
+	5,  // 2: concord.v1.Push.events:type_name -> concord.v1.Event
+	6,  // 3: concord.v1.Event.keys:type_name -> concord.v1.KeyChange
+	0,  // 4: concord.v1.Event.deps:type_name -> concord.v1.VersionVector
+	7,  // 5: concord.v1.KeyChange.adds:type_name -> concord.v1.Add
+	8,  // 6: concord.v1.KeyChange.removes:type_name -> concord.v1.Remove
+	9,  // 7: concord.v1.KeyChange.marks:type_name -> concord.v1.ResetMark
+	0,  // 8: concord.v1.Request.have:type_name -> concord.v1.VersionVector
+	0,  // 9: concord.v1.Head.head:type_name -> concord.v1.VersionVector
+	0,  // 10: concord.v1.Head.base:type_name -> concord.v1.VersionVector
+	17, // 11: concord.v1.KeyState.atoms:type_name -> concord.v1.LiveAtom
+	9,  // 12: concord.v1.KeyState.marks:type_name -> concord.v1.ResetMark
+	0,  // 13: concord.v1.Probe.want:type_name -> concord.v1.VersionVector
+	0,  // 14: concord.v1.ProbeReply.seen:type_name -> concord.v1.VersionVector
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_replication_proto_init() }
@@ -1741,7 +1965,7 @@ func file_concord_v1_replication_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_replication_proto_rawDesc), len(file_concord_v1_replication_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

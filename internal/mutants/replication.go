@@ -278,25 +278,28 @@ func replication() []mutant {
 		{
 			name:   "refilled by one member",
 			rule:   "a refill meets every write quorum [R17]",
-			edits:  in(replDir+"ready.go", "answered < n-(n/2+1)+1 && !all", "answered < 1 && !all"),
+			edits:  in(replDir+"admit.go", "need := size - majorityOf(size) + 1", "need := 1"),
 			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
 		},
 		{
 			name:   "refilled by members that are not",
 			rule:   "only ready members count in a refill [R17]",
-			edits:  in(replDir+"fill.go", "p.answered = p.answered || s.head.ready", "p.answered = true"),
+			edits:  in(replDir+"members.go", "= true, h.ready && p.votes, h.entering", "= true, true, h.entering"),
 			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
 		},
 		{
-			name:   "count read answers of members that are not ready",
-			rule:   "only ready members count in quorums [R18]",
-			edits:  in(replDir+"read.go", "&& o.id == m.Id && m.Ready {", "&& o.id == m.Id {"),
+			name: "count read answers of members that are not ready",
+			rule: "only ready members count in quorums [R18]",
+			edits: []edit{
+				{replDir + "read.go", "if !same || !m.Ready && !m.Resigned {", "if !same {"},
+				{replDir + "members.go", "return p.votes && p.ready && p.vouches", "return p.votes && p.vouches"},
+			},
 			killer: scenario("TestRead_TheUnreadyDoNotCount"),
 		},
 		{
 			name:   "count acknowledgements of members that are not ready",
 			rule:   "only ready members count in quorums [R18]",
-			edits:  in(replDir+"ops.go", "return p.ready && p.acked >= n", "return p.acked >= n"),
+			edits:  in(replDir+"ops.go", "return p.speaks() && p.counted >= n", "return p.votes && p.acked >= n"),
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
@@ -368,7 +371,7 @@ func replication() []mutant {
 		{
 			name:   "leave when one other has everything",
 			rule:   "who leaves hands over what a majority of the rest may lack [R53]",
-			edits:  in(replDir+"ops.go", "s.need = min(len(c.peers), (c.size()-1)/2+1)", "s.need = min(len(c.peers), 1)"),
+			edits:  in(replDir+"forget.go", "s.need = min(len(c.peers), (c.size()-1)/2+1)", "s.need = min(len(c.peers), 1)"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
 		},
 		{
@@ -396,9 +399,9 @@ func replication() []mutant {
 			killer: scenario("TestWindow_PushesWhoseCausesDiedLeave"),
 		},
 		{
-			name:   "leave a member out whose clock was set back",
-			rule:   "a member is told above which start time it must count [R56]",
-			edits:  in(replDir+"beat.go", "if started < c.cfg.Started || started == math.MaxUint64 {", "if started <= math.MaxUint64 {"),
+			name:   "leave a member out that restarts under its id",
+			rule:   "a replica that has not taken its place yet may be the present one [R56]",
+			edits:  in(replDir+"beat.go", "if p.replica != 0 && announced && ", "if p.replica != 0 && "),
 			killer: scenario("TestRestart_WithAClockThatWasSetBack"),
 		},
 		{
@@ -458,7 +461,7 @@ func replication() []mutant {
 		{
 			name:   "leave without what former lives did",
 			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
-			edits:  in(replDir+"ops.go", "task: &leave{c.seen}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me))}}"),
+			edits:  in(replDir+"forget.go", "task: &leave{c.seen, forget}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me)), forget}}"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{

@@ -40,6 +40,8 @@ const (
 	ReplicatorBaseRequest Manifest = 20
 	// ReplicatorBase is a piece of such a vector.
 	ReplicatorBase Manifest = 21
+	// ReplicatorMembers carries the members that the sender remembers.
+	ReplicatorMembers Manifest = 22
 )
 
 // Singleton, 40 to 49.
@@ -85,6 +87,7 @@ var names = [...]string{
 	ReplicatorCells:       "replicator.cells",
 	ReplicatorBaseRequest: "replicator.base-request",
 	ReplicatorBase:        "replicator.base",
+	ReplicatorMembers:     "replicator.members",
 	SingletonIdentify:     "singleton.identify",
 	SingletonHost:         "singleton.host",
 	SingletonPaused:       "singleton.paused",

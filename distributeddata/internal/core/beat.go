@@ -1,8 +1,6 @@
 package core
 
 import (
-	"math"
-
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -24,12 +22,13 @@ func (c *Core) beats() {
 	c.trimLog()
 	c.note(c.dropMarks(c.markVoid))
 	c.scrubSome()
+	c.tidy()
 }
 
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
 // replica runs there. A vector that the present one knows is left out.
 func (c *Core) sendBeat(p *peer) {
-	m := &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]}
+	m := c.newBeat()
 	if p.replica == 0 || p.toldOf != m.Digest {
 		m.Seen = c.vectorOut(c.seen)
 		p.toldOf = m.Digest
@@ -39,10 +38,9 @@ func (c *Core) sendBeat(p *peer) {
 
 // askBeat sends a heartbeat that asks for one, with the whole vector.
 func (c *Core) askBeat(p *peer) {
-	c.beat(p, &pb.Beat{
-		Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
-		Seen: c.vectorOut(c.seen), Want: true,
-	})
+	m := c.newBeat()
+	m.Seen, m.Want = c.vectorOut(c.seen), true
+	c.beat(p, m)
 }
 
 // glance tells p the digest of what this replica has seen: most of the time p has seen the same. If it has
@@ -52,7 +50,14 @@ func (c *Core) glance(p *peer) {
 		c.sendBeat(p)
 		return
 	}
-	c.beat(p, &pb.Beat{Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1]})
+	c.beat(p, c.newBeat())
+}
+
+func (c *Core) newBeat() *pb.Beat {
+	return &pb.Beat{
+		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
+		Members: c.roll.digest, Announced: c.roll.inc.number > 0, Leaving: c.roll.leaving,
+	}
 }
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
@@ -69,14 +74,11 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if _, ok := asUnknown(err); err != nil && !ok {
 		return err
 	}
-	if p.replica != ev.From && !c.meet(p, ev.From, m.Started) {
+	if p.replica != ev.From && !c.meet(p, ev.From, m.Announced) {
 		return nil
 	}
 	if err != nil { // it can be asked for the base now
 		return err
-	}
-	if m.After > 0 && ev.To == c.me {
-		c.outrank(m.After)
 	}
 	if m.Want {
 		p.toldOf, p.remindAt = 0, c.now.Add(c.cfg.BeatInterval)
@@ -86,6 +88,8 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if p.ready != m.Ready {
 		p.ready, c.stirred = m.Ready, true
 	}
+	same := c.under(p, m.Members)
+	p.leaving = m.Leaving
 	switch {
 	case m.Seen != nil:
 		if v.Equal(c.seen) {
@@ -101,6 +105,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		return nil
 	}
 	c.heard(p, v)
+	if same && m.Ready {
+		c.vouched(p, v)
+	}
 	if v.Equal(c.seen) {
 		c.compare(p, Sum{m.SumA, m.SumB})
 	}
@@ -136,30 +143,17 @@ func (c *Core) spread() {
 	}
 }
 
-// outrank makes this replica the newest of its member, although its clock was set back since the one before
-// started [R56]. The message is addressed to this replica, so a former one, which is gone, cannot take it.
-func (c *Core) outrank(started uint64) {
-	if started < c.cfg.Started || started == math.MaxUint64 {
-		return
-	}
-	c.cfg.Started = started + 1
-	for _, p := range c.peers {
-		p.toldOf = 0
-		c.sendBeat(p)
-	}
-}
-
-// meet takes the replica that runs for p now, unless that is one from before the present.
-func (c *Core) meet(p *peer, r causal.Replica, started uint64) bool {
-	if p.replica != 0 && started <= p.started {
+// meet takes the replica that runs for p now, unless that is one from before the present [R56]: a replica that
+// others have recorded gives way to one that has not taken its place yet, and to one that they have recorded
+// since. A former one that still runs learns so from what is remembered.
+func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
+	if p.replica != 0 && announced && c.roll.at(r).rank == absent && c.roll.at(p.replica).rank != absent {
 		c.stats.Strangers++
-		c.emit(Send{Member: p.ID, To: r, Manifest: wire.ReplicatorBeat, Payload: encode(&pb.Beat{
-			Started: c.cfg.Started, Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
-			Seen: c.vectorOut(c.seen), After: p.started,
-		})})
+		c.sendMembers(p, r)
 		return false
 	}
-	*p = peer{Member: p.Member, replica: r, started: started}
+	*p = peer{Member: p.Member, replica: r}
+	c.identify(p)
 	delete(c.outgoing, p.ID)
 	if c.incoming != nil && c.incoming.member == p.ID {
 		c.incoming = nil

@@ -41,7 +41,7 @@ func newPump(n int) *pump {
 
 func (p *pump) add() {
 	p.cores = append(p.cores, New(Config{
-		Started: uint64(len(p.cores) + 1), NewReplica: func() causal.Replica { p.next++; return p.next * 0x9e3779b97f4a7c15 },
+		Member: fmt.Sprint(len(p.cores)), NewReplica: func() causal.Replica { p.next++; return p.next * 0x9e3779b97f4a7c15 },
 		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	}))

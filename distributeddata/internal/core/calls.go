@@ -91,18 +91,6 @@ func (c *Core) expire() {
 	}
 }
 
-func (c *Core) short(w *caller, s standing) *Short {
-	out := &Short{Needed: s.need, Answered: s.self}
-	for _, p := range c.peers {
-		if p.replica != 0 && w.op.task.has(p, w.n) {
-			out.Answered++
-		} else {
-			out.Missing = append(out.Missing, p.ID)
-		}
-	}
-	return out
-}
-
 // failOps ends all calls: the id they were made under is gone.
 func (c *Core) failOps() {
 	for _, o := range c.ops {

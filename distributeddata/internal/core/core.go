@@ -22,6 +22,7 @@ type Core struct {
 	peers         []*peer // by member id
 	leaving       bool    // acknowledges nothing any more [R53]
 	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
+	roll          roll    // who is counted in quorums
 	window        window
 	base          base      // that vectors are told as differences from [R40]
 	bases         []known   // it, and those of others
@@ -64,14 +65,12 @@ type Core struct {
 // peer is what is known of another member.
 type peer struct {
 	Member
-	replica  causal.Replica // 0 until the first beat
-	started  uint64
-	ready    bool
+	replica causal.Replica // 0 until the first beat
+	ready   bool
+	voice
 	seen     causal.Vector // last vector heard, without news
 	news     causal.Vector // what pushes have told since
 	acked    uint64        // it covers our events up to this one
-	answered bool          // it answered, when ready, a request made since our start
-	refilled bool          // it answered such a request, ready or not
 	askAgain time.Time     // for a refill
 	remindAt time.Time     // when it may be told again that it lacks something
 	request  uint64        // the last request it made
@@ -160,6 +159,8 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.read(ev)
 	case Drain:
 		c.drain(ev)
+	case Forget:
+		c.forget(ev)
 	case Inherit:
 		c.inherit(ev.Old)
 	case Wake:
@@ -178,7 +179,7 @@ func (c *Core) settle() {
 	c.expireAnswers()
 	c.nudgeAnswer()
 	c.refill()
-	c.becomeReady()
+	c.admit()
 	c.catchUp()
 	c.mend()
 	c.acknowledge()
@@ -186,7 +187,9 @@ func (c *Core) settle() {
 	if !c.settled.Equal(c.seen) { // reads wait for it
 		c.settled, c.stirred = c.seen, c.stirred || c.reading()
 	}
+	c.askAnew()
 	c.settleOps()
+	c.tellMembers()
 	if len(c.touched) > 0 {
 		slices.Sort(c.touched)
 		c.emit(Changed{slices.Compact(c.touched)})
@@ -212,6 +215,9 @@ func (c *Core) NextWake() time.Time {
 	}
 	if len(c.ops) > 0 {
 		earlier(c.due)
+		if c.stirred {
+			earlier(c.now)
+		}
 	}
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
@@ -273,9 +279,6 @@ func (c *Core) running() map[causal.Replica]bool {
 	return runs
 }
 
-// size is the number of members that quorums are counted in.
-func (c *Core) size() int { return max(len(c.peers)+1, c.cfg.MinMembers) }
-
 // view takes the members other than this one [R21]. What is known of the gone is dropped; what they
 // did stays.
 func (c *Core) view(others []Member) {
@@ -291,7 +294,8 @@ func (c *Core) view(others []Member) {
 		next = append(next, p)
 	}
 	c.peers = next
-	c.stirred = true
+	c.stirred, c.roll.viewed = true, true
+	c.roll.version++
 	for id := range c.outgoing {
 		if c.peer(id) == nil {
 			delete(c.outgoing, id)

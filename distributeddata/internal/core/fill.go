@@ -215,8 +215,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 		c.stats.Deltas++
 	}
 	c.spread()
-	p.refilled = true
-	p.answered = p.answered || s.head.ready
+	c.answered(p, s.head)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
 
 func (f *fleet) core() *Core {
 	return New(Config{
-		Started: uint64(f.now.UnixMicro()), NewReplica: func() causal.Replica { f.next++; return f.next * 0x9e3779b97f4a7c15 },
+		Member: fmt.Sprint(len(f.cores)), NewReplica: func() causal.Replica { f.next++; return f.next * 0x9e3779b97f4a7c15 },
 		MinMembers: 1, BeatInterval: time.Second, BeatPeers: 3, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: 64 << 20, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
 	})

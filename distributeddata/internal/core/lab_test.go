@@ -48,7 +48,7 @@ func newLab(t *testing.T, names ...string) *lab {
 
 func (l *lab) start(name string) {
 	cfg := Config{
-		Started: uint64(l.now.UnixMicro()) + uint64(l.next), NewReplica: func() causal.Replica { l.next++; return l.next },
+		Member: name, NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
 		Reach: func(string) { l.burn(name) },

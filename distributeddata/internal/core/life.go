@@ -24,6 +24,7 @@ func (c *Core) Again(cfg Config) *Core {
 	n.clock, n.stats = c.clock, c.stats
 	n.base, n.bases = c.base, c.bases
 	n.past = c.past.after(c)
+	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
 	return n
 }
 

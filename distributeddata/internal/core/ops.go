@@ -19,6 +19,7 @@ type operation struct {
 	again   time.Time // when to ask again whoever has not answered; zero: never
 	callers []*caller // in the order they came; the ended ones are passed over
 	live    int       // those that have not ended
+	kept    bool      // it goes on although nobody waits for it, until it is done
 }
 
 // task is what an operation waits for.
@@ -30,6 +31,8 @@ type task interface {
 	has(p *peer, n uint64) bool
 	// ask sends p what the operation wants of it, if anything.
 	ask(c *Core, o *operation, p *peer)
+	// anew returns the task without what it has gathered: other members count now [M1].
+	anew() task
 }
 
 // standing is how far an operation has come.
@@ -104,7 +107,7 @@ func (c *Core) settleOps() {
 		c.advance(o)
 	}
 	c.expire()
-	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool { return o.live == 0 })
+	c.ops = slices.DeleteFunc(c.ops, func(o *operation) bool { return o.live == 0 && !o.kept })
 	c.due = time.Time{}
 	if w := c.deadlines.next(); w != nil {
 		c.due = w.deadline
@@ -126,6 +129,7 @@ func (c *Core) settleOps() {
 func (c *Core) advance(o *operation) {
 	s := o.task.advance(c, o)
 	impossible := s.need > c.size() || s.hopeless
+	o.kept = o.kept && !s.done && !impossible
 	for o.live > 0 {
 		switch w := o.callers[0]; {
 		case s.done && w.n <= s.upTo:
@@ -138,9 +142,11 @@ func (c *Core) advance(o *operation) {
 	}
 }
 
-// count counts this replica, if it is ready, and the present replicas of members that take part.
-func (c *Core) count(t task) (have int) {
-	have = c.self()
+// count counts this replica, if it counts in quorums, and the other members that take part.
+func (c *Core) count(t task) (have int) { return c.self() + c.others(t) }
+
+// others counts the members other than this one that take part.
+func (c *Core) others(t task) (have int) {
 	for _, p := range c.peers {
 		if p.replica != 0 && t.has(p, 0) {
 			have++
@@ -164,19 +170,22 @@ func (c *Core) counts() bool { return c.ready && !c.leaving }
 // the order of their events, so they end in that order.
 type writes struct{ acked []uint64 }
 
-func (w *writes) ask(*Core, *operation, *peer) {} // the push has asked, heartbeats do again
+// ask asks again after the members that count have changed. At first the push has asked.
+func (w *writes) ask(c *Core, o *operation, p *peer) { c.probe(p, o.id, causal.Vector{}) }
 
-func (w *writes) has(p *peer, n uint64) bool { return p.ready && p.acked >= n }
+func (w *writes) anew() task { return w }
+
+func (w *writes) has(p *peer, n uint64) bool { return p.speaks() && p.counted >= n }
 
 func (w *writes) advance(c *Core, o *operation) standing {
 	s := standing{need: max(o.level.need(c.size()), 1), self: c.self()}
 	w.acked = w.acked[:0]
-	if c.counts() {
+	if s.self > 0 {
 		w.acked = append(w.acked, math.MaxUint64)
 	}
 	for _, p := range c.peers {
 		if p.replica != 0 && w.has(p, 0) {
-			w.acked = append(w.acked, p.acked)
+			w.acked = append(w.acked, p.counted)
 		}
 	}
 	if s.done = len(w.acked) >= s.need; s.done {
@@ -206,44 +215,4 @@ func (c *Core) awaitWrite(id, n uint64, level Level, deadline time.Time) {
 	o.again = time.Time{}
 	c.call(o, id, n, deadline)
 	c.begin(o)
-}
-
-// leave waits until a majority of the others, ready or not, covers all that this replica has seen [R21a, R53]:
-// what it acknowledged to others, or received at its start, may be on no other that stays.
-type leave struct{ want causal.Vector }
-
-// ask lets p fetch what it lacks without waiting for a heartbeat.
-func (l *leave) ask(c *Core, o *operation, p *peer) {
-	if !l.has(p, 0) {
-		c.probe(p, o.id, l.want)
-	}
-}
-
-func (l *leave) has(p *peer, _ uint64) bool { return l.want.Leq(p.vector()) }
-
-func (l *leave) advance(c *Core, _ *operation) (s standing) {
-	if len(c.peers) == 0 && c.cfg.MinMembers > 1 && c.Uncopied() > 0 {
-		s.need, s.hopeless = 1, true
-		return s
-	}
-	if l.want.Len() > 0 { // of those that quorums are counted in, as far as they are in view
-		s.need = min(len(c.peers), (c.size()-1)/2+1)
-	}
-	s.done, s.upTo = c.count(l) >= s.need, math.MaxUint64
-	return s
-}
-
-// drain begins to leave. From now on this replica counts nowhere: what it acknowledged later, nobody
-// would be handed.
-func (c *Core) drain(ev Drain) {
-	c.leaving = true
-	for _, p := range c.peers {
-		c.sendBeat(p)
-	}
-	o := &operation{task: &leave{c.seen}}
-	c.ops = append(c.ops, o)
-	c.call(o, ev.ID, 0, ev.Deadline)
-	c.askAll(o)
-	c.begin(o)
-	c.stirred = true
 }

@@ -156,7 +156,7 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 		}
 	}
 	require.Empty(t, l.cores["a"].ops)
-	require.Equal(t, &Short{Needed: 2, Answered: 1, Missing: []string{"b", "c"}}, l.done[2000].Short)
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}}, l.done[2000].Short)
 }
 
 // A read asks after it has begun: what was asked before may be answered with less than it must show.

@@ -10,6 +10,21 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
+// asker is a task that gathers what others say they have seen.
+type asker interface {
+	take(p *peer, v causal.Vector)
+}
+
+func (r *read) anew() task { return &read{} }
+
+// anew begins a linearizable read from the start: what it has taken may not be on a majority of those that count now.
+func (w *cover) anew() task {
+	if w.shown != nil {
+		return &read{}
+	}
+	return w
+}
+
 // read asks the others what they have seen, and is done when this replica covers what enough of them
 // had: it then shows every write that so many had acknowledged before the read began.
 //
@@ -32,6 +47,10 @@ type probed struct {
 func (c *Core) read(ev Read) {
 	if ev.Level.Kind == Local {
 		c.emit(Done{ID: ev.ID})
+		return
+	}
+	if c.cfg.MinMembers < 1 {
+		c.emit(Done{ID: ev.ID, Err: ErrMinMembers})
 		return
 	}
 	o, _ := gather(c, ev.Level, &read{})
@@ -110,7 +129,7 @@ func (r *read) drop(c *Core) {
 
 // take notes the first answer of a ready replica.
 func (r *read) take(p *peer, v causal.Vector) {
-	if !r.fixed && !r.has(p, 0) {
+	if p.speaks() && !r.fixed && !r.has(p, 0) {
 		r.answers = append(r.answers, probed{p.ID, p.replica, v})
 	}
 }
@@ -123,8 +142,9 @@ type cover struct {
 
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
-// covers reports whether p is ready and has said that it covers v. What a replica covers only grows.
-func (p *peer) covers(v causal.Vector) bool { return p.ready && v.Leq(p.vector()) }
+// covers reports whether p counts and has said, under the memory of this moment, that it covers v. What a
+// replica covers only grows.
+func (p *peer) covers(v causal.Vector) bool { return p.speaks() && v.Leq(p.sure) }
 
 func (w *cover) ask(c *Core, o *operation, p *peer) {
 	if !w.has(p, 0) {
@@ -181,7 +201,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen)}))
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen), Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering}))
 }
 
 // answerHeld answers the questions that waited for what has come since.
@@ -210,8 +230,14 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	}
 	p.ready, c.stirred = m.Ready, true
 	c.heard(p, v)
+	same := c.under(p, m.Members)
+	p.resigned, p.entering = same && m.Resigned, same && m.Entering
+	if !same || !m.Ready && !m.Resigned {
+		return nil
+	}
+	c.vouched(p, v)
 	for _, o := range c.ops {
-		if r, ok := o.task.(*read); ok && o.id == m.Id && m.Ready {
+		if r, ok := o.task.(asker); ok && o.id == m.Id {
 			r.take(p, v)
 		}
 	}

@@ -18,6 +18,10 @@ func (c *Core) receive(ev Receive) {
 		c.tally(ev, c.onBeat(p, ev))
 		return
 	}
+	if ev.Manifest == wire.ReplicatorMembers {
+		c.tally(ev, c.onMembers(p, ev))
+		return
+	}
 	if p.replica != ev.From || ev.To == 0 {
 		c.stats.Strangers++
 		return
@@ -84,6 +88,9 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	}
 	p.ready, c.stirred = m.Ready, true
 	p.acknowledged(m.N)
+	if c.under(p, m.Members) && m.Ready {
+		p.vouches, p.counted = true, max(p.counted, m.N)
+	}
 	c.copied = max(c.copied, m.N)
 	return nil
 }
@@ -96,7 +103,7 @@ func (c *Core) acknowledge() {
 			continue
 		}
 		p.owed = 0
-		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts()}))
+		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts(), Members: c.roll.digest}))
 	}
 }
 
@@ -123,11 +130,12 @@ func (c *Core) reborn() {
 	c.rename(c.cfg.NewReplica())
 	c.pushed, c.unpushed, c.copied = 0, 0, 0
 	c.told, c.implied, c.last = causal.Vector{}, causal.Vector{}, causal.Vector{}
-	c.cfg.Started++
 	c.ready = false
+	c.roll.resign()
 	c.incoming = nil
 	for _, p := range c.peers {
-		p.answered, p.refilled, p.pushed, p.inFlight, p.acked = false, false, nil, 0, 0
+		p.pushed, p.inFlight, p.acked = nil, 0, 0
+		p.silence()
 	}
 	c.failOps()
 	c.emit(Reborn{Was: was, Is: c.me})

@@ -47,7 +47,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 func (c *Core) forgetOthers() {
 	peers := make([]*peer, len(c.peers))
 	for i, p := range c.peers {
-		peers[i] = &peer{Member: p.Member, replica: p.replica, started: p.started}
+		peers[i] = &peer{Member: p.Member, replica: p.replica}
 	}
 	c.peers, c.lags, c.scrub = peers, nil, scrub{}
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}
@@ -58,6 +58,8 @@ func (c *Core) forgetOthers() {
 	c.last, c.told, c.settled = causal.Vector{}, causal.Vector{}, causal.Vector{}
 	c.stirred, c.unpushed = true, 1 // there may be own events to push
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
+	c.reconsider()
+	c.roll.changed = true
 	for _, p := range c.peers {
 		c.askBeat(p)
 	}
@@ -118,7 +120,13 @@ func (c *Core) beginAgain(w *caller) bool {
 			c.startCover(Update{ID: w.id, Level: level, Deadline: w.deadline})
 		}
 	case *leave:
-		c.drain(Drain{ID: w.id, Deadline: w.deadline})
+		c.drain(Drain{ID: w.id, Leave: t.forget, Deadline: w.deadline})
+	case *removal:
+		if t.victim != c.cfg.Member {
+			c.forget(Forget{ID: w.id, Member: t.victim, Deadline: w.deadline})
+		} else {
+			c.beginRemoval(w.id, t.victim, w.deadline)
+		}
 	default:
 		return false
 	}

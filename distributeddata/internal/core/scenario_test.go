@@ -618,5 +618,5 @@ func TestDeadline_SaysWhoDidNotAnswer(t *testing.T) {
 	l.take(all)
 	l.now = l.now.Add(2 * time.Hour)
 	l.step("a", Wake{})
-	require.Equal(t, &Short{Needed: 2, Answered: 1, Missing: []string{"b", "c"}}, l.done[id].Short)
+	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}}, l.done[id].Short)
 }

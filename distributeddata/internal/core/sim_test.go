@@ -84,12 +84,13 @@ type play struct {
 	reads   map[uint64]causal.Vector // under way, with what they must show
 	shown   causal.Vector            // by linearizable reads that have ended
 	total   Stats
-	misled  int // forged bases refused
-	lives   int // that went on in another one
-	leaves  int // that were handed over
-	begun   int // operations
-	done    int // those that ended well
-	broken  int // steps that panicked
+	misled  int   // forged bases refused
+	lives   int   // that went on in another one
+	leaves  int   // that were handed over
+	begun   int   // operations
+	flux    *flux // members come and go
+	done    int   // those that ended well
+	broken  int   // steps that panicked
 }
 
 // attempt is a write at a level: its event, if it makes one, and what it observed.
@@ -103,7 +104,9 @@ type slot struct {
 	i       int
 	life    int
 	name    string
-	core    *Core // nil while down
+	member  string // the name under which quorums count it
+	core    *Core  // nil while down
+	coming  bool   // it will start
 	wake    time.Time
 	last    causal.Vector // at the last check
 	says    string        // what the specification said then
@@ -138,18 +141,18 @@ func newPlay(w *sim.World) *play {
 	w.Can("break", s.breakOff)
 	w.Observe(s.honest)
 	for i := range members {
-		s.slots = append(s.slots, &slot{i: i})
+		s.slots = append(s.slots, &slot{i: i, member: fmt.Sprintf("slot %d", i)})
 	}
 	return s
 }
 
 func (s *play) config(sl *slot) Config {
 	return Config{
-		Started: uint64(s.w.Now().UnixMilli()), NewReplica: func() causal.Replica {
+		Member: sl.member, NewReplica: func() causal.Replica {
 			s.nextRep++
 			return s.nextRep*7919%104729 + 1 // ids not in the order of starts
 		},
-		MinMembers: members, BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
+		MinMembers: s.least(), ForgetAfter: s.forgetAfter(), BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
 		PushBytes: s.pushBytes, PartBytes: s.partBytes, CompareKeys: s.compare,
 		Reach: sl.burn,
@@ -157,6 +160,7 @@ func (s *play) config(sl *slot) Config {
 }
 
 func (s *play) start(sl *slot) {
+	sl.coming = false
 	sl.life, sl.fuse = sl.life+1, 0
 	sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life)
 	if sl.past != nil {
@@ -204,8 +208,8 @@ func (s *play) age(sl *slot) {
 // kill ends a member for a while: kill MEMBER for TIME. At most a minority fails before it has been refilled:
 // more than that nobody promises.
 func (s *play) kill(a sim.Args) {
-	sl := s.slots[a.Int(0, members)]
-	if sl.core == nil || s.ready() <= members/2+1 || !sl.core.Ready() {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || !s.mayFail(sl) {
 		return
 	}
 	s.count(sl)
@@ -214,18 +218,18 @@ func (s *play) kill(a sim.Args) {
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
-	s.w.After(a.Span(2), func() { s.start(sl) })
+	s.comeBack(sl, a.Span(2))
 }
 
 // leave lets a member leave in order, and come back empty after a while: leave MEMBER for TIME. It fails nobody
 // either. If it was not handed over in time, what it held goes along to its next life.
 func (s *play) leave(a sim.Args) {
-	sl := s.slots[a.Int(0, members)]
+	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core == nil || sl.leaving != 0 {
 		return
 	}
 	sl.leaving, sl.away, sl.handed = s.call(sl), a.Span(2), sl.core.Seen()
-	s.step(sl, Drain{ID: sl.leaving, Deadline: s.w.Now().Add(5 * time.Second)})
+	s.step(sl, Drain{ID: sl.leaving, Leave: s.flux != nil, Deadline: s.w.Now().Add(5 * time.Second)})
 }
 
 // left ends a member that has waited to leave.
@@ -233,11 +237,19 @@ func (s *play) left(sl *slot, short bool) {
 	away := sl.away
 	sl.leaving = 0
 	s.w.Note("%s leaves, short %t", sl.id(), short)
+	if s.flux != nil && sl.core.own().rank != gone && !s.mayFail(sl) {
+		sl.past, sl.core = sl.core, nil
+		s.start(sl) // at once: too few would run without it
+		return
+	}
 	if short {
 		sl.past, sl.core = sl.core, nil
 	} else {
 		s.leaves++
-		s.acked = s.acked.Join(sl.handed) // a majority of the rest has it
+		if s.flux == nil || sl.core.own().rank == gone {
+			s.acked = s.acked.Join(sl.handed) // a majority of the rest has it
+		}
+		s.flux.gone(sl)
 		s.count(sl)
 		s.forget(sl)
 		sl.core, sl.kept = nil, causal.Vector{}
@@ -245,14 +257,14 @@ func (s *play) left(sl *slot, short bool) {
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
-	s.w.After(away, func() { s.start(sl) })
+	s.comeBack(sl, away)
 }
 
 // again ends the life of a member, and begins its next one after a while: again MEMBER for TIME. It fails nobody:
 // what the life held goes along.
 func (s *play) again(a sim.Args) {
-	sl := s.slots[a.Int(0, members)]
-	if sl.core == nil {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || s.flux != nil && !s.mayFail(sl) {
 		return
 	}
 	sl.past, sl.core = sl.core, nil
@@ -260,6 +272,7 @@ func (s *play) again(a sim.Args) {
 	for _, o := range s.slots {
 		s.w.After(s.w.Span("view", 0, 3*time.Second), func() { s.tellView(o) })
 	}
+	sl.coming = true
 	s.w.After(a.Span(2), func() { s.start(sl) })
 }
 
@@ -295,8 +308,8 @@ func (s *play) tellView(sl *slot) {
 	}
 	var others []Member
 	for _, o := range s.slots {
-		if o != sl && o.core != nil && !s.w.Chance("unseen", 1./12) {
-			others = append(others, Member{ID: o.id(), Address: "slot " + strconv.Itoa(o.i)})
+		if o != sl && o.core != nil && !s.unseen(sl) {
+			others = append(others, Member{ID: o.id(), Address: o.member})
 		}
 	}
 	s.step(sl, View{Others: others})
@@ -367,6 +380,7 @@ func (s *play) ended(sl *slot, e Done) {
 		})
 	}
 	// An update that changed nothing made no event to be lost, but what it found must stay [R50].
+	s.flux.ended(s, sl, e)
 	if b, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil {
 		s.acked = s.acked.Join(b.observed)
 		if b.dot.N > 0 && sl.core.Seen().Covers(b.dot) {
@@ -524,7 +538,7 @@ func (s *play) forget(sl *slot) {
 // update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update that nobody waits for, and
 // "refused" one that fails after all else, and must leave no trace.
 func (s *play) update(a sim.Args) {
-	sl := s.slots[a.Int(0, members)]
+	sl := s.slots[a.Int(0, len(s.slots))]
 	kind := slices.Index(levels[:], a.Word(1))
 	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
 		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet + ", " + refused)
@@ -545,6 +559,9 @@ func (s *play) update(a sim.Args) {
 	}
 	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
 	s.step(sl, Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
+		if level.Kind != Local {
+			ops = s.flux.mark(id, ops)
+		}
 		s.record(sl, t, ops)
 		if level.Kind != Local {
 			s.waiting[id] = attempt{t.Dot(), t.Seen()}
@@ -589,7 +606,7 @@ func (s *play) record(sl *slot, t *Txn, ops []op) {
 
 // read carries out: read MEMBER LEVEL. It must see every write acknowledged by now.
 func (s *play) read(a sim.Args) {
-	sl := s.slots[a.Int(0, members)]
+	sl := s.slots[a.Int(0, len(s.slots))]
 	level, ok := map[string]Level{"majority": {Kind: Majority}, "linear": {Kind: Linear}}[a.Word(1)]
 	if !ok {
 		a.Fail("the second word must be majority or linear")
@@ -600,6 +617,7 @@ func (s *play) read(a sim.Args) {
 	s.begun++
 	id := s.call(sl)
 	s.reads[id] = s.acked
+	s.flux.began(id)
 	if level.Kind == Linear {
 		s.reads[id] = s.reads[id].Join(s.shown)
 	}

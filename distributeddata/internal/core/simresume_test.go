@@ -13,7 +13,7 @@ import (
 type planted struct{ place string }
 
 // breakOff carries out: break MEMBER after PLACES.
-func (s *play) breakOff(a sim.Args) { s.slots[a.Int(0, members)].fuse = a.Int(2, 1<<20) }
+func (s *play) breakOff(a sim.Args) { s.slots[a.Int(0, len(s.slots))].fuse = a.Int(2, 1<<20) }
 
 // burn is called at each place where a step may panic.
 func (sl *slot) burn(place string) {

@@ -25,6 +25,8 @@ type head struct {
 	sum        Sum    // of the state
 	partial    bool   // the keys that are missing are those of the receiver, but for the differing
 	differing  []uint64
+	members    uint64 // digest of what the sender remembers of the members [M2]
+	entering   bool   // the sender is a newcomer that has not counted yet [M3]
 }
 
 func (h head) encode(relative base) []byte {
@@ -38,7 +40,9 @@ func (h head) encode(relative base) []byte {
 	b = appendFixed(b, 6, h.sum[0])
 	b = appendFixed(b, 7, h.sum[1])
 	b = appendFlag(b, 8, h.partial)
-	return appendFixeds(b, 9, h.differing)
+	b = appendFixeds(b, 9, h.differing)
+	b = appendFixed(b, 10, h.members)
+	return appendFlag(b, 11, h.entering)
 }
 
 func decodeHead(b []byte, known lookup) (h head, err error) {
@@ -63,6 +67,10 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 			h.partial = c.v != 0
 		case 9:
 			h.differing, c.err = parseFixeds[uint64](c.chunk)
+		case 10:
+			h.members = c.v
+		case 11:
+			h.entering = c.v != 0
 		}
 	}
 	if c.err == nil && !h.base.Leq(h.head) {

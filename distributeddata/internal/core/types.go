@@ -9,10 +9,11 @@ import (
 
 // Config of a core. All fields are required; the shell fills in defaults.
 type Config struct {
-	Started    uint64                // orders the incarnations of one member
+	Member     string                // the name under which quorums count this member, stable over restarts
 	NewReplica func() causal.Replica // a fresh random id, never used before
 
-	MinMembers   int           // a smaller view makes nobody ready and counts as this many in quorums
+	MinMembers   int           // quorums are counted in so many members at least; 0: this replica is in none
+	ForgetAfter  time.Duration // how long a member may be out of view before others forget it; 0: for ever
 	BeatInterval time.Duration // of heartbeats
 	BeatPeers    int           // how many members each heartbeat goes to
 	Grace        time.Duration // how long a push that another member mentions may still be on its way
@@ -95,8 +96,19 @@ type (
 	// Drain begins to leave: this replica counts in no quorum any more. It is done when a majority of the
 	// others covers all that this one has seen [R21a, R53]. It ends at once, short, if there must be others
 	// and none is in view.
+	//
+	// With Leave the member is then forgotten [M4, M5], unless too few would be left to agree to that.
 	Drain struct {
 		ID       uint64
+		Leave    bool
+		Deadline time.Time
+	}
+	// Forget takes a member that has stopped out of the count, which a majority must agree to [M7]. With Force
+	// nobody is asked.
+	Forget struct {
+		ID       uint64
+		Member   string
+		Force    bool
 		Deadline time.Time
 	}
 	// Inherit brings the replica of the former life of this process, which ended after this one had begun.
@@ -111,6 +123,7 @@ func (Receive) event() {}
 func (Update) event()  {}
 func (Read) event()    {}
 func (Drain) event()   {}
+func (Forget) event()  {}
 func (Inherit) event() {}
 func (Wake) event()    {}
 
@@ -145,19 +158,34 @@ type (
 	Diverged struct{ Member string }
 	// Mended says that this replica was the one, and has taken the state of another.
 	Mended struct{}
+	// Usurped says that a later process runs under the name of this one, which therefore counts no more. It
+	// should raise an alarm.
+	Usurped struct{ By string }
+	// Forgotten says that others have taken this member out of the count although it runs. It enters anew.
+	Forgotten struct{}
+	// Unequal says that a member has another MinMembers than this one.
+	Unequal struct {
+		Member string
+		Least  int
+	}
 )
 
-func (Send) effect()     {}
-func (Done) effect()     {}
-func (Changed) effect()  {}
-func (Reborn) effect()   {}
-func (Diverged) effect() {}
-func (Mended) effect()   {}
+func (Send) effect()      {}
+func (Done) effect()      {}
+func (Changed) effect()   {}
+func (Reborn) effect()    {}
+func (Diverged) effect()  {}
+func (Mended) effect()    {}
+func (Usurped) effect()   {}
+func (Forgotten) effect() {}
+func (Unequal) effect()   {}
 
 // Short says how far an operation came.
 type Short struct {
 	Needed, Answered int
-	Missing          []string // member ids that did not answer
+	Counted          int      // members that the level is counted in
+	Missing          []string // of these, the names of those that did not take part
+	Handed           bool     // of a Drain: the others have what this replica held, but count it still
 }
 
 // Stats counts what happened since the start.

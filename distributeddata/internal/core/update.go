@@ -105,6 +105,10 @@ func find(work []*working, key string) (int, bool) {
 // update makes what Modify does a part of the open event [R3]. An error leaves everything as it was. If
 // somebody waits for the outcome the event ends here.
 func (c *Core) update(ev Update) {
+	if ev.Level.Kind != Local && c.cfg.MinMembers < 1 {
+		c.emit(Done{ID: ev.ID, Err: ErrMinMembers})
+		return
+	}
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
 	t := &Txn{core: c, stamp: c.clock}
 	if err := t.run(ev.Modify); err != nil {

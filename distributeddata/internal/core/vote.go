@@ -26,11 +26,10 @@ func (c *Core) compare(p *peer, sum Sum) {
 }
 
 // outvoted reports whether this replica is the one that is wrong, as far as a vote can tell: a majority
-// holds something else, or half of all do and the oldest replica is among them.
+// holds something else, or half of all do and the replica with the smallest id is among them.
 func (c *Core) outvoted() bool {
 	us, them := 1, 0
-	eldest := c.cfg.Started
-	elder := same
+	first, side := c.me, same
 	for _, p := range c.peers {
 		switch p.opinion {
 		case same:
@@ -38,12 +37,12 @@ func (c *Core) outvoted() bool {
 		case other:
 			them++
 		}
-		if p.opinion != unknown && p.started < eldest {
-			eldest, elder = p.started, p.opinion
+		if p.opinion != unknown && p.replica < first {
+			first, side = p.replica, p.opinion
 		}
 	}
 	n := len(c.peers) + 1
-	return them > n/2 || us+them == n && us == them && elder == other
+	return them > n/2 || us+them == n && us == them && side == other
 }
 
 // mend asks one of those who outvoted this replica for their state [R22a].

@@ -1,0 +1,117 @@
+package distributeddata_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+func (c *cluster) forget(i int, member string, opts ...distributeddata.ForgetOption) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	return c.at(i).Forget(ctx, member, opts...)
+}
+
+// lose crashes members, and waits until the others do not list them any more.
+func (c *cluster) lose(gone ...int) {
+	var dead []*simnet.Member
+	for _, i := range gone {
+		c.Crash(c.Member(i))
+		dead = append(dead, c.Member(i))
+	}
+	c.Unlist(c.Live(), dead)
+	time.Sleep(10 * time.Second)
+}
+
+func TestForget_AMajorityGoesOnWithoutAMember(t *testing.T) {
+	run(t, 4, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
+		require.NoError(t, c.add(0, "x", distributeddata.Majority))
+		c.lose(3)
+		require.Equal(t, 4, c.at(0).Status().Counted)
+		require.Equal(t, []string{c.Member(3).Address}, c.at(0).Status().Missing)
+		require.NoError(t, c.forget(0, c.Member(3).Address))
+		time.Sleep(3 * time.Second)
+		require.Equal(t, 3, c.at(1).Status().Counted)
+		require.Empty(t, c.at(1).Status().Missing)
+		require.NoError(t, c.add(1, "y", distributeddata.All), "All is all that are counted")
+	})
+}
+
+func TestForget_RefusesWhatItMust(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
+		for name, why := range map[string]string{
+			c.Member(0).Address: "it is this one", "nobody": "it is not counted; those that are: ", c.Member(1).Address: "it answers",
+		} {
+			for _, opts := range [][]distributeddata.ForgetOption{nil, {distributeddata.Force}} {
+				err := c.forget(0, name, opts...)
+				require.ErrorIs(t, err, distributeddata.ErrInvalid)
+				require.ErrorContains(t, err, why)
+			}
+		}
+		c.lose(1, 2)
+		err := c.forget(0, c.Member(2).Address)
+		var q *distributeddata.QuorumError
+		require.True(t, errors.As(err, &q), "%v", err)
+		require.Equal(t, 3, c.at(0).Status().Counted, "nothing has changed")
+		require.NoError(t, c.forget(0, c.Member(1).Address, distributeddata.Force))
+		require.NoError(t, c.forget(0, c.Member(2).Address, distributeddata.Force))
+		require.Equal(t, 2, c.at(0).Status().Counted, "as many as MinMembers")
+	})
+}
+
+// A member that vanishes counts until ForgetAfter has passed, and then by itself no more.
+func TestForgetAfter_ALongAbsenceIsForgotten(t *testing.T) {
+	run(t, 4, distributeddata.Config{MinMembers: 2, ForgetAfter: time.Minute}, func(c *cluster) {
+		c.lose(3)
+		time.Sleep(30 * time.Second)
+		require.Equal(t, 4, c.at(0).Status().Counted)
+		time.Sleep(time.Minute)
+		for i := range 3 {
+			require.Equal(t, 3, c.at(i).Status().Counted)
+		}
+	})
+}
+
+// A member that stops in order is not counted any more when Close returns.
+func TestClose_TheOthersCountWithoutTheMember(t *testing.T) {
+	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
+		require.NoError(t, c.add(2, "x", distributeddata.Majority))
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, c.at(2).Close(ctx))
+		time.Sleep(time.Second)
+		require.Equal(t, 2, c.at(0).Status().Counted)
+		require.Equal(t, 2, c.at(1).Status().Counted)
+	})
+}
+
+func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
+	var dd *distributeddata.Replicator
+	simnet.Run(t, simnet.Config{Options: simnet.Options{Seed: 1}, Members: 1, Setup: func(m *simnet.Member) {
+		var err error
+		dd, err = distributeddata.New(m.System, distributeddata.Config{})
+		require.NoError(t, err)
+	}}, func(t *testing.T, _ *simnet.Cluster) {
+		defer func() { require.NoError(t, dd.Close(context.Background())) }()
+		time.Sleep(3 * time.Second)
+		_, err := cart.Update(t.Context(), dd, addTo("x"))
+		require.NoError(t, err)
+		for _, at := range []distributeddata.Consistency{distributeddata.Majority, distributeddata.All, distributeddata.Linearizable, distributeddata.Nodes(2)} {
+			_, err = cart.Update(t.Context(), dd, addTo("y"), at)
+			require.ErrorIs(t, err, distributeddata.ErrInvalid)
+			require.ErrorContains(t, err, "MinMembers is not set")
+			_, err = cart.Get(t.Context(), dd, at)
+			require.ErrorContains(t, err, "MinMembers is not set")
+		}
+		v, err := cart.Get(t.Context(), dd)
+		require.NoError(t, err)
+		require.False(t, v.Contains("y"), "nothing was done")
+		require.ErrorContains(t, dd.Ready(t.Context()), "MinMembers is not set")
+	})
+}

@@ -1,0 +1,364 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// Histories in which members come and go. What is asserted is what a user is promised: a read at a majority that ends
+// shows every write that was acknowledged at a majority when it began. It is looked for in the values, not in vectors:
+// each such write adds an element of its own to a set.
+
+// flux is what such a history has beside a play.
+type flux struct {
+	least int                        // MinMembers
+	first int                        // members that begin
+	marks map[uint64]string          // elements of writes under way
+	acked map[string]bool            // of those that were acknowledged
+	reads map[uint64]map[string]bool // what the reads under way must show
+	names int
+
+	joins, checked, left int
+}
+
+// places is how many members may run at once.
+const places = 7
+
+func newFluxPlay(w *sim.World) *play {
+	s := newPlay(w)
+	f := &flux{marks: map[uint64]string{}, acked: map[string]bool{}, reads: map[uint64]map[string]bool{}}
+	s.flux, s.past = f, 0
+	f.first = w.Number("first", 1, 5)
+	f.least = w.Number("least", 1, f.first+1)
+	if f.least < f.first/2+1 || w.Chance("static", 1./3) {
+		f.least = f.first
+	}
+	for i := members; i < places; i++ {
+		s.slots = append(s.slots, &slot{i: i})
+	}
+	for _, sl := range s.slots {
+		f.baptize(sl)
+	}
+	w.Can("join", s.join)
+	w.Can("view", s.look)
+	w.Can("forget", s.doForget)
+	return s
+}
+
+// baptize gives the process that starts next at a place a name that nobody has had.
+func (f *flux) baptize(sl *slot) {
+	f.names++
+	sl.member = fmt.Sprintf("%c%d", 'a'+sl.i, f.names)
+}
+
+func (s *play) least() int {
+	if s.flux != nil {
+		return s.flux.least
+	}
+	return members
+}
+
+func (s *play) forgetAfter() time.Duration {
+	if s.flux != nil {
+		return 5 * time.Second
+	}
+	return 0
+}
+
+// unseen reports whether the next view of a member leaves another one out. Those that have never counted see all
+// that run: two clusters that begin apart are beyond what is promised.
+func (s *play) unseen(sl *slot) bool {
+	if s.flux == nil {
+		return s.w.Chance("unseen", 1./12)
+	}
+	return sl.core.roll.counted && s.w.Chance("unseen", 1./6)
+}
+
+// mayFail reports whether a member may fail now: a majority of those that are counted runs without it.
+func (s *play) mayFail(sl *slot) bool {
+	if s.flux == nil {
+		return sl.core.Ready() && s.ready() > members/2+1
+	}
+	return s.voters(sl) >= majorityOf(max(s.memory().size, s.flux.least))
+}
+
+// memory is what all that run remember.
+func (s *play) memory() (m memory) {
+	for _, sl := range s.slots {
+		if sl.core != nil {
+			m = m.merge(sl.core.roll.memory)
+		}
+	}
+	return m
+}
+
+// voters counts the members other than one that run and count.
+func (s *play) voters(but *slot) (n int) {
+	m := s.memory()
+	for _, sl := range s.slots {
+		if r := m.of(sl.member); sl != but && sl.core != nil && sl.core.counts() && r.rank == in && r.inc == sl.core.roll.inc {
+			n++
+		}
+	}
+	return n
+}
+
+// gone notes a member that has left, if the others have agreed.
+func (f *flux) gone(sl *slot) {
+	if f != nil && sl.core.own().rank == gone {
+		f.left++
+	}
+}
+
+// comeBack lets a member start again: under its name or another; or, where members come and go, sometimes never.
+func (s *play) comeBack(sl *slot, after time.Duration) {
+	if s.flux != nil && sl.past == nil {
+		if s.w.Chance("for good", 1./4) {
+			return
+		}
+		if s.w.Chance("renamed", 1./2) {
+			s.flux.baptize(sl)
+		}
+	}
+	sl.coming = true
+	s.w.After(after, func() { s.start(sl) })
+}
+
+// mark adds to a write an element by which it is recognized.
+func (f *flux) mark(id uint64, ops []op) []op {
+	if f == nil {
+		return ops
+	}
+	f.marks[id] = fmt.Sprint("w", id)
+	return append(slices.Clone(ops), op{kind: opAdd, key: "sw", sub: f.marks[id]})
+}
+
+func (f *flux) began(id uint64) {
+	if f != nil {
+		f.reads[id] = maps.Clone(f.acked)
+	}
+}
+
+// ended notes what is acknowledged, and asserts that a read that has ended shows what it must.
+func (f *flux) ended(s *play, sl *slot, e Done) {
+	if f == nil {
+		return
+	}
+	well := e.Err == nil && e.Short == nil
+	if mark, ok := f.marks[e.ID]; ok && well {
+		f.acked[mark] = true
+	}
+	if must, ok := f.reads[e.ID]; ok && well {
+		keys := sl.core.Keys()
+		if e.State != nil {
+			keys = e.State.Keys
+		}
+		f.checked++
+		f.shows(s, sl, keys, must, "a read at a majority misses an acknowledged majority write")
+	}
+	delete(f.marks, e.ID)
+	delete(f.reads, e.ID)
+}
+
+// shows asserts that keys show the elements.
+func (f *flux) shows(s *play, sl *slot, keys Keys, must map[string]bool, why string) {
+	h, _ := keys.Get("sw")
+	got, err := shown(Keys{}.put("sw", h))
+	if err != nil {
+		s.w.Fail("%v", err)
+	}
+	for _, e := range slices.Sorted(maps.Keys(must)) {
+		if !containsLine(got, "sw/"+e+"=1") {
+			s.w.Fail("%s: %s: %s", sl.id(), why, e)
+		}
+	}
+}
+
+func containsLine(text, line string) bool {
+	return slices.Contains(strings.Split(text, "\n"), line)
+}
+
+// join starts a member at a place that is free: join PLACE NAME, which is "new" or "old".
+func (s *play) join(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core != nil || sl.past != nil || sl.coming {
+		return
+	}
+	if a.Word(1) == "new" {
+		s.flux.baptize(sl)
+	}
+	s.flux.joins++
+	s.start(sl)
+}
+
+// look gives a member another view: view PLACE.
+func (s *play) look(a sim.Args) { s.tellView(s.slots[a.Int(0, len(s.slots))]) }
+
+// doForget lets a member be told to forget another: forget PLACE OTHER.
+func (s *play) doForget(a sim.Args) {
+	sl, o := s.slots[a.Int(0, len(s.slots))], s.slots[a.Int(1, len(s.slots))]
+	if sl.core == nil || sl == o {
+		return
+	}
+	s.step(sl, Forget{ID: s.call(sl), Member: o.member, Deadline: s.w.Now().Add(8 * time.Second)})
+}
+
+// makeFlux makes up what happens.
+func (s *play) makeFlux(r *rand.Rand) {
+	at := func() time.Duration { return warm + s.w.Moment(span) }
+	place := func() int { return r.IntN(places) }
+	for range 60 + r.IntN(60) {
+		s.w.Act(at(), "update", place(), []string{"local", "majority", "majority", "majority"}[r.IntN(4)], opsText(randomOps(r, 2)))
+	}
+	for range 60 {
+		s.w.Act(at(), "read", place(), []string{"majority", "linear"}[r.IntN(2)])
+	}
+	for range r.IntN(8) {
+		s.w.Act(at(), "cut", partition(r), "for", time.Duration(r.IntN(15000))*time.Millisecond)
+	}
+	for range r.IntN(10) {
+		s.w.Act(at(), "join", place(), []string{"new", "old"}[r.IntN(2)])
+	}
+	for range r.IntN(6) {
+		t := at()
+		for range 1 + r.IntN(2) { // several at once
+			s.w.Act(t, "leave", place(), "for", time.Duration(r.IntN(10000))*time.Millisecond)
+		}
+	}
+	for range r.IntN(6) {
+		s.w.Act(at(), "kill", place(), "for", time.Duration(500+r.IntN(5000))*time.Millisecond)
+	}
+	for range r.IntN(3) {
+		s.w.Act(at(), "again", place(), "for", time.Duration(r.IntN(5000))*time.Millisecond)
+	}
+	for range r.IntN(20) {
+		s.w.Act(at(), "view", place())
+	}
+	for range r.IntN(3) {
+		s.w.Act(at(), "break", place(), "after", 1+r.IntN(200))
+	}
+	for range r.IntN(4) {
+		s.w.Act(at(), "forget", place(), place())
+	}
+}
+
+// partition picks links between two sides, one way or both.
+func partition(r *rand.Rand) string {
+	side := r.IntN(1 << places)
+	oneWay := r.IntN(4) == 0
+	text := ""
+	for a := range places {
+		for b := range places {
+			if side>>a&1 == 1 && side>>b&1 == 0 {
+				text += fmt.Sprintf(" %d>%d", a, b)
+				if !oneWay {
+					text += fmt.Sprintf(" %d>%d", b, a)
+				}
+			}
+		}
+	}
+	if text == "" {
+		return "0>0"
+	}
+	return text[1:]
+}
+
+// runFlux plays the history.
+func (s *play) runFlux() {
+	s.makeFlux(s.w.Rand())
+	for _, sl := range s.slots[:s.flux.first] {
+		s.start(sl)
+	}
+	s.w.Until(warm + span + 10*time.Second)
+	if !s.w.Failed() {
+		s.healFlux()
+	}
+}
+
+// healFlux ends every fault. If a majority of those that are counted is left, all become ready and equal, nothing
+// acknowledged is lost, and writes succeed again, while nobody that is down comes back.
+func (s *play) healFlux() {
+	s.w.Calm()
+	s.w.Until(12 * time.Second) // those that are to come back do
+	live := s.voters(nil) >= majorityOf(max(s.memory().size, s.flux.least))
+	for _, sl := range s.slots {
+		s.tellView(sl)
+	}
+	if !live {
+		return
+	}
+	for range 60 {
+		if s.settled() {
+			break
+		}
+		s.w.Until(time.Second)
+	}
+	if !s.settled() && !s.w.Failed() {
+		s.w.Fail("not equal and ready: %s", s.rolls())
+	}
+	for _, sl := range s.slots {
+		if sl.core != nil && !s.w.Failed() {
+			s.count(sl)
+			s.flux.shows(s, sl, sl.core.Keys(), s.flux.acked, "an acknowledged write is lost")
+		}
+	}
+}
+
+// settled reports whether all that run are ready, equal and remember the same.
+func (s *play) settled() bool {
+	var first *slot
+	for _, sl := range s.slots {
+		if sl.core == nil {
+			continue
+		}
+		if first == nil {
+			first = sl
+		}
+		if !sl.core.Ready() || !sl.core.Seen().Equal(first.core.Seen()) || sl.core.roll.digest != first.core.roll.digest {
+			return false
+		}
+	}
+	return true
+}
+
+// rolls says what each member that runs remembers.
+func (s *play) rolls() (text string) {
+	for _, sl := range s.slots {
+		if c := sl.core; c != nil {
+			text += fmt.Sprintf("\n%s %s %v inc %d ready %t entering %t leaving %t %t ops %d remembers:", sl.id(), sl.member, c.Replica(), c.roll.inc.number, c.ready, c.roll.entering, c.leaving, c.roll.leaving, len(c.ops))
+			for _, r := range c.roll.all {
+				text += fmt.Sprintf(" %s/%d %d,%v %s", r.name, r.version, r.inc.number, r.inc.replica, [...]string{"absent", "joining", "in", "going", "gone"}[r.rank])
+			}
+		}
+	}
+	return text
+}
+
+func TestHistories_WhereMembersComeAndGo(t *testing.T) {
+	var mu sync.Mutex
+	var acked, checked, joins, left, lives, removed int
+	s := *seeds
+	s.Twice = s.Count <= 1000
+	sim.Run(t, s, func(w *sim.World) {
+		s := newFluxPlay(w)
+		s.runFlux()
+		mu.Lock()
+		defer mu.Unlock()
+		f := s.flux
+		acked, checked, joins, left, lives = acked+len(f.acked), checked+f.checked, joins+f.joins, left+f.left, lives+s.lives
+		removed += s.memory().count(gone)
+	})
+	t.Logf("%d acknowledged writes, %d reads checked, %d joins, %d members that left, %d lives that went on, %d forgotten",
+		acked, checked, joins, left, lives, removed)
+	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || lives == 0 || removed == 0) {
+		t.Error("the histories do not exercise what they should")
+	}
+}

@@ -1,0 +1,333 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// ErrForget is the error of a Forget that cannot be carried out.
+var ErrForget = errors.New("cannot be forgotten")
+
+// leave waits until a majority of the others, ready or not, covers all that this replica has seen [R21a, R53]:
+// what it acknowledged to others, or received at its start, may be on no other that stays. Then, if the member is
+// to be forgotten, that begins.
+type leave struct {
+	want   causal.Vector
+	forget bool
+}
+
+func (l *leave) anew() task { return l }
+
+// ask lets p fetch what it lacks without waiting for a heartbeat.
+func (l *leave) ask(c *Core, o *operation, p *peer) {
+	if !l.has(p, 0) {
+		c.probe(p, o.id, l.want)
+	}
+}
+
+func (l *leave) has(p *peer, _ uint64) bool { return l.want.Leq(p.vector()) }
+
+func (l *leave) advance(c *Core, o *operation) (s standing) {
+	if len(c.peers) == 0 && c.cfg.MinMembers > 1 && c.Uncopied() > 0 {
+		s.need, s.hopeless = 1, true
+		return s
+	}
+	if l.want.Len() > 0 { // of those that quorums are counted in, as far as they are in view
+		s.need = min(len(c.peers), (c.size()-1)/2+1)
+	}
+	s.done, s.upTo = c.count(l) >= s.need, math.MaxUint64
+	if s.done && l.forget {
+		return c.depart(o)
+	}
+	return s
+}
+
+// depart goes on to being forgotten; or, if too few stay to agree to that, to a plain leave: what this replica has
+// acknowledged meanwhile must be handed over too.
+func (c *Core) depart(o *operation) standing {
+	if c.mayGo(c.cfg.Member) {
+		o.task = &removal{victim: c.cfg.Member}
+	} else {
+		c.stay(o)
+	}
+	o.again, c.stirred = c.now, true
+	return o.task.advance(c, o)
+}
+
+func (c *Core) stay(o *operation) {
+	c.leaving, c.roll.leaving = true, false
+	o.task, o.again, c.stirred = &leave{want: c.seen}, c.now, true
+	for _, p := range c.peers {
+		c.sendBeat(p)
+	}
+}
+
+// drain begins to leave. A replica that is not to be forgotten counts nowhere from now on: what it acknowledged
+// later, nobody would be handed. One that is goes on until it is marked as going [M4].
+func (c *Core) drain(ev Drain) {
+	forget := ev.Leave && c.counts() && c.mayGo(c.cfg.Member)
+	c.leaving, c.roll.leaving = !forget, forget
+	for _, p := range c.peers {
+		c.sendBeat(p)
+	}
+	o := &operation{level: Level{Kind: Majority}, task: &leave{c.seen, forget}}
+	c.ops = append(c.ops, o)
+	c.call(o, ev.ID, 0, ev.Deadline)
+	c.askAll(o)
+	c.begin(o)
+	c.stirred = true
+}
+
+// mayGo reports whether enough members stay behind a member to agree that it is gone [M5].
+func (c *Core) mayGo(name string) bool {
+	stay := c.roll.count(in)
+	if c.roll.of(name).rank == in {
+		stay--
+	}
+	return stay >= majorityOf(c.rest(name))
+}
+
+// rest is the number of members that quorums are counted in without one.
+func (c *Core) rest(name string) int {
+	n := c.roll.size
+	if r := c.roll.of(name).rank; r == in || r == going {
+		n--
+	}
+	return max(n, c.cfg.MinMembers, 1)
+}
+
+// removal takes a member out of the count. When a majority speaks under one memory the member is marked as going:
+// it votes no more, and is counted still [M4]. Then what a majority has seen, under that mark, is brought to a
+// majority of those that stay, and the member is gone [M5]. A change of the memory begins it anew.
+type removal struct {
+	victim  string
+	answers []probed
+	target  causal.Vector // what the answers, and this replica, had seen
+	fixed   bool
+	want    causal.Vector // what those that stay have to cover
+	brought bool
+}
+
+func (r *removal) anew() task { return &removal{victim: r.victim} }
+
+func (r *removal) take(p *peer, v causal.Vector) {
+	if p.helps() && !r.fixed && !slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica }) {
+		r.answers = append(r.answers, probed{p.ID, p.replica, v})
+	}
+}
+
+func (r *removal) ask(c *Core, o *operation, p *peer) {
+	if !r.has(p, 0) {
+		c.probe(p, o.id, r.want)
+	}
+}
+
+func (r *removal) has(p *peer, _ uint64) bool {
+	if r.brought {
+		return p.helps() && p.name != r.victim && r.want.Leq(p.sure)
+	}
+	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica })
+}
+
+func (r *removal) advance(c *Core, o *operation) standing {
+	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(""), c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}
+	own := r.victim == c.cfg.Member
+	switch v := c.roll.of(r.victim); {
+	case v.rank == absent || v.rank == gone:
+		s.done = true
+		return s
+	case v.rank != going:
+		if own && !c.mayGo(r.victim) {
+			c.stay(o)
+			return o.task.advance(c, o)
+		}
+		if s.self+len(r.answers) >= s.need && c.myTurn(own) {
+			v.rank = going
+			c.change(c.roll.with(v))
+		}
+		return s
+	case c.roll.resigned:
+		s.self = 1 // a member may lead its own removal, with what it has seen
+	}
+	if !r.fixed {
+		if s.self+len(r.answers) < s.need {
+			return s
+		}
+		r.fix(c)
+	}
+	if !r.target.Leq(c.seen) {
+		r.chase(c)
+		return s
+	}
+	if !r.brought {
+		r.brought, r.want = true, c.seen
+		o.again, c.stirred = c.now, true
+	}
+	if own {
+		s.self = 0
+	}
+	s.need = c.needed(r.victim)
+	if s.done = s.self+c.others(r) >= s.need; s.done {
+		c.leaving = c.leaving || own
+		c.change(c.roll.leave(r.victim))
+	}
+	return s
+}
+
+// needed is how many of those that stay must cover what had been seen: a majority, or all if they are fewer than
+// that. Whatever quorum there is later, one of them is in it, or has filled it.
+func (c *Core) needed(victim string) int {
+	stay := c.roll.size - 1 - c.newcomers(victim)
+	return max(1, min(stay, majorityOf(max(stay, c.cfg.MinMembers))))
+}
+
+// newcomers counts the members but one that are going and say that they have never counted: no quorum was ever one
+// with them.
+func (c *Core) newcomers(but string) (n int) {
+	for _, p := range c.peers {
+		if p.goes && p.entering && p.name != but {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *removal) fix(c *Core) {
+	r.fixed, r.target = true, c.seen
+	for _, a := range r.answers {
+		r.target = r.target.Join(a.seen)
+	}
+}
+
+func (r *removal) chase(c *Core) {
+	for _, a := range r.answers {
+		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
+			c.noteLag(p, a.seen)
+		}
+	}
+}
+
+// myTurn reports whether it is this replica's turn to have a member marked as going: one at a time, so that those
+// that stay are a majority all the time. Of several that leave at once the one with the smallest name goes first.
+func (c *Core) myTurn(own bool) bool {
+	if c.roll.count(going) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.peers, func(p *peer) bool {
+		return p.leaving && p.votes && (!own || p.name < c.cfg.Member)
+	})
+}
+
+// forget begins to forget a member that has stopped [M7].
+func (c *Core) forget(ev Forget) {
+	v := c.roll.of(ev.Member)
+	if err := c.forgettable(v); err != nil {
+		c.emit(Done{ID: ev.ID, Err: err})
+		return
+	}
+	if ev.Force {
+		c.change(c.roll.leave(ev.Member))
+		c.emit(Done{ID: ev.ID})
+		return
+	}
+	c.beginRemoval(ev.ID, ev.Member, ev.Deadline)
+}
+
+// beginRemoval begins to forget a member for a call.
+func (c *Core) beginRemoval(id uint64, member string, deadline time.Time) {
+	o := &operation{level: Level{Kind: Majority}, task: &removal{victim: member}}
+	c.ops = append(c.ops, o)
+	c.call(o, id, 0, deadline)
+	c.askAll(o)
+	c.begin(o)
+	c.stirred = true
+}
+
+// forgettable returns an error that says why a member cannot be forgotten.
+func (c *Core) forgettable(v remembered) error {
+	switch {
+	case v.name == c.cfg.Member:
+		return fmt.Errorf("member %q %w: it is this one, which leaves when it is closed", v.name, ErrForget)
+	case v.rank == absent || v.rank == gone:
+		return fmt.Errorf("member %q %w: it is not counted; those that are: %s", v.name, ErrForget, strings.Join(c.names(), ", "))
+	}
+	if p := c.peerOf(v.inc.replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
+		return fmt.Errorf("member %q at %s %w: it answers; stop it first", v.name, p.Address, ErrForget)
+	}
+	return nil
+}
+
+// longestSilence is how long a member that runs is not heard of at most, if messages get through.
+func (c *Core) longestSilence() time.Duration {
+	return time.Duration(3+len(c.peers)/max(1, c.cfg.BeatPeers)) * c.cfg.BeatInterval
+}
+
+func (c *Core) names() (names []string) {
+	for _, r := range c.roll.all {
+		if r.rank == in || r.rank == going {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// tidy finishes what others have begun to forget, and begins to forget members that have been out of view for
+// long [M8]. Whoever comes first in the order of names begins; the others wait, each a little longer.
+func (c *Core) tidy() {
+	if c.roll.leaving || !c.counts() && !c.roll.resigned {
+		return
+	}
+	for name := range c.roll.absent {
+		if r := c.roll.of(name); r.rank == absent || r.rank == gone {
+			delete(c.roll.absent, name)
+		}
+	}
+	wait := time.Duration(2+c.place()) * c.cfg.BeatInterval
+	for _, r := range c.roll.all {
+		switch since := c.missing(r); {
+		case r.name == c.cfg.Member || r.rank == gone:
+		case r.rank == going && since.IsZero(): // it finishes that itself, if it leaves; else soon
+			if p := c.peerOf(r.inc.replica); !p.leaving {
+				c.remove(r.name)
+			}
+		case since.IsZero():
+		case r.rank == going && c.now.Sub(since) >= wait:
+			c.remove(r.name)
+		case c.counts() && c.cfg.ForgetAfter > 0 && c.now.Sub(since) >= c.cfg.ForgetAfter+wait && c.mayPropose(r):
+			c.remove(r.name)
+		}
+	}
+}
+
+// mayPropose reports whether it would change anything to forget a member, and enough stay to agree.
+func (c *Core) mayPropose(r remembered) bool {
+	return (r.rank == joining || c.roll.size > c.cfg.MinMembers) && c.mayGo(r.name)
+}
+
+// place is the number of members that vote, are in view and come before this one in the order of names.
+func (c *Core) place() (n int) {
+	for _, p := range c.peers {
+		if p.votes && p.ready && p.name < c.cfg.Member {
+			n++
+		}
+	}
+	return n
+}
+
+// remove begins to forget a member although no call waits for it, unless that is under way.
+func (c *Core) remove(name string) {
+	if slices.ContainsFunc(c.ops, func(o *operation) bool { r, ok := o.task.(*removal); return ok && r.victim == name }) {
+		return
+	}
+	c.nextID++
+	o := &operation{id: 1<<63 | c.nextID, level: Level{Kind: Majority}, kept: true, task: &removal{victim: name}}
+	c.ops = append(c.ops, o)
+	c.askAll(o)
+	c.stirred = true
+}

@@ -1,0 +1,189 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// rank of a member among those that quorums are counted in. Under one version it only rises [M1].
+type rank uint8
+
+const (
+	absent  rank = iota
+	joining      // known; counted nowhere
+	in           // counted; votes once it is ready
+	going        // counted; votes no more
+	gone         // not counted any more
+)
+
+// incarnation names one process of a member: of two, the one with the larger number is the later.
+type incarnation struct {
+	number  uint64
+	replica causal.Replica
+}
+
+func (i incarnation) less(j incarnation) bool {
+	return i.number < j.number || i.number == j.number && i.replica < j.replica
+}
+
+// remembered is what is remembered of one member.
+type remembered struct {
+	name    string
+	version uint64 // rises each time the member comes back after it was gone
+	inc     incarnation
+	rank    rank
+	order   uint64 // of a member that is gone: larger than that of those gone before
+}
+
+// merge returns what both say of one member: the larger version wins; under one version each part is the
+// larger of both.
+func (a remembered) merge(b remembered) remembered {
+	switch {
+	case a.version > b.version:
+		return a
+	case a.version < b.version:
+		return b
+	}
+	if a.inc.less(b.inc) {
+		a.inc = b.inc
+	}
+	a.rank, a.order = max(a.rank, b.rank), max(a.order, b.order)
+	return a
+}
+
+// Limits of a memory. What a peer says beyond them is refused.
+const (
+	maxGone    = 10_000  // the newest of those that are gone are kept
+	maxLive    = 10_000  // members that are not gone
+	MaxMember  = 256     // bytes of a name
+	maxOrdinal = 1 << 48 // versions, numbers and orders
+)
+
+// memory is the set of members that a replica remembers [M1]. It is immutable; merge only adds to it, so
+// all replicas that hear of the same come to the same memory.
+type memory struct {
+	all    []remembered // ascending by name
+	digest uint64       // of all, 0 for none
+	size   int          // how many of them quorums are counted in
+}
+
+func remember(all []remembered) memory {
+	if len(all) == 0 {
+		return memory{}
+	}
+	m := memory{all: all}
+	m.size = m.count(in, going)
+	h := sha256.New()
+	var b []byte
+	for _, r := range all {
+		b = binary.AppendUvarint(b[:0], uint64(len(r.name)))
+		b = append(b, r.name...)
+		for _, n := range []uint64{r.version, r.inc.number, uint64(r.inc.replica), uint64(r.rank), r.order} {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		h.Write(b)
+	}
+	m.digest = max(1, binary.LittleEndian.Uint64(h.Sum(nil)))
+	return m
+}
+
+func (m memory) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(m.all, name, func(r remembered, n string) int { return strings.Compare(r.name, n) })
+}
+
+// of returns what is remembered of a member; absent if nothing is.
+func (m memory) of(name string) remembered {
+	if i, ok := m.find(name); ok {
+		return m.all[i]
+	}
+	return remembered{name: name}
+}
+
+// at returns the member whose present incarnation is the replica; absent if there is none.
+func (m memory) at(r causal.Replica) remembered {
+	for _, x := range m.all {
+		if x.inc.replica == r {
+			return x
+		}
+	}
+	return remembered{}
+}
+
+// with returns the memory with one more thing remembered.
+func (m memory) with(r remembered) memory { return m.merge(memory{all: []remembered{r}}) }
+
+// merge returns what both remember.
+func (m memory) merge(o memory) memory {
+	if m.digest == o.digest && m.digest != 0 {
+		return m
+	}
+	out := make([]remembered, 0, max(len(m.all), len(o.all)))
+	a, b := m.all, o.all
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].name, b[0].name); {
+		case c < 0:
+			out, a = append(out, a[0]), a[1:]
+		case c > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0].merge(b[0])), a[1:], b[1:]
+		}
+	}
+	out = append(append(out, a...), b...)
+	return remember(prune(out))
+}
+
+// prune leaves out the oldest of more than maxGone members that are gone. Replicas that remember the same leave
+// out the same.
+func prune(all []remembered) []remembered {
+	var past []remembered
+	for _, r := range all {
+		if r.rank == gone {
+			past = append(past, r)
+		}
+	}
+	if len(past) <= maxGone {
+		return all
+	}
+	slices.SortFunc(past, later)
+	last := past[maxGone-1]
+	return slices.DeleteFunc(all, func(r remembered) bool { return r.rank == gone && later(r, last) > 0 })
+}
+
+// later orders members that are gone, the newest first.
+func later(a, b remembered) int {
+	if a.order != b.order {
+		if a.order > b.order {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.name, b.name)
+}
+
+// count returns how many members have one of the ranks.
+func (m memory) count(ranks ...rank) (n int) {
+	for _, r := range m.all {
+		if slices.Contains(ranks, r.rank) {
+			n++
+		}
+	}
+	return n
+}
+
+// leave returns the memory in which a member is gone.
+func (m memory) leave(name string) memory {
+	r := m.of(name)
+	for _, x := range m.all {
+		r.order = max(r.order, x.order)
+	}
+	r.rank, r.order = gone, r.order+1
+	return m.with(r)
+}
+
+// majorityOf returns how many are more than half of n.
+func majorityOf(n int) int { return n/2 + 1 }

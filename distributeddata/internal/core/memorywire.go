@@ -1,0 +1,90 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// out returns the memory as it travels, and as it is stored.
+func (m memory) out() []*pb.RememberedMember {
+	out := make([]*pb.RememberedMember, len(m.all))
+	for i, r := range m.all {
+		out[i] = &pb.RememberedMember{
+			Name: r.name, Version: r.version, Number: r.inc.number, Replica: uint64(r.inc.replica), Stage: uint32(r.rank), Order: r.order,
+		}
+	}
+	return out
+}
+
+// memoryIn reads a memory, and refuses one that no replica can have.
+func memoryIn(in []*pb.RememberedMember) (memory, error) {
+	if len(in) > maxGone+maxLive {
+		return memory{}, malformed("%d members, over the limit of %d", len(in), maxGone+maxLive)
+	}
+	all := make([]remembered, 0, len(in))
+	live := 0
+	for _, x := range in {
+		r := remembered{
+			name: x.Name, version: x.Version, inc: incarnation{x.Number, causal.Replica(x.Replica)}, order: x.Order,
+			rank: rank(min(x.Stage, uint32(gone)+1)),
+		}
+		if err := r.check(); err != nil {
+			return memory{}, err
+		}
+		if n := len(all); n > 0 && all[n-1].name >= r.name {
+			return memory{}, malformed("order of members: %q behind %q", r.name, all[n-1].name)
+		}
+		if r.rank != gone {
+			live++
+		}
+		all = append(all, r)
+	}
+	if live > maxLive {
+		return memory{}, malformed("%d members that are not gone, over the limit of %d", live, maxLive)
+	}
+	return remember(prune(all)), nil
+}
+
+func (r remembered) check() error {
+	switch {
+	case CheckMember(r.name) != nil:
+		return malformed("member: %v", CheckMember(r.name))
+	case r.version > maxOrdinal || r.inc.number > maxOrdinal || r.order > maxOrdinal:
+		return malformed("member %q: version %d, number %d, order %d, limit %d", r.name, r.version, r.inc.number, r.order, uint64(maxOrdinal))
+	case r.inc.number == 0 || r.inc.replica == 0:
+		return malformed("member %q: no incarnation", r.name)
+	case r.rank < joining || r.rank > gone:
+		return malformed("member %q: stage %d", r.name, r.rank)
+	case r.rank != gone && r.order != 0:
+		return malformed("member %q: order %d, but it is not gone", r.name, r.order)
+	}
+	return nil
+}
+
+// encode returns the memory as it is stored; decodeMemory reads it.
+func (m memory) encode() []byte { return encode(&pb.Members{Members: m.out()}) }
+
+func decodeMemory(b []byte) (memory, error) {
+	var m pb.Members
+	if err := decode(b, &m); err != nil {
+		return memory{}, err
+	}
+	return memoryIn(m.Members)
+}
+
+// CheckMember returns an error that says what is wrong with the name of a member, or nil.
+func CheckMember(name string) error {
+	switch {
+	case name == "":
+		return errors.New("name is empty")
+	case len(name) > MaxMember:
+		return fmt.Errorf("name has %d bytes, over the limit of %d", len(name), MaxMember)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("name %q is not UTF-8", name)
+	}
+	return nil
+}
