@@ -20,7 +20,8 @@ import (
 )
 
 // replica is the actor around a core: it turns messages into events, and effects into sends, timers and
-// responses. Every start of it is another incarnation with a new replica id, empty until refilled.
+// responses. In each life of the member it is another incarnation with a new replica id, refilled before it counts.
+// When Proto.Actor restarts it, it goes on as it is, see resume.
 type replica struct {
 	l    *life
 	core *core.Core
@@ -34,12 +35,17 @@ type replica struct {
 	notify  *timer.Timer
 	subs    *subscriptions
 	pending map[uint64]pending
+	held    []*core.Core // by former lives, until the actor has started
 	nextID  uint64
 	before  uint64        // nextID before the message being handled
 	todo    []core.Effect // of the last step
 	drains  []func(any)   // answers to those under way
 	limit   time.Duration // of the call whose request is being handled
 	stopped bool
+
+	stepping  bool // the core is in a step, or was when it panicked
+	responded bool // to the message being handled
+	crashes   crashes
 
 	strangers map[reflect.Type]bool // types of messages that have been logged
 }
@@ -65,11 +71,15 @@ func newReplica(l *life) *replica {
 func (a *replica) Receive(ctx actor.Context) {
 	returned := false
 	defer func() {
+		if p := recover(); p != nil {
+			a.crashed(p)
+			panic(p) // restarts the actor
+		}
 		if !returned {
 			a.interrupted()
 		}
 	}()
-	a.ctx, a.before = ctx, a.nextID
+	a.ctx, a.before, a.responded, a.limit = ctx, a.nextID, false, 0
 	a.receive(ctx)
 	returned = true
 }
@@ -77,13 +87,13 @@ func (a *replica) Receive(ctx actor.Context) {
 func (a *replica) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		a.startUp()
+		if a.core == nil {
+			a.startUp()
+		} else {
+			a.resume()
+		}
 	case *actor.Stopping:
-		a.step(core.Wake{}) // pushes what nobody waits for
-		a.shutDown(a.cutShort)
-		a.l.finish(a.core)
-	case *actor.Restarting:
-		a.shutDown(func(pending) error { return ErrClosed })
+		a.stop()
 	case *actor.Terminated:
 		a.subs.removeAll(m.Who)
 	case *membership.View:
@@ -98,7 +108,6 @@ func (a *replica) receive(ctx actor.Context) {
 		if m.take() {
 			a.limit = m.timeout
 			a.carryOut(m.request)
-			a.limit = 0
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
@@ -112,26 +121,38 @@ func (a *replica) receive(ctx actor.Context) {
 
 func (a *replica) carryOut(m request) {
 	sender := a.ctx.Sender()
-	m.run(a, func(res any) { a.respond(sender, res) })
+	m.run(a, func(res any) {
+		a.responded = true
+		a.respond(sender, res)
+	})
 }
 
 func (a *replica) startUp() {
+	if a.wake == nil {
+		a.wake, a.notify = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
+		a.held = a.l.r.inheritance(a.l, a.ctx.Self())
+	}
+	a.core = begin(a.coreConfig(), a.held)
+	a.publish()
+	a.l.run(a.ctx.Self())
+	a.l.members.Subscribe(a.ctx.Self())
+	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
+	late := a.held[min(1, len(a.held)):]
+	a.held = nil
+	for _, c := range late {
+		a.step(core.Inherit{Old: c})
+	}
+}
+
+func (a *replica) coreConfig() core.Config {
 	cfg := a.l.cfg
-	a.wake, a.notify = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
-	held := a.l.r.inheritance(a.l, a.ctx.Self())
-	a.core = begin(core.Config{
+	return core.Config{
 		Member:     a.l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
-	}, held)
-	a.publish()
-	a.l.run(a.ctx.Self())
-	a.l.members.Subscribe(a.ctx.Self())
-	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
-	for _, late := range held[min(1, len(held)):] {
-		a.step(core.Inherit{Old: late})
+		Reach: a.l.r.reach,
 	}
 }
 
@@ -147,14 +168,14 @@ func begin(cfg core.Config, held []*core.Core) *core.Core {
 func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address()) }
 
 // shutDown ends what is under way.
-func (a *replica) shutDown(why func(pending) error) {
+func (a *replica) shutDown() {
 	a.stopped = true
 	a.l.members.Unsubscribe(a.ctx.Self())
 	a.wake.Stop()
 	a.notify.Stop()
 	for id, p := range a.pending {
 		delete(a.pending, id)
-		p.done(core.Done{}, why(p))
+		p.done(core.Done{}, a.cutShort(p))
 	}
 }
 
@@ -247,7 +268,9 @@ func (a *replica) step(ev core.Event) {
 	if a.stopped {
 		return
 	}
+	a.stepping = true
 	a.todo = a.core.Step(a.wake.Now(), ev)
+	a.stepping = false
 	a.publish()
 	a.carryOn()
 }

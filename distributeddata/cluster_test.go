@@ -33,6 +33,11 @@ type cluster struct {
 }
 
 func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster)) {
+	runWith(t, n, cfg, nil, test)
+}
+
+// runWith hands every replicator to setup before its member starts.
+func runWith(t *testing.T, n int, cfg distributeddata.Config, setup func(*distributeddata.Replicator), test func(c *cluster)) {
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
 	}
@@ -43,6 +48,9 @@ func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster))
 			dd, err := distributeddata.New(m.System, c.cfg)
 			require.NoError(t, err)
 			c.dd[m] = dd
+			if setup != nil {
+				setup(dd)
+			}
 		},
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t

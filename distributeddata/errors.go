@@ -30,7 +30,8 @@ var (
 	ErrType = crdt.ErrType
 	// ErrUnknown: the context ended before the replicator answered; it wraps the cause. What was asked
 	// for may have happened, may still happen, or may not. Of a write it also says that the life of the member
-	// ended before the level was reached: the write is kept, and goes on spreading in the next life.
+	// ended before the level was reached: the write is kept, and goes on spreading in the next life. After a panic of
+	// this library's own code, which is logged, the call that it interrupted ends with it too.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
 	// ErrBetweenLives: the context ended while the member was between two lives, see Replicator. Nothing was
 	// done: the operation may be tried again.
@@ -101,6 +102,8 @@ func (a *replica) outcome(key string, d core.Done) error {
 		return errNoMinMembers
 	case errors.Is(d.Err, core.ErrForget):
 		return fmt.Errorf("%w: %w", ErrInvalid, d.Err)
+	case d.Interrupted:
+		return errBroken
 	case d.Err != nil:
 		return d.Err
 	case d.Short != nil:

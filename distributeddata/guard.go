@@ -60,12 +60,12 @@ var (
 )
 
 // interrupted runs while the goroutine of the actor ends in the middle of a message: user code has called
-// runtime.Goexit. (A panic that gets here is our own, and restarts the actor.) What the message began has not
-// happened, and whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
+// runtime.Goexit. What the message began has not happened, and whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
 func (a *replica) interrupted() {
 	if a.core == nil || a.stopped {
 		return
 	}
+	a.stepping = false // in Modify, which comes before everything else
 	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled", a.ctx.Message()), errExited)
 	for id, p := range a.pending {
 		if id > a.before {
@@ -74,9 +74,7 @@ func (a *replica) interrupted() {
 		}
 	}
 	defer a.carryOn()
-	if len(a.subs.dirty) > 0 && !a.notify.Armed() {
-		a.notify.Set(max(a.l.cfg.NotifyInterval, 0), nil)
-	}
+	a.tellLater()
 }
 
 // steadfast is a dispatcher whose mailboxes outlive the goroutines they run in. With Proto.Actor's own, an actor

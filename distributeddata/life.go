@@ -79,7 +79,8 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 
 func (l *life) spawn() {
 	l.spawning.Do(func() {
-		props := actor.PropsFromProducer(func() actor.Actor { return newReplica(l) },
+		a := newReplica(l)
+		props := actor.PropsFromProducer(func() actor.Actor { return a }, // also after a restart
 			actor.WithDispatcher(steadfast{actor.NewDefaultDispatcher(throughput), l.r.number}),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {

@@ -57,5 +57,6 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Count("concord.ddata.malformed", "Messages that could not be read.", func(s Status) uint64 { return s.Malformed })
 	m.Count("concord.ddata.strangers", "Messages from outside the view.", func(s Status) uint64 { return s.Strangers })
 	m.Count("concord.ddata.faults", "Functions of the application that panicked or ended their goroutine.", func(s Status) uint64 { return s.Faults })
+	m.Count("concord.ddata.panics", "Bugs of this library that interrupted the replicator.", func(s Status) uint64 { return s.Panics })
 	m.Count("concord.ddata.waiting", "Updates that came before what they follow.", func(s Status) uint64 { return s.Waiting })
 }

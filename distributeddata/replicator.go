@@ -30,7 +30,9 @@ type Replicator struct {
 	present atomic.Pointer[life]      // nil between two lives
 	last    atomic.Pointer[published] // of the life that ended last
 	traffic traffic
-	number  number // of its actor, in call stacks
+	panics  atomic.Uint64
+	reach   func(place string) // of a test, in the middle of steps
+	number  number             // of its actor, in call stacks
 	hosts   atomic.Pointer[string]
 	faults  faults
 	shut    atomic.Bool // closed, for reads
@@ -131,8 +133,8 @@ func (r *Replicator) PID() *actor.PID { return r.pid }
 
 // Ready waits until the replica holds what the cluster held when it started: it has been refilled by so
 // many other replicas that every earlier majority write is here. Until then it serves local reads and
-// writes, but does not count in quorums. A replica is ready for the rest of its life, unless its actor has to
-// be restarted; between two lives Ready waits for the next.
+// writes, but does not count in quorums. A replica is ready for the rest of its life; between two lives Ready waits for
+// the next.
 //
 // Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrInvalid
 // without Config.MinMembers; ErrClosed; ErrReentrant.

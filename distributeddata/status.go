@@ -51,6 +51,9 @@ type Status struct {
 	// Faults counts functions of the application (Adapt, codecs while subscribers are told, processes that take a
 	// response) that panicked or called runtime.Goexit on the replicator's goroutine. concord.ddata.faults.
 	Faults uint64
+	// Panics counts how often a bug of this library interrupted the replicator, which goes on with what it held. It should
+	// be 0 for ever: raise an alarm. concord.ddata.panics.
+	Panics uint64
 
 	Sent map[string]Traffic // to other members, by kind; concord.ddata.sent.messages and .bytes, by kind
 }
@@ -71,7 +74,7 @@ func (r *Replicator) Status() Status {
 		Filled: p.stats.Filled, ToFill: p.stats.ToFill, LogBytes: p.stats.LogBytes,
 		Diverged: p.stats.Diverged, Rotten: p.stats.Rotten, Mended: p.stats.Mended,
 		Malformed: p.stats.Malformed, Strangers: p.stats.Strangers, Waiting: p.stats.Waiting,
-		Faults: r.faults.count.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
+		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
 	}
 	if p.roll != nil {
 		s.Counted, s.Missing = p.roll.Counted, p.roll.Missing()

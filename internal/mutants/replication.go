@@ -437,7 +437,7 @@ func replication() []mutant {
 		{
 			name:   "a life forgets the open event of the former one",
 			rule:   "the next life holds all that the former one did [R28]",
-			edits:  in(replDir+"life.go", "c.end()\n\tn := New(cfg)", "n := New(cfg)"),
+			edits:  in(replDir+"life.go", "c.endAgain()\n\tn := New(cfg)", "n := New(cfg)"),
 			killer: scenario("TestLives_TheOpenEventGoesAlong"),
 		},
 		{
@@ -469,6 +469,12 @@ func replication() []mutant {
 			rule:   "the next life holds all that the former one did [R28]",
 			edits:  in("distributeddata/lives.go", "r.mu.held = append(r.mu.held, held)", ""),
 			killer: killer{pkg: "./distributeddata", run: "^TestLives_WhatWasWrittenAloneReachesTheOthers$"},
+		},
+		{
+			name:   "begin empty when the actor is restarted",
+			rule:   "the replica outlives its actor [R29]",
+			edits:  in("distributeddata/life.go", "func() actor.Actor { return a }, // also", "func() actor.Actor { a = newReplica(l); return a }, // also"),
+			killer: killer{pkg: "./distributeddata", run: "^TestResume_WhateverAPanicInterrupts$"},
 		},
 		{
 			name:   "drop what comes before the replica runs",

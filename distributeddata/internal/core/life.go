@@ -18,7 +18,8 @@ type past struct {
 // that has departed, and are served from the log like any other's. It knows no peer, and is not ready until it
 // has been refilled. c must not be used any more.
 func (c *Core) Again(cfg Config) *Core {
-	c.end()
+	c.restore() // c may have panicked
+	c.endAgain()
 	n := New(cfg)
 	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats

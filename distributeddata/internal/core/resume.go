@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,14 +9,10 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ErrInterrupted is the error of a call whose step panicked before the call was under way. An update may have been
-// made all the same.
-var ErrInterrupted = errors.New("core: the step panicked")
-
 // Resume makes the replica go on after a step that panicked [R29]. It holds what it held before that step, or after it:
 // transitions of the ledger are never seen half done. What is known of other members, answers and bases under way, and
 // the window are built anew. calls are the ids of all calls that wait. They are begun again; a call that
-// was not under way yet is Done with ErrInterrupted. The effects are those that Step has not returned, and those of
+// was not under way yet is Done as Interrupted. The effects are those that Step has not returned, and those of
 // going on. Resume may panic too: c is then as it was, and Resume can be called again.
 func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n := *c
@@ -71,7 +66,7 @@ func (c *Core) endAgain() {
 		if p := recover(); p != nil {
 			c.restore()
 			c.open = nil
-			c.emit(Done{Err: fmt.Errorf("%w: updates that nobody waits for are lost: %v", ErrInterrupted, p)})
+			c.emit(Done{Interrupted: true, Err: fmt.Errorf("it cannot be committed: %v", p)})
 		}
 	}()
 	if c.open = slices.Clone(c.open); c.seen.Covers(c.openAs) { // it has just been installed
@@ -100,7 +95,7 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 	}
 	for _, id := range calls {
 		if left[id] {
-			c.emit(Done{ID: id, Err: ErrInterrupted})
+			c.emit(Done{ID: id, Interrupted: true})
 		}
 	}
 }

@@ -375,13 +375,13 @@ func (s *play) ended(sl *slot, e Done) {
 		core := sl.core
 		s.w.After(0, func() { // once the step has been carried out
 			if sl.core == core {
-				s.left(sl, e.Short != nil || e.Err != nil)
+				s.left(sl, e.Short != nil || e.Interrupted)
 			}
 		})
 	}
 	// An update that changed nothing made no event to be lost, but what it found must stay [R50].
 	s.flux.ended(s, sl, e)
-	if b, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil {
+	if b, ok := s.waiting[e.ID]; ok && e.Err == nil && e.Short == nil && !e.Interrupted {
 		s.acked = s.acked.Join(b.observed)
 		if b.dot.N > 0 && sl.core.Seen().Covers(b.dot) {
 			s.acked = s.acked.With(b.dot)
@@ -391,7 +391,7 @@ func (s *play) ended(sl *slot, e Done) {
 		s.acks++
 		s.done++
 	}
-	if want, ok := s.reads[e.ID]; ok && e.Err == nil && e.Short == nil {
+	if want, ok := s.reads[e.ID]; ok && e.Err == nil && e.Short == nil && !e.Interrupted {
 		s.done++
 		shows := sl.core.Seen()
 		if e.State != nil { // linearizable: no later read may miss any of it

@@ -141,12 +141,14 @@ type (
 	}
 	// Done ends the operation ID: Err is what Modify returned; Short tells that the level was not
 	// reached in time, though the update stands. State is what a linearizable read shows; other reads
-	// show what the replica holds.
+	// show what the replica holds. Interrupted is the end of a call whose step panicked before the call was
+	// under way; an update may have been made all the same.
 	Done struct {
-		ID    uint64
-		Err   error
-		Short *Short
-		State *State
+		ID          uint64
+		Err         error
+		Short       *Short
+		State       *State
+		Interrupted bool
 	}
 	// Changed lists, in order, the keys whose values may be others than before the step [R54].
 	Changed struct{ Keys []string }

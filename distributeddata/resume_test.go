@@ -1,0 +1,134 @@
+package distributeddata_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// fuse makes a step of the first member's replicator panic, after so many places.
+type fuse struct {
+	left  atomic.Int64
+	every atomic.Bool // and then at each place
+	reach int
+}
+
+func (f *fuse) setup(dd *distributeddata.Replicator) {
+	if f.reach++; f.reach > 1 {
+		return
+	}
+	dd.Reach(func(place string) {
+		if f.left.Add(-1) == 0 || f.every.Load() && place == "before install" {
+			panic("planted " + place)
+		}
+	})
+}
+
+// counter of what one subscriber is told.
+type hearer struct{ last uint64 }
+
+var clicks = distributeddata.NewKey("clicks", crdt.GCounter{})
+
+func (h *hearer) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*distributeddata.Changed[crdt.GCounter]); ok {
+		h.last = m.Value.Value()
+	}
+}
+
+func click(ctx context.Context, dd *distributeddata.Replicator, opts ...distributeddata.Option) error {
+	_, err := clicks.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, opts...)
+	return err
+}
+
+// A panic of our own code, wherever it hits: the replica goes on under its id, ready, with its subscribers; nothing
+// acknowledged is lost, and every call is answered in time.
+func TestResume_WhateverAPanicInterrupts(t *testing.T) {
+	var f fuse
+	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
+		h := &hearer{}
+		system := c.Member(0).System
+		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }))
+		clicks.Subscribe(c.at(0), pid, nil)
+		was, acked := c.at(0).Status().Replica, uint64(0)
+		unknown := 0
+		for place := int64(1); place <= 40; place++ {
+			time.Sleep(25 * time.Second) // those before are forgotten
+			panics := c.at(0).Status().Panics
+			f.left.Store(place)
+			writes, reads := make(chan error, 3), make(chan error, 3)
+			for i := range 3 { // all at once: pushes and updates of others arrive while own ones wait
+				go func() { writes <- click(context.Background(), c.at(i), distributeddata.Majority) }()
+				go func() {
+					_, err := clicks.Get(context.Background(), c.at(i), distributeddata.Linearizable)
+					reads <- err
+				}()
+			}
+			system.Root.Send(c.at(0).PID(), &distributeddata.Update[crdt.GCounter]{Key: clicks, Modify: func(w *crdt.Writer, v *crdt.GCounter) error {
+				v.Add(w, 1)
+				return nil
+			}})
+			synctest.Wait()
+			for range 3 {
+				if err := <-writes; err == nil {
+					acked++
+				} else {
+					require.ErrorIs(t, err, distributeddata.ErrUnknown, "place %d", place)
+					unknown++
+				}
+				if err := <-reads; err != nil {
+					require.ErrorIs(t, err, distributeddata.ErrUnknown, "place %d", place)
+					unknown++
+				}
+			}
+			time.Sleep(5 * time.Second)
+			for f.left.Load() > 0 { // heartbeats come to it
+				time.Sleep(time.Second)
+			}
+			time.Sleep(3 * time.Second)
+			s := c.at(0).Status()
+			require.Equal(t, panics+1, s.Panics)
+			require.Equal(t, was, s.Replica)
+			require.True(t, s.Ready)
+			v, err := clicks.Get(context.Background(), c.at(0), distributeddata.Majority)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, v.Value(), acked, "place %d", place)
+			require.LessOrEqual(t, v.Value(), uint64(4*place), "place %d", place)
+			require.Equal(t, v.Value(), h.last, "place %d: the subscriber", place)
+			for i := range 3 {
+				require.Equal(t, c.at(0).Status().Seen, c.at(i).Status().Seen, "place %d", place)
+			}
+		}
+		require.LessOrEqual(t, unknown, 40, "a panic interrupts one call at most")
+		system.Root.Stop(pid)
+	})
+}
+
+// What panics again and again, whatever is tried, begins empty under a new id, and is refilled: the member is not lost.
+func TestResume_GivesUpWhatPanicsForEver(t *testing.T) {
+	var f fuse
+	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
+		require.NoError(t, c.add(1, "milk", distributeddata.All))
+		was := c.at(0).Status()
+		f.every.Store(true)
+		require.ErrorIs(t, c.add(0, "bread"), distributeddata.ErrUnknown)
+		for c.at(0).Status().Replica == was.Replica {
+			time.Sleep(time.Second)
+		}
+		f.every.Store(false)
+		time.Sleep(10 * time.Second)
+		s := c.at(0).Status()
+		require.NotEqual(t, was.Replica, s.Replica)
+		require.True(t, s.Ready)
+		require.LessOrEqual(t, s.Panics, uint64(10))
+		require.NoError(t, c.add(0, "eggs", distributeddata.All))
+		require.Equal(t, []string{"eggs", "milk"}, c.elements(0))
+	})
+}
