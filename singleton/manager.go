@@ -10,6 +10,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
@@ -31,7 +32,8 @@ func (l *life) hurry() time.Duration { return min(l.cfg.HandOver, longestHurry, 
 type manager struct {
 	station
 	machine *core.Machine
-	wake    *timer.Timer
+	shell   *shell.Shell[core.Event, core.Effect]
+	state   core.State // that the log knows of
 	kept    *stash.Stash
 	clients clients
 	tenancy tenancy
@@ -44,7 +46,7 @@ type manager struct {
 }
 
 func newManager(l *life) *manager {
-	return &manager{
+	m := &manager{
 		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
@@ -55,13 +57,34 @@ func newManager(l *life) *manager {
 		}),
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
+	m.shell = shell.New(shell.Config[core.Event, core.Effect]{
+		Core: hosting{m}, Wake: core.Wake{}, CarryOut: m.carryOut, Settled: m.settled,
+	})
+	return m
+}
+
+// hosting is the machine, which is also woken for the clients that a hand-over waits for.
+type hosting struct{ m *manager }
+
+func (h hosting) Step(now time.Time, ev core.Event) []core.Effect { return h.m.machine.Step(now, ev) }
+
+func (h hosting) NextWake() time.Time {
+	m := h.m
+	if m.ending {
+		return time.Time{}
+	}
+	at := m.machine.NextWake()
+	if due := m.clients.due(); m.handed && len(m.closers) > 0 && !due.IsZero() && (at.IsZero() || due.Before(at)) {
+		at = due
+	}
+	return at
 }
 
 // Receive implements actor.Actor.
 func (m *manager) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		m.wake = timer.New(ctx.ActorSystem(), ctx.Self())
+		m.shell.Start(ctx)
 		m.life.members.Subscribe(ctx.Self())
 		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
 	case *actor.Stopping:
@@ -69,8 +92,6 @@ func (m *manager) Receive(ctx actor.Context) {
 		m.step(ctx, core.Close{})
 	case *actor.Stopped: // the instance is gone
 		m.shutDown(ctx)
-	case *actor.Restarting:
-		m.wake.Stop()
 	case *actor.Terminated:
 		if m.child.is(msg.Who) && !m.child.there(ctx) {
 			run := m.child.run
@@ -91,9 +112,7 @@ func (m *manager) receive(ctx actor.Context) {
 	case *pb.Envelope:
 		m.onEnvelope(ctx, msg)
 	case *timer.Fired:
-		if m.wake.Mine(msg) {
-			m.step(ctx, core.Tick{})
-		}
+		m.shell.Fired(ctx, msg)
 	case *gate.State:
 		m.step(ctx, core.Gate{Open: msg.Open})
 	case *attemptEnded:
@@ -107,7 +126,7 @@ func (m *manager) receive(ctx actor.Context) {
 	case *handOver:
 		m.closers = append(m.closers, ctx.Sender())
 		if m.view != nil && !m.view.Removed {
-			m.clients.expectAll(m.wake.Now())
+			m.clients.expectAll(m.shell.Now())
 		}
 		m.step(ctx, core.Close{})
 	default:
@@ -119,46 +138,29 @@ func (m *manager) receive(ctx actor.Context) {
 	}
 }
 
-// step hands an event to the machine and carries out the effects. An effect may bring about further
-// events, which come after it.
-func (m *manager) step(ctx actor.Context, ev core.Event) {
-	was := m.machine.State()
-	for events := []core.Event{ev}; len(events) > 0; events = events[1:] {
-		for _, e := range m.machine.Step(m.wake.Now(), events[0]) {
-			events = append(events, m.carryOut(ctx, e)...)
-		}
-	}
-	if is := m.machine.State(); is != was {
-		m.log.Info("singleton manager changed state", slog.String("from", was.String()), slog.String("to", is.String()),
+func (m *manager) step(ctx actor.Context, ev core.Event) { m.shell.Step(ctx, ev) }
+
+// settled does what follows from the state that the machine is in.
+func (m *manager) settled(ctx actor.Context) {
+	if is := m.machine.State(); is != m.state {
+		m.log.Info("singleton manager changed state", slog.String("from", m.state.String()), slog.String("to", is.String()),
 			slog.Uint64("token", m.machine.Token()))
+		m.state = is
 	}
 	if !m.machine.Keeps() {
 		m.passOn(ctx)
 	}
 	m.finish(ctx)
-	m.arm()
 }
 
-func (m *manager) arm() {
-	due := m.machine.Due()
-	if at := m.clients.due(); m.handed && len(m.closers) > 0 && !at.IsZero() && (due.IsZero() || at.Before(due)) {
-		due = at
-	}
-	if due.IsZero() || m.ending {
-		m.wake.Stop()
-		return
-	}
-	m.wake.SetAt(due, nil)
-}
-
-func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
+func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	switch e := e.(type) {
 	case core.Acquire:
 		m.tenancy.acquire(ctx, e.Attempt)
 	case core.Cancel:
 		m.tenancy.cancel()
 	case core.Start:
-		return m.start(ctx, e)
+		m.start(ctx, e)
 	case core.Pause:
 		m.clients.each(func(c *client) {
 			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
@@ -180,7 +182,6 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) []core.Event {
 	case core.Closed:
 		m.handed = true
 	}
-	return nil
 }
 
 // patience bounds the wait for a release. Nobody waits for that of a removed member.
@@ -194,15 +195,18 @@ func (m *manager) patience() time.Duration {
 func (m *manager) self() core.Member { return member(m.view.Self) }
 
 // start makes the instance and hands it what was kept, and tells the proxies.
-func (m *manager) start(ctx actor.Context, e core.Start) []core.Event {
+func (m *manager) start(ctx actor.Context, e core.Start) {
 	grant := m.tenancy.grant(e.Token)
 	if m.ending || grant == nil || grant.Check() != nil {
-		return []core.Event{core.Lost{Token: e.Token}, core.Gone{Run: e.Run}}
+		m.step(ctx, core.Lost{Token: e.Token})
+		m.step(ctx, core.Gone{Run: e.Run})
+		return
 	}
 	first, why := m.produce(grant)
 	if why != nil {
 		m.log.Error("singleton instance could not be made", slog.Any("reason", why), slog.Uint64("token", e.Token))
-		return []core.Event{core.Gone{Run: e.Run}}
+		m.step(ctx, core.Gone{Run: e.Run})
+		return
 	}
 	m.child = spawn(ctx, e.Run, grant, first, m.produce)
 	for en := range m.kept.Drain() {
@@ -213,7 +217,6 @@ func (m *manager) start(ctx actor.Context, e core.Start) []core.Event {
 			m.tellHost(ctx, c)
 		}
 	})
-	return nil
 }
 
 // produce calls the user, who may panic.
@@ -343,7 +346,7 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 
 // onIdentify answers now, or when the instance runs, or passes the question on.
 func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.SingletonIdentify) {
-	c := m.clients.hear(from, q, m.wake.Now())
+	c := m.clients.hear(from, q, m.shell.Now())
 	switch {
 	case m.machine.State() == core.Active:
 		m.tellHost(ctx, c)
@@ -359,7 +362,7 @@ func (m *manager) finish(ctx actor.Context) {
 	if !m.handed || len(m.closers) == 0 {
 		return
 	}
-	if m.clients.expecting(m.wake.Now()) && !m.view.Removed { // those who dropped us ask elsewhere
+	if m.clients.expecting(m.shell.Now()) && !m.view.Removed { // those who dropped us ask elsewhere
 		return
 	}
 	for _, c := range m.closers {
@@ -370,7 +373,7 @@ func (m *manager) finish(ctx actor.Context) {
 
 // shutDown gives up whatever is left, without waiting: the child has terminated.
 func (m *manager) shutDown(ctx actor.Context) {
-	m.wake.Stop()
+	m.shell.Stop()
 	m.life.members.Unsubscribe(ctx.Self())
 	gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 	m.tenancy.abandon()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
@@ -19,7 +20,7 @@ import (
 type proxy struct {
 	station
 	route  *core.Route
-	wake   *timer.Timer
+	shell  *shell.Shell[core.Event, core.Effect]
 	kept   *stash.Stash
 	host   *actor.PID // manager there; nil: not known
 	local  bool       // the host is this member
@@ -39,17 +40,17 @@ func (p *proxy) listen(ctx actor.Context) {
 }
 
 func newProxy(l *life) *proxy {
-	return &proxy{station: newStation(l), route: core.NewRoute(askInterval), kept: stash.New(l.cfg.Buffer)}
+	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval), kept: stash.New(l.cfg.Buffer)}
+	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Core: p.route, Wake: core.Wake{}, CarryOut: p.carryOut, Settled: p.settled})
+	return p
 }
 
 // Receive implements actor.Actor.
 func (p *proxy) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		p.wake = timer.New(ctx.ActorSystem(), ctx.Self())
+		p.shell.Start(ctx)
 		p.listen(ctx)
-	case *actor.Restarting:
-		p.wake.Stop()
 	case *actor.Stopped:
 		p.shutDown(ctx)
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
@@ -59,9 +60,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 	case *pb.Envelope:
 		p.onEnvelope(ctx, m)
 	case *timer.Fired:
-		if p.wake.Mine(m) {
-			p.step(ctx, core.Tick{})
-		}
+		p.shell.Fired(ctx, m)
 	case *begun:
 		p.begun = true
 		p.listen(ctx)
@@ -73,29 +72,28 @@ func (p *proxy) Receive(ctx actor.Context) {
 	}
 }
 
-func (p *proxy) step(ctx actor.Context, ev core.Event) {
-	for _, e := range p.route.Step(p.wake.Now(), ev) {
-		switch e := e.(type) {
-		case core.Ask:
-			p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
-				&pb.SingletonIdentify{Round: e.Round})
-		case core.Found:
-			p.found(ctx, e)
-		case core.Hidden:
-			p.hidden()
-		case core.Orphaned:
-			p.life.calls.lose(e.Token)
-		}
+func (p *proxy) step(ctx actor.Context, ev core.Event) { p.shell.Step(ctx, ev) }
+
+func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
+	switch e := e.(type) {
+	case core.Ask:
+		p.send(ctx, member(p.view.Self), e.To, p.life.cfg.managerName(), wire.SingletonIdentify,
+			&pb.SingletonIdentify{Round: e.Round})
+	case core.Found:
+		p.found(ctx, e)
+	case core.Hidden:
+		p.hidden()
+	case core.Orphaned:
+		p.life.calls.lose(e.Token)
 	}
+}
+
+// settled gives up when the member was removed, and answers who waits.
+func (p *proxy) settled(ctx actor.Context) {
 	if p.view.Removed {
 		p.giveUp(ctx, ErrClosed)
 	}
 	p.finish(ctx)
-	if due := p.route.Due(); due.IsZero() {
-		p.wake.Stop()
-	} else {
-		p.wake.SetAt(due, nil)
-	}
 }
 
 // found sends what was kept.
@@ -198,7 +196,7 @@ func (p *proxy) finish(ctx actor.Context) {
 }
 
 func (p *proxy) shutDown(ctx actor.Context) {
-	p.wake.Stop()
+	p.shell.Stop()
 	p.life.members.Unsubscribe(ctx.Self())
 	p.giveUp(ctx, ErrUndelivered)
 	p.hidden()

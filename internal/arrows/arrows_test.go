@@ -19,7 +19,7 @@ const module = "github.com/concord-go/concord/"
 
 // shared is the machinery below the components, which none of them owns.
 var shared = []string{
-	"internal/ask", "internal/gate", "internal/lifecycle", "internal/membership", "internal/meters", "internal/stash", "internal/timer", "internal/wire", "proto",
+	"internal/ask", "internal/gate", "internal/lifecycle", "internal/membership", "internal/meters", "internal/shell", "internal/stash", "internal/timer", "internal/wire", "proto",
 }
 
 // arrows says what the packages of this module may import of each other, outside tests. A package that
@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"internal/ask":                    {},
 	"internal/stash":                  {},
 	"internal/timer":                  {},
+	"internal/shell":                  {"internal/timer"},
 	"internal/gate":                   {},
 	"internal/lifecycle":              {},
 	"internal/meters":                 {},

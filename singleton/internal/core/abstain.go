@@ -34,7 +34,7 @@ type abstention struct {
 // repeatEnd is how often the end is told.
 const repeatEnd = 3
 
-// due is when a Tick is wanted; zero: not at all.
+// due is when a Wake is wanted; zero: not at all.
 func (a *abstention) due(m *Machine) time.Time {
 	if !a.on {
 		return a.tell

@@ -15,8 +15,8 @@ type (
 	}
 	// Leaving says that this incarnation of a member will not host any more.
 	Leaving struct{ Member Member }
-	// Tick lets time pass.
-	Tick struct{}
+	// Wake lets time pass.
+	Wake struct{}
 )
 
 // Inputs of a Machine. Each names the attempt, the tenure or the run that it speaks of, so that one that
@@ -80,7 +80,7 @@ type (
 
 func (View) event()     {}
 func (Leaving) event()  {}
-func (Tick) event()     {}
+func (Wake) event()     {}
 func (Held) event()     {}
 func (Failed) event()   {}
 func (Lost) event()     {}

@@ -114,7 +114,7 @@ func parse(t *testing.T, words []string) core.Event {
 	case "leaving":
 		return core.Leaving{Member: named(words[1])}
 	case "tick":
-		return core.Tick{}
+		return core.Wake{}
 	case "held": // attempt, token
 		return core.Held{Attempt: number(1), Token: number(2)}
 	case "failed":

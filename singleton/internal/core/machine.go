@@ -92,8 +92,8 @@ func (m *Machine) Keeps() bool {
 	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.oldest().known())
 }
 
-// Due is when a Tick is wanted; zero: not at all.
-func (m *Machine) Due() time.Time {
+// NextWake is when a Wake is wanted; zero: not at all.
+func (m *Machine) NextWake() time.Time {
 	if m.over() {
 		return m.due
 	}
@@ -130,7 +130,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 		m.ring.onAbstain(ev)
 	case Probed:
 		m.onProbed(ev)
-	case Tick:
+	case Wake:
 	}
 	m.seat()
 	m.attend()

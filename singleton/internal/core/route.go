@@ -39,8 +39,8 @@ func (r *Route) Host() (m Member, token uint64, ok bool) { return r.host, r.toke
 // Hopeful tells whether there is anybody to ask.
 func (r *Route) Hopeful() bool { return !r.ring.removed && r.path().known() }
 
-// Due is when a Tick is wanted; zero: not at all.
-func (r *Route) Due() time.Time {
+// NextWake is when a Wake is wanted; zero: not at all.
+func (r *Route) NextWake() time.Time {
 	if !r.Hopeful() {
 		return time.Time{}
 	}
@@ -62,8 +62,8 @@ func (r *Route) Step(now time.Time, ev Event) []Effect {
 			r.doubt = ev.Lost
 			r.search(ev.From)
 		}
-	case Tick:
-		r.onTick()
+	case Wake:
+		r.onWake()
 	}
 	return r.out
 }
@@ -147,7 +147,7 @@ func (r *Route) onHost(ev Host) {
 	}
 }
 
-func (r *Route) onTick() {
+func (r *Route) onWake() {
 	if r.now.Sub(r.asked) < r.interval {
 		return
 	}

@@ -125,14 +125,14 @@ func (n *node) step(ev core.Event) {
 		w.Note("member %d is %v: %T%+v", n.i, n.m.State(), e, e)
 		n.carryOut(e)
 	}
-	_, ticked := ev.(core.Tick)
+	_, ticked := ev.(core.Wake)
 	n.arm(ticked)
 }
 
 // arm plans the next tick. One that has just been had must not be wanted again.
 func (n *node) arm(ticked bool) {
 	w := n.w
-	for _, due := range []time.Time{n.m.Due(), n.r.Due()} {
+	for _, due := range []time.Time{n.m.NextWake(), n.r.NextWake()} {
 		if due.IsZero() {
 			continue
 		}
@@ -149,7 +149,7 @@ func (n *node) arm(ticked bool) {
 		life := n.life
 		w.After(at-now, func() {
 			if n.life == life {
-				n.step(core.Tick{})
+				n.step(core.Wake{})
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func newWorld(s *sim.World, opt options) *world {
 		"close": func(n *node, a sim.Args) { n.close(); n.comesBack(a.Span(2)) },
 		"expel": func(n *node, a sim.Args) { n.expelled(); n.comesBack(a.Span(2)) },
 		"end":   func(n *node, _ sim.Args) { n.instanceEnds() },
-		"tick":  func(n *node, _ sim.Args) { n.step(core.Tick{}) },
+		"tick":  func(n *node, _ sim.Args) { n.step(core.Wake{}) },
 		"store": (*node).storeAway, "gate": (*node).gateShut, "see": (*node).sees,
 	} {
 		w.Can(verb, func(a sim.Args) {
