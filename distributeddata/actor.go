@@ -14,6 +14,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -30,20 +31,17 @@ type replica struct {
 	ctx     actor.Context // of the message being handled
 	view    *membership.View
 	address map[string]string // of members, by id
-	wake    *timer.Timer
-	wakeAt  time.Time
+	shell   *shell.Shell[core.Event, core.Effect]
 	notify  *timer.Timer
 	subs    *subscriptions
 	pending map[uint64]pending
 	held    []*core.Core // by former lives, until the actor has started
 	nextID  uint64
 	before  uint64        // nextID before the message being handled
-	todo    []core.Effect // of the last step
 	drains  []func(any)   // answers to those under way
 	limit   time.Duration // of the call whose request is being handled
 	stopped bool
 
-	stepping  bool // the core is in a step, or was when it panicked
 	responded bool // to the message being handled
 	crashes   crashes
 
@@ -61,11 +59,23 @@ type pending struct {
 type former struct{ held *core.Core }
 
 func newReplica(l *life) *replica {
-	return &replica{
+	a := &replica{
 		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
+	a.shell = shell.New(shell.Config[core.Event, core.Effect]{
+		Core: stepping{a}, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) { a.effect(e) },
+		Stepped: a.publish, // before anybody is answered, so that everybody reads what they wrote
+	})
+	return a
 }
+
+// stepping is the present core.
+type stepping struct{ a *replica }
+
+func (s stepping) Step(now time.Time, ev core.Event) []core.Effect { return s.a.core.Step(now, ev) }
+
+func (s stepping) NextWake() time.Time { return s.a.core.NextWake() }
 
 // Receive implements actor.Actor.
 func (a *replica) Receive(ctx actor.Context) {
@@ -128,8 +138,9 @@ func (a *replica) carryOut(m request) {
 }
 
 func (a *replica) startUp() {
-	if a.wake == nil {
-		a.wake, a.notify = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
+	a.shell.Start(a.ctx)
+	if a.notify == nil {
+		a.notify = timer.New(a.l.system, a.ctx.Self())
 		a.held = a.l.r.inheritance(a.l, a.ctx.Self())
 	}
 	a.core = begin(a.coreConfig(), a.held)
@@ -171,7 +182,7 @@ func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address())
 func (a *replica) shutDown() {
 	a.stopped = true
 	a.l.members.Unsubscribe(a.ctx.Self())
-	a.wake.Stop()
+	a.shell.Stop()
 	a.notify.Stop()
 	for id, p := range a.pending {
 		delete(a.pending, id)
@@ -232,11 +243,10 @@ func (a *replica) onEnvelope(env *pb.Envelope) {
 }
 
 func (a *replica) onTimer(m *timer.Fired) {
-	switch {
-	case a.wake.Mine(m):
-		a.step(core.Wake{})
-	case a.notify.Mine(m):
+	if a.notify.Mine(m) {
 		a.tellAll()
+	} else if !a.stopped {
+		a.shell.Fired(a.ctx, m)
 	}
 }
 
@@ -247,7 +257,7 @@ func (a *replica) start(timeout time.Duration, key string, write bool, event fun
 	}
 	a.nextID++
 	a.pending[a.nextID] = pending{key, write, done}
-	a.step(event(a.nextID, a.wake.Now().Add(timeout)))
+	a.step(event(a.nextID, a.shell.Now().Add(timeout)))
 }
 
 // update begins an update. One that nobody waits for may share its event with others like it, so that what others are
@@ -262,33 +272,22 @@ func (a *replica) update(at Consistency, timeout time.Duration, key string, adap
 	}, done)
 }
 
-// step hands an event to the core and carries out the effects. What readers see is published before
-// anybody is answered, so that everybody reads what they wrote.
+// step hands an event to the core and carries out the effects.
 func (a *replica) step(ev core.Event) {
-	if a.stopped {
-		return
+	if !a.stopped {
+		a.shell.Step(a.ctx, ev)
 	}
-	a.stepping = true
-	a.todo = a.core.Step(a.wake.Now(), ev)
-	a.stepping = false
-	a.publish()
-	a.carryOn()
 }
 
-// carryOn carries out the effects that are left, also when a function of the application has ended the
-// goroutine in one of them, or panicked.
-func (a *replica) carryOn() {
+// carryOn carries out the effects that are left, and more, also when a function of the application has ended the
+// goroutine in one of them.
+func (a *replica) carryOn(more ...core.Effect) {
 	defer func() {
-		if len(a.todo) > 0 {
+		if a.shell.Left() {
 			a.carryOn()
 		}
 	}()
-	for len(a.todo) > 0 {
-		e := a.todo[0]
-		a.todo = a.todo[1:]
-		a.effect(e)
-	}
-	a.arm(a.core.NextWake())
+	a.shell.CarryOn(a.ctx, more...)
 }
 
 func (a *replica) effect(e core.Effect) {
@@ -315,15 +314,6 @@ func (a *replica) effect(e core.Effect) {
 			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
 	case core.Reborn:
 		a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
-	}
-}
-
-// arm sees to it that the core is woken at the given time. A timer that fires sooner does no harm, so it
-// is not set again for every message.
-func (a *replica) arm(at time.Time) {
-	if !a.wake.Armed() || at.Before(a.wakeAt) {
-		a.wakeAt = at
-		a.wake.SetAt(at, nil)
 	}
 }
 

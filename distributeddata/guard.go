@@ -60,12 +60,12 @@ var (
 )
 
 // interrupted runs while the goroutine of the actor ends in the middle of a message: user code has called
-// runtime.Goexit. What the message began has not happened, and whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
+// runtime.Goexit. What the message began has not happened, since Modify runs before a step changes anything, and
+// whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
 func (a *replica) interrupted() {
 	if a.core == nil || a.stopped {
 		return
 	}
-	a.stepping = false // in Modify, which comes before everything else
 	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled", a.ctx.Message()), errExited)
 	for id, p := range a.pending {
 		if id > a.before {

@@ -41,7 +41,7 @@ func (a *replica) crashed(why any) {
 	if a.core == nil {
 		return
 	}
-	if now := a.wake.Now(); a.crashes.count == 0 || now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
+	if now := a.shell.Now(); a.crashes.count == 0 || now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
 		a.crashes = crashes{since: now}
 	}
 	a.crashes.count++
@@ -53,16 +53,16 @@ func (a *replica) crashed(why any) {
 
 // resume goes on after a panic.
 func (a *replica) resume() {
+	var effects []core.Effect
 	switch {
 	case a.crashes.count >= maxCrashes:
 		a.beginAnew()
-	case a.stepping:
-		a.todo = a.core.Resume(a.wake.Now(), slices.Sorted(maps.Keys(a.pending)))
-		a.stepping = false
+	case a.shell.Interrupted():
+		effects = a.core.Resume(a.shell.Now(), slices.Sorted(maps.Keys(a.pending)))
 	}
 	a.publish()
 	a.tellLater()
-	a.carryOn()
+	a.carryOn(effects...)
 	a.log.Info("replicator goes on", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
 }
 
@@ -77,7 +77,7 @@ func (a *replica) tellLater() {
 func (a *replica) beginAnew() {
 	a.log.Error("the replicator panics again and again, and begins empty, as a new replica",
 		slog.String("was", a.core.Replica().String()), slog.Uint64("lost", a.core.Uncopied()))
-	a.core, a.todo, a.stepping, a.crashes = core.New(a.coreConfig()), nil, false, crashes{}
+	a.core, a.crashes = core.New(a.coreConfig()), crashes{}
 	for _, id := range slices.Sorted(maps.Keys(a.pending)) {
 		p := a.pending[id]
 		delete(a.pending, id)
@@ -99,7 +99,7 @@ func (a *replica) stop() {
 	if a.core == nil {
 		return
 	}
-	if a.stepping {
+	if a.shell.Interrupted() {
 		try(a.resume)
 	}
 	try(func() { a.step(core.Wake{}) }) // pushes what nobody waits for

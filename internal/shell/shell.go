@@ -80,6 +80,9 @@ func (s *Shell[E, F]) Fired(ctx actor.Context, m *timer.Fired) bool {
 // ended the goroutine.
 func (s *Shell[E, F]) Interrupted() bool { return s.stepping }
 
+// Left reports whether there are effects to be carried out, or events that wait.
+func (s *Shell[E, F]) Left() bool { return len(s.effects) > 0 || len(s.events) > 0 }
+
 // CarryOn goes on after a panic, or after the goroutine has ended: it carries out the effects that are left, then those
 // that it is given, and takes the events that wait.
 func (s *Shell[E, F]) CarryOn(ctx actor.Context, more ...F) {
