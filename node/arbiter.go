@@ -14,6 +14,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	"github.com/concord-go/concord/node/internal/arbiter"
@@ -80,7 +81,7 @@ func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg 
 	}
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
-		clock: timer.ClockOf(system), stopped: make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	gate.Of(system).Shut(atArbiter, "the arbiter has not said yet which side hosts")
 	s.members.WhenUp(func(membership.Member) { s.spawn() })
@@ -93,7 +94,6 @@ type arbiterShell struct {
 	members *membership.Service
 	lease   *coordination.Lease
 	cfg     arbiter.Config
-	clock   timer.Clock
 	stopped chan struct{} // closed when the actor has ended
 	calls   sync.WaitGroup
 
@@ -106,7 +106,7 @@ type arbiterShell struct {
 	}
 
 	core   *arbiter.Core
-	wake   *timer.Timer
+	shell  *shell.Shell[any, any]
 	view   *membership.View
 	former map[string]uint64 // incarnations of members that were listed, by id; at most mostFormer
 }
@@ -162,7 +162,8 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 		s.core, s.view = arbiter.New(s.cfg), nil
 		s.begin()
 		s.former = map[string]uint64{}
-		s.wake = timer.New(s.system, ctx.Self())
+		s.shell = shell.New(shell.Config[any, any]{Core: s.core, Wake: arbiter.Wake{}, CarryOut: s.carryOut})
+		s.shell.Start(ctx)
 		s.members.Subscribe(ctx.Self())
 	case *membership.View:
 		s.onView(ctx, m)
@@ -171,9 +172,7 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 			s.step(ctx, arbiter.Heard{From: from, Verdict: v})
 		}
 	case *timer.Fired:
-		if s.wake.Mine(m) {
-			s.step(ctx, arbiter.Tick{})
-		}
+		s.shell.Fired(ctx, m)
 	case *arbiterTried:
 		s.onTried(ctx, m)
 	case *arbiterLost:
@@ -192,7 +191,7 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 
 // quit leaves nothing behind: no timer, no grant, no subscription.
 func (s *arbiterShell) quit(ctx actor.Context) {
-	s.wake.Stop()
+	s.shell.Stop()
 	s.members.Unsubscribe(ctx.Self())
 	s.mu.Lock()
 	grants := s.mu.grants
@@ -219,26 +218,20 @@ func (s *arbiterShell) keep(op uint64, g *coordination.Grant) bool {
 	return !s.mu.closed
 }
 
-func (s *arbiterShell) step(ctx actor.Context, e any) {
-	for _, e := range s.core.Step(s.clock.Now(), e) {
-		switch e := e.(type) {
-		case arbiter.Gate:
-			s.set(e)
-		case arbiter.Tell:
-			s.members.SetArbiter(e.Here)
-		case arbiter.Try:
-			s.try(ctx.Self(), e.Op)
-		case arbiter.Release:
-			s.release(e.Op)
-		case arbiter.Send:
-			s.send(ctx, e)
-		case arbiter.Wake:
-			if e.At.IsZero() {
-				s.wake.Stop()
-			} else {
-				s.wake.SetAt(e.At, nil)
-			}
-		}
+func (s *arbiterShell) step(ctx actor.Context, e any) { s.shell.Step(ctx, e) }
+
+func (s *arbiterShell) carryOut(ctx actor.Context, e any) {
+	switch e := e.(type) {
+	case arbiter.Gate:
+		s.set(e)
+	case arbiter.Tell:
+		s.members.SetArbiter(e.Here)
+	case arbiter.Try:
+		s.try(ctx.Self(), e.Op)
+	case arbiter.Release:
+		s.release(e.Op)
+	case arbiter.Send:
+		s.send(ctx, e)
 	}
 }
 

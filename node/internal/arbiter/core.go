@@ -41,10 +41,9 @@ type Core struct {
 	heard   time.Time // from the present leader; zero: nothing
 	verdict Kind      // the last that any leader said
 
-	gate  Gate
-	told  bool
-	wake  time.Time
-	alarm time.Time
+	gate Gate
+	told bool
+	wake time.Time
 }
 
 // New returns an arbiter that has seen nothing. Its gate is shut.
@@ -86,6 +85,9 @@ func (c *Core) Step(now time.Time, e any) []any {
 	c.show()
 	return c.out
 }
+
+// NextWake is when the core wants a Wake; zero: not at all.
+func (c *Core) NextWake() time.Time { return c.wake }
 
 func (c *Core) emit(e any) { c.out = append(c.out, e) }
 
@@ -258,10 +260,6 @@ func (c *Core) show() {
 	if here := c.kind == Ours; here != c.told {
 		c.told = here
 		c.emit(Tell{here})
-	}
-	if c.wake != c.alarm {
-		c.alarm = c.wake
-		c.emit(Wake{c.wake})
 	}
 }
 

@@ -40,10 +40,9 @@ func (s *stage) step(e any) {
 			s.gave = e.Op
 		case arbiter.Send:
 			s.said = e.Verdict
-		case arbiter.Wake:
-			s.wake = e.At
 		}
 	}
+	s.wake = s.core.NextWake()
 }
 
 // sees gives the core a view; the first member is the oldest, and "me" is itself.
@@ -60,7 +59,7 @@ func (s *stage) pass(d time.Duration) {
 			return
 		}
 		s.now, s.wake = s.wake, time.Time{}
-		s.step(arbiter.Tick{})
+		s.step(arbiter.Wake{})
 	}
 }
 
@@ -144,7 +143,7 @@ func TestCore_AnEndedCoreIsSilent(t *testing.T) {
 	s.step(arbiter.Tried{Op: 1, Result: arbiter.Held})
 	s.step(arbiter.View{Self: "me", Removed: true})
 	s.that(!s.gate.Open && s.gave == 1 && !s.here, "ended")
-	if out := s.core.Step(s.now, arbiter.Tick{}); len(out) > 0 {
+	if out := s.core.Step(s.now, arbiter.Wake{}); len(out) > 0 {
 		t.Errorf("then %v", out)
 	}
 	if out := s.core.Step(s.now, arbiter.Tried{Op: 9, Result: arbiter.Held}); len(out) != 1 {

@@ -2,7 +2,6 @@ package arbiter
 
 import (
 	"fmt"
-	"time"
 )
 
 // maxMembers bounds what a peer can make us remember.
@@ -30,8 +29,8 @@ type (
 	}
 	// Leave ends the machine: the member leaves in order.
 	Leave struct{}
-	// Tick lets time pass.
-	Tick struct{}
+	// Wake lets time pass.
+	Wake struct{}
 )
 
 // Effects.
@@ -52,8 +51,6 @@ type (
 		To      []string
 		Verdict Verdict
 	}
-	// Wake asks for a Tick then, in place of any asked for before.
-	Wake struct{ At time.Time }
 )
 
 // Result of an attempt.

@@ -57,6 +57,7 @@ type life struct {
 	over    bool
 	left    bool          // it has released what it held
 	ended   time.Duration // or began to leave
+	at      time.Time     // asked for
 	wake    int
 }
 
@@ -275,13 +276,15 @@ func (l *life) step(e any) {
 			l.here = e.Here
 		case arbiter.Send:
 			l.send(e)
-		case arbiter.Wake:
-			l.wakeAt(e.At)
 		case arbiter.Try:
 			l.try(e.Op)
 		case arbiter.Release:
 			l.release(e.Op)
 		}
+	}
+	if at := l.core.NextWake(); !at.Equal(l.at) {
+		l.at = at
+		l.wakeAt(at)
 	}
 }
 
@@ -303,7 +306,7 @@ func (l *life) wakeAt(at time.Time) {
 	wake := l.wake
 	l.w.After(at.Sub(l.w.Now()), func() {
 		if wake == l.wake {
-			l.step(arbiter.Tick{})
+			l.step(arbiter.Wake{})
 		}
 	})
 }
