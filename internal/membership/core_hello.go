@@ -234,7 +234,7 @@ func (c *core) greet(now time.Time) {
 	}
 	for _, p := range c.order {
 		every := c.interval(now, p)
-		early := every / 4
+		early := min(every/4, c.idle/4) // in a large cluster few, so that they stay spread
 		if c.answers(p) {
 			early = 0 // else both would ask
 		}
@@ -251,7 +251,22 @@ func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 func (c *core) hello(now time.Time, p *peer, answer bool) {
 	c.sequence++
 	c.emit(send{p.Address, p.incarnation, c.compose(p.ID, true, answer)})
-	p.next = now.Add(c.interval(now, p))
+	p.next = c.nextHello(now, p)
+}
+
+// nextHello is when to greet p again. Pairs with which all is well have a place of their own in the interval, so that
+// a member greets one after the other and not all at once: if it has been expelled, it soon hears of it from one of
+// them.
+func (c *core) nextHello(now time.Time, p *peer) time.Time {
+	every := c.interval(now, p)
+	if every <= c.idle+c.idle/8 {
+		return now.Add(every)
+	}
+	at := now.Truncate(every).Add(time.Duration(mark(c.self.ID+p.ID) % uint64(every)))
+	for at.Sub(now) < every/2 {
+		at = at.Add(every)
+	}
+	return at
 }
 
 // compose makes a hello for the member with this id; "": not known. A stamp that we may still
@@ -273,23 +288,26 @@ func (c *core) compose(id string, lists, answer bool) hello {
 }
 
 func (c *core) interval(now time.Time, p *peer) time.Duration {
-	more := time.Duration(len(c.peers)) * c.steadyPer
 	switch settled := p.stamp != 0 && p.listedUs; {
 	case !settled && now.Sub(p.since) < c.settleFor:
-		return c.settle
+		return max(c.settle, time.Duration(len(c.peers))*c.settleGap)
 	case p.against > 0:
 		return 2 * c.verdictGap
 	case c.others[p.ID] != nil:
 		return c.contact()
 	case !settled:
-		return c.steady + more
+		return max(c.steady, c.share())
 	}
-	every := c.idle + more
+	every := max(c.idle, c.share())
 	if c.answers(p) {
 		every += every / 8
 	}
 	return every
 }
+
+// share is the interval of each pair at which a member's hellos are as far apart as they may be at rest, however many
+// members there are.
+func (c *core) share() time.Duration { return time.Duration(len(c.peers)) * c.restGap }
 
 // askWake asks for the next wake, if that is another one than was asked for.
 func (c *core) askWake(now time.Time) {

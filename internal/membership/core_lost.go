@@ -105,7 +105,7 @@ func (c *core) askLost(now time.Time) {
 		if now.Sub(l.since) >= c.askOften {
 			l.gap = min(2*l.gap, c.askSeldom)
 		}
-		l.next = now.Add(l.gap)
+		l.next = now.Add(max(l.gap, time.Duration(len(c.lost))*c.lostGap))
 		c.sequence++
 		c.emit(asked{})
 		c.emit(send{l.address, 0, c.compose("", false, true)})

@@ -71,6 +71,7 @@ type other struct {
 	heard       time.Time
 	named       time.Time // when it was last told which members we list
 	told        bool      // that there is a split
+	polled      bool      // all of our view have been asked whether they list us
 	certain     bool      // one has dropped the other, and never lists it again
 }
 
@@ -99,10 +100,13 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 		o = &other{id: r.member, incarnation: r.from, since: now}
 		c.others[r.member], c.mine = o, nil
 		c.emit(noted{evidence, c.memberOf(r)})
-		c.poll(now)
 	}
 	if certain := h.droppedYou || c.hasDropped(r.member); certain && !o.certain {
 		o.certain, o.since = true, now
+	}
+	if !o.polled && (o.certain || now.Sub(o.since) >= c.patience) {
+		o.polled = true
+		c.poll(now)
 	}
 	o.address, o.hello, o.heard = h.address, h, now
 	c.revive(now, h.address)
@@ -127,9 +131,10 @@ func (c *core) roomFor(address string) bool {
 }
 
 // poll asks all members of our view whether they list us, since our size counts only those that do:
-// who was paused may be the last to hear that it is alone.
+// who was paused may be the last to hear that it is alone. A join in progress is no reason: it would have everybody
+// ask everybody.
 func (c *core) poll(now time.Time) {
-	if now.Sub(c.polledAt) < c.patience/2 {
+	if now.Sub(c.polledAt) < max(c.patience/2, time.Duration(len(c.peers))*c.pollGap) {
 		return
 	}
 	c.polledAt = now

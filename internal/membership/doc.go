@@ -36,7 +36,7 @@
 //
 //  1. Lost addresses. The addresses of members once listed, and of those that members in conflict
 //     name, are sent hellos: every 2 seconds for 2 minutes, then ever less often, down to once a
-//     minute. An address is forgotten when it is listed again, after a day, or when its member has
+//     minute. A member asks ten a second at most, on average. An address is forgotten when it is listed again, after a day, or when its member has
 //     said good-bye.
 //  2. Evidence. A hello that names our incarnation, of a running member that does not list us or
 //     that we do not list: the two are in conflict. Evidence is certain if one has dropped the
@@ -46,8 +46,8 @@
 //  3. Order. Members in conflict compare their fragments: the one whose member holds the arbiter
 //     lease comes first (SetArbiter), then the one with more members that list each other, then a
 //     member that is not disowned by most of its view, then the fragment with the older oldest
-//     member, then the older member, then the id. When it finds a conflict, a member asks its whole
-//     view whether it is still listed there.
+//     member, then the older member, then the id. When evidence is certain, or has lasted for the
+//     patience, a member asks its whole view whether it is still listed there.
 //  4. Permit. When evidence and its own view have lasted for the patience, a member asks the first
 //     of those with which it is in conflict, if that one is before it, for a permit. A permit is
 //     given by a member that is before the asker by its own data too, has a settled view, is not
@@ -74,6 +74,13 @@
 // patience is at least two rounds of the provider, one split costs no more lives than there are
 // members outside the largest fragment. It costs more if views change meanwhile; package node
 // counts lives, and Tune lets patience grow with them.
+//
+// # Cost
+//
+// At rest each pair exchanges two hellos in 7 seconds, and in a cluster of more than ten members
+// two in 0.7 seconds for each of them: so a member sends three hellos in two seconds, of some 90
+// bytes, however many there are. A newcomer exchanges a few hellos with each member. A crash costs
+// each of the others a hello in two seconds to the address, for two minutes.
 //
 // # Limits
 //

@@ -6,10 +6,11 @@ import "time"
 type settings struct {
 	stampWait   time.Duration
 	settle      time.Duration
+	settleGap   time.Duration
 	settleFor   time.Duration
 	steady      time.Duration
-	steadyPer   time.Duration
 	idle        time.Duration
+	restGap     time.Duration
 	grace       time.Duration
 	verdictGap  time.Duration
 	verdicts    int
@@ -21,9 +22,9 @@ type settings struct {
 
 	patience, joinPatience                   time.Duration
 	retry, roundTrip, permitFor              time.Duration
-	contactGap, contactPer, nameGap          time.Duration
+	contactGap, contactPer, nameGap, pollGap time.Duration
 	askGap, askOften, askSeldom              time.Duration
-	forget, forgetNamed                      time.Duration
+	lostGap, forget, forgetNamed             time.Duration
 	maxLost, maxNamed, maxOthers, maxDropped int
 }
 
@@ -35,13 +36,15 @@ func defaultSettings() settings {
 		// longer than a provider's round, so that a peer that lists us later than we list it is
 		// caught.
 		settle:    250 * time.Millisecond,
+		settleGap: 10 * time.Millisecond, // on average, between two such hellos
 		settleFor: 10 * time.Second,
-		// How often it is greeted after that; and how often a peer with which all is well. Either
-		// is a base and an addition per member, so that 100 members exchange 830 hellos a second in
-		// all. A member that was expelled finds out within 9/8 of idle and two verdicts.
-		steady:    2 * time.Second,
-		steadyPer: 50 * time.Millisecond,
-		idle:      7 * time.Second,
+		// How often it is greeted after that; and how often a peer with which all is well. In a
+		// cluster of more than ten each is greeted more seldom, so that a member says no more than
+		// one hello in restGap, and an answer. A member that was expelled greets somebody every
+		// restGap too, asks everybody as soon as one disowns it, and finds out within two verdicts.
+		steady:  2 * time.Second,
+		idle:    7 * time.Second,
+		restGap: 700 * time.Millisecond,
 		// How long a peer that never listed us may take to do so before that counts against us.
 		grace: 20 * time.Second,
 		// How many times in a row a peer must disown us, and how far apart.
@@ -66,15 +69,19 @@ func defaultSettings() settings {
 		roundTrip: 5 * time.Second,
 		permitFor: 30 * time.Second,
 		// How often a member is greeted with which we do not agree, with an addition for each such
-		// member, and how often it is told whom we list.
+		// member, and how often it is told whom we list; and how far apart the questions are, on
+		// average, whether members of our view list us.
 		contactGap: time.Second,
 		contactPer: 20 * time.Millisecond,
 		nameGap:    5 * time.Second,
-		// How often lost addresses are asked, for how long so often, and how seldom in the end; and
-		// when they are forgotten.
+		pollGap:    20 * time.Millisecond,
+		// How often lost addresses are asked, for how long so often, and how seldom in the end;
+		// how far apart a member's questions are, on average, when it has lost many; and when
+		// addresses are forgotten.
 		askGap:      2 * time.Second,
 		askOften:    2 * time.Minute,
 		askSeldom:   time.Minute,
+		lostGap:     100 * time.Millisecond,
 		forget:      24 * time.Hour,
 		forgetNamed: 10 * time.Minute,
 		// Lost addresses, how many of them may be named by others only, members in conflict, and

@@ -363,13 +363,13 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 	}
 }
 
-// Of each pair one asks and the other answers, once in an interval of 7.25 seconds among five.
+// Of each pair one asks and the other answers, once in an interval of seven seconds among five.
 func TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval(t *testing.T) {
 	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
 		pass(time.Minute)
 		before := c.Net.Stats().Sent
 		pass(10 * time.Minute)
-		const pairs, rounds = 10, 600 / 7.25
+		const pairs, rounds = 10, 600 / 7.
 		sent := c.Net.Stats().Sent - before
 		require.InEpsilon(t, 2*pairs*rounds, sent, 0.05)
 	})

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/concord-go/concord/testkit/sim"
@@ -13,14 +12,15 @@ import (
 // not listed, unless the protocol finds its address by itself.
 type world struct {
 	*sim.World
-	places []*place
-	lives  int
-	store  *store        // nil: members look for each other
-	round  time.Duration // of providers
-	misses int           // rounds after which a silent member is dropped
-	ends   []ending
-	yields map[request]int // requests that have reached whom they were for, by its incarnation
-	slow   float64         // probability that a process takes long to begin its next life
+	places    []*place
+	byAddress map[string]*place
+	lives     int
+	store     *store        // nil: members look for each other
+	round     time.Duration // of providers
+	misses    int           // rounds after which a silent member is dropped
+	ends      []ending
+	yields    map[request]int // requests that have reached whom they were for, by its incarnation
+	slow      float64         // probability that a process takes long to begin its next life
 	// until when a giver of a permit is crashed, and how a cluster is split when the first life
 	// ends
 	hunted  time.Duration
@@ -53,10 +53,11 @@ type ending struct {
 const storePlace = 1000
 
 func newWorld(s *sim.World, members int) *world {
-	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{}}
+	w := &world{World: s, misses: 1, round: 500 * time.Millisecond, yields: map[request]int{}, byAddress: map[string]*place{}}
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range members {
-		w.places = append(w.places, &place{w: w, i: i, down: true})
+		p := &place{w: w, i: i, down: true}
+		w.places, w.byAddress[w.addressOf(i)] = append(w.places, p), p
 	}
 	w.Can("start", w.at(func(p *place, _ sim.Args) { p.start() }))
 	w.Can("crash", w.at(func(p *place, a sim.Args) { p.crash(); p.startIn(a.Span(1)) }))
@@ -176,11 +177,7 @@ func (w *world) told() string {
 func (w *world) addressOf(i int) string { return fmt.Sprintf("p%02d:1", i) }
 
 func (w *world) placeAt(address string) *place {
-	i := slices.IndexFunc(w.places, func(p *place) bool { return w.addressOf(p.i) == address })
-	if i < 0 {
-		return nil
-	}
-	return w.places[i]
+	return w.byAddress[address]
 }
 
 // reach tells whether two places can talk, in both directions.

@@ -12,6 +12,30 @@ func members() []mutant {
 			killer: killer{pkg: pkg, run: "^TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval$"},
 		},
 		{
+			name:   "greet every member as often in a large cluster",
+			rule:   "a member at rest says no more than one hello in restGap, and an answer",
+			edits:  in(dir+"core_hello.go", "every := max(c.idle, c.share())", "every := c.idle"),
+			killer: killer{pkg: pkg, run: "^TestScale_AtRestAMemberSaysNoMoreInALargeCluster$"},
+		},
+		{
+			name:   "greet all members of a large cluster at once",
+			rule:   "pairs have a place of their own in the interval",
+			edits:  in(dir+"core_hello.go", "at := now.Truncate(every).Add(time.Duration(mark(c.self.ID+p.ID) % uint64(every)))", "at := now.Add(every)"),
+			killer: killer{pkg: pkg, run: "^TestScale_AtRestAMemberSaysNoMoreInALargeCluster$"},
+		},
+		{
+			name:   "ask many lost addresses as often as one",
+			rule:   "a member asks ten lost addresses a second at most, on average",
+			edits:  in(dir+"core_lost.go", "max(l.gap, time.Duration(len(c.lost))*c.lostGap)", "l.gap"),
+			killer: killer{pkg: pkg, run: "^TestScale_AMemberThatLostManyAsksTenASecond$"},
+		},
+		{
+			name:   "have everybody ask everybody about a newcomer",
+			rule:   "a join in progress is no reason to ask the whole view",
+			edits:  in(dir+"core_split.go", "if !o.polled && (o.certain || now.Sub(o.since) >= c.patience) {", "if !o.polled {"),
+			killer: killer{pkg: pkg, run: "^TestScale_ANewcomerCostsEachMemberAFewHellos$"},
+		},
+		{
 			name:   "verdicts of one moment count twice",
 			rule:   "a peer must disown this member twice, some time apart",
 			edits:  in(dir+"core_hello.go", "\tcase p.against > 0 && now.Sub(p.againstAt) < c.verdictGap:\n", ""),
