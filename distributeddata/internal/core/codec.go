@@ -2,11 +2,11 @@ package core
 
 import (
 	"encoding/binary"
-	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
 )
 
 // The messages that carry data are written and read by hand, in the format of proto/replication.proto:
@@ -260,14 +260,18 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 }
 
 // encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
-// known from the envelope and from the order is left out: the origin, and the numbers of the events.
+// known from the envelope and from the order is left out: the origin, and the numbers of the events. What is
+// much larger than a message is not written to its end.
 func encodePush(d *delta, origin causal.Replica, keys Keys, relative base) []byte {
 	deps := d.head.Set(origin, 0)
 	w := encoder{t: replicasOf(deps), base: relative, own: origin}
 	var events []byte
 	for _, e := range d.events {
-		ev, _ := w.event(e.event, keys, bookmark{}, math.MaxInt)
+		ev, _ := w.event(e.event, keys, bookmark{}, wire.MaxPayload+1)
 		events = appendMessage(events, 5, ev)
+		if len(events) > wire.MaxPayload {
+			break
+		}
 	}
 	name, ids, numbers := relative.list(deps)
 	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
