@@ -40,6 +40,7 @@ type replica struct {
 	before  uint64        // nextID before the message being handled
 	drains  []func(any)   // answers to those under way
 	limit   time.Duration // of the call whose request is being handled
+	telling bool          // a tellOn is on its way
 	stopped bool
 
 	responded bool // to the message being handled
@@ -114,6 +115,9 @@ func (a *replica) receive(ctx actor.Context) {
 		a.onTimer(m)
 	case *former:
 		a.step(core.Inherit{Old: m.held})
+	case tellOn:
+		a.telling = false
+		a.tellAll()
 	case *posted:
 		if m.take() {
 			a.limit = m.timeout
@@ -395,8 +399,19 @@ func (a *replica) subscribe(key string, s *subscriber) {
 	a.tell(s, now, seen)
 }
 
+// tellSome is of how many keys subscribers are told before the next message is handled, and tellOn is the message
+// that goes on with the others: a change of many keys holds nobody up.
+const tellSome = 256
+
+type tellOn struct{}
+
 // tellAll tells every subscriber what is new for it.
-func (a *replica) tellAll() { a.subs.tell(a.state, a.tell) }
+func (a *replica) tellAll() {
+	if a.subs.tell(tellSome, a.state, a.tell) && !a.telling {
+		a.telling = true
+		a.ctx.Send(a.ctx.Self(), tellOn{})
+	}
+}
 
 // tell tells a subscriber what is new for it. If that fails the other subscribers are told all the same.
 func (a *replica) tell(s *subscriber, now causal.Store, seen causal.Vector) {

@@ -83,15 +83,22 @@ func (s *subscriptions) changed(keys []string) bool {
 	return len(s.dirty) > 0
 }
 
-// tell sends what is new.
-func (s *subscriptions) tell(state func(key string) (causal.Store, causal.Vector), tell func(*subscriber, causal.Store, causal.Vector)) {
-	for _, key := range s.dirty {
+// tell sends what is new of so many keys, and reports whether that leaves others.
+func (s *subscriptions) tell(most int, state func(key string) (causal.Store, causal.Vector), tell func(*subscriber, causal.Store, causal.Vector)) bool {
+	for range min(most, len(s.dirty)) {
+		key := s.dirty[0]
 		now, seen := state(key)
 		for _, sub := range s.byKey[key] {
 			tell(sub, now, seen)
 		}
+		s.dirty = s.dirty[1:]
+		delete(s.noted, key)
+	}
+	if len(s.dirty) > 0 {
+		return true
 	}
 	s.dirty, s.noted = nil, map[string]bool{}
+	return false
 }
 
 func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor.PID, any)) {

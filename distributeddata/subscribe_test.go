@@ -34,7 +34,7 @@ func TestSubscriptions_EndOneByOneAndTogether(t *testing.T) {
 	require.True(t, s.changed(keys))
 	require.True(t, s.changed(keys))
 	require.Len(t, s.dirty, 9)
-	s.tell(state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
+	s.tell(1<<30, state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
 	require.Equal(t, 10, *told)
 	require.False(t, s.changed(nil))
 	s.removeAll(pid)
@@ -47,6 +47,21 @@ func TestSubscriptions_EndOneByOneAndTogether(t *testing.T) {
 	require.Empty(t, s.keys)
 }
 
+func TestSubscriptions_AreToldInStrides(t *testing.T) {
+	s, _, keys, told := subscribed(10)
+	tell := func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) }
+	s.changed(keys)
+	require.True(t, s.tell(4, state, tell))
+	require.Equal(t, 4, *told)
+	s.changed(keys[3:5]) // the one has been told, and is again; the other has not
+	require.Len(t, s.dirty, 7)
+	require.True(t, s.tell(4, state, tell))
+	require.False(t, s.tell(4, state, tell))
+	require.Equal(t, 11, *told)
+	require.Empty(t, s.dirty)
+	require.Empty(t, s.noted)
+}
+
 // BenchmarkSubscriptions is what a change of every key costs one subscriber, with the end of each subscription.
 func BenchmarkSubscriptions(b *testing.B) {
 	for _, n := range []int{400, 4000, 40_000} {
@@ -54,7 +69,7 @@ func BenchmarkSubscriptions(b *testing.B) {
 			for b.Loop() {
 				s, pid, keys, told := subscribed(n)
 				s.changed(keys)
-				s.tell(state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
+				s.tell(1<<30, state, func(o *subscriber, now causal.Store, seen causal.Vector) { o.tell(now, seen, func(*actor.PID, any) {}) })
 				for _, k := range keys {
 					s.remove(k, pid)
 					s.subscribed(pid)
