@@ -180,6 +180,15 @@ func Save[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
 	return at.store, nil
 }
 
+// Saved is for the replicator of this module: it returns v, which Save put into s, as Load returns it from s once
+// seen covers the update. An own type is what it is.
+func Saved[T Value[T]](v T, s causal.Store, seen causal.Vector) T {
+	if h, ok := heldBy(&v); ok {
+		bindTo(h, view{store: s, seen: seen, line: loaded})
+	}
+	return v
+}
+
 // loadOwn merges what concurrent writes of an own type left under the prefix.
 func loadOwn[T Value[T]](empty T, s causal.Store, prefix string) (T, error) {
 	v := empty

@@ -108,7 +108,7 @@ func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T,
 		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
 	}
 	t.Put(k.id, next)
-	return v, nil
+	return crdt.Saved(v, next, t.After(!next.Same(base))), nil
 }
 
 // Option refines one call. A Consistency is one.

@@ -38,6 +38,14 @@ func (t *Txn) Stamp() uint64 { return t.stamp }
 // Seen returns what the replica has seen before the event.
 func (t *Txn) Seen() causal.Vector { return t.core.seen }
 
+// After returns what the replica will have seen with the event, if the update changes anything.
+func (t *Txn) After(changes bool) causal.Vector {
+	if !changes && len(t.core.open) == 0 {
+		return t.core.seen
+	}
+	return t.core.seen.With(t.Dot())
+}
+
 // Get returns the atoms of a key as the update has left them so far.
 func (t *Txn) Get(key string) causal.Store { return t.at(key).next }
 
