@@ -30,12 +30,16 @@ func after(s crdt.ORSet[string], changes ...func(s *crdt.ORSet[string])) crdt.OR
 }
 
 func BenchmarkPeers_ORSetMerge(b *testing.B) {
-	for _, n := range []int{1, 10, 20, 100} {
+	for _, n := range []int{1, 10, 20, 100, 1000} {
 		base, at := filledBy(n)
 		add := func(r int, e string) func(*crdt.ORSet[string]) {
 			return func(s *crdt.ORSet[string]) { s.Add(at[r].Writer(), e) }
 		}
 		first, second := after(base, add(0, "first")), after(base, add(1, "second"))
+		decoded, err := second.Decode([]byte(encode(b, second)))
+		if err != nil {
+			b.Fatal(err)
+		}
 		left := after(base, add(1, "a"), add(2, "b"), func(s *crdt.ORSet[string]) { s.Remove(at[3].Writer(), fmt.Sprint("elem", n)) })
 		right := after(base, add(0, "a"), add(0, "c"), add(1, "d"))
 		for _, c := range []struct {
@@ -45,6 +49,7 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 			{"sameNode", func() crdt.ORSet[string] { return base.Merge(after(base, add(0, "x"), add(0, "y"))) }},
 			{"otherNode", func() crdt.ORSet[string] { return base.Merge(second) }},
 			{"bothNodes", func() crdt.ORSet[string] { return first.Merge(second) }},
+			{"bothDecoded", func() crdt.ORSet[string] { return first.Merge(decoded) }},
 			{"complex", func() crdt.ORSet[string] { return left.Merge(right) }},
 		} {
 			b.Run(fmt.Sprintf("%s/elems=%d", c.name, n), func(b *testing.B) {
@@ -62,9 +67,9 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 func BenchmarkPeers_VersionVector(b *testing.B) {
 	for _, n := range []int{1, 2, 5} {
 		id := func(i int) crdt.ReplicaID { return crdt.ReplicaID(i%5 + 1) }
-		var base crdt.VersionVector
+		var base, same crdt.VersionVector // equal, and built apart
 		for i := range n {
-			base = base.Next(id(i))
+			base, same = base.Next(id(i)), same.Next(id(i))
 		}
 		left, right := base.Next(id(n)), base.Next(id(n+1))
 		one := crdt.VersionVector{}.Next(id(0))
@@ -73,7 +78,7 @@ func BenchmarkPeers_VersionVector(b *testing.B) {
 			run  func()
 		}{
 			{"increment", func() { base.Next(id(0)) }},
-			{"compareSame", func() { base.Compare(one) }},
+			{"compareSame", func() { base.Compare(same) }},
 			{"compareAfter", func() { left.Compare(one) }},
 			{"merge", func() { base.Merge(left) }},
 			{"mergeConcurrent", func() { left.Merge(right) }},

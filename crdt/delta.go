@@ -24,7 +24,12 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 	if !ok {
 		return d, fmt.Errorf("%w: %T", ErrNoDelta, *v)
 	}
-	w := r.Writer()
+	var u struct { // one allocation
+		Writer
+		trail
+	}
+	w := &u.Writer
+	*w, w.trail = r.writer(), &u.trail
 	defer func() {
 		if w.done = true; d.Empty() { // refused, nothing changed, or a panic
 			*v = was

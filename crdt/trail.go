@@ -8,6 +8,8 @@ const maxTrail = 8
 // trail notes where a writer changes a value, so that the delta of a small change need not be found by
 // comparing the states before and after it.
 //
+// A nil trail notes nothing.
+//
 // Invariant: while on, the state at differs from the one the trail began with at no other paths than
 // paths. A change that no step tells of breaks the line of states: then the trail ends nowhere, and
 // the states are compared.
@@ -25,7 +27,7 @@ func (t *trail) begin(s causal.Store) {
 
 // step notes that the state from became to by a change at path.
 func (t *trail) step(from, to causal.Store, path []byte) {
-	if !t.on {
+	if t == nil || !t.on {
 		return
 	}
 	if !from.Same(t.at) || len(t.paths) == maxTrail {

@@ -25,7 +25,7 @@ type Writer struct {
 	done   bool
 	err    error
 	lines  uint32 // values handed out by the maps that w changes
-	trail  trail  // of an Update without a replicator
+	trail  *trail // of an Update without a replicator, nil without one
 }
 
 // Host is for the replicator of this module: it returns the writer of event d at the hybrid time
@@ -87,12 +87,17 @@ func (r *Replica) ID() ReplicaID { return r.id }
 
 // Writer returns the right to make the next change.
 func (r *Replica) Writer() *Writer {
+	w := r.writer()
+	return &w
+}
+
+func (r *Replica) writer() Writer {
 	n := r.events.Add(1)
 	stamp := n
 	if r.wall != nil {
 		stamp = r.clock.Next(r.wall())
 	}
-	return &Writer{dot: causal.Dot{Replica: causal.Replica(r.id), N: n}, stamp: stamp}
+	return Writer{dot: causal.Dot{Replica: causal.Replica(r.id), N: n}, stamp: stamp}
 }
 
 func (r *Replica) String() string { return fmt.Sprintf("replica %v", r.id) }

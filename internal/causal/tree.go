@@ -210,6 +210,9 @@ func (n *node) put(d Dot) *node {
 	switch {
 	case n.left == nil:
 		i, ok := find(n.dots, d.Replica)
+		if ok {
+			return n.raise(i, d)
+		}
 		return build(insert(n.dots, i, ok, d))
 	case topBit(d.Replica^n.pivot) > int(n.bit): // not below this node
 		p := leafPart([]Dot{d})
@@ -222,6 +225,15 @@ func (n *node) put(d Dot) *node {
 		return branch(int(n.bit), n.pivot, n.left.put(d), n.right)
 	}
 	return branch(int(n.bit), n.pivot, n.left, n.right.put(d))
+}
+
+// raise returns the leaf n with d in the place of entry i.
+func (n *node) raise(i int, d Dot) *node {
+	was := n.dots[i]
+	return &node{
+		dots: insert(n.dots, i, true, d), pivot: n.pivot, bit: n.bit, count: n.count,
+		events: n.events - was.N + d.N, hash: n.hash - was.hash() + d.hash(),
+	}
 }
 
 // insert returns a copy of the entries with d as the i-th, in the place of the one there or before it.

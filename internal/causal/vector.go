@@ -173,10 +173,17 @@ func (v Vector) All() iter.Seq[Dot] {
 
 // With returns the vector raised to cover the events of d's replica up to d. The receiver stays.
 func (v Vector) With(d Dot) Vector {
-	if d.N <= v.Get(d.Replica) {
+	if v.tree != nil {
+		if d.N <= v.Get(d.Replica) {
+			return v
+		}
+		return v.put(d)
+	}
+	i, ok := find(v.few, d.Replica)
+	if d.N == 0 || ok && d.N <= v.few[i].N {
 		return v
 	}
-	return v.put(d)
+	return vectorOf(insert(v.few, i, ok, d))
 }
 
 // put returns the vector with d in the place of what it has of d's replica, if anything.

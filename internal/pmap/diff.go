@@ -21,10 +21,7 @@ func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok
 			skipShared(&x, &y)
 			continue
 		}
-		if passSame(&x, &y, same); !x.ok || !y.ok || x.leaf() == y.leaf() {
-			continue
-		}
-		if !diffStep(&x, &y, same, f) {
+		if passSame(&x, &y, same) && !diffStep(&x, &y, same, f) {
 			return
 		}
 	}
@@ -41,9 +38,10 @@ func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok
 	}
 }
 
-// passSame passes the elements that are the same, to the end of either leaf at most. It is what Diff
-// spends its time on: two versions of a leaf differ in an element or two.
-func passSame[V any](x, y *cursor[V], same func(x, y V) bool) {
+// passSame passes the elements that are the same, to the end of either leaf at most, and reports whether
+// it stopped before that. It is what Diff spends its time on: two versions of a leaf differ in an element
+// or two.
+func passSame[V any](x, y *cursor[V], same func(x, y V) bool) (differs bool) {
 	p, q := &x.stack[x.top], &y.stack[y.top]
 	a, b := p.node, q.node
 	i, j := p.i, q.i
@@ -57,6 +55,7 @@ func passSame[V any](x, y *cursor[V], same func(x, y V) bool) {
 	if q.i = j; j == len(b.vals) {
 		y.leave(y.top)
 	}
+	return i < len(a.vals) && j < len(b.vals)
 }
 
 // diffStep compares the elements that x and y stand on, passes the lesser or

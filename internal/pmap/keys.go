@@ -16,7 +16,7 @@ type packed struct{ text string }
 const empty = "\x04\x00\x00\x00"
 
 // usual is how many keys have their offsets put together on the stack.
-const usual = 2 * maxInner
+const usual = maxInner
 
 // pack returns the keys that end at these places of a buffer.
 func pack(keys []byte, ends []uint32) packed {
@@ -26,7 +26,11 @@ func pack(keys []byte, ends []uint32) packed {
 	for _, end := range ends {
 		table = binary.LittleEndian.AppendUint32(table, head+end)
 	}
-	return packed{string(table) + string(keys)}
+	var b strings.Builder // a sum of strings made of bytes would copy them twice
+	b.Grow(len(table) + len(keys))
+	b.Write(table)
+	b.Write(keys)
+	return packed{b.String()}
 }
 
 // start returns where key i begins; start(len()) is the end of the last key.
@@ -139,7 +143,7 @@ func (p *packed) splice(i, j int, ins ...string) packed {
 func (p *packed) slice(i, j int) packed {
 	var room [4 * (usual + 1)]byte
 	table := p.offsets(room[:0], i, j+1, uint32(4*(j-i+1))-p.start(i))
-	return packed{string(table) + p.text[p.start(i):p.start(j)]}
+	return together(table, p.text[p.start(i):p.start(j)], "")
 }
 
 // concat returns the keys of p and behind them those of q.
@@ -149,7 +153,17 @@ func (p *packed) concat(q packed) packed {
 	shift := uint32(4 * m)
 	table := p.offsets(room[:0], 0, n, shift)
 	table = q.offsets(table, 0, m+1, p.start(n)+shift-q.start(0))
-	return packed{string(table) + p.text[p.start(0):] + q.text[q.start(0):]}
+	return together(table, p.text[p.start(0):], q.text[q.start(0):])
+}
+
+// together returns the keys of a table and two texts.
+func together(table []byte, first, rest string) packed {
+	var b strings.Builder
+	b.Grow(len(table) + len(first) + len(rest))
+	b.Write(table)
+	b.WriteString(first)
+	b.WriteString(rest)
+	return packed{b.String()}
 }
 
 // separator returns the shortest s with a < s <= b, a substring of b. It wants a < b.
