@@ -152,6 +152,13 @@ func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	return v, checkHeld(h)
 }
 
+// Shareable is for the replicator of this module: it reports whether the values of type T are of this
+// package, so that a copy of one may be changed without a change to the other. An own type may hold a map.
+func Shareable[T Value[T]]() bool {
+	_, ok := heldBy(new(T))
+	return ok
+}
+
 // checkHeld returns ErrType unless what lives where h is bound to is of its type.
 func checkHeld(h held) error {
 	if err := h.hold().check(h.tag()); err != nil {

@@ -42,6 +42,7 @@ type replica struct {
 	limit   time.Duration // of the call whose request is being handled
 	telling bool          // a tellOn is on its way
 	stopped bool
+	gathers bool // the last step may have left an event open, whose changes are not published yet
 
 	responded bool // to the message being handled
 	crashes   crashes
@@ -74,7 +75,11 @@ func newReplica(l *life) *replica {
 // stepping is the present core.
 type stepping struct{ a *replica }
 
-func (s stepping) Step(now time.Time, ev core.Event) []core.Effect { return s.a.core.Step(now, ev) }
+func (s stepping) Step(now time.Time, ev core.Event) []core.Effect {
+	u, update := ev.(core.Update)
+	s.a.gathers = update && u.ID == 0
+	return s.a.core.Step(now, ev)
+}
 
 func (s stepping) NextWake() time.Time { return s.a.core.NextWake() }
 
@@ -330,7 +335,7 @@ func (a *replica) publish() {
 		return
 	}
 	a.l.published.Store(&published{
-		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
+		number: states.Add(1), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
 		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(), roll: c.Rollcall(),
 	})
 	if c.Ready() {

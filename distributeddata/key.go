@@ -20,11 +20,15 @@ import (
 type Key[T crdt.Value[T]] struct {
 	id    string
 	empty T
+	last  *recall[T] // nil if values are not remembered
 }
 
 // NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes. empty is the value of an entry
 // that is not there; it supplies the codecs, as in NewKey("points", crdt.NewORSet(crdt.JSON[point]())).
-func NewKey[T crdt.Value[T]](id string, empty T) Key[T] { return Key[T]{id, empty} }
+//
+// A key remembers the value it was last read as, for as long as it is kept: reading an entry again in a
+// state in which nothing has changed costs next to nothing.
+func NewKey[T crdt.Value[T]](id string, empty T) Key[T] { return Key[T]{id, empty, newRecall[T]()} }
 
 // ID returns the name of the entry.
 func (k Key[T]) ID() string { return k.id }
@@ -74,8 +78,15 @@ func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) 
 
 // read returns the value in a published state.
 func (k Key[T]) read(p *published) (T, error) {
+	if was := k.last.in(p); was != nil {
+		return was.value, nil
+	}
 	h, _ := p.keys.Get(k.id)
-	return k.load(h.Store, p.seen)
+	v, err := k.load(h.Store, p.seen)
+	if err == nil {
+		k.last.keep(p, v)
+	}
+	return v, err
 }
 
 func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {

@@ -117,6 +117,15 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		answer(m.Key.empty, err)
 		return
 	}
+	if m.At == Local && m.Key.last != nil && !a.stopped {
+		// What was sent before shows in the published state, unless an open event gathers it. Values of own
+		// types take the long way: their codecs may end this goroutine, and what is pending is answered then.
+		if a.gathers {
+			a.step(core.Wake{})
+		}
+		answer(m.Key.read(a.l.published.Load()))
+		return
+	}
 	a.start(m.Timeout, m.Key.id, false, func(id uint64, deadline time.Time) core.Event {
 		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
 	}, func(d core.Done, err error) {

@@ -53,6 +53,7 @@ type Replicator struct {
 
 // published is the state as readers see it: of one instant, and immutable.
 type published struct {
+	number  uint64 // another one for each state of any replicator of the process
 	replica causal.Replica
 	keys    core.Keys
 	seen    causal.Vector
@@ -64,6 +65,9 @@ type published struct {
 	roll    *core.Rollcall   // who is counted
 	view    *membership.View // nil before the first
 }
+
+// states numbers the published states of the process.
+var states atomic.Uint64
 
 // past returns the state after the life in which it was published; nil if nothing was.
 func (p *published) past() *published {
@@ -223,7 +227,14 @@ func (r *Replicator) Close(ctx context.Context) error {
 // tell sends a message that nobody answers.
 func (r *Replicator) tell(m request) { r.door.SendUserMessage(r.pid, m) }
 
-func (r *Replicator) options(opts []Option) (o options) {
+func (r *Replicator) options(opts []Option) options {
+	if len(opts) == 0 {
+		return options{} // apart, so that it stays on the stack
+	}
+	return applied(opts)
+}
+
+func applied(opts []Option) (o options) {
 	for _, opt := range opts {
 		opt.apply(&o)
 	}
