@@ -74,8 +74,8 @@
 //     delivered. A sender may be at the peer, or at a member, or be one of a few others per connection.
 //   - Indices, serialiser and types are checked before they are used, system messages that would stop or
 //     restart an actor are taken out, and a message of an unknown type, as in a rolling upgrade, is left out alone.
-//   - Of a batch, the envelopes, types, targets, senders and headers are counted before it is decoded, so that
-//     what it takes in memory is in proportion to its size. A peer has 10,000 watches at most. Of connections on
+//   - Of a batch, the envelopes, types, targets, senders and headers are counted before it is decoded, and of a
+//     message above 32 KiB its elements, so that neither takes more than 16 times its size and 1 MiB in memory. A peer has 10,000 watches at most. Of connections on
 //     which nobody has proven anything the oldest is closed when there are more than 256.
 //   - A wrong batch ends its stream with InvalidArgument, an unproven one with Unauthenticated. Unary calls,
 //     which Proto.Actor does not implement, are refused. What panics all the same ends its stream, not the process.

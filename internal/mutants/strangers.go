@@ -60,6 +60,12 @@ func strangers() []mutant {
 			killer: killer{pkg: pkg, run: "^TestBounds_MemoryIsInProportion$"},
 		},
 		{
+			name:   "a message of tiny elements is decoded",
+			rule:   "a message takes at most 16 times its size",
+			edits:  in(dir+"cost.go", "if w.left -= n; w.left < 0 {", "if w.left -= n; w.left < -1<<40 {"),
+			killer: killer{pkg: pkg, run: "^TestBounds_AMessageOfTinyElementsIsNotDecoded$"},
+		},
+		{
 			name:   "a stranger's word makes a member give way",
 			rule:   "what a stranger says of us has no second source",
 			edits:  in(members+"core_permit.go", "case !c.familiar(o.address):", "case false:"),

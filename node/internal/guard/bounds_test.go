@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -138,6 +139,60 @@ func TestStream_MustBegin(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)
 	}
 	require.Empty(t, b.seen())
+}
+
+// TestBounds_AMessageOfTinyElementsIsNotDecoded: types of users, and of Proto.Actor, are decoded by name.
+func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
+	const size = 4 << 20
+	deep := []byte{}
+	for range 2 * maxDepth {
+		deep = field(nil, 6, field(nil, 1, deep)) // a list in a value in a list
+	}
+	for name, c := range map[string]struct {
+		m    proto.Message
+		data []byte
+	}{
+		"empty values":  {&structpb.ListValue{}, many(1, nil, size/2)},
+		"empty entries": {&structpb.Struct{}, many(1, nil, size/2)},
+		"small entries": {&structpb.Struct{}, many(1, field(field(nil, 1, []byte("k")), 2, nil), size/7)},
+		"deep":          {&structpb.Value{}, append(deep, make([]byte, 0, small)...)},
+	} {
+		if name == "deep" {
+			require.Error(t, dear(c.m.ProtoReflect().Descriptor(), c.data), name)
+			continue
+		}
+		require.ErrorIs(t, dear(c.m.ProtoReflect().Descriptor(), c.data), errCost, name)
+	}
+
+	// And what users send passes.
+	list := &structpb.ListValue{}
+	numbers := &remote.MessageBatch{}
+	for i := range 50_000 {
+		list.Values = append(list.Values, structpb.NewNumberValue(float64(i)))
+		numbers.Envelopes = append(numbers.Envelopes, &remote.MessageEnvelope{TypeId: int32(i), Target: int32(i), MessageData: []byte("abcdef")})
+	}
+	for _, m := range []proto.Message{
+		list, numbers, wrapperspb.Bytes(make([]byte, size)), wrapperspb.String(string(make([]byte, size))),
+	} {
+		data, err := proto.Marshal(m)
+		require.NoError(t, err)
+		require.NoError(t, dear(m.ProtoReflect().Descriptor(), data), "%T", m)
+	}
+
+	// The estimate is that of the decoder.
+	data, err := proto.Marshal(list)
+	require.NoError(t, err)
+	w := weigher{left: 1 << 30}
+	require.NoError(t, w.message(list.ProtoReflect().Descriptor(), data, 0))
+	taken := allocated(func() { _ = proto.Unmarshal(data, &structpb.ListValue{}) })
+	require.InEpsilon(t, taken, 1<<30-w.left, 0.6)
+
+	a, b := listen(t, Config{}), listen(t, Config{})
+	l := &lane{to: b, s: a.mustDial(b)}
+	require.False(t, l.delivered(changed(batch(b.address, "x", &structpb.ListValue{}), func(b *batchOf) {
+		b.Envelopes[0].MessageData = many(1, nil, size/2)
+	})))
+	require.True(t, l.delivered(batch(b.address, "x", list)))
 }
 
 // TestConns_TheOldestWithoutProofGoes: who fills the connections pushes out its own.

@@ -48,6 +48,7 @@ type checker struct {
 	self    string
 	foreign map[string]struct{}
 	watches watches
+	total   int // bytes of the messages of this batch
 }
 
 func newChecker(g *Guard, peer, self string) *checker {
@@ -69,6 +70,10 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	senders := make([]*refusal, len(b.Senders))
 	for i, s := range b.Senders {
 		senders[i] = c.sender(s)
+	}
+	c.total = 0
+	for _, e := range b.Envelopes {
+		c.total += len(e.MessageData)
 	}
 	b.Envelopes = slices.DeleteFunc(b.Envelopes, func(e *remote.MessageEnvelope) bool {
 		r := targets[e.Target]
@@ -164,6 +169,11 @@ func (c *checker) message(typeName string, data []byte, target string) *refusal 
 	}
 	if typeName == envelopeName {
 		return c.envelope(data)
+	}
+	if len(data) > small || c.total > maxExtra {
+		if err := dear(mt.Descriptor(), data); err != nil {
+			return &refusal{tooMuch, err.Error()}
+		}
 	}
 	switch mt.Zero().Interface().(type) {
 	case *actor.Watch:

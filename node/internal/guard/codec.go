@@ -11,6 +11,7 @@ import (
 type frame struct {
 	data []byte
 	buf  mem.Buffer // of data, if received
+	lent *[]byte    // data, if it is sent and then goes back to gRPC's pool
 }
 
 // free gives the bytes back: nothing may refer to them any more.
@@ -30,6 +31,9 @@ func (codec) Name() string { return proto.Name }
 // Marshal implements encoding.CodecV2.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	if f, ok := v.(*frame); ok {
+		if f.lent != nil {
+			return mem.BufferSlice{mem.NewBuffer(f.lent, mem.DefaultBufferPool())}, nil
+		}
 		return mem.BufferSlice{mem.SliceBuffer(f.data)}, nil
 	}
 	return encoding.GetCodecV2(proto.Name).Marshal(v)

@@ -31,7 +31,7 @@ const patience = time.Minute
 
 // end is one member, with what Proto.Actor would see.
 type end struct {
-	t       *testing.T
+	t       testing.TB
 	guard   *Guard
 	process *Process
 	address string
@@ -85,7 +85,7 @@ func (e *end) seen() []string {
 }
 
 // bind makes a member's listener before its guard, whose certificate names the address.
-func bind(t *testing.T) *end {
+func bind(t testing.TB) *end {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return &end{t: t, lis: lis, address: lis.Addr().String(), process: &Process{}}
@@ -109,17 +109,17 @@ func listen(t *testing.T, cfg Config) *end { return bind(t).serve(cfg) }
 
 // stream is one that a member, or a stranger, has opened.
 type stream struct {
-	t *testing.T
+	t testing.TB
 	grpc.ClientStream
 }
 
 // open opens a stream to another member and introduces itself as from.
-func open(t *testing.T, to *end, from string, options ...grpc.DialOption) (*stream, error) {
+func open(t testing.TB, to *end, from string, options ...grpc.DialOption) (*stream, error) {
 	return openWith(t, to, introduce(from), options...)
 }
 
 // openWith opens a stream with any first message.
-func openWith(t *testing.T, to *end, first *remote.RemoteMessage, options ...grpc.DialOption) (*stream, error) {
+func openWith(t testing.TB, to *end, first *remote.RemoteMessage, options ...grpc.DialOption) (*stream, error) {
 	if len(options) == 0 {
 		options = []grpc.DialOption{plain}
 	}
@@ -197,13 +197,13 @@ func (e *end) hears(want string) {
 
 // paper issues certificates into a directory.
 type paper struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	n   int
 	mu  sync.Mutex
 }
 
-func newPaper(t *testing.T) *paper { return &paper{t: t, dir: t.TempDir()} }
+func newPaper(t testing.TB) *paper { return &paper{t: t, dir: t.TempDir()} }
 
 func (p *paper) authority(name string) *pki.Authority {
 	a, err := pki.NewAuthority(name)

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -71,12 +72,13 @@ func (o *outgoing) SendMsg(m any) error {
 		return o.ClientStream.SendMsg(m)
 	}
 	defer o.watch()()
-	size := proto.Size(msg)
-	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, size+sealLength), msg)
+	lent := mem.DefaultBufferPool().Get(proto.Size(msg) + sealLength)
+	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*lent)[:0], msg)
 	if err != nil {
 		return err
 	}
-	return o.ClientStream.SendMsg(&frame{data: o.onwards.put(data)})
+	*lent = o.onwards.put(data)
+	return o.ClientStream.SendMsg(&frame{lent: lent})
 }
 
 // maxStall bounds the time in which a peer takes one message. Proto.Actor queues without bound for a

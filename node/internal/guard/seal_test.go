@@ -17,7 +17,7 @@ import (
 )
 
 // secretFile holds these secrets.
-func secretFile(t *testing.T, secrets ...string) string {
+func secretFile(t testing.TB, secrets ...string) string {
 	f, err := os.CreateTemp(t.TempDir(), "secret")
 	require.NoError(t, err)
 	for _, s := range secrets {
