@@ -40,6 +40,24 @@ func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
 	}
 }
 
+// A promise whose test is gone is none.
+func TestSecurity_NamesTestsThatExist(t *testing.T) {
+	l := &lab{root: "../.."}
+	doc, err := os.ReadFile(l.path("SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := command.FindAllStringSubmatch(string(doc), -1)
+	if len(all) < 20 {
+		t.Errorf("only %d commands were understood", len(all))
+	}
+	for _, c := range all {
+		if !strings.Contains(source(t, l, c[1]), "func "+c[2]+"(t *testing.T)") {
+			t.Errorf("%s has no test %s", c[1], c[2])
+		}
+	}
+}
+
 // source is the text of all files of a package.
 func source(t *testing.T, l *lab, pkg string) string {
 	t.Helper()

@@ -1,0 +1,427 @@
+package hostile_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/testkit/pki"
+)
+
+// Actors of a member.
+const (
+	membershipActor = "concord-membership"
+	managerActor    = "concord-singleton-jobs"
+	proxyActor      = "concord-singleton-proxy-jobs"
+	replicatorActor = "concord-replicator-ddata"
+)
+
+// attack is one that every member must survive unharmed.
+type attack struct {
+	name   string
+	sample bool // made by "make test", too
+	do     func(*stranger)
+}
+
+// attacks are all of them.
+func attacks() []attack {
+	all := append(crashers(), forgeries()...)
+	all = append(all, floods()...)
+	return append(all, connections()...)
+}
+
+// crashers are messages that end an unguarded process, or its actors.
+func crashers() (all []attack) {
+	one := func(name string, b func(to *process) *remote.MessageBatch) {
+		all = append(all, attack{name, true, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			l.batch(b(s.w.victim()))
+			l.settle()
+		}})
+	}
+	with := func(name string, f func(*remote.MessageBatch)) {
+		one(name, func(to *process) *remote.MessageBatch {
+			return changed(message(to.address, "door", wrapperspb.Bool(true)), f)
+		})
+	}
+	with("target out of range", func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 })
+	with("target below zero", func(b *remote.MessageBatch) { b.Envelopes[0].Target = -1 })
+	with("type out of range", func(b *remote.MessageBatch) { b.Envelopes[0].TypeId = math.MaxInt32 })
+	with("sender out of range", func(b *remote.MessageBatch) { b.Envelopes[0].Sender = 7 })
+	with("serializer 77", func(b *remote.MessageBatch) { b.Envelopes[0].SerializerId = 77 })
+	with("unknown type", func(b *remote.MessageBatch) { b.TypeNames[0] = "no.such.Type" })
+	with("wrong bytes", func(b *remote.MessageBatch) { b.Envelopes[0].MessageData = []byte{0xff} })
+	for name, m := range map[string]proto.Message{
+		"stop": &actor.Stop{}, "poison": &actor.PoisonPill{}, "watch by nobody": &actor.Watch{},
+		"unwatch by nobody": &actor.Unwatch{}, "termination of nobody": &actor.Terminated{},
+	} {
+		one(name, func(to *process) *remote.MessageBatch { return message(to.address, "door", m) })
+	}
+	all = append(all, attack{"unary calls", true, func(s *stranger) {
+		cc := s.connect(s.w.victim())
+		for _, method := range []string{"ListProcesses", "GetProcessDiagnostics"} {
+			var out []byte
+			require.Error(s.t, cc.Invoke(s.t.Context(), "/remote.Remoting/"+method, []byte{}, &out))
+		}
+	}})
+	all = append(all, attack{"random bytes as messages", false, func(s *stranger) {
+		for range 50 {
+			l := s.open(s.w.victim(), s.address)
+			b := make([]byte, 200)
+			_, _ = rand.Read(b)
+			l.push(b)
+			l.settle()
+		}
+	}})
+	return all
+}
+
+// pair is who gets a forged message, and in whose name it is.
+type pair struct {
+	to, of *process
+	was    status // of of
+	round  uint64
+}
+
+// forgeries speak for somebody else: to every member in the name of every other, on streams that are introduced as the
+// stranger's own, as that member's, and as the receiver's. The stranger knows everything but the traffic.
+func forgeries() (all []attack) {
+	rounds := func(name string, sample bool, n uint64, target string, m func(p pair) proto.Message) {
+		all = append(all, attack{name, sample, func(s *stranger) {
+			for round := range n {
+				if round > 0 {
+					time.Sleep(600 * time.Millisecond) // verdicts of one moment count once
+				}
+				s.everywhere(func(p pair, as string) {
+					p.round = round
+					l := s.open(p.to, as)
+					l.batch(message(p.to.address, target, m(p)))
+					l.settle()
+				})
+			}
+		}})
+	}
+	forge := func(name string, sample bool, target string, m func(p pair) proto.Message) {
+		rounds(name, sample, 1, target, m)
+	}
+	// of is a message of Concord in the name of another member.
+	of := func(m wire.Manifest, payload proto.Message) func(p pair) proto.Message {
+		return func(p pair) proto.Message { return sealed(p.was.Self, p.was.Incarnation, 0, m, payload) }
+	}
+	forge("termination of the instance", true, managerActor, func(p pair) proto.Message {
+		return &actor.Terminated{Who: actor.NewPID(p.to.address, managerActor+"/1-1")}
+	})
+	forge("termination of the instance, without address", false, managerActor, func(pair) proto.Message {
+		return &actor.Terminated{Who: actor.NewPID("nonhost", managerActor+"/1-1")}
+	})
+	forge("watch in the name of the receiver", false, "door", func(p pair) proto.Message {
+		return &actor.Watch{Watcher: actor.NewPID(p.to.address, managerActor)}
+	})
+	rounds("hello that disowns", true, 4, membershipActor, func(p pair) proto.Message {
+		return sealed(p.was.Self, p.was.Incarnation, 0, wire.MembershipHello,
+			&pb.Hello{Address: p.of.address, Sequence: 1<<40 + p.round, Stamp: p.was.Stamp})
+	})
+	forge("hello that leaves", false, membershipActor, func(p pair) proto.Message {
+		return sealed(p.was.Self, p.was.Incarnation, 0, wire.MembershipHello,
+			&pb.Hello{Address: p.of.address, Sequence: 1 << 41, Stamp: p.was.Stamp, Leaving: true})
+	})
+	rounds("hello of a new process, the oldest of all", true, 2, membershipActor, func(p pair) proto.Message {
+		return sealed(p.was.Self, 7, 0, wire.MembershipHello,
+			&pb.Hello{Address: p.of.address, Sequence: 1 + p.round, Stamp: p.round, ListsYou: true, Size: 3})
+	})
+	forge("addresses named by another", false, membershipActor, of(wire.MembershipOthers, &pb.Others{Addresses: []string{"10.255.255.1:1"}}))
+	forge("heartbeat of another process", true, replicatorActor, func(p pair) proto.Message {
+		return sealed(p.was.Self, 7, 0, wire.ReplicatorBeat, &pb.Beat{Ready: true, Announced: true, Leaving: true})
+	})
+	forge("members that are gone", true, replicatorActor, func(p pair) proto.Message {
+		gone := &pb.Members{Name: p.of.address, Least: 1}
+		for _, name := range slices.Sorted(slices.Values([]string{p.to.address, p.of.address, p.was.Self})) {
+			gone.Members = append(gone.Members, &pb.RememberedMember{
+				Name: name, Version: math.MaxUint64, Number: math.MaxUint64, Replica: 7, Stage: 4, Order: math.MaxUint64,
+			})
+		}
+		return sealed(p.was.Self, 7, 0, wire.ReplicatorMembers, gone)
+	})
+	forge("a member leaves the singleton", true, managerActor, of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	forge("a member leaves the singleton, to the proxy", true, proxyActor, of(wire.SingletonLeaving, &pb.SingletonLeaving{}))
+	rounds("the instance is elsewhere", true, 3, proxyActor, func(p pair) proto.Message {
+		return sealed(p.was.Self, p.was.Incarnation, 0, wire.SingletonHost, &pb.SingletonHost{Round: 1 + p.round, Token: math.MaxUint64})
+	})
+	forge("a member abstains", false, managerActor,
+		of(wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: math.MaxUint64, Millis: math.MaxUint32}))
+	forge("a question from the end of numbers", false, managerActor, of(wire.SingletonIdentify, &pb.SingletonIdentify{Round: math.MaxUint64}))
+	forge("a topology without members", true, "eventstream", func(pair) proto.Message {
+		return &cluster.ClusterTopology{Members: []*cluster.Member{{Host: "127.0.0.1", Port: 1, Id: "z"}}}
+	})
+	forge("an actor of any kind", false, "activator", func(pair) proto.Message {
+		return &remote.ActorPidRequest{Kind: "no such kind", Name: "x"}
+	})
+	return append(all, attack{"a large fragment that grants everything", true, largeFragment},
+		attack{"a message for somebody else", true, relayed})
+}
+
+// everywhere calls f for each pair of members and each way to introduce the stranger.
+func (s *stranger) everywhere(f func(p pair, as string)) {
+	for _, to := range s.w.members {
+		for i, of := range s.w.members {
+			if to == of {
+				continue
+			}
+			for _, as := range []string{s.address, of.address, to.address} {
+				f(pair{to: to, of: of, was: s.w.before[i]}, as)
+			}
+		}
+	}
+}
+
+// largeFragment says hello as what it is, an address that nobody lists, with the incarnation that it has heard of, and
+// claims all that makes a member give way.
+func largeFragment(s *stranger) {
+	l := s.open(s.w.victim(), s.address)
+	for i := range uint64(60) {
+		h := &pb.Hello{
+			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1, Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
+		}
+		l.batch(message(s.w.victim().address, membershipActor,
+			sealed(s.name(), 7, s.incarnation(wire.MembershipHello), wire.MembershipHello, h)))
+		time.Sleep(100 * time.Millisecond)
+	}
+	if s.w.mode == plainMode {
+		require.NotZero(s.t, s.incarnation(wire.MembershipHello), "it was answered, so this was an attack")
+	}
+	l.settle()
+}
+
+// relayed asks the victim to pass a message on to a third party, that counts connections.
+func relayed(s *stranger) {
+	third, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(s.t, err)
+	var reached atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if c, err := third.Accept(); err == nil {
+			reached.Store(true)
+			_ = c.Close()
+		}
+	}()
+	l := s.open(s.w.victim(), s.address)
+	l.batch(message(third.Addr().String(), "door", wrapperspb.Bool(true)))
+	l.batch(message(fmt.Sprint("localhost:", s.w.victim().address[len("127.0.0.1:"):]), "door", wrapperspb.Bool(true)))
+	l.settle()
+	time.Sleep(500 * time.Millisecond)
+	_ = third.Close()
+	<-done
+	require.False(s.t, reached.Load(), "the message was passed on")
+}
+
+// floods take memory, goroutines or time.
+func floods() []attack {
+	field := func(n protowire.Number, b []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), b)
+	}
+	push := func(n int, m func() []byte) func(*stranger) {
+		return func(s *stranger) {
+			for range n {
+				l := s.open(s.w.victim(), s.address)
+				l.push(m())
+				l.settle()
+			}
+		}
+	}
+	const much = 16 << 20
+	return []attack{
+		{"empty envelopes", true, push(4, func() []byte { return field(1, bytes.Repeat(field(3, nil), much/2)) })},
+		{"empty senders", false, push(4, func() []byte { return field(1, bytes.Repeat(field(4, nil), much/2)) })},
+		{"headers", false, push(4, func() []byte {
+			return field(1, field(3, field(6, bytes.Repeat(field(1, nil), much/2))))
+		})},
+		{"groups in groups", false, push(4, func() []byte {
+			return bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), much/4)
+		})},
+		{"a message beyond the largest", false, push(2, func() []byte { return make([]byte, 65<<20) })},
+		{"forged senders", true, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for i := range 2000 {
+				l.batch(changed(message(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+					b.Senders = []*actor.PID{actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x")}
+					b.Envelopes[0].Sender = 1
+				}))
+			}
+			l.settle()
+		}},
+		{"watches", false, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for i := range 100 {
+				full := message(s.w.victim().address, "door", &actor.Watch{})
+				full.Envelopes = nil
+				for j := range 1000 {
+					data, _ := proto.Marshal(&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(1000*i+j))})
+					full.Envelopes = append(full.Envelopes, &remote.MessageEnvelope{MessageData: data})
+				}
+				l.batch(full)
+			}
+			l.settle()
+		}},
+		{"terminations everywhere", false, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for i := range 2000 {
+				l.batch(message(s.w.victim().address, "door", &actor.Terminated{
+					Who: actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x"),
+				}))
+			}
+			l.settle()
+		}},
+		{"messages for nobody", false, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for range 200 {
+				full := message(s.w.victim().address, "nobody", wrapperspb.Bool(true))
+				for range 199 {
+					full.Envelopes = append(full.Envelopes, full.Envelopes[0])
+				}
+				l.batch(full)
+			}
+			l.settle()
+		}},
+	}
+}
+
+// connections are streams and sockets.
+func connections() []attack {
+	return []attack{
+		{"streams that say nothing", true, func(s *stranger) {
+			for range 20 {
+				cc := s.connect(s.w.victim())
+				for range 10 {
+					s.bare(cc)
+				}
+			}
+		}},
+		{"sockets that say nothing", false, func(s *stranger) { s.sockets(3000, nil) }},
+		{"sockets with garbage", true, func(s *stranger) {
+			garbage := make([]byte, 4096)
+			_, _ = rand.Read(garbage)
+			s.sockets(100, garbage)
+		}},
+		{"HTTP/1", false, func(s *stranger) { s.sockets(100, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) }},
+		{"half a preface", false, func(s *stranger) { s.sockets(300, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n")) }},
+		{"introduced twice", false, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for range 1000 {
+				l.push(introduce(s.address))
+			}
+			l.settle()
+		}},
+		{"in the name of everybody", true, func(s *stranger) {
+			for _, p := range s.w.members {
+				for range 20 {
+					s.open(s.w.victim(), p.address).settle()
+				}
+			}
+			for i := range 50 { // who is called back does not answer
+				s.open(s.w.victim(), fmt.Sprintf("127.0.0.1:%d", 1+i))
+			}
+		}},
+		{"questions for streams", false, func(s *stranger) {
+			cc := s.connect(s.w.victim())
+			for i := range 300 {
+				stream, err := cc.NewStream(s.t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/concord.v1.Guard/Vouch")
+				if err != nil {
+					return
+				}
+				question := append(make([]byte, 16), s.address...)
+				_ = stream.SendMsg(question[:min(len(question), i)])
+				var answer []byte
+				if stream.RecvMsg(&answer) == nil {
+					require.Equal(s.t, []byte{0}, answer, "it vouches for no stream but its own")
+				}
+			}
+		}},
+		{"a peer that does not read", false, func(s *stranger) {
+			l := s.open(s.w.victim(), s.address)
+			for range 3000 { // each is answered, to a listener that never reads
+				l.batch(changed(message(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+					b.Senders = []*actor.PID{actor.NewPID(s.address, "x")}
+					b.Envelopes[0].Sender = 1
+				}))
+			}
+		}},
+		{"certificates of others", true, certificates},
+	}
+}
+
+// sockets opens connections and sends bytes, side by side.
+func (s *stranger) sockets(n int, data []byte) {
+	var wg sync.WaitGroup
+	room := make(chan struct{}, 64)
+	for range n {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			c, err := net.DialTimeout("tcp", s.w.victim().address, time.Second)
+			if err != nil {
+				return
+			}
+			s.t.Cleanup(func() { _ = c.Close() })
+			_, _ = c.Write(data)
+		})
+	}
+	wg.Wait()
+}
+
+// certificates is the negative matrix of TLS: none makes a peer. Members without TLS close the connections.
+func certificates(s *stranger) {
+	wrong, err := pki.NewAuthority("wrong")
+	require.NoError(s.t, err)
+	right := s.w.ca
+	if right == nil {
+		right = wrong
+	}
+	hosts := []string{"127.0.0.1"}
+	past := time.Now().Add(-time.Minute)
+	for name, c := range map[string]struct {
+		by *pki.Authority
+		m  pki.Member
+	}{
+		"wrong authority":   {wrong, pki.Member{Hosts: hosts}},
+		"expired":           {right, pki.Member{Hosts: hosts, From: past.Add(-time.Hour), To: past}},
+		"another's address": {right, pki.Member{Hosts: hosts, Addresses: []string{"127.0.0.1:1"}}},
+		"another's name":    {right, pki.Member{Hosts: []string{"localhost"}}},
+		"a server's":        {right, pki.Member{Hosts: hosts, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}},
+		"nobody's":          {right, pki.Member{}},
+	} {
+		cert, key, err := c.by.Issue(c.m)
+		require.NoError(s.t, err)
+		pair, err := tls.X509KeyPair(cert, key)
+		require.NoError(s.t, err)
+		cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		other, _ := s.w.bystander()
+		l := s.bare(s.connect(s.w.victim(), grpc.WithTransportCredentials(credentials.NewTLS(cfg))))
+		l.push(introduce(other.address))
+		if l.ClientStream != nil {
+			var answer []byte
+			require.Error(s.t, l.RecvMsg(&answer), name)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package hostile_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/singleton"
+)
+
+const memberEnv = "CONCORD_HOSTILE_MEMBER"
+
+// spec is what the driver tells a process that is to be a member.
+type spec struct {
+	Port, Health int
+	Healths      []string
+	LeaseDir     string
+	Instances    string // file of the singleton's instances
+	TLS          *node.TLS
+	Secret       string
+}
+
+// status is the answer of a member to a line on its standard input.
+type status struct {
+	N           int
+	Life        int
+	Self        string
+	IDs         []string // of the members that it sees
+	Incarnation uint64
+	Stamp       uint64
+	Host        string // of the singleton; "": not known
+	Added       string // why an update at a majority failed; "": it did not
+	Sum         uint64
+	Door        int // messages that the actor "door" has got
+	DoorStarted int
+	Goroutines  int
+	Heap        uint64 // after a collection
+	Refusals    map[string]uint64
+}
+
+var counter = distributeddata.NewKey("counter", crdt.GCounter{})
+
+// leases are short, so that a lost one is noticed soon.
+var leases = coordination.Config{
+	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
+	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
+}
+
+// door is an actor of the user that messages may reach.
+type door struct{ got, started int }
+
+func (d *door) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		d.started++
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case chan [2]int:
+		ctx.Message().(chan [2]int) <- [2]int{d.got, d.started}
+	default:
+		d.got++
+	}
+}
+
+// runMember is the main function of a member. It answers each line of its standard input.
+func runMember(raw string) int {
+	var s spec
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m := &life{}
+	go func() {
+		for n, in := 1, bufio.NewScanner(os.Stdin); in.Scan(); n++ {
+			line, _ := json.Marshal(m.status(ctx, n))
+			fmt.Println(string(line))
+		}
+		stop()
+	}()
+	err := node.Run(ctx, node.RunConfig{
+		Cluster: "hostile",
+		Remote:  node.Config{Port: s.Port, TLS: s.TLS, SecretFile: s.Secret},
+		Provider: automanaged.New(automanaged.Config{
+			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: 10 * time.Second,
+		}),
+		Store:      func() (coordination.Store, error) { return file.Open(s.LeaseDir) },
+		Session:    leases,
+		MinMembers: 3,
+		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}, func(n *node.Node) error { return m.register(n, s) })
+	return node.ExitCode(err)
+}
+
+// life is what the member has now.
+type life struct {
+	mu     sync.Mutex
+	node   *node.Node
+	dd     *distributeddata.Replicator
+	single *singleton.Singleton
+	door   *actor.PID
+}
+
+func (l *life) register(n *node.Node, s spec) error {
+	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3})
+	if err != nil {
+		return err
+	}
+	single, err := singleton.New(n.System, n.Session, singleton.Config{Name: "jobs", MinMembers: 3}, instances(s))
+	if err != nil {
+		return err
+	}
+	d := &door{}
+	pid, err := n.System.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return d }), "door")
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node, l.dd, l.single, l.door = n, dd, single, pid
+	return nil
+}
+
+// instances write when they start and stop into one file for all members: with O_APPEND a line is
+// written as a whole.
+func instances(s spec) func(coordination.Tenure) actor.Actor {
+	note := func(what string, t coordination.Tenure) {
+		f, err := os.OpenFile(s.Instances, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err == nil {
+			_, _ = fmt.Fprintf(f, "%s %d %d\n", what, s.Port, t.Token())
+			_ = f.Close()
+		}
+	}
+	return func(t coordination.Tenure) actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				note("start", t)
+			case *actor.Stopped:
+				note("stop", t)
+			}
+		})
+	}
+}
+
+func (l *life) status(ctx context.Context, n int) (s status) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.N = n
+	if l.node == nil {
+		return s
+	}
+	s.Life, s.Refusals = l.node.Life, node.Refusals()
+	if v := membership.Attach(l.node.System).View(); v != nil {
+		s.Self, s.Incarnation, s.Stamp = v.Self.ID, v.Self.Incarnation, v.Self.Stamp
+		for _, m := range v.ByAge("") {
+			s.IDs = append(s.IDs, m.ID)
+		}
+	}
+	if at, ok := l.single.Where(); ok {
+		s.Host = at.Address
+	}
+	try, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	v, err := counter.Update(try, l.dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil },
+		distributeddata.Majority)
+	if err != nil {
+		s.Added = err.Error()
+	}
+	s.Sum = v.Value()
+	got := make(chan [2]int, 1)
+	l.node.System.Root.Send(l.door, got)
+	select {
+	case d := <-got:
+		s.Door, s.DoorStarted = d[0], d[1]
+	case <-time.After(time.Second):
+		s.DoorStarted = -1
+	}
+	runtime.GC()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	s.Goroutines, s.Heap = runtime.NumGoroutine(), mem.HeapAlloc
+	return s
+}

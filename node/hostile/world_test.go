@@ -1,0 +1,327 @@
+package hostile_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/testkit/pki"
+)
+
+// patience bounds what must happen at some time, however busy the machine is.
+const patience = time.Minute
+
+const size = 3
+
+// Modes of the members.
+const (
+	plainMode  = "plain"
+	secretMode = "secret"
+	tlsMode    = "tls"
+)
+
+// world is a cluster under attack.
+type world struct {
+	t         *testing.T
+	mode      string
+	members   [size]*process
+	instances string
+	ca        *pki.Authority // nil without TLS
+	before    [size]status
+}
+
+// process is a member, seen from the driver.
+type process struct {
+	address string
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan status
+	gone    chan struct{}
+	stderr  safeBuffer
+	asked   int
+}
+
+type safeBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// newWorld starts three members and waits until they are one cluster.
+func newWorld(t *testing.T, mode string) *world {
+	dir := t.TempDir()
+	w := &world{t: t, mode: mode, instances: filepath.Join(dir, "instances")}
+	ports := freePorts(t, 2*size)
+	var healths []string
+	for i := range size {
+		healths = append(healths, fmt.Sprintf("127.0.0.1:%d", ports[size+i]))
+	}
+	for i := range size {
+		s := spec{
+			Port: ports[i], Health: ports[size+i], Healths: healths,
+			LeaseDir: filepath.Join(dir, "leases"), Instances: w.instances,
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", s.Port)
+		w.identify(dir, address, &s)
+		w.members[i] = w.launch(s, address)
+	}
+	require.Eventually(t, func() bool { return w.well() == nil }, patience, 50*time.Millisecond, "%v", w.well())
+	w.rest()
+	return w
+}
+
+// identify gives a member what its mode needs.
+func (w *world) identify(dir, address string, s *spec) {
+	switch w.mode {
+	case secretMode:
+		s.Secret = filepath.Join(dir, "secret")
+		if _, err := os.Stat(s.Secret); err == nil {
+			return // for all members
+		}
+		require.NoError(w.t, os.WriteFile(s.Secret, []byte("the secret of this cluster\n"), 0o600))
+	case tlsMode:
+		if w.ca == nil {
+			var err error
+			w.ca, err = pki.NewAuthority("hostile")
+			require.NoError(w.t, err)
+		}
+		authority, err := w.ca.Write(dir)
+		require.NoError(w.t, err)
+		cert, key, err := w.ca.WriteMember(dir, fmt.Sprint(s.Port), pki.Member{
+			Hosts: []string{"127.0.0.1"}, Addresses: []string{address},
+		})
+		require.NoError(w.t, err)
+		s.TLS = node.TLSFiles(cert, key, authority)
+	}
+}
+
+func (w *world) launch(s spec, address string) *process {
+	raw, err := json.Marshal(s)
+	require.NoError(w.t, err)
+	p := &process{address: address, cmd: exec.Command(os.Args[0]), answers: make(chan status, 16), gone: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(raw), "GORACE=exitcode=0", "GOMAXPROCS=2")
+	p.cmd.Stderr = &p.stderr
+	p.in, err = p.cmd.StdinPipe()
+	require.NoError(w.t, err)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(w.t, err)
+	require.NoError(w.t, p.cmd.Start())
+	go func() {
+		defer close(p.gone)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			var s status
+			if json.Unmarshal(in.Bytes(), &s) == nil {
+				p.answers <- s
+			}
+		}
+	}()
+	w.t.Cleanup(func() {
+		_ = p.in.Close() // it stops
+		select {
+		case <-p.gone:
+		case <-time.After(patience):
+			_ = p.cmd.Process.Kill()
+			<-p.gone
+		}
+		_ = p.cmd.Wait()
+		if w.t.Failed() {
+			w.t.Logf("member at %s:\n%s", p.address, p.stderr.String())
+		}
+	})
+	return p
+}
+
+// status asks a member how it is.
+func (p *process) status() (status, error) {
+	p.asked++
+	if _, err := io.WriteString(p.in, "status\n"); err != nil {
+		return status{}, fmt.Errorf("member at %s is gone: %w", p.address, err)
+	}
+	timeout := time.After(patience)
+	for {
+		select {
+		case s := <-p.answers:
+			if s.N == p.asked {
+				return s, nil
+			}
+		case <-p.gone:
+			return status{}, fmt.Errorf("member at %s is gone", p.address)
+		case <-timeout:
+			return status{}, fmt.Errorf("member at %s does not answer", p.address)
+		}
+	}
+}
+
+// well returns what is wrong with the members, nil if nothing is.
+func (w *world) well() error {
+	host := ""
+	for _, p := range w.members {
+		s, err := p.status()
+		switch {
+		case err != nil:
+			return err
+		case s.Life != 1:
+			return fmt.Errorf("member at %s is in life %d", p.address, s.Life)
+		case len(s.IDs) != size:
+			return fmt.Errorf("member at %s sees %v", p.address, s.IDs)
+		case s.Added != "":
+			return fmt.Errorf("an update at %s: %s", p.address, s.Added)
+		case s.Host == "" || host != "" && s.Host != host:
+			return fmt.Errorf("member at %s finds the singleton at %q, another at %q", p.address, s.Host, host)
+		case s.DoorStarted != 1:
+			return fmt.Errorf("the actor at %s was started %d times", p.address, s.DoorStarted)
+		}
+		host = s.Host
+	}
+	return w.oneInstance()
+}
+
+// oneInstance reads what the instances have written: never two at a time, one now, under one tenure.
+func (w *world) oneInstance() error {
+	data, err := os.ReadFile(w.instances)
+	if err != nil {
+		return err
+	}
+	running := 0
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "start") {
+			running++
+		} else {
+			running--
+		}
+		if running > 1 {
+			return fmt.Errorf("two instances at a time:\n%s", data)
+		}
+	}
+	if running != 1 {
+		return fmt.Errorf("%d instances:\n%s", running, data)
+	}
+	return nil
+}
+
+// rest notes how the members are between attacks.
+func (w *world) rest() {
+	for i, p := range w.members {
+		s, err := p.status()
+		require.NoError(w.t, err)
+		w.before[i] = s
+	}
+}
+
+// Bounds of what an attack may leave behind: connections that end by themselves within a minute.
+const (
+	goroutinesLeft = 600
+	heapLeft       = 96 << 20
+)
+
+// unharmed waits until the members are what they were before the attack.
+func (w *world) unharmed(t *testing.T) {
+	t.Helper()
+	starts := w.starts()
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if err = w.well(); err == nil {
+			err = w.asBefore()
+		}
+		if err == nil {
+			break
+		}
+	}
+	require.NoError(t, err)
+	require.Equal(t, starts, w.starts(), "no instance was started")
+}
+
+// staysUnharmed looks for longer than a lease lives, and than it takes to be expelled.
+func (w *world) staysUnharmed(t *testing.T) {
+	t.Helper()
+	for until := time.Now().Add(2 * leases.TTL); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+		w.unharmed(t)
+	}
+}
+
+func (w *world) starts() int {
+	data, err := os.ReadFile(w.instances)
+	require.NoError(w.t, err)
+	return strings.Count(string(data), "start")
+}
+
+func (w *world) asBefore() error {
+	for i, p := range w.members {
+		s, err := p.status()
+		was := w.before[i]
+		switch {
+		case err != nil:
+			return err
+		case s.Self != was.Self || s.Incarnation != was.Incarnation:
+			return fmt.Errorf("member at %s was %s and is %s", p.address, was.Self, s.Self)
+		case fmt.Sprint(s.IDs) != fmt.Sprint(was.IDs):
+			return fmt.Errorf("member at %s saw %v and sees %v", p.address, was.IDs, s.IDs)
+		case s.Host != was.Host:
+			return fmt.Errorf("the singleton was at %s and is at %s", was.Host, s.Host)
+		case s.Goroutines > was.Goroutines+goroutinesLeft:
+			return fmt.Errorf("member at %s had %d goroutines and has %d", p.address, was.Goroutines, s.Goroutines)
+		case s.Heap > was.Heap+heapLeft:
+			return fmt.Errorf("member at %s had %d MB and has %d", p.address, was.Heap>>20, s.Heap>>20)
+		}
+	}
+	return nil
+}
+
+// victim is the member under attack: it hosts the singleton.
+func (w *world) victim() *process {
+	for _, p := range w.members {
+		if p.address == w.before[0].Host {
+			return p
+		}
+	}
+	return w.members[0]
+}
+
+// bystander is another one, in whose name the stranger speaks.
+func (w *world) bystander() (*process, status) {
+	for i, p := range w.members {
+		if p != w.victim() {
+			return p, w.before[i]
+		}
+	}
+	panic("there are three")
+}
+
+// freePorts are below those that the kernel gives to connections.
+func freePorts(t *testing.T, n int) (ports []int) {
+	for tries := 0; len(ports) < n; tries++ {
+		port := 20_000 + rand.IntN(10_000) //nolint:gosec // no secret
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			require.Less(t, tries, 1000, "%v", err)
+			continue
+		}
+		defer l.Close()
+		ports = append(ports, port)
+	}
+	return ports
+}
