@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"internal/meters":                 {},
 	"internal/races":                  {},
 	"internal/wire":                   {"proto"},
-	"internal/membership":             {"internal/lifecycle", "internal/timer", "internal/wire", "proto"},
+	"internal/membership":             {"internal/lifecycle", "internal/shell", "internal/timer", "internal/wire", "proto"},
 	"internal/simnet":                 {},
 	"internal/arrows":                 {},
 	"internal/mutants":                {},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -13,19 +14,25 @@ import (
 // ActorName is the name of the membership actor of every member.
 const ActorName = "concord-membership"
 
-// shell is the actor around the core. The same value outlives a restart of the actor.
-type shell struct {
+// memberActor is the actor around the core. The same value outlives a restart of the actor.
+type memberActor struct {
 	service *Service
 	core    *core
-	clock   timer.Clock
-	wake    *timer.Timer
+	shell   *shell.Shell[event, effect]
 }
 
-func (s *shell) Receive(ctx actor.Context) {
+func newMemberActor(s *Service, c *core) *memberActor {
+	a := &memberActor{service: s, core: c}
+	a.shell = shell.New(shell.Config[event, effect]{Core: c, Wake: wake{}, CarryOut: a.carryOut})
+	return a
+}
+
+// Receive implements actor.Actor.
+func (s *memberActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		s.wake = timer.New(ctx.ActorSystem(), ctx.Self())
-		s.step(ctx, tick{}) // after a restart: asks for the next wake
+		s.shell.Start(ctx)
+		s.step(ctx, wake{})
 	case *topology:
 		s.step(ctx, *m)
 	case *pb.Envelope:
@@ -33,20 +40,16 @@ func (s *shell) Receive(ctx actor.Context) {
 	case arbiter, leave:
 		s.step(ctx, m)
 	case *timer.Fired:
-		if s.wake.Mine(m) {
-			s.step(ctx, tick{})
-		}
-	case *actor.Restarting:
-		s.wake.Stop()
+		s.shell.Fired(ctx, m)
 	case *actor.Stopping:
 		s.step(ctx, leave{})
-		s.wake.Stop()
+		s.shell.Stop()
 	case *actor.Stopped:
 		s.service.actorStopped()
 	}
 }
 
-func (s *shell) onEnvelope(ctx actor.Context, env *pb.Envelope) {
+func (s *memberActor) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	s.service.counters.received.Add(1)
 	r, err := decode(env, s.core.cluster)
 	if err != nil {
@@ -57,51 +60,42 @@ func (s *shell) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	s.step(ctx, r)
 }
 
-func (s *shell) step(ctx actor.Context, e event) {
-	for _, eff := range s.core.step(s.clock.Now(), e) {
-		switch eff := eff.(type) {
-		case send:
-			s.send(ctx, eff)
-		case publish:
-			s.publish(ctx, eff.view)
-		case name:
-			s.name(ctx, eff)
-		case asked:
-			s.service.counters.asked.Add(1)
-		case noted:
-			s.note(ctx, eff)
-		case divided:
-			s.service.divided(eff)
-		case dropped:
-			s.service.counters.dropped[eff.why].Add(1)
-		case wake:
-			if eff.at.IsZero() {
-				s.wake.Stop()
-			} else {
-				s.wake.Set(eff.at.Sub(s.clock.Now()), nil)
-			}
-		}
-	}
-	if s.core.removed {
-		s.wake.Stop()
+func (s *memberActor) step(ctx actor.Context, e event) { s.shell.Step(ctx, e) }
+
+func (s *memberActor) carryOut(ctx actor.Context, e effect) {
+	switch e := e.(type) {
+	case send:
+		s.send(ctx, e)
+	case publish:
+		s.publish(ctx, e.view)
+	case name:
+		s.name(ctx, e)
+	case asked:
+		s.service.counters.asked.Add(1)
+	case noted:
+		s.note(ctx, e)
+	case divided:
+		s.service.divided(e)
+	case dropped:
+		s.service.counters.dropped[e.why].Add(1)
 	}
 }
 
-func (s *shell) send(ctx actor.Context, e send) {
+func (s *memberActor) send(ctx actor.Context, e send) {
 	env, err := encode(s.header(e.to), e.hello)
 	s.post(ctx, e.address, env, err)
 }
 
-func (s *shell) name(ctx actor.Context, e name) {
+func (s *memberActor) name(ctx actor.Context, e name) {
 	env, err := encodeNames(s.header(e.to), e.addresses)
 	s.post(ctx, e.address, env, err)
 }
 
-func (s *shell) header(to uint64) wire.Header {
+func (s *memberActor) header(to uint64) wire.Header {
 	return wire.Header{Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation, To: to}
 }
 
-func (s *shell) post(ctx actor.Context, address string, env *pb.Envelope, err error) {
+func (s *memberActor) post(ctx actor.Context, address string, env *pb.Envelope, err error) {
 	if err != nil {
 		ctx.Logger().Error("membership hello not sent", slog.String("address", address), slog.Any("error", err))
 		return
@@ -123,7 +117,7 @@ var notices = [numberOfNotices]struct {
 	goodbye:     {slog.LevelDebug, "member leaves in order"},
 }
 
-func (s *shell) note(ctx actor.Context, e noted) {
+func (s *memberActor) note(ctx actor.Context, e noted) {
 	s.service.counters.noted[e.what].Add(1)
 	n := notices[e.what]
 	ctx.Logger().Log(context.Background(), n.level, n.text, //nolint:sloglint // of a table of constants
@@ -131,7 +125,7 @@ func (s *shell) note(ctx actor.Context, e noted) {
 		slog.String("other", e.other.ID), slog.String("address", e.other.Address))
 }
 
-func (s *shell) publish(ctx actor.Context, v *View) {
+func (s *memberActor) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
 		ctx.Logger().Warn("this life of the member has ended: it joins again with a new id",

@@ -61,7 +61,7 @@ type core struct {
 	view      *View     // the last published
 	changed   bool      // what a view is made of, since seen
 	seen      *View     // what is known now
-	asked     time.Time // the wake asked for
+	wake      time.Time // when one is wanted; zero: never
 
 	listedAt    map[string]struct{} // addresses of peers
 	viewAt      time.Time           // since when the same members are listed
@@ -94,8 +94,8 @@ func newCore(s settings, cluster, address, systemID string, incarnation uint64) 
 	}
 }
 
-// step takes one event at a time now, which never goes back, and returns what to do, in order.
-func (c *core) step(now time.Time, e event) []effect {
+// Step takes one event at a time now, which never goes back, and returns what to do, in order.
+func (c *core) Step(now time.Time, e event) []effect {
 	c.effects, c.now = nil, now
 	if c.removed {
 		return nil
@@ -111,10 +111,9 @@ func (c *core) step(now time.Time, e event) []effect {
 		c.leave()
 	case arbiter:
 		c.arbiter, c.mine = e.here, nil
-	case tick:
-		c.asked = time.Time{}
 	}
 	if !c.up || c.removed {
+		c.wake = time.Time{}
 		return c.effects
 	}
 	c.expire(now)
@@ -127,9 +126,14 @@ func (c *core) step(now time.Time, e event) []effect {
 	c.giveWay(now)
 	c.report(now)
 	c.show()
-	c.askWake(now)
+	if c.wake = c.nextWake(now); c.removed {
+		c.wake = time.Time{}
+	}
 	return c.effects
 }
+
+// NextWake is when the core wants a wake; zero: not at all.
+func (c *core) NextWake() time.Time { return c.wake }
 
 func (c *core) emit(e effect) { c.effects = append(c.effects, e) }
 

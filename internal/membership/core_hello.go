@@ -309,14 +309,6 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 // members there are.
 func (c *core) share() time.Duration { return time.Duration(len(c.peers)) * c.restGap }
 
-// askWake asks for the next wake, if that is another one than was asked for.
-func (c *core) askWake(now time.Time) {
-	if at := c.nextWake(now); !c.removed && !at.Equal(c.asked) {
-		c.asked = at
-		c.emit(wake{at})
-	}
-}
-
 // nextWake is when the next hello is due, the wait for stamps over, or something of a split is due;
 // zero if there is nothing.
 func (c *core) nextWake(now time.Time) time.Time {

@@ -31,7 +31,7 @@ func at(ids ...string) topology {
 }
 
 func (f *fixture) step(e event) *fixture {
-	f.out = f.c.step(f.now, e)
+	f.out = f.c.Step(f.now, e)
 	return f
 }
 
@@ -118,7 +118,7 @@ func TestCore_NothingBeforeThisMemberIsListed(t *testing.T) {
 	require.Empty(t, f.out)
 	f.step(from("b", 1, 1, 5))
 	require.Equal(t, []reason{whyStranger}, f.dropped())
-	f.step(tick{})
+	f.step(wake{})
 	require.Empty(t, f.out)
 }
 
@@ -132,7 +132,7 @@ func TestCore_StampIsAboveAllHeardOf(t *testing.T) {
 	f.step(r)
 	require.Equal(t, ahead+1, f.c.stamp)
 	require.Len(t, f.sent(), 2, "told to everybody at once")
-	f.pass(time.Hour).step(tick{})
+	f.pass(time.Hour).step(wake{})
 	require.Equal(t, ahead+1, f.c.stamp, "and kept")
 }
 
@@ -266,7 +266,7 @@ func TestCore_SamesEventsSameEffects(t *testing.T) {
 		f := newFixture(t)
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 500 {
-			var e event = tick{}
+			var e event = wake{}
 			switch r.IntN(4) {
 			case 0:
 				ids := []string{"a"}
@@ -297,7 +297,7 @@ func TestCore_SteadyStateIsQuiet(t *testing.T) {
 	f.step(from("b", 1, 1, 5))
 	n := 0
 	for i := range uint64(600) { // a minute
-		f.pass(100 * time.Millisecond).step(tick{})
+		f.pass(100 * time.Millisecond).step(wake{})
 		n += len(f.sent())
 		if i%20 == 0 {
 			f.step(from("b", 1, 2+i, 5))
@@ -334,7 +334,7 @@ func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
 	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(1500 * time.Millisecond)
 	f.c.upAt = f.now // as after a start
 	f.c.lost[0].next = f.now
-	f.step(tick{})
+	f.step(wake{})
 	require.NotZero(t, f.c.stamp)
 	require.False(t, f.c.told)
 	require.Len(t, f.sent(), 1)

@@ -12,8 +12,8 @@ type listed struct {
 type (
 	// topology is all that the provider lists now.
 	topology struct{ members []listed }
-	// tick says that the time asked for with wake has come.
-	tick struct{}
+	// wake lets time pass.
+	wake struct{}
 	// received is a hello of another member, opened and decoded.
 	received struct {
 		member string // sender's id
@@ -43,8 +43,6 @@ type (
 	}
 	// publish hands out a new view.
 	publish struct{ view *View }
-	// wake asks for a tick, in place of any asked for before.
-	wake struct{ at time.Time }
 	// dropped counts a hello that was not taken, and why.
 	dropped struct{ why reason }
 	// name asks to send addresses that we list.
@@ -82,8 +80,8 @@ const (
 )
 
 type (
-	event  any // topology, tick, received, named, leave, arbiter
-	effect any // send, publish, wake, dropped, name, asked, noted, divided
+	event  any // topology, wake, received, named, leave, arbiter
+	effect any // send, publish, dropped, name, asked, noted, divided
 )
 
 // hello is the message of proto/membership.proto.

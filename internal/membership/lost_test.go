@@ -14,7 +14,7 @@ func (f *fixture) asks(address string, end time.Duration) (at []time.Duration) {
 	for next := f.c.nextWake(f.now); !next.IsZero() && next.Sub(begin) <= end; next = f.c.nextWake(f.now) {
 		require.True(f.t, next.After(f.now), "a wake in the past would never end")
 		f.now = next
-		f.step(tick{})
+		f.step(wake{})
 		for _, s := range f.sent() {
 			if s.address == address && s.hello.answer {
 				at = append(at, f.now.Sub(begin))
@@ -108,7 +108,7 @@ func TestLost_AddressesNamedByOthers(t *testing.T) {
 		tell(n)
 	}
 	require.Len(t, f.c.lost, 1+128)
-	f.pass(11 * time.Minute).step(tick{})
+	f.pass(11 * time.Minute).step(wake{})
 	require.Len(t, f.c.lost, 1)
 }
 
@@ -117,7 +117,7 @@ func TestLost_ViewsAreNamedToThoseThatDisagreeOnly(t *testing.T) {
 	f.step(at("a", "c")).step(denying("b", 10, large))
 	var names []name
 	for i := range uint64(20) {
-		f.pass(500 * time.Millisecond).step(tick{})
+		f.pass(500 * time.Millisecond).step(wake{})
 		for _, e := range f.out {
 			if n, ok := e.(name); ok {
 				names = append(names, n)

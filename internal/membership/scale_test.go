@@ -85,7 +85,7 @@ func TestScale_AMemberThatLostManyAsksTenASecond(t *testing.T) {
 	f.step(at(ids...)).pass(time.Second).step(at("a"))
 	asked := 0
 	for range 600 {
-		f.pass(100 * time.Millisecond).step(tick{})
+		f.pass(100 * time.Millisecond).step(wake{})
 		asked += len(f.sent())
 	}
 	require.InDelta(t, 600, asked, 200, "in a minute")

@@ -19,7 +19,8 @@ type life struct {
 	core   *core
 	frozen bool
 	held   []func() // what is due when it thaws
-	wake   int      // number of the tick asked for
+	asked  time.Time
+	wake   int // number of the wake asked for
 
 	told   map[string]int        // place by id: what the last event said
 	banned map[string]bool       // ids that were dropped
@@ -179,7 +180,7 @@ func (l *life) step(e event) {
 		return
 	}
 	l.hear(e)
-	for _, eff := range l.core.step(l.w.Now(), e) {
+	for _, eff := range l.core.Step(l.w.Now(), e) {
 		switch eff := eff.(type) {
 		case noted:
 			if eff.what == permitGiven {
@@ -194,9 +195,12 @@ func (l *life) step(e event) {
 			l.carry(eff.address, named{l.id, l.core.incarnation, eff.to, eff.addresses})
 		case publish:
 			l.publish(eff.view)
-		case wake:
-			l.wakeAt(eff.at)
 		}
+	}
+	_, woken := e.(wake)
+	if at := l.core.NextWake(); woken || !at.Equal(l.asked) {
+		l.asked = at
+		l.wakeAt(at)
 	}
 }
 
@@ -220,7 +224,7 @@ func (l *life) wakeAt(at time.Time) {
 		l.w.After(at.Sub(l.w.Now()), func() {
 			l.do(func() {
 				if l.wake == n {
-					l.step(tick{})
+					l.step(wake{})
 				}
 			})
 		})

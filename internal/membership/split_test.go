@@ -56,7 +56,7 @@ func (f *fixture) conflict(c claim) send {
 		if y := f.yields(); len(y) > 0 {
 			return y[0]
 		}
-		f.pass(250 * time.Millisecond).step(tick{})
+		f.pass(250 * time.Millisecond).step(wake{})
 		if y := f.yields(); len(y) > 0 {
 			return y[0]
 		}
@@ -158,16 +158,16 @@ func TestSplit_NobodyGoesWithoutPatience(t *testing.T) {
 	f := alone(t)
 	f.step(denying("b", 10, large))
 	for range 7 {
-		f.pass(250 * time.Millisecond).step(tick{})
+		f.pass(250 * time.Millisecond).step(wake{})
 		require.Empty(t, f.yields())
 	}
-	f.pass(250 * time.Millisecond).step(tick{})
+	f.pass(250 * time.Millisecond).step(wake{})
 	require.Len(t, f.yields(), 1)
 
 	f = alone(t)
 	f.step(denying("b", 10, large)).pass(time.Second).step(at("a", "c")) // who joins changes the view
 	for range 7 {
-		f.pass(250 * time.Millisecond).step(tick{})
+		f.pass(250 * time.Millisecond).step(wake{})
 		require.Empty(t, f.yields())
 	}
 }
@@ -213,7 +213,7 @@ func TestSplit_OnlyWhoHasHeardFromUsIsEvidence(t *testing.T) {
 func TestSplit_EvidenceEndsWhenTheOtherIsSilent(t *testing.T) {
 	f := alone(t)
 	f.conflict(large)
-	f.pass(time.Minute).step(tick{})
+	f.pass(time.Minute).step(wake{})
 	require.Empty(t, f.c.others)
 	require.Empty(t, f.yields())
 }
@@ -256,9 +256,9 @@ func TestSplit_APermitEnds(t *testing.T) {
 		return f, f.grants()[0]
 	}
 	f, _ := given()
-	f.pass(29 * time.Second).step(tick{})
+	f.pass(29 * time.Second).step(wake{})
 	require.Len(t, f.c.permits, 1)
-	f.pass(time.Second).step(tick{})
+	f.pass(time.Second).step(wake{})
 	require.Empty(t, f.c.permits)
 
 	f, g := given()

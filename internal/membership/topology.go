@@ -10,8 +10,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
-
-	"github.com/concord-go/concord/internal/timer"
 )
 
 // onEvent runs in the provider's goroutine, under the lock of Proto.Actor's member list: it copies,
@@ -44,9 +42,9 @@ func (s *Service) start(members []listed) bool {
 	if !slices.ContainsFunc(members, func(m listed) bool { return m.Address == address }) {
 		return false
 	}
-	sh := &shell{service: s, clock: timer.ClockOf(s.system), core: newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system), address,
-		s.system.ID, incarnation(s.system.ID, address))}
-	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return sh },
+	a := newMemberActor(s, newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system), address,
+		s.system.ID, incarnation(s.system.ID, address)))
+	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a },
 		actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
 	if err != nil {
 		s.system.Logger().Error("membership not started", slog.Any("error", err))

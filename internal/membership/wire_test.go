@@ -87,8 +87,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		// Whatever it says, the core takes it.
 		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
-		for _, e := range []event{at("b", "m1"), r, r, tick{}} {
-			c.step(time.UnixMilli(1_000_000), e)
+		for _, e := range []event{at("b", "m1"), r, r, wake{}} {
+			c.Step(time.UnixMilli(1_000_000), e)
 		}
 	})
 }
@@ -110,8 +110,8 @@ func FuzzDecodeNames(f *testing.F) {
 			t.Fatalf("%+v is not %+v: %v", n2, n, err)
 		}
 		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
-		for _, e := range []event{at("b"), received{member: "m1", from: 7, to: 9, hello: hello{sequence: 1, claim: claim{size: 1}}}, n, tick{}} {
-			c.step(time.UnixMilli(1_000_000), e)
+		for _, e := range []event{at("b"), received{member: "m1", from: 7, to: 9, hello: hello{sequence: 1, claim: claim{size: 1}}}, n, wake{}} {
+			c.Step(time.UnixMilli(1_000_000), e)
 		}
 	})
 }
