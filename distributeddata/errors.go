@@ -98,14 +98,10 @@ func (e *QuorumError) Unwrap() []error { return []error{ErrQuorum, context.Deadl
 // outcome turns the end of a core's operation into an error.
 func (a *replica) outcome(key string, d core.Done) error {
 	switch {
-	case errors.Is(d.Err, core.ErrMinMembers):
-		return errNoMinMembers
-	case errors.Is(d.Err, core.ErrForget):
-		return fmt.Errorf("%w: %w", ErrInvalid, d.Err)
 	case d.Interrupted:
 		return errBroken
 	case d.Err != nil:
-		return d.Err
+		return ofCore(d.Err)
 	case d.Short != nil:
 		q := &QuorumError{
 			Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered, Counted: d.Short.Counted,
@@ -121,6 +117,20 @@ func (a *replica) outcome(key string, d core.Done) error {
 		return q
 	}
 	return nil
+}
+
+// ofCore returns the error of an operation as users see it. One of the application is left alone: it may do anything
+// when it is compared.
+func ofCore(err error) error {
+	switch e := err.(type) { //nolint:errorlint // see above
+	case *core.ForgetError:
+		return fmt.Errorf("%w: %w", ErrInvalid, e)
+	default:
+		if err == core.ErrMinMembers { //nolint:errorlint // see above
+			return errNoMinMembers
+		}
+		return err
+	}
 }
 
 // lost adds to the members that are missing the addresses of those that were lost and are not among them.

@@ -219,6 +219,7 @@ func (c *Core) NextWake() time.Time {
 			earlier(c.now)
 		}
 	}
+	earlier(c.roll.tellAt)
 	for _, a := range c.outgoing {
 		earlier(a.deadline)
 	}

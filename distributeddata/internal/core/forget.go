@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +10,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ErrForget is the error of a Forget that cannot be carried out.
-var ErrForget = errors.New("cannot be forgotten")
+// ForgetError is the error of a Forget that cannot be carried out.
+type ForgetError struct{ Member, Why string }
+
+func (e *ForgetError) Error() string {
+	return fmt.Sprintf("member %q cannot be forgotten: %s", e.Member, e.Why)
+}
 
 // leave waits until a majority of the others, ready or not, covers all that this replica has seen [R21a, R53]:
 // what it acknowledged to others, or received at its start, may be on no other that stays. Then, if the member is
@@ -104,7 +107,8 @@ func (c *Core) rest(name string) int {
 
 // removal takes a member out of the count. When a majority speaks under one memory the member is marked as going:
 // it votes no more, and is counted still [M4]. Then what a majority has seen, under that mark, is brought to a
-// majority of those that stay, and the member is gone [M5]. A change of the memory begins it anew.
+// majority of those that stay, and the member is gone [M5]. It is marked only if enough of those that stay answer at
+// that moment. A change of the memory begins it anew.
 type removal struct {
 	victim  string
 	answers []probed
@@ -147,7 +151,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 			c.stay(o)
 			return o.task.advance(c, o)
 		}
-		if s.self+len(r.answers) >= s.need && c.myTurn(own) {
+		if s.self+len(r.answers) >= s.need && r.staying(c) >= c.needed(r.victim) && c.myTurn(own) {
 			v.rank = going
 			c.change(c.roll.with(v))
 		}
@@ -192,6 +196,19 @@ func (c *Core) needed(victim string) int {
 func (c *Core) newcomers(but string) (n int) {
 	for _, p := range c.peers {
 		if p.goes && p.entering && p.name != but {
+			n++
+		}
+	}
+	return n
+}
+
+// staying counts those that have answered and stay.
+func (r *removal) staying(c *Core) (n int) {
+	if r.victim != c.cfg.Member {
+		n = c.self()
+	}
+	for _, a := range r.answers {
+		if p := c.peer(a.member); p != nil && p.name != r.victim {
 			n++
 		}
 	}
@@ -253,12 +270,12 @@ func (c *Core) beginRemoval(id uint64, member string, deadline time.Time) {
 func (c *Core) forgettable(v remembered) error {
 	switch {
 	case v.name == c.cfg.Member:
-		return fmt.Errorf("member %q %w: it is this one, which leaves when it is closed", v.name, ErrForget)
+		return &ForgetError{v.name, "it is this one, which leaves when it is closed"}
 	case v.rank == absent || v.rank == gone:
-		return fmt.Errorf("member %q %w: it is not counted; those that are: %s", v.name, ErrForget, strings.Join(c.names(), ", "))
+		return &ForgetError{v.name, "it is not counted; those that are: " + strings.Join(c.names(), ", ")}
 	}
 	if p := c.peerOf(v.inc.replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
-		return fmt.Errorf("member %q at %s %w: it answers; stop it first", v.name, p.Address, ErrForget)
+		return &ForgetError{v.name, "it answers, at " + p.Address + "; stop it first"}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type roll struct {
 	changed  bool                 // by this replica: the others are told at once
 	absent   map[string]time.Time // members that cannot be talked to, since when
 	places   map[string]string    // addresses, by name
+	tellAt   time.Time            // when members are told that have been told another memory just before
 	version  int                  // of what is told of all this
 	told     *Rollcall            // the last
 }
@@ -52,7 +53,7 @@ type voice struct {
 	entering bool          // as a newcomer that has not counted yet
 	resigned bool          // it says that it counted when it was marked as going
 	told     uint64        // digest of the memory that it was sent last
-	tellAt   time.Time     // when it may be sent that again
+	tellAt   time.Time     // when it may be sent one again
 	least    uint32        // its MinMembers, as it said last; 0 if it counts in no quorum
 	titled   bool          // it has said so
 	heardAt  time.Time
@@ -169,13 +170,30 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	return same
 }
 
-// exchange sends p what this replica remembers: p remembers something else, and answers in kind.
+// exchange sends p what this replica remembers, now or soon: p remembers something else, and answers in kind.
 func (c *Core) exchange(p *peer) {
-	if p.told == c.roll.digest && c.now.Before(p.tellAt) {
+	if c.now.Before(p.tellAt) {
+		if p.told != c.roll.digest && (c.roll.tellAt.IsZero() || p.tellAt.Before(c.roll.tellAt)) {
+			c.roll.tellAt = p.tellAt
+		}
 		return
 	}
 	p.told, p.tellAt = c.roll.digest, c.now.Add(c.cfg.Grace)
 	c.sendMembers(p, p.replica)
+}
+
+// catchUpTelling sends the memory to those that have been told another one just before: however often it changes, it is
+// told once in a grace.
+func (c *Core) catchUpTelling() {
+	if c.roll.tellAt.IsZero() || c.now.Before(c.roll.tellAt) {
+		return
+	}
+	c.roll.tellAt = time.Time{}
+	for _, p := range c.peers {
+		if p.replica != 0 && p.told != 0 && p.told != c.roll.digest && p.memory != c.roll.digest {
+			c.exchange(p)
+		}
+	}
 }
 
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
@@ -187,6 +205,7 @@ func (c *Core) sendMembers(p *peer, to causal.Replica) {
 // tellMembers tells the others what this replica has changed; or, while something waits for them to remember the
 // same, what it has heard.
 func (c *Core) tellMembers() {
+	c.catchUpTelling()
 	if !c.roll.changed && len(c.ops) == 0 && c.ready {
 		return
 	}
@@ -224,7 +243,6 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 		p.turned = true
 		c.sendBeat(p)
 	default:
-		p.told = 0
 		c.exchange(p)
 	}
 	return nil
