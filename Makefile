@@ -7,7 +7,7 @@ BUF_VERSION := v1.75.0
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication bench-pekko laws soak stores testenv compat proto proto-check tools heal hostile
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-pekko laws soak stores testenv compat proto proto-check tools heal hostile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,17 @@ bench-replication: ## what replication costs: convergence, traffic, joins, memor
 	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
 	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x
+
+RESULTS := bench/results
+scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
+	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/members.txt
+	set -o pipefail; $(GO) test ./internal/membership -run '^$$' -bench Members -benchtime 1x -cpu 1 -timeout 2h | tee /dev/stderr | grep ^Bench >$(RESULTS)/hellos.txt
+	$(GO) run ./bench/plot
+
+slopes: ## how cost grows with the calls that wait, the keys of a transaction and the keys subscribed to; writes docs/pictures
+	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
+	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench Subscribed -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
+	$(GO) run ./bench/plot
 
 bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath

@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"internal/simnet":                 {},
 	"internal/arrows":                 {},
 	"internal/mutants":                {},
+	"bench/plot":                      {},
 	"crdt":                            {"internal/causal", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
 	"distributeddata/internal/core":   {"distributeddata/internal/sketch", "internal/causal", "internal/pmap", "internal/wire", "proto"},

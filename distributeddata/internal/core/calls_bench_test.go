@@ -11,7 +11,7 @@ import (
 
 // BenchmarkCalls is what so many majority calls at once cost three replicas together.
 func BenchmarkCalls(b *testing.B) {
-	for _, n := range []int{100, 1000, 4000, 10_000} {
+	for _, n := range []int{100, 1000, 4000, 10_000, 100_000} {
 		until := func(p *pump) time.Time { return p.now.Add(time.Hour) }
 		b.Run(fmt.Sprintf("reads/calls=%d", n), func(b *testing.B) {
 			benchCalls(b, n, func(p *pump, id uint64) Event {
@@ -61,6 +61,7 @@ func benchTransaction(b *testing.B, n int) {
 // benchCalls begins n calls, and delivers messages when all have begun: acknowledgements come one by one.
 func benchCalls(b *testing.B, n int, call func(p *pump, id uint64) Event) {
 	p := newPump(3)
+	runtime.GC()
 	before := cpuTime()
 	id := uint64(0)
 	for b.Loop() {
