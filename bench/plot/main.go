@@ -23,7 +23,7 @@ func read(file string) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	var out []point
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {

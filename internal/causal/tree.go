@@ -20,9 +20,9 @@ type node struct {
 	dots        []Dot // of a leaf: ascending by replica
 	left, right *node // of a branch
 	pivot       Replica
-	events      uint64                            // sum of the numbers
-	hash        uint64                            // sum of the hashes of the entries
-	digest      atomic.Pointer[[sha256.Size]byte] // once asked for
+	events      uint64                 // sum of the numbers
+	hash        uint64                 // sum of the hashes of the entries
+	digest      atomic.Pointer[Digest] // once asked for
 	count       int32
 	bit         int8
 }
@@ -495,22 +495,23 @@ func (d Dot) hash() uint64 {
 
 // sum returns the digest of the entries below: of a leaf, of its entries; of a branch, of its halves. It
 // is computed once.
-func (n *node) sum() [sha256.Size]byte {
+func (n *node) sum() Digest {
 	if d := n.digest.Load(); d != nil {
 		return *d
 	}
-	var d [sha256.Size]byte
+	b := make([]byte, 0, 1+16*leafSize)
 	if n.left != nil {
 		l, r := n.left.sum(), n.right.sum()
-		d = sha256.Sum256(slices.Concat([]byte{1}, l[:], r[:]))
+		b = append(append(append(b, 1), l[:]...), r[:]...)
 	} else {
-		b := make([]byte, 1, 1+16*leafSize) // 0: a leaf
+		b = append(b, 0)
 		for _, e := range n.dots {
 			b = binary.LittleEndian.AppendUint64(b, uint64(e.Replica))
 			b = binary.LittleEndian.AppendUint64(b, e.N)
 		}
-		d = sha256.Sum256(b)
 	}
+	whole := sha256.Sum256(b)
+	d := Digest(whole[:])
 	n.digest.Store(&d)
 	return d
 }

@@ -2,7 +2,6 @@ package causal
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
@@ -144,8 +143,9 @@ func (v Vector) Hash() uint64 {
 	return h
 }
 
-// Digest is a name of a vector: equal vectors have the same, and nobody can make two others that do.
-type Digest [sha256.Size]byte
+// Digest is a name of a vector: equal vectors have the same, and nobody can make two others that do. It is made of
+// the first 24 bytes of SHA-256: to find two vectors of one name takes 2^96 attempts.
+type Digest [24]byte
 
 // Digest returns the digest. Of a vector made from another it costs O(log n) for each difference,
 // once that one's is known.

@@ -127,7 +127,7 @@ func benchmarkAgedIdle(b *testing.B, p *pump) {
 
 // Full heartbeats: those that follow an update that was pushed to nobody.
 func benchmarkAgedBeat(b *testing.B, p *pump) {
-	size, beats := 0, 0
+	size, beats, cpu := 0, 0, cpuTime()
 	for b.Loop() {
 		c := p.cores[0]
 		for _, o := range c.peers {
@@ -139,6 +139,7 @@ func benchmarkAgedBeat(b *testing.B, p *pump) {
 			}
 		}
 	}
+	b.ReportMetric(float64((cpuTime()-cpu).Nanoseconds())/float64(beats), "cpu-ns/beat")
 	b.ReportMetric(float64(size)/float64(beats), "B/beat")
 }
 

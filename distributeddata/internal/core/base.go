@@ -47,7 +47,7 @@ func (b base) list(v causal.Vector) (name []byte, ids []causal.Replica, numbers 
 }
 
 // nameSize is how many entries take as much room in a message as the name of a base.
-const nameSize = 4
+const nameSize = 3
 
 // better reports whether the base is to be preferred: the one with more entries is, so that members
 // come to use the same [R41].

@@ -242,13 +242,14 @@ func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup)
 		return base, malformed("name of a base of %d bytes", len(name))
 	}
 	dots, err := differences(ids, numbers, base, 0)
-	if err == nil && base.Len()+len(dots) > MaxReplicas {
-		err = malformed("vector of %d replicas, limit %d", base.Len()+len(dots), MaxReplicas)
-	}
 	if err != nil {
 		return causal.Vector{}, err
 	}
-	return base.Apply(dots), nil
+	v := base.Apply(dots)
+	if v.Len() > MaxReplicas {
+		return causal.Vector{}, malformed("vector of %d replicas, limit %d", v.Len(), MaxReplicas)
+	}
+	return v, nil
 }
 
 // asUnknown returns the digest of the base that a message was refused for.

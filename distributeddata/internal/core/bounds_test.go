@@ -1,0 +1,84 @@
+package core
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+func TestBounds_ReplicasOfAVector(t *testing.T) {
+	full := make([]causal.Dot, MaxReplicas)
+	for i := range full {
+		full[i] = causal.Dot{Replica: causal.Replica(i+1) << 40, N: 1}
+	}
+	whole := causal.MakeVector(full...)
+	bases := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(full[MaxReplicas-1].Replica, 0)}
+	for _, test := range []struct {
+		base, more, others int // entries of the base; that are added to it; that differ from it
+		ok                 bool
+	}{
+		{MaxReplicas - 1, 0, 1, true},
+		{MaxReplicas - 1, 1, 1, true},
+		{MaxReplicas, 0, 2, true},
+		{MaxReplicas - 1, 2, 0, false},
+		{MaxReplicas, 1, 0, false},
+	} {
+		known := func([]byte) (causal.Vector, bool) { return bases[test.base], true }
+		var ids, numbers []uint64
+		for i := range test.others {
+			ids, numbers = append(ids, uint64(full[i].Replica)), append(numbers, 7)
+		}
+		for i := range test.more {
+			ids, numbers = append(ids, uint64(MaxReplicas+i+1)<<40), append(numbers, 1)
+		}
+		v, err := makeVector(make([]byte, len(causal.Digest{})), ids, numbers, known)
+		if !test.ok {
+			require.ErrorContains(t, err, fmt.Sprintf("limit %d", MaxReplicas))
+			continue
+		}
+		require.NoError(t, err, "%+v", test)
+		require.Equal(t, test.base+test.more, v.Len())
+	}
+}
+
+// One value of so many replicas crosses, and so does its delete, which follows all of them. From 4,097
+// on neither did once.
+func TestBounds_ReplicasOfOneValue(t *testing.T) {
+	for _, n := range []int{4095, 4096, 4097} {
+		l := newLab(t, "a", "b")
+		l.large = true
+		var s causal.Store
+		past := departed(n)
+		i := 0
+		for d := range past.All() {
+			s = s.Put(fmt.Sprintf("element %d", i), causal.Leaf{Dot: causal.Dot{Replica: d.Replica, N: 1}})
+			i++
+		}
+		h := held("key", s, Held{})
+		var keys Keys
+		a := l.cores["a"]
+		a.note(a.join(State{keys.put("key", h), past, h.sum}))
+		for range 3 {
+			l.tick(a.cfg.BeatInterval)
+		}
+		b, ok := l.cores["b"].Keys().Get("key")
+		require.True(t, ok, "%d replicas", n)
+		require.True(t, l.cores["b"].Seen().Equal(past))
+		require.Equal(t, h.sum, b.sum)
+
+		l.id++
+		l.step("a", Update{ID: l.id, Level: Level{Kind: All}, Deadline: l.now.Add(a.cfg.Patience), Modify: func(t *Txn) error {
+			t.Clear("key")
+			return nil
+		}})
+		for range 3 {
+			l.tick(a.cfg.BeatInterval)
+		}
+		require.Nil(t, l.done[l.id].Short)
+		require.Zero(t, l.cores["b"].Keys().Len())
+		require.Zero(t, l.cores["b"].Stats().Malformed)
+	}
+}
