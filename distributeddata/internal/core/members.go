@@ -178,12 +178,15 @@ func (c *Core) exchange(p *peer) {
 		}
 		return
 	}
-	p.told, p.tellAt = c.roll.digest, c.now.Add(c.cfg.Grace)
+	p.told, p.tellAt = c.roll.digest, c.now.Add(min(c.cfg.Grace, tellPause))
 	c.sendMembers(p, p.replica)
 }
 
+// tellPause is how long a member is not told another memory after it has been told one.
+const tellPause = 100 * time.Millisecond
+
 // catchUpTelling sends the memory to those that have been told another one just before: however often it changes, it is
-// told once in a grace.
+// told once in a tellPause.
 func (c *Core) catchUpTelling() {
 	if c.roll.tellAt.IsZero() || c.now.Before(c.roll.tellAt) {
 		return
@@ -211,6 +214,9 @@ func (c *Core) tellMembers() {
 	}
 	for _, p := range c.peers {
 		if p.replica != 0 && (p.spoke || c.roll.changed) && p.memory != c.roll.digest && p.told != c.roll.digest {
+			if c.roll.changed { // its own changes are few, and may be its last words
+				p.tellAt = time.Time{}
+			}
 			c.exchange(p)
 		}
 	}
