@@ -27,7 +27,8 @@ var shared = []string{
 var arrows = map[string][]string{
 	"proto":                           {},
 	"internal/pmap":                   {},
-	"internal/causal":                 {"internal/pmap"},
+	"internal/field":                  {},
+	"internal/causal":                 {"internal/field", "internal/pmap"},
 	"internal/ask":                    {},
 	"internal/stash":                  {},
 	"internal/timer":                  {},
@@ -44,7 +45,7 @@ var arrows = map[string][]string{
 	"bench/plot":                      {},
 	"crdt":                            {"internal/causal", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
-	"distributeddata/internal/core":   {"distributeddata/internal/sketch", "internal/causal", "internal/pmap", "internal/wire", "proto"},
+	"distributeddata/internal/core":   {"distributeddata/internal/sketch", "internal/causal", "internal/field", "internal/pmap", "internal/wire", "proto"},
 	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "internal/causal", "internal/pmap"}, shared...),
 	"distributeddata/store":           {},
 	"distributeddata/badger":          {"distributeddata/store"},
@@ -84,7 +85,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.
-var pure = []string{"internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "node/internal/arbiter"}
+var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module

@@ -1,11 +1,12 @@
 package causal
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/internal/field"
 )
 
 // table lists the replicas of one encoded message, ascending, each once. Indexes into it stand for
@@ -60,24 +61,15 @@ func (t *table) appendTo(b []byte, v Vector) []byte {
 	if len(t.ids) == 0 {
 		return b
 	}
-	b = protowire.AppendTag(b, 2, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(8*len(t.ids)))
-	for _, r := range t.ids {
-		b = protowire.AppendFixed64(b, uint64(r))
-	}
+	b = field.Fixeds(b, 2, t.ids)
 	if v.Len() == 0 {
 		return b
 	}
-	size := 0
-	for _, r := range t.ids {
-		size += protowire.SizeVarint(v.Get(r))
-	}
-	b = protowire.AppendTag(b, 3, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(size))
+	b, at := field.Begin(b, 3)
 	for _, r := range t.ids {
 		b = protowire.AppendVarint(b, v.Get(r))
 	}
-	return b
+	return field.End(b, at)
 }
 
 // readTable reads what appendTo writes.
@@ -159,40 +151,4 @@ func (t *table) allUsed() error {
 		return fmt.Errorf("%w: unused replica", ErrMalformed)
 	}
 	return nil
-}
-
-// No message has more than 15 fields, so each tag is one byte.
-
-func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
-	switch {
-	case v == 0:
-		return b
-	case v < 0x80:
-		return append(b, byte(num)<<3, byte(v))
-	}
-	return protowire.AppendVarint(append(b, byte(num)<<3), v)
-}
-
-func appendBytes(b []byte, num protowire.Number, v string) []byte {
-	if v == "" {
-		return b
-	}
-	return protowire.AppendString(append(b, byte(num)<<3|byte(protowire.BytesType)), v)
-}
-
-// begin appends the tag of a message and room for its length; what is behind at is the message.
-func begin(b []byte, num protowire.Number) (_ []byte, at int) {
-	b = append(b, byte(num)<<3|byte(protowire.BytesType), 0)
-	return b, len(b)
-}
-
-// end writes the length of the message that began at at. Most are short enough for the one byte there is.
-func end(b []byte, at int) []byte {
-	n := len(b) - at
-	if n < 0x80 {
-		b[at-1] = byte(n)
-		return b
-	}
-	var size [binary.MaxVarintLen64]byte
-	return slices.Replace(b, at-1, at, protowire.AppendVarint(size[:0], uint64(n))...)
 }

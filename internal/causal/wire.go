@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/pmap"
 )
 
@@ -35,7 +36,7 @@ func appendState(dst []byte, t *table, s Store, seen Vector) ([]byte, error) {
 		return dst, fmt.Errorf("%w: %d replicas", ErrTooLarge, len(t.ids))
 	}
 	start := len(dst)
-	b := appendNumber(dst, 1, wireVersion)
+	b := field.Number(dst, 1, wireVersion)
 	b = t.appendTo(b, seen)
 	size, last := 0, ""
 	for path, e := range s.atoms.All() {
@@ -79,35 +80,23 @@ func (s Store) Named(seen Vector) Vector {
 // appendEntry writes what lives at path, behind the entry of the path last.
 func appendEntry(b []byte, t *table, last, path string, e Entry) []byte {
 	shared := commonPrefix(last, path)
-	b, at := begin(b, 4)
-	b = appendNumber(b, 1, uint64(shared))
-	b = appendBytes(b, 2, path[shared:])
-	b = appendAtom(b, t, 3, e.First())
+	b, at := field.Begin(b, 4)
+	b = field.Number(b, 1, uint64(shared))
+	b = field.Text(b, 2, path[shared:])
+	b = AppendLeaf(b, 3, t.index(e.first.Replica), e.First())
 	for _, l := range e.more() {
 		var from int
-		b, from = begin(b, 6)
-		b = end(appendAtom(b, t, 1, l), from)
+		b, from = field.Begin(b, 6)
+		b = field.End(AppendLeaf(b, 1, t.index(l.Replica), l), from)
 	}
-	return end(b, at)
-}
-
-// appendAtom writes an atom as the fields from num on.
-func appendAtom(b []byte, t *table, num protowire.Number, l Leaf) []byte {
-	b = appendNumber(b, num, t.index(l.Replica))
-	b = appendNumber(b, num+1, l.N)
-	return appendBytes(b, num+2, l.Payload)
+	return field.End(b, at)
 }
 
 func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[string, Mark]) []byte {
 	for path, mark := range marks {
 		var at int
-		b, at = begin(b, num)
-		b = appendBytes(b, 1, path)
-		b = appendNumber(b, 2, mark.N)
-		b = appendNumber(b, 3, mark.Plus)
-		b = appendNumber(b, 4, mark.Minus)
-		b = appendNumber(b, 5, t.index(mark.By.Replica))
-		b = end(appendNumber(b, 6, mark.By.N), at)
+		b, at = field.Begin(b, num)
+		b = field.End(AppendMark(b, path, mark, t.index(mark.By.Replica)), at)
 	}
 	return b
 }

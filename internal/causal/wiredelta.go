@@ -1,6 +1,10 @@
 package causal
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/concord-go/concord/internal/field"
+)
 
 // Event is one event on one value, as it travels between values used alone.
 type Event struct {
@@ -24,21 +28,18 @@ func AppendEvent(dst []byte, e Event) ([]byte, error) {
 		return dst, fmt.Errorf("%w: delta", ErrTooLarge)
 	}
 	start := len(dst)
-	b := appendNumber(dst, 1, wireVersion)
+	b := field.Number(dst, 1, wireVersion)
 	b = t.appendTo(b, e.Deps)
-	b = appendNumber(b, 4, t.index(e.Replica))
-	b = appendNumber(b, 5, e.N)
+	b = field.Number(b, 4, t.index(e.Replica))
+	b = field.Number(b, 5, e.N)
 	var at int
 	for _, a := range e.Adds {
-		b, at = begin(b, 6)
-		b = appendBytes(b, 1, a.Path)
-		b = end(appendBytes(b, 2, a.Payload), at)
+		b, at = field.Begin(b, 6)
+		b = field.End(AppendAdd(b, a.Path, a.Payload), at)
 	}
 	for _, a := range e.Removes {
-		b, at = begin(b, 7)
-		b = appendBytes(b, 1, a.Path)
-		b = appendNumber(b, 2, t.index(a.Replica))
-		b = end(appendNumber(b, 3, a.N), at)
+		b, at = field.Begin(b, 7)
+		b = field.End(AppendName(b, a.Path, t.index(a.Replica), a.N), at)
 	}
 	b = appendMarks(b, 8, &t, func(yield func(string, Mark) bool) {
 		for _, m := range e.Marks {

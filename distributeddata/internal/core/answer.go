@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
+	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
 )
@@ -95,12 +96,12 @@ func (c *Core) goOn(p *peer, a *answer) {
 
 func (c *Core) sendPart(p *peer, a *answer, i int) {
 	n := a.first + i
-	b := appendNumber(make([]byte, 0, len(a.parts[i])+96), 1, a.id)
-	b = appendNumber(b, 2, uint64(n))
-	b = appendFlag(b, 3, n == a.last)
-	b = appendMessage(b, 4, a.parts[i])
-	b = appendNumber(b, 5, a.number)
-	c.send(p, wire.ReplicatorPart, appendName(b, 6, a.source.enc.base.name()))
+	b := field.Number(make([]byte, 0, len(a.parts[i])+96), 1, a.id)
+	b = field.Number(b, 2, uint64(n))
+	b = field.Flag(b, 3, n == a.last)
+	b = field.Message(b, 4, a.parts[i])
+	b = field.Number(b, 5, a.number)
+	c.send(p, wire.ReplicatorPart, field.Text(b, 6, a.source.enc.base.name()))
 }
 
 // again sends once more what has not arrived.

@@ -1,11 +1,11 @@
 package core
 
 import (
-	"encoding/binary"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -13,75 +13,10 @@ import (
 // an update costs one encoding, and what a reader allocates is bounded by what it reads. Generated code
 // reads and writes the same; a test compares them.
 
-func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
-}
-
-func appendFixed(b []byte, num protowire.Number, v uint64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendFixed64(protowire.AppendTag(b, num, protowire.Fixed64Type), v)
-}
-
-func appendFlag(b []byte, num protowire.Number, v bool) []byte {
-	if !v {
-		return b
-	}
-	return appendNumber(b, num, 1)
-}
-
-func appendText(b []byte, num protowire.Number, v string) []byte {
-	if v == "" {
-		return b
-	}
-	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), v)
-}
-
-func appendMessage(b []byte, num protowire.Number, m []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), m)
-}
-
-func appendFixeds[T ~uint64](b []byte, num protowire.Number, vs []T) []byte {
-	if len(vs) == 0 {
-		return b
-	}
-	b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(8*len(vs)))
-	for _, v := range vs {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
-	}
-	return b
-}
-
-func appendNumbers(b []byte, num protowire.Number, vs []uint64) []byte {
-	if len(vs) == 0 {
-		return b
-	}
-	size := 0
-	for _, v := range vs {
-		size += protowire.SizeVarint(v)
-	}
-	b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(size))
-	for _, v := range vs {
-		b = protowire.AppendVarint(b, v)
-	}
-	return b
-}
-
 func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base) []byte {
 	name, ids, numbers := relative.list(v)
-	return appendMessage(b, num, appendName(appendNumbers(appendFixeds(nil, 1, ids), 2, numbers), 3, name))
-}
-
-// appendName appends the name of a base, if it has one.
-func appendName(b []byte, num protowire.Number, name []byte) []byte {
-	if len(name) == 0 {
-		return b
-	}
-	return appendMessage(b, num, name)
+	b, at := field.Begin(b, num)
+	return field.End(field.Text(field.Numbers(field.Fixeds(b, 1, ids), 2, numbers), 3, name), at)
 }
 
 // replicas is the table that the indexes of one message or stream point into: the replicas of head,
@@ -130,10 +65,10 @@ func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
 
 // encoder writes events and keys. It keeps its buffers.
 type encoder struct {
-	t          *replicas
-	base       base
-	own        causal.Replica // of a push: its events do not name it
-	ev, kc, in []byte
+	t      *replicas
+	base   base
+	own    causal.Replica // of a push: its events do not name it
+	ev, kc []byte
 }
 
 // bookmark is where in an event the next piece of its encoding begins: an item of a key.
@@ -145,14 +80,14 @@ type bookmark struct{ key, item int }
 func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte, next bookmark) {
 	ev := w.ev[:0]
 	if w.own == 0 {
-		ev = appendNumber(ev, 1, w.t.put(e.dot.Replica))
-		ev = appendNumber(ev, 2, e.dot.N)
+		ev = field.Number(ev, 1, w.t.put(e.dot.Replica))
+		ev = field.Number(ev, 2, e.dot.N)
 	}
 	first := from == bookmark{}
 	for start := len(ev); from.key < len(e.keys) && len(ev)-start < limit; {
 		k := e.keys[from.key]
 		from.item = w.keyChange(k, keys, from.item, limit-(len(ev)-start))
-		ev = appendMessage(ev, 3, w.kc)
+		ev = field.Message(ev, 3, w.kc)
 		if from.item == k.items() {
 			from = bookmark{key: from.key + 1}
 		}
@@ -170,7 +105,8 @@ func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Mar
 // keyChange encodes the items of a key change from one on, about as much as limit says, into w.kc, and
 // returns the item to go on from.
 func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
-	kc, m := appendText(w.kc[:0], 1, k.key), w.in
+	var at int
+	kc := field.Text(w.kc[:0], 1, k.key)
 	var s Held
 	if from < len(k.Adds) {
 		s, _ = keys.Get(k.key)
@@ -179,39 +115,28 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
 	more := func() bool { return len(kc)-start < limit }
 	for ; from < len(k.Adds) && more(); from++ {
 		a := k.Adds[from]
-		m = appendText(m[:0], 1, a.Path)
+		kc, at = field.Begin(kc, 2)
 		e, lives := s.Get(a.Path)
 		if l, mine := e.Of(a.Replica); lives && mine && l.N == a.N {
-			m = appendText(m, 2, l.Payload)
+			kc = causal.AppendAdd(kc, a.Path, l.Payload)
 		} else {
-			m = appendFlag(m, 3, true)
+			kc = field.Flag(causal.AppendAdd(kc, a.Path, ""), 3, true)
 		}
-		kc = appendMessage(kc, 2, m)
+		kc = field.End(kc, at)
 	}
 	for ; from >= len(k.Adds) && from < len(k.Adds)+len(k.Removes) && more(); from++ {
 		a := k.Removes[from-len(k.Adds)]
-		m = appendText(m[:0], 1, a.Path)
-		m = appendNumber(m, 2, w.t.put(a.Replica))
-		m = appendNumber(m, 3, a.N)
-		kc = appendMessage(kc, 3, m)
+		kc, at = field.Begin(kc, 3)
+		kc = field.End(causal.AppendName(kc, a.Path, w.t.put(a.Replica), a.N), at)
 	}
-	kc = appendFlag(kc, 4, k.Clear)
+	kc = field.Flag(kc, 4, k.Clear)
 	for before := len(k.Adds) + len(k.Removes); from >= before && from < k.items() && more(); from++ {
 		a := k.Marks[from-before]
-		m = w.mark(m[:0], a.Path, a.Mark)
-		kc = appendMessage(kc, 5, m)
+		kc, at = field.Begin(kc, 5)
+		kc = field.End(causal.AppendMark(kc, a.Path, a.Mark, w.t.put(a.By.Replica)), at)
 	}
-	w.kc, w.in = kc, m
+	w.kc = kc
 	return from
-}
-
-func (w *encoder) mark(m []byte, path string, a causal.Mark) []byte {
-	m = appendText(m, 1, path)
-	m = appendNumber(m, 2, a.N)
-	m = appendNumber(m, 3, a.Plus)
-	m = appendNumber(m, 4, a.Minus)
-	m = appendNumber(m, 5, w.t.put(a.By.Replica))
-	return appendNumber(m, 6, a.By.N)
 }
 
 // spot is where under a key the next piece of its encoding begins: behind the atom of a replica at a
@@ -225,9 +150,10 @@ type spot struct {
 // keyState encodes what is under a key from a spot on, about as much as limit says, and returns the spot
 // to go on from, the zero value at the end.
 func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, next spot) {
-	kc, m := appendText(w.kc[:0], 1, key), w.in
+	var at int
+	kc := field.Text(w.kc[:0], 1, key)
 	start := len(kc)
-	defer func() { w.kc, w.in = kc, m }()
+	defer func() { w.kc = kc }()
 	if !from.marks {
 		for path, e := range h.From(from.path) {
 			for l := range e.All() {
@@ -237,11 +163,9 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 				if len(kc)-start >= limit {
 					return kc, next
 				}
-				m = appendText(m[:0], 1, path)
-				m = appendNumber(m, 2, w.t.put(l.Replica))
-				m = appendNumber(m, 3, l.N)
-				m = appendText(m, 4, l.Payload)
-				kc = appendMessage(kc, 2, m)
+				kc, at = field.Begin(kc, 2)
+				kc = field.Text(kc, 1, path)
+				kc = field.End(causal.AppendLeaf(kc, 2, w.t.put(l.Replica), l), at)
 				if len(kc)-start >= limit {
 					next = spot{path: causal.Clone(path), after: l.Replica}
 				}
@@ -253,8 +177,8 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 		if len(kc)-start >= limit {
 			return kc, spot{path: causal.Clone(path), marks: true}
 		}
-		m = w.mark(m[:0], path, a)
-		kc = appendMessage(kc, 3, m)
+		kc, at = field.Begin(kc, 3)
+		kc = field.End(causal.AppendMark(kc, path, a, w.t.put(a.By.Replica)), at)
 	}
 	return kc, spot{}
 }
@@ -268,15 +192,15 @@ func encodePush(d *delta, origin causal.Replica, keys Keys, relative base) []byt
 	var events []byte
 	for _, e := range d.events {
 		ev, _ := w.event(e.event, keys, bookmark{}, wire.MaxPayload+1)
-		events = appendMessage(events, 5, ev)
+		events = field.Message(events, 5, ev)
 		if len(events) > wire.MaxPayload {
 			break
 		}
 	}
 	name, ids, numbers := relative.list(deps)
-	b := appendNumber(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
-	b = appendFixeds(b, 2, ids)
-	b = appendNumbers(b, 3, numbers)
-	b = appendFixeds(b, 4, w.t.others)
-	return appendName(append(b, events...), 6, name)
+	b := field.Number(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
+	b = field.Fixeds(b, 2, ids)
+	b = field.Numbers(b, 3, numbers)
+	b = field.Fixeds(b, 4, w.t.others)
+	return field.Text(append(b, events...), 6, name)
 }

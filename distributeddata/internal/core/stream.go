@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/pmap"
 )
 
@@ -34,15 +35,15 @@ func (h head) encode(relative base) []byte {
 	if h.base.Len() > 0 {
 		b = appendVector(b, 2, h.base, relative)
 	}
-	b = appendFlag(b, 3, h.ready)
-	b = appendFlag(b, 4, h.state)
-	b = appendNumber(b, 5, h.records)
-	b = appendFixed(b, 6, h.sum[0])
-	b = appendFixed(b, 7, h.sum[1])
-	b = appendFlag(b, 8, h.partial)
-	b = appendFixeds(b, 9, h.differing)
-	b = appendFixed(b, 10, h.members)
-	return appendFlag(b, 11, h.entering)
+	b = field.Flag(b, 3, h.ready)
+	b = field.Flag(b, 4, h.state)
+	b = field.Number(b, 5, h.records)
+	b = field.Fixed(b, 6, h.sum[0])
+	b = field.Fixed(b, 7, h.sum[1])
+	b = field.Flag(b, 8, h.partial)
+	b = field.Fixeds(b, 9, h.differing)
+	b = field.Fixed(b, 10, h.members)
+	return field.Flag(b, 11, h.entering)
 }
 
 func decodeHead(b []byte, known lookup) (h head, err error) {
