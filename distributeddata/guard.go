@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -75,37 +74,6 @@ func (a *replica) interrupted() {
 	}
 	defer a.carryOn()
 	a.tellLater()
-}
-
-// steadfast is a dispatcher whose mailboxes outlive the goroutines they run in. With Proto.Actor's own, an actor
-// whose goroutine has ended by runtime.Goexit never runs again.
-type steadfast struct {
-	actor.Dispatcher
-	number number // written into the call stack
-}
-
-// Schedule implements actor.Dispatcher.
-func (d steadfast) Schedule(run func()) {
-	d.Dispatcher.Schedule(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				d.Schedule(run)
-			}
-		}()
-		room()
-		d.number.run(run)
-		returned = true
-	})
-}
-
-// room makes the stack of a new goroutine as large as an update needs it, while it is empty: to grow it in the middle
-// of one, frame by frame, took 40 % of the time of a local update.
-//
-//go:noinline
-func room() {
-	var frame [7 << 10]byte
-	runtime.KeepAlive(&frame)
 }
 
 // asRequest returns the request in a message, also one that was sent by value or is that of a call.

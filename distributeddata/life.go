@@ -81,7 +81,7 @@ func (l *life) spawn() {
 	l.spawning.Do(func() {
 		a := newReplica(l)
 		props := actor.PropsFromProducer(func() actor.Actor { return a }, // also after a restart
-			actor.WithDispatcher(steadfast{actor.NewDefaultDispatcher(throughput), l.r.number}),
+			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
 			l.failure = fmt.Errorf("distributeddata: replicator %q: %w", l.cfg.Name, err)

@@ -1,7 +1,6 @@
 package core
 
 import (
-
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
