@@ -99,6 +99,7 @@ type Beat struct {
 	Members       uint64                 `protobuf:"fixed64,9,opt,name=members,proto3" json:"members,omitempty"`     // digest of the members that the sender remembers [M1]
 	Announced     bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among them [M2, M3]
 	Leaving       bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // it wants to be forgotten, in order [M4]
+	Print         uint64                 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`        // of the receiver's events up to the number in the vector, behind 32 bits of its id [R57]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +195,13 @@ func (x *Beat) GetLeaving() bool {
 		return x.Leaving
 	}
 	return false
+}
+
+func (x *Beat) GetPrint() uint64 {
+	if x != nil {
+		return x.Print
+	}
+	return 0
 }
 
 // The members that the sender remembers [M1]. They are merged.
@@ -351,7 +359,8 @@ type Push struct {
 	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`    // of what the sender had seen of them
 	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // replicas that are named too; indexes go on from those before
 	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
-	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"` // digest of the vector that replicas and numbers differ from
+	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`              // digest of the vector that replicas and numbers differ from
+	Prints        []uint32               `protobuf:"fixed32,7,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of the sender's events up to from, and up to each of those here [R57]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +433,13 @@ func (x *Push) GetEvents() []*Event {
 func (x *Push) GetBase() []byte {
 	if x != nil {
 		return x.Base
+	}
+	return nil
+}
+
+func (x *Push) GetPrints() []uint32 {
+	if x != nil {
+		return x.Prints
 	}
 	return nil
 }
@@ -1165,6 +1181,8 @@ type Head struct {
 	Differing     []uint64               `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"` // symbols of the receiver's keys that are not in the state like that
 	Members       uint64                 `protobuf:"fixed64,10,opt,name=members,proto3" json:"members,omitempty"`           // digest of the members that the sender remembered then [M2, M3]
 	Entering      bool                   `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`          // the sender was a newcomer then, which has not counted yet [M3]
+	Printed       []uint32               `protobuf:"varint,12,rep,packed,name=printed,proto3" json:"printed,omitempty"`     // indexes of replicas
+	Prints        []uint32               `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`      // of their events in head, as the sender has them [R57]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1274,6 +1292,20 @@ func (x *Head) GetEntering() bool {
 		return x.Entering
 	}
 	return false
+}
+
+func (x *Head) GetPrinted() []uint32 {
+	if x != nil {
+		return x.Printed
+	}
+	return nil
+}
+
+func (x *Head) GetPrints() []uint32 {
+	if x != nil {
+		return x.Prints
+	}
+	return nil
 }
 
 // What is under a key. A large one is continued in the next record, under the same key.
@@ -1557,7 +1589,8 @@ type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"` // digest of the members that the sender remembers [M1]
+	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"`      // digest of the members that the sender remembers [M1]
+	Prints        []uint32               `protobuf:"fixed32,4,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of these events up to n, as the sender has them, the last ones; none: not known [R57]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1611,6 +1644,13 @@ func (x *Ack) GetMembers() uint64 {
 		return x.Members
 	}
 	return 0
+}
+
+func (x *Ack) GetPrints() []uint32 {
+	if x != nil {
+		return x.Prints
+	}
+	return nil
 }
 
 // A read asks what the others have seen. With want it asks to be answered when they cover that, which
@@ -1760,7 +1800,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xff\x01\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\x95\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
@@ -1771,7 +1811,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\amembers\x18\t \x01(\x06R\amembers\x12\x1c\n" +
 	"\tannounced\x18\n" +
 	" \x01(\bR\tannounced\x12\x18\n" +
-	"\aleaving\x18\v \x01(\bR\aleavingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
+	"\aleaving\x18\v \x01(\bR\aleaving\x12\x14\n" +
+	"\x05print\x18\f \x01(\x06R\x05printJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1782,14 +1823,15 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x18\n" +
 	"\areplica\x18\x04 \x01(\x06R\areplica\x12\x14\n" +
 	"\x05stage\x18\x05 \x01(\rR\x05stage\x12\x14\n" +
-	"\x05order\x18\x06 \x01(\x04R\x05order\"\xa7\x01\n" +
+	"\x05order\x18\x06 \x01(\x04R\x05order\"\xbf\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x1a\n" +
 	"\breplicas\x18\x02 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x03 \x03(\x04R\anumbers\x12\x16\n" +
 	"\x06others\x18\x04 \x03(\x06R\x06others\x12)\n" +
 	"\x06events\x18\x05 \x03(\v2\x11.concord.v1.EventR\x06events\x12\x12\n" +
-	"\x04base\x18\x06 \x01(\fR\x04base\"\x87\x01\n" +
+	"\x04base\x18\x06 \x01(\fR\x04base\x12\x16\n" +
+	"\x06prints\x18\a \x03(\aR\x06prints\"\x87\x01\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\rR\x06origin\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x04R\x01n\x12)\n" +
@@ -1843,7 +1885,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\xc2\x02\n" +
+	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\xf4\x02\n" +
 	"\x04Head\x12-\n" +
 	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12-\n" +
 	"\x04base\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12\x14\n" +
@@ -1856,7 +1898,9 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\tdiffering\x18\t \x03(\x06R\tdiffering\x12\x18\n" +
 	"\amembers\x18\n" +
 	" \x01(\x06R\amembers\x12\x1a\n" +
-	"\bentering\x18\v \x01(\bR\bentering\"u\n" +
+	"\bentering\x18\v \x01(\bR\bentering\x12\x18\n" +
+	"\aprinted\x18\f \x03(\rR\aprinted\x12\x16\n" +
+	"\x06prints\x18\r \x03(\aR\x06prints\"u\n" +
 	"\bKeyState\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
 	"\x05atoms\x18\x02 \x03(\v2\x14.concord.v1.LiveAtomR\x05atoms\x12+\n" +
@@ -1876,11 +1920,12 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\x06R\x05after\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x05 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\bR\x04last\"C\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\"[\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
-	"\amembers\x18\x03 \x01(\x06R\amembers\"F\n" +
+	"\amembers\x18\x03 \x01(\x06R\amembers\x12\x16\n" +
+	"\x06prints\x18\x04 \x03(\aR\x06prints\"F\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"\xb3\x01\n" +

@@ -161,6 +161,9 @@ func CutKey(path string) (key, rest string, ok bool) {
 	}
 }
 
+// SlotOf returns the path of r's slot of the counter that has a slot at path.
+func SlotOf(path string, r Replica) string { return SlotPath(path[:len(path)-8], r) }
+
 // SlotOwner returns the replica that owns the counter slot at path, or false if the path is not that
 // of a counter slot.
 func SlotOwner(path string) (Replica, bool) {

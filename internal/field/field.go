@@ -69,6 +69,18 @@ func Fixeds[T ~uint64](b []byte, num protowire.Number, vs []T) []byte {
 	return b
 }
 
+// Fixed32s appends numbers of four bytes, packed.
+func Fixed32s[T ~uint32](b []byte, num protowire.Number, vs []T) []byte {
+	if len(vs) == 0 {
+		return b
+	}
+	b = protowire.AppendVarint(tag(b, num, protowire.BytesType), uint64(4*len(vs)))
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint32(b, uint32(v))
+	}
+	return b
+}
+
 // Numbers appends varints, packed.
 func Numbers(b []byte, num protowire.Number, vs []uint64) []byte {
 	if len(vs) == 0 {

@@ -32,6 +32,7 @@ func TestFields(t *testing.T) {
 	b = field.Numbers(field.Fixeds[uint64](b, 5, nil), 6, nil)
 	require.Empty(t, b)
 	require.Equal(t, []byte{0x2a, 8, 7, 0, 0, 0, 0, 0, 0, 0}, field.Fixeds(nil, 5, []uint64{7}))
+	require.Equal(t, []byte{0x2a, 4, 7, 0, 0, 0}, field.Fixed32s(nil, 5, []uint32{7}))
 	require.Equal(t, []byte{0x32, 3, 1, 0x80, 1}, field.Numbers(nil, 6, []uint64{1, 128}))
 	require.Equal(t, []byte{0x22, 0}, field.Message(nil, 4, ""))
 }

@@ -25,7 +25,7 @@ func replication() []mutant {
 			rule: "acknowledgements speak of applied state only [R18]",
 			edits: []edit{
 				{replDir + "receive.go", "!c.counts() || c.seen.Get(p.replica) < p.owed {", "!c.counts() {"},
-				{replDir + "receive.go", "p.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), ", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: n, "},
+				{replDir + "receive.go", "p.owed = 0\n\t\tc.sendAck(p, c.ack(p))", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: n, Ready: c.counts()}))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
@@ -116,17 +116,47 @@ func replication() []mutant {
 		{
 			name:   "use numbers again after a restore",
 			rule:   "a replica that others know more of goes on under a new id [R2a]",
-			edits:  in(replDir+"receive.go", "c.rename(c.cfg.NewReplica())\n", ""),
+			edits:  in(replDir+"reborn.go", "c.rename(c.cfg.NewReplica())\n", ""),
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
 		},
 		{
 			name: "overlook that others know more of us",
 			rule: "a replica that others know more of goes on under a new id [R2a]",
 			edits: []edit{ // a vector tells, and so does an acknowledgement
-				{replDir + "receive.go", "if v.Get(c.me) > c.seen.Get(c.me) {", "if false {"},
-				{replDir + "receive.go", "if m.N > c.seen.Get(c.me) {", "if false {"},
+				{replDir + "receive.go", "if n := v.Get(c.me); n > c.seen.Get(c.me) {", "if n := v.Get(c.me); false {"},
+				{replDir + "print.go", "case n > c.seen.Get(c.me):", "case false:"},
 			},
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
+		},
+		{
+			name:   "take other events under the same number for one's own",
+			rule:   "an event is confirmed by what it did, not by its number [R57]",
+			edits:  in(replDir+"print.go", "if mine != 0 && theirs != 0 && mine != theirs {\n\t\t\tc.reborn", "if false {\n\t\t\tc.reborn"),
+			killer: scenario("TestRestored_TheFirstActIsAWrite"),
+		},
+		{
+			name:   "apply a push behind other events",
+			rule:   "a push goes on with the events that its origin has done before [R57]",
+			edits:  in(replDir+"print.go", "if mine == 0 || theirs == 0 || mine == theirs {", "if true {"),
+			killer: scenario("TestRestored_OneThatHasOtherEventsDoesNotGoOn"),
+		},
+		{
+			name:   "take a vector for an acknowledgement",
+			rule:   "an event is confirmed by what it did, not by its number [R57]",
+			edits:  in(replDir+"receive.go", "p.take(v)\n", "p.take(v)\n\tp.acknowledged(v.Get(c.me))\n\tc.stirred = true\n"),
+			killer: scenario("TestRestored_NobodyAcknowledgesOtherEvents"),
+		},
+		{
+			name:   "forget the events that nobody has confirmed",
+			rule:   "what was done under revoked numbers is done again under the new id [R57]",
+			edits:  in(replDir+"fill.go", "c.redo()", "c.revoked = nil"),
+			killer: scenario("TestRestored_TheFirstActIsAWrite"),
+		},
+		{
+			name:   "add the whole counter again",
+			rule:   "of a counter slot what the revoked events added is done again [R57]",
+			edits:  in(replDir+"reborn.go", "if t.Since == was.Since {", "if false {"),
+			killer: scenario("TestRestored_TheFirstActIsAWrite"),
 		},
 		{
 			name:   "take messages of former incarnations",
@@ -317,7 +347,7 @@ func replication() []mutant {
 		{
 			name:   "an acknowledgement raises the peer's vector",
 			rule:   "what a peer knows and what it did are known of one moment [R10]",
-			edits:  in(replDir+"receive.go", "p.acknowledged(m.N)", "p.acknowledged(m.N)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: m.N})"),
+			edits:  in(replDir+"receive.go", "c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)", "c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: m.N})"),
 			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
 		},
 		{

@@ -58,8 +58,11 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	}
 	p.request = m.Id
 	c.nextID++
+	if c.revoked != nil {
+		return nil // it would spread what is revoked
+	}
 	a := &answer{id: m.Id, number: c.nextID, last: -1, pin: c.state()}
-	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, members: c.roll.digest, entering: c.roll.entering}}
+	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(), members: c.roll.digest, entering: c.roll.entering}}
 	if d, ok := c.makeDelta(have); ok && !m.Whole {
 		a.source.events = d.events
 		a.source.head.base, a.source.head.records = d.base, uint64(len(d.events))

@@ -23,6 +23,7 @@ func (c *Core) beats() {
 	c.note(c.dropMarks(c.markVoid))
 	c.scrubSome()
 	c.tidy()
+	c.forgetUndos()
 }
 
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
@@ -61,6 +62,9 @@ func (c *Core) newBeat() *pb.Beat {
 }
 
 func (c *Core) beat(p *peer, m *pb.Beat) {
+	if p.replica != 0 {
+		m.Print = uint64(p.replica)<<32 | uint64(c.printOf(p.replica))
+	}
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
@@ -104,7 +108,9 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		c.askBeat(p)
 		return nil
 	}
-	c.heard(p, v)
+	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.me), m.Print, same && m.Ready) {
+		return nil // under another id now
+	}
 	if same && m.Ready {
 		c.vouched(p, v)
 	}

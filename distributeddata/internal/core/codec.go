@@ -201,5 +201,5 @@ func encodePush(d *delta, origin causal.Replica, keys Keys, relative base) []byt
 	b = field.Fixeds(b, 2, ids)
 	b = field.Numbers(b, 3, numbers)
 	b = field.Fixeds(b, 4, w.t.others)
-	return field.Text(append(b, events...), 6, name)
+	return field.Fixed32s(field.Text(append(b, events...), 6, name), 7, d.prints)
 }

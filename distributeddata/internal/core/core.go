@@ -39,6 +39,10 @@ type Core struct {
 	nextID        uint64
 	clock         uint64        // hybrid time, for registers
 	last          causal.Vector // what whoever covers the newest own event has seen, that one included
+	prints        ownPrints     // of own events
+	heardOf       map[causal.Replica]heardPrints
+	undos         []undo        // own events that some member may not cover yet
+	revoked       *revoked      // own events that are to be done again [R57]
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
 	told          causal.Vector // what the newest own push follows, that one included
@@ -116,6 +120,7 @@ func New(cfg Config) *Core {
 		cfg:      cfg,
 		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
 		outgoing: map[string]*answer{},
+		heardOf:  map[causal.Replica]heardPrints{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
 }
@@ -178,6 +183,7 @@ func (c *Core) settle() {
 	c.pursueFetch()
 	c.expireAnswers()
 	c.nudgeAnswer()
+	c.fetchRestored()
 	c.refill()
 	c.admit()
 	c.catchUp()

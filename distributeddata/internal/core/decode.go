@@ -60,6 +60,17 @@ func parseFixeds[T ~uint64](b []byte) ([]T, error) {
 	return out, nil
 }
 
+func parsePrints(b []byte) ([]imprint, error) {
+	if len(b)%4 != 0 {
+		return nil, malformed("%d bytes of prints", len(b))
+	}
+	out := make([]imprint, len(b)/4)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return out, nil
+}
+
 func parseNumbers(b []byte) (out []uint64, err error) {
 	for len(b) > 0 {
 		v, n := protowire.ConsumeVarint(b)
@@ -131,6 +142,7 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	var name []byte
 	var ids []causal.Replica
 	var numbers []uint64
+	var prints []imprint
 	events := 0
 	c := cursor{rest: b}
 	for c.next() {
@@ -147,7 +159,12 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 			events++
 		case 6:
 			name = c.chunk
+		case 7:
+			prints, c.err = parsePrints(c.chunk)
 		}
+	}
+	if c.err == nil && len(prints) > 0 && len(prints) != events+1 {
+		c.err = malformed("%d prints of %d events", len(prints), events)
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -160,7 +177,7 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	if events == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}
-	d := &delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: make([]deltaEvent, 0, events)}
+	d := &delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: make([]deltaEvent, 0, events), origin: origin, prints: prints}
 	r := &decoder{t: t, known: known, about: events}
 	for c = (cursor{rest: b}); c.next(); {
 		if c.num == 5 {

@@ -12,6 +12,8 @@ import (
 type delta struct {
 	base, head causal.Vector
 	events     []deltaEvent
+	origin     causal.Replica // of a push
+	prints     []imprint      // of a push: of its origin's events up to base, and up to each of those here [R57]
 }
 
 type deltaEvent struct {

@@ -32,7 +32,7 @@ type request struct {
 func (c *Core) request(p *peer) { c.ask(p, false) }
 
 func (c *Core) ask(p *peer, whole bool) {
-	if c.incoming != nil || c.now.Before(c.askAfter) {
+	if c.incoming != nil || c.now.Before(c.askAfter) || c.revoked != nil && !whole {
 		return
 	}
 	c.nextID++
@@ -181,7 +181,7 @@ func (r *request) collect(m *pb.Part) error {
 
 // adopt applies a complete answer in one step.
 func (c *Core) adopt(p *peer, r *request) error {
-	s := &r.stage
+	s, before := &r.stage, c.seen
 	if err := s.end(); err != nil {
 		return err
 	}
@@ -192,7 +192,9 @@ func (c *Core) adopt(p *peer, r *request) error {
 			return err
 		}
 		c.distrust = false
-		c.heard(p, st.Seen)
+		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints.of(c.me), s.head.ready && s.head.members == c.roll.digest) {
+			return nil
+		}
 		if r.whole {
 			c.mended(st)
 		} else {
@@ -210,11 +212,17 @@ func (c *Core) adopt(p *peer, r *request) error {
 		if !d.base.Leq(c.seen) {
 			return malformed("answer starts at %v", d.base)
 		}
-		c.heard(p, d.head)
+		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints.of(c.me), s.head.ready && s.head.members == c.roll.digest) {
+			return nil
+		}
 		c.note(c.apply(d))
 		c.stats.Deltas++
 	}
+	c.printsIn(s.head, before)
 	c.spread()
+	if c.seen.Get(p.replica) > before.Get(p.replica) {
+		p.owed = c.seen.Get(p.replica)
+	}
 	c.answered(p, s.head)
 	return nil
 }
@@ -229,6 +237,9 @@ func (c *Core) mended(s State) {
 	c.note(ch)
 	c.stats.Mended++
 	c.emit(Mended{})
+	if c.revoked != nil {
+		c.redo()
+	}
 	for _, p := range c.peers {
 		p.opinion = unknown
 	}

@@ -186,6 +186,13 @@ func (l *ledger) correct(key string, by Sum) {
 // rename makes the events to come those of another replica.
 func (l *ledger) rename(me causal.Replica) { l.me = me }
 
+// revoke forgets that the events of r behind n are covered. What they did stays until replace puts another state in
+// its place.
+func (l *ledger) revoke(r causal.Replica, n uint64) {
+	l.seen = l.seen.Set(r, n)
+	l.log.revoke(r, n)
+}
+
 // takeOver holds what o held, under the own id. o must not be used any more.
 func (l *ledger) takeOver(o ledger) {
 	l.keys, l.seen, l.sum, l.log, l.marks = o.keys, o.seen, o.sum, o.log, o.marks

@@ -23,7 +23,7 @@ func (c *Core) Again(cfg Config) *Core {
 	n := New(cfg)
 	n.takeOver(c.ledger)
 	n.clock, n.stats = c.clock, c.stats
-	n.base, n.bases = c.base, c.bases
+	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
 	return n

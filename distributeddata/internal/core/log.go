@@ -99,6 +99,23 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	return events
 }
 
+// revoke forgets the events of r behind n.
+func (l *eventLog) revoke(r causal.Replica, n uint64) {
+	o := l.origins[r]
+	if o == nil {
+		return
+	}
+	for len(o.events) > 0 && o.floor+uint64(len(o.events)) > n {
+		last := len(o.events) - 1
+		size := o.events[last].size()
+		o.size -= size
+		l.size -= size
+		o.events[last] = event{}
+		o.events = o.events[:last]
+	}
+	o.floor = min(o.floor, n)
+}
+
 // skip says that what seen covers beyond before came as a snapshot: it is covered, but not here [R14].
 func (l *eventLog) skip(seen, before causal.Vector) {
 	var risen []causal.Dot

@@ -75,7 +75,6 @@ func (p *peer) helps() bool { return p.speaks() || p.goes && p.resigned && p.vou
 // vouched notes that p, which counts, covers v.
 func (c *Core) vouched(p *peer, v causal.Vector) {
 	p.vouches, p.sure = true, p.sure.Join(v)
-	p.counted = max(p.counted, v.Get(c.me))
 	c.stirred = true
 }
 

@@ -82,16 +82,11 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	if err := decode(payload, &m); err != nil {
 		return err
 	}
-	if m.N > c.seen.Get(c.me) {
-		c.reborn()
-		return nil
+	if len(m.Prints) > 2*keepPrints {
+		return malformed("%d prints, limit %d", len(m.Prints), 2*keepPrints)
 	}
 	p.ready, c.stirred = m.Ready, true
-	p.acknowledged(m.N)
-	if c.under(p, m.Members) && m.Ready {
-		p.vouches, p.counted = true, max(p.counted, m.N)
-	}
-	c.copied = max(c.copied, m.N)
+	c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)
 	return nil
 }
 
@@ -103,40 +98,20 @@ func (c *Core) acknowledge() {
 			continue
 		}
 		p.owed = 0
-		c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts(), Members: c.roll.digest}))
+		c.sendAck(p, c.ack(p))
 	}
 }
 
 // heard notes the whole vector of a peer. An acknowledgement says less, and is kept apart: dropping
 // marks needs what the peer had seen and what it had done at one and the same moment [R10]. Its knowledge of us that we do not have ourselves means that
-// numbers of ours were lost [R2a].
-func (c *Core) heard(p *peer, v causal.Vector) {
-	if v.Get(c.me) > c.seen.Get(c.me) {
-		c.reborn()
-		return
+// numbers of ours were lost [R2a]. That it covers own events is taken from messages that say which [R57].
+// It reports false if this replica goes on under another id because of it.
+func (c *Core) heard(p *peer, v causal.Vector) bool {
+	if n := v.Get(c.me); n > c.seen.Get(c.me) {
+		c.reborn(p, n, nil)
+		return false
 	}
 	p.take(v)
 	c.past.copy(v)
-	if n := v.Get(c.me); n > p.acked {
-		p.acknowledged(n)
-		c.copied = max(c.copied, n)
-		c.stirred = true
-	}
-}
-
-// reborn goes on under a new id: the old one's sequence is known to others further than here.
-func (c *Core) reborn() {
-	was := c.me
-	c.rename(c.cfg.NewReplica())
-	c.pushed, c.unpushed, c.copied = 0, 0, 0
-	c.told, c.implied, c.last = causal.Vector{}, causal.Vector{}, causal.Vector{}
-	c.ready = false
-	c.roll.resign()
-	c.incoming = nil
-	for _, p := range c.peers {
-		p.pushed, p.inFlight, p.acked = nil, 0, 0
-		p.silence()
-	}
-	c.failOps()
-	c.emit(Reborn{Was: was, Is: c.me})
+	return true
 }

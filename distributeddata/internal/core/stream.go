@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,8 +27,9 @@ type head struct {
 	sum        Sum    // of the state
 	partial    bool   // the keys that are missing are those of the receiver, but for the differing
 	differing  []uint64
-	members    uint64 // digest of what the sender remembers of the members [M2]
-	entering   bool   // the sender is a newcomer that has not counted yet [M3]
+	members    uint64  // digest of what the sender remembers of the members [M2]
+	entering   bool    // the sender is a newcomer that has not counted yet [M3]
+	prints     origins // of what is covered of these replicas [R57]
 }
 
 func (h head) encode(relative base) []byte {
@@ -43,10 +45,34 @@ func (h head) encode(relative base) []byte {
 	b = field.Flag(b, 8, h.partial)
 	b = field.Fixeds(b, 9, h.differing)
 	b = field.Fixed(b, 10, h.members)
-	return field.Flag(b, 11, h.entering)
+	b = field.Flag(b, 11, h.entering)
+	var at []uint64
+	var prints []imprint
+	for _, r := range slices.Sorted(maps.Keys(h.prints)) {
+		i, _ := h.head.Rank(r)
+		at, prints = append(at, uint64(i)), append(prints, h.prints[r])
+	}
+	return field.Fixed32s(field.Numbers(b, 12, at), 13, prints)
+}
+
+// printsOf reads the prints of an answer.
+func printsOf(head causal.Vector, at []uint64, prints []imprint) (origins, error) {
+	if len(at) != len(prints) {
+		return nil, malformed("%d prints of %d replicas", len(prints), len(at))
+	}
+	out := origins{}
+	for i, x := range at {
+		if x >= uint64(head.Len()) {
+			return nil, malformed("print of replica %d of %d", x, head.Len())
+		}
+		out[head.At(int(x)).Replica] = prints[i]
+	}
+	return out, nil
 }
 
 func decodeHead(b []byte, known lookup) (h head, err error) {
+	var at []uint64
+	var prints []imprint
 	c := cursor{rest: b}
 	for c.next() {
 		switch c.num {
@@ -72,7 +98,14 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 			h.members = c.v
 		case 11:
 			h.entering = c.v != 0
+		case 12:
+			at, c.err = parseNumbers(c.chunk)
+		case 13:
+			prints, c.err = parsePrints(c.chunk)
 		}
+	}
+	if c.err == nil {
+		h.prints, c.err = printsOf(h.head, at, prints)
 	}
 	if c.err == nil && !h.base.Leq(h.head) {
 		c.err = malformed("answer from %v to %v", h.base, h.head)

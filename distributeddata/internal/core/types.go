@@ -198,6 +198,7 @@ type Stats struct {
 	Compared       uint64 // of the bulks: those that left out the keys found equal
 	Malformed      uint64 // messages refused by the decoder
 	Strangers      uint64 // messages from members out of view or from other incarnations
+	Forks          uint64 // pushes that do not go on with the events known of their origin [R57]
 	Waiting        uint64 // pushes that had to wait for a gap or a cause
 	WindowDrops    uint64 // pushes dropped because too many waited
 	Bases          uint64 // that vectors are told with, fetched from others

@@ -117,6 +117,10 @@ func (c *Core) update(ev Update) {
 		c.emit(Done{ID: ev.ID, Err: ErrMinMembers})
 		return
 	}
+	if c.revoked != nil {
+		c.delay(ev)
+		return
+	}
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
 	t := &Txn{core: c, stamp: c.clock}
 	if err := t.run(ev.Modify); err != nil {
@@ -199,7 +203,16 @@ func (c *Core) end() {
 	if len(c.open) == 0 {
 		return
 	}
+	before := c.seen
 	ch := c.commit(c.open)
+	if ch.own > 0 {
+		n := c.seen.Get(c.me)
+		c.prints.add(n, c.sum, before, c.clock)
+		if len(c.undos) == 2*maxUndo {
+			c.undos = slices.Clone(c.undos[maxUndo:])
+		}
+		c.undos = append(c.undos, undo{n, before, slices.Clone(c.open)})
+	}
 	clear(c.open)
 	c.open = c.open[:0]
 	c.note(ch)
@@ -272,6 +285,7 @@ func (c *Core) pushOf(events []event, from, n uint64) *delta {
 	}
 	c.told, c.implied = c.seen, causal.Vector{}
 	d.base = d.head.Set(c.me, from)
+	d.origin, d.prints = c.me, c.prints.behind(from, len(events))
 	for i, e := range events {
 		d.events[i].event = e
 	}

@@ -54,6 +54,9 @@ func (w *window) take(f func(waiting) bool) *delta {
 
 // takePush takes a push, or keeps it until what it follows is there [R6].
 func (c *Core) takePush(from *peer, d *delta, size int) {
+	if !c.sameHistory(d) {
+		return
+	}
 	from.owed = max(from.owed, d.head.Get(from.replica))
 	switch {
 	case d.head.Leq(c.seen):
@@ -71,6 +74,7 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 // applyPush applies a push. What it follows does not have to be named beside it [R7a].
 func (c *Core) applyPush(d *delta) {
 	c.note(c.apply(d))
+	c.learnPrints(d)
 	c.implied = c.implied.Join(d.base)
 }
 
@@ -83,7 +87,7 @@ func (c *Core) drainWindow() {
 		if d == nil {
 			return
 		}
-		if !d.head.Leq(c.seen) {
+		if !d.head.Leq(c.seen) && c.sameHistory(d) {
 			c.applyPush(d)
 		}
 	}

@@ -1,0 +1,233 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// An imprint, or print, is a hash of what an origin's events up to a number have done, chained from event to event [R57].
+// Equal prints say that a number names the same event for both sides. 0 is the print of what is not known.
+type imprint = uint32
+
+// ownPrints are the prints of own events: of[i] is that of the events up to from+i.
+type ownPrints struct {
+	from  uint64
+	of    []imprint
+	chain uint64 // the last one, in full
+}
+
+// maxPrints bounds the prints that an origin keeps of its own events. With older numbers none is compared.
+const maxPrints = 1 << 16
+
+// add takes the print of the next event: it follows from the one before, the state after the event, what its
+// replica had seen, and the time.
+func (o *ownPrints) add(n uint64, sum Sum, seen causal.Vector, clock uint64) {
+	if n != o.from+uint64(len(o.of)) || n == 0 { // the first, or behind one that a panic has left without
+		o.from, o.of = n-1, append(o.of[:0:0], 0)
+	}
+	h := newHash()
+	for _, x := range [...]uint64{o.chain, n, sum[0], sum[1], seen.Hash(), clock} {
+		h.number(x)
+	}
+	o.chain = h.Sum64()
+	o.of = append(o.of, imprint(o.chain)|1)
+	if len(o.of) > 2*maxPrints {
+		o.from += uint64(len(o.of) - maxPrints)
+		o.of = slices.Clone(o.of[len(o.of)-maxPrints:])
+	}
+}
+
+// at returns the print of the events up to n.
+func (o *ownPrints) at(n uint64) imprint {
+	if n < o.from || n-o.from >= uint64(len(o.of)) {
+		return 0
+	}
+	return o.of[n-o.from]
+}
+
+// behind returns the prints of the events up to n, and up to each of count behind it.
+func (o *ownPrints) behind(n uint64, count int) []imprint {
+	out := make([]imprint, count+1)
+	for i := range out {
+		out[i] = o.at(n + uint64(i))
+	}
+	return out
+}
+
+// heardPrints are the prints of another origin's events, the last of them of those up to n.
+type heardPrints struct {
+	n    uint64
+	last []imprint
+}
+
+// Bounds of what is kept of others: how many prints of each, and of how many of those that are not in view.
+const (
+	keepPrints  = 32
+	keepOrigins = 1024
+)
+
+// at returns the print of the events up to n.
+func (h heardPrints) at(n uint64) imprint {
+	if i := h.n - n; n <= h.n && i < uint64(len(h.last)) {
+		return h.last[uint64(len(h.last))-1-i]
+	}
+	return 0
+}
+
+// printOf returns the print of what this replica has applied of an origin.
+func (c *Core) printOf(r causal.Replica) imprint {
+	n := c.seen.Get(r)
+	if r == c.me {
+		return c.prints.at(n)
+	}
+	return c.heardOf[r].at(n)
+}
+
+// sameHistory reports whether a push goes on with the events that this replica has of its origin, or repeats
+// them, as far as is known. If not, the origin is told: one of both histories is that of a restored snapshot.
+func (c *Core) sameHistory(d *delta) bool {
+	x := min(c.seen.Get(d.origin), d.head.Get(d.origin))
+	from := d.base.Get(d.origin)
+	if x < from || x-from >= uint64(len(d.prints)) {
+		return true
+	}
+	mine, theirs := c.heardOf[d.origin].at(x), d.prints[x-from]
+	if mine == 0 || theirs == 0 || mine == theirs {
+		return true
+	}
+	c.stats.Forks++
+	if p := c.peerOf(d.origin); p != nil {
+		c.sendAck(p, c.heardOf[d.origin].last)
+	}
+	return false
+}
+
+// sendAck acknowledges the events of p that this replica covers.
+func (c *Core) sendAck(p *peer, prints []imprint) {
+	c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts(), Prints: prints, Members: c.roll.digest}))
+}
+
+// ack is the print that an acknowledgement carries, if it is known.
+func (c *Core) ack(p *peer) []imprint {
+	if x := c.printOf(p.replica); x != 0 {
+		return []imprint{x}
+	}
+	return nil
+}
+
+// learnPrints takes the prints of a push that has been applied.
+func (c *Core) learnPrints(d *delta) {
+	n := d.head.Get(d.origin)
+	h := c.heardOf[d.origin]
+	if len(d.prints) == 0 || h.n > n {
+		return
+	}
+	fresh := d.prints[1:]
+	if from := d.base.Get(d.origin); h.n >= from && h.n-from < uint64(len(d.prints)) {
+		fresh = d.prints[h.n-from+1:]
+	} else {
+		h.last = nil
+	}
+	h.last = append(h.last, fresh...)
+	if len(h.last) > 2*keepPrints {
+		h.last = slices.Clone(h.last[len(h.last)-keepPrints:])
+	}
+	h.n = n
+	c.keepPrints(d.origin, h)
+}
+
+// origins are the replicas whose prints an answer tells, with the prints.
+type origins map[causal.Replica]imprint
+
+// of returns the print of a replica, as a list, if it is told.
+func (o origins) of(r causal.Replica) []imprint {
+	if x := o[r]; x != 0 {
+		return []imprint{x}
+	}
+	return nil
+}
+
+// printsOut returns the prints of what this replica has applied of others in view, and of its own events.
+func (c *Core) printsOut() origins {
+	out := origins{}
+	for _, p := range c.peers {
+		if x := c.printOf(p.replica); p.replica != 0 && x != 0 {
+			out[p.replica] = x
+		}
+	}
+	if x := c.printOf(c.me); x != 0 {
+		out[c.me] = x
+	}
+	return out
+}
+
+// printsIn takes the prints of an answer that has been applied; before is what had been seen. Of an origin that has
+// risen without a print none is known any more.
+func (c *Core) printsIn(h head, before causal.Vector) {
+	for d := range h.head.Beyond(before) {
+		if _, told := h.prints[d.Replica]; !told {
+			delete(c.heardOf, d.Replica)
+		}
+	}
+	for r, x := range h.prints {
+		if n := h.head.Get(r); r != c.me && n == c.seen.Get(r) && (n > before.Get(r) || c.printOf(r) == 0) {
+			c.keepPrints(r, heardPrints{n, []imprint{x}})
+		}
+	}
+}
+
+// keepPrints keeps what is known of an origin, and forgets some of those that are not in view when they are many.
+func (c *Core) keepPrints(r causal.Replica, h heardPrints) {
+	c.heardOf[r] = h
+	if len(c.heardOf) <= 2*keepOrigins+len(c.peers) {
+		return
+	}
+	var gone []causal.Replica
+	for o := range c.heardOf {
+		if c.peerOf(o) == nil {
+			gone = append(gone, o)
+		}
+	}
+	slices.Sort(gone)
+	for _, o := range gone[:max(0, len(gone)-keepOrigins)] {
+		delete(c.heardOf, o)
+	}
+}
+
+// confirmBeat is confirm for a heartbeat. One that is meant for another replica of this member says nothing of the
+// events of this one: its sender may have them from the time before a snapshot.
+func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
+	if x == 0 || x>>32 != uint64(c.me)&(1<<32-1) {
+		return true
+	}
+	return c.confirm(p, n, []imprint{imprint(x)}, counts)
+}
+
+// confirm takes it from p that it covers own events up to n, the last of them with these prints; counts says that p
+// speaks as one that is counted. What it has
+// under another print is not what this replica did: both come from one snapshot of a machine [R57].
+func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
+	switch {
+	case n > c.seen.Get(c.me):
+		c.reborn(p, n, prints)
+		return false
+	case n > 0 && len(prints) > 0:
+		mine, theirs := c.prints.at(n), prints[len(prints)-1]
+		if mine != 0 && theirs != 0 && mine != theirs {
+			c.reborn(p, n, prints)
+			return false
+		}
+	}
+	if counts {
+		p.vouches, p.counted, c.stirred = true, max(p.counted, n), true
+	}
+	if n > p.acked {
+		c.stirred = true
+		p.acknowledged(n)
+		c.copied = max(c.copied, n)
+	}
+	return true
+}

@@ -1,0 +1,260 @@
+package core
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// undo is an own event that some member may not cover yet: what it did, and what had been seen before.
+type undo struct {
+	n    uint64
+	seen causal.Vector
+	work []*working
+}
+
+// maxUndo bounds the own events that can be done again.
+const maxUndo = 256
+
+// forgetUndos lets go of the own events that every member is known to cover.
+func (c *Core) forgetUndos() {
+	all := c.seen.Get(c.me)
+	for _, p := range c.peers {
+		all = min(all, p.acked)
+	}
+	i := 0
+	for i < len(c.undos) && c.undos[i].n <= all && len(c.peers) > 0 {
+		i++
+	}
+	if i > 0 {
+		c.undos = slices.Clone(c.undos[i:])
+	}
+}
+
+// revoked is what a replica that goes on under a new id does again, once it has the state of another [R57].
+type revoked struct {
+	from    string // the member that has other events under these numbers
+	keys    map[string]*effects
+	calls   []Update // writes that wait for these events
+	delayed []Update // came since
+}
+
+// effects is what the events did to a key, in all.
+type effects struct {
+	causal.Change
+	deps  causal.Vector           // of clears
+	total map[string]causal.Total // of counter slots, before
+}
+
+// reborn goes on under a new id: under the old one p has events up to n that this replica does not know, or
+// knows as others. prints are the last of those that p has. Own events behind the last that both have in common are
+// done again, under the new id, on the state of p. Writes that wait for them go on waiting.
+func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
+	c.end()
+	was, own := c.me, c.seen.Get(c.me)
+	common := min(p.acked, own)
+	for i, x := range prints {
+		if at := n - uint64(len(prints)-1-i); at > common && at <= own && x != 0 && x == c.prints.at(at) {
+			common = at
+		}
+	}
+	v := &revoked{from: p.ID, keys: map[string]*effects{}}
+	if common < own {
+		for _, e := range c.undos {
+			if e.n > common {
+				v.recall(c, e, common)
+			}
+		}
+		v.calls = c.suspend(common)
+	}
+	c.rename(c.cfg.NewReplica())
+	c.pushed, c.unpushed, c.copied = 0, 0, 0
+	c.told, c.implied, c.last = causal.Vector{}, causal.Vector{}, causal.Vector{}
+	c.prints, c.undos = ownPrints{}, nil
+	c.ready = false
+	c.roll.resign()
+	c.incoming = nil
+	for _, p := range c.peers {
+		p.pushed, p.inFlight, p.acked = nil, 0, 0
+		p.silence()
+	}
+	c.failOps()
+	if common < own {
+		c.revoke(was, common)
+		c.revoked = v
+		clear(c.outgoing)
+	}
+	c.emit(Reborn{Was: was, Is: c.me})
+}
+
+// suspend takes the calls out that wait for own events behind n.
+func (c *Core) suspend(n uint64) (calls []Update) {
+	for _, o := range c.ops {
+		if _, ok := o.task.(*writes); !ok {
+			continue
+		}
+		for _, w := range o.callers {
+			if !w.ended && w.n > n {
+				w.ended = true
+				c.calls--
+				o.live--
+				calls = append(calls, Update{ID: w.id, Level: o.level, Deadline: w.deadline})
+			}
+		}
+	}
+	return calls
+}
+
+// recall adds what is left of an own event: atoms that live, and what it took away of others.
+func (v *revoked) recall(c *Core, e undo, common uint64) {
+	d := causal.Dot{Replica: c.me, N: e.n}
+	for _, w := range e.work {
+		k := w.keyChange(d)
+		if k.Empty() {
+			continue
+		}
+		x := v.keys[w.key]
+		if x == nil {
+			x = &effects{total: map[string]causal.Total{}}
+			v.keys[w.key] = x
+		}
+		h, _ := c.keys.Get(w.key)
+		for _, a := range k.Adds {
+			x.noteTotal(a.Path, w.base, c.me)
+			at, _ := h.Get(a.Path)
+			if l, ok := at.Of(c.me); ok && l.N == e.n {
+				x.Adds = append(x.Adds, causal.Atom{Path: a.Path, Leaf: l})
+			}
+		}
+		for _, a := range k.Removes {
+			if a.Replica != c.me || a.N <= common {
+				x.Removes = append(x.Removes, a)
+			}
+		}
+		x.Marks = append(x.Marks, k.Marks...)
+		if k.Clear {
+			x.Clear, x.deps = true, x.deps.Join(e.seen.Set(c.me, min(common, e.seen.Get(c.me))))
+		}
+	}
+}
+
+// noteTotal keeps what a counter slot held before the first of the events.
+func (x *effects) noteTotal(path string, before causal.Store, me causal.Replica) {
+	if _, known := x.total[path]; known {
+		return
+	}
+	if owner, ok := causal.SlotOwner(path); !ok || owner != me {
+		return
+	}
+	var t causal.Total
+	if at, ok := before.Get(path); ok {
+		if l, mine := at.Of(me); mine {
+			t, _ = causal.ParseTotal(l.Payload)
+		}
+	}
+	x.total[path] = t
+}
+
+// again makes the effects those of the event d.
+func (x *effects) again(d causal.Dot) causal.Change {
+	ch := causal.Change{Removes: x.Removes, Clear: x.Clear}
+	for _, a := range x.Adds {
+		if was, ok := x.total[a.Path]; ok {
+			t, err := causal.ParseTotal(a.Payload)
+			if err != nil {
+				continue
+			}
+			if t.Since == was.Since {
+				t.Plus, t.Minus = t.Plus-was.Plus, t.Minus-was.Minus
+			}
+			t.Since = d.N
+			a.Path, a.Payload = causal.SlotOf(a.Path, d.Replica), t.Payload()
+		}
+		a.Dot = d
+		ch.Adds = append(ch.Adds, a)
+	}
+	for _, m := range x.Marks {
+		m.By = d
+		ch.Marks = append(ch.Marks, m)
+	}
+	return ch
+}
+
+// fetchRestored asks for the state that takes the place of this replica's, first of the member that has other events
+// under the revoked numbers.
+func (c *Core) fetchRestored() {
+	if c.revoked == nil {
+		return
+	}
+	c.expireDelayed()
+	if c.incoming != nil {
+		return
+	}
+	if p := c.peer(c.revoked.from); p != nil && p.replica != 0 {
+		c.ask(p, true)
+		return
+	}
+	for _, p := range c.peers {
+		if p.replica != 0 {
+			c.ask(p, true)
+			return
+		}
+	}
+}
+
+// redo does again what was revoked, on the state of another, and then what waited for that.
+func (c *Core) redo() {
+	v := c.revoked
+	c.revoked = nil
+	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
+	t := &Txn{core: c, stamp: c.clock}
+	_ = t.run(func(t *Txn) error { // it has been checked
+		for _, key := range slices.Sorted(maps.Keys(v.keys)) {
+			x := v.keys[key]
+			t.Put(key, t.Get(key).Apply(x.again(t.Dot()), x.deps, causal.Vector{}))
+		}
+		return nil
+	})
+	for _, w := range t.work {
+		c.merge(w)
+	}
+	c.end()
+	for _, ev := range v.calls {
+		c.startWrite(ev)
+	}
+	for _, ev := range v.delayed {
+		c.update(ev)
+	}
+}
+
+// delay keeps an update until the state is restored: what it would observe is not what others have.
+func (c *Core) delay(ev Update) {
+	if len(c.revoked.delayed) >= maxHeld {
+		c.emit(Done{ID: ev.ID, Err: errRestored})
+		return
+	}
+	c.revoked.delayed = append(c.revoked.delayed, ev)
+}
+
+// expireDelayed ends what has waited for too long: calls whose events are revoked, and updates that came since.
+func (c *Core) expireDelayed() {
+	v := c.revoked
+	v.delayed = slices.DeleteFunc(v.delayed, func(ev Update) bool {
+		late := ev.ID != 0 && !c.now.Before(ev.Deadline)
+		if late {
+			c.emit(Done{ID: ev.ID, Err: errRestored})
+		}
+		return late
+	})
+	v.calls = slices.DeleteFunc(v.calls, func(ev Update) bool {
+		late := !c.now.Before(ev.Deadline)
+		if late {
+			c.emit(Done{ID: ev.ID, Short: &Short{Needed: ev.Level.need(c.size())}})
+		}
+		return late
+	})
+}
+
+var errRestored = errors.New("core: this replica was restored from a snapshot, and waits for the state of another member: nothing was done")

@@ -1,0 +1,283 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// frozen returns a copy of everything that a replica holds, as a snapshot of its machine does.
+func frozen(c *Core) *Core {
+	n := *c
+	n.peers = nil
+	for _, p := range c.peers {
+		q := *p
+		q.pushed = slices.Clone(p.pushed)
+		n.peers = append(n.peers, &q)
+	}
+	n.log.origins = map[causal.Replica]*originLog{}
+	for r, o := range c.log.origins {
+		q := *o
+		q.events = slices.Clone(o.events)
+		q.room = q.events
+		n.log.origins[r] = &q
+	}
+	n.batch = batch{stores: map[string]causal.Store{}}
+	n.outgoing, n.heardOf = map[string]*answer{}, maps.Clone(c.heardOf)
+	n.prints.of, n.undos = slices.Clone(c.prints.of), slices.Clone(c.undos)
+	n.ops, n.deadlines, n.calls = nil, nil, 0
+	n.effects, n.touched, n.ledger.touched = nil, nil, nil
+	n.bases, n.awaiting, n.held, n.open = slices.Clone(c.bases), nil, nil, nil
+	n.window.waiting = slices.Clone(c.window.waiting)
+	for r, h := range n.heardOf {
+		h.last = slices.Clone(h.last)
+		n.heardOf[r] = h
+	}
+	return &n
+}
+
+// settled lets seconds pass, and asserts that all hold the same then, and that calls have ended well.
+func (l *lab) settled(calls ...uint64) {
+	l.t.Helper()
+	for range 8 {
+		l.tick(time.Second)
+	}
+	for _, n := range l.order[1:] {
+		l.equal(l.order[0], n)
+	}
+	for _, id := range calls {
+		d, ended := l.done[id]
+		require.True(l.t, ended, "call %d", id)
+		require.Nil(l.t, d.Short, "call %d", id)
+		require.NoError(l.t, d.Err)
+	}
+}
+
+// A replica is replaced by a snapshot of its machine, whose first act is a write under numbers that were used since.
+// Before, peers took it for a duplicate and acknowledged it, and mending erased it [R57].
+func TestRestored_TheFirstActIsAWrite(t *testing.T) {
+	tests := map[string]struct {
+		since [][]op // what the replica did after the snapshot, acknowledged at a majority
+		acts  [][]op // what the restored one does
+		want  string
+	}{
+		"another key":    {[][]op{{add("s", "old")}}, [][]op{{add("s2", "new")}}, "s/base=1\ns/old=1\ns2/new=1\n"},
+		"the same key":   {[][]op{{add("s", "old")}}, [][]op{{add("s", "new")}}, "s/base=1\ns/new=1\ns/old=1\n"},
+		"the same again": {[][]op{{add("s", "old")}}, [][]op{{add("s", "old")}}, "s/base=1\ns/old=1\n"},
+		"five since, one now": {
+			[][]op{{add("s", "1")}, {add("s", "2")}, {add("s", "3")}, {add("s", "4")}, {add("s", "5")}},
+			[][]op{{add("s", "new")}}, "s/1=1\ns/2=1\ns/3=1\ns/4=1\ns/5=1\ns/base=1\ns/new=1\n",
+		},
+		"one since, three now": {
+			[][]op{{add("s", "old")}},
+			[][]op{{add("s", "1")}, {remove("s", "1"), add("s", "2")}, {add("s2", "3")}}, "s/2=1\ns/base=1\ns/old=1\ns2/3=1\n",
+		},
+		"counters": {
+			[][]op{{count("c", "n", 5)}, {count("c", "n", 7)}}, [][]op{{count("c", "n", 100)}, {count("c", "n", 1000)}}, "c/n=1113\ns/base=1\n",
+		},
+		"a removal": {[][]op{{add("s", "old")}}, [][]op{{remove("s", "base")}}, "s/old=1\n"},
+		"a deletion": {
+			[][]op{{add("s", "old")}}, [][]op{{op{kind: opDelete, key: "s"}}, {add("s", "new")}}, "s/new=1\ns/old=1\n",
+		},
+		"a reset of another's counter": {
+			[][]op{{add("s2", "old")}}, [][]op{{drop("c", "n")}}, "s/base=1\ns2/old=1\n",
+		},
+		"registers": {
+			[][]op{{op{kind: opWrite, key: "r", sub: "x", value: 1}}}, [][]op{{op{kind: opWrite, key: "r", sub: "x", value: 2}}}, "r/x=2\ns/base=1\n",
+		},
+	}
+	for name, test := range tests {
+		for _, lost := range []string{"", "a>c", "a>b"} { // what one peer never got before the restore
+			t.Run(name+" lost "+lost, func(t *testing.T) {
+				l := newLab(t, "a", "b", "c")
+				l.update("b", Level{}, count("c", "n", 1))
+				l.update("a", majority, add("s", "base"))
+				l.settled(l.id)
+				snapshot := frozen(l.cores["a"])
+				was := snapshot.Replica()
+				for _, ops := range test.since {
+					l.now = l.now.Add(time.Millisecond)
+					id := l.update("a", majority, ops...)
+					if lost != "" {
+						l.take(between("a", lost[2:]))
+					}
+					l.deliver(all)
+					require.Nil(t, l.done[id].Short)
+				}
+				l.now = l.now.Add(3 * time.Millisecond)
+				l.cores["a"] = snapshot
+				var calls []uint64
+				for _, ops := range test.acts {
+					l.now = l.now.Add(time.Millisecond)
+					calls = append(calls, l.update("a", majority, ops...))
+				}
+				l.settled(calls...)
+				for _, n := range l.order {
+					want := test.want
+					if _, counts := test.since[0][0], test.since[0][0].kind == opCount; !counts && name != "a reset of another's counter" {
+						want = "c/n=1\n" + want
+					}
+					l.shows(n, want)
+				}
+				require.NotEqual(t, was, l.cores["a"].Replica())
+				require.Len(t, l.reb, 1)
+			})
+		}
+	}
+}
+
+// restorable is a cluster of which a has a snapshot, and has gone on since with an acknowledged write.
+func restorable(t *testing.T) (l *lab, snapshot *Core) {
+	l = newLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "base"))
+	l.settled(l.id)
+	snapshot = frozen(l.cores["a"])
+	l.now = l.now.Add(time.Millisecond)
+	l.update("a", majority, add("s", "old"))
+	return l, snapshot
+}
+
+// act lets the restored replica write, a moment later.
+func (l *lab) act(elem string) uint64 {
+	l.now = l.now.Add(time.Millisecond)
+	return l.update("a", majority, add("s", elem))
+}
+
+func TestRestored_Twice(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	l.settled(l.act("first"))
+	snapshot = frozen(l.cores["a"])
+	l.settled(l.act("between"))
+	l.cores["a"] = snapshot
+	l.settled(l.act("second"))
+	l.shows("b", "s/base=1\ns/between=1\ns/first=1\ns/old=1\ns/second=1\n")
+	require.Len(t, l.reb, 2)
+	l.settled(l.act("third"))
+	require.Len(t, l.reb, 2)
+}
+
+// The last write before the end of the original, which nobody had acknowledged, is still under way when the restored
+// one writes, and each of the peers hears of another one first.
+func TestRestored_BothPrintsInFlight(t *testing.T) {
+	l, snapshot := restorable(t)
+	late := l.take(of(wire.ReplicatorPush))
+	require.Len(t, late, 2)
+	l.cores["a"] = snapshot
+	id := l.act("new")
+	l.hand(late[0])
+	l.deliver(between("a", late[1].to))
+	l.hand(late[1])
+	l.settled(id)
+	for _, n := range l.order {
+		got, err := shown(l.cores[n].Keys())
+		require.NoError(t, err)
+		require.Contains(t, got, "s/new=1\n")
+		require.Contains(t, got, "s/base=1\n")
+	}
+}
+
+// What is never acknowledged by those who know better: not by an acknowledgement, a heartbeat or an answer.
+func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	id := l.act("new")
+	l.take(of(wire.ReplicatorPush)) // lost: peers tell their vectors
+	for _, n := range []string{"b", "c"} {
+		for _, p := range l.cores[n].peers {
+			if p.ID == "a" {
+				l.cores[n].now = l.now
+				l.cores[n].sendBeat(p)
+				for _, e := range l.cores[n].effects {
+					if s, ok := e.(Send); ok {
+						l.box = append(l.box, mail{n, s.Member, l.cores[n].Replica(), s})
+					}
+				}
+			}
+		}
+	}
+	before := l.cores["a"].Replica()
+	l.deliver(between("b", "a"))
+	require.NotContains(t, l.done, id)
+	require.NotEqual(t, before, l.cores["a"].Replica(), "noticed")
+	l.settled(id)
+	l.shows("c", "s/base=1\ns/new=1\ns/old=1\n")
+}
+
+// While the restored replica waits for the state of another, updates wait too, within their time.
+func TestRestored_UpdatesWaitForTheState(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	first := l.act("new")
+	l.deliver(of(wire.ReplicatorPush))
+	l.deliver(of(wire.ReplicatorAck))
+	require.NotNil(t, l.cores["a"].revoked)
+	second := l.act("later")
+	l.id++
+	l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second), Modify: func(*Txn) error { return nil }})
+	require.NotContains(t, l.done, second)
+	l.now = l.now.Add(time.Second)
+	l.step("a", Wake{})
+	require.ErrorIs(t, l.done[l.id].Err, errRestored)
+	l.settled(first, second)
+	l.shows("b", "s/base=1\ns/later=1\ns/new=1\ns/old=1\n")
+}
+
+// A replica that was merely slow to hear is the same one: late, doubled and lost messages are no fork.
+func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	for i := range 100 {
+		l.now = l.now.Add(time.Millisecond)
+		l.update([]string{"a", "b"}[i%2], Level{}, add("s", string(rune('a'+i%26))))
+		pushes := l.take(of(wire.ReplicatorPush))
+		for j, m := range pushes {
+			switch (i + j) % 5 {
+			case 0: // lost
+			case 1:
+				l.hand(m)
+				l.hand(m)
+			case 2:
+				l.box = append(l.box, m) // late
+			default:
+				l.hand(m)
+			}
+		}
+		if i%10 == 0 {
+			l.tick(time.Second)
+		}
+	}
+	l.settled()
+	for _, n := range l.order {
+		require.Zero(t, l.cores[n].Stats().Forks, n)
+		for _, p := range l.cores[n].peers {
+			if l.cores[n].seen.Get(p.replica) > 0 {
+				require.NotZero(t, l.cores[n].printOf(p.replica), "%s of %s", n, p.ID)
+			}
+		}
+	}
+	require.Empty(t, l.reb)
+}
+
+// A peer that has the other events does not take up those behind the restored ones.
+func TestRestored_OneThatHasOtherEventsDoesNotGoOn(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	first := l.act("x")
+	l.take(of(wire.ReplicatorPush)) // lost
+	second := l.act("y")
+	l.deliver(of(wire.ReplicatorPush))
+	require.Positive(t, l.cores["b"].Stats().Forks)
+	l.shows("b", "s/base=1\ns/old=1\n")
+	l.settled(first, second)
+	l.shows("b", "s/base=1\ns/old=1\ns/x=1\ns/y=1\n")
+}
