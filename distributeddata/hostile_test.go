@@ -192,6 +192,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 			var at meanness
 			written(&at.decode, &at)
 			stop := own(&at).Subscribe(dd, p.PID(), nil)
+			testkit.Expect[*distributeddata.Changed[mean]](p)
 			at.decode = nil
 			_, _ = own(&at).Update(ctx, dd, write("other"))
 			testkit.Expect[*distributeddata.Changed[mean]](p)
