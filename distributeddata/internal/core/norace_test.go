@@ -2,4 +2,4 @@
 
 package core
 
-const defaultSeeds = 1000
+const defaultSeeds = 500
