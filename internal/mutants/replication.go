@@ -515,7 +515,7 @@ func replication() []mutant {
 		{
 			name:   "stay down after user code has ended the goroutine",
 			rule:   "functions of the application may panic or exit",
-			edits:  in("distributeddata/guard.go", "if !returned {\n\t\t\t\td.Schedule(run)", "if !returned && run == nil {\n\t\t\t\td.Schedule(run)"),
+			edits:  in("distributeddata/steadfast.go", "if !returned {\n\t\t\td.runs <- run", "if !returned && run == nil {\n\t\t\td.runs <- run"),
 			killer: killer{pkg: "./distributeddata", run: "^TestModify_MayExit$"},
 		},
 		{
