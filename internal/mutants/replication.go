@@ -435,6 +435,21 @@ func replication() []mutant {
 			killer: scenario("TestRestart_WithAClockThatWasSetBack"),
 		},
 		{
+			name: "answer every message of a former replica",
+			rule: "answers come to an end [R58]",
+			edits: []edit{
+				{replDir + "beat.go", "if c.turnsAway(p) {", "if true {"},
+				{replDir + "members.go", "if c.echoes(p) {", "if true {"},
+			},
+			killer: scenario("TestTwins_SayNoMoreThanTheirHeartbeats"),
+		},
+		{
+			name:   "greet every replica that is new",
+			rule:   "answers come to an end [R58]",
+			edits:  in(replDir+"beat.go", "\tif !greets {", "\tif !greets && c.cfg.Grace == 0 {"),
+			killer: scenario("TestTwins_SayNoMoreThanTheirHeartbeats"),
+		},
+		{
 			name:   "a majority is half",
 			rule:   "two majorities meet",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),

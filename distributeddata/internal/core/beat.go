@@ -151,20 +151,28 @@ func (c *Core) spread() {
 
 // meet takes the replica that runs for p now, unless that is one from before the present [R56]: a replica that
 // others have recorded gives way to one that has not taken its place yet, and to one that they have recorded
-// since. A former one that still runs learns so from what is remembered.
+// since. A former one that still runs learns so from what is remembered. Two that take turns are not greeted
+// each time [R58].
 func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	if p.replica != 0 && announced && c.roll.at(r).rank == absent && c.roll.at(p.replica).rank != absent {
 		c.stats.Strangers++
-		c.sendMembers(p, r)
+		if c.turnsAway(p) {
+			c.sendMembers(p, r)
+		}
 		return false
 	}
-	*p = peer{Member: p.Member, replica: r}
+	greets := c.greets(p)
+	*p = peer{Member: p.Member, replica: r, pacing: p.pacing}
 	c.identify(p)
 	delete(c.outgoing, p.ID)
 	if c.incoming != nil && c.incoming.member == p.ID {
 		c.incoming = nil
 	}
 	c.stirred = true
+	if !greets {
+		p.askAgain = c.now.Add(c.cfg.BeatInterval)
+		return true
+	}
 	c.sendBeat(p) // so that it knows us as soon as we know it
 	for _, o := range c.ops {
 		if o.asked {

@@ -72,11 +72,11 @@ type peer struct {
 	replica causal.Replica // 0 until the first beat
 	ready   bool
 	voice
-	seen     causal.Vector // last vector heard, without news
-	news     causal.Vector // what pushes have told since
-	acked    uint64        // it covers our events up to this one
+	seen  causal.Vector // last vector heard, without news
+	news  causal.Vector // what pushes have told since
+	acked uint64        // it covers our events up to this one
+	pacing
 	askAgain time.Time     // for a refill
-	remindAt time.Time     // when it may be told again that it lacks something
 	request  uint64        // the last request it made
 	owed     uint64        // it wants to hear when we cover its events up to this one
 	pushed   []sent        // pushed and not acknowledged yet

@@ -232,6 +232,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 func (c *Core) mended(s State) {
 	ch, ok := c.replace(s)
 	if !ok {
+		c.askAfter = c.now.Add(c.cfg.BeatInterval)
 		return
 	}
 	c.note(ch)

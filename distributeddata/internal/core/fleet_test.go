@@ -23,8 +23,17 @@ type fleet struct {
 	rand  *rand.Rand
 	next  causal.Replica
 	cut   func(from, to int) bool
-	sent  []tally // by member
+	same  map[int]int // members that run under the id of another one
+	diary map[int][]diaryEntry
+	first []causal.Replica // of each member
+	sent  []tally          // by member
 	of    map[wire.Manifest]tally
+}
+
+// diaryEntry is an input of a member: a core that takes the same inputs holds the same.
+type diaryEntry struct {
+	at time.Time
+	ev Event
 }
 
 // tally is a number of messages and their bytes.
@@ -91,6 +100,7 @@ func (f *fleet) core() *Core {
 }
 
 func (f *fleet) start(c *Core) {
+	f.first = append(f.first, c.Replica())
 	f.cores, f.armed, f.sent = append(f.cores, c), append(f.armed, time.Time{}), append(f.sent, tally{})
 }
 
@@ -98,11 +108,19 @@ func (f *fleet) start(c *Core) {
 func (f *fleet) view(i int) {
 	var others []Member
 	for j, c := range f.cores {
-		if j != i && c != nil {
-			others = append(others, Member{ID: fmt.Sprint(j)})
+		if f.id(j) != f.id(i) && c != nil {
+			others = append(others, Member{ID: fmt.Sprint(f.id(j))})
 		}
 	}
 	f.step(i, View{Others: others})
+}
+
+// id returns the number that is the id of a member.
+func (f *fleet) id(i int) int {
+	if j, ok := f.same[i]; ok {
+		return j
+	}
+	return i
 }
 
 // views gives everybody the new view within a second, as a provider does.
@@ -149,6 +167,9 @@ func (f *fleet) step(i int, ev Event) {
 	if c == nil {
 		return
 	}
+	if f.diary != nil {
+		f.diary[i] = append(f.diary[i], diaryEntry{f.now, ev})
+	}
 	for _, e := range c.Step(f.now, ev) {
 		if s, ok := e.(Send); ok {
 			f.send(i, s)
@@ -162,12 +183,22 @@ func (f *fleet) send(i int, s Send) {
 	t := f.of[s.Manifest]
 	t.add(len(s.Payload))
 	f.of[s.Manifest] = t
-	to, from := number(s.Member), f.cores[i].Replica()
+	from := f.cores[i].Replica()
+	id := number(s.Member)
+	f.deliver(i, id, from, s)
+	for to := range f.cores {
+		if to != id && len(f.same) > 0 && f.id(to) == id {
+			f.deliver(i, to, from, s)
+		}
+	}
+}
+
+func (f *fleet) deliver(i, to int, from causal.Replica, s Send) {
 	if f.cut != nil && f.cut(i, to) {
 		return
 	}
 	f.after(time.Millisecond+f.upTo(time.Millisecond), func() {
-		f.step(to, Receive{Member: fmt.Sprint(i), From: from, To: s.To, Manifest: s.Manifest, Payload: s.Payload})
+		f.step(to, Receive{Member: fmt.Sprint(f.id(i)), From: from, To: s.To, Manifest: s.Manifest, Payload: s.Payload})
 	})
 }
 

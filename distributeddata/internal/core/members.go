@@ -53,7 +53,6 @@ type voice struct {
 	entering bool          // as a newcomer that has not counted yet
 	resigned bool          // it says that it counted when it was marked as going
 	told     uint64        // digest of the memory that it was sent last
-	tellAt   time.Time     // when it may be sent one again
 	least    uint32        // its MinMembers, as it said last; 0 if it counts in no quorum
 	titled   bool          // it has said so
 	heardAt  time.Time
@@ -246,7 +245,9 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	case p.replica != ev.From:
 	case theirs.digest == merged.digest:
 		p.turned = true
-		c.sendBeat(p)
+		if c.echoes(p) {
+			c.sendBeat(p)
+		}
 	default:
 		c.exchange(p)
 	}

@@ -41,18 +41,18 @@ type remembered struct {
 
 // merge returns what both say of one member: the larger version wins; under one version each part is the
 // larger of both.
-func (a remembered) merge(b remembered) remembered {
+func (r remembered) merge(o remembered) remembered {
 	switch {
-	case a.version > b.version:
-		return a
-	case a.version < b.version:
-		return b
+	case r.version > o.version:
+		return r
+	case r.version < o.version:
+		return o
 	}
-	if a.inc.less(b.inc) {
-		a.inc = b.inc
+	if r.inc.less(o.inc) {
+		r.inc = o.inc
 	}
-	a.rank, a.order = max(a.rank, b.rank), max(a.order, b.order)
-	return a
+	r.rank, r.order = max(r.rank, o.rank), max(r.order, o.order)
+	return r
 }
 
 // Limits of a memory. What a peer says beyond them is refused.
