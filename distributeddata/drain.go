@@ -27,6 +27,9 @@ func (m *drain) run(a *replica, respond func(any)) {
 				slog.String("member", a.l.member()), slog.Duration("forget-after", a.l.cfg.ForgetAfter), slog.Any("error", err))
 			err = nil
 		}
+		if d.Short != nil && a.l.r.goesOn() { // what it holds goes along
+			err = nil
+		}
 		if a.drains != nil { // else they were answered
 			respond(&drained{a.lossErr(err)})
 		}

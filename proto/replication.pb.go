@@ -100,6 +100,7 @@ type Beat struct {
 	Announced     bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among them [M2, M3]
 	Leaving       bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // it wants to be forgotten, in order [M4]
 	Print         uint64                 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`        // of the receiver's events up to the number in the vector, behind 32 bits of its id [R57]
+	Parting       bool                   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"`     // it leaves, in whatever way: nothing can be handed over to it [R53]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -202,6 +203,13 @@ func (x *Beat) GetPrint() uint64 {
 		return x.Print
 	}
 	return 0
+}
+
+func (x *Beat) GetParting() bool {
+	if x != nil {
+		return x.Parting
+	}
+	return false
 }
 
 // The members that the sender remembers [M1]. They are merged.
@@ -1715,6 +1723,7 @@ type ProbeReply struct {
 	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`  // digest of the members that the sender remembers [M1]
 	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"` // not ready, since it is going; it was when that began [M5]
 	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"` // the sender has never counted [M3]
+	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`   // it leaves: nothing can be handed over to it [R53]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1791,6 +1800,13 @@ func (x *ProbeReply) GetEntering() bool {
 	return false
 }
 
+func (x *ProbeReply) GetParting() bool {
+	if x != nil {
+		return x.Parting
+	}
+	return false
+}
+
 var File_concord_v1_replication_proto protoreflect.FileDescriptor
 
 const file_concord_v1_replication_proto_rawDesc = "" +
@@ -1800,7 +1816,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\x95\x02\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xaf\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
@@ -1812,7 +1828,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\tannounced\x18\n" +
 	" \x01(\bR\tannounced\x12\x18\n" +
 	"\aleaving\x18\v \x01(\bR\aleaving\x12\x14\n" +
-	"\x05print\x18\f \x01(\x06R\x05printJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
+	"\x05print\x18\f \x01(\x06R\x05print\x12\x18\n" +
+	"\aparting\x18\r \x01(\bR\apartingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1928,7 +1945,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06prints\x18\x04 \x03(\aR\x06prints\"F\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"\xb3\x01\n" +
+	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"\xcd\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -1936,7 +1953,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x18\n" +
 	"\amembers\x18\x04 \x01(\x06R\amembers\x12\x1a\n" +
 	"\bresigned\x18\x05 \x01(\bR\bresigned\x12\x1a\n" +
-	"\bentering\x18\x06 \x01(\bR\benteringB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\bentering\x18\x06 \x01(\bR\bentering\x12\x18\n" +
+	"\aparting\x18\a \x01(\bR\apartingB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_replication_proto_rawDescOnce sync.Once

@@ -401,8 +401,26 @@ func replication() []mutant {
 		{
 			name:   "leave when one other has everything",
 			rule:   "who leaves hands over what a majority of the rest may lack [R53]",
-			edits:  in(replDir+"forget.go", "s.need = min(len(c.peers), (c.size()-1)/2+1)", "s.need = min(len(c.peers), 1)"),
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), (c.size()-1)/2+1)", "s.need = min(c.heirs(), 1)"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
+		},
+		{
+			name:   "hand over to those in view alone",
+			rule:   "a majority of those that are counted has what a member that leaves held, seen or not [R53]",
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), (c.size()-1)/2+1)", "s.need = min(len(c.peers), (c.size()-1)/2+1)"),
+			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
+		},
+		{
+			name:   "hand over to one that leaves",
+			rule:   "what comes to a member that leaves it hands over to nobody [R53]",
+			edits:  in(replDir+"leave.go", "return !p.parts && !p.goes && l.want.Leq(p.kept)", "return l.want.Leq(p.vector())"),
+			killer: scenario("TestDrain_NothingIsHandedToOneThatLeaves"),
+		},
+		{
+			name:   "wait for those that leave to be handed something",
+			rule:   "members that leave together do not wait for each other [R53]",
+			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member && !c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
+			killer: scenario("TestDrain_AllAtOnceEnds"),
 		},
 		{
 			name:   "acknowledge while leaving",
@@ -506,7 +524,7 @@ func replication() []mutant {
 		{
 			name:   "leave without what former lives did",
 			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
-			edits:  in(replDir+"forget.go", "task: &leave{c.seen, forget}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me)), forget}}"),
+			edits:  in(replDir+"leave.go", "task: &leave{c.seen, forget}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me)), forget}}"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{

@@ -58,6 +58,7 @@ func (c *Core) newBeat() *pb.Beat {
 	return &pb.Beat{
 		Ready: c.counts(), Digest: digest(c.seen), SumA: c.sum[0], SumB: c.sum[1],
 		Members: c.roll.digest, Announced: c.roll.inc.number > 0, Leaving: c.roll.leaving,
+		Parting: c.parting(),
 	}
 }
 
@@ -94,6 +95,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	}
 	same := c.under(p, m.Members)
 	p.leaving = m.Leaving
+	c.parts(p, m.Parting)
 	switch {
 	case m.Seen != nil:
 		if v.Equal(c.seen) {
@@ -111,6 +113,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.me), m.Print, same && m.Ready) {
 		return nil // under another id now
 	}
+	p.keeps(v)
 	if same && m.Ready {
 		c.vouched(p, v)
 	}

@@ -81,6 +81,8 @@ type peer struct {
 	owed     uint64        // it wants to hear when we cover its events up to this one
 	pushed   []sent        // pushed and not acknowledged yet
 	inFlight int           // bytes of these
+	kept     causal.Vector // what it said that it has, when it did not leave
+	parts    bool          // it has said that it leaves
 	heardOf  uint64        // digest of seenThen
 	seenThen causal.Vector // the last vector it told in full
 	toldOf   uint64        // digest of the last vector that was told to it in full

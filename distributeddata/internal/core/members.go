@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -13,21 +14,22 @@ import (
 // from the memory alone: the view only says which members can be talked to.
 type roll struct {
 	memory
-	inc      incarnation          // of this replica; number 0 until it has taken its place
-	takeAt   time.Time            // not before: it takes its place again
-	entering bool                 // it is a newcomer, which has not counted yet [M3]
-	counted  bool                 // it has counted in quorums
-	filled   bool                 // a replica that counts has answered it since its start
-	viewed   bool                 // it has been told a view
-	resigned bool                 // it counted when it was marked as going: it helps to remove members [M5]
-	leaving  bool                 // it wants to be forgotten, in order [M4]
-	usurper  causal.Replica       // the later process of this name that has been told of
-	changed  bool                 // by this replica: the others are told at once
-	absent   map[string]time.Time // members that cannot be talked to, since when
-	places   map[string]string    // addresses, by name
-	tellAt   time.Time            // when members are told that have been told another memory just before
-	version  int                  // of what is told of all this
-	told     *Rollcall            // the last
+	inc      incarnation             // of this replica; number 0 until it has taken its place
+	takeAt   time.Time               // not before: it takes its place again
+	entering bool                    // it is a newcomer, which has not counted yet [M3]
+	counted  bool                    // it has counted in quorums
+	filled   bool                    // a replica that counts has answered it since its start
+	viewed   bool                    // it has been told a view
+	resigned bool                    // it counted when it was marked as going: it helps to remove members [M5]
+	leaving  bool                    // it wants to be forgotten, in order [M4]
+	usurper  causal.Replica          // the later process of this name that has been told of
+	changed  bool                    // by this replica: the others are told at once
+	absent   map[string]time.Time    // members that cannot be talked to, since when
+	places   map[string]string       // addresses, by name
+	parted   map[causal.Replica]bool // those that have said that they leave [R53]
+	tellAt   time.Time               // when members are told that have been told another memory just before
+	version  int                     // of what is told of all this
+	told     *Rollcall               // the last
 }
 
 // resign makes this replica one that has no place yet.
@@ -100,6 +102,7 @@ func (c *Core) own() remembered { return c.roll.of(c.cfg.Member) }
 func (c *Core) identify(p *peer) {
 	r := c.roll.at(p.replica)
 	p.name, p.votes, p.goes = r.name, r.rank == in, r.rank == going
+	p.parts = c.roll.parted[p.replica]
 	c.roll.version++
 	if p.name != "" {
 		if c.roll.places == nil {
@@ -128,6 +131,7 @@ func (c *Core) recall(m memory) {
 			delete(c.roll.places, name)
 		}
 	}
+	maps.DeleteFunc(c.roll.parted, func(r causal.Replica, _ bool) bool { return c.roll.at(r).rank == absent && c.peerOf(r) == nil })
 	c.stirred = true
 }
 

@@ -201,7 +201,7 @@ func (c *Core) onProbe(p *peer, payload []byte) error {
 }
 
 func (c *Core) replyProbe(p *peer, id uint64) {
-	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen), Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering}))
+	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen), Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering, Parting: c.parting()}))
 }
 
 // answerHeld answers the questions that waited for what has come since.
@@ -230,6 +230,8 @@ func (c *Core) onProbeReply(p *peer, payload []byte) error {
 	}
 	p.ready, c.stirred = m.Ready, true
 	c.heard(p, v)
+	c.parts(p, m.Parting)
+	p.keeps(v)
 	same := c.under(p, m.Members)
 	p.resigned, p.entering = same && m.Resigned, same && m.Entering
 	if !same || !m.Ready && !m.Resigned {
