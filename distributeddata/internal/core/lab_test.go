@@ -29,6 +29,13 @@ type lab struct {
 	calls   map[string][]uint64 // of each replica
 	second  int                 // after so many places more it panics again
 	blasted int                 // steps that have panicked
+	alarms  []alarm
+}
+
+// alarm is an effect of a replica that people should hear of.
+type alarm struct {
+	at   string
+	what Effect
 }
 
 type mail struct {
@@ -90,6 +97,8 @@ func (l *lab) step(name string, ev Event) {
 			l.told[name] = append(l.told[name], e.Keys...)
 		case Reborn:
 			l.reb = append(l.reb, e)
+		case Usurped, Unequal, Forgotten:
+			l.alarms = append(l.alarms, alarm{name, e})
 		}
 	}
 }

@@ -1,0 +1,246 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/wire"
+)
+
+// A script is a history of a few members in which each exchange between two of them is chosen by
+// hand, and every other message is lost. Its steps, separated by semicolons:
+//
+//	write X      X begins a write at a majority
+//	read X       X begins a read at a majority
+//	leave X      X begins to leave in order
+//	forget X Y   X is told to forget Y, which it has not heard for a while
+//	crash X      X ends
+//	start X      X begins, empty
+//	view X YZ…   X sees only these
+//	push X Y     what X has just pushed to Y arrives, and so does the acknowledgement
+//	tell X Y     Y learns what X remembers of the members, and nothing more
+//	know X Y     both learn what the other remembers of the members, and nothing more
+//	ask X Y      both exchange heartbeats, questions and answers, and no data
+//	meet X Y     both exchange everything but what they remember of the members
+//
+// After each step the promise is checked in values: a majority read that has ended shows every
+// majority write that was acknowledged when the read began.
+type script struct {
+	*lab
+	writes map[uint64]string          // elements of the writes at a majority
+	reads  map[uint64]map[string]bool // under way: what they must show
+	reader map[uint64]string
+	ended  int // reads
+}
+
+// newScript begins with members that count each other and have nothing to say any more.
+func newScript(t *testing.T, names string) *script {
+	s := &script{
+		lab: newLab(t, strings.Split(names, "")...), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
+		reader: map[uint64]string{},
+	}
+	for _, n := range s.order {
+		require.True(t, s.cores[n].Ready(), n)
+		s.suit(n)
+		s.see(n, names)
+	}
+	s.calm(20)
+	return s
+}
+
+// suit gives a member times that let a script choose whom it asks: it gives up what is not
+// answered, and has asked everybody within a heartbeat interval.
+func (s *script) suit(name string) {
+	cfg := &s.cores[name].cfg
+	cfg.MinMembers, cfg.Patience, cfg.Grace = 1, patient, patient/5
+}
+
+const patient = 100 * time.Millisecond
+
+// see gives a member a view.
+func (s *script) see(name, others string) {
+	var view []Member
+	for o := range strings.SplitSeq(others, "") {
+		if o != name {
+			view = append(view, Member{ID: o, Address: "at " + o})
+		}
+	}
+	s.step(name, View{Others: view})
+}
+
+func (s *script) play(text string) {
+	s.t.Helper()
+	for step := range strings.SplitSeq(text, ";") {
+		words := append(strings.Fields(step), "", "")
+		s.do(words[0], words[1], words[2])
+		if words[0] != "write" && words[0] != "push" {
+			s.take(all) // lost
+		}
+		s.check(strings.TrimSpace(step))
+	}
+}
+
+func (s *script) do(verb, x, y string) {
+	s.t.Helper()
+	switch verb {
+	case "write":
+		element := fmt.Sprint("w", len(s.writes)+1)
+		s.writes[s.update(x, majority, add("s", element))] = element
+	case "read":
+		s.beginRead(x)
+	case "leave":
+		s.id++
+		s.step(x, Drain{ID: s.id, Leave: true, Deadline: s.now.Add(time.Hour)})
+	case "forget":
+		s.now = s.now.Add(20 * time.Second)
+		s.id++
+		s.step(x, Forget{ID: s.id, Member: y, Deadline: s.now.Add(time.Hour)})
+	case "crash":
+		s.cores[x] = nil
+	case "start":
+		s.begin(x)
+	case "view":
+		s.see(x, y)
+	case "push":
+		s.deliver(pair(x, y, wire.ReplicatorPush, wire.ReplicatorAck))
+	case "tell":
+		s.exchange(x, y, func(m mail) bool {
+			beat := m.send.Manifest == wire.ReplicatorBeat
+			return beat && m.from == y && m.to == x || m.send.Manifest == wire.ReplicatorMembers && m.from == x && m.to == y
+		})
+	case "know":
+		s.exchange(x, y, pair(x, y, wire.ReplicatorBeat, wire.ReplicatorMembers))
+	case "ask":
+		s.exchange(x, y, pair(x, y, wire.ReplicatorBeat, wire.ReplicatorProbe, wire.ReplicatorProbeReply))
+	case "meet":
+		both := pair(x, y)
+		s.exchange(x, y, func(m mail) bool { return both(m) && m.send.Manifest != wire.ReplicatorMembers })
+	default:
+		s.t.Fatalf("unknown step %q", verb)
+	}
+}
+
+// pair matches mail between two members, of some kinds or of any.
+func pair(x, y string, kinds ...wire.Manifest) func(mail) bool {
+	return func(m mail) bool {
+		return (m.from == x && m.to == y || m.from == y && m.to == x) &&
+			(len(kinds) == 0 || slices.Contains(kinds, m.send.Manifest))
+	}
+}
+
+// exchange lets two members run for a little longer than a heartbeat interval. Of what is sent only
+// the matching mail arrives.
+func (s *script) exchange(x, y string, match func(mail) bool) {
+	for range 14 {
+		s.now = s.now.Add(patient + patient/10)
+		for _, n := range []string{x, y} {
+			s.step(n, Wake{})
+			s.deliver(match)
+		}
+		s.take(all)
+	}
+}
+
+// begin starts a member, which all that run can talk to.
+func (s *script) begin(name string) {
+	s.start(name)
+	s.suit(name)
+	if !slices.Contains(s.order, name) {
+		s.order = append(s.order, name)
+	}
+	for _, n := range s.order {
+		s.see(n, strings.Join(s.order, ""))
+	}
+}
+
+func (s *script) beginRead(name string) {
+	s.id++
+	s.reads[s.id], s.reader[s.id] = s.acked(), name
+	s.step(name, Read{ID: s.id, Level: majority, Deadline: s.now.Add(time.Hour)})
+}
+
+// acked returns the elements of the writes that have been acknowledged.
+func (s *script) acked() map[string]bool {
+	out := map[string]bool{}
+	for id, element := range s.writes {
+		if d, ok := s.done[id]; ok && d.Err == nil && d.Short == nil {
+			out[element] = true
+		}
+	}
+	return out
+}
+
+// check asserts that the reads that have ended show what they must.
+func (s *script) check(step string) {
+	s.t.Helper()
+	for id, must := range s.reads {
+		d, ok := s.done[id]
+		if !ok {
+			continue
+		}
+		delete(s.reads, id)
+		require.Nil(s.t, d.Short)
+		s.ended++
+		got, err := shown(s.cores[s.reader[id]].Keys())
+		require.NoError(s.t, err)
+		for element := range must {
+			require.True(s.t, containsLine(got, "s/"+element+"=1"),
+				"after %q: a majority read at %s misses %s, which a majority had acknowledged; it shows %q", step, s.reader[id], element, got)
+		}
+	}
+}
+
+// calm lets all that run talk, with nothing lost, for some times a quarter of a heartbeat interval.
+func (s *script) calm(times int) {
+	s.t.Helper()
+	for range times {
+		s.now = s.now.Add(250 * time.Millisecond)
+		for _, n := range s.order {
+			s.step(n, Wake{})
+		}
+		s.deliver(all)
+		s.check("a while without faults")
+	}
+}
+
+// end asserts that the history goes on: without faults all that run and stay become ready, the
+// writes under way are acknowledged, the reads end, and every member reads all of it.
+func (s *script) end() {
+	s.t.Helper()
+	var run []string
+	for _, n := range s.order {
+		if s.cores[n] != nil {
+			run = append(run, n)
+		}
+	}
+	for _, n := range run {
+		s.see(n, strings.Join(run, ""))
+	}
+	s.calm(80)
+	for id, element := range s.writes {
+		require.Contains(s.t, s.done, id, "%s waits for ever", element)
+	}
+	for _, n := range run {
+		c := s.cores[n]
+		if c.leaving && c.own().rank == gone {
+			continue // it has left
+		}
+		require.True(s.t, c.Ready(), n)
+		s.beginRead(n)
+	}
+	s.calm(20)
+	require.Empty(s.t, s.reads, "reads wait for ever")
+	require.Equal(s.t, len(s.writes), len(s.acked()))
+}
+
+// stands asserts how many writes have been acknowledged and how many reads have ended.
+func (s *script) stands(acked, ended int) {
+	s.t.Helper()
+	require.Len(s.t, s.acked(), acked)
+	require.Equal(s.t, ended, s.ended, "reads")
+}

@@ -1,0 +1,133 @@
+package core
+
+import "testing"
+
+// The histories that each show why a part of the rule in section 4 of docs/replication.md is there:
+// without that part a read at a majority misses a write that a majority acknowledged.
+// internal/mutants takes each part out.
+
+// [M1] c still counts three, beside a cluster of five: a's answer is one of two for it, and one of
+// five for the others.
+func TestScript_AnswersOfThoseThatKnowMore(t *testing.T) {
+	s := newScript(t, "abc")
+	s.play("start d; know d a; meet d a; know d a; know a b; meet d a; meet d b; know d a; know a b")
+	s.play("start e; know e a; meet e a; know e a; know a b; know a d; meet e a; meet e b; meet e d; know e a; know a b; know a d")
+	s.play("write c; meet c a; read d; ask d b; ask d e")
+	s.stands(0, 1)
+	s.end()
+}
+
+// [M1] a forgets d and e with the voices of b and c, which have not heard of that: c, d and e still
+// count five.
+func TestScript_AnswersOfThoseThatKnowLess(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play("forget a d; meet a b; meet a c; meet a b; meet a c; forget a e; meet a b; meet a c; meet a b; meet a c")
+	s.play("write a; push a b; read c; ask c d; ask c e")
+	s.end()
+}
+
+// [M1] b has acknowledged, and begins anew, empty, before a has its majority.
+const replaced = "write a; push a b; crash b; start b; know b c; know c d; know c e; meet b c; know b c; know b d; know b e; " +
+	"meet b c; meet b d; meet b e; "
+
+func TestScript_AnswersFromBeforeAChange(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play(replaced + "know c a; meet a c; read b; ask b d; ask b e")
+	s.stands(0, 1)
+	s.end()
+}
+
+// [M2] As before; a has not heard of the new b itself.
+func TestScript_IncarnationsAreRemembered(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play(replaced + "meet a c; read b; ask b d; ask b e")
+	s.stands(0, 1)
+	s.end()
+}
+
+// [M3] Of four, two admit e and the other two f: {a, b, e} and {c, d, f} are majorities of five.
+func TestScript_HalfOfAnEvenNumberAdmitsNobody(t *testing.T) {
+	s := newScript(t, "abcd")
+	s.play("start e; know e a; meet e a; know e a; know a b; meet e a; meet e b")
+	s.play("start f; know f c; meet f c; know f c; know c d; meet f c; meet f d")
+	s.play("write a; meet a b; meet a e; read c; ask c d; ask c f")
+	s.stands(0, 0)
+	s.end()
+}
+
+// [M3] a fills d and e and never hears that they have entered; only c does. {c, d, e} are three of
+// five then, and so, for a and b, are {a, b, g} three of four.
+func TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody(t *testing.T) {
+	s := newScript(t, "abc")
+	s.play("start d; know d a; meet d a; know d c; meet d c")
+	s.play("start e; know e a; meet e a; know e c; know c d; meet e c; meet e d; know e c; know e d")
+	s.play("write c; meet c d; meet c e; start g; know g a; meet g a; know g a; know a b; meet g a; meet g b; read a; ask a b; ask a g")
+	s.stands(0, 1)
+	s.end()
+}
+
+// [M3] c alone admits d and e: {c, d, e} are three of five.
+func TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt(t *testing.T) {
+	s := newScript(t, "abc")
+	s.play("write a; meet a b")
+	s.stands(1, 0)
+	s.play("start d; know d c; meet d c; know d c; meet d c; start e; know e c; meet e c; know e c; meet e c")
+	s.play("know c d; know c e; read c; ask c d; ask c e")
+	s.stands(1, 0)
+	s.end()
+}
+
+// [M3] d and e have lost what they acknowledged. If f does not come to them too, two of the five
+// admit it, and with f d is filled by three that lack it.
+func TestScript_ANewcomerComesToTheRestartedToo(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play("write c; meet c d; meet c e")
+	s.stands(1, 0)
+	s.play("crash d; start d; crash e; start e; know d a; know e a; meet d a; meet e a; know d a; know e a; know a b; know a d; know a e")
+	s.play("start f; know f a; meet f a; know f a; know a b; know a d; know a e; meet f d; meet f e; meet f a; meet f b")
+	s.play("meet d a; meet d b; meet d f; meet e a; meet e b; meet e f; read a; ask a b; ask a f; ask a d")
+	s.stands(1, 0)
+	s.end()
+}
+
+// [M4] a and b are going, and have asked c and d. What e writes then is acknowledged by a and b no
+// more.
+func TestScript_GoingHasNoVote(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play("leave a; leave b; ask a c; ask a d; ask a e; ask b c; ask b d; ask b e")
+	s.play("tell a c; tell b c; tell c a; tell c b; tell c d; tell c e; ask a c; ask a d; ask b c; ask b d")
+	s.play("write e; push e a; push e b; ask a e; ask b e; tell a c; tell b c; know c d; read c; ask c d")
+	s.end()
+}
+
+// [M5] c alone forgets a and b.
+func TestScript_GoneNeedsAMajority(t *testing.T) {
+	s := newScript(t, "abc")
+	s.play("write a; meet a b")
+	s.stands(1, 0)
+	s.play("forget c a; forget c b; read c")
+	s.stands(1, 0)
+	s.end()
+}
+
+// [M5] What a and b have acknowledged reaches c or d before they are gone: {c, d} are a majority of
+// the three that stay.
+func TestScript_WhoGoesHandsOver(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play("leave a; leave b; write e; push e a; push e b")
+	s.stands(1, 0)
+	s.play("ask a c; ask a d; ask a e; know a b; know a c; know a d; ask a c; ask a d; know a b; know a c; know a d")
+	s.play("ask b c; ask b d; know b c; know b d; ask b c; ask b d; know b c; know b d; read c; ask c d")
+	s.stands(1, 0)
+	s.end()
+}
+
+// Views say whom one can talk to, and not how many count.
+func TestScript_ViewsDecideNothing(t *testing.T) {
+	s := newScript(t, "abcde")
+	s.play("write a; meet a b; meet a c")
+	s.stands(1, 0)
+	s.play("view d ce; read d; ask d e")
+	s.stands(1, 0)
+	s.end()
+}

@@ -1,0 +1,102 @@
+package main
+
+// quorums are bugs of who is counted in quorums: each takes a part out of the rule in section 4 of
+// replication.md.
+func quorums() []mutant {
+	return []mutant{
+		{
+			name:   "quorums are counted in the view",
+			rule:   "who is counted is remembered, not seen [M1]",
+			edits:  in(replDir+"members.go", "return max(c.roll.size, c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
+			killer: scenario("TestScript_ViewsDecideNothing"),
+		},
+		{
+			name:   "count answers of members that remember more",
+			rule:   "an answer counts under an equal memory [M1]",
+			edits:  in(replDir+"members.go", "\treturn same\n", "\treturn true\n"),
+			killer: scenario("TestScript_AnswersOfThoseThatKnowMore"),
+		},
+		{
+			name: "count answers of members that remember less",
+			rule: "an answer counts under an equal memory [M1]",
+			edits: []edit{
+				{replDir + "members.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
+				{
+					replDir + "members.go", "\tc.roll.memory = m\n",
+					"\tif c.roll.former == nil {\n\t\tc.roll.former = map[uint64]bool{}\n\t}\n\tc.roll.former[c.roll.digest] = true\n\tc.roll.memory = m\n",
+				},
+				{replDir + "members.go", "\treturn same\n", "\treturn same || c.roll.former[digest]\n"},
+			},
+			killer: scenario("TestScript_AnswersOfThoseThatKnowLess"),
+		},
+		{
+			name: "keep what was answered before a change",
+			rule: "when a memory changes, what has been gathered is void [M1]",
+			edits: []edit{
+				{replDir + "members.go", "\t\tp.silence()\n\t\tc.identify(p)\n", "\t\tc.identify(p)\n"},
+				{replDir + "members.go", "\tr := c.roll.at(p.replica)\n", "\tr := c.roll.at(p.replica)\n\tif r.name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
+			},
+			killer: scenario("TestScript_AnswersFromBeforeAChange"),
+		},
+		{
+			name: "do not announce a restart",
+			rule: "a restart is recorded before it counts [M2]",
+			edits: []edit{
+				{
+					replDir + "admit.go", "\tc.roll.inc = incarnation{own.inc.number + 1, c.me}\n",
+					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\tc.roll.inc = incarnation{own.inc.number + 1, c.me}\n",
+				},
+				{replDir + "beat.go", "Announced: c.roll.inc.number > 0,", "Announced: c.roll.inc.replica == c.me,"},
+			},
+			killer: scenario("TestScript_IncarnationsAreRemembered"),
+		},
+		{
+			name:   "a newcomer is admitted like a restarted member",
+			rule:   "a newcomer needs the answers of a majority [M3]",
+			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", ""),
+			killer: scenario("TestScript_HalfOfAnEvenNumberAdmitsNobody"),
+		},
+		{
+			name:   "a newcomer is admitted by one member",
+			rule:   "a newcomer needs the answers of a majority [M3]",
+			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", "\t\tneed = 1\n"),
+			killer: scenario("TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt"),
+		},
+		{
+			name: "count what a newcomer was answered before it entered",
+			rule: "a majority records a newcomer before it counts [M3]",
+			edits: []edit{
+				{replDir + "members.go", "\tif h.members != c.roll.digest {\n\t\treturn\n\t}\n\tp.refilled", "\tp.refilled"},
+				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned = false, false, false, false", "v.resigned = false"},
+			},
+			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
+		},
+		{
+			name:   "a newcomer passes over restarted members",
+			rule:   "a newcomer comes to all that are in, ready or not [M3]",
+			edits:  in(replDir+"admit.go", "if p != nil && p.refilled && p.entering {", "if p != nil && p.refilled && !p.ready {"),
+			killer: scenario("TestScript_ANewcomerComesToTheRestartedToo"),
+		},
+		{
+			name: "a member that is going votes",
+			rule: "a member that is going has no vote [M4]",
+			edits: []edit{
+				{replDir + "members.go", "r.name, r.rank == in, r.rank == going", "r.name, r.rank == in || r.rank == going, r.rank == going"},
+				{replDir + "members.go", "if c.ready && (own.rank != in ||", "if c.ready && (own.rank != in && own.rank != going ||"},
+			},
+			killer: scenario("TestScript_GoingHasNoVote"),
+		},
+		{
+			name:   "forget a member alone",
+			rule:   "a majority agrees that a member is gone [M5]",
+			edits:  in(replDir+"forget.go", "\tif ev.Force {\n", "\tif ev.Force || true {\n"),
+			killer: scenario("TestScript_GoneNeedsAMajority"),
+		},
+		{
+			name:   "a member is gone when a majority knows that it is going",
+			rule:   "what a majority had seen is on a majority of those that stay [M5]",
+			edits:  in(replDir+"forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
+			killer: scenario("TestScript_WhoGoesHandsOver"),
+		},
+	}
+}
