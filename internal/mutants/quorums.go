@@ -98,5 +98,29 @@ func quorums() []mutant {
 			edits:  in(replDir+"forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
 			killer: scenario("TestScript_WhoGoesHandsOver"),
 		},
+		{
+			name:   "the earlier of two processes of a name counts on",
+			rule:   "of two processes of one name the later counts [M2]",
+			edits:  in(replDir+"members.go", "if c.ready && (own.rank != in || own.inc != c.roll.inc) {", "if c.ready && own.rank != in {"),
+			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
+		},
+		{
+			name:   "two processes of a name take its place from each other",
+			rule:   "of two processes of one name the later counts [M2]",
+			edits:  in(replDir+"admit.go", "if c.now.Before(c.roll.takeAt) || c.usurped(own) {", "if c.now.Before(c.roll.takeAt) {"),
+			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
+		},
+		{
+			name:   "tell with every memory of another MinMembers",
+			rule:   "a member hears once that another has a different MinMembers",
+			edits:  in(replDir+"members.go", "!= c.cfg.MinMembers && (!p.titled || p.least != m.Least) {", "!= c.cfg.MinMembers {"),
+			killer: scenario("TestMinMembers_ThatDifferAreTold"),
+		},
+		{
+			name:   "a late heartbeat brings a former process back",
+			rule:   "a recorded process gives way to none from before it [R56]",
+			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent && ", "announced && r == 0 && "),
+			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
+		},
 	}
 }

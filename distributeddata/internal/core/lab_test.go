@@ -24,6 +24,7 @@ type lab struct {
 	next  causal.Replica
 	id    uint64
 	large bool // sizes as in production
+	least int  // MinMembers; 0: as many as there are
 
 	fuse    map[string]int      // after so many places the step of a replica panics
 	calls   map[string][]uint64 // of each replica
@@ -44,8 +45,11 @@ type mail struct {
 	send     Send
 }
 
-func newLab(t *testing.T, names ...string) *lab {
-	l := &lab{t: t, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
+func newLab(t *testing.T, names ...string) *lab { return newLabOf(t, 0, names...) }
+
+// newLabOf begins with members that have the given MinMembers.
+func newLabOf(t *testing.T, least int, names ...string) *lab {
+	l := &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
 	for _, n := range names {
 		l.start(n)
 	}
@@ -54,9 +58,13 @@ func newLab(t *testing.T, names ...string) *lab {
 }
 
 func (l *lab) start(name string) {
+	least := l.least
+	if least == 0 {
+		least = len(l.order)
+	}
 	cfg := Config{
 		Member: name, NewReplica: func() causal.Replica { l.next++; return l.next },
-		MinMembers: len(l.order), BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
+		MinMembers: least, BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
 		Reach: func(string) { l.burn(name) },
 	}

@@ -41,7 +41,7 @@ type script struct {
 // newScript begins with members that count each other and have nothing to say any more.
 func newScript(t *testing.T, names string) *script {
 	s := &script{
-		lab: newLab(t, strings.Split(names, "")...), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
+		lab: newLabOf(t, 1, strings.Split(names, "")...), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
 		reader: map[uint64]string{},
 	}
 	for _, n := range s.order {
@@ -57,7 +57,7 @@ func newScript(t *testing.T, names string) *script {
 // answered, and has asked everybody within a heartbeat interval.
 func (s *script) suit(name string) {
 	cfg := &s.cores[name].cfg
-	cfg.MinMembers, cfg.Patience, cfg.Grace = 1, patient, patient/5
+	cfg.Patience, cfg.Grace = patient, patient/5
 }
 
 const patient = 100 * time.Millisecond
