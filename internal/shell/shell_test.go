@@ -116,10 +116,12 @@ func TestWake_ComesInTimeAndAtMostOnceTooSoon(t *testing.T) {
 		in(5 * time.Second) // sooner: set again
 		in(8 * time.Second) // later: once too soon
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, []time.Duration{5 * time.Second, 8 * time.Second}, h.core.wakes)
 		in(2 * time.Minute)
 		do(func(ctx actor.Context) { h.shell.Step(ctx, at{}) }) // never
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Len(t, h.core.wakes, 2)
 	})
 }

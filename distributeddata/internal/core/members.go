@@ -29,6 +29,8 @@ type roll struct {
 	parted   map[causal.Replica]bool // those that have said that they leave [R53]
 	tellAt   time.Time               // when members are told that have been told another memory just before
 	version  int                     // of what is told of all this
+	wire     []byte                  // the memory as it is sent
+	wireOf   uint64                  // the digest of that memory
 	told     *Rollcall               // the last
 }
 
@@ -202,9 +204,11 @@ func (c *Core) catchUpTelling() {
 }
 
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
-	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: encode(&pb.Members{
-		Members: c.roll.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers),
-	})})
+	if c.roll.wire == nil || c.roll.wireOf != c.roll.digest {
+		c.roll.wireOf = c.roll.digest
+		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers)})
+	}
+	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
 
 // tellMembers tells the others what this replica has changed; or, while something waits for them to remember the

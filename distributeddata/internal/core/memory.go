@@ -123,15 +123,24 @@ func (m memory) merge(o memory) memory {
 	}
 	out := make([]remembered, 0, max(len(m.all), len(o.all)))
 	a, b := m.all, o.all
+	above, below := true, true // m is above o; below o
 	for len(a) > 0 && len(b) > 0 {
 		switch c := strings.Compare(a[0].name, b[0].name); {
 		case c < 0:
-			out, a = append(out, a[0]), a[1:]
+			out, a, below = append(out, a[0]), a[1:], false
 		case c > 0:
-			out, b = append(out, b[0]), b[1:]
+			out, b, above = append(out, b[0]), b[1:], false
 		default:
-			out, a, b = append(out, a[0].merge(b[0])), a[1:], b[1:]
+			r := a[0].merge(b[0])
+			above, below = above && r == a[0], below && r == b[0]
+			out, a, b = append(out, r), a[1:], b[1:]
 		}
+	}
+	switch {
+	case above && len(b) == 0 && m.digest != 0:
+		return m
+	case below && len(a) == 0 && o.digest != 0:
+		return o
 	}
 	out = append(append(out, a...), b...)
 	return remember(prune(out))

@@ -43,6 +43,24 @@ func TestMemory_MergeIsAJoin(t *testing.T) {
 	}
 }
 
+// To merge what brings nothing new returns one of the two: no digest is computed again.
+func TestMemory_AMergeThatBringsNothingNewReturnsTheLargerOne(t *testing.T) {
+	a, b := memory{}, memory{}
+	for i := range 50 {
+		x := remembered{name: fmt.Sprintf("%02d", i), inc: incarnation{1, causal.Replica(i + 1)}, rank: joining}
+		a = a.with(x)
+		if x.rank = in; i%2 == 0 {
+			b = b.with(x)
+		}
+	}
+	all := a.merge(b)
+	require.NotEqual(t, a.digest, all.digest)
+	for _, m := range []memory{all.merge(a), a.merge(all), all.merge(b), b.merge(all)} {
+		require.Same(t, &all.all[0], &m.all[0])
+		require.Equal(t, all.digest, m.digest)
+	}
+}
+
 func TestMemory_DigestsAreEqualIfMemoriesAre(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[uint64]string{}
