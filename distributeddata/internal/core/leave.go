@@ -46,12 +46,12 @@ func (l *leave) advance(c *Core, o *operation) (s standing) {
 // have begun to leave they hand over to nobody.
 func (c *Core) heirs() (n int) {
 	for _, r := range c.roll.all {
-		if r.rank == in && r.name != c.cfg.Member && !c.roll.parted[r.inc.replica] {
+		if (r.rank == in || r.rank == joining) && r.name != c.cfg.Member && !c.roll.parted[r.inc.replica] {
 			n++
 		}
 	}
 	for _, p := range c.peers {
-		if !p.votes && !p.goes && !p.parts {
+		if r := c.roll.at(p.replica).rank; (r == absent || r == gone) && !p.parts {
 			n++
 		}
 	}
