@@ -127,6 +127,10 @@ func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
 		}
 		all = append(all, &m)
 	}
+	if _, err := os.Stat(f.dir); err != nil { // taken away meanwhile: the list may lack members
+		f.until = time.Now().Add(ttl)
+		return
+	}
 	f.last = all
 	c.MemberList.UpdateClusterTopology(all)
 }
