@@ -23,7 +23,7 @@ lint: $(BIN)/golangci-lint ## golangci-lint
 	$(BIN)/golangci-lint run --timeout 30m --build-tags stores ./...
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
-unit: ## the tests, without the race detector: under three minutes
+unit: ## the tests, without the race detector: about four minutes on two cores
 	$(GO) test ./...
 
 race: ## the tests with the race detector
