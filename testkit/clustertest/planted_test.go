@@ -71,16 +71,27 @@ func TestPlanted(t *testing.T) {
 			go func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				result <- suite(fault, rule)
+				out := suite(fault, rule)
+				for range 2 { // a busy machine may hide a fault of time
+					if !found(out, rule) {
+						out = suite(fault, rule)
+					}
+				}
+				result <- out
 			}()
 		}
 	}
 	for p, result := range results {
 		out := <-result
-		if !strings.Contains(out, "--- FAIL") || !strings.Contains(out, ": "+p.rule+": ") {
+		if !found(out, p.rule) {
 			t.Errorf("fault %q does not break %s, or the failure does not name it:\n%s", p.fault, p.rule, out)
 		}
 	}
+}
+
+// found reports whether a check failed, by the name of the rule.
+func found(out, rule string) bool {
+	return strings.Contains(out, "--- FAIL") && strings.Contains(out, ": "+rule+": ")
 }
 
 // suite returns what the check of a rule says with a fault.
