@@ -78,7 +78,9 @@ func TestThreeProcesses_Secret(t *testing.T) {
 	agreed(t, a, b, c)
 	// A member without it is listed, but neither hears nor is heard: nobody knows the other's stamp.
 	d := launch(t, s[3])
-	require.Eventually(t, func() bool { return len(d.reports("started")) > 0 }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(d.reports("started")) > 0 && len(d.view().Ages) > 0 // the view follows the start
+	}, patience, 20*time.Millisecond)
 	require.Len(t, d.view().Ages, 1)
 	require.NotContains(t, a.view().Addrs, fmt.Sprintf("127.0.0.1:%d", s[3].Port))
 }

@@ -15,7 +15,7 @@ import "time"
 
 // admit does what has become possible on the way to counting.
 func (c *Core) admit() {
-	if c.ready || c.leaving || c.roll.leaving || c.cfg.MinMembers < 1 || !c.roll.viewed {
+	if c.ready || c.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
 		return
 	}
 	switch own := c.own(); {

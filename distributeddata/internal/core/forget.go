@@ -40,10 +40,8 @@ func (c *Core) rest(name string) int {
 // majority of those that stay, and the member is gone [M5]. It is marked only if enough of those that stay answer at
 // that moment. A change of the memory begins it anew.
 type removal struct {
+	survey
 	victim  string
-	answers []probed
-	target  causal.Vector // what the answers, and this replica, had seen
-	fixed   bool
 	want    causal.Vector // what those that stay have to cover
 	brought bool
 }
@@ -93,7 +91,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		if s.self+len(r.answers) < s.need {
 			return s
 		}
-		r.fix(c)
+		r.fix()
 	}
 	if !r.target.Leq(c.seen) {
 		r.chase(c)
@@ -143,21 +141,6 @@ func (r *removal) staying(c *Core) (n int) {
 		}
 	}
 	return n
-}
-
-func (r *removal) fix(c *Core) {
-	r.fixed, r.target = true, c.seen
-	for _, a := range r.answers {
-		r.target = r.target.Join(a.seen)
-	}
-}
-
-func (r *removal) chase(c *Core) {
-	for _, a := range r.answers {
-		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
-			c.noteLag(p, a.seen)
-		}
-	}
 }
 
 // myTurn reports whether it is this replica's turn to have a member marked as going: one at a time, so that those

@@ -77,6 +77,9 @@ func (h heardPrints) at(n uint64) imprint {
 	return 0
 }
 
+// contradict reports whether two prints of one number are known, and differ.
+func contradict(a, b imprint) bool { return a != 0 && b != 0 && a != b }
+
 // printOf returns the print of what this replica has applied of an origin.
 func (c *Core) printOf(r causal.Replica) imprint {
 	n := c.seen.Get(r)
@@ -94,8 +97,7 @@ func (c *Core) sameHistory(d *delta) bool {
 	if x < from || x-from >= uint64(len(d.prints)) {
 		return true
 	}
-	mine, theirs := c.heardOf[d.origin].at(x), d.prints[x-from]
-	if mine == 0 || theirs == 0 || mine == theirs {
+	if !contradict(c.heardOf[d.origin].at(x), d.prints[x-from]) {
 		return true
 	}
 	c.stats.Forks++
@@ -214,12 +216,9 @@ func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 	case n > c.seen.Get(c.me):
 		c.reborn(p, n, prints)
 		return false
-	case n > 0 && len(prints) > 0:
-		mine, theirs := c.prints.at(n), prints[len(prints)-1]
-		if mine != 0 && theirs != 0 && mine != theirs {
-			c.reborn(p, n, prints)
-			return false
-		}
+	case n > 0 && len(prints) > 0 && contradict(c.prints.at(n), prints[len(prints)-1]):
+		c.reborn(p, n, prints)
+		return false
 	}
 	if counts {
 		p.vouches, p.counted, c.stirred = true, max(p.counted, n), true

@@ -31,9 +31,12 @@ func (w *cover) anew() task {
 // A linearizable read goes on [R19]: it takes the state of that moment, and answers with it only when a
 // majority covers it, so that no later read can miss what this one shows. When nothing is being
 // written the first answers say so already.
-type read struct {
+type read struct{ survey }
+
+// survey is what others have said that they have seen, and what this replica has to cover for that.
+type survey struct {
 	answers []probed
-	target  causal.Vector // once fixed: what this replica has to cover
+	target  causal.Vector // once fixed
 	fixed   bool
 }
 
@@ -98,16 +101,16 @@ func (r *read) has(p *peer, _ uint64) bool {
 }
 
 // fix makes what has been answered the target.
-func (r *read) fix() {
-	r.fixed = true
-	for _, a := range r.answers {
-		r.target = r.target.Join(a.seen)
+func (s *survey) fix() {
+	s.fixed = true
+	for _, a := range s.answers {
+		s.target = s.target.Join(a.seen)
 	}
 }
 
 // chase sees to it that this replica comes to cover the target.
-func (r *read) chase(c *Core) {
-	for _, a := range r.answers {
+func (s *survey) chase(c *Core) {
+	for _, a := range s.answers {
 		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
 			c.noteLag(p, a.seen)
 		}
