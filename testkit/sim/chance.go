@@ -27,10 +27,13 @@ func (w *World) Chance(name string, p float64) bool {
 		return false
 	}
 	var yes bool
-	if w.given != nil {
+	switch {
+	case w.branch != nil:
+		yes = p > 0 && w.branch.choose(2) == 1
+	case w.given != nil:
 		v, ok := w.given.picks[id]
 		yes = ok && v.value != 0
-	} else {
+	default:
 		yes = unit(w.chance(id)) < p
 	}
 	if yes && w.tape != nil {
@@ -48,12 +51,19 @@ func (w *World) Fraction(name string, most float64) float64 {
 func (w *World) pick(name string, lo, hi int64, as pickKind) int64 {
 	id := w.pickID(name)
 	v := lo
-	if w.given == nil {
+	switch {
+	case w.branch != nil:
+		if !w.calm {
+			v = w.branch.pick(lo, hi, as)
+		}
+	case w.given == nil:
 		v = lo + below(w.chance(id), hi-lo, as)
-	} else if p, ok := w.given.picks[id]; ok {
-		if v = p.value; v < lo || v > hi {
-			w.Fail("pick %v is %v, must be from %v to %v", id, pick{as, v}, pick{as, lo}, pick{as, hi})
-			return lo
+	default:
+		if p, ok := w.given.picks[id]; ok {
+			if v = p.value; v < lo || v > hi {
+				w.Fail("pick %v is %v, must be from %v to %v", id, pick{as, v}, pick{as, lo}, pick{as, hi})
+				return lo
+			}
 		}
 	}
 	if v != lo && w.tape != nil {

@@ -25,6 +25,14 @@
 // with the commit and the command that shows it again. With -save it becomes a file, and Replay plays all
 // files of a folder for ever.
 //
+// # Exploring
+//
+// Explore plays the same kind of history in another order: not at random, but every one with at most so many
+// deviations from the harmless one, in which each Number and Span is the smallest, no Chance comes true and every
+// message arrives. That is for small histories, in which a combination of two or three rare choices is to be
+// found for certain. With Visited it leaves out what follows from a state that it has been in; then all
+// histories of a small world can be played, however long they are.
+//
 // # Duties of a history
 //
 // Take time from Now, and everything left to chance from Number, Span, Chance, Fraction and Send; make up

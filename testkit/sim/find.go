@@ -9,11 +9,13 @@ import (
 
 // Failure is a history that fails.
 type Failure struct {
-	Seed  uint64
+	Seed  uint64   // 0 if it was explored
 	Text  string   // of the first broken invariant
 	Whole *Case    // as the seed made it up
 	Short *Case    // the shortest form that was found; nil if it does not fail when it is played again
 	Story []string // of the short form
+
+	explored bool
 }
 
 // Find plays histories like Run, and returns the failure with the smallest seed, shortened; nil if there is
@@ -25,10 +27,14 @@ func Find(seeds Seeds, history func(*World)) *Failure {
 
 // examine plays the history of a failing seed again, and shortens it.
 func examine(seed uint64, whole bool, history func(*World)) *Failure {
-	w := newWorld(seed, nil)
+	return newWorld(seed, nil).examine(whole, history)
+}
+
+// examine plays a failing history again, and shortens it.
+func (w *World) examine(whole bool, history func(*World)) *Failure {
 	w.tape = newCase()
 	w.play(history)
-	f := &Failure{Seed: seed, Text: w.failure, Whole: w.tape}
+	f := &Failure{Seed: w.seed, Text: w.failure, Whole: w.tape, explored: w.branch != nil}
 	if f.Short = w.tape; !whole {
 		f.Short = shorten(w.tape, w.kind, history)
 	}
@@ -46,8 +52,12 @@ func examine(seed uint64, whole bool, history func(*World)) *Failure {
 // tell returns the failure as a story, with what is needed to see it again.
 func (f *Failure) tell(test string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d at %s: %s\n", f.Seed, revision(), f.Text)
-	fmt.Fprintf(&b, "again: %s\n", command(test, f.Seed))
+	if f.explored {
+		fmt.Fprintf(&b, "explored at %s: %s\n", revision(), f.Text)
+	} else {
+		fmt.Fprintf(&b, "seed %d at %s: %s\n", f.Seed, revision(), f.Text)
+		fmt.Fprintf(&b, "again: %s\n", command(test, f.Seed))
+	}
 	if f.Short == nil {
 		fmt.Fprintln(&b, "Played a second time it does not fail: something in it does not come from the world.")
 		return b.String()

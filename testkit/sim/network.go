@@ -63,10 +63,17 @@ func (w *World) Send(from, to int, msg any, deliver func()) {
 // fate decides on a message.
 func (w *World) fate(l letter) fate {
 	f := plain
-	if w.given == nil {
+	switch {
+	case w.branch != nil:
+		if !w.calm {
+			f = w.branch.fate(w.Faults)
+		}
+	case w.given == nil:
 		f = w.chanceFate(l)
-	} else if g, ok := w.given.fates[l]; ok {
-		f = g
+	default:
+		if g, ok := w.given.fates[l]; ok {
+			f = g
+		}
 	}
 	if w.tape != nil && f != plain {
 		w.tape.fates[l] = f

@@ -54,7 +54,11 @@ func (f *Failure) save(folder, test string) (path string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	f.Short.Comment = append(f.Short.Comment, fmt.Sprintf("Found by %s as seed %d at %s.", test, f.Seed, revision()))
+	found := fmt.Sprintf("as seed %d", f.Seed)
+	if f.explored {
+		found = "by exploration"
+	}
+	f.Short.Comment = append(f.Short.Comment, fmt.Sprintf("Found by %s %s at %s.", test, found, revision()))
 	path = filepath.Join(folder, fmt.Sprintf("%s_%d.txt", strings.ReplaceAll(test, "/", "_"), f.Seed))
 	return path, os.WriteFile(path, []byte(f.Short.String()), 0o644)
 }

@@ -66,16 +66,23 @@ func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	if f == nil {
 		return r
 	}
-	t.Error(f.tell(t.Name()))
-	if seeds.Save && f.Short != nil {
-		path, err := f.save(Folder, t.Name())
-		if err != nil {
-			t.Errorf("not saved: %v", err)
-		} else {
-			t.Logf("saved as %s", path)
-		}
-	}
+	f.report(t, seeds.Save)
 	return r
+}
+
+// report fails the test with a failure, and saves it if that is wanted.
+func (f *Failure) report(t testing.TB, save bool) {
+	t.Helper()
+	t.Error(f.tell(t.Name()))
+	if !save || f.Short == nil {
+		return
+	}
+	path, err := f.save(Folder, t.Name())
+	if err != nil {
+		t.Errorf("not saved: %v", err)
+	} else {
+		t.Logf("saved as %s", path)
+	}
 }
 
 // run plays seeds until one fails. All smaller ones have been played then, so the failure is always the

@@ -12,10 +12,11 @@ import (
 type World struct {
 	Faults // of messages; change them at any time
 
-	seed  uint64
-	given *Case // what is played again; nil: all comes from the seed
-	tape  *Case // what is recorded; nil: nothing
-	rand  *rand.Rand
+	seed   uint64
+	given  *Case   // what is played again; nil: all comes from the seed, or the branch
+	branch *branch // the explored history; nil: none is explored
+	tape   *Case   // what is recorded; nil: nothing
+	rand   *rand.Rand
 
 	now   time.Duration
 	queue timeline
