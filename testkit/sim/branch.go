@@ -1,6 +1,9 @@
 package sim
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"sync"
+)
 
 // mostAlternatives is how many values of one Number an exploration plays; of a wider range it plays
 // the ends.
@@ -8,24 +11,24 @@ const mostAlternatives = 64
 
 // deviation is a choice other than the harmless one, at a point of choice that is told apart by its
 // place in the history.
-type deviation struct{ point, value int }
+type deviation struct{ point, value int32 }
 
 // branch makes the choices of one explored history: the harmless ones but for some deviations. It
 // notes how many alternatives each point has, so that others can branch off.
 type branch struct {
 	deviations []deviation // ascending by point
 	next       int         // of these
-	points     []int       // alternatives at each point so far
+	points     []uint8     // alternatives at each point so far
 	visits     *visits
 }
 
 // choose returns one of n alternatives, 0 unless the history deviates here.
 func (b *branch) choose(n int) (v int) {
-	if b.next < len(b.deviations) && b.deviations[b.next].point == len(b.points) {
-		v = b.deviations[b.next].value
+	if b.next < len(b.deviations) && int(b.deviations[b.next].point) == len(b.points) {
+		v = int(b.deviations[b.next].value)
 		b.next++
 	}
-	b.points = append(b.points, n)
+	b.points = append(b.points, uint8(n))
 	return v
 }
 
@@ -71,19 +74,27 @@ func (b *branch) fate(f Faults) fate {
 	return fates[b.choose(len(fates))]
 }
 
-// visited reports whether a state has been visited with as many deviations left, and notes the
-// visit.
+// visits are the states that explored histories have been in.
+type visits struct {
+	sync.Mutex
+	seed  maphash.Seed
+	first map[uint64]int // deviations with which a state was reached first, by its hash
+}
+
+func newVisits() *visits { return &visits{seed: maphash.MakeSeed(), first: map[uint64]int{}} }
+
+// visited reports whether a history with fewer deviations, or another one with as many, has been in
+// a state; otherwise it notes that this one has.
 func (b *branch) visited(state any) bool {
 	if b.next < len(b.deviations) {
 		return false // on the way to where this history parts from the one it came from
 	}
-	left := b.visits.most - len(b.deviations)
 	key := maphash.Comparable(b.visits.seed, state)
 	b.visits.Lock()
 	defer b.visits.Unlock()
-	if before, ok := b.visits.left[key]; ok && before >= left {
+	if before, ok := b.visits.first[key]; ok && before <= len(b.deviations) {
 		return true
 	}
-	b.visits.left[key] = left
+	b.visits.first[key] = len(b.deviations)
 	return false
 }

@@ -163,19 +163,21 @@ func TestExplore_LeavesOutWhatFollowsFromAStateItHasBeenIn(t *testing.T) {
 	}
 }
 
-// A state that was reached with fewer deviations left is explored again: more can follow now.
-func TestExplore_VisitsAStateAgainWithMoreDeviationsLeft(t *testing.T) {
+func TestExplore_CountsDeviationsToAState(t *testing.T) {
 	for x := range 6 {
 		f, _ := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, b int) bool { return a == x && b == 10-x }))
 		require.NotNil(t, f, x)
 	}
-	f, _ := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, _ int) bool { return a == 6 }))
+	f, e := sim.FindWithin(sim.Bounds{Deviations: 5}, walk(true, func(a, _ int) bool { return a == 6 }))
 	require.Nil(t, f)
+	require.Equal(t, 5, e.Within)
+	require.True(t, e.Complete)
 }
 
 func TestExplore_EndsAtTheMostHistories(t *testing.T) {
 	_, e := sim.FindWithin(sim.Bounds{Histories: 100}, walk(false, nowhere))
 	require.False(t, e.Complete)
+	require.Equal(t, 2, e.Within, "1 + 10 + 45 histories")
 	require.Less(t, e.Histories, 200)
 }
 
