@@ -7,7 +7,7 @@ BUF_VERSION := v1.75.0
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-pekko laws soak stores testenv compat proto proto-check tools heal hostile
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-pekko laws soak stores testenv compat proto proto-check tools heal replace hostile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 heal: ## faults on real processes under node.Run, RUNS (default 3) runs of each case; about half an hour per run of all; CASE=regexp for some
 	cd internal/testenv && $(GO) run . -only etcd -- $(GO) test ./node/healtest -run '^TestHeal$$' -count=1 -timeout 1000h -v -parallel 1 \
 		-args -runs $(or $(RUNS),3) -case '$(CASE)' -seed $(or $(SEED),0)
+
+replace: ## rolling replacement of three and of five real members under load, ROUNDS (default 200) of each of four kinds; two seconds a round
+	$(GO) test ./distributeddata/realtest -run '^TestReal_RollingReplacement$$' -count=1 -timeout 24h -v -args -replacements $(or $(ROUNDS),200)
 
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
 	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'

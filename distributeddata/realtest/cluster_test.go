@@ -28,24 +28,35 @@ type members struct {
 	list  []listed   // by index
 }
 
+// start starts n members whose links can fail, if the machine lets them.
 func start(t *testing.T, n int) *members {
 	t.Helper()
-	c := &members{t: t, live: make([]*process, n), list: make([]listed, n)}
+	c := &members{t: t}
 	if err := netem.Possible(); err == nil || os.Getenv("CI") == "true" {
 		c.net = netem.New(t, n)
 	} else {
 		t.Logf("NOT TESTED: partitions and faults of links, netem cannot run here (%v); processes are only killed", err)
 	}
 	c.specs = c.addresses(n)
-	t.Cleanup(c.end)
-	for i := range n {
+	for i := range c.specs {
+		c.specs[i].MinMembers = 3
+	}
+	c.begin()
+	return c
+}
+
+// begin starts the members of the specs.
+func (c *members) begin() {
+	c.t.Helper()
+	c.live, c.list = make([]*process, len(c.specs)), make([]listed, len(c.specs))
+	c.t.Cleanup(c.end)
+	for i := range c.specs {
 		c.launch(i)
 	}
 	c.tell()
-	for i := range n {
+	for i := range c.specs {
 		c.await(i)
 	}
-	return c
 }
 
 // addresses on loopback are below the ports that the kernel gives to connections, which could take one while its
@@ -54,10 +65,10 @@ func (c *members) addresses(n int) (out []spec) {
 	c.t.Helper()
 	for tries := 0; len(out) < n; tries++ {
 		if c.net != nil {
-			out = append(out, spec{c.net.Addr(len(out)), 6000})
+			out = append(out, spec{Host: c.net.Addr(len(out)), Port: 6000})
 			continue
 		}
-		at := spec{"127.0.0.1", 20_000 + rand.IntN(10_000)} //nolint:gosec // no secret
+		at := spec{Host: "127.0.0.1", Port: 20_000 + rand.IntN(10_000)} //nolint:gosec // no secret
 		l, err := net.Listen("tcp", net.JoinHostPort(at.Host, strconv.Itoa(at.Port)))
 		if err == nil {
 			defer l.Close() // all at the end, so that no port comes twice

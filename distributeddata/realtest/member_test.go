@@ -2,6 +2,7 @@ package realtest_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -12,10 +13,10 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"go.uber.org/goleak"
 
@@ -40,8 +41,11 @@ func TestMain(m *testing.M) {
 
 // spec is what a process is told at its start.
 type spec struct {
-	Host string
-	Port int
+	Host        string
+	Port        int
+	Member      string // Config.Member; empty: the address
+	MinMembers  int
+	ForgetAfter time.Duration // 0: never
 }
 
 // listed is a member as the provider knows it.
@@ -59,6 +63,8 @@ type command struct {
 	Level  distributeddata.Consistency
 	Within time.Duration
 	Value  int
+	Key    string // of a written set
+	Member string // to forget
 }
 
 // answer is a line on standard output. Those with N = 0 come unasked: here, ready.
@@ -69,6 +75,8 @@ type answer struct {
 	Here   *listed
 	Ready  bool
 	Dump   *dump
+	Values []int                   // of a written set
+	Status *distributeddata.Status `json:",omitempty"`
 }
 
 // dump is what a member holds.
@@ -89,7 +97,7 @@ var (
 	gone    = distributeddata.NewKey("gone", crdt.GSet[int]{})
 )
 
-// told is a provider that lists whom the driver says.
+// told is a provider that lists the members that the driver names.
 type told struct {
 	say     func(answer)
 	cluster *cluster.Cluster
@@ -115,60 +123,84 @@ func (p *told) list(all []listed) {
 	p.cluster.MemberList.UpdateClusterTopology(members)
 }
 
-// runMember lives until the end of the input.
+// member is a process of the cluster.
+type member struct {
+	spec
+	provider *told
+	dd       atomic.Pointer[distributeddata.Replicator]
+	out      struct {
+		sync.Mutex
+		*json.Encoder
+	}
+}
+
+// runMember runs until the end of the input, and then leaves in order.
 func runMember(text string, in io.Reader, out io.Writer) error {
-	var s spec
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	m := &member{}
+	m.out.Encoder, m.provider = json.NewEncoder(out), &told{say: m.say}
+	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		return err
 	}
-	var mu sync.Mutex
-	write := json.NewEncoder(out)
-	say := func(a answer) {
-		mu.Lock()
-		defer mu.Unlock()
-		_ = write.Encode(a) // a driver that is gone is noticed at the end of the input
-	}
-	rc, err := node.Remote(node.Config{Host: s.Host, Port: s.Port, PlaintextUnsafe: true})
-	if err != nil {
-		return err
-	}
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}))
-	provider := &told{say: say}
-	c := cluster.New(system, node.Cluster("real", provider, rc))
-	dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: 3, HeartbeatInterval: 200 * time.Millisecond})
-	if err != nil {
-		return err
-	}
+	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		err := node.Start(ctx, c)
-		if err == nil {
-			err = dd.Ready(ctx)
+		defer stop()
+		if err := m.serve(in); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 		}
-		if err != nil {
-			say(answer{Err: err.Error()})
-			return
-		}
-		say(answer{Ready: true})
 	}()
+	return node.Run(ctx, node.RunConfig{
+		Cluster:      "real",
+		Remote:       node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
+		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
+		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}, m.register)
+}
+
+func (m *member) say(a answer) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	_ = m.out.Encode(a) // a driver that is gone is noticed at the end of the input
+}
+
+// register makes the replicator, and tells the driver when it counts.
+func (m *member) register(n *node.Node) error {
+	cfg := distributeddata.Config{
+		Member: m.Member, MinMembers: m.MinMembers, ForgetAfter: cmp.Or(m.ForgetAfter, -1), HeartbeatInterval: 200 * time.Millisecond,
+	}
+	dd, err := distributeddata.New(n.System, cfg)
+	if err != nil {
+		return err
+	}
+	m.dd.Store(dd)
+	n.Go(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := dd.Ready(ctx); err != nil {
+			m.say(answer{Err: err.Error()})
+		} else {
+			m.say(answer{Ready: true})
+		}
+		return nil
+	})
+	return nil
+}
+
+// serve carries out commands until the end of the input.
+func (m *member) serve(in io.Reader) error {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var do command
 		switch err := json.Unmarshal(lines.Bytes(), &do); {
 		case err != nil:
 			return err
 		case do.Do == "list":
-			provider.list(do.List) // in the order in which they come
-			say(answer{N: do.N})
+			m.provider.list(do.List) // in the order in which they come
+			m.say(answer{N: do.N})
 		default:
-			go func() { say(do.run(dd)) }()
+			go func() { m.say(do.run(m.dd.Load())) }()
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return node.Shutdown(ctx, c)
+	return nil
 }
 
 // run carries out an operation.
@@ -190,6 +222,15 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 		_, err = gone.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
 	case "delete":
 		err = gone.Delete(ctx, dd, do.Level)
+	case "write":
+		_, err = written(do.Key).Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
+	case "read":
+		a.Values, err = values(ctx, dd, do)
+	case "forget":
+		err = dd.Forget(ctx, do.Member)
+	case "status":
+		s := dd.Status()
+		a.Status = &s
 	case "dump":
 		if do.Level != distributeddata.Local {
 			_, err = numbers.Get(ctx, dd, do.Level) // what a majority knows is here then
@@ -204,6 +245,23 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 		a.Err, a.Quorum = err.Error(), isQuorum(err)
 	}
 	return a
+}
+
+// written is a set that clients write numbers of their own to.
+func written(key string) distributeddata.Key[crdt.GSet[int]] {
+	return distributeddata.NewKey(key, crdt.GSet[int]{})
+}
+
+// values reads such a set, which may not be there yet.
+func values(ctx context.Context, dd *distributeddata.Replicator, do command) (out []int, err error) {
+	v, err := written(do.Key).Get(ctx, dd, do.Level)
+	if errors.Is(err, distributeddata.ErrNotFound) {
+		return nil, nil
+	}
+	for n := range v.All() {
+		out = append(out, n)
+	}
+	return out, err
 }
 
 // newDump takes all entries from one snapshot.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/concord-go/concord/distributeddata"
 )
@@ -25,6 +26,7 @@ type process struct {
 	here   chan listed     // one, when it listens
 	ready  chan error      // one
 	gone   chan struct{}   // closed
+	err    error           // of the process; read after gone
 
 	mu struct {
 		sync.Mutex
@@ -90,7 +92,7 @@ func (p *process) read(out io.Reader) {
 			p.ready <- errors.New(a.Err)
 		}
 	}
-	_ = p.cmd.Wait()
+	p.err = p.cmd.Wait()
 }
 
 // call gives a command and waits for its answer, for ever if the process neither answers nor ends: each
@@ -114,6 +116,19 @@ func (p *process) call(do command) (answer, error) {
 		return a, nil
 	case <-p.gone:
 		return answer{}, errGone
+	}
+}
+
+// leave ends the process in order.
+func (p *process) leave() error {
+	p.mu.Lock()
+	err := p.mu.in.Close()
+	p.mu.Unlock()
+	select {
+	case <-p.gone:
+		return errors.Join(err, p.err)
+	case <-time.After(2 * patience):
+		return fmt.Errorf("has not ended %v after it was told to", 2*patience)
 	}
 }
 
