@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/node"
 	"github.com/stretchr/testify/require"
@@ -222,30 +221,14 @@ func (p *process) stop() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// freePorts are below those that the kernel gives to connections, which could take one while its process is dead.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for tries := 0; len(ports) < n; tries++ {
-		port := 20_000 + rand.IntN(10_000) //nolint:gosec // no secret
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			require.Less(t, tries, 1000, "%v", err)
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports
-}
-
 // specs of n members that know each other.
 func specs(t *testing.T, n int) []spec {
-	ports := freePorts(t, 2*n)
+	free := ports.Free(t, 2*n)
 	out := make([]spec, n)
 	var hosts []string
 	for i := range n {
-		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", ports[n+i]))
-		out[i] = spec{Port: ports[i], Health: ports[n+i], Roles: []string{"backend"}}
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", free[n+i]))
+		out[i] = spec{Port: free[i], Health: free[n+i], Roles: []string{"backend"}}
 	}
 	for i := range out {
 		out[i].Hosts = hosts

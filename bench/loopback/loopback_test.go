@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 )
 
@@ -32,7 +32,7 @@ type loopback struct {
 // newLoopback reserves the ports of n members.
 func newLoopback(b *testing.B, n int) *loopback {
 	b.Helper()
-	l := &loopback{b: b, ports: freePorts(b, n)}
+	l := &loopback{b: b, ports: ports.Free(b, n)}
 	for _, p := range l.ports {
 		l.hosts = append(l.hosts, fmt.Sprintf("127.0.0.1:%d", p))
 	}
@@ -74,19 +74,6 @@ func (l *loopback) start(n int) {
 			b.Fatal(err)
 		}
 	}
-}
-
-func freePorts(b *testing.B, n int) (ports []int) {
-	b.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // Updates that nobody waits for, told to one of three members over real connections, until both others

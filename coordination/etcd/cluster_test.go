@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -34,27 +33,12 @@ type member struct {
 	cmd                *exec.Cmd
 }
 
-// free returns addresses that nobody listened on a moment ago. Their ports are below those that systems give to
-// clients, one of whom could have it while its member is dead, and above those of the servers beside the tests.
-func free(t testing.TB, n int) (out []string) {
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 26000+rand.IntN(6000)))
-		if err != nil {
-			continue
-		}
-		defer l.Close() // when all are found, so that they differ
-		if out = append(out, l.Addr().String()); len(out) == n {
-			return out
-		}
-	}
-	t.Fatal("no free ports")
-	return nil
-}
-
 func startCluster(t testing.TB) *cluster {
 	c := &cluster{t: t, dir: t.TempDir()}
-	var peers []string
-	addresses := free(t, 2*len(c.members))
+	var peers, addresses []string
+	for _, port := range ports.Free(t, 2*len(c.members)) {
+		addresses = append(addresses, fmt.Sprint("127.0.0.1:", port))
+	}
 	for i := range c.members {
 		m := &member{name: fmt.Sprint("m", i), client: addresses[2*i], peer: addresses[2*i+1]}
 		c.members[i] = m

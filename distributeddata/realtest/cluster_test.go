@@ -2,16 +2,14 @@ package realtest_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/testkit/netem"
 )
@@ -59,23 +57,17 @@ func (c *members) begin() {
 	}
 }
 
-// addresses on loopback are below the ports that the kernel gives to connections, which could take one while its
-// process is dead.
+// addresses are of nodes of the network, or ports on loopback.
 func (c *members) addresses(n int) (out []spec) {
 	c.t.Helper()
-	for tries := 0; len(out) < n; tries++ {
-		if c.net != nil {
-			out = append(out, spec{Host: c.net.Addr(len(out)), Port: 6000})
-			continue
+	if c.net == nil {
+		for _, port := range ports.Free(c.t, n) {
+			out = append(out, spec{Host: "127.0.0.1", Port: port})
 		}
-		at := spec{Host: "127.0.0.1", Port: 20_000 + rand.IntN(10_000)} //nolint:gosec // no secret
-		l, err := net.Listen("tcp", net.JoinHostPort(at.Host, strconv.Itoa(at.Port)))
-		if err == nil {
-			defer l.Close() // all at the end, so that no port comes twice
-			out = append(out, at)
-		} else if tries > 1000 {
-			c.t.Fatal(err)
-		}
+		return out
+	}
+	for i := range n {
+		out = append(out, spec{Host: c.net.Addr(i), Port: 6000})
 	}
 	return out
 }

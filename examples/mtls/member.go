@@ -52,7 +52,7 @@ func runMember() {
 		Cluster: "mtls",
 		Remote:  node.Config{Port: cfg.Port, TLS: node.TLSFiles(cfg.Cert, cfg.Key, cfg.Authorities)},
 		Provider: automanaged.New(automanaged.Config{
-			Port: cfg.Health, Hosts: cfg.Healths, Refresh: 200 * time.Millisecond, DropAfter: 2 * time.Second,
+			Port: cfg.Health, Hosts: cfg.Healths, Refresh: 200 * time.Millisecond, DropAfter: 20 * time.Second,
 		}),
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}, func(n *node.Node) error {
@@ -131,14 +131,20 @@ func newCluster(dir string) (*members, error) {
 	return c, nil
 }
 
+// freePorts returns n ports that nobody listens on. They lie below the range from which the system
+// serves outgoing connections, so that a member that is restarted finds its ports free.
 func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const from, to = 20_000, 22_000
+	for port := from + os.Getpid()%(to-from-100); len(ports) < n && port < to; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return nil, err
+			continue
 		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		_ = l.Close()
+		ports = append(ports, port)
+	}
+	if len(ports) < n {
+		return nil, fmt.Errorf("no %d free ports between %d and %d", n, from, to)
 	}
 	return ports, nil
 }

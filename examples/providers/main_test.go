@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 )
 
@@ -61,20 +61,11 @@ func TestRun_PrintsTheMembers(t *testing.T) {
 // freePort has a free one healthAbove it.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for port := 21_000; port < 26_000; port += 7 {
-		a, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+healthAbove))
-		_ = a.Close()
-		if err == nil {
-			_ = b.Close()
+	for {
+		if port := ports.Free(t, 1)[0]; ports.Claim(t, port+healthAbove) {
 			return port
 		}
 	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 func TestNewProvider(t *testing.T) {

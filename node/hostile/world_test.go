@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/pki"
 )
@@ -75,14 +74,14 @@ func (b *safeBuffer) String() string {
 func newWorld(t *testing.T, mode string) *world {
 	dir := t.TempDir()
 	w := &world{t: t, mode: mode, instances: filepath.Join(dir, "instances")}
-	ports := freePorts(t, 2*size)
+	free := ports.Free(t, 2*size)
 	var healths []string
 	for i := range size {
-		healths = append(healths, fmt.Sprintf("127.0.0.1:%d", ports[size+i]))
+		healths = append(healths, fmt.Sprintf("127.0.0.1:%d", free[size+i]))
 	}
 	for i := range size {
 		s := spec{
-			Port: ports[i], Health: ports[size+i], Healths: healths,
+			Port: free[i], Health: free[size+i], Healths: healths,
 			LeaseDir: filepath.Join(dir, "leases"), Instances: w.instances,
 		}
 		address := fmt.Sprintf("127.0.0.1:%d", s.Port)
@@ -309,19 +308,4 @@ func (w *world) bystander() (*process, status) {
 		}
 	}
 	panic("there are three")
-}
-
-// freePorts are below those that the kernel gives to connections.
-func freePorts(t *testing.T, n int) (ports []int) {
-	for tries := 0; len(ports) < n; tries++ {
-		port := 20_000 + rand.IntN(10_000) //nolint:gosec // no secret
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			require.Less(t, tries, 1000, "%v", err)
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports
 }
