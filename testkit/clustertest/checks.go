@@ -145,11 +145,21 @@ func leaves(e *env) {
 			before = all[1].tell(cmdCount, evCounted)
 		}
 	}
-	e.compare(before, all[1].tell(cmdCount, evCounted), lives)
+	e.compare(before, all[1], lives)
 }
 
-func (e *env) compare(before, after report, lives int) {
-	had, has := len(before.Goroutines), len(after.Goroutines)
+// compare counts again and again for LeftWithin: what a life has begun may end after it.
+func (e *env) compare(before report, p *process, lives int) {
+	var after report
+	had, has := len(before.Goroutines), 0
+	for deadline := time.Now().Add(e.config.LeftWithin); ; {
+		after = p.tell(cmdCount, evCounted)
+		has = len(after.Goroutines)
+		ended := has-had <= lives*e.config.Leaks.Goroutines && after.Files-before.Files <= lives*e.config.Leaks.Files
+		if ended || time.Now().After(deadline) {
+			break
+		}
+	}
 	e.Logf("%d lives: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files, after.Files)
 	if has-had > lives*e.config.Leaks.Goroutines {
 		e.Errorf("P11: %d lives leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
@@ -205,7 +215,7 @@ func paused(e *env) {
 	for _, p := range all {
 		e.must(p.thaw())
 	}
-	e.keeps(e.config.DroppedWithin/2, all)
+	e.keeps(e.config.KeptFor, all)
 	for i, p := range all {
 		if p.id() != ids[i] {
 			e.Errorf("P16: member %d was %q before the pause, and is %q now", i, ids[i], p.id())

@@ -41,12 +41,16 @@ type Config struct {
 	// OneByOne starts members one after the other where they would be started together. It hides races
 	// between starts, for providers that are known to have them.
 	OneByOne bool
-	// ListedWithin bounds how long a member takes from its start to be listed by all. Default 20s.
+	// ListedWithin bounds how long a member takes from its start to be listed by all. Default 1m.
 	ListedWithin time.Duration
-	// DroppedWithin bounds how long it takes to drop a member whose process was killed. Default 30s.
+	// DroppedWithin bounds how long it takes to drop a member whose process was killed. Default 1m.
 	DroppedWithin time.Duration
-	// LeftWithin bounds how long it takes to drop a member that was shut down. Default 10s.
+	// LeftWithin bounds how long it takes to drop a member that was shut down, and to end what its life
+	// has begun. Default 1m.
 	LeftWithin time.Duration
+	// KeptFor is how long members must keep each other after the server is back (P9) or a pause has ended
+	// (P16). Default 15s.
+	KeptFor time.Duration
 	// Pause is how long all members are stopped for P16: longer than the provider needs to drop a member.
 	// Default 8s.
 	Pause time.Duration
@@ -76,9 +80,10 @@ func (c Config) withDefaults() Config {
 			*d = v
 		}
 	}
-	set(&c.ListedWithin, 20*time.Second)
-	set(&c.DroppedWithin, 30*time.Second)
-	set(&c.LeftWithin, 10*time.Second)
+	set(&c.ListedWithin, time.Minute)
+	set(&c.DroppedWithin, time.Minute)
+	set(&c.LeftWithin, time.Minute)
+	set(&c.KeptFor, 15*time.Second)
 	set(&c.Pause, 8*time.Second)
 	if c.Prepare == nil {
 		c.Prepare = func(testing.TB, Member) {}

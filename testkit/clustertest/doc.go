@@ -26,8 +26,8 @@
 //   - P7: a process that is started again at the address of a dead one is listed by those that saw the
 //     death, and also by those that had no time to see it.
 //   - P8: another life in the same process, with a new provider, is listed again.
-//   - P9: while the provider's server is down, for ten seconds and more, and after it is back, members that
-//     did nothing keep each other, and others can join afterwards.
+//   - P9: while the provider's server is down, for Server.Outage, and for KeptFor after it is back, members
+//     that did nothing keep each other, and others can join afterwards.
 //   - P10: a port that is taken is an error at start, with the port in its text. The same process can
 //     start when the port is free.
 //   - P11: a life leaves no goroutine and no open file behind.

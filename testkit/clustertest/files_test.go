@@ -1,34 +1,39 @@
+//go:build unix
+
 package clustertest_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// files is a provider with a directory: each member keeps a file, whose time says that it lives. It obeys
-// all rules, but for the fault that it was given.
+// files is a provider with a directory. Each member holds a lock on a file, which the kernel releases
+// when its process dies, so a slow machine drops nobody. It obeys all rules but the one that its fault
+// breaks.
 type files struct {
 	dir, fault string
 	stop       func()
 	done       chan struct{}
-	path       string
-	until      time.Time // nobody is dropped, since the directory was away
+	own        *os.File // locked; nil without the directory
 	looked     time.Time
-	last       []*cluster.Member
 }
 
 const (
 	beat = 50 * time.Millisecond
-	ttl  = 1500 * time.Millisecond
+	// pause is what the fault "pause not noticed" takes for the death of all others.
+	pause = time.Second
 )
 
 var leaked []*os.File
@@ -61,8 +66,7 @@ func (f *files) StartMember(c *cluster.Cluster) error {
 	case "goroutines":
 		go func() { select {} }()
 	}
-	f.path = filepath.Join(f.dir, c.Config.Name+"_"+self.Id)
-	if err := f.write(self); err != nil && f.fault != "starts without server" {
+	if err := f.announce(c.Config.Name, self); err != nil && f.fault != "starts without server" {
 		return fmt.Errorf("directory %s: %w", f.dir, err)
 	}
 	stop := make(chan struct{})
@@ -81,58 +85,108 @@ func (f *files) StartMember(c *cluster.Cluster) error {
 	return nil
 }
 
-func (f *files) write(self *cluster.Member) error {
+// announce makes the file of a member, which others see once it is locked and whole.
+func (f *files) announce(name string, self *cluster.Member) error {
 	data, err := json.Marshal(self)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.path+".new", data, 0o600); err != nil {
+	path := filepath.Join(f.dir, name+"_"+self.Id)
+	own, err := os.Create(path + ".new")
+	if err != nil {
 		return err
 	}
-	return os.Rename(f.path+".new", f.path)
+	if free, err := lock(own, syscall.LOCK_EX); err != nil || !free {
+		return errors.Join(err, own.Close(), errors.New("a new file is locked"))
+	}
+	if _, err := own.Write(data); err != nil {
+		return errors.Join(err, own.Close())
+	}
+	f.own = own
+	return os.Rename(path+".new", path)
+}
+
+// lock reports whether nobody else had locked a file.
+func lock(f *os.File, how int) (free bool, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var got error
+	err = raw.Control(func(fd uintptr) { got = syscall.Flock(int(fd), how|syscall.LOCK_NB) })
+	if err == nil && !errors.Is(got, syscall.EWOULDBLOCK) {
+		err = got
+	}
+	return got == nil, err
 }
 
 func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
-	if err := f.write(self); err != nil {
-		f.until = time.Now().Add(ttl)
-		if f.fault == "empty without server" || f.fault == "starts without server" {
-			c.MemberList.UpdateClusterTopology([]*cluster.Member{self})
-		}
-		return
-	}
-	if now := time.Now(); now.Sub(f.looked) > ttl/2 && f.fault != "pause not noticed" {
-		f.until = now.Add(ttl)
-	}
+	alone := []*cluster.Member{self}
+	before := f.looked
 	f.looked = time.Now()
-	if len(f.last) > 0 && time.Now().Before(f.until) {
+	if f.fault == "pause not noticed" && !before.IsZero() && f.looked.Sub(before) > pause {
+		c.MemberList.UpdateClusterTopology(alone)
 		return
 	}
-	pattern := c.Config.Name + "_*"
+	all, err := f.list(c.Config.Name, self)
+	switch {
+	case err == nil:
+		c.MemberList.UpdateClusterTopology(all)
+	case f.fault == "empty without server", f.fault == "starts without server":
+		c.MemberList.UpdateClusterTopology(alone)
+	}
+}
+
+// list returns the members whose files are locked. It reads one directory, wherever that is moved to.
+func (f *files) list(name string, self *cluster.Member) (all []*cluster.Member, err error) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	pattern := name + "_*"
 	if f.fault == "names by prefix" {
-		pattern = c.Config.Name + "*"
+		pattern = name + "*"
 	}
-	names, _ := filepath.Glob(filepath.Join(f.dir, pattern))
-	var all []*cluster.Member
-	for _, name := range names {
-		var m cluster.Member
-		info, err := os.Stat(name)
-		if err != nil || strings.HasSuffix(name, ".new") || time.Since(info.ModTime()) > ttl && f.fault != "dead stay" {
+	paths, err := fs.Glob(root.FS(), pattern)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".new") {
 			continue
 		}
-		if data, err := os.ReadFile(name); err != nil || json.Unmarshal(data, &m) != nil {
+		m, err := f.read(root, path)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || m.Id == self.Id && f.fault == "not itself" || m.Id != self.Id && f.fault == "not others" {
 			continue
 		}
-		if m.Id == self.Id && f.fault == "not itself" || m.Id != self.Id && f.fault == "not others" {
-			continue
-		}
-		all = append(all, &m)
+		all = append(all, m)
 	}
-	if _, err := os.Stat(f.dir); err != nil { // taken away meanwhile: the list may lack members
-		f.until = time.Now().Add(ttl)
-		return
+	return all, nil
+}
+
+// read returns nil for a member that has died or left.
+func (f *files) read(root *os.Root, path string) (*cluster.Member, error) {
+	file, err := root.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	f.last = all
-	c.MemberList.UpdateClusterTopology(all)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if dead, err := lock(file, syscall.LOCK_SH); err != nil || dead && f.fault != "dead stay" {
+		return nil, err
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	var m cluster.Member
+	return &m, json.Unmarshal(data, &m)
 }
 
 func (f *files) Shutdown(bool) error {
@@ -140,5 +194,8 @@ func (f *files) Shutdown(bool) error {
 		return nil
 	}
 	f.stop()
-	return os.Remove(f.path)
+	if f.own == nil {
+		return nil
+	}
+	return errors.Join(os.Remove(strings.TrimSuffix(f.own.Name(), ".new")), f.own.Close())
 }

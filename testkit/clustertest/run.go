@@ -3,13 +3,13 @@ package clustertest
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concord-go/concord/internal/ports"
 )
 
 // check is one claim, named by the rules it covers.
@@ -70,31 +70,12 @@ func (e *env) must(err error) {
 func (e *env) places(n int) []Member {
 	e.Helper()
 	name := fmt.Sprintf("%s-%06d", strings.ToLower(e.rule), rand.IntN(1_000_000)) //nolint:gosec // no secret
-	ports := e.freePorts(2 * n)
+	free := ports.Free(e, 2*n)
 	out := make([]Member, n)
 	for i := range out {
-		out[i] = Member{Cluster: name, Index: i, Host: "127.0.0.1", Port: ports[i], Spare: ports[n:]}
+		out[i] = Member{Cluster: name, Index: i, Host: "127.0.0.1", Port: free[i], Spare: free[n:]}
 	}
 	return out
-}
-
-// freePorts are below those that the kernel gives to connections, which could take one while its process
-// is dead.
-func (e *env) freePorts(n int) (ports []int) {
-	e.Helper()
-	for tries := 0; len(ports) < n; tries++ {
-		port := 26_000 + rand.IntN(6_000) //nolint:gosec // no secret
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			if tries > 1000 {
-				e.Fatalf("no free port: %v", err)
-			}
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports
 }
 
 // cluster starts n members of a new cluster at one time, and returns when all list all.

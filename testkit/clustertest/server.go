@@ -3,6 +3,8 @@ package clustertest
 import (
 	"strings"
 	"time"
+
+	"github.com/concord-go/concord/internal/ports"
 )
 
 var serverChecks = []check{
@@ -23,10 +25,10 @@ func outage(e *env) {
 	e.keeps(e.config.Server.Outage, all)
 	e.config.Server.Start(e)
 	stopped = false
-	e.keeps(e.config.DroppedWithin/2, all) // what had expired meanwhile would show by then
+	e.keeps(e.config.KeptFor, all) // what had expired meanwhile would show by then
 	late := all[0].member
-	late.Index, late.Port = len(all), e.freePorts(1)[0]
-	late.Spare = append(late.Spare, e.freePorts(1)...)
+	free := ports.Free(e, 2)
+	late.Index, late.Port, late.Spare = len(all), free[0], append(late.Spare, free[1])
 	newcomer := e.launch(late).start()
 	e.agree(e.config.ListedWithin, all[0], all[1], all[2], newcomer)
 	all[1].kill()
