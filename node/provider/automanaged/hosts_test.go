@@ -1,6 +1,7 @@
 package automanaged
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,12 +9,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	upstream "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+
+	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
@@ -145,11 +150,11 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 // The health port is where remoting is, unless told otherwise.
 func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	self := roster.Self{Listener: "127.0.0.1", Log: slog.New(slog.DiscardHandler)}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port := ports.Free(t, 1)[0]
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
 	if _, _, err := listen(Config{Port: port}, self); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("port %d", port)) {
 		t.Errorf("taken port: %v", err)
@@ -163,5 +168,20 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.2:%d", port)); err == nil {
 		_ = c.Close()
 		t.Error("another address of this machine is served too")
+	}
+}
+
+// Members with Proto.Actor's provider read our answers, and we theirs.
+func TestAnswer_IsThatOfProtoActorsProvider(t *testing.T) {
+	ours := answer{ID: "a", Address: "h", AutoManagePort: 2, Port: 1, Kinds: []string{"k"}, ClusterName: "shop"}
+	theirs := upstream.NewNode("shop", "a", "h", 1, 2, []string{"k"})
+	for _, c := range []struct{ from, to, want any }{{ours, &upstream.NodeModel{}, theirs}, {theirs, &answer{}, &ours}} {
+		body, err := json.Marshal(c.from)
+		if err == nil {
+			err = json.Unmarshal(body, c.to)
+		}
+		if err != nil || !reflect.DeepEqual(c.to, c.want) {
+			t.Errorf("%T reads %s as %+v, %v; want %+v", c.to, body, c.to, err, c.want)
+		}
 	}
 }
