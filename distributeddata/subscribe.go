@@ -48,10 +48,11 @@ func (s *subscriptions) add(key string, sub *subscriber) {
 
 func (s *subscriptions) remove(key string, pid *actor.PID) {
 	at := addressOf(pid)
-	if !s.keys[at][key] {
+	own := s.keys[at]
+	if !own[key] {
 		return
 	}
-	if delete(s.keys[at], key); len(s.keys[at]) == 0 {
+	if delete(own, key); len(own) == 0 {
 		delete(s.keys, at)
 	}
 	left := slices.DeleteFunc(s.byKey[key], func(o *subscriber) bool { return o.pid.Equal(pid) })

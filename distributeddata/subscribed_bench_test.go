@@ -5,6 +5,7 @@ package distributeddata_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -103,14 +104,37 @@ func benchSubscribed(b *testing.B, n int) {
 	b.ReportMetric(float64(changing.Microseconds()), "µs-transaction")
 	b.ReportMetric(float64(update.Microseconds()), "µs-next-update")
 	b.ReportMetric(float64(read.Microseconds()), "µs-local-read")
-	before := used()
-	for _, stop := range stops {
-		stop()
+	b.ReportMetric(benchUnsubscribed(b, n, func() {
+		for i, k := range keys {
+			stops[i] = k.Subscribe(dd, pid, nil)
+		}
+	}, func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}, func() {
+		if _, err := beside.Update(ctx, dd, bump); err != nil {
+			b.Fatal(err)
+		}
+	}), "cpu-ns/unsubscribe")
+}
+
+// benchUnsubscribed returns the processor time of the end of one of n subscriptions, of as many ends for each n.
+// handled returns when all that was sent has been.
+func benchUnsubscribed(b *testing.B, n int, subscribe, unsubscribe, handled func()) float64 {
+	var spent time.Duration
+	ended := 0
+	for ended < 40_000 {
+		subscribe()
+		handled()
+		runtime.GC()
+		before := used()
+		unsubscribe()
+		handled()
+		spent += used() - before
+		ended += n
 	}
-	if _, err := beside.Update(ctx, dd, bump); err != nil { // when all have ended
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64((used()-before).Nanoseconds())/float64(n), "cpu-ns/unsubscribe")
+	return float64(spent.Nanoseconds()) / float64(ended)
 }
 
 // used is what this process has used of all processors.

@@ -23,7 +23,7 @@ type Builder[V any] struct {
 // greater than the key before, or longer than 64 MiB: check input that comes from
 // elsewhere first.
 func (b *Builder[V]) Add(k []byte, v V) {
-	if len(k) > maxKey {
+	if len(k) > maxKey { // not checkKey, which would make k a string
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
 	if b.n > 0 {

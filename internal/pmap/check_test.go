@@ -192,6 +192,13 @@ func build(want map[string]int) Map[int] {
 	return b.Map()
 }
 
+func pairs(of map[string]int) (out []Pair[int]) {
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, Pair[int]{k, of[k]})
+	}
+	return out
+}
+
 func requirePanics(t *testing.T, f func(), msg string) {
 	t.Helper()
 	require.PanicsWithValue(t, msg, f)

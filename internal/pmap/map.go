@@ -126,9 +126,7 @@ func (n *node[V]) rankPast(p string) int {
 
 // Put returns m with the value v at k. It panics on a key longer than 64 MiB.
 func (m Map[V]) Put(k string, v V) Map[V] {
-	if len(k) > maxKey {
-		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
-	}
+	checkKey(k)
 	if m.root == nil {
 		var none packed
 		n := newLeaf[V](none.splice(0, 0, k), 1)
@@ -136,4 +134,10 @@ func (m Map[V]) Put(k string, v V) Map[V] {
 		return Map[V]{n}
 	}
 	return Map[V]{rooted(m.root.put(k, v))}
+}
+
+func checkKey(k string) {
+	if len(k) > maxKey {
+		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
+	}
 }

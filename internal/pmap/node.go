@@ -108,21 +108,24 @@ func (n *node[V]) withKids(i, j int, first *node[V], more []sibling[V]) *node[V]
 	return c
 }
 
-// divided returns n, in two halves if it has too many children.
+// divided returns n, in equal parts if it has too many children.
 func (n *node[V]) divided() (*node[V], []sibling[V]) {
-	if len(n.kids) <= maxInner {
+	kids, parts := len(n.kids), (len(n.kids)+maxInner-1)/maxInner
+	if parts == 1 {
 		return n, nil
 	}
-	return n.divide(len(n.kids) / 2)
+	more := make([]sibling[V], 0, parts-1)
+	for i := 1; i < parts; i++ {
+		from, to := i*kids/parts, (i+1)*kids/parts
+		more = append(more, sibling[V]{n.key(from - 1), n.cut(from, to)})
+	}
+	return n.cut(0, kids/parts), more
 }
 
-// divide cuts n before element or child i.
+// divide cuts a leaf before element i.
 func (n *node[V]) divide(i int) (*node[V], []sibling[V]) {
-	if n.leaf() {
-		l, r := n.cut(0, i), n.cut(i, len(n.vals))
-		return l, []sibling[V]{{separator(l.key(i-1), r.key(0)), r}}
-	}
-	return n.cut(0, i), []sibling[V]{{n.key(i - 1), n.cut(i, len(n.kids))}}
+	l, r := n.cut(0, i), n.cut(i, len(n.vals))
+	return l, []sibling[V]{{separator(l.key(i-1), r.key(0)), r}}
 }
 
 // cut returns a node of the elements or children [i,j).
@@ -149,9 +152,9 @@ func count[V any](kids []*node[V]) int {
 
 // rooted returns a tree of first and its siblings.
 func rooted[V any](first *node[V], more []sibling[V]) *node[V] {
-	if len(more) == 0 {
-		return first
+	for len(more) > 0 {
+		top := &node[V]{kids: []*node[V]{first}}
+		first, more = top.withKids(0, 1, first, more).divided()
 	}
-	top := &node[V]{kids: []*node[V]{first}}
-	return top.withKids(0, 1, first, more)
+	return first
 }

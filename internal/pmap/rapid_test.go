@@ -39,6 +39,15 @@ func TestRapidUpdates(t *testing.T) {
 					put(t)
 				}
 			},
+			"put all": func(t *rapid.T) {
+				many := map[string]int{}
+				for range rapid.IntRange(0, 60).Draw(t, "n") {
+					i++
+					many[drawKey().Draw(t, "key")] = i
+				}
+				m = m.PutAll(pairs(many))
+				maps.Copy(want, many)
+			},
 			"delete": func(t *rapid.T) {
 				k := drawKey().Draw(t, "key")
 				m = m.Delete(k)

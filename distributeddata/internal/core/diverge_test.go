@@ -18,7 +18,7 @@ func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.
 	h, _ := c.keys.Get(key)
 	next := change(h.Store)
 	if told {
-		d := c.draft()
+		d := c.draft(0)
 		d.put(key, next)
 		c.install(d, c.seen)
 		return

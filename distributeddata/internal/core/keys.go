@@ -2,6 +2,8 @@ package core
 
 import (
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/concord-go/concord/internal/pmap"
 )
@@ -40,6 +42,18 @@ func (k Keys) From(key string) iter.Seq2[string, Held] {
 }
 
 func (k Keys) put(key string, h Held) Keys { return Keys{k.m.Put(key, &h)} }
+
+// keyPut is a key with what is to be held under it.
+type keyPut = pmap.Pair[*Held]
+
+// putAll sorts the puts, which are of different keys, and puts them all.
+func (k Keys) putAll(puts []keyPut) Keys {
+	byKey := func(a, b keyPut) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(puts, byKey) {
+		slices.SortFunc(puts, byKey)
+	}
+	return Keys{k.m.PutAll(puts)}
+}
 
 func (k Keys) delete(key string) Keys { return Keys{k.m.Delete(key)} }
 

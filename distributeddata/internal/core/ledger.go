@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/pmap"
 )
@@ -19,6 +21,7 @@ type ledger struct {
 
 	batch   batch              // of the transition under way
 	touched []string           // room for the keys of a change
+	puts    []keyPut           // room for what a draft puts
 	trap    func(place string) // of a test, in the middle of transitions
 }
 
@@ -49,8 +52,8 @@ func (l *ledger) nextDot() causal.Dot { return causal.Dot{Replica: l.me, N: l.se
 // commit makes the working copy the newest own event and the state. Work that amounts to nothing is no event,
 // and uses no number.
 func (l *ledger) commit(work []*working) change {
-	e := event{dot: l.nextDot()}
-	d := l.draft()
+	e := event{dot: l.nextDot(), keys: make([]keyChange, 0, len(work))}
+	d := l.draft(len(work))
 	for _, w := range work {
 		k := w.keyChange(e.dot)
 		if k.Empty() {
@@ -79,7 +82,7 @@ func (l *ledger) apply(d *delta) change {
 	for _, e := range fresh {
 		l.batch.apply(e, l.keys, l.seen)
 	}
-	next := l.draft()
+	next := l.draft(len(l.batch.order))
 	next.putAll(&l.batch)
 	for _, e := range fresh {
 		l.log.add(e.event)
@@ -92,7 +95,7 @@ func (l *ledger) apply(d *delta) change {
 // join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
 // have, was removed.
 func (l *ledger) join(s State) change {
-	d := l.draft()
+	d := l.draft(0)
 	if l.keys.Len() == 0 && l.seen.Meet(s.Seen).Len() == 0 {
 		d.take(s)
 	} else {
@@ -118,7 +121,7 @@ func (l *ledger) replace(s State) (change, bool) {
 	for i, e := range since.events {
 		since.events[i] = l.fill(e.event)
 	}
-	d := l.draft()
+	d := l.draft(0)
 	l.keys.diff(s.Keys, func(key string, a, b Held) {
 		next := b.Store
 		for path, m := range a.Marks() {
@@ -126,6 +129,7 @@ func (l *ledger) replace(s State) (change, bool) {
 		}
 		d.set(causal.Clone(key), a, Held{next, b.sum})
 	})
+	d.flush()
 	l.batch.reset()
 	for _, e := range since.events {
 		l.batch.apply(e, d.keys, s.Seen)
@@ -136,7 +140,7 @@ func (l *ledger) replace(s State) (change, bool) {
 
 // dropMarks forgets the marks that void says nothing can need any more.
 func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark) bool) change {
-	d := l.draft()
+	d := l.draft(0)
 	for key := range l.marks.All() {
 		h, _ := l.keys.Get(key)
 		next := h.Store
@@ -209,10 +213,14 @@ func (l *ledger) rise(d draft, seen causal.Vector) change {
 
 // install ends a transition.
 func (l *ledger) install(d draft, seen causal.Vector) change {
+	d.flush()
 	l.reach("before install")
 	l.keys, l.sum, l.marks, l.seen = d.keys, d.sum, d.marks, seen
 	if l.touched = d.touched; cap(l.touched) > maxRoom {
 		l.touched = nil
+	}
+	if l.puts = d.puts; cap(l.puts) > maxRoom {
+		l.puts = nil
 	}
 	l.batch.reset()
 	l.reach("after install")
@@ -227,13 +235,26 @@ const maxRoom = 4096
 
 // draft is the state that a transition is about to install.
 type draft struct {
-	keys    Keys
+	keys    Keys     // without puts
+	puts    []keyPut // each of another key
 	sum     Sum
 	marks   pmap.Map[struct{}]
 	touched []string
 }
 
-func (l *ledger) draft() draft { return draft{l.keys, l.sum, l.marks, l.touched[:0]} }
+// draft begins a draft that changes about so many keys.
+func (l *ledger) draft(keys int) draft {
+	return draft{
+		keys: l.keys, puts: slices.Grow(l.puts[:0], keys), sum: l.sum, marks: l.marks, touched: slices.Grow(l.touched[:0], keys),
+	}
+}
+
+// flush puts what has been gathered.
+func (d *draft) flush() {
+	d.keys = d.keys.putAll(d.puts)
+	clear(d.puts)
+	d.puts = d.puts[:0]
+}
 
 // put installs the store of a key, which is a change of the one before.
 func (d *draft) put(key string, s causal.Store) {
@@ -248,7 +269,7 @@ func (d *draft) set(key string, old, h Held) {
 	if h.Blank() {
 		d.keys = d.keys.delete(key)
 	} else {
-		d.keys = d.keys.put(key, h)
+		d.puts = append(d.puts, keyPut{Key: key, Value: &h})
 	}
 	d.sum = d.sum.minus(old.sum).plus(h.sum)
 	switch has := h.HasMarks(); {

@@ -284,6 +284,9 @@ func (e *deltaEvent) extend(o deltaEvent) error {
 		case n >= 0 && e.keys[n].key > k.key:
 			return malformed("order of keys of event %v", e.dot)
 		default:
+			if len(e.keys) == cap(e.keys) { // append grows long lists by a quarter, and copies them four times
+				e.keys, e.gone = slices.Grow(e.keys, len(e.keys)), slices.Grow(e.gone, len(e.keys))
+			}
 			e.keys, e.gone = append(e.keys, k), append(e.gone, o.gone[i])
 		}
 	}
