@@ -161,27 +161,44 @@ func CutKey(path string) (key, rest string, ok bool) {
 	}
 }
 
-// SlotOf returns the path of r's slot of the counter that has a slot at path.
-func SlotOf(path string, r Replica) string { return SlotPath(path[:len(path)-8], r) }
+// SlotOf returns the path of r's slot of the counter that has a slot at path; false if there is none. In a bounded
+// counter, replicas have no slots beside each other.
+func SlotOf(path string, r Replica) (string, bool) {
+	k, slot := counterSlot(path)
+	if slot == "" || k == Bounded {
+		return "", false
+	}
+	return SlotPath(path[:len(path)-len(slot)], r), true
+}
 
 // SlotOwner returns the replica that owns the counter slot at path, or false if the path is not that
 // of a counter slot.
 func SlotOwner(path string) (Replica, bool) {
+	_, slot := counterSlot(path)
+	if slot == "" {
+		return 0, false
+	}
+	return Replica(binary.BigEndian.Uint64([]byte(slot[:8]))), true
+}
+
+// counterSlot returns the kind of the counter that has a slot at path, and the end of the path, which names the slot;
+// empty if it is not the path of one.
+func counterSlot(path string) (k Kind, slot string) {
 	for path != "" && Tag(path[0]).Kind().Holds() {
 		end := keyEnd(path, 1)
 		if end < 0 {
-			return 0, false
+			return 0, ""
 		}
 		path = path[end:]
 	}
 	if path == "" {
-		return 0, false
+		return 0, ""
 	}
-	switch k := Tag(path[0]).Kind(); {
+	switch k = Tag(path[0]).Kind(); {
 	case len(path) == 9 && (k == GCounter || k == PNCounter), len(path) == 17 && k == Bounded:
-		return Replica(binary.BigEndian.Uint64([]byte(path[1:9]))), true
+		return k, path[1:]
 	}
-	return 0, false
+	return 0, ""
 }
 
 // OtherTag looks below a prefix, which ends where a tag begins, for a value of another type than the

@@ -41,13 +41,6 @@ type revoked struct {
 	delayed []Update // came since
 }
 
-// effects is what the events did to a key, in all.
-type effects struct {
-	causal.Change
-	deps  causal.Vector           // of clears
-	total map[string]causal.Total // of counter slots, before
-}
-
 // reborn goes on under a new id: under the old one p has events up to n that this replica does not know, or
 // knows as others. prints are the last of those that p has. Own events behind the last that both have in common are
 // done again, under the new id, on the state of p. Writes that wait for them go on waiting.
@@ -105,81 +98,6 @@ func (c *Core) suspend(n uint64) (calls []Update) {
 		}
 	}
 	return calls
-}
-
-// recall adds what is left of an own event: atoms that live, and what it took away of others.
-func (v *revoked) recall(c *Core, e undo, common uint64) {
-	d := causal.Dot{Replica: c.me, N: e.n}
-	for _, w := range e.work {
-		k := w.keyChange(d)
-		if k.Empty() {
-			continue
-		}
-		x := v.keys[w.key]
-		if x == nil {
-			x = &effects{total: map[string]causal.Total{}}
-			v.keys[w.key] = x
-		}
-		h, _ := c.keys.Get(w.key)
-		for _, a := range k.Adds {
-			x.noteTotal(a.Path, w.base, c.me)
-			at, _ := h.Get(a.Path)
-			if l, ok := at.Of(c.me); ok && l.N == e.n {
-				x.Adds = append(x.Adds, causal.Atom{Path: a.Path, Leaf: l})
-			}
-		}
-		for _, a := range k.Removes {
-			if a.Replica != c.me || a.N <= common {
-				x.Removes = append(x.Removes, a)
-			}
-		}
-		x.Marks = append(x.Marks, k.Marks...)
-		if k.Clear {
-			x.Clear, x.deps = true, x.deps.Join(e.seen.Set(c.me, min(common, e.seen.Get(c.me))))
-		}
-	}
-}
-
-// noteTotal keeps what a counter slot held before the first of the events.
-func (x *effects) noteTotal(path string, before causal.Store, me causal.Replica) {
-	if _, known := x.total[path]; known {
-		return
-	}
-	if owner, ok := causal.SlotOwner(path); !ok || owner != me {
-		return
-	}
-	var t causal.Total
-	if at, ok := before.Get(path); ok {
-		if l, mine := at.Of(me); mine {
-			t, _ = causal.ParseTotal(l.Payload)
-		}
-	}
-	x.total[path] = t
-}
-
-// again makes the effects those of the event d.
-func (x *effects) again(d causal.Dot) causal.Change {
-	ch := causal.Change{Removes: x.Removes, Clear: x.Clear}
-	for _, a := range x.Adds {
-		if was, ok := x.total[a.Path]; ok {
-			t, err := causal.ParseTotal(a.Payload)
-			if err != nil {
-				continue
-			}
-			if t.Since == was.Since {
-				t.Plus, t.Minus = t.Plus-was.Plus, t.Minus-was.Minus
-			}
-			t.Since = d.N
-			a.Path, a.Payload = causal.SlotOf(a.Path, d.Replica), t.Payload()
-		}
-		a.Dot = d
-		ch.Adds = append(ch.Adds, a)
-	}
-	for _, m := range x.Marks {
-		m.By = d
-		ch.Marks = append(ch.Marks, m)
-	}
-	return ch
 }
 
 // fetchRestored asks for the state that takes the place of this replica's, first of the member that has other events

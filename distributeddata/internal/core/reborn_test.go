@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -95,29 +96,7 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 	for name, test := range tests {
 		for _, lost := range []string{"", "a>c", "a>b"} { // what one peer never got before the restore
 			t.Run(name+" lost "+lost, func(t *testing.T) {
-				l := newLab(t, "a", "b", "c")
-				l.update("b", Level{}, count("c", "n", 1))
-				l.update("a", majority, add("s", "base"))
-				l.settled(l.id)
-				snapshot := frozen(l.cores["a"])
-				was := snapshot.Replica()
-				for _, ops := range test.since {
-					l.now = l.now.Add(time.Millisecond)
-					id := l.update("a", majority, ops...)
-					if lost != "" {
-						l.take(between("a", lost[2:]))
-					}
-					l.deliver(all)
-					require.Nil(t, l.done[id].Short)
-				}
-				l.now = l.now.Add(3 * time.Millisecond)
-				l.cores["a"] = snapshot
-				var calls []uint64
-				for _, ops := range test.acts {
-					l.now = l.now.Add(time.Millisecond)
-					calls = append(calls, l.update("a", majority, ops...))
-				}
-				l.settled(calls...)
+				l, was := playRestored(t, lost, nil, test.since, test.acts)
 				for _, n := range l.order {
 					want := test.want
 					if _, counts := test.since[0][0], test.since[0][0].kind == opCount; !counts && name != "a reset of another's counter" {
@@ -126,6 +105,85 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 					l.shows(n, want)
 				}
 				require.NotEqual(t, was, l.cores["a"].Replica())
+				require.Len(t, l.reb, 1)
+			})
+		}
+	}
+}
+
+// playRestored plays a replica a that writes, of which a snapshot is taken, that writes on, and that is then replaced
+// by the snapshot, which writes. Lost is the link on which everything after the snapshot is lost until then. It returns
+// the id of a before.
+func playRestored(t *testing.T, lost string, had []op, since, acts [][]op) (*lab, causal.Replica) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, count("c", "n", 1))
+	l.update("a", majority, append([]op{add("s", "base")}, had...)...)
+	l.settled(l.id)
+	snapshot := frozen(l.cores["a"])
+	was := snapshot.Replica()
+	for _, ops := range since {
+		l.now = l.now.Add(time.Millisecond)
+		id := l.update("a", majority, ops...)
+		if lost != "" {
+			l.take(between("a", lost[2:]))
+		}
+		l.deliver(all)
+		require.Nil(t, l.done[id].Short)
+	}
+	l.now = l.now.Add(3 * time.Millisecond)
+	l.cores["a"] = snapshot
+	var calls []uint64
+	for _, ops := range acts {
+		l.now = l.now.Add(time.Millisecond)
+		calls = append(calls, l.update("a", majority, ops...))
+	}
+	l.settled(calls...)
+	return l, was
+}
+
+// What the restored replica did to its own counter slots is done again exactly: what it added is added to what the
+// slot holds by now, and a reset takes off what it had seen there, which is what the snapshot held.
+func TestRestored_Counters(t *testing.T) {
+	n := func(k int64) op { return count("c2", "n", k) }
+	reset, gone := drop("c2", "n"), op{kind: opDelete, key: "c2"}
+	other := [][]op{{add("s", "old")}}
+	tests := map[string]struct {
+		had         []op
+		since, acts [][]op
+		want        int64 // 0: no counter there
+	}{
+		"both added":              {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {n(1000)}}, 1115},
+		"one added":               {[]op{n(10)}, other, [][]op{{n(100)}, {n(1000)}}, 1110},
+		"reset after it grew":     {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}}, 5},
+		"reset":                   {[]op{n(10)}, other, [][]op{{reset}}, 0},
+		"deleted after it grew":   {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{gone}}, 5},
+		"deleted":                 {[]op{n(10)}, other, [][]op{{gone}}, 0},
+		"added and reset":         {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}}, 5},
+		"added and deleted":       {[]op{n(10)}, [][]op{{n(5)}, {n(7)}}, [][]op{{n(100)}, {gone}}, 12},
+		"reset and added":         {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}, {n(100)}}, 105},
+		"added, reset, added":     {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
+		"reset before":            {[]op{n(10)}, [][]op{{reset}}, [][]op{{n(100)}}, 100},
+		"reset and grown before":  {[]op{n(10)}, [][]op{{reset}, {n(5)}}, [][]op{{n(100)}}, 105},
+		"reset by both":           {[]op{n(10)}, [][]op{{reset}, {n(5)}}, [][]op{{reset}, {n(100)}}, 105},
+		"new":                     {nil, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
+		"reset where it is older": {[]op{n(10)}, [][]op{{n(5)}, {n(7)}, {n(9)}}, [][]op{{reset}}, 21},
+	}
+	for name, test := range tests {
+		for _, lost := range []string{"", "a>c", "a>b"} {
+			if lost != "" && len(test.acts) > len(test.since) {
+				continue // a peer takes numbers that the original never used: counted twice, as R57 says
+			}
+			t.Run(name+" lost "+lost, func(t *testing.T) {
+				l, _ := playRestored(t, lost, test.had, test.since, test.acts)
+				for _, at := range l.order {
+					got, err := shown(l.cores[at].Keys())
+					require.NoError(t, err)
+					if test.want == 0 {
+						require.NotContains(t, got, "c2/n=", at)
+					} else {
+						require.Contains(t, got, fmt.Sprintf("c2/n=%d\n", test.want), at)
+					}
+				}
 				require.Len(t, l.reb, 1)
 			})
 		}
@@ -184,32 +242,49 @@ func TestRestored_BothPrintsInFlight(t *testing.T) {
 	}
 }
 
-// What is never acknowledged by those who know better: not by an acknowledgement, a heartbeat or an answer.
+// Peers that have other events under the numbers of the restored replica do not acknowledge its events by telling
+// their vectors: in a heartbeat, or in a push that follows those other events.
 func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
-	l, snapshot := restorable(t)
-	l.deliver(all)
-	l.cores["a"] = snapshot
-	id := l.act("new")
-	l.take(of(wire.ReplicatorPush)) // lost: peers tell their vectors
-	for _, n := range []string{"b", "c"} {
-		for _, p := range l.cores[n].peers {
-			if p.ID == "a" {
-				l.cores[n].now = l.now
-				l.cores[n].sendBeat(p)
-				for _, e := range l.cores[n].effects {
-					if s, ok := e.(Send); ok {
-						l.box = append(l.box, mail{n, s.Member, l.cores[n].Replica(), s})
-					}
-				}
-			}
+	t.Run("by heartbeats", func(t *testing.T) {
+		l, snapshot := restorable(t)
+		l.deliver(all)
+		l.cores["a"] = snapshot
+		id := l.act("new")
+		l.take(of(wire.ReplicatorPush)) // lost: peers tell their vectors
+		l.beatOut("b", "a")
+		l.beatOut("c", "a")
+		before := l.cores["a"].Replica()
+		l.deliver(between("b", "a"))
+		require.NotContains(t, l.done, id)
+		require.NotEqual(t, before, l.cores["a"].Replica(), "noticed")
+		l.settled(id)
+		l.shows("c", "s/base=1\ns/new=1\ns/old=1\n")
+	})
+	t.Run("by pushes", func(t *testing.T) {
+		l, snapshot := restorable(t)
+		l.deliver(all)
+		l.cores["a"] = snapshot
+		id := l.act("new")
+		l.take(of(wire.ReplicatorPush)) // lost
+		l.update("b", Level{}, add("s", "b"))
+		l.update("c", Level{}, add("s", "c"))
+		l.deliver(of(wire.ReplicatorPush))
+		require.NotContains(t, l.done, id)
+		l.settled(id)
+		l.shows("c", "s/b=1\ns/base=1\ns/c=1\ns/new=1\ns/old=1\n")
+	})
+}
+
+// beatOut puts a heartbeat of one replica to another into the box.
+func (l *lab) beatOut(from, to string) {
+	c := l.cores[from]
+	c.now, c.effects = l.now, c.effects[:0]
+	c.sendBeat(c.peer(to))
+	for _, e := range c.effects {
+		if s, ok := e.(Send); ok {
+			l.box = append(l.box, mail{from, s.Member, c.Replica(), s})
 		}
 	}
-	before := l.cores["a"].Replica()
-	l.deliver(between("b", "a"))
-	require.NotContains(t, l.done, id)
-	require.NotEqual(t, before, l.cores["a"].Replica(), "noticed")
-	l.settled(id)
-	l.shows("c", "s/base=1\ns/new=1\ns/old=1\n")
 }
 
 // While the restored replica waits for the state of another, updates wait too, within their time.
