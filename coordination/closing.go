@@ -73,6 +73,7 @@ func (l *loop) close() {
 	for _, d := range l.leases {
 		d.step(core.Close{})
 	}
+	l.endObservers()
 }
 
 // finished reports that Close has nothing left to do.

@@ -10,11 +10,18 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
+// machine is a core.Machine or a core.Observer.
+type machine interface {
+	Step(now core.Reading, ev core.Event) []core.Effect
+	Wake() (at time.Duration, ok bool)
+	Quiet() bool
+}
+
 // driver connects the machine of one lease with the store and the callers. It belongs to the loop.
 type driver struct {
 	lease   *Lease
-	machine *core.Machine
-	wakes   *wakes // of the loop; nil until it knows of the driver
+	machine machine
+	loop    *loop // nil until it knows of the driver
 	wake    time.Duration
 	place   int // in wakes; 0: not there
 	grant   *Grant
@@ -22,13 +29,14 @@ type driver struct {
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
 	told    func(core.Event) // of the session record: what the leases need to know; else nil
+	looks   int              // calls of Lease.Observe that have not been stopped
 
 	failure   error // of the last call of the store; nil after an answer
 	dismissed bool  // it was not released when the session record was given up
 }
 
-func newDriver(l *Lease, cfg core.Config) *driver {
-	return &driver{lease: l, machine: core.New(cfg), replies: map[uint64]chan answer{}}
+func newDriver(l *Lease, m machine) *driver {
+	return &driver{lease: l, machine: m, replies: map[uint64]chan answer{}}
 }
 
 // take notes who waits for the answer, then steps.
@@ -56,7 +64,7 @@ func (d *driver) step(ev core.Event) {
 	for _, e := range d.machine.Step(d.lease.s.now(), ev) {
 		d.carryOut(e)
 	}
-	d.wakes.note(d)
+	d.loop.wakes.note(d)
 }
 
 func (d *driver) carryOut(e core.Effect) {
@@ -81,6 +89,8 @@ func (d *driver) carryOut(e core.Effect) {
 		d.answer(e)
 	case core.Watch:
 		d.watch(e.On)
+	case core.Follow:
+		d.loop.follow(e.Nonce, e.On)
 	case core.LoadSession:
 		d.loadSession(e)
 	case core.Bury:

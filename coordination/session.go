@@ -25,7 +25,8 @@ type Session struct {
 
 	meters *instruments
 
-	shared bool // one record is renewed for all leases
+	shared bool        // one record is renewed for all leases
+	peers  *core.Peers // what is known of other sessions; belongs to the loop
 
 	inbox   chan message
 	done    chan struct{} // the loop has ended
@@ -47,9 +48,10 @@ type Session struct {
 
 // message is one input of the loop.
 type message struct {
-	to    *Lease // nil: Close
+	to    *Lease // nil: do, or Close
 	event core.Event
 	reply chan answer // of Acquire and Release, else nil; has room for one
+	do    func(*loop)
 }
 
 type answer struct {
@@ -73,7 +75,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
-		inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
+		peers: &core.Peers{}, inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
 	}
 	if s.clock == nil {
 		s.clock = newClock()
@@ -100,8 +102,8 @@ func (s *Session) Lease(name string) *Lease {
 	if !ok {
 		l = &Lease{s: s, name: name}
 		cfg := s.cfg.core(s.nonce)
-		cfg.Shared = s.shared
-		l.driver = newDriver(l, cfg)
+		cfg.Shared, cfg.Peers = s.shared, s.peers
+		l.driver = newDriver(l, core.New(cfg))
 		s.mu.leases[name] = l
 	}
 	return l
@@ -113,7 +115,7 @@ func (s *Session) Drain() time.Duration { return s.cfg.Drain }
 func (s *Session) id() uint64 { return s.ids.Add(1) }
 
 func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
-	return s.send(message{to, ev, reply})
+	return s.send(message{to: to, event: ev, reply: reply})
 }
 
 // send reports whether the loop has taken the message; if so, it answers it.
@@ -145,14 +147,17 @@ type loop struct {
 	closing closing
 	before  core.Reading
 
-	keeper *driver    // of the session record; nil if each lease is renewed by itself
-	back   core.Event // the last that it told
+	keeper *driver       // of the session record; nil if each lease is renewed by itself
+	own    *core.Machine // of the keeper
+	back   core.Event    // the last that it told
+
+	observers map[string]*observer // by the nonce of the other session
 }
 
 func (s *Session) run() {
-	l := &loop{s: s, before: s.now()}
+	l := &loop{s: s, before: s.now(), observers: map[string]*observer{}}
 	if s.shared {
-		l.keeper = l.newKeeper()
+		l.newKeeper()
 	}
 	alarm := newAlarm(s.clock)
 	defer alarm.off()
@@ -180,13 +185,21 @@ func (s *Session) run() {
 }
 
 func (l *loop) take(m message) {
-	if m.to == nil {
+	switch {
+	case m.do != nil:
+		m.do(l)
+		return
+	case m.to == nil:
 		l.close()
 		return
 	}
-	d := m.to.driver
-	if d.wakes == nil {
-		d.wakes = &l.wakes
+	l.known(m.to.driver).take(m)
+}
+
+// known returns the driver of a lease, which the loop takes over with the first message for it.
+func (l *loop) known(d *driver) *driver {
+	if d.loop == nil {
+		d.loop = l
 		l.leases = append(l.leases, d)
 		if l.back != nil {
 			d.step(l.back)
@@ -195,7 +208,7 @@ func (l *loop) take(m message) {
 			d.step(core.Close{})
 		}
 	}
-	d.take(m)
+	return d
 }
 
 // tick wakes the machines that want it, or all of them if a clock has jumped; that of the session record first:
@@ -206,7 +219,7 @@ func (l *loop) tick() {
 	l.before = now
 	due := l.wakes.due(now.Mono)
 	if jumped {
-		due = l.leases
+		due = slices.Concat(due, l.leases)
 	}
 	if l.keeper != nil && (jumped || slices.Contains(due, l.keeper)) {
 		l.keeper.step(core.Tick{})

@@ -14,20 +14,20 @@ func keepsSessions(s Store) bool {
 	return ok && k.KeepsSessions()
 }
 
-// newKeeper returns the driver of the session's own record.
-func (l *loop) newKeeper() *driver {
+// newKeeper makes the driver of the session's own record.
+func (l *loop) newKeeper() {
 	cfg := l.s.cfg.core(l.s.nonce)
 	cfg.Keeper, cfg.Forever, cfg.Fair = true, false, false
 	own := &Lease{s: l.s, name: SessionRecords + l.s.nonce}
-	own.driver = newDriver(own, cfg)
-	own.driver.wakes = &l.wakes
-	own.driver.told = func(ev core.Event) {
+	l.own = core.New(cfg)
+	l.keeper = newDriver(own, l.own)
+	own.driver, l.keeper.loop = l.keeper, l
+	l.keeper.told = func(ev core.Event) {
 		l.back = ev
 		for _, d := range l.leases {
 			d.step(ev)
 		}
 	}
-	return own.driver
 }
 
 // keep holds the session record while there are leases. After Close it gives it up when the last one has ended,
@@ -36,7 +36,7 @@ func (l *loop) keep() {
 	switch k := l.keeper; {
 	case k == nil || len(l.leases) == 0:
 	case !l.closing.begun:
-		if !k.machine.Wanted() {
+		if !l.own.Wanted() {
 			k.step(core.Acquire{Wait: true})
 		}
 	case !l.closing.keeper && (l.quiet() || l.overdue(releaseOperations)):
@@ -53,7 +53,7 @@ func (l *loop) discard() {
 	if l.keeper == nil {
 		return
 	}
-	version, blank := l.keeper.machine.Blank()
+	version, blank := l.own.Blank()
 	if !blank {
 		return
 	}

@@ -139,20 +139,44 @@ func leases() []mutant {
 		{
 			name:   "a contender looks at the lease's record alone",
 			rule:   "a lease held through a session is watched at the session's record",
-			edits:  in(leaseDir+"session.go", "return r.Session != 0 && !r.blank()", "return false && !r.blank()"),
+			edits:  in(leaseDir+"peers.go", "return r.Session != 0 && !r.blank()", "return false && !r.blank()"),
 			killer: leaseSim,
 		},
 		{
 			name:   "a session is over when the answer comes late enough",
 			rule:   "the read that finds a session unchanged must begin after the wait",
-			edits:  in(leaseDir+"session.go", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
+			edits:  in(leaseDir+"peers.go", "case op.sent.Mono >= freeAt:", "case m.now.Mono >= freeAt:"),
 			killer: golden(leaseCore, "session_of_another"),
 		},
 		{
 			name:   "a session record that vanished frees what is held through it",
 			rule:   "absence is not freedom: who keeps the session may not know yet",
-			edits:  in(leaseDir+"session.go", "p.seen.version != \"\" && (r.Token > token || r.Token == token && r.blank())", "r.Token > token || r.blank()"),
+			edits:  in(leaseDir+"peers.go", "case ev.Version == \"\":", "case false:"),
 			killer: golden(leaseCore, "session_record_absent"),
+		},
+		{
+			name:   "an observer takes a session for dead when the answer comes late enough",
+			rule:   "the read that finds a session unchanged must begin after the wait",
+			edits:  in(leaseDir+"observer.go", "op.sent.Mono >= p.freeAt(0, o.cfg)", "o.now >= p.freeAt(0, o.cfg)"),
+			killer: golden(leaseCore, "observer"),
+		},
+		{
+			name:   "the end of a tenure of a session is taken for the end of the next one",
+			rule:   "what is known of a session to be over is its tenures up to one",
+			edits:  in(leaseDir+"peers.go", "p.ended = max(p.ended, r.Token)\n", "p.ended = max(p.ended, r.Token+1)\n"),
+			killer: golden(leaseCore, "session_given_up"),
+		},
+		{
+			name:   "what has been seen of a session is forgotten with each look",
+			rule:   "one observation of a session serves all its leases",
+			edits:  in(leaseDir+"peers.go", "if p.seen.known && ev.Version == p.seen.version {", "if false {"),
+			killer: killer{pkg: "./coordination", run: "^TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed$"},
+		},
+		{
+			name:   "a lease that is only observed is claimed",
+			rule:   "a claim is made for a caller who waits for it",
+			edits:  in(leaseDir+"acquire.go", "if len(m.waiters) == 0 {\n\t\tm.await(", "if false {\n\t\tm.await("),
+			killer: golden(leaseCore, "observed"),
 		},
 		{
 			name: "a lease outlives its session",
@@ -185,7 +209,7 @@ func leases() []mutant {
 		{
 			name:   "a deleted record of a lease is waited for as long as its holder's session lives",
 			rule:   "a holder that reaches the store has learnt of the deletion within five TTLs",
-			edits:  in(leaseDir+"session.go", "r.Nonce != m.cfg.Nonce && !m.seen.ghost", "r.Nonce != m.cfg.Nonce"),
+			edits:  in(leaseDir+"peers.go", "r.Nonce != m.cfg.Nonce && !m.seen.ghost", "r.Nonce != m.cfg.Nonce"),
 			killer: golden(leaseCore, "session_lease_deleted"),
 		},
 		{

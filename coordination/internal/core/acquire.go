@@ -53,10 +53,13 @@ func (m *Machine) onCancel(ev Cancel) {
 
 // unwanted stops trying when nobody waits; a claim under way is resolved first.
 func (m *Machine) unwanted() {
-	if len(m.waiters) == 0 && (m.phase == reading || m.phase == waiting) {
+	if !m.looking() && (m.phase == reading || m.phase == waiting) {
 		m.phase = idle
 	}
 }
+
+// looking reports that the record is to be read: somebody wants the lease, or it is followed.
+func (m *Machine) looking() bool { return len(m.waiters) > 0 || m.observed }
 
 func (m *Machine) patient() bool {
 	return slices.ContainsFunc(m.waiters, func(w waiter) bool { return w.wait })
@@ -87,7 +90,7 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 // claimOpen claims, without another look, what was released here or was free when the session had no record yet: if
 // somebody has had it since, the write fails. Who stands in a queue looks at that first.
 func (m *Machine) claimOpen() bool {
-	if !m.seen.open || m.orderly() {
+	if !m.seen.open || len(m.waiters) == 0 || m.orderly() {
 		return false
 	}
 	m.seen.open = false
@@ -128,7 +131,7 @@ func (m *Machine) taken(read uint64, freeAt time.Duration) {
 // await plans the next read: when the record may be taken, or sooner by polling, or at once for a
 // caller who came while the last read was under way.
 func (m *Machine) await(freeAt time.Duration) {
-	if len(m.waiters) == 0 {
+	if !m.looking() {
 		return
 	}
 	m.phase, m.races = waiting, 0
@@ -139,8 +142,13 @@ func (m *Machine) await(freeAt time.Duration) {
 	m.heed()
 }
 
-// claim begins a tenure with a write on the version just seen, if it is this session's turn.
+// claim begins a tenure with a write on the version just seen, if it is this session's turn and somebody
+// wants it.
 func (m *Machine) claim() {
+	if len(m.waiters) == 0 {
+		m.await(m.now.Mono + m.cfg.Retry)
+		return
+	}
 	if turn := m.turn(); m.now.Mono < turn {
 		m.answerTries(Answer{Outcome: Doubt, Err: errOthersFirst}) // they are none, but for who gives up now
 		m.await(turn)

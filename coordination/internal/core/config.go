@@ -24,6 +24,7 @@ type Config struct {
 	Shared       bool          // tenures live as long as that of the session record
 	Fair         bool          // who waits is served in order of arrival
 	Keeper       bool          // this is the machine of the session record
+	Peers        *Peers        // what the session knows of others; nil: nothing yet
 	Jitter       func() float64
 }
 

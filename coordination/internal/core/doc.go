@@ -57,6 +57,15 @@
 // living session would keep it alive for ever. What lies in a record of another nonce, or of the own one
 // without a tenure here, is never believed.
 //
+// # One observation for all leases
+//
+// What is known of a session's record belongs to the contender's session (Peers), and not to a lease: since
+// when it is as it is, and up to which tenure it is over. An Observer keeps that fresh while a lease held
+// through the session is waited for or followed, or when the session was told to (Session.Observe). It adds
+// nothing to the rules: a verdict still needs a read that began after the wait and finds the same version,
+// and it is final, whichever lease has led to it. Reads of one record by several machines may overtake each
+// other; then the record looks younger than it is.
+//
 // # Waiting in order
 //
 // With Config.Fair, Waiting goes through a queue in the store; queue.go tells how. No rule above depends on it.

@@ -87,6 +87,8 @@ type (
 		Op  uint64
 		Err error
 	}
+	// Look asks to follow the record although nobody wants the lease, or no longer.
+	Look struct{ On bool }
 	// Tick lets time pass.
 	Tick struct{}
 )
@@ -105,6 +107,7 @@ func (Unbackable) event()    {}
 func (Gone) event()          {}
 func (Enqueued) event()      {}
 func (Left) event()          {}
+func (Look) event()          {}
 func (Tick) event()          {}
 
 // Status is what is known of a conditional write.
@@ -194,6 +197,11 @@ type (
 		Token   uint64
 		Outcome Outcome // Done or Doubt
 	}
+	// Follow asks for an Observer of another session, or says that it is not needed here any more.
+	Follow struct {
+		Nonce string
+		On    bool
+	}
 	// Watch asks for hints, or no more of them.
 	Watch struct{ On bool }
 )
@@ -207,6 +215,7 @@ func (End) effect()         {}
 func (Drained) effect()     {}
 func (Answer) effect()      {}
 func (Watch) effect()       {}
+func (Follow) effect()      {}
 func (LoadSession) effect() {}
 func (Bury) effect()        {}
 func (Enqueue) effect()     {}

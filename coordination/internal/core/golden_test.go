@@ -25,7 +25,7 @@ var goldenConfig = core.Config{
 
 // TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
 // jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared", "forever",
-// "fair" or "keeper" sets that in the configuration.
+// "fair" or "keeper" sets that in the configuration; "observer" plays an Observer of the session "dead".
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -53,7 +53,14 @@ func playScript(t *testing.T, script string) string {
 	cfg := goldenConfig
 	cfg.Shared, cfg.Forever = strings.HasPrefix(script, "shared\n"), strings.HasPrefix(script, "forever\n")
 	cfg.Fair, cfg.Keeper = strings.HasPrefix(script, "fair\n"), strings.HasPrefix(script, "keeper\n")
-	m := core.New(cfg)
+	var m interface {
+		Step(core.Reading, core.Event) []core.Effect
+		Wake() (time.Duration, bool)
+	} = core.New(cfg)
+	if strings.HasPrefix(script, "observer\n") {
+		cfg.Peers = &core.Peers{}
+		m = core.NewObserver(cfg, "dead")
+	}
 	var out strings.Builder
 	var wall time.Duration
 	for line := range strings.Lines(script) {
@@ -99,6 +106,8 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Release{ID: arg(1), Token: arg(2)}
 	case "close":
 		return core.Close{}
+	case "look":
+		return core.Look{On: f[1] == "on"}
 	case "tick":
 		return core.Tick{}
 	case "changed":
@@ -160,8 +169,8 @@ func parse(t *testing.T, f []string) core.Event {
 	return nil
 }
 
-// record reads "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN forever", or
-// "NAME TOKEN through SESSION".
+// record reads "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN forever",
+// "NAME TOKEN renewed ATTEMPT", or "NAME TOKEN through SESSION".
 func record(t *testing.T, f []string) core.Record {
 	token, err := strconv.ParseUint(f[1], 10, 64)
 	if err != nil {
@@ -178,6 +187,8 @@ func record(t *testing.T, f []string) core.Record {
 		}
 	case len(f) > 2 && f[2] == "forever":
 		r.Forever = true
+	case len(f) > 3 && f[2] == "renewed":
+		r.Attempt, _ = strconv.ParseUint(f[3], 10, 64)
 	case len(f) > 3:
 		r.Session, _ = strconv.ParseUint(f[3], 10, 64)
 	case len(f) > 2:
@@ -243,6 +254,8 @@ func show(e core.Effect) string {
 			s += fmt.Sprintf(" (%v)", e.Err)
 		}
 		return s
+	case core.Follow:
+		return fmt.Sprintf("follow %s %v", e.Nonce, e.On)
 	case core.Watch:
 		return fmt.Sprintf("watch %v", e.On)
 	}

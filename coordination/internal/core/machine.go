@@ -35,7 +35,9 @@ type Machine struct {
 	waiters  []waiter // callers of Acquire
 	races    int      // lost since the last answer
 	closing  bool
+	observed bool // the lease is followed, whether or not somebody wants it
 	watching bool
+	followed string  // nonce of the session that an observer was asked for
 	hint     *Record // what a watcher said while no read was due
 
 	opCount  uint64
@@ -48,8 +50,8 @@ type Machine struct {
 	high  uint64 // largest token ever seen
 	ten   tenure
 	back  backing // with Config.Shared
-	peer  peer
-	queue queue // with Config.Fair
+	peer  *peer   // of the session that holds the lease; nil: none was consulted
+	queue queue   // with Config.Fair
 }
 
 type operation struct {
@@ -83,7 +85,12 @@ type observation struct {
 }
 
 // New returns an idle machine. Nobody else ever claims the record of a session, so it begins without a look.
-func New(cfg Config) *Machine { return &Machine{cfg: cfg, seen: observation{open: cfg.Keeper}} }
+func New(cfg Config) *Machine {
+	if cfg.Peers == nil {
+		cfg.Peers = &Peers{}
+	}
+	return &Machine{cfg: cfg, seen: observation{open: cfg.Keeper}}
+}
 
 // Quiet reports that nothing is held, wanted or under way.
 func (m *Machine) Quiet() bool {
@@ -135,6 +142,9 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 		m.onUnbackable(ev)
 	case Gone:
 		m.onGone(ev)
+	case Look:
+		m.observed = ev.On && !m.closing
+		m.unwanted()
 	case Tick: // pass did it all
 	}
 	m.proceed()
@@ -223,7 +233,7 @@ func (m *Machine) onOverdue() {
 
 // proceed starts the operation that is due, one at a time.
 func (m *Machine) proceed() {
-	if m.phase == idle && len(m.waiters) > 0 {
+	if m.phase == idle && m.looking() {
 		m.enter(reading)
 	}
 	switch {
@@ -357,9 +367,10 @@ func (m *Machine) freeAt() time.Duration {
 	return m.seen.since + m.cfg.stale(r.TTL)
 }
 
-// watch asks for hints while somebody waits for a lease that is another's.
+// watch asks for hints while somebody waits for a lease that is another's, or follows it.
 func (m *Machine) watch() {
-	want := m.patient() && (m.watching || m.phase == waiting)
+	follows := m.observed && (m.phase == reading || m.phase == waiting)
+	want := (m.patient() || follows) && (m.watching || m.phase == waiting)
 	if want != m.watching {
 		m.watching = want
 		m.emit(Watch{On: want})
@@ -367,9 +378,29 @@ func (m *Machine) watch() {
 	if !want {
 		m.hint = nil
 	}
+	m.follow()
 }
 
-// onChanged reads at once if the hint names another tenure than the one that is being waited for.
+// follow asks for an observer of the session through which the lease is held, while it is watched.
+func (m *Machine) follow() {
+	nonce := ""
+	if m.watching && m.throughPeer() {
+		nonce = m.seen.record.Nonce
+	}
+	if nonce == m.followed {
+		return
+	}
+	if m.followed != "" {
+		m.emit(Follow{Nonce: m.followed})
+	}
+	if nonce != "" {
+		m.emit(Follow{Nonce: nonce, On: true})
+	}
+	m.followed = nonce
+}
+
+// onChanged reads at once if the hint names another tenure than the one that is being waited for, or a
+// renewal of it.
 func (m *Machine) onChanged(ev Changed) {
 	m.hint = &ev.Record
 	m.heed()
@@ -379,7 +410,7 @@ func (m *Machine) heed() {
 	if m.phase != waiting || m.hint == nil {
 		return
 	}
-	if m.hint.blank() || m.hint.Token != m.seen.record.Token {
+	if h, r := m.hint, m.seen.record; h.blank() || h.Token != r.Token || h.Attempt != r.Attempt {
 		m.due = m.now.Mono
 	}
 	m.hint = nil

@@ -39,7 +39,7 @@ const leaveTries = 2
 
 // orderly reports that those who wait stand in the queue. One attempt does not wait, and takes what is free.
 func (m *Machine) orderly() bool {
-	return m.cfg.Fair && !slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait })
+	return m.cfg.Fair && m.patient() && !slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait })
 }
 
 // enqueue takes a place at the end, or keeps the own one, after a read of the lease record.

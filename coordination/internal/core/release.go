@@ -21,7 +21,7 @@ func (m *Machine) onClose() {
 	if m.closing {
 		return
 	}
-	m.closing = true
+	m.closing, m.observed = true, false
 	m.answerIf(Answer{Outcome: Shut}, func(waiter) bool { return true })
 	if m.phase == held {
 		m.ten.closed, m.ten.closedAt = true, m.now

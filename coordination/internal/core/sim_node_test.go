@@ -13,9 +13,11 @@ type node struct {
 	w    *world
 	i    int
 	life int // counts restarts
+	cfg  core.Config
 	m    *core.Machine
 	keep *core.Machine // of the session record, or nil
 	back core.Event    // the last word of it: Backed or Unbacked
+	obs  []*observing  // sessions of others
 	shut bool          // closed, for good
 
 	born     time.Duration
@@ -58,12 +60,14 @@ func (n *node) boot() {
 	cfg.Owner, cfg.Nonce = fmt.Sprint("node", n.i), n.nonce()
 	cfg.Fair = n.w.fair == 1 || n.w.fair == 2 && n.i%2 == 0
 	cfg.Jitter = func() float64 { return float64(n.w.Number("spread", 0, 1000)) / 1001 }
-	n.keep, n.back, n.shut = nil, nil, false
+	cfg.Peers = &core.Peers{}
+	n.keep, n.back, n.shut, n.obs = nil, nil, false, nil
 	if !cfg.Forever && (n.w.shared == 1 || n.w.shared == 2 && n.i%2 == 0) {
 		keeper := cfg
-		keeper.Keeper, keeper.Fair, cfg.Shared = true, false, true
+		keeper.Keeper, keeper.Fair, cfg.Shared, keeper.Peers = true, false, true, nil
 		n.keep = core.New(keeper)
 	}
+	n.cfg = cfg
 	n.m = core.New(cfg)
 	if n.keep != nil {
 		n.later(0, func() { n.stepKeeper(core.Acquire{Wait: true}) })
@@ -212,6 +216,11 @@ func (n *node) arm() {
 			at, ok = sooner, true
 		}
 	}
+	for _, o := range n.obs {
+		if sooner, wants := o.core.Wake(); wants && (!ok || sooner < at) {
+			at, ok = sooner, true
+		}
+	}
 	if !ok {
 		return
 	}
@@ -232,6 +241,9 @@ func (n *node) arm() {
 		}
 		if n.keep != nil {
 			n.stepKeeper(core.Tick{})
+		}
+		for _, o := range n.obs {
+			n.stepObserver(o, core.Tick{})
 		}
 		n.step(core.Tick{})
 	})
@@ -256,6 +268,8 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Bury:
 		w.Send(n.i, w.store(), e, func() { w.bury(e) })
 		return
+	case core.Follow:
+		n.follow(e)
 	case core.Enqueue:
 		w.call(n, e, func() core.Event { return core.Enqueued{Op: e.Op, Ahead: w.enqueue(e.Place)} },
 			core.Enqueued{Op: e.Op, Err: errTest}, n.step)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concord-go/concord/coordination/internal/core"
 	"github.com/concord-go/concord/testkit/sim"
 )
 
@@ -37,6 +38,9 @@ func (w *world) makeUp(r *rand.Rand) {
 		what := "acquire"
 		if len(faults) > 0 && r.IntN(10) < share {
 			what = faults[r.IntN(len(faults))]
+		}
+		if r.IntN(12) == 0 {
+			w.Act(t, "look", n, []string{"on", "off"}[r.IntN(2)])
 		}
 		switch what {
 		case "cut", "mute":
@@ -80,6 +84,9 @@ func (w *world) liveness() {
 	for _, n := range w.nodes {
 		n.polite, n.won = true, 0
 		n.boot()
+		if n.i%2 == 1 {
+			n.step(core.Look{On: true})
+		}
 		n.acquire(true, 0)
 	}
 	stale := (mixedTTL+w.opt.cfg.LockDelay)*102/100 + w.opt.cfg.Margin
@@ -87,6 +94,9 @@ func (w *world) liveness() {
 	w.Eventually(2*stale+time.Duration(len(w.nodes))*each, "every node granted the lease", func() bool {
 		return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.won == 0 })
 	})
+	for _, n := range w.nodes {
+		n.step(core.Look{})
+	}
 	w.Eventually(30*time.Second, "every request answered, every machine quiet and the record blank", func() bool {
 		return w.free() && !slices.ContainsFunc(w.nodes, func(n *node) bool {
 			return len(n.pending) > 0 || !n.m.Quiet()

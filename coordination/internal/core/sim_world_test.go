@@ -84,7 +84,7 @@ func newWorld(s *sim.World, opt options) *world {
 	for verb, do := range map[string]func(*node, sim.Args){
 		"cut": (*node).cut, "mute": (*node).mute, "pause": (*node).pause, "suspend": (*node).suspend, "jump": (*node).jump,
 		"restart": (*node).restart, "close": (*node).close, "acquire": (*node).wants,
-		"stop": (*node).stop, "write": (*node).write,
+		"stop": (*node).stop, "write": (*node).write, "look": (*node).looks,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -168,6 +168,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 			w.hint(n)
 		}
 	}
+	w.hintOf(name)
 	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version, Token: given}
 }
 

@@ -1,0 +1,120 @@
+package core
+
+import "time"
+
+// Observer keeps what a session knows of one other session up to date: it reads that session's record
+// when a watcher tells that it has changed, every Config.Retry, and when it would have lapsed. So a
+// lease held through a session that dies can be taken TTL·(1+ρ)+margin after its last renewal was seen,
+// and not after the first look of a contender.
+//
+// It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close.
+type Observer struct {
+	cfg  Config
+	peer *peer
+	now  time.Duration
+	out  []Effect
+
+	ops      uint64
+	op       operation // under way, if op.id != 0
+	due      time.Duration
+	failures int
+	begun    bool
+	closed   bool
+}
+
+// NewObserver observes the session of that nonce from its first step on.
+func NewObserver(cfg Config, nonce string) *Observer {
+	return &Observer{cfg: cfg, peer: cfg.Peers.hold(nonce)}
+}
+
+// Step lets time advance to now, then takes in the event. The slice of effects is the caller's.
+func (o *Observer) Step(now Reading, ev Event) []Effect {
+	o.now, o.out = now.Mono, nil
+	if o.closed {
+		return nil
+	}
+	if !o.begun {
+		o.begun, o.due = true, o.now
+		o.out = append(o.out, Watch{On: true})
+	}
+	switch ev := ev.(type) {
+	case SessionLoaded:
+		o.onLoaded(ev)
+	case Changed:
+		if r := o.peer.seen.record; ev.Record.Token != r.Token || ev.Record.Attempt != r.Attempt || ev.Record.blank() != r.blank() {
+			o.due = o.now
+		}
+	case Close:
+		o.close()
+		return o.out
+	}
+	if o.op.id != 0 && o.now-o.op.sent.Mono >= o.cfg.patience() {
+		o.onLoaded(SessionLoaded{Op: o.op.id, Err: errTimeout})
+	}
+	if o.op.id == 0 && o.now >= o.due {
+		o.ops++
+		o.op = operation{id: o.ops, kind: consulting, sent: now}
+		o.due = o.now + o.cfg.poll()
+		o.out = append(o.out, LoadSession{o.op.id, o.peer.nonce})
+	}
+	return o.out
+}
+
+// Wake is when the observer wants a Tick, on the monotonic clock.
+func (o *Observer) Wake() (at time.Duration, ok bool) {
+	switch {
+	case o.closed || !o.begun:
+		return 0, false
+	case o.op.id != 0:
+		return o.op.sent.Mono + o.cfg.patience(), true
+	}
+	return o.due, true
+}
+
+// Quiet reports that nothing is observed any more.
+func (o *Observer) Quiet() bool { return o.closed }
+
+func (o *Observer) close() {
+	o.closed = true
+	o.cfg.Peers.drop(o.peer)
+	o.out = append(o.out, Watch{On: false})
+}
+
+// onLoaded takes in a read, and plans the next one. A change that was told of while the read was under
+// way is read again.
+func (o *Observer) onLoaded(ev SessionLoaded) {
+	if ev.Op != o.op.id {
+		return
+	}
+	op := o.op
+	o.op = operation{}
+	changed := o.due <= o.now
+	if ev.Err != nil {
+		o.failures++
+		o.due = o.now + o.cfg.backoff(o.cfg.Retry, o.failures)
+		return
+	}
+	o.failures = 0
+	o.peer.observe(ev, o.now)
+	if p := o.peer; op.sent.Mono >= p.freeAt(0, o.cfg) && !o.settled() {
+		if b, ok := p.lapse(); ok {
+			o.out = append(o.out, b)
+		}
+	}
+	switch {
+	case changed:
+		o.due = o.now
+	case o.settled():
+		o.due = o.now + o.cfg.audit()
+	case o.peer.seen.version == "": // there is no record yet, or none any more
+		o.due = o.now + o.cfg.poll()
+	default:
+		o.due = min(o.now+o.cfg.poll(), o.peer.freeAt(0, o.cfg))
+	}
+}
+
+// settled reports that the session is known to hold nothing.
+func (o *Observer) settled() bool {
+	r := o.peer.seen.record
+	return o.peer.seen.version != "" && (r.blank() || o.peer.over(r.Token))
+}
