@@ -179,6 +179,8 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		m.tellAbstain(ctx, e)
 	case core.Probe:
 		m.tenancy.probe(ctx, e.Probe)
+	case core.Follow:
+		m.tenancy.follow(e.On)
 	case core.Closed:
 		m.handed = true
 	}

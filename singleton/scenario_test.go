@@ -46,6 +46,26 @@ func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
 	})
 }
 
+// The time to live of the host's lease used to begin when its crash had been noticed. Now those that may host next have
+// watched it before.
+func TestScenario_TheLeaseRunsOutWhileTheCrashIsNoticed(t *testing.T) {
+	const noticed = 3300 * time.Millisecond
+	for alive := 20 * time.Second; alive < 20*time.Second+ttl/3; alive += 300 * time.Millisecond {
+		run(t, 3, options{}, func(c *testCluster) {
+			c.found(c.node(2), 20*time.Second)
+			time.Sleep(alive) // the crash comes at some moment between two renewals
+			crashed := time.Now()
+			c.Crash(c.Member(0))
+			c.node(0).store.away(true)
+			time.Sleep(noticed)
+			c.Unlist(c.Live(), []*simnetMember{c.Member(0)})
+			host, _ := c.found(c.node(2), 40*time.Second)
+			require.Equal(t, "m001", host)
+			require.LessOrEqual(t, time.Since(crashed), ttl*101/100+time.Second)
+		})
+	}
+}
+
 // akka 31925: two singletons of one cluster had one lease.
 func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {

@@ -19,6 +19,7 @@ type tenancy struct {
 	end   context.CancelFunc
 	stop  context.CancelFunc // cancels the attempt under way
 	held  map[uint64]*holding
+	blind func() // stops observing the lease
 
 	failure error              // of the last attempt
 	last    coordination.Token // of the last tenure here
@@ -78,7 +79,7 @@ func (a *attemptEnded) final() bool {
 
 func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
 	life, end := context.WithCancel(context.Background())
-	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, held: map[uint64]*holding{}}
+	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, blind: func() {}, held: map[uint64]*holding{}}
 }
 
 // acquire begins an attempt. It ends with one *attemptEnded.
@@ -111,6 +112,14 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 		p.taken = err == nil && h.Owner != "" && h.Token != last // what is left of our own is nobody's
 		p.reached = err == nil
 	}()
+}
+
+// follow observes the lease, or no longer.
+func (t *tenancy) follow(on bool) {
+	t.blind()
+	if t.blind = func() {}; on {
+		t.blind = t.lease.Observe()
+	}
 }
 
 // releaseAlone bounds a release that nobody waits for. It goes on in the background all the same.
@@ -162,4 +171,7 @@ func (t *tenancy) forget(token uint64) {
 }
 
 // abandon withdraws and releases everything, without waiting.
-func (t *tenancy) abandon() { t.end() }
+func (t *tenancy) abandon() {
+	t.blind()
+	t.end()
+}

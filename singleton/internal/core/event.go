@@ -131,6 +131,8 @@ type (
 	}
 	// Probe looks at the lease; answered by Probed. No two overlap.
 	Probe struct{ Probe uint64 }
+	// Follow says whether to observe the lease without wanting it.
+	Follow struct{ On bool }
 	// Closed says that what Close asked for is done.
 	Closed struct{}
 )
@@ -164,6 +166,7 @@ func (TellFree) effect()    {}
 func (TellLeaving) effect() {}
 func (TellAbstain) effect() {}
 func (Probe) effect()       {}
+func (Follow) effect()      {}
 func (Closed) effect()      {}
 func (Ask) effect()         {}
 func (Found) effect()       {}

@@ -49,6 +49,7 @@ type Machine struct {
 	run     uint64 // number of the last instance
 	killed  bool   // the instance of run was
 
+	follows bool // the lease is observed
 	closing bool
 	hasty   time.Time // when an instance that is stopping has to end at the latest; zero: no hurry
 	told    bool      // Closed was
@@ -135,7 +136,21 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	m.seat()
 	m.attend()
 	m.settle()
+	m.follow()
 	return m.out
+}
+
+// heirs is how many members next to the oldest observe the lease.
+const heirs = 2
+
+// follow has the lease observed by the members that may host next, so that after a crash of the host its
+// lease runs out while the crash is being noticed.
+func (m *Machine) follow() {
+	on := m.state == Younger && !m.over() && m.ring.heir(heirs)
+	if on != m.follows {
+		m.follows = on
+		m.emit(Follow{on})
+	}
 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }

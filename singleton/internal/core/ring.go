@@ -123,5 +123,19 @@ func (r *ring) oldest() Member {
 	return Member{}
 }
 
+// heir tells whether this member is one of the n that come after the oldest of those that may host.
+func (r *ring) heir(n int) bool {
+	older := 0
+	for _, m := range r.hosts {
+		switch {
+		case m.same(r.self):
+			return older > 0 && older <= n && r.able(m)
+		case r.able(m):
+			older++
+		}
+	}
+	return false
+}
+
 // left tells whether a member will not host any more.
 func (r *ring) left(m Member) bool { return slices.ContainsFunc(r.departed, m.same) }

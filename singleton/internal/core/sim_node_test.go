@@ -175,6 +175,7 @@ func (n *node) carryOut(e core.Effect) {
 		w.lease.release(w, n, e.Token)
 	case core.TellFree:
 		w.send(n, e.To, e, func(to *node) { to.step(core.Free{}) })
+	case core.Follow:
 	case core.Probe:
 		w.lease.probe(w, n, e.Probe)
 	case core.TellAbstain:
