@@ -76,8 +76,7 @@ func introduction(address string) *remote.RemoteMessage {
 // TestHostilePeer sends a member what crashes an unguarded one, or stops its actors.
 func TestHostilePeer(t *testing.T) {
 	p := launch(t, specs(t, 1)[0])
-	require.Eventually(t, func() bool { return len(p.reports("started")) > 0 }, patience, 20*time.Millisecond)
-	conn, err := grpc.NewClient(p.reports("started")[0].Addrs[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(p.started(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
 	client := remote.NewRemotingClient(conn)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,11 +18,11 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
-	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/provider/automanaged"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -82,7 +83,12 @@ func member(arg string) int {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	}))
-	provider := automanaged.NewWithConfig(300*time.Millisecond, s.Health, s.Hosts...)
+	provider, err := automanaged.New(automanaged.Config{
+		Port: s.Health, Hosts: s.Hosts, Refresh: 200 * time.Millisecond, DropAfter: patience, // if it does not refuse connections
+	})()
+	if err != nil {
+		panic(err)
+	}
 	c := cluster.New(system, node.Cluster("concord-test", provider, rc, node.Roles(s.Roles...)))
 
 	members := membership.Attach(system)
@@ -237,23 +243,46 @@ func specs(t *testing.T, n int) []spec {
 	return out
 }
 
-// agreed waits until all these have the same view of as many members, all with a stamp.
-func agreed(t *testing.T, ps ...*process) report {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		first := ps[0].view()
-		for _, p := range ps {
-			if v := p.view(); len(v.Ages) != len(ps) || v.Hash != first.Hash {
-				return false
-			}
-		}
-		return true
-	}, patience, 20*time.Millisecond, "members agree")
-	v := ps[0].view()
-	for _, p := range ps {
-		require.Equal(t, v.Ages, p.view().Ages)
+// started waits for the member, and returns its address.
+func (p *process) started() (address string) {
+	p.t.Helper()
+	p.waits("the member starts", func() bool { return len(p.reports("started")) > 0 })
+	return p.reports("started")[0].Addrs[0]
+}
+
+// waits waits for something that comes, unless the process ends.
+func (p *process) waits(what string, ok func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		require.False(p.t, p.gone(), "%s: the process has ended", what)
+		require.True(p.t, time.Now().Before(deadline), "%s: not after %v", what, patience)
 	}
-	return v
+}
+
+func (p *process) gone() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// agreed waits until all these have the same view of as many members, all with a stamp.
+func agreed(t *testing.T, ps ...*process) (v report) {
+	t.Helper()
+	differs := func(p *process) bool {
+		o := p.view()
+		return len(o.Ages) != len(ps) || o.Hash != v.Hash || !slices.Equal(o.Ages, v.Ages)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		v = ps[0].view()
+		if !slices.ContainsFunc(ps, differs) {
+			return v
+		}
+		require.False(t, slices.ContainsFunc(ps, (*process).gone), "a member has ended")
+		require.True(t, time.Now().Before(deadline), "members do not agree after %v", patience)
+	}
 }
 
 func TestThreeProcesses(t *testing.T) {

@@ -28,7 +28,9 @@ func runChild(scenario string) {
 	cfg := quiet(h)
 	cfg.NoSignals = false
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	cfg.StopTimeout = 3 * time.Second
+	if scenario == "late" {
+		cfg.StopTimeout = 3 * time.Second
+	}
 	if strings.HasPrefix(scenario, "reexec") {
 		cfg.OnSplit = node.Reexec
 	}
@@ -36,7 +38,7 @@ func runChild(scenario string) {
 		n.Go(func(ctx context.Context) error {
 			fmt.Println("up", os.Getpid())
 			switch scenario {
-			case "stubborn":
+			case "stubborn", "late":
 				<-ctx.Done()
 				fmt.Println("stopping")
 				select {}
@@ -56,11 +58,18 @@ func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader,
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), runEnv+"="+scenario, "GORACE=exitcode=0")
-	cmd.Stderr = os.Stderr
+	stderr := &screen{}
+	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the process has printed:\n%s", stderr)
+		}
+	})
 	lines = bufio.NewReader(out)
 	return cmd, lines, strings.TrimPrefix(line(t, lines), "up ")
 }
@@ -94,10 +103,11 @@ func TestMain_ASecondSignalEndsAtOnce(t *testing.T) {
 }
 
 func TestMain_WorkThatDoesNotReturnEndsWithAStatusOfItsOwn(t *testing.T) {
-	cmd, lines, _ := running(t, "stubborn")
+	cmd, lines, _ := running(t, "late")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, "stopping", line(t, lines))
 	require.Equal(t, node.ExitStop, ended(t, cmd, lines))
+	require.Contains(t, fmt.Sprint(cmd.Stderr), "work given to Go has not returned")
 }
 
 func TestMain_ReexecIsAnotherRunOfTheSameProcess(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/pki"
@@ -54,7 +53,7 @@ func TestThreeProcesses_TLS(t *testing.T) {
 	for name, creds := range map[string]credentials.TransportCredentials{
 		"plain": insecure.NewCredentials(), "no certificate": credentials.NewTLS(blind), "another's": credentials.NewTLS(stolen),
 	} {
-		conn, err := grpc.NewClient(a.reports("started")[0].Addrs[0], grpc.WithTransportCredentials(creds))
+		conn, err := grpc.NewClient(a.started(), grpc.WithTransportCredentials(creds))
 		require.NoError(t, err)
 		stream, err := remote.NewRemotingClient(conn).Receive(t.Context())
 		if err == nil {
@@ -78,11 +77,15 @@ func TestThreeProcesses_Secret(t *testing.T) {
 	agreed(t, a, b, c)
 	// A member without it is listed, but neither hears nor is heard: nobody knows the other's stamp.
 	d := launch(t, s[3])
-	require.Eventually(t, func() bool {
-		return len(d.reports("started")) > 0 && len(d.view().Ages) > 0 // the view follows the start
-	}, patience, 20*time.Millisecond)
-	require.Len(t, d.view().Ages, 1)
-	require.NotContains(t, a.view().Addrs, fmt.Sprintf("127.0.0.1:%d", s[3].Port))
+	d.waits("it sees itself", func() bool { return len(d.reports("started")) > 0 && len(d.view().Ages) == 1 })
+	for _, v := range d.reports("view") {
+		require.LessOrEqual(t, len(v.Ages), 1)
+	}
+	for _, p := range []*process{a, b, c} {
+		for _, v := range p.reports("view") {
+			require.NotContains(t, v.Addrs, fmt.Sprintf("127.0.0.1:%d", s[3].Port))
+		}
+	}
 }
 
 func TestRemote_RefusesFilesThatCannotBeUsed(t *testing.T) {
