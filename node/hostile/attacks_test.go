@@ -198,7 +198,7 @@ func (s *stranger) everywhere(f func(p pair, as string)) {
 // claims all that makes a member give way.
 func largeFragment(s *stranger) {
 	l := s.open(s.w.victim(), s.address)
-	for i := range uint64(60) {
+	for i := range uint64(40) { // for longer than such claims must last
 		h := &pb.Hello{
 			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1, Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
 		}

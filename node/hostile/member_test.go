@@ -55,9 +55,9 @@ type status struct {
 
 var counter = distributeddata.NewKey("counter", crdt.GCounter{})
 
-// leases are short, so that a lost one is noticed soon.
+// leases are short enough to wait for the end of one, and long enough for a busy machine.
 var leases = coordination.Config{
-	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
+	TTL: 10 * time.Second, RenewInterval: 3 * time.Second, OperationTimeout: time.Second,
 	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
@@ -95,7 +95,7 @@ func runMember(raw string) int {
 		Cluster: "hostile",
 		Remote:  node.Config{Port: s.Port, TLS: s.TLS, SecretFile: s.Secret},
 		Provider: automanaged.New(automanaged.Config{
-			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: 10 * time.Second,
+			Port: s.Health, Hosts: s.Healths, Refresh: 200 * time.Millisecond, DropAfter: patience,
 		}),
 		Store:      func() (coordination.Store, error) { return file.Open(s.LeaseDir) },
 		Session:    leases,
@@ -186,7 +186,7 @@ func (l *life) status(ctx context.Context, n int) (s status) {
 	select {
 	case d := <-got:
 		s.Door, s.DoorStarted = d[0], d[1]
-	case <-time.After(time.Second):
+	case <-time.After(5 * time.Second):
 		s.DoorStarted = -1
 	}
 	runtime.GC()

@@ -220,7 +220,8 @@ func sealed(member string, from, to uint64, m wire.Manifest, payload proto.Messa
 // does not read the traffic can know of it.
 func (s *stranger) learn() {
 	l := s.open(s.w.victim(), s.address)
-	for n := range uint64(50) {
+	deadline := time.Now().Add(patience)
+	for n := uint64(0); time.Now().Before(deadline); n++ {
 		l.batch(message(s.w.victim().address, membershipActor, sealed(s.name(), 7, 0, wire.MembershipHello,
 			&pb.Hello{Address: s.address, Sequence: 1 + n, Size: 1, Answer: true})))
 		time.Sleep(5 * time.Millisecond)

@@ -88,7 +88,13 @@ func newWorld(t *testing.T, mode string) *world {
 		w.identify(dir, address, &s)
 		w.members[i] = w.launch(s, address)
 	}
-	require.Eventually(t, func() bool { return w.well() == nil }, patience, 50*time.Millisecond, "%v", w.well())
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err = w.well(); err == nil {
+			break
+		}
+	}
+	require.NoError(t, err)
 	w.rest()
 	return w
 }
@@ -242,7 +248,7 @@ func (w *world) unharmed(t *testing.T) {
 	t.Helper()
 	starts := w.starts()
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if err = w.well(); err == nil {
 			err = w.asBefore()
 		}
@@ -254,10 +260,11 @@ func (w *world) unharmed(t *testing.T) {
 	require.Equal(t, starts, w.starts(), "no instance was started")
 }
 
-// staysUnharmed looks for longer than a lease lives, and than it takes to be expelled.
+// staysUnharmed looks for as long as a lease lives that is renewed no more, which is longer than it takes
+// to be expelled.
 func (w *world) staysUnharmed(t *testing.T) {
 	t.Helper()
-	for until := time.Now().Add(2 * leases.TTL); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+	for until := time.Now().Add(leases.TTL); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		w.unharmed(t)
 	}
 }
