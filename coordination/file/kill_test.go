@@ -61,7 +61,7 @@ func TestKill_LeavesTheOldRecordOrTheNew(t *testing.T) {
 		if err != nil || rec.Attempt < told || rec.Attempt > told+1 {
 			t.Fatalf("round %d: record %d, told %d, %v", round, rec.Attempt, told, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		_, err = s.Swap(ctx, "x", ver, coordination.Record{Attempt: rec.Attempt + 1})
 		cancel()
 		if err != nil {

@@ -67,7 +67,7 @@ func (p *pair) send(from, to net.PacketConn, text string) {
 // hear waits for one packet.
 func (p *pair) hear(at net.PacketConn, want string) {
 	buffer := make([]byte, 20)
-	_ = at.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = at.SetReadDeadline(time.Now().Add(time.Minute))
 	n, _, err := at.ReadFrom(buffer)
 	if got := string(buffer[:n]); err != nil || got != want {
 		p.Errorf("%q, %v; want %q", got, err, want)
@@ -100,7 +100,7 @@ func (p *pair) burst(count int, link netem.Link) (got []uint32) {
 		_, _ = p.a.WriteTo(packet, to)
 	}()
 	buffer := make([]byte, 200)
-	_ = p.b.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = p.b.SetReadDeadline(time.Now().Add(time.Minute))
 	for {
 		n, _, err := p.b.ReadFrom(buffer)
 		if err != nil || n != 100 {
@@ -201,7 +201,7 @@ func TestProcess_TalksThroughTheRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c net.Conn
-	for deadline := time.Now().Add(10 * time.Second); c == nil; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); c == nil; time.Sleep(20 * time.Millisecond) {
 		if err := n.Do(0, func() (err error) { c, err = net.Dial("tcp4", addr); return err }); err != nil && time.Now().After(deadline) {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func newStream(t testing.TB) *stream {
 	}
 	defer l.Close()
 	err = s.Do(0, func() error {
-		c, err := net.DialTimeout("tcp4", l.Addr().String(), 30*time.Second)
+		c, err := net.DialTimeout("tcp4", l.Addr().String(), time.Minute)
 		if err == nil {
 			s.a = c.(*net.TCPConn)
 		}
