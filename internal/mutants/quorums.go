@@ -83,6 +83,8 @@ func quorums() []mutant {
 			edits: []edit{
 				{replDir + "members.go", "r.name, r.rank == in, r.rank == going", "r.name, r.rank == in || r.rank == going, r.rank == going"},
 				{replDir + "members.go", "if c.ready && (own.rank != in ||", "if c.ready && (own.rank != in && own.rank != going ||"},
+				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn !p.goes && p.covers(r.want)"},
+				{replDir + "forget.go", "s.need, s.self = c.needed(r.victim), c.self()", "s.need, s.self = c.needed(r.victim), 0"},
 			},
 			killer: scenario("TestScript_GoingHasNoVote"),
 		},
@@ -97,6 +99,15 @@ func quorums() []mutant {
 			rule:   "what a majority had seen is on a majority of those that stay [M5]",
 			edits:  in(replDir+"forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
 			killer: scenario("TestScript_WhoGoesHandsOver"),
+		},
+		{
+			name: "members that are going keep what is to be on those that stay",
+			rule: "what a majority had seen is on a majority of those that stay [M5]",
+			edits: []edit{
+				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn p.helps() && p.name != r.victim && r.want.Leq(p.sure)"},
+				{replDir + "forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if !own && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.others(r) >= s.need; s.done {"},
+			},
+			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},
 		{
 			name:   "the earlier of two processes of a name counts on",

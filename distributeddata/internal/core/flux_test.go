@@ -152,7 +152,7 @@ func (f *flux) ended(s *play, sl *slot, e Done) {
 	if f == nil {
 		return
 	}
-	well := e.Err == nil && e.Short == nil
+	well := e.Err == nil && e.Short == nil && !e.Interrupted
 	if mark, ok := f.marks[e.ID]; ok && well {
 		f.acked[mark] = true
 	}
@@ -287,6 +287,9 @@ func (s *play) runFlux() {
 // acknowledged is lost, and writes succeed again, while nobody that is down comes back.
 func (s *play) healFlux() {
 	s.w.Calm()
+	for _, sl := range s.slots {
+		s.tellView(sl)
+	}
 	s.w.Until(12 * time.Second) // those that are to come back do
 	live := s.voters(nil) >= majorityOf(max(s.memory().size, s.flux.least))
 	for _, sl := range s.slots {

@@ -62,13 +62,13 @@ func (r *removal) ask(c *Core, o *operation, p *peer) {
 
 func (r *removal) has(p *peer, _ uint64) bool {
 	if r.brought {
-		return p.helps() && p.name != r.victim && r.want.Leq(p.sure)
+		return p.covers(r.want)
 	}
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.replica == p.replica })
 }
 
 func (r *removal) advance(c *Core, o *operation) standing {
-	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(""), c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}
+	s := standing{need: majorityOf(max(c.roll.size-c.newcomers(), c.cfg.MinMembers)), self: c.self(), upTo: math.MaxUint64}
 	own := r.victim == c.cfg.Member
 	switch v := c.roll.of(r.victim); {
 	case v.rank == absent || v.rank == gone:
@@ -101,10 +101,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		r.brought, r.want = true, c.seen
 		o.again, c.stirred = c.now, true
 	}
-	if own {
-		s.self = 0
-	}
-	s.need = c.needed(r.victim)
+	s.need, s.self = c.needed(r.victim), c.self()
 	if s.done = s.self+c.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
 		c.change(c.roll.leave(r.victim))
@@ -113,17 +110,21 @@ func (r *removal) advance(c *Core, o *operation) standing {
 }
 
 // needed is how many of those that stay must cover what had been seen: a majority, or all if they are fewer than
-// that. Whatever quorum there is later, one of them is in it, or has filled it.
+// that. Whatever quorum there is later, one of them is in it, or has filled it. Those that are going do not count:
+// all of them may be gone at once.
 func (c *Core) needed(victim string) int {
-	stay := c.roll.size - 1 - c.newcomers(victim)
+	stay := c.roll.count(in)
+	if c.roll.of(victim).rank == in {
+		stay--
+	}
 	return max(1, min(stay, majorityOf(max(stay, c.cfg.MinMembers))))
 }
 
-// newcomers counts the members but one that are going and say that they have never counted: no quorum was ever one
-// with them.
-func (c *Core) newcomers(but string) (n int) {
+// newcomers counts the members that are going and say that they have never counted: no quorum was ever one with
+// them.
+func (c *Core) newcomers() (n int) {
 	for _, p := range c.peers {
-		if p.goes && p.entering && p.name != but {
+		if p.goes && p.entering {
 			n++
 		}
 	}

@@ -90,13 +90,13 @@ func TestScript_ANewcomerComesToTheRestartedToo(t *testing.T) {
 	s.end()
 }
 
-// [M4] a and b are going, and have asked c and d. What e writes then is acknowledged by a and b no
-// more.
+// [M4] a and b are going, and have asked each other and c. What e writes then is acknowledged by a and
+// b no more.
 func TestScript_GoingHasNoVote(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play("leave a; leave b; ask a c; ask a d; ask a e; ask b c; ask b d; ask b e")
-	s.play("tell a c; tell b c; tell c a; tell c b; tell c d; tell c e; ask a c; ask a d; ask b c; ask b d")
-	s.play("write e; push e a; push e b; ask a e; ask b e; tell a c; tell b c; know c d; read c; ask c d")
+	s.play("tell a c; tell b c; tell c a; tell c b; tell c d; tell c e; ask a b; ask a c; ask b c")
+	s.play("write e; push e a; push e b; ask a d; ask b d; tell a c; tell b c; know c d; read c; ask c d")
 	s.end()
 }
 
@@ -130,4 +130,17 @@ func TestScript_ViewsDecideNothing(t *testing.T) {
 	s.play("view d ce; read d; ask d e")
 	s.stands(1, 0)
 	s.end()
+}
+
+// [M5] d, e and f have each begun to forget the next of them, at once, so all three are marked; w1 is on them and
+// a. If they vouched for each other that those that stay have it, only a of {a, b, c} would.
+func TestScript_ThoseThatGoKeepNothingForThoseThatStay(t *testing.T) {
+	s := newScript(t, "abcdef")
+	s.play("write a; push a d; push a e; push a f")
+	s.stands(1, 0)
+	s.play("forget d e; forget e f; forget f d; ask d a; ask d b; ask e a; ask e b; ask f a; ask f b; ask d c; ask e c; ask f c")
+	s.play("tell d e; tell e f; tell f d; know d e; know d f; know e f; know a d; know a b; know a e; know a f")
+	s.play("ask d f; ask e d; ask f e; ask d b; ask e b; ask f b; tell f a; tell d a; tell e a")
+	s.play("crash d; crash e; crash f; know a b; know a c; read b; ask b c")
+	s.stands(1, 0)
 }
