@@ -85,11 +85,11 @@ func newVisits() *visits { return &visits{seed: maphash.MakeSeed(), first: map[u
 
 // visited reports whether a history with fewer deviations, or another one with as many, has been in
 // a state; otherwise it notes that this one has.
-func (b *branch) visited(state any) bool {
+func (b *branch) visited(state func() any) bool {
 	if b.next < len(b.deviations) {
 		return false // on the way to where this history parts from the one it came from
 	}
-	key := maphash.Comparable(b.visits.seed, state)
+	key := maphash.Comparable(b.visits.seed, state())
 	b.visits.Lock()
 	defer b.visits.Unlock()
 	if before, ok := b.visits.first[key]; ok && before <= len(b.deviations) {

@@ -69,8 +69,9 @@ func FindWithin(bounds Bounds, history func(*World)) (*Failure, Explored) {
 	return f, e
 }
 
-// Visited reports whether this exploration has been in a state before, with as many deviations
-// left; otherwise it notes the state. A history for which it is true should end: what can follow
-// has been explored, or will be. State is comparable, and must say all that the rest of the history
-// depends on, how much of it is left included. Outside of Explore, Visited is always false.
-func (w *World) Visited(state any) bool { return w.branch != nil && w.branch.visited(state) }
+// Visited reports whether this exploration has been in a state before, with as many deviations left;
+// otherwise it notes the state. A history for which it is true should end: what can follow has been
+// explored, or will be. State is called where it matters. What it returns is comparable, and must say
+// all that the rest of the history depends on, how much of it is left included. Outside of Explore,
+// Visited is always false.
+func (w *World) Visited(state func() any) bool { return w.branch != nil && w.branch.visited(state) }

@@ -132,7 +132,7 @@ func walk(ask bool, wall func(x, y int) bool) func(*sim.World) {
 	return func(w *sim.World) {
 		x, y := 0, 0
 		for range 10 {
-			if ask && w.Visited([2]int{x, y}) {
+			if ask && w.Visited(func() any { return [2]int{x, y} }) {
 				return
 			}
 			if w.Chance("right", 0.5) {
@@ -184,7 +184,7 @@ func TestExplore_EndsAtTheMostHistories(t *testing.T) {
 func TestVisited_IsFalseOutsideOfExplorations(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: 3}, func(w *sim.World) {
 		w.Always("not visited", func() error {
-			if w.Visited(1) {
+			if w.Visited(func() any { return 1 }) {
 				return errors.New("visited")
 			}
 			return nil
