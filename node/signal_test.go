@@ -10,29 +10,41 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/node"
 )
 
-const runEnv = "CONCORD_NODE_RUN_TEST"
+const (
+	runEnv    = "CONCORD_NODE_RUN_TEST"
+	healthEnv = "CONCORD_NODE_RUN_HEALTH" // the port for Proto.Actor's provider
+	hostsEnv  = "CONCORD_NODE_RUN_HOSTS"  // of all members
+)
 
 // runChild is the main function of a process under node.Main, by scenario. It says "up" when its work has begun.
 func runChild(scenario string) {
 	h := newHands()
 	cfg := quiet(h)
 	cfg.NoSignals = false
-	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	if scenario == "late" {
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	switch scenario {
+	case "late":
 		cfg.StopTimeout = 3 * time.Second
-	}
-	if strings.HasPrefix(scenario, "reexec") {
+	case "reexec":
 		cfg.OnSplit = node.Reexec
+	case "cluster":
+		cfg.Provider = func() (cluster.ClusterProvider, error) {
+			port, err := strconv.Atoi(os.Getenv(healthEnv))
+			return automanaged.NewWithConfig(200*time.Millisecond, port, strings.Split(os.Getenv(hostsEnv), ",")...), err
+		}
 	}
 	node.Main(cfg, func(n *node.Node) error {
 		n.Go(func(ctx context.Context) error {
@@ -71,7 +83,11 @@ func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader,
 		}
 	})
 	lines = bufio.NewReader(out)
-	return cmd, lines, strings.TrimPrefix(line(t, lines), "up ")
+	for {
+		if pid, up := strings.CutPrefix(line(t, lines), "up "); up { // Proto.Actor's provider greets
+			return cmd, lines, pid
+		}
+	}
 }
 
 func line(t *testing.T, lines *bufio.Reader) string {
