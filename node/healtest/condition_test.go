@@ -138,7 +138,7 @@ func (c *members) heal(conditions []condition, since time.Time, within time.Dura
 			return took, ""
 		case missing != "" && (now.Sub(since) > within || c.exited()):
 			return took, missing
-		case now.Sub(since) > within+patience:
+		case now.Sub(since) > within+patience():
 			return took, "never settles"
 		}
 	}

@@ -44,7 +44,7 @@ func (e *etcdServer) start() {
 	if err := e.net.Start(e.node, e.cmd); err != nil {
 		e.t.Fatalf("etcd: %v", err)
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(poll) {
+	for end := time.Now().Add(patience()); ; time.Sleep(poll) {
 		err := e.net.Do(e.node, func() error {
 			c, err := net.DialTimeout("tcp4", e.address, time.Second)
 			if err == nil {

@@ -18,12 +18,12 @@ type fault func(c *members, r *rand.Rand, d time.Duration)
 func apart(groups func(order []int) [][]int) fault {
 	return func(c *members, r *rand.Rand, d time.Duration) {
 		g := groups(r.Perm(len(c.live)))
-		if c.etcd != nil {
+		if c.server != nil {
 			x := largest(g)
 			if len(g) > 0 && len(g[x]) <= len(c.live)/2 { // nobody has a majority: any may keep it
 				x = r.IntN(len(g))
 			}
-			g[x] = append(g[x], c.etcd.node)
+			g[x] = append(g[x], c.server.node)
 		}
 		for a, some := range g {
 			for b, others := range g {
@@ -96,8 +96,8 @@ func cutOneWay(c *members, r *rand.Rand, d time.Duration) {
 // cutProvider cuts one member off from the provider's server only.
 func cutProvider(c *members, r *rand.Rand, d time.Duration) {
 	x := r.IntN(len(c.live))
-	c.net.Set(x, c.etcd.node, netem.Link{Cut: true})
-	c.net.Set(c.etcd.node, x, netem.Link{Cut: true})
+	c.net.Set(x, c.server.node, netem.Link{Cut: true})
+	c.net.Set(c.server.node, x, netem.Link{Cut: true})
 	c.t.Logf("%d cut off from the provider's server for %v", x, d)
 	time.Sleep(d)
 	c.net.Heal()
@@ -105,10 +105,10 @@ func cutProvider(c *members, r *rand.Rand, d time.Duration) {
 
 // providerDown kills the provider's server and starts it again.
 func providerDown(c *members, _ *rand.Rand, d time.Duration) {
-	c.etcd.kill()
+	c.server.kill()
 	c.t.Logf("the provider's server is down for %v", d)
 	time.Sleep(d)
-	c.etcd.start()
+	c.server.start()
 }
 
 // cutAgain cuts the cluster in two, again and again, each time elsewhere and for a fifth of the time, and gives it less

@@ -43,8 +43,10 @@ type heals struct {
 	members []int
 	goal    time.Duration
 	fault   fault
-	etcd    bool // needs etcd
-	quick   bool // in the sample, with the first size
+	etcd    bool             // needs etcd
+	quick   bool             // in the sample, with the first size, and with Proto.Actor's provider
+	leases  string           // what leases there are beside the singleton's
+	check   func(c *members) // of what was recorded, in the end; may be nil
 }
 
 // Goals of the time between the end of a fault and a whole cluster.
@@ -52,6 +54,7 @@ const (
 	goalOne      = 8 * time.Second
 	goalFragment = 20 * time.Second
 	goalFrozen   = leaseTTL + 10*time.Second
+	goalGuarded  = longTTL + 10*time.Second
 	goalExit     = 3 * time.Second
 )
 
@@ -75,6 +78,9 @@ var faults = []heals{
 	{name: "cut-and-kill", members: []int{3, 5}, goal: goalFragment, fault: cutAndKill},
 	{name: "cut-and-stop", members: []int{3, 5}, goal: goalFragment, fault: cutAndStop},
 	{name: "provider-down", members: []int{3, 5}, goal: goalOne, fault: providerDown, etcd: true},
+	{name: "nothing", members: []int{3, 5}, goal: goalOne, fault: nothing, check: noErrors},
+	{name: "guard-store-silent", members: []int{3, 5}, goal: goalGuarded, fault: silentStore, check: stoppedInTime, leases: withGuard},
+	{name: "arbiter-cut", members: []int{3, 5}, goal: goalFragment, fault: cutWithHost, check: majorityHosts, leases: withArbiter},
 }
 
 // played is one case: a fault on a cluster of one size with one provider.
@@ -100,7 +106,7 @@ func cases(t *testing.T) (all []played) {
 				p := played{h, n, with}
 				switch {
 				case h.etcd && with != withEtcd:
-				case with == withProtoActor && !h.quick:
+				case with == withProtoActor && !h.quick && h.name != "nothing":
 				case with == withEtcd && os.Getenv(etcdEnv) == "":
 				case *provider != "" && *provider != with:
 				case *size != 0 && *size != n:
@@ -156,12 +162,12 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 	case *runs == 0:
 		d = 6 * time.Second
 	}
-	c := start(t, p.n, p.provider)
+	c := start(t, p)
 	time.Sleep(time.Second)
 	p.fault(c, random, d)
 	since, after, before := time.Now(), bootTime(), c.routines()
 	conditions := whole(c, after, c.floor())
-	took, missing := c.heal(conditions, since, patience)
+	took, missing := c.heal(conditions, since, patience())
 	res.took = took
 	t.Logf("after the end of the fault: %v; goroutines, before and now: %v, %v", res, before, c.routines())
 	for _, d := range took {
@@ -171,6 +177,9 @@ func (tb *table) play(t *testing.T, p played, seed uint64) {
 		t.Fatalf("%v after the end of the fault: %s", time.Since(since).Round(time.Second), missing)
 	}
 	took["exit"] = c.finish(random)
+	if p.check != nil {
+		p.check(c)
+	}
 }
 
 func newRandom(p played, seed uint64) *rand.Rand {

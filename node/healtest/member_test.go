@@ -20,7 +20,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/node"
@@ -54,6 +53,10 @@ type spec struct {
 	Etcd      string // address of its server, if that is the provider
 	LeaseDir  string // shared by all
 	Instances string // the file in which instances of the singleton record what they do
+	Leases    string // what leases there are beside the singleton's
+	Silent    string // while this file exists, the lease store does not answer
+
+	StopTimeout time.Duration // of node.Run
 }
 
 // command is a line on standard input.
@@ -117,16 +120,24 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	var working sync.WaitGroup
 	m.work(&working)
 	go m.serve(in)
-	err := node.Run(context.Background(), node.RunConfig{
-		Cluster:    "heal",
-		Remote:     node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
-		Provider:   m.provider,
-		Store:      func() (coordination.Store, error) { return file.Open(m.LeaseDir) },
-		Session:    leases,
-		MinMembers: 1,
-		Logger:     log,
-		Health:     &m.health,
-	}, m.register)
+	cfg := node.RunConfig{
+		Cluster:     "heal",
+		Remote:      node.Config{Host: m.Host, Port: memberPort, PlaintextUnsafe: true},
+		Provider:    m.provider,
+		Store:       m.store,
+		Session:     leases,
+		MinMembers:  1,
+		Logger:      log,
+		Health:      &m.health,
+		StopTimeout: m.StopTimeout,
+	}
+	switch m.Leases {
+	case withGuard:
+		cfg.Session, cfg.Guard = longLeases, "guard/"+m.Host
+	case withArbiter:
+		cfg.Session, cfg.Arbiter = longLeases, &node.ArbiterConfig{Lease: "arbiter", Members: len(m.Hosts), Lapse: arbiterLapse}
+	}
+	err := node.Run(context.Background(), cfg, m.register)
 	m.stopLoad()
 	working.Wait()
 	m.say(report{Status: m.status()})

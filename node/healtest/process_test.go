@@ -158,8 +158,8 @@ func (p *process) terminate() (time.Duration, error) {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:
-	case <-time.After(patience):
-		return patience, fmt.Errorf("%s has not exited %v after SIGTERM", p.Name, patience)
+	case <-time.After(patience()):
+		return patience(), fmt.Errorf("%s has not exited %v after SIGTERM", p.Name, patience())
 	}
 	if p.err != nil {
 		return time.Since(began), fmt.Errorf("%s after SIGTERM: %w", p.Name, p.err)

@@ -1,0 +1,215 @@
+//go:build linux
+
+package healtest_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+)
+
+// Leases that members have beside the singleton's.
+const (
+	withGuard   = "guard"   // one of each member's own
+	withArbiter = "arbiter" // one that decides which side of a partition hosts
+)
+
+// Times of the cases with such leases: what is left of a lease when the guard stops guarded work, and what
+// the arbiter needs to decide, must be long beside what a busy machine does to a process.
+const (
+	longTTL      = 18 * time.Second
+	arbiterLapse = 2 * time.Second
+	// decided is when only the majority hosts: node.ArbiterConfig's Hold and the time of an attempt, what
+	// the members believe for after that, and what the instance takes to stop.
+	decided = 5*time.Second + arbiterLapse + 3*time.Second
+	// idle is when the arbiter lease, which decides at the start as after a cut, has been released.
+	idle = 20 * time.Second
+)
+
+var longLeases = coordination.Config{
+	TTL: longTTL, RenewInterval: 2 * time.Second, OperationTimeout: time.Second,
+	RetryInterval: 200 * time.Millisecond, Drain: 2500 * time.Millisecond, Margin: 500 * time.Millisecond,
+}
+
+// store is the file store, which does not answer while the file Silent exists.
+func (m *member) store() (coordination.Store, error) {
+	s, err := file.Open(m.LeaseDir)
+	if err != nil || m.Silent == "" {
+		return s, err
+	}
+	return silenced{s, m.Silent}, nil
+}
+
+type silenced struct {
+	*file.Store
+	by string
+}
+
+func (s silenced) wait(ctx context.Context) error {
+	for {
+		if _, err := os.Stat(s.by); err != nil {
+			return nil //nolint:nilerr // it is not there
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Load implements coordination.Store.
+func (s silenced) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if err := s.wait(ctx); err != nil {
+		return coordination.Record{}, "", err
+	}
+	return s.Store.Load(ctx, name)
+}
+
+// Swap implements coordination.Store.
+func (s silenced) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if err := s.wait(ctx); err != nil {
+		return "", err
+	}
+	return s.Store.Swap(ctx, name, old, next)
+}
+
+// Remove implements coordination.Remover.
+func (s silenced) Remove(ctx context.Context, name string, old coordination.Version) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Store.Remove(ctx, name, old)
+}
+
+// host returns the member that has answered the latest request to the singleton.
+func (c *members) host() int {
+	c.t.Helper()
+	var latest answered
+	for _, p := range c.live {
+		for _, a := range p.now().answers {
+			if a.At > latest.At {
+				latest = a
+			}
+		}
+	}
+	_, name, _ := strings.Cut(latest.By, " ")
+	at := slices.IndexFunc(c.live, func(p *process) bool { return p.Name == processOf(name) })
+	if at < 0 {
+		c.t.Fatalf("the latest answer is %q, which is of none of the members", latest.By)
+	}
+	return at
+}
+
+// nothing is what a clean run is made of.
+func nothing(c *members, _ *rand.Rand, _ time.Duration) {}
+
+// noErrors looks for what members have logged as an error, from the start to the end.
+func noErrors(c *members) {
+	for _, p := range append(slices.Clone(c.gone), c.left) {
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "level=ERROR") {
+				c.t.Errorf("%s, of a cluster without a fault, logs an error: %s", p.Name, line)
+			}
+		}
+	}
+}
+
+// silentStore takes the lease store away from the member that hosts the singleton, for longer than its leases last.
+func silentStore(c *members, _ *rand.Rand, d time.Duration) {
+	x := c.host()
+	d += longTTL + 10*time.Second
+	c.broken = period{from: bootTime(), where: []int{x}}
+	if err := os.WriteFile(c.silent(x), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Logf("the lease store does not answer %d, the host, for %v", x, d)
+	time.Sleep(d)
+	if err := os.Remove(c.silent(x)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.broken.until = bootTime()
+}
+
+// stoppedInTime: guarded work ends before the guard lease does, which was renewed last an interval and an operation
+// before the store fell silent, or later. Another member hosts when the lease of the singleton has expired.
+func stoppedInTime(c *members) {
+	bound := c.broken.from + longTTL - longLeases.RenewInterval - longLeases.OperationTimeout - longLeases.Margin
+	elsewhere := false
+	for _, l := range c.recorded() {
+		switch here := slices.Contains(c.broken.where, l.at); {
+		case here && l.from < c.broken.until && l.until > bound:
+			c.t.Errorf("%s went on for %v after the lease store fell silent: its guard lease may have ended %v after that",
+				l.name, l.until-c.broken.from, bound-c.broken.from)
+		case !here && l.from > c.broken.from && l.from < c.broken.until:
+			elsewhere = true
+		}
+	}
+	if !elsewhere {
+		c.t.Errorf("no other member hosted in the %v in which the lease store did not answer the host", c.broken.until-c.broken.from)
+	}
+}
+
+// cutWithHost cuts the member that hosts the singleton off, with as many others as a minority may have. A side that
+// has held the arbiter lease since the start would keep it.
+func cutWithHost(c *members, r *rand.Rand, d time.Duration) {
+	time.Sleep(idle)
+	host := c.host()
+	others := slices.DeleteFunc(r.Perm(c.n), func(i int) bool { return i == host })
+	k := r.IntN((c.n - 1) / 2)
+	minority, rest := append([]int{host}, others[:k]...), others[k:]
+	d += decided + longTTL + 10*time.Second
+	c.broken = period{from: bootTime(), where: minority}
+	apart(func([]int) [][]int { return [][]int{slices.Clone(minority), rest} })(c, r, d)
+	c.broken.until = bootTime()
+}
+
+// majorityHosts: the other side hosts, although the lease store answers both, and it does so before the cut ends.
+func majorityHosts(c *members) {
+	after, hosted := c.broken.from+decided, false
+	for _, l := range c.recorded() {
+		switch here := slices.Contains(c.broken.where, l.at); {
+		case here && l.from < c.broken.until && l.until > after:
+			c.t.Errorf("%s, of the minority, lived from %v after the cut began to %v, want no longer than %v", l.name,
+				l.from-c.broken.from, l.until-c.broken.from, decided)
+		case !here && l.from < c.broken.until && l.until > after:
+			hosted = true
+		}
+	}
+	if !hosted {
+		c.t.Errorf("the majority did not host in the %v of the cut", c.broken.until-c.broken.from)
+	}
+}
+
+// placed is an instance, with the index of its member.
+type placed struct {
+	lived
+	at int
+}
+
+func (c *members) recorded() (all []placed) {
+	c.t.Helper()
+	instances, err := readInstances(c.instances())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, l := range instances {
+		at := slices.IndexFunc(c.hosts, func(host string) bool {
+			return slices.ContainsFunc(slices.Concat(c.gone, c.killed, []*process{c.left}), func(p *process) bool {
+				return p.Host == host && p.Name == processOf(l.name)
+			})
+		})
+		all = append(all, placed{l, at})
+	}
+	return all
+}
