@@ -21,7 +21,8 @@ type machine interface {
 type driver struct {
 	lease   *Lease
 	machine machine
-	loop    *loop // nil until it knows of the driver
+	loop    *loop // nil until it knows of the driver, and when it has forgotten it
+	index   int   // in the leases of the loop
 	wake    time.Duration
 	place   int // in wakes; 0: not there
 	grant   *Grant
@@ -130,6 +131,9 @@ func (d *driver) end(e core.End) {
 	if e.Why == core.Released || e.Why == core.Closed {
 		level = slog.LevelDebug
 	}
+	if e.Why == core.Expired {
+		d.lease.s.stand(func(s *stats) { s.expired = true })
+	}
 	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended", slog.String("lease", d.lease.name),
 		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
 }
@@ -147,6 +151,9 @@ func (d *driver) near(ongoing bool) {
 		return
 	}
 	d.warned = ongoing
+	if d.told != nil {
+		d.lease.s.stand(func(s *stats) { s.near = ongoing })
+	}
 	d.count(func(s *Status) {
 		if ongoing {
 			s.NearExpiry++
@@ -173,7 +180,7 @@ func endingOf(e core.End) ending {
 	case core.TakenOver:
 		lost := &LostError{Why: TakenOver}
 		if e.Holder.Nonce != "" {
-			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Token: Token(e.Holder.Token)}}
+			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Session: e.Holder.Nonce, Token: Token(e.Holder.Token)}}
 		}
 		return ending{lost, true}
 	case core.RecordDeleted:

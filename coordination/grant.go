@@ -124,6 +124,14 @@ func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 //
 // After an error it is tried again in the background until it is certain or the lease has expired.
 func (g *Grant) Release(ctx context.Context) error {
+	_, err := g.Yield(ctx)
+	return err
+}
+
+// Yield is Release for a hand-over: it also returns how it has left the lease, for Lease.AcquireBlank of
+// the session that is to have it next. The Blank is zero if that is not known, also when the error is nil:
+// the grant was over already, or another call has released it.
+func (g *Grant) Yield(ctx context.Context) (Blank, error) {
 	g.finish(ending{ErrReleased, true})
 	return g.lease.release(ctx, g.token)
 }
@@ -171,11 +179,13 @@ func (g *Grant) warn(remaining time.Duration) {
 	}
 }
 
+func contain(g *Grant, f func()) { g.lease.s.contain(slog.String("lease", g.lease.name), f) }
+
 // contain runs a handler of the user and survives its panic.
-func contain(g *Grant, f func()) {
+func (s *Session) contain(of slog.Attr, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.lease.s.cfg.Logger.Error("coordination: handler panicked", slog.String("lease", g.lease.name),
+			s.cfg.Logger.Error("coordination: handler panicked", of,
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		}
 	}()

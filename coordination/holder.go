@@ -13,7 +13,9 @@ import (
 // decisions: it is old when it arrives.
 type Holder struct {
 	Owner string
-	Token Token
+	// Session is the Session.ID of the holder; empty if nobody holds the lease.
+	Session string
+	Token   Token
 	// Remaining is the time until the lease can be another's if the record is not renewed. It is an
 	// upper bound, counted from when the record was read. 0 if nobody holds the lease.
 	Remaining time.Duration
@@ -28,13 +30,13 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	if err != nil {
 		return Holder{}, err
 	}
-	h := Holder{Owner: rec.Owner, Token: rec.Token, Remaining: rec.TTL, Forever: rec.Forever}
+	h := Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token, Remaining: rec.TTL, Forever: rec.Forever}
 	over, err := l.sessionOver(ctx, rec)
 	if err != nil {
 		return Holder{}, err
 	}
 	if rec.Nonce == "" || over {
-		h.Owner, h.Remaining, h.Forever = "", 0, false
+		h.Owner, h.Session, h.Remaining, h.Forever = "", "", 0, false
 	}
 	return h, nil
 }
@@ -80,7 +82,7 @@ func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 		case rec.Nonce == "":
 			return nil
 		case rec.Token != expected:
-			return fmt.Errorf("lease %q: %w", l.name, &HeldError{Holder{Owner: rec.Owner, Token: rec.Token}})
+			return fmt.Errorf("lease %q: %w", l.name, &HeldError{Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token}})
 		}
 		if err = l.blank(ctx, ver, rec.Token); !errors.Is(err, ErrConflict) {
 			return err

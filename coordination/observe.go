@@ -43,7 +43,7 @@ func (l *Lease) Observe() (stop func()) {
 	if l.checkName() != nil {
 		return func() {} // calls that have an error return it
 	}
-	return l.s.until(func(lp *loop) { lp.known(l.driver).look(1) }, func(lp *loop) { lp.known(l.driver).look(-1) })
+	return l.s.until(func(lp *loop) { lp.known(l).look(1) }, func(lp *loop) { lp.known(l).look(-1) })
 }
 
 // until has the loop do begin now, and end when stop is called.

@@ -42,7 +42,8 @@ type Session struct {
 	mu struct {
 		sync.Mutex
 		leases map[string]*Lease
-		closed bool // no more goroutines
+		losses map[*func(*LostError)]struct{} // handlers of OnLost
+		closed bool                           // no more goroutines
 	}
 }
 
@@ -93,7 +94,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 }
 
 // Lease names a lease; nothing is sent. The same name gives the same lease. The session remembers each
-// name until it is closed. A name has from 1 to MaxName bytes of UTF-8 and does not begin with
+// name until Lease.Forget, or until it is closed. A name has from 1 to MaxName bytes of UTF-8 and does not begin with
 // SessionRecords; the calls of a lease with another name return ErrInvalid.
 func (s *Session) Lease(name string) *Lease {
 	s.mu.Lock()
@@ -101,12 +102,17 @@ func (s *Session) Lease(name string) *Lease {
 	l, ok := s.mu.leases[name]
 	if !ok {
 		l = &Lease{s: s, name: name}
-		cfg := s.cfg.core(s.nonce)
-		cfg.Shared, cfg.Peers = s.shared, s.peers
-		l.driver = newDriver(l, core.New(cfg))
+		l.driver = newDriver(l, s.machine())
 		s.mu.leases[name] = l
 	}
 	return l
+}
+
+// machine returns that of a lease.
+func (s *Session) machine() *core.Machine {
+	cfg := s.cfg.core(s.nonce)
+	cfg.Shared, cfg.Peers = s.shared, s.peers
+	return core.New(cfg)
 }
 
 // Drain returns the Config.Drain of the session: how long guarded work has to end.
@@ -143,6 +149,7 @@ func (s *Session) spawn(f func()) bool {
 type loop struct {
 	s       *Session
 	leases  []*driver
+	names   map[string]*driver // the same
 	wakes   wakes
 	closing closing
 	before  core.Reading
@@ -155,7 +162,7 @@ type loop struct {
 }
 
 func (s *Session) run() {
-	l := &loop{s: s, before: s.now(), observers: map[string]*observer{}}
+	l := &loop{s: s, before: s.now(), names: map[string]*driver{}, observers: map[string]*observer{}}
 	if s.shared {
 		l.newKeeper()
 	}
@@ -193,20 +200,47 @@ func (l *loop) take(m message) {
 		l.close()
 		return
 	}
-	l.known(m.to.driver).take(m)
+	if d := l.driver(m); d != nil {
+		d.take(m)
+	}
 }
 
-// known returns the driver of a lease, which the loop takes over with the first message for it.
-func (l *loop) known(d *driver) *driver {
-	if d.loop == nil {
-		d.loop = l
-		l.leases = append(l.leases, d)
-		if l.back != nil {
-			d.step(l.back)
+// driver returns the driver that a message is for; nil if the message is for one that has been forgotten, and says
+// nothing to another.
+func (l *loop) driver(m message) *driver {
+	if d := m.to.driver; d.loop != nil {
+		return d
+	}
+	if _, known := l.names[m.to.name]; !known {
+		switch m.event.(type) {
+		case core.Acquire:
+		case core.Release:
+			if m.reply != nil {
+				m.reply <- answer{Answer: core.Answer{Outcome: core.Done}}
+			}
+			return nil
+		default:
+			return nil
 		}
-		if l.closing.begun {
-			d.step(core.Close{})
-		}
+	}
+	return l.known(m.to)
+}
+
+// known returns the driver of the lease of that name, which the loop takes over when it is wanted first. There is one,
+// also if the name has been forgotten and an older Lease of it is used again.
+func (l *loop) known(of *Lease) *driver {
+	if d := l.names[of.name]; d != nil {
+		return d
+	}
+	d := of.driver
+	d.loop, d.index = l, len(l.leases)
+	l.names[of.name] = d
+	l.leases = append(l.leases, d)
+	if l.back != nil {
+		d.step(l.back)
+	}
+	if l.closing.begun {
+		d.step(core.Close{})
 	}
 	return d
 }

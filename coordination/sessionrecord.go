@@ -27,6 +27,9 @@ func (l *loop) newKeeper() {
 		for _, d := range l.leases {
 			d.step(ev)
 		}
+		if lost, ok := ev.(core.Unbacked); ok {
+			l.s.lostAll(lost)
+		}
 	}
 }
 
@@ -34,9 +37,9 @@ func (l *loop) newKeeper() {
 // or has had time to.
 func (l *loop) keep() {
 	switch k := l.keeper; {
-	case k == nil || len(l.leases) == 0:
+	case k == nil:
 	case !l.closing.begun:
-		if !l.own.Wanted() {
+		if len(l.leases) > 0 && !l.own.Wanted() {
 			k.step(core.Acquire{Wait: true})
 		}
 	case !l.closing.keeper && (l.quiet() || l.overdue(releaseOperations)):

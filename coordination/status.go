@@ -45,6 +45,8 @@ type stats struct {
 	status  Status
 	renewed time.Duration // monotonic
 	wrote   bool
+	near    bool // the session record is near expiry
+	expired bool // something has expired since the store's last answer
 }
 
 // count changes the statistics.
@@ -72,6 +74,9 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 	s.stats.status.Calls[op] = c
 	if op == OperationSwap && err == nil {
 		s.stats.renewed, s.stats.wrote = now, true
+	}
+	if err == nil || isConflict(err) {
+		s.stats.expired = false
 	}
 }
 

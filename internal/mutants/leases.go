@@ -179,6 +179,24 @@ func leases() []mutant {
 			killer: golden(leaseCore, "observed"),
 		},
 		{
+			name:   "what is said of a lease is believed although more is known",
+			rule:   "a claim without a look is made on what the last holder has left",
+			edits:  in(leaseDir+"acquire.go", "b.Token < m.high || ", ""),
+			killer: golden(leaseCore, "blank"),
+		},
+		{
+			name:   "a claim that has lapsed leaves its token to the next one",
+			rule:   "a tenure does not take a write of another one for its own",
+			edits:  in(leaseDir+"release.go", "m.high = min(MaxToken, max(m.high, m.ten.token))", ""),
+			killer: killer{pkg: leaseCore, run: "^TestForget_NotWhileAWriteMayLand$"},
+		},
+		{
+			name:   "a name is forgotten while a claim of it may land",
+			rule:   "a write of unknown outcome is found, made impossible, or outlived",
+			edits:  in(leaseDir+"machine.go", "m.observed || m.hazy", "m.observed"),
+			killer: killer{pkg: leaseCore, run: "^TestForget_NotWhileAWriteMayLand$"},
+		},
+		{
 			name: "a lease outlives its session",
 			rule: "what is held through a session ends with that tenure of the session",
 			edits: []edit{

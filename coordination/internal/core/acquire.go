@@ -33,8 +33,19 @@ func (m *Machine) onAcquire(ev Acquire) {
 	case m.phase == doubtful || m.phase == releasing:
 		m.due = m.now.Mono // what is left of an earlier attempt is in the way
 	}
+	m.heedBlank(ev.From)
 	m.waiters = append(m.waiters, waiter{id: ev.ID, wait: ev.Wait, after: m.opCount,
 		last: Answer{ID: ev.ID, Outcome: Doubt}})
+}
+
+// heedBlank takes the word of the last holder for how the record is. If it is another by now, the claim fails as any
+// claim that is late.
+func (m *Machine) heedBlank(b Blank) {
+	if b.Version == "" || b.Token < m.high || b.Token > MaxToken || m.op.id != 0 || m.phase != idle && m.phase != waiting {
+		return
+	}
+	m.observe(Record{Token: b.Token}, b.Version)
+	m.seen.open = m.seen.record.blank()
 }
 
 func (m *Machine) onCancel(ev Cancel) {

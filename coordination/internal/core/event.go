@@ -18,15 +18,23 @@ func (r Record) blank() bool { return r.Nonce == "" }
 // Version is the store's mark of a state; empty when there is no record.
 type Version string
 
+// Blank is a record that names no holder; without a Version it says nothing.
+type Blank struct {
+	Version Version
+	Token   uint64
+}
+
 // Event is an input of a machine.
 type Event interface{ event() }
 
 // Inputs. Every ID of Acquire and Release gets exactly one Answer.
 type (
 	// Acquire asks for the lease: one attempt, or with Wait until it is held.
+	// From is how the last holder left the record, if that is known: it is then claimed without a look.
 	Acquire struct {
 		ID   uint64
 		Wait bool
+		From Blank
 	}
 	// Cancel withdraws an Acquire. It is answered Cancelled unless the answer is out already.
 	Cancel struct{ ID uint64 }
@@ -166,6 +174,7 @@ type (
 		Token   uint64        // of the tenure, if Acquired
 		Holder  Record        // who holds it
 		Left    time.Duration // time until the holder's record may be taken, if it is not renewed
+		Blank   Blank         // what a release that is Done has written, if it has
 		Err     error
 	}
 	// LoadSession asks for the record of another session.

@@ -99,7 +99,11 @@ func parse(t *testing.T, f []string) core.Event {
 	}
 	switch f[0] {
 	case "acquire":
-		return core.Acquire{ID: arg(1), Wait: len(f) > 2}
+		ev := core.Acquire{ID: arg(1), Wait: len(f) > 2}
+		if len(f) > 3 { // wait VERSION TOKEN
+			ev.From = core.Blank{Version: core.Version(f[3]), Token: arg(4)}
+		}
+		return ev
 	case "cancel":
 		return core.Cancel{ID: arg(1)}
 	case "release":
@@ -249,6 +253,9 @@ func show(e core.Effect) string {
 		s := fmt.Sprintf("answer %d: %v", e.ID, e.Outcome)
 		if e.Outcome == core.Taken {
 			s += fmt.Sprintf(" by %s, %v left", e.Holder.Owner, e.Left)
+		}
+		if e.Blank.Version != "" {
+			s += fmt.Sprintf(", left %s blank with token %d", e.Blank.Version, e.Blank.Token)
 		}
 		if e.Err != nil {
 			s += fmt.Sprintf(" (%v)", e.Err)

@@ -47,6 +47,7 @@ type Machine struct {
 	lastErr  error
 
 	seen  observation
+	hazy  bool   // a write may land yet of a tenure that was given up without an answer
 	high  uint64 // largest token ever seen
 	ten   tenure
 	back  backing // with Config.Shared
@@ -95,6 +96,17 @@ func New(cfg Config) *Machine {
 // Quiet reports that nothing is held, wanted or under way.
 func (m *Machine) Quiet() bool {
 	return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 && m.queue.beat == 0
+}
+
+// Forget reports whether the machine may be forgotten: nothing is held, wanted or followed, and no write of it is on
+// its way. If so, it must not be stepped again.
+func (m *Machine) Forget() bool {
+	if !m.Quiet() || m.observed || m.hazy {
+		return false
+	}
+	m.cfg.Peers.drop(m.peer)
+	m.peer = nil
+	return true
 }
 
 // Wanted reports that the lease is held or that somebody waits for it.
@@ -194,6 +206,7 @@ func (m *Machine) pass() {
 		}
 	case doubtful, releasing:
 		if m.unwantedTenure() && m.lapsed() {
+			m.linger()
 			m.finish(Doubt) // whoever watches the record may take it by now
 		}
 	}

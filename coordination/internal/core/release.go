@@ -74,9 +74,20 @@ func (m *Machine) reconsider() {
 	m.due = m.now.Mono
 }
 
+// linger notes that a write of the tenure may land yet, although nobody believes it any more. The next tenure has another
+// token, so that it does not take that write for its own.
+func (m *Machine) linger() {
+	m.hazy = true
+	m.high = min(MaxToken, max(m.high, m.ten.token))
+}
+
 // finish forgets the tenure and answers who asked for its release.
 func (m *Machine) finish(o Outcome) {
-	m.answerReleases(Answer{Outcome: o, Err: m.lastErr})
+	a := Answer{Outcome: o, Err: m.lastErr}
+	if o == Done && m.seen.open {
+		a.Blank = Blank{m.seen.version, m.seen.record.Token}
+	}
+	m.answerReleases(a)
 	if m.cfg.Keeper {
 		m.emit(Over{m.ten.token, o})
 	}

@@ -65,6 +65,7 @@ func (m *Machine) onUnbackable(ev Unbackable) {
 func (m *Machine) onGone(ev Gone) {
 	m.back.gone = max(m.back.gone, ev.Token)
 	if m.unwantedTenure() && m.lapsed() {
+		m.linger()
 		m.finish(ev.Outcome)
 	}
 }

@@ -355,6 +355,9 @@ func (n *node) answered(a core.Answer) {
 	if kind == "once" {
 		n.tried = n.w.Elapsed()
 	}
+	if kind == "release" && a.Blank.Version != "" {
+		n.w.blanks = append(n.w.blanks, a.Blank)
+	}
 	if kind == "release" || a.Outcome != core.Acquired {
 		return
 	}
@@ -374,7 +377,11 @@ func (n *node) acquire(wait bool, patience time.Duration) {
 	n.nextID++
 	id := n.nextID
 	n.pending[id] = map[bool]string{false: "once", true: "wait"}[wait]
-	n.step(core.Acquire{ID: id, Wait: wait})
+	ev := core.Acquire{ID: id, Wait: wait}
+	if len(n.w.blanks) > 0 && n.w.Chance("told-how-it-was-left", 0.5) { // by whoever released it, once
+		ev.From = n.w.blanks[len(n.w.blanks)-1-n.w.Number("how-long-ago", 0, min(3, len(n.w.blanks)-1))]
+	}
+	n.step(ev)
 	if patience > 0 {
 		n.later(patience, func() { n.step(core.Cancel{ID: id}) })
 	}

@@ -25,6 +25,7 @@ type world struct {
 	shared  int  // which nodes hold the lease through a session record: none, all, every other
 	fair    int  // which nodes wait in a queue: none, all, every other
 	queue   []core.Place
+	blanks  []core.Blank // what releases have left
 
 	highest uint64
 	grants  int

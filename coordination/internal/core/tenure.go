@@ -144,6 +144,7 @@ func (m *Machine) onSwapped(ev Swapped) {
 // wrote notes that our write is the record now.
 func (m *Machine) wrote(op operation, v Version) {
 	m.ten.written(m.ten.token, v)
+	m.hazy = false // it was conditional on an older version
 	m.high = max(m.high, m.ten.token)
 	m.seen = observation{version: v, since: m.now.Mono, record: m.recordOf(op.attempt)}
 }

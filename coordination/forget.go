@@ -1,0 +1,32 @@
+package coordination
+
+import "github.com/concord-go/concord/coordination/internal/core"
+
+// Forget lets the session forget the name, so that a process which uses ever new names does not remember
+// them all. It reports whether it has: it does not while the lease is held, waited for or observed, nor
+// while a write is on its way that the store has not answered; try again later, or leave it. What was
+// forgotten can be used again, through this Lease or a new one of the name.
+func (l *Lease) Forget() bool {
+	done := make(chan bool, 1)
+	return l.s.send(message{do: func(lp *loop) { done <- lp.forget(l) }}) && <-done
+}
+
+func (l *loop) forget(of *Lease) bool {
+	d := l.names[of.name]
+	if d != nil {
+		m, ok := d.machine.(*core.Machine)
+		if !ok || d.looks > 0 || len(d.replies) > 0 || !m.Forget() {
+			return false
+		}
+		last := l.leases[len(l.leases)-1]
+		l.leases[d.index], last.index = last, d.index
+		l.leases[len(l.leases)-1] = nil
+		l.leases = l.leases[:len(l.leases)-1]
+		delete(l.names, of.name)
+		d.loop, d.machine = nil, l.s.machine()
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	delete(l.s.mu.leases, of.name)
+	return true
+}
