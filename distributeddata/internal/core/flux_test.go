@@ -19,12 +19,14 @@ import (
 
 // flux is what such a history has beside a play.
 type flux struct {
-	least int                        // MinMembers
-	first int                        // members that begin
-	marks map[uint64]string          // elements of writes under way
-	acked map[string]bool            // of those that were acknowledged
-	reads map[uint64]map[string]bool // what the reads under way must show
-	names int
+	least   int                        // MinMembers
+	first   int                        // members that begin
+	marks   map[uint64]string          // elements of writes under way
+	acked   map[string]bool            // of those that were acknowledged
+	reads   map[uint64]map[string]bool // what the reads under way must show
+	names   int
+	judged  int // operations of clients that were found linearizable
+	recount recount
 
 	joins, checked, left int
 }
@@ -34,7 +36,7 @@ const places = 7
 
 func newFluxPlay(w *sim.World) *play {
 	s := newPlay(w)
-	f := &flux{marks: map[uint64]string{}, acked: map[string]bool{}, reads: map[uint64]map[string]bool{}}
+	f := &flux{marks: map[uint64]string{}, acked: map[string]bool{}, reads: map[uint64]map[string]bool{}, recount: newRecount()}
 	s.flux, s.past = f, 0
 	f.first = w.Number("first", 1, 5)
 	f.least = w.Number("least", 1, f.first+1)
@@ -133,17 +135,22 @@ func (s *play) comeBack(sl *slot, after time.Duration) {
 }
 
 // mark adds to a write an element by which it is recognized.
-func (f *flux) mark(id uint64, ops []op) []op {
+func (f *flux) mark(id uint64, member int, ops []op) []op {
 	if f == nil {
 		return ops
 	}
 	f.marks[id] = fmt.Sprint("w", id)
+	f.recount.writes[f.marks[id]] = f.recount.begin(member, countOp{})
 	return append(slices.Clone(ops), op{kind: opAdd, key: "sw", sub: f.marks[id]})
 }
 
-func (f *flux) began(id uint64) {
-	if f != nil {
-		f.reads[id] = maps.Clone(f.acked)
+func (f *flux) began(id uint64, member int, linear bool) {
+	if f == nil {
+		return
+	}
+	f.reads[id] = maps.Clone(f.acked)
+	if linear {
+		f.recount.reads[id] = f.recount.begin(member, countOp{read: true})
 	}
 }
 
@@ -155,11 +162,13 @@ func (f *flux) ended(s *play, sl *slot, e Done) {
 	well := e.Err == nil && e.Short == nil && !e.Interrupted
 	if mark, ok := f.marks[e.ID]; ok && well {
 		f.acked[mark] = true
+		f.recount.happened(mark)
 	}
 	if must, ok := f.reads[e.ID]; ok && well {
 		keys := sl.core.Keys()
 		if e.State != nil {
 			keys = e.State.Keys
+			f.recount.shown(e.ID, f.elements(s, keys))
 		}
 		f.checked++
 		f.shows(s, sl, keys, must, "a read at a majority misses an acknowledged majority write")
@@ -170,13 +179,9 @@ func (f *flux) ended(s *play, sl *slot, e Done) {
 
 // shows asserts that keys show the elements.
 func (f *flux) shows(s *play, sl *slot, keys Keys, must map[string]bool, why string) {
-	h, _ := keys.Get("sw")
-	got, err := shown(Keys{}.put("sw", h))
-	if err != nil {
-		s.w.Fail("%v", err)
-	}
+	got := f.elements(s, keys)
 	for _, e := range slices.Sorted(maps.Keys(must)) {
-		if !containsLine(got, "sw/"+e+"=1") {
+		if !slices.Contains(got, e) {
 			s.w.Fail("%s: %s: %s", sl.id(), why, e)
 		}
 	}
@@ -281,6 +286,7 @@ func (s *play) runFlux() {
 	if !s.w.Failed() {
 		s.healFlux()
 	}
+	s.flux.recount.judge(s)
 }
 
 // healFlux ends every fault. If a majority of those that are counted is left, all become ready and equal, nothing
@@ -347,7 +353,7 @@ func (s *play) rolls() (text string) {
 
 func TestHistories_WhereMembersComeAndGo(t *testing.T) {
 	var mu sync.Mutex
-	var acked, checked, joins, left, lives, removed int
+	var acked, checked, joins, left, lives, removed, judged int
 	s := *seeds
 	s.Twice = s.Count <= 1000
 	sim.Run(t, s, func(w *sim.World) {
@@ -357,10 +363,10 @@ func TestHistories_WhereMembersComeAndGo(t *testing.T) {
 		defer mu.Unlock()
 		f := s.flux
 		acked, checked, joins, left, lives = acked+len(f.acked), checked+f.checked, joins+f.joins, left+f.left, lives+s.lives
-		removed += s.memory().count(gone)
+		removed, judged = removed+s.memory().count(gone), judged+f.judged
 	})
-	t.Logf("%d acknowledged writes, %d reads checked, %d joins, %d members that left, %d lives that went on, %d forgotten",
-		acked, checked, joins, left, lives, removed)
+	t.Logf("%d acknowledged writes, %d reads checked, %d operations of clients linearized, %d joins, %d members that left, %d lives that went on, %d forgotten",
+		acked, checked, judged, joins, left, lives, removed)
 	if seeds.Count >= 50 && (acked == 0 || checked == 0 || joins == 0 || left == 0 || lives == 0 || removed == 0) {
 		t.Error("the histories do not exercise what they should")
 	}

@@ -560,7 +560,7 @@ func (s *play) update(a sim.Args) {
 	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
 	s.step(sl, Update{ID: id, Level: level, Deadline: s.w.Now().Add(8 * time.Second), Modify: func(t *Txn) error {
 		if level.Kind != Local {
-			ops = s.flux.mark(id, ops)
+			ops = s.flux.mark(id, sl.i, ops)
 		}
 		s.record(sl, t, ops)
 		if level.Kind != Local {
@@ -617,7 +617,7 @@ func (s *play) read(a sim.Args) {
 	s.begun++
 	id := s.call(sl)
 	s.reads[id] = s.acked
-	s.flux.began(id)
+	s.flux.began(id, sl.i, level.Kind == Linear)
 	if level.Kind == Linear {
 		s.reads[id] = s.reads[id].Join(s.shown)
 	}
