@@ -25,7 +25,7 @@ func replication() []mutant {
 			rule: "acknowledgements speak of applied state only [R18]",
 			edits: []edit{
 				{replDir + "receive.go", "!c.counts() || c.seen.Get(p.replica) < p.owed {", "!c.counts() {"},
-				{replDir + "receive.go", "p.owed = 0\n\t\tc.sendAck(p, c.ack(p))", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: n, Ready: c.counts()}))"},
+				{replDir + "receive.go", "p.owed = 0\n\t\tc.sendAck(p, c.ack(p))", "n := p.owed\n\t\tp.owed = 0\n\t\tc.send(p, wire.ReplicatorAck, encodeAck(n, c.counts(), 0, nil))"},
 			},
 			killer: scenario("TestAck_NotFromTheWindow"),
 		},
@@ -359,7 +359,7 @@ func replication() []mutant {
 		{
 			name:   "an acknowledgement raises the peer's vector",
 			rule:   "what a peer knows and what it did are known of one moment [R10]",
-			edits:  in(replDir+"receive.go", "c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)", "c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: m.N})"),
+			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: a.n})"),
 			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
 		},
 		{

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -19,11 +21,11 @@ func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base
 }
 
 // replicas is the table that the indexes of one message or stream point into: the replicas of head,
-// and behind them others.
+// and behind them others. Of a push the first of the others is its origin, which is not told.
 type replicas struct {
 	head   causal.Vector
 	others []causal.Replica
-	index  map[causal.Replica]uint64 // of the others
+	index  map[causal.Replica]int // of the others, if they are many
 }
 
 func replicasOf(head causal.Vector) *replicas { return &replicas{head: head} }
@@ -32,16 +34,31 @@ func (t *replicas) put(r causal.Replica) uint64 {
 	if i, n := t.head.Rank(r); n > 0 {
 		return uint64(i)
 	}
-	i, ok := t.index[r]
+	i, ok := t.other(r)
 	if !ok {
-		if t.index == nil {
-			t.index = map[causal.Replica]uint64{}
-		}
-		i = uint64(t.head.Len() + len(t.others))
-		t.index[r] = i
+		i = len(t.others)
 		t.others = append(t.others, r)
+		if t.index != nil {
+			t.index[r] = i
+		}
 	}
-	return i
+	return uint64(t.head.Len() + i)
+}
+
+// other returns where among the others a replica is.
+func (t *replicas) other(r causal.Replica) (i int, ok bool) {
+	if t.index == nil && len(t.others) > few {
+		t.index = make(map[causal.Replica]int, 2*len(t.others))
+		for i, r := range t.others {
+			t.index[r] = i
+		}
+	}
+	if t.index != nil {
+		i, ok = t.index[r]
+		return i, ok
+	}
+	i = slices.Index(t.others, r)
+	return i, i >= 0
 }
 
 func (t *replicas) get(i uint64) (causal.Replica, error) {
@@ -68,6 +85,8 @@ type encoder struct {
 	base   base
 	own    causal.Replica // of a push: its events do not name it
 	ev, kc []byte
+	table  replicas // of a push
+	events []byte   // of a push
 }
 
 // bookmark is where in an event the next piece of its encoding begins: an item of a key.
@@ -182,24 +201,39 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 	return kc, spot{}
 }
 
-// encodePush writes own events of the log, from one number on, with what lives of them in keys. What is
+// push writes own events of the log, from one number on, with what lives of them in keys. What is
 // known from the envelope and from the order is left out: the origin, and the numbers of the events. What is
 // much larger than a message is not written to its end.
-func encodePush(d *delta, origin causal.Replica, keys Keys, relative base) []byte {
-	deps := d.head.Set(origin, 0)
-	w := encoder{t: replicasOf(deps), base: relative, own: origin}
-	var events []byte
-	for _, e := range d.events {
-		ev, _ := w.event(e.event, keys, bookmark{}, wire.MaxPayload+1)
-		events = field.Message(events, 5, ev)
-		if len(events) > wire.MaxPayload {
+func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
+	deps := d.head.Set(d.origin, 0)
+	w.table.head, w.table.index = deps, nil
+	w.table.others = append(w.table.others[:0], d.origin)
+	w.t, w.base, w.own, w.events = &w.table, relative, d.origin, w.events[:0]
+	for i := range d.events {
+		ev, _ := w.event(d.events[i].event, keys, bookmark{}, wire.MaxPayload+1)
+		w.events = field.Message(w.events, 5, ev)
+		if len(w.events) > wire.MaxPayload {
 			break
 		}
 	}
 	name, ids, numbers := relative.list(deps)
-	b := field.Number(make([]byte, 0, len(events)+16+16*len(numbers)), 1, d.base.Get(origin))
+	others := w.t.others[1:]
+	b := field.Number(make([]byte, 0, len(w.events)+32+16*len(numbers)+8*len(others)+4*len(d.prints)), 1, d.base.Get(d.origin))
 	b = field.Fixeds(b, 2, ids)
 	b = field.Numbers(b, 3, numbers)
-	b = field.Fixeds(b, 4, w.t.others)
-	return field.Fixed32s(field.Text(append(b, events...), 6, name), 7, d.prints)
+	b = field.Fixeds(b, 4, others)
+	b = field.Fixed32s(field.Text(append(b, w.events...), 6, name), 7, d.prints)
+	if len(w.events) > keepBuffers {
+		*w = encoder{}
+	}
+	return b
+}
+
+// keepBuffers is up to how many bytes of a push an encoder keeps its buffers.
+const keepBuffers = 64 << 10
+
+// encodeAck writes an acknowledgement.
+func encodeAck(n uint64, ready bool, members uint64, prints []imprint) []byte {
+	b := field.Flag(field.Number(make([]byte, 0, 24+4*len(prints)), 1, n), 2, ready)
+	return field.Fixed32s(field.Fixed(b, 3, members), 4, prints)
 }

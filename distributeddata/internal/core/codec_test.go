@@ -32,7 +32,11 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	b := l.cores["b"]
 	own, _ := b.log.from(b.me, 1)
 	b.told = b.seen // so that replicas are named that are not in head
-	sameAsGenerated(t, encodePush(b.pushOf(own, 0, 2), b.me, b.keys, base{}), &pb.Push{})
+	d := b.pushOf(own, 0, 2)
+	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
+	for _, prints := range [][]imprint{nil, {1}, {1, 2, 1 << 31}} {
+		sameAsGenerated(t, encodeAck(7, true, 9, prints), &pb.Ack{})
+	}
 
 	for name, src := range map[string]source{
 		"state": {keys: b.keys, head: head{head: b.seen, state: true, sum: b.sum, ready: true, records: 3, partial: false, differing: []uint64{4, 5}}},
@@ -54,6 +58,14 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 			}
 		}
 	}
+}
+
+// encodePush writes a push with an encoder that has written nothing before.
+func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
+	var w encoder
+	of := *d
+	of.origin = origin
+	return w.push(&of, keys, base{})
 }
 
 // A stream is the same however it is cut, and a large key crosses in pieces.

@@ -64,6 +64,9 @@ type Core struct {
 	effects []Effect
 	touched []string // keys changed in this step
 	stats   Stats
+
+	enc    encoder      // of pushes
+	events []deltaEvent // of a push
 }
 
 // peer is what is known of another member.

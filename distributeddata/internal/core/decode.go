@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -60,15 +61,43 @@ func parseFixeds[T ~uint64](b []byte) ([]T, error) {
 	return out, nil
 }
 
-func parsePrints(b []byte) ([]imprint, error) {
+// parsePrints appends prints to a list.
+func parsePrints(list []imprint, b []byte) ([]imprint, error) {
 	if len(b)%4 != 0 {
 		return nil, malformed("%d bytes of prints", len(b))
 	}
-	out := make([]imprint, len(b)/4)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint32(b[4*i:])
+	list = slices.Grow(list, len(b)/4)
+	for ; len(b) > 0; b = b[4:] {
+		list = append(list, binary.LittleEndian.Uint32(b))
 	}
-	return out, nil
+	return list, nil
+}
+
+// acknowledgement is what encodeAck wrote.
+type acknowledgement struct {
+	n, members uint64
+	ready      bool
+	prints     []byte // see parsePrints
+}
+
+func decodeAck(b []byte) (a acknowledgement, err error) {
+	c := cursor{rest: b}
+	for c.next() {
+		switch c.num {
+		case 1:
+			a.n = c.v
+		case 2:
+			a.ready = c.v != 0
+		case 3:
+			a.members = c.v
+		case 4:
+			a.prints = c.chunk
+		}
+	}
+	if c.err == nil && len(a.prints) > 4*2*keepPrints {
+		c.err = malformed("%d prints, limit %d", len(a.prints)/4, 2*keepPrints)
+	}
+	return a, c.err
 }
 
 func parseNumbers(b []byte) (out []uint64, err error) {
@@ -116,6 +145,17 @@ type decoder struct {
 	removes []causal.Atom
 }
 
+// room makes room for the one small change that most pushes are, in one piece of memory.
+func (r *decoder) room() {
+	one := &struct {
+		keys    [1]keyChange
+		gone    [1][]bool
+		adds    [1]causal.Atom
+		removes [1]causal.Atom
+	}{}
+	r.keys, r.gone, r.adds, r.removes = one.keys[:0], one.gone[:0], one.adds[:0], one.removes[:0]
+}
+
 // text returns b as a string: the last one if that is the same.
 func text(last *string, b []byte) string {
 	if string(b) != *last {
@@ -135,14 +175,22 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 	return slab, slab[n-len(list)-1 : n : n]
 }
 
-// decodePush reads what encodePush wrote at origin.
+// decodePush reads what an encoder wrote at origin.
 func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
-	t := &replicas{}
+	in := &struct { // in one piece of memory
+		delta
+		replicas
+		only   [1]deltaEvent
+		origin [1]causal.Replica
+	}{}
+	in.origin[0] = origin
+	t := &in.replicas
 	var from uint64
 	var name []byte
 	var ids []causal.Replica
 	var numbers []uint64
 	var prints []imprint
+	t.others = in.origin[:]
 	events := 0
 	c := cursor{rest: b}
 	for c.next() {
@@ -154,13 +202,15 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 		case 3:
 			numbers, c.err = parseNumbers(c.chunk)
 		case 4:
-			t.others, c.err = parseFixeds[causal.Replica](c.chunk)
+			var others []causal.Replica
+			others, c.err = parseFixeds[causal.Replica](c.chunk)
+			t.others = append(in.origin[:], others...)
 		case 5:
 			events++
 		case 6:
 			name = c.chunk
 		case 7:
-			prints, c.err = parsePrints(c.chunk)
+			prints, c.err = parsePrints(nil, c.chunk)
 		}
 	}
 	if c.err == nil && len(prints) > 0 && len(prints) != events+1 {
@@ -177,8 +227,14 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	if events == 0 || from > math.MaxUint64/2 || deps.Get(origin) > 0 {
 		return nil, malformed("push of %d events from %d on", events, from)
 	}
-	d := &delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: make([]deltaEvent, 0, events), origin: origin, prints: prints}
+	d := &in.delta
+	*d = delta{base: deps.Set(origin, from), head: deps.Set(origin, from+uint64(events)), events: in.only[:0], origin: origin, prints: prints}
 	r := &decoder{t: t, known: known, about: events}
+	if events == 1 {
+		r.room()
+	} else {
+		d.events = make([]deltaEvent, 0, events)
+	}
 	for c = (cursor{rest: b}); c.next(); {
 		if c.num == 5 {
 			from++

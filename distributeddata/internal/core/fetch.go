@@ -254,6 +254,9 @@ func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup)
 
 // asUnknown returns the digest of the base that a message was refused for.
 func asUnknown(err error) (d causal.Digest, ok bool) {
+	if err == nil {
+		return d, false // as always, nearly: errors.As takes its target to the heap
+	}
 	var u unknownBaseError
 	ok = errors.As(err, &u)
 	return causal.Digest(u), ok

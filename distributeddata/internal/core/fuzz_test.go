@@ -23,7 +23,7 @@ func FuzzReceive(f *testing.F) {
 		seed(m.send.Manifest, m.send.Payload)
 	}
 	b := l.cores["b"]
-	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys, base{}))
+	seed(wire.ReplicatorPush, encodePush(everything(b), b.me, b.keys))
 	seed(wire.ReplicatorPart, encodeState(b.state()))
 	old := baseOf(departed(50))
 	seed(wire.ReplicatorBaseRequest, encode(&pb.BaseRequest{Base: old.name(), Known: [][]byte{old.name()}}))
@@ -82,7 +82,7 @@ func FuzzDecode(f *testing.F) {
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
 	l.update("b", Level{}, drop("c", "k"), op{kind: opDelete, key: "s"})
 	b := l.cores["b"]
-	f.Add(encodePush(everything(b), b.me, b.keys, base{}))
+	f.Add(encodePush(everything(b), b.me, b.keys))
 	f.Add(encodeState(b.state()))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if d, err := decodePush(src, 7, unheard); err == nil {
@@ -125,7 +125,7 @@ func pushed(d *delta) []byte {
 			keys = keys.put(k.key, h)
 		}
 	}
-	return encodePush(d, 7, keys, base{})
+	return encodePush(d, 7, keys)
 }
 
 // unheard knows no base.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
-	pb "github.com/concord-go/concord/proto"
 )
 
 // An imprint, or print, is a hash of what an origin's events up to a number have done, chained from event to event [R57].
@@ -17,6 +16,7 @@ type ownPrints struct {
 	from  uint64
 	of    []imprint
 	chain uint64 // the last one, in full
+	room  []imprint
 }
 
 // maxPrints bounds the prints that an origin keeps of its own events. With older numbers none is compared.
@@ -49,12 +49,13 @@ func (o *ownPrints) at(n uint64) imprint {
 }
 
 // behind returns the prints of the events up to n, and up to each of count behind it.
+// The result is valid until the next call.
 func (o *ownPrints) behind(n uint64, count int) []imprint {
-	out := make([]imprint, count+1)
-	for i := range out {
-		out[i] = o.at(n + uint64(i))
+	o.room = o.room[:0]
+	for i := range count + 1 {
+		o.room = append(o.room, o.at(n+uint64(i)))
 	}
-	return out
+	return o.room
 }
 
 // heardPrints are the prints of another origin's events, the last of them of those up to n.
@@ -109,7 +110,7 @@ func (c *Core) sameHistory(d *delta) bool {
 
 // sendAck acknowledges the events of p that this replica covers.
 func (c *Core) sendAck(p *peer, prints []imprint) {
-	c.send(p, wire.ReplicatorAck, encode(&pb.Ack{N: c.seen.Get(p.replica), Ready: c.counts(), Prints: prints, Members: c.roll.digest}))
+	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.digest, prints))
 }
 
 // ack is the print that an acknowledgement carries, if it is known.

@@ -3,7 +3,6 @@ package core
 import (
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
-	pb "github.com/concord-go/concord/proto"
 )
 
 // receive takes a message from a member of the view, signed by its present replica and addressed to
@@ -78,15 +77,17 @@ func (c *Core) onDelta(p *peer, payload []byte) error {
 }
 
 func (c *Core) onAck(p *peer, payload []byte) error {
-	var m pb.Ack
-	if err := decode(payload, &m); err != nil {
+	a, err := decodeAck(payload)
+	if err != nil {
 		return err
 	}
-	if len(m.Prints) > 2*keepPrints {
-		return malformed("%d prints, limit %d", len(m.Prints), 2*keepPrints)
+	var room [2 * keepPrints]imprint
+	prints, err := parsePrints(room[:0], a.prints)
+	if err != nil {
+		return err
 	}
-	p.ready, c.stirred = m.Ready, true
-	c.confirm(p, m.N, m.Prints, c.under(p, m.Members) && m.Ready)
+	p.ready, c.stirred = a.ready, true
+	c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 		case 12:
 			at, c.err = parseNumbers(c.chunk)
 		case 13:
-			prints, c.err = parsePrints(c.chunk)
+			prints, c.err = parsePrints(nil, c.chunk)
 		}
 	}
 	if c.err == nil {

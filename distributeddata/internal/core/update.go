@@ -15,6 +15,7 @@ type Txn struct {
 	stamp uint64
 	work  []*working          // in the order they were touched, by key once Modify has returned
 	index map[string]*working // of the work, when it is much
+	room  [1]*working         // for the work of most updates
 }
 
 // working is what an event does to a key, so far.
@@ -67,6 +68,9 @@ func (t *Txn) at(key string) *working {
 		return w
 	}
 	w := t.core.working(key)
+	if t.work == nil {
+		t.work = t.room[:0]
+	}
 	t.work = append(t.work, w)
 	if t.index != nil {
 		t.index[key] = w
@@ -255,7 +259,12 @@ func (c *Core) push() {
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
-	payload := encodePush(c.pushOf(events, from, n), c.me, c.keys, c.base)
+	d := c.pushOf(events, from, n)
+	payload := c.enc.push(&d, c.keys, c.base)
+	clear(d.events)
+	if c.events = d.events[:0]; cap(c.events) > maxRoom {
+		c.events = nil
+	}
 	for _, p := range c.peers {
 		switch {
 		case p.replica == 0:
@@ -272,8 +281,8 @@ func (c *Core) push() {
 // pushOf returns own events as a delta. Of what they follow it names what neither earlier pushes have
 // followed nor a push that is named: whoever has seen our event before these, or an event of another, has
 // seen all that it follows.
-func (c *Core) pushOf(events []event, from, n uint64) *delta {
-	d := &delta{head: c.seen, events: make([]deltaEvent, len(events))}
+func (c *Core) pushOf(events []event, from, n uint64) delta {
+	d := delta{head: c.seen, events: c.events[:0]}
 	if c.told.Len() > 0 {
 		follows := []causal.Dot{{Replica: c.me, N: n}}
 		for e := range c.seen.Beyond(c.told) {
@@ -286,8 +295,8 @@ func (c *Core) pushOf(events []event, from, n uint64) *delta {
 	c.told, c.implied = c.seen, causal.Vector{}
 	d.base = d.head.Set(c.me, from)
 	d.origin, d.prints = c.me, c.prints.behind(from, len(events))
-	for i, e := range events {
-		d.events[i].event = e
+	for _, e := range events {
+		d.events = append(d.events, deltaEvent{event: e})
 	}
 	return d
 }
@@ -302,5 +311,9 @@ func (p *peer) acknowledged(n uint64) {
 	for ; i < len(p.pushed) && p.pushed[i].n <= n; i++ {
 		p.inFlight -= p.pushed[i].size
 	}
-	p.pushed = p.pushed[i:]
+	if rest := p.pushed[i:]; len(rest) <= i {
+		p.pushed = append(p.pushed[:0], rest...) // the room in front is used again
+	} else {
+		p.pushed = rest
+	}
 }

@@ -1,0 +1,37 @@
+//go:build unix && !race
+
+package core
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An update of one key at one of three replicas, pushed alone, applied and acknowledged by both others: what the three
+// allocate together, and say. The network of this test takes ten of the allocations.
+func TestCost_OneUpdate(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		op            op
+		allocs, bytes float64
+	}{
+		{"counter", count("c", "k", 1), 70, 170},
+		{"set", add("s", "x"), 62, 115},
+	} {
+		p := newPump(3)
+		one := func() {
+			p.take(0, p.cores[0].Step(p.now, Update{ID: 1, Modify: func(t *Txn) error { return perform(t, []op{c.op}) }}))
+			p.take(0, p.cores[0].Step(p.now, Wake{}))
+			p.deliver()
+		}
+		for range 300 { // until logs and prints have their room
+			one()
+		}
+		clear(p.bytes)
+		allocs := testing.AllocsPerRun(200, one)
+		require.LessOrEqual(t, allocs, c.allocs, c.name)
+		require.LessOrEqual(t, float64(p.total())/201, c.bytes, c.name)
+		t.Logf("%s: %v allocations, %d bytes", c.name, allocs, p.total()/201)
+	}
+}
