@@ -120,6 +120,9 @@ func (a *replica) receive(ctx actor.Context) {
 		a.onTimer(m)
 	case *former:
 		a.step(core.Inherit{Old: m.held})
+	case *taken:
+		a.onTaken(m)
+	case *actor.DeadLetterResponse: // a subscriber has stopped
 	case tellOn:
 		a.telling = false
 		a.tellAll()
@@ -153,6 +156,7 @@ func (a *replica) startUp() {
 		a.held = a.l.r.inheritance(a.l, a.ctx.Self())
 	}
 	a.core = begin(a.coreConfig(), a.held)
+	a.subs.changed(nil, a.core.Keys(), a.core.Seen())
 	a.publish()
 	a.l.run(a.ctx.Self())
 	a.l.members.Subscribe(a.ctx.Self())
@@ -338,6 +342,7 @@ func (a *replica) publish() {
 		number: states.Add(1), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
 		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(), roll: c.Rollcall(),
 	})
+	a.l.r.news.tell()
 	if c.Ready() {
 		closeOnce(a.l.ready)
 	}
@@ -384,49 +389,4 @@ func (a *replica) respond(to *actor.PID, res any) {
 func (a *replica) send(to *actor.PID, message any) {
 	defer a.guard("taking a message")
 	a.ctx.Send(to, message)
-}
-
-func (a *replica) changed(keys []string) {
-	if !a.subs.changed(keys) {
-		return
-	}
-	if a.l.cfg.NotifyInterval < 0 {
-		a.tellAll()
-	} else if !a.notify.Armed() {
-		a.notify.Set(a.l.cfg.NotifyInterval, nil)
-	}
-}
-
-func (a *replica) subscribe(key string, s *subscriber) {
-	a.subs.add(key, s)
-	a.ctx.Watch(s.pid)
-	now, seen := a.state(key)
-	a.tell(s, now, seen)
-}
-
-// tellSome is of how many keys subscribers are told before the next message is handled, and tellOn is the message
-// that goes on with the others: a change of many keys holds nobody up.
-const tellSome = 256
-
-type tellOn struct{}
-
-// tellAll tells every subscriber what is new for it.
-func (a *replica) tellAll() {
-	if a.subs.tell(tellSome, a.state, a.tell) && !a.telling {
-		a.telling = true
-		a.ctx.Send(a.ctx.Self(), tellOn{})
-	}
-}
-
-// tell tells a subscriber what is new for it. If that fails the other subscribers are told all the same.
-func (a *replica) tell(s *subscriber, now causal.Store, seen causal.Vector) {
-	defer a.guard("telling a subscriber")
-	s.tell(now, seen, a.send)
-}
-
-func (a *replica) unsubscribe(key string, pid *actor.PID) {
-	a.subs.remove(key, pid)
-	if !a.subs.subscribed(pid) {
-		a.ctx.Unwatch(pid)
-	}
 }

@@ -23,7 +23,8 @@ type Key[T crdt.Value[T]] struct {
 	last  *recall[T] // nil if values are not remembered
 }
 
-// NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes. empty is the value of an entry
+// NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes, and no star at its end, which other systems
+// take for a prefix: see NewPrefix. With any other every operation returns ErrInvalid. empty is the value of an entry
 // that is not there; it supplies the codecs, as in NewKey("points", crdt.NewORSet(crdt.JSON[point]())).
 //
 // A key remembers the value it was last read as, for as long as it is kept: reading an entry again in a
@@ -72,14 +73,16 @@ func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.W
 // subscription waits for it. It ends with stop, with the actor, or with the life of the member. One that cannot be taken,
 // after Close or between two lives, is logged, and goes to the dead letters.
 func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
-	r.tell(&Subscribe[T]{Key: k, Subscriber: to, Adapt: adapt})
-	return func() { r.tell(&Unsubscribe[T]{Key: k, Subscriber: to}) }
+	return subscribeTo(r, k, to, adapt)
 }
 
 // read returns the value in a published state.
 func (k Key[T]) read(p *published) (T, error) {
 	if was := k.last.in(p); was != nil {
 		return was.value, nil
+	}
+	if err := k.usable(); err != nil {
+		return k.empty, err
 	}
 	h, _ := p.keys.Get(k.id)
 	v, err := k.load(h.Store, p.seen)

@@ -2,7 +2,6 @@ package distributeddata
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -45,19 +44,26 @@ type (
 		Timeout     time.Duration
 		Adapt       func(*DeleteResponse[T]) any
 	}
-	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor
-	// of this member: at once if there is a value, then after changes, which are gathered for
-	// Config.NotifyInterval, so that intermediate values may be skipped. A later Subscribe of the same
-	// actor to the same key replaces the earlier. It ends with Unsubscribe, with the subscriber or with the life of
-	// the member: actors of the next one subscribe anew.
+	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor of this
+	// member: at once for each entry that is there, with an empty Old, and then after changes, which are gathered
+	// for Config.NotifyInterval, so that intermediate values may be skipped. Key is a Key or a Prefix. A later
+	// Subscribe of the same actor to the same replaces the earlier, and tells what is there again.
+	//
+	// An actor that has several subscriptions to an entry is told of a change once: through that to the key, or else
+	// through that to the longest prefix. A slow one has at most 128 notices in its mailbox; of what changes while it
+	// does not take them it is told the newest values alone, and nobody waits for it. (To know that it asks the actor
+	// now and then, with an actor.AutoReceiveMessage that Proto.Actor answers: let it pass.)
+	//
+	// A subscription goes on when the replicator is restarted. It ends with Unsubscribe, with the subscriber or with the
+	// life of the member: actors of the next one subscribe anew. One that cannot be taken is logged: ErrInvalid.
 	Subscribe[T crdt.Value[T]] struct {
-		Key        Key[T]
+		Key        Entries[T]
 		Subscriber *actor.PID
 		Adapt      func(*Changed[T]) any
 	}
-	// Unsubscribe ends a Subscribe. A notice may already be on its way.
+	// Unsubscribe ends a Subscribe to the same Key or Prefix, and no other. A notice may already be on its way.
 	Unsubscribe[T crdt.Value[T]] struct {
-		Key        Key[T]
+		Key        Entries[T]
 		Subscriber *actor.PID
 	}
 )
@@ -82,12 +88,20 @@ type UpdateResponse[T crdt.Value[T]] struct {
 // Result is what Key.Update would have returned.
 func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
 
-// Changed tells a subscriber what became of an entry.
+// Changed tells a subscriber what became of an entry. What changed in a set or a map is
+//
+//	added, removed := c.Value.Diff(c.Old) // of a map: changed, removed
+//
+// at the cost of what changed, however large the value is.
+//
+// An entry is there while its value holds anything. So a set whose last element was removed is Deleted as one that
+// Delete removed is, and the two cannot be told apart: where two members remove one half each, neither of them has
+// emptied it. An entry that was deleted with Permanently has ErrDeleted. A counter that is at 0 is there.
 type Changed[T crdt.Value[T]] struct {
-	Key     Key[T]
-	Value   T    // the empty value if the entry is not there any more
-	Old     T    // what this subscriber was told before; the empty value at first
-	Deleted bool // the entry is not there any more
+	Key     Key[T] // of the entry, also for a subscription to a Prefix
+	Value   T      // the empty value if the entry is not there any more
+	Old     T      // what this subscriber was told before; the empty value at first
+	Deleted bool   // the entry is not there any more: deleted or emptied
 	// Err is ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good; or says why
 	// the value could not be decoded, or what became of Adapt.
 	Err error
@@ -165,8 +179,8 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 
 // valid checks what a message asks for.
 func (k Key[T]) valid(at Consistency) error {
-	if err := core.CheckKey(k.id); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	if err := k.usable(); err != nil {
+		return err
 	}
 	return at.validate()
 }

@@ -35,6 +35,8 @@ type Replicator struct {
 	number  number             // of its actor, in call stacks
 	hosts   atomic.Pointer[string]
 	faults  faults
+	news    news        // of published states
+	flushed news        // of FlushChanges
 	shut    atomic.Bool // closed, for reads
 
 	mu struct {

@@ -61,6 +61,7 @@ func (a *replica) resume() {
 		effects = a.core.Resume(a.shell.Now(), slices.Sorted(maps.Keys(a.pending)))
 	}
 	a.publish()
+	a.subs.caughtUp(a.core.Keys(), a.core.Seen())
 	a.tellLater()
 	a.carryOn(effects...)
 	a.log.Info("replicator goes on", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
@@ -68,7 +69,7 @@ func (a *replica) resume() {
 
 // tellLater sees to it that subscribers are told what they have not been told yet.
 func (a *replica) tellLater() {
-	if len(a.subs.dirty) > 0 && !a.notify.Armed() {
+	if a.subs.behind.Len() > 0 && !a.notify.Armed() {
 		a.notify.Set(max(a.l.cfg.NotifyInterval, 0), nil)
 	}
 }

@@ -3,136 +3,58 @@ package distributeddata
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/crdt"
 )
 
-// subscriptions are those of one replica's actor. A subscriber is told of the newest value it has not
-// been told of, however many came in between.
-type subscriptions struct {
-	byKey map[string][]*subscriber
-	keys  map[address]map[string]bool // of each subscriber
-	dirty []string                    // keys with changes that nobody has been told of
-	noted map[string]bool             // that are in dirty
-}
-
-// address is a PID as the key of a map.
-type address struct{ host, id string }
-
-func addressOf(pid *actor.PID) address { return address{pid.Address, pid.Id} }
-
-type subscriber struct {
-	pid  *actor.PID
-	told causal.Store
-	seen causal.Vector // when it was told
-	// notice sends the message for the change from one state to another, if there is to be one.
-	notice func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any))
-}
-
-func newSubscriptions() *subscriptions {
-	return &subscriptions{byKey: map[string][]*subscriber{}, keys: map[address]map[string]bool{}, noted: map[string]bool{}}
-}
-
-func (s *subscriptions) add(key string, sub *subscriber) {
-	s.remove(key, sub.pid)
-	s.byKey[key] = append(s.byKey[key], sub)
-	at := addressOf(sub.pid)
-	if s.keys[at] == nil {
-		s.keys[at] = map[string]bool{}
-	}
-	s.keys[at][key] = true
-}
-
-func (s *subscriptions) remove(key string, pid *actor.PID) {
-	at := addressOf(pid)
-	own := s.keys[at]
-	if !own[key] {
-		return
-	}
-	if delete(own, key); len(own) == 0 {
-		delete(s.keys, at)
-	}
-	left := slices.DeleteFunc(s.byKey[key], func(o *subscriber) bool { return o.pid.Equal(pid) })
-	if len(left) == 0 {
-		delete(s.byKey, key)
-		return
-	}
-	s.byKey[key] = left
-}
-
-// removeAll forgets a subscriber that has stopped.
-func (s *subscriptions) removeAll(pid *actor.PID) {
-	for key := range s.keys[addressOf(pid)] {
-		s.remove(key, pid)
-	}
-}
-
-// subscribed reports whether pid has any subscription.
-func (s *subscriptions) subscribed(pid *actor.PID) bool { return len(s.keys[addressOf(pid)]) > 0 }
-
-// changed notes keys; it reports whether anybody waits for one of them.
-func (s *subscriptions) changed(keys []string) bool {
-	for _, k := range keys {
-		if len(s.byKey[k]) > 0 && !s.noted[k] {
-			s.dirty = append(s.dirty, k)
-			s.noted[k] = true
-		}
-	}
-	return len(s.dirty) > 0
-}
-
-// tell sends what is new of so many keys, and reports whether that leaves others.
-func (s *subscriptions) tell(most int, state func(key string) (causal.Store, causal.Vector), tell func(*subscriber, causal.Store, causal.Vector)) bool {
-	for range min(most, len(s.dirty)) {
-		key := s.dirty[0]
-		now, seen := state(key)
-		for _, sub := range s.byKey[key] {
-			tell(sub, now, seen)
-		}
-		s.dirty = s.dirty[1:]
-		delete(s.noted, key)
-	}
-	if len(s.dirty) > 0 {
-		return true
-	}
-	s.dirty, s.noted = nil, map[string]bool{}
-	return false
-}
-
-func (o *subscriber) tell(now causal.Store, seen causal.Vector, send func(*actor.PID, any)) {
-	if o.told.SameValue(now) {
-		return
-	}
-	old, before := o.told, o.seen
-	o.told, o.seen = now, seen // first: notice may not return
-	o.notice(old, now, before, seen, func(msg any) {
-		if msg != nil {
-			send(o.pid, msg)
-		}
-	})
+// subscribeTo is Subscribe of keys and prefixes.
+func subscribeTo[T crdt.Value[T]](r *Replicator, e Entries[T], to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
+	r.tell(&Subscribe[T]{Key: e, Subscriber: to, Adapt: adapt})
+	return func() { r.tell(&Unsubscribe[T]{Key: e, Subscriber: to}) }
 }
 
 func (m *Subscribe[T]) run(a *replica, _ func(any)) {
-	if m.Subscriber == nil || m.Key.valid(Local) != nil {
-		a.log.Warn("subscription refused", "key", m.Key.id, "subscriber", m.Subscriber)
+	text, exact, err := m.check(a)
+	if err != nil {
+		a.log.Warn("subscription refused", slog.Any("error", err), slog.Any("subscriber", m.Subscriber))
 		return
 	}
-	a.subscribe(m.Key.id, &subscriber{pid: m.Subscriber, notice: func(old, now causal.Store, oldSeen, nowSeen causal.Vector, send func(any)) {
-		c := &Changed[T]{Key: m.Key, Value: m.Key.empty, Old: m.Key.empty, Deleted: now.Empty() || buried(now)}
+	a.subscribe(m.Subscriber, text, exact, func(key string, old, now told, send func(any)) {
+		k := m.Key.named(key)
+		c := &Changed[T]{Key: k, Value: k.empty, Old: k.empty, Deleted: now.store.Empty() || buried(now.store)}
 		err := errExit // if a codec does not return
 		defer func() {
-			if !now.Empty() {
+			if !now.store.Empty() {
 				c.Err = err
 			}
 			adapted(a.l.r, c, m.Adapt, send)
 		}()
-		defer a.l.r.host(&m.Key.id).done()
-		c.Value, err = m.Key.load(now, nowSeen)
-		c.Old, _ = m.Key.load(old, oldSeen)
-	}})
+		defer a.l.r.host(&k.id).done()
+		c.Value, err = k.load(now.store, now.seen)
+		c.Old, _ = k.load(old.store, old.seen)
+	})
+}
+
+// check says what is wrong with a subscription, if anything.
+func (m *Subscribe[T]) check(a *replica) (text string, exact bool, err error) {
+	switch {
+	case m.Key == nil:
+		return "", false, fmt.Errorf("%w: no key to subscribe to", ErrInvalid)
+	case m.Subscriber == nil:
+		return "", false, fmt.Errorf("%w: subscription to %q without a subscriber", ErrInvalid, m.Key)
+	case !a.here(m.Subscriber):
+		return "", false, fmt.Errorf("%w: subscriber %v to %q is not an actor of this member, %s",
+			ErrInvalid, m.Subscriber, m.Key, a.l.system.Address())
+	}
+	return m.Key.pattern()
+}
+
+// here reports whether a PID is of this member.
+func (a *replica) here(pid *actor.PID) bool {
+	return pid.Address == a.l.system.Address() || pid.Address == a.l.r.pid.Address
 }
 
 // failed implements failing.
@@ -141,15 +63,34 @@ func (c *Changed[T]) failed(err error) {
 }
 
 func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
-	if m.Subscriber != nil {
-		a.unsubscribe(m.Key.id, m.Subscriber)
+	if m.Subscriber == nil || m.Key == nil {
+		return
+	}
+	if text, exact, err := m.Key.pattern(); err == nil {
+		a.unsubscribe(m.Subscriber, text, exact)
 	}
 }
+
+// FlushChanges is the message for Replicator.FlushChanges. It is not answered.
+type FlushChanges struct{}
+
+// FlushChanges tells subscribers of this member now what Config.NotifyInterval would have them wait for: every
+// update that was made through this member before the call, and what has come from others.
+func (r *Replicator) FlushChanges() {
+	r.flushed.tell()
+	r.tell(&FlushChanges{})
+}
+
+func (*FlushChanges) run(a *replica, _ func(any)) { a.flush() }
 
 func (*Subscribe[T]) refuse(error, *Replicator, func(any)) {}
 
 func (*Unsubscribe[T]) refuse(error, *Replicator, func(any)) {}
 
+func (*FlushChanges) refuse(error, *Replicator, func(any)) {}
+
 func (*Subscribe[T]) unanswered() {}
 
 func (*Unsubscribe[T]) unanswered() {}
+
+func (*FlushChanges) unanswered() {}

@@ -121,6 +121,16 @@ func diffs(a, b Map[int]) []change {
 	return got
 }
 
+// diffsBelow is diffs of the keys that begin with p.
+func diffsBelow(a, b Map[int], p string) (got []change) {
+	same := func(x, y int) bool { return x == y }
+	DiffPrefix(a, b, p, same, func(k string, av int, aok bool, bv int, bok bool) bool {
+		got = append(got, change{k, av, bv, aok, bok})
+		return true
+	})
+	return got
+}
+
 func naiveDiffs(a, b map[string]int) []change {
 	var want []change
 	for k, av := range a {

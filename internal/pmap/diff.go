@@ -16,12 +16,30 @@ func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok
 	var x, y cursor[V]
 	x.start(a.root)
 	y.start(b.root)
+	diffFrom(&x, &y, same, f)
+}
+
+// DiffPrefix is Diff of the keys that begin with p. What changed elsewhere costs nothing.
+func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+	if a.Same(b) {
+		return
+	}
+	var x, y cursor[V]
+	x.seek(a.root, p)
+	y.seek(b.root, p)
+	diffFrom(&x, &y, same, func(k string, av V, aok bool, bv V, bok bool) bool {
+		return strings.HasPrefix(k, p) && f(k, av, aok, bv, bok)
+	})
+}
+
+// diffFrom is Diff of what x and y stand on and of all behind it.
+func diffFrom[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	for x.ok && y.ok {
 		if x.leaf() == y.leaf() {
-			skipShared(&x, &y)
+			skipShared(x, y)
 			continue
 		}
-		if passSame(&x, &y, same) && !diffStep(&x, &y, same, f) {
+		if passSame(x, y, same) && !diffStep(x, y, same, f) {
 			return
 		}
 	}
@@ -126,6 +144,25 @@ func (c *cursor[V]) start(root *node[V]) {
 	if root != nil {
 		c.ok = true
 		c.descend(0, root)
+	}
+}
+
+// seek puts the cursor on the first element below root that is not less than k.
+func (c *cursor[V]) seek(root *node[V], k string) {
+	if root == nil {
+		return
+	}
+	n, level := root, 0
+	for ; !n.leaf(); level++ {
+		i := n.child(k)
+		c.stack[level] = place[V]{n, i}
+		n = n.kids[i]
+	}
+	i, _ := n.search(k)
+	c.stack[level] = place[V]{n, i}
+	c.top, c.ok = level, true
+	if i == len(n.vals) {
+		c.leave(level)
 	}
 }
 

@@ -117,6 +117,29 @@ func TestDiffPassesOverSharedNodes(t *testing.T) {
 	require.LessOrEqual(t, compared, maxLeaf)
 }
 
+// A prefix under which nothing changed costs a way down the tree, whatever changed elsewhere.
+func TestDiffPrefixPassesOverTheRest(t *testing.T) {
+	a := numbers(10000)
+	b := a
+	for i := range 5000 {
+		b = b.Put(numberKey(i), -1)
+	}
+	b = b.Put(numberKey(7777), -1)
+	compared := 0
+	var found []string
+	DiffPrefix(a, b, "key-07", func(x, y int) bool { compared++; return x == y }, func(k string, _ int, _ bool, _ int, _ bool) bool {
+		found = append(found, k)
+		return true
+	})
+	require.Equal(t, []string{numberKey(7777)}, found)
+	require.LessOrEqual(t, compared, 2*maxLeaf)
+	require.Empty(t, diffsBelow(a, b, "nothing"))
+	require.Empty(t, diffsBelow(a, b, "key-09"))
+	require.Len(t, diffsBelow(a, b, ""), 5001)
+	require.Len(t, diffsBelow(Map[int]{}, b, "key-1"), 0)
+	require.Len(t, diffsBelow(b, Map[int]{}, "key-00"), 1000)
+}
+
 func TestDeletePrefixShares(t *testing.T) {
 	m := numbers(10000)
 	for _, p := range []string{"key-0", "key-012", "key-04567", "key-09", "key-00", "", "nothing"} {

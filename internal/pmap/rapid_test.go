@@ -85,6 +85,12 @@ func TestRapidDiff(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("%v, not %v", got, want)
 		}
+		k := numberKey(rapid.IntRange(0, 1600).Draw(t, "key"))
+		p := k[:rapid.IntRange(0, len(k)).Draw(t, "length")]
+		want = slices.DeleteFunc(want, func(c change) bool { return !strings.HasPrefix(c.k, p) })
+		if got := diffsBelow(left, right, p); !slices.Equal(got, want) {
+			t.Fatalf("below %q: %v, not %v", p, got, want)
+		}
 	})
 }
 

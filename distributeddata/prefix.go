@@ -1,0 +1,109 @@
+package distributeddata
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Prefix names all entries whose names begin with a string, and fixes their type. It can be listed and
+// subscribed to; Key names one of the entries, to be read and changed. The empty prefix names every
+// entry of a replicator. Prefixes are cheap values.
+//
+//	var Carts = distributeddata.NewPrefix("cart-", crdt.ORSet[string]{})
+//
+//	_, err := Carts.Key("17").Update(ctx, dd, add("milk"))
+//	for c := range Carts.Changes(ctx, dd) {
+//		fmt.Println(c.Key, c.Value)
+//	}
+type Prefix[T crdt.Value[T]] struct {
+	text  string
+	empty T
+}
+
+// NewPrefix returns the prefix text: UTF-8, up to 512 bytes. empty is as in NewKey. A star has no meaning
+// in it: NewPrefix("cart-", …) is what other systems write as "cart-*", and a prefix that ends with a star
+// is ErrInvalid.
+func NewPrefix[T crdt.Value[T]](text string, empty T) Prefix[T] { return Prefix[T]{text, empty} }
+
+// Key returns the key of the entry whose name is the prefix with rest behind it.
+func (p Prefix[T]) Key(rest string) Key[T] { return NewKey(p.text+rest, p.empty) }
+
+// Rest returns what the name of a key has behind the prefix. The result is false for a key that the prefix
+// does not name.
+func (p Prefix[T]) Rest(k Key[T]) (rest string, ok bool) { return strings.CutPrefix(k.id, p.text) }
+
+// String returns the prefix.
+func (p Prefix[T]) String() string { return p.text }
+
+// Of yields the entries in a snapshot, in the order of their names. Entries of another type, and those
+// that cannot be decoded, are passed over.
+func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
+	return func(yield func(Key[T], T) bool) {
+		if s.p == nil {
+			return
+		}
+		for id, h := range s.p.keys.From(p.text) {
+			if !strings.HasPrefix(id, p.text) {
+				return
+			}
+			k := p.named(id)
+			if v, err := k.load(h.Store, s.p.seen); err == nil && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// Subscribe tells an actor of this member of changes; see the message Subscribe, and Key.Subscribe.
+func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
+	return subscribeTo(r, p, to, adapt)
+}
+
+// named returns the key of an entry that has been found. It is not the program's own, so it remembers nothing.
+func (p Prefix[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: p.empty} }
+
+// Entries is what one can subscribe to: a Key, or a Prefix.
+type Entries[T crdt.Value[T]] interface {
+	// pattern returns the name, or what names begin with, unless it cannot be used.
+	pattern() (text string, exact bool, err error)
+	named(id string) Key[T]
+	fmt.Stringer
+}
+
+func (k Key[T]) pattern() (string, bool, error) { return k.id, true, k.usable() }
+
+func (k Key[T]) named(string) Key[T] { return k }
+
+func (p Prefix[T]) pattern() (string, bool, error) {
+	var why string
+	switch {
+	case len(p.text) > core.MaxKey:
+		why = fmt.Sprintf("prefix has %d bytes, over the limit of %d", len(p.text), core.MaxKey)
+	case !utf8.ValidString(p.text):
+		why = fmt.Sprintf("prefix %q is not UTF-8", p.text)
+	case strings.HasSuffix(p.text, "*"):
+		why = fmt.Sprintf("prefix %q ends with a star: write %q", p.text, strings.TrimRight(p.text, "*"))
+	default:
+		return p.text, false, nil
+	}
+	return "", false, fmt.Errorf("%w: %s", ErrInvalid, why)
+}
+
+// usable returns ErrInvalid for a name that no entry can have.
+func (k Key[T]) usable() error {
+	if err := core.CheckKey(k.id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if strings.HasSuffix(k.id, "*") {
+		return fmt.Errorf("%w: key %q ends with a star: for entries by prefix take NewPrefix(%q, …)", ErrInvalid, k.id, strings.TrimRight(k.id, "*"))
+	}
+	return nil
+}

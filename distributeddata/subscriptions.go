@@ -1,0 +1,217 @@
+package distributeddata
+
+import (
+	"container/list"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// subscriptions are those of one replica's actor. A change is noted at each subscriber it concerns, at a cost
+// that depends on how many those are, and on how many lengths prefixes have, and on nothing else. A
+// subscriber is told of the newest value it has not been told of, however many came in between.
+type subscriptions struct {
+	watchers map[string]*watcher // by the id of their PID: all are of this member
+	byKey    index
+	byPrefix index
+	lengths  []int       // of the prefixes, ascending
+	count    map[int]int // of the prefixes of a length
+	behind   list.List   // of *watcher: those that have something to be told
+	was      core.Keys   // up to which changes have been noted
+	seen     causal.Vector
+}
+
+// index finds subscriptions by key or by prefix.
+type index map[string][]*subscription
+
+// subscription is of one subscriber to a key or a prefix.
+type subscription struct {
+	w      *watcher
+	text   string
+	exact  bool
+	at     int // in its list of the index
+	notice noticeFunc
+}
+
+// noticeFunc sends the message for the change from one state of an entry to another.
+type noticeFunc func(key string, old, now told, send func(any))
+
+// told is what an entry held.
+type told struct {
+	store causal.Store
+	seen  causal.Vector
+}
+
+func (x index) add(s *subscription) {
+	s.at = len(x[s.text])
+	x[s.text] = append(x[s.text], s)
+}
+
+func (x index) remove(s *subscription) {
+	all := x[s.text]
+	last := len(all) - 1
+	moved := all[last]
+	all[s.at], moved.at = moved, s.at
+	all[last] = nil
+	if x[s.text] = all[:last]; last == 0 {
+		delete(x, s.text)
+	}
+}
+
+func newSubscriptions() *subscriptions {
+	return &subscriptions{watchers: map[string]*watcher{}, byKey: index{}, byPrefix: index{}, count: map[int]int{}}
+}
+
+// watcher returns the subscriber of a PID, which may be a new one.
+func (s *subscriptions) watcher(pid *actor.PID) (w *watcher, isNew bool) {
+	if w = s.watchers[pid.Id]; w != nil {
+		return w, false
+	}
+	w = &watcher{pid: pid}
+	s.watchers[pid.Id] = w
+	return w, true
+}
+
+// add takes in a subscription, in the place of one of the same subscriber to the same.
+func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFunc) *subscription {
+	if old := w.find(text, exact); old != nil {
+		old.notice = notice
+		return old
+	}
+	sub := &subscription{w: w, text: text, exact: exact, notice: notice}
+	w.put(sub)
+	if exact {
+		s.byKey.add(sub)
+		return sub
+	}
+	s.byPrefix.add(sub)
+	if s.count[len(text)]++; s.count[len(text)] == 1 {
+		at, _ := slices.BinarySearch(s.lengths, len(text))
+		s.lengths = slices.Insert(s.lengths, at, len(text))
+	}
+	return sub
+}
+
+// remove ends a subscription, if there is one, and reports whether it was the last of its subscriber.
+func (s *subscriptions) remove(pid *actor.PID, text string, exact bool) (last bool) {
+	w := s.watchers[pid.Id]
+	if w == nil {
+		return false
+	}
+	sub := w.find(text, exact)
+	if sub == nil {
+		return false
+	}
+	s.drop(sub)
+	if w.cut(sub); w.idle() {
+		s.forget(w)
+		return true
+	}
+	return false
+}
+
+// drop takes a subscription out of its index.
+func (s *subscriptions) drop(sub *subscription) {
+	if sub.exact {
+		s.byKey.remove(sub)
+		return
+	}
+	s.byPrefix.remove(sub)
+	n := len(sub.text)
+	if s.count[n]--; s.count[n] == 0 {
+		delete(s.count, n)
+		at, _ := slices.BinarySearch(s.lengths, n)
+		s.lengths = slices.Delete(s.lengths, at, at+1)
+	}
+}
+
+// removeAll forgets a subscriber that has stopped.
+func (s *subscriptions) removeAll(pid *actor.PID) {
+	w := s.watchers[pid.Id]
+	if w == nil {
+		return
+	}
+	for _, subs := range []map[string]*subscription{w.keys, w.prefixes} {
+		for _, sub := range subs {
+			s.drop(sub)
+		}
+	}
+	s.forget(w)
+}
+
+func (s *subscriptions) forget(w *watcher) {
+	delete(s.watchers, w.pid.Id)
+	s.settled(w)
+}
+
+// matching calls f for each subscription to a key, or to a prefix of it.
+func (s *subscriptions) matching(key string, f func(*subscription)) {
+	for _, sub := range s.byKey[key] {
+		f(sub)
+	}
+	for _, n := range s.lengths {
+		if n > len(key) {
+			return
+		}
+		for _, sub := range s.byPrefix[key[:n]] {
+			f(sub)
+		}
+	}
+}
+
+// changed notes that keys hold something else in now than when it was called last, and reports whether
+// anybody is to be told of it.
+func (s *subscriptions) changed(keys []string, now core.Keys, seen causal.Vector) bool {
+	for _, key := range keys {
+		var before *told
+		s.matching(key, func(sub *subscription) {
+			if before == nil {
+				h, _ := s.was.Get(key)
+				before = &told{h.Store, s.seen}
+			}
+			sub.w.note(key, before)
+			s.late(sub.w)
+		})
+	}
+	s.was, s.seen = now, seen
+	return s.behind.Len() > 0
+}
+
+// caughtUp notes what has changed without a word since changed was called last.
+func (s *subscriptions) caughtUp(now core.Keys, seen causal.Vector) {
+	var keys []string
+	core.Changes(s.was, now, "", func(key string, _, _ causal.Store) bool {
+		keys = append(keys, causal.Clone(key))
+		return true
+	})
+	s.changed(keys, now, seen)
+}
+
+// late puts a subscriber into the row of those that have something to be told, unless it has yet to take what it
+// was sent.
+func (s *subscriptions) late(w *watcher) {
+	if w.row == nil && w.behind() && !w.full() {
+		w.row = s.behind.PushBack(w)
+	}
+}
+
+// settled takes a subscriber out of that row.
+func (s *subscriptions) settled(w *watcher) {
+	if w.row != nil {
+		s.behind.Remove(w.row)
+		w.row = nil
+	}
+}
+
+// next returns the subscriber whose turn it is, nil if nobody is behind, and puts it last.
+func (s *subscriptions) next() *watcher {
+	e := s.behind.Front()
+	if e == nil {
+		return nil
+	}
+	s.behind.MoveToBack(e)
+	return e.Value.(*watcher)
+}
