@@ -185,8 +185,7 @@ func names(e *env) {
 	e.startAll(append(slices.Clone(one), two...))
 	e.agree(e.config.ListedWithin, one...)
 	e.agree(e.config.ListedWithin, two...)
-	e.keeps(mixing, one)
-	e.keeps(mixing, two)
+	e.keeps(mixing, one, two)
 }
 
 // mixing is how long two clusters have to see each other once they are complete.

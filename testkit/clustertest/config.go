@@ -29,7 +29,7 @@ func (m Member) Name() string { return fmt.Sprintf("%s-%d", m.Cluster, m.Index) 
 // slow machine: they bound, they do not measure.
 type Config struct {
 	// Prepare is called before each process of a member starts, and may be nil. What it makes must go with
-	// the test.
+	// the test. Checks call it side by side, each for members of its own; Killed likewise.
 	Prepare func(t testing.TB, m Member)
 	// Killed is called after the process of a member was killed, and may be nil. It is for providers that
 	// rely on somebody else to notice, such as the kubelet.

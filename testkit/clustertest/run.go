@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ type check struct {
 // raceRule is looked at when a process has ended, in all checks.
 const raceRule = "P15"
 
-// Run checks all rules, each on clusters of its own. Failures begin with the rule that was broken.
+// Run checks all rules, each on clusters of its own, some of them side by side. Failures begin with the rule that was
+// broken.
 func Run(t *testing.T, c Config) {
 	if os.Getenv(childEnv) != "" {
 		t.Fatal("this process is a member: TestMain must begin with clustertest.Main")
@@ -32,13 +34,29 @@ func Run(t *testing.T, c Config) {
 			t.Fatalf("Config.Except: there is no rule %q", rule)
 		}
 	}
-	for _, k := range slices.Concat(checks, serverChecks) {
+	all(t, c, checks, together)
+	all(t, c, serverChecks, 1) // each stops the server of all
+}
+
+// together is how many checks run side by side. They mostly wait.
+const together = 3
+
+// all runs checks, so many at one time.
+func all(t *testing.T, c Config, checks []check, atOnce int) {
+	var running sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for _, k := range checks {
 		if why := c.omits(k); why != "" {
 			t.Logf("%s is not checked: %s", k.rule, why)
 			continue
 		}
-		t.Run(k.rule, func(t *testing.T) { k.run(&env{T: t, config: c, rule: k.rule}) })
+		room <- struct{}{}
+		running.Go(func() {
+			defer func() { <-room }()
+			t.Run(k.rule, func(t *testing.T) { k.run(&env{T: t, config: c, rule: k.rule}) })
+		})
 	}
+	running.Wait()
 }
 
 // omits says why a check is not made, or "".

@@ -35,12 +35,14 @@ func outage(e *env) {
 	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
 }
 
-// keeps fails when members stop to agree within a time.
-func (e *env) keeps(during time.Duration, all []*process) {
+// keeps fails when the members of a cluster stop to agree within a time.
+func (e *env) keeps(during time.Duration, clusters ...[]*process) {
 	e.Helper()
 	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(poll) {
-		if d := disagreement(all); d != "" {
-			e.Fatalf("%s: members agree no more: %s", e.rule, d)
+		for _, all := range clusters {
+			if d := disagreement(all); d != "" {
+				e.Fatalf("%s: members agree no more: %s", e.rule, d)
+			}
 		}
 	}
 }
