@@ -3,6 +3,7 @@ package distributeddata_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,4 +115,14 @@ func TestMinMembers_WithoutItOnlyLocalWorks(t *testing.T) {
 		require.False(t, v.Contains("y"), "nothing was done")
 		require.ErrorContains(t, dd.Ready(t.Context()), "MinMembers is not set")
 	})
+}
+
+func TestConfig_NamesOfMembersAreBounded(t *testing.T) {
+	for name, why := range map[string]string{
+		strings.Repeat("x", 1<<20): "name has 1048576 bytes, over the limit of 256", "\xff": "is not UTF-8",
+	} {
+		err := distributeddata.Config{MinMembers: 1, Member: name}.Validate()
+		require.ErrorIs(t, err, distributeddata.ErrInvalid)
+		require.ErrorContains(t, err, why)
+	}
 }

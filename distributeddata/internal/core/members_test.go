@@ -1,12 +1,15 @@
 package core
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
 )
 
 // beginAs starts a process under the name of a member, or with another MinMembers than the others.
@@ -110,4 +113,60 @@ func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 		s.hand(m)
 	}
 	s.end()
+}
+
+// lies returns what a member that remembers so many others, from a first number on, tells.
+func lies(t *testing.T, from, n int) []byte {
+	t.Helper()
+	var m memory
+	for i := range n {
+		m.all = append(m.all, remembered{name: fmt.Sprintf("lie%09d", from+i), rank: in, inc: incarnation{1, causal.Replica(1<<40 + from + i)}})
+	}
+	return encode(&pb.Members{Members: m.out(), Name: "b", Least: 1})
+}
+
+// tell hands a message with a memory to a, as if from had sent it.
+func (s *script) tell(from string, as causal.Replica, payload []byte) {
+	s.step("a", Receive{Member: from, From: as, To: s.cores["a"].Replica(), Manifest: wire.ReplicatorMembers, Payload: payload})
+}
+
+func TestMembers_OnlyThoseInViewAreHeard(t *testing.T) {
+	s := newScript(t, "abc")
+	a, before := s.cores["a"], s.cores["a"].roll.digest
+	s.tell("x", 77, lies(t, 0, 10))
+	require.Equal(t, before, a.roll.digest)
+	s.tell("b", s.cores["b"].Replica(), lies(t, 0, 10))
+	require.Equal(t, 13, a.Rollcall().Counted, "a member is believed")
+}
+
+// What two memories that are each within the limit come to may be over it.
+func TestMembers_MoreThanTheLimitAreRefused(t *testing.T) {
+	s := newScript(t, "abc")
+	a, b := s.cores["a"], s.cores["b"].Replica()
+	s.tell("b", b, lies(t, 0, 6000))
+	require.Equal(t, 6003, a.Rollcall().Counted)
+	refused, digest := a.Stats().Malformed, a.roll.digest
+	s.tell("b", b, lies(t, 6000, 6000))
+	require.Equal(t, refused+1, a.Stats().Malformed)
+	require.Equal(t, digest, a.roll.digest)
+}
+
+// A member that is told of its own name with the largest version or number that is let through has no place any more:
+// nothing wraps, and the others go on. It needs another name.
+func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
+	for name, lie := range map[string]remembered{
+		"version": {name: "b", version: maxOrdinal, rank: gone, inc: incarnation{1, 77}, order: 1},
+		"number":  {name: "b", rank: in, inc: incarnation{maxOrdinal, 77}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, "abc")
+			s.play("crash b; start b")
+			s.tell("c", s.cores["c"].Replica(), encode(&pb.Members{Members: memory{all: []remembered{lie}}.out(), Name: "c", Least: 1}))
+			s.calm(60)
+			require.False(t, s.cores["b"].Ready())
+			require.Equal(t, lie.inc, s.cores["b"].own().inc)
+			s.play("write a; meet a c")
+			s.stands(1, 0)
+		})
+	}
 }
