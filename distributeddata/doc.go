@@ -55,6 +55,8 @@
 //
 // # Guarantees
 //
+// docs/guarantees.md has a paragraph for each of these, with its limits and the tests that hold it.
+//
 //   - An update or a read sees every earlier update made through the same member.
 //
 //   - All of an update is seen, or nothing of it, and never before an update that its maker had seen,

@@ -41,14 +41,20 @@ func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
 }
 
 // A promise whose test is gone is none.
-func TestSecurity_NamesTestsThatExist(t *testing.T) {
+func TestSecurity_NamesTestsThatExist(t *testing.T) { namesTests(t, "SECURITY.md", 20) }
+
+func TestGuarantees_NamesTestsThatExist(t *testing.T) { namesTests(t, "docs/guarantees.md", 40) }
+
+// namesTests asserts that the commands of a document, of which there are so many at least, find tests.
+func namesTests(t *testing.T, path string, least int) {
+	t.Helper()
 	l := &lab{root: "../.."}
-	doc, err := os.ReadFile(l.path("SECURITY.md"))
+	doc, err := os.ReadFile(l.path(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := command.FindAllStringSubmatch(string(doc), -1)
-	if len(all) < 20 {
+	if len(all) < least {
 		t.Errorf("only %d commands were understood", len(all))
 	}
 	for _, c := range all {
