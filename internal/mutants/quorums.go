@@ -110,6 +110,12 @@ func quorums() []mutant {
 			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},
 		{
+			name:   "a member stays by what it said before it left the view",
+			rule:   "a member is marked as going if enough of those that stay answer [M4]",
+			edits:  in(replDir+"forget.go", "p.replica == a.replica && p.name != r.victim", "p.name != r.victim"),
+			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^marked_by_its_own_answer$"},
+		},
+		{
 			name:   "the earlier of two processes of a name counts on",
 			rule:   "of two processes of one name the later counts [M2]",
 			edits:  in(replDir+"members.go", "if c.ready && (own.rank != in || own.inc != c.roll.inc) {", "if c.ready && own.rank != in {"),

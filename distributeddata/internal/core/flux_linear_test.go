@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,12 +14,12 @@ import (
 	clients "github.com/concord-go/concord/testkit/history"
 )
 
-// recount records majority writes, of which each adds one element, and linearizable reads, which count the
-// elements: together they are a counter, which must be linearizable while members come and go.
+// recount records majority writes, and linearizable reads, which count those that they show: together they are a
+// counter, which must be linearizable while members come and go.
 type recount struct {
 	at     int64 // position in the history
 	reads  map[uint64]*counted
-	writes map[string]*counted // by their elements
+	writes map[int]*counted // by their updates
 }
 
 type counted = clients.Operation[countOp, int]
@@ -48,7 +47,7 @@ var counter = clients.Model[int, countOp, int]{
 }
 
 func newRecount() recount {
-	return recount{reads: map[uint64]*counted{}, writes: map[string]*counted{}}
+	return recount{reads: map[uint64]*counted{}, writes: map[int]*counted{}}
 }
 
 func (r *recount) begin(member int, in countOp) *counted {
@@ -57,21 +56,53 @@ func (r *recount) begin(member int, in countOp) *counted {
 }
 
 // happened notes that a write has been made by now. One that nobody has seen is left out in the end.
-func (r *recount) happened(element string) {
-	if w := r.writes[element]; w != nil && !w.Output.Known {
+func (r *recount) happened(id int) {
+	if w := r.writes[id]; w != nil && !w.Output.Known {
 		r.at++
 		w.Return, w.Output.Known = r.at, true
 	}
 }
 
-// shown ends a read that shows these elements.
-func (r *recount) shown(id uint64, elements []string) {
-	for _, e := range elements {
-		r.happened(e)
+// shown ends a read that shows these updates.
+func (r *recount) shown(id uint64, shows names) {
+	n := 0
+	for _, d := range shows.all() {
+		if r.writes[d] != nil {
+			r.happened(d)
+			n++
+		}
 	}
 	r.at++
 	o := r.reads[id]
-	o.Return, o.Output = r.at, clients.Outcome[int]{Value: len(elements), Known: true}
+	o.Return, o.Output = r.at, clients.Outcome[int]{Value: n, Known: true}
+}
+
+// wrote notes that a client of a member has begun a write.
+func (f *flux) wrote(d *deed, member int) {
+	if f != nil {
+		f.recount.writes[d.id] = f.recount.begin(member, countOp{})
+	}
+}
+
+// asked notes that a client of a member has begun a linearizable read.
+func (f *flux) asked(id uint64, member int) {
+	if f != nil {
+		f.recount.reads[id] = f.recount.begin(member, countOp{read: true})
+	}
+}
+
+// acknowledged notes a write that has ended well.
+func (f *flux) acknowledged(d *deed) {
+	if f != nil {
+		f.recount.happened(d.id)
+	}
+}
+
+// answered notes what a linearizable read has shown.
+func (f *flux) answered(id uint64, shows names) {
+	if f != nil {
+		f.recount.shown(id, shows)
+	}
 }
 
 // judge looks for an order of all that has an outcome.
@@ -152,20 +183,4 @@ func TestRecount_AgreesWithPorcupine(t *testing.T) {
 		verdicts[want]++
 	}
 	require.Greater(t, min(verdicts[true], verdicts[false]), 500, "%v", verdicts)
-}
-
-// elements returns what writes at a majority have added.
-func (f *flux) elements(s *play, keys Keys) (out []string) {
-	h, _ := keys.Get("sw")
-	got, err := shown(Keys{}.put("sw", h))
-	if err != nil {
-		s.w.Fail("%v", err)
-	}
-	for line := range strings.Lines(got) {
-		element, ok := strings.CutPrefix(strings.TrimSpace(line), "sw/")
-		if element, _, _ = strings.Cut(element, "="); ok {
-			out = append(out, element)
-		}
-	}
-	return out
 }

@@ -137,7 +137,8 @@ func (r *removal) staying(c *Core) (n int) {
 		n = c.self()
 	}
 	for _, a := range r.answers {
-		if p := c.peer(a.member); p != nil && p.name != r.victim {
+		// One that has left the view and come back is another peer, of which nothing is known yet.
+		if p := c.peer(a.member); p != nil && p.replica == a.replica && p.name != r.victim {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,160 +11,288 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// The specification: what a replica shows, as a function of the operations that its vector covers and
-// of what happened before what. It knows nothing of atoms, marks, logs or messages.
+// The specification: what a replica shows, as a function of the updates that can be read in it and of
+// what happened before what. It knows nothing of vectors, atoms, marks, logs or messages. Every update that
+// changes anything adds its name to a set, beside what else it does, so which updates a replica has is read
+// from values, and an update happened before another if the replica that made the other showed it then.
 
-type opKind2 uint8
+// names is a set of updates by their numbers. It is never changed once it is shared.
+type names []uint64
 
-const (
-	opAdd    opKind2 = iota // put an element into a set
-	opRemove                // take it out
-	opCount                 // add to a counter of a map of counters
-	opWrite                 // write a register of a map of registers
-	opDrop                  // remove a key of a map: resets what is below
-	opDelete                // delete the whole entry
-)
+func (s names) has(i int) bool { return i>>6 < len(s) && s[i>>6]>>(i&63)&1 == 1 }
 
-type op struct {
-	kind  opKind2
-	key   string // of the entry: its first letter is its type: s(et), c(ounters), r(egisters)
-	sub   string // element, or key inside the map
-	value int64
+func (s names) with(i int) names {
+	out := append(make(names, 0, max(len(s), i>>6+1)), s...)
+	for len(out) <= i>>6 {
+		out = append(out, 0)
+	}
+	out[i>>6] |= 1 << (i & 63)
+	return out
 }
 
-var opKinds = [...]string{"add", "remove", "count", "write", "drop", "delete"}
-
-func (o op) String() string {
-	return fmt.Sprintf("%s %s/%s %d", opKinds[o.kind], o.key, o.sub, o.value)
+func (s names) join(o names) names {
+	if o.within(s) {
+		return s
+	}
+	out := make(names, max(len(s), len(o)))
+	copy(out, s)
+	for i, x := range o {
+		out[i] |= x
+	}
+	return out
 }
 
-// record is one event as the specification sees it. Each operation has the clock of its update.
-type record struct {
-	dot    causal.Dot
-	deps   causal.Vector
-	ops    []op
-	clocks []uint64
+func (s names) within(o names) bool { return len(s.without(o)) == 0 }
 
-	stamps map[int]uint64 // of its writes, once asked for: they follow from what is above
+// without returns what is in s and not in o, with no zeros at its end.
+func (s names) without(o names) (out names) {
+	for i, x := range s {
+		if i < len(o) {
+			x &^= o[i]
+		}
+		if x != 0 {
+			for len(out) <= i {
+				out = append(out, 0)
+			}
+			out[i] = x
+		}
+	}
+	return out
 }
 
-type history map[causal.Dot]*record
+func (s names) all() (out []int) {
+	for i, x := range s {
+		for b := range 64 {
+			if x>>b&1 == 1 {
+				out = append(out, i<<6+b)
+			}
+		}
+	}
+	return out
+}
 
-// place is an operation in its event.
-type place struct {
-	*record
+func (s names) String() string { return fmt.Sprint(s.all()) }
+
+// deed is one update as the specification sees it.
+type deed struct {
+	id    int
+	by    causal.Replica // of two registers written at one time the larger wins
+	knew  names          // what its replica showed before
+	does  []effectOf
+	never bool // it did not come to be
+}
+
+// effectOf is what an update does to a cell of a value: an element of a set, a key of a map, or all of a counter.
+type effectOf struct {
+	key, cell string
+	put       bool // puts something there
+	reset     bool // takes away what it knew in the cell, and in those below it
+	over      bool // a put that takes away the puts to its cell that it knew
+	text      string
+	amount    int64
+	stamp     uint64 // the time of the update, raised over the stamps of the puts that were there
+}
+
+// put is an effect that puts something somewhere.
+type put struct {
+	*deed
 	i int
 }
 
-func before(a, b place) bool {
-	if a.dot == b.dot {
-		return a.i < b.i
+func (p put) effect() *effectOf { return &p.does[p.i] }
+
+// before reports whether p was there when q did its effect j.
+func (p put) before(q *deed, j int) bool {
+	if p.deed == q {
+		return p.i < j
 	}
-	return b.deps.Covers(a.dot)
+	return q.knew.has(p.id)
 }
 
-// takes reports whether t takes away what a did, had it seen it.
-func takes(t, a op) bool {
-	switch t.kind {
-	case opDelete:
-		return t.key == a.key
-	case opRemove, opDrop:
-		return t.key == a.key && t.sub == a.sub
-	case opWrite:
-		return a.kind == opWrite && t.key == a.key && t.sub == a.sub
+// takes reports whether x takes away what y put, had it known of it.
+func (x *effectOf) takes(y *effectOf) bool {
+	switch {
+	case x.key != y.key:
+		return false
+	case x.reset:
+		return x.cell == "" || x.cell == y.cell || strings.HasPrefix(y.cell, x.cell+"/")
 	}
-	return false
+	return x.over && x.cell == y.cell
 }
 
-// spec returns what a replica with the vector shows: a line per fact, in order.
-func (h history) spec(seen causal.Vector) string {
-	gives, removals := h.split(seen)
-	facts := map[string]int64{}
-	winner := map[string]place{}
-	for _, a := range gives {
-		x := a.ops[a.i]
-		if slices.ContainsFunc(removals[x.key], func(t place) bool { return takes(t.ops[t.i], x) && before(a, t) }) {
+// chronicle is all that was done in a history.
+type chronicle struct {
+	deeds []*deed
+	of    map[string]names             // the updates that touch a key
+	memo  map[string]map[string]string // what was said of a key and the updates to it
+}
+
+func newChronicle() *chronicle {
+	return &chronicle{of: map[string]names{}, memo: map[string]map[string]string{}}
+}
+
+// add takes an update into the history, and stamps its puts.
+func (h *chronicle) add(d *deed) {
+	d.id = len(h.deeds)
+	h.deeds = append(h.deeds, d)
+	for i := range d.does {
+		x := &d.does[i]
+		h.of[x.key] = h.of[x.key].with(d.id)
+		if !x.put {
 			continue
 		}
-		name := x.key + "/" + x.sub
-		switch x.kind {
-		case opAdd:
-			facts[name] = 1
-		case opCount:
-			facts[name] += x.value
-		case opWrite:
-			if w, ok := winner[name]; !ok || h.stampOf(a) > h.stampOf(w) || h.stampOf(a) == h.stampOf(w) && a.dot.Replica > w.dot.Replica {
-				winner[name] = a
-				facts[name] = x.value
+		for _, p := range h.visible(x.key, d.knew, d, i) {
+			if e := p.effect(); e.cell == x.cell {
+				x.stamp = max(x.stamp, e.stamp+1)
 			}
 		}
 	}
-	return lines(facts)
 }
 
-// split returns the operations that give something and, by key, those that take something away.
-func (h history) split(seen causal.Vector) (gives []place, removals map[string][]place) {
-	removals = map[string][]place{}
-	for d := range seen.All() {
-		for n := uint64(1); n <= d.N; n++ {
-			r := h[causal.Dot{Replica: d.Replica, N: n}]
-			for i, o := range r.ops {
-				switch o.kind {
-				case opAdd, opCount:
-					gives = append(gives, place{r, i})
-				case opWrite:
-					gives = append(gives, place{r, i})
-					removals[o.key] = append(removals[o.key], place{r, i})
-				default:
-					removals[o.key] = append(removals[o.key], place{r, i})
+// visible returns the puts to a key that none of the updates takes away: of those that are known, and of the first
+// effects of one more.
+func (h *chronicle) visible(key string, known names, more *deed, effects int) (out []put) {
+	deeds := make([]*deed, 0, 16)
+	for i, x := range h.of[key] {
+		if i >= len(known) {
+			break
+		}
+		for b, x := 0, x&known[i]; x != 0; b, x = b+1, x>>1 {
+			if x&1 == 1 {
+				deeds = append(deeds, h.deeds[i<<6+b])
+			}
+		}
+	}
+	count := func(d *deed) int {
+		if d == more {
+			return effects
+		}
+		return len(d.does)
+	}
+	if more != nil && !known.has(more.id) {
+		deeds = append(deeds, more)
+	}
+	taken := func(p put) bool {
+		for _, q := range deeds {
+			for j := range count(q) {
+				if q.does[j].takes(p.effect()) && p.before(q, j) {
+					return true
 				}
 			}
 		}
+		return false
 	}
-	return gives, removals
+	for _, d := range deeds {
+		for i := range count(d) {
+			if p := (put{d, i}); d.does[i].put && d.does[i].key == key && !taken(p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
 }
 
-// stampOf is the stamp a register write gets: above all writes there that its replica had seen and
-// that were live, and not below the replica's clock.
-func (h history) stampOf(p place) uint64 {
-	if stamp, ok := p.stamps[p.i]; ok {
-		return stamp
-	}
-	x := p.ops[p.i]
-	stamp := p.clocks[p.i]
-	gives, removals := h.split(p.deps)
-	for i := range p.i {
-		switch o := p.ops[i]; o.kind {
-		case opWrite:
-			gives = append(gives, place{p.record, i})
-			removals[o.key] = append(removals[o.key], place{p.record, i})
-		case opDrop, opDelete:
-			removals[o.key] = append(removals[o.key], place{p.record, i})
+// says returns what a key shows where the updates are known: a line for each cell that shows anything, in order.
+func (h *chronicle) says(key string, known names) string {
+	about := make([]byte, 0, 8*len(known))
+	for i, x := range h.of[key] {
+		if i < len(known) {
+			about = fmt.Appendf(about, "%x ", x&known[i])
 		}
 	}
-	for _, a := range gives {
-		o := a.ops[a.i]
-		if o.kind != opWrite || o.key != x.key || o.sub != x.sub {
-			continue
-		}
-		if !slices.ContainsFunc(removals[x.key], func(t place) bool { return takes(t.ops[t.i], o) && before(a, t) }) {
-			stamp = max(stamp, h.stampOf(a)+1)
+	memo := h.memo[key]
+	if memo == nil {
+		memo = map[string]string{}
+		h.memo[key] = memo
+	}
+	text, ok := memo[string(about)]
+	if ok {
+		return text
+	}
+	cells := map[string][]put{}
+	for _, p := range h.visible(key, known, nil, 0) {
+		cells[p.effect().cell] = append(cells[p.effect().cell], p)
+	}
+	shows := map[string]string{}
+	for cell, puts := range cells {
+		if t, ok := kinds[key[0]].spec(puts); ok {
+			shows[cell] = t
 		}
 	}
-	if p.stamps == nil {
-		p.stamps = map[int]uint64{}
-	}
-	p.stamps[p.i] = stamp
-	return stamp
+	text = lines(key, shows)
+	memo[string(about)] = text
+	return text
 }
 
-func lines(facts map[string]int64) string {
+// keys returns the keys that anything was ever done to, in order.
+func (h *chronicle) keys() []string { return slices.Sorted(maps.Keys(h.of)) }
+
+func lines(key string, cells map[string]string) string {
 	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(facts)) {
-		b.WriteString(k)
-		b.WriteByte('=')
-		b.WriteString(strconv.FormatInt(facts[k], 10))
-		b.WriteByte('\n')
+	for _, c := range slices.Sorted(maps.Keys(cells)) {
+		fmt.Fprintf(&b, "%s/%s=%s\n", key, c, cells[c])
 	}
 	return b.String()
+}
+
+// What a cell shows of the puts that are visible, of which there is at least one.
+
+func present([]put) (string, bool) { return "1", true }
+
+func unanimous(puts []put) (string, bool) {
+	return "1", !slices.ContainsFunc(puts, func(p put) bool { return p.effect().text == "no" })
+}
+
+func sum(puts []put) (string, bool) {
+	var n int64
+	for _, p := range puts {
+		n += p.effect().amount
+	}
+	return strconv.FormatInt(n, 10), true
+}
+
+func last(puts []put) (string, bool) {
+	return slices.MaxFunc(puts, func(a, b put) int {
+		return cmp.Or(cmp.Compare(a.effect().stamp, b.effect().stamp), cmp.Compare(a.by, b.by))
+	}).effect().text, true
+}
+
+func every(puts []put) (string, bool) {
+	var texts []string
+	for _, p := range puts {
+		texts = append(texts, p.effect().text)
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), " "), true
+}
+
+func largest(puts []put) (string, bool) {
+	return strconv.FormatInt(slices.MaxFunc(puts, byAmount).effect().amount, 10), true
+}
+
+func smallest(puts []put) (string, bool) {
+	return strconv.FormatInt(slices.MinFunc(puts, byAmount).effect().amount, 10), true
+}
+
+func byAmount(a, b put) int { return cmp.Compare(a.effect().amount, b.effect().amount) }
+
+// merged is the union of vectors in the form of numbers by replica.
+func merged(puts []put) (string, bool) {
+	of := map[string]uint64{}
+	for _, p := range puts {
+		for word := range strings.FieldsSeq(p.effect().text) {
+			r, n, _ := strings.Cut(word, ":")
+			v, _ := strconv.ParseUint(n, 10, 64)
+			of[r] = max(of[r], v)
+		}
+	}
+	return vectorText(of), true
+}
+
+func vectorText(of map[string]uint64) string {
+	var words []string
+	for _, r := range slices.Sorted(maps.Keys(of)) {
+		words = append(words, fmt.Sprintf("%s:%d", r, of[r]))
+	}
+	return strings.Join(words, " ")
 }

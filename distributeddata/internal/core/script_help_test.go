@@ -244,3 +244,7 @@ func (s *script) stands(acked, ended int) {
 	require.Len(s.t, s.acked(), acked)
 	require.Equal(s.t, ended, s.ended, "reads")
 }
+
+func containsLine(text, line string) bool {
+	return slices.Contains(strings.Split(text, "\n"), line)
+}

@@ -11,29 +11,46 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-type (
-	set       = crdt.ORSet[string]
-	counters  = crdt.ORMap[string, crdt.PNCounter]
-	registers = crdt.LWWMap[string, int64]
+// op is one operation of an update.
+type op struct {
+	kind  opKind2
+	key   string // of the entry: its first letter is its kind
+	sub   string // element, or key inside the map
+	value int64
+}
+
+type opKind2 uint8
+
+const (
+	opAdd    opKind2 = iota // put an element into a set, or switch on
+	opRemove                // take it out, or switch off
+	opCount                 // add to a counter
+	opWrite                 // write a register
+	opDrop                  // remove a key of a map, or reset
+	opDelete                // delete the whole entry
+	opTake                  // count a bounded counter down
+	opGive                  // give the right to do so away
 )
 
-// randomOps returns the operations of one update: mostly one, sometimes several on several keys.
-func randomOps(r *rand.Rand, keys int) []op {
+var opKinds = [...]string{"add", "remove", "count", "write", "drop", "delete", "take", "give"}
+
+func (o op) String() string {
+	return fmt.Sprintf("%s %s/%s %d", opKinds[o.kind], o.key, o.sub, o.value)
+}
+
+// randomOps returns the operations of one update, on keys of some kinds: mostly one, sometimes several on several keys.
+func randomOps(r *rand.Rand, letters string, keys int) []op {
 	n := 1
 	if r.IntN(4) == 0 {
 		n = 2 + r.IntN(3)
 	}
 	var ops []op
 	for range n {
-		sub := string(rune('a' + r.IntN(4)))
-		o := op{key: fmt.Sprint([]string{"s", "c", "r"}[r.IntN(3)], r.IntN(keys)), sub: sub, value: int64(1 + r.IntN(9))}
-		switch x := r.IntN(100); {
-		case x >= 92:
+		letter := letters[r.IntN(len(letters))]
+		verbs := kinds[letter].verbs
+		o := op{key: fmt.Sprintf("%c%d", letter, r.IntN(keys)), sub: string(rune('a' + r.IntN(4))), value: int64(1 + r.IntN(9))}
+		if o.kind = verbs[r.IntN(len(verbs))]; r.IntN(12) == 0 {
 			o.kind, o.sub = opDelete, ""
-		case x < 55:
-			o.kind = map[byte]opKind2{'s': opAdd, 'c': opCount, 'r': opWrite}[o.key[0]]
-		default:
-			o.kind = map[byte]opKind2{'s': opRemove, 'c': opDrop, 'r': opDrop}[o.key[0]]
 		}
 		ops = append(ops, o)
 	}
@@ -65,8 +82,8 @@ func parseOps(words []string) (ops []op, err error) {
 		kind := slices.Index(opKinds[:], f[0])
 		key, sub, _ := strings.Cut(f[1], "/")
 		value, err := strconv.ParseInt(f[2], 10, 64)
-		if kind < 0 || err != nil || key == "" || !strings.Contains("scr", key[:1]) {
-			return nil, fmt.Errorf("operation %q: kinds are %v, keys begin with s, c or r", text, opKinds)
+		if kind < 0 || err != nil || key == "" || kinds[key[0]] == nil {
+			return nil, fmt.Errorf("operation %q: kinds are %v, keys begin with one of %s", text, opKinds, letters())
 		}
 		ops = append(ops, op{kind: opKind2(kind), key: key, sub: sub, value: value})
 	}
@@ -75,47 +92,31 @@ func parseOps(words []string) (ops []op, err error) {
 
 // perform carries the operations out through the typed values, as a program would.
 func perform(t *Txn, ops []op) error {
+	_, err := carryOut(t, ops)
+	return err
+}
+
+// carryOut is perform; it says what was done, for the specification.
+func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
 	for _, o := range ops {
-		if err := performOne(t, w, o); err != nil {
-			return err
+		var e effectOf
+		switch k := kinds[o.key[0]]; {
+		case o.kind == opDelete:
+			t.Clear(o.key)
+			e = resetOf("")
+		case k == nil:
+			return nil, fmt.Errorf("no type for key %q", o.key)
+		default:
+			if e, err = k.do(t, w, o); err != nil {
+				return nil, err
+			}
 		}
+		e.key, e.stamp = o.key, t.Stamp()
+		does = append(does, e)
 	}
-	return w.Err()
-}
-
-func performOne(t *Txn, w *crdt.Writer, o op) error {
-	switch {
-	case o.kind == opDelete:
-		t.Clear(o.key)
-		return nil
-	case o.key[0] == 's':
-		return edit(t, w, o.key, set{}, func(v *set) {
-			if o.kind == opAdd {
-				v.Add(w, o.sub)
-			} else {
-				v.Remove(w, o.sub)
-			}
-		})
-	case o.key[0] == 'c':
-		return edit(t, w, o.key, counters{}, func(v *counters) {
-			if o.kind == opCount {
-				v.Update(w, o.sub, func(n *crdt.PNCounter) { n.Add(w, o.value) })
-			} else {
-				v.Remove(w, o.sub)
-			}
-		})
-	case o.key[0] == 'r':
-		return edit(t, w, o.key, registers{}, func(v *registers) {
-			if o.kind == opWrite {
-				v.Set(w, o.sub, o.value)
-			} else {
-				v.Remove(w, o.sub)
-			}
-		})
-	}
-	return fmt.Errorf("no type for key %q", o.key)
+	return does, w.Err()
 }
 
 func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change func(*T)) error {
@@ -133,41 +134,14 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 	return nil
 }
 
-func shownState(s *State) (string, error) { return shown(s.Keys) }
-
-// shown returns what a user sees in a state, in the form of the specification.
-func shown(keys Keys) (string, error) {
-	facts := map[string]int64{}
-	for key, s := range keys.All() {
-		if s.Empty() {
-			continue
-		}
-		switch key[0] {
-		case 's':
-			v, err := crdt.Load(set{}, s.Store, causal.Vector{})
-			if err != nil {
-				return "", err
-			}
-			for e := range v.All() {
-				facts[key+"/"+e] = 1
-			}
-		case 'c':
-			v, err := crdt.Load(counters{}, s.Store, causal.Vector{})
-			if err != nil {
-				return "", err
-			}
-			for k, n := range v.All() {
-				facts[key+"/"+k] = n.Value()
-			}
-		case 'r':
-			v, err := crdt.Load(registers{}, s.Store, causal.Vector{})
-			if err != nil {
-				return "", err
-			}
-			for k, n := range v.All() {
-				facts[key+"/"+k] = n
-			}
+// idle reports whether what an update has done so far amounts to nothing.
+func idle(t *Txn) bool {
+	for _, w := range t.work {
+		if c, err := causal.Between(w.was, w.next, t.Dot()); err != nil || w.cleared || !c.Empty() {
+			return false
 		}
 	}
-	return lines(facts), nil
+	return len(t.core.open) == 0
 }
+
+func shownState(s *State) (string, error) { return shown(s.Keys) }

@@ -25,6 +25,7 @@ func (sl *slot) burn(place string) {
 // attempt takes a step. If that panics the replica goes on under its id, without having lost anything.
 func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 	was, seen := sl.core.Replica(), sl.core.Seen()
+	sl.broke = false
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -35,6 +36,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 			panic(p)
 		}
 		s.broken++
+		sl.broke = true
 		s.w.Note("%s: %T panics %s", sl.id(), ev, b.place)
 		var calls []uint64
 		for id := range s.nextID {
@@ -42,7 +44,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 				calls = append(calls, id+1)
 			}
 		}
-		effects = sl.core.Resume(s.w.Now(), calls)
+		effects = sl.core.Resume(s.now(sl), calls)
 		if sl.core.Replica() != was || !seen.Leq(sl.core.Seen()) {
 			s.w.Fail("%s is %v at %v, was %v at %v", sl.id(), sl.core.Replica(), sl.core.Seen(), was, seen)
 		}
@@ -50,7 +52,7 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 			s.w.Fail("%s: %v", sl.id(), err)
 		}
 	}()
-	return sl.core.Step(s.w.Now(), ev)
+	return sl.core.Step(s.now(sl), ev)
 }
 
 // call notes a call, which must be answered, once, unless its member is killed or ends its life.

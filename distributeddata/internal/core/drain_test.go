@@ -1,0 +1,139 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Members that leave in order.
+
+func TestDrain_EndsWhenAMajorityOfTheRestHasEverything(t *testing.T) {
+	l := newLab(t, "a", "b", "c", "d")
+	l.update("a", Level{}, add("s", "x"))
+	l.step("a", Drain{ID: 77, Deadline: l.now.Add(time.Minute)})
+	require.NotContains(t, l.done, uint64(77))
+	l.deliver(func(m mail) bool { return m.from < "c" && m.to < "c" })
+	require.NotContains(t, l.done, uint64(77), "b alone is no majority of b, c and d")
+	l.deliver(without("d"))
+	require.Contains(t, l.done, uint64(77))
+	require.Nil(t, l.done[77].Short)
+}
+
+// All leave in order, one after the other, and with them goes nothing that was acknowledged.
+func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(without("c"))
+	require.Contains(t, l.done, id)
+	l.take(all) // c has nothing
+	leave := func(name string, rest ...string) {
+		l.id++
+		l.step(name, Drain{ID: l.id, Deadline: l.now.Add(time.Minute)})
+		l.deliver(without("c"))
+		if _, done := l.done[l.id]; !done {
+			l.deliver(all)
+		}
+		l.take(all) // nothing of it is on its way any more
+		require.Contains(t, l.done, l.id)
+		require.Nil(t, l.done[l.id].Short)
+		delete(l.cores, name)
+		for _, n := range rest {
+			var others []Member
+			for _, o := range rest {
+				if o != n {
+					others = append(others, Member{ID: o})
+				}
+			}
+			l.step(n, View{Others: others})
+		}
+	}
+	leave("a", "b", "c")
+	leave("b", "c")
+	l.shows("c", "s/x=1\n")
+}
+
+// Three of five acknowledge a write and leave, each seeing fewer than the one before; the other two, which are not seen,
+// go on.
+func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
+	l := newLab(t, "a", "b", "c", "d", "e")
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(func(m mail) bool { return m.from < "d" && m.to < "d" })
+	require.Nil(t, l.done[id].Short)
+	l.take(all)
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	l.step("a", Drain{ID: 77, Deadline: l.now.Add(5 * time.Second)})
+	l.rounds(4, without("d"))
+	require.NotContains(t, l.done, uint64(77), "two of four")
+	l.rounds(2, without("d"))
+	require.Equal(t, &Short{Needed: 3, Answered: 2, Counted: 5, Missing: []string{"d", "e"}}, l.done[77].Short)
+
+	l.step("b", View{})
+	l.step("b", Drain{ID: 78, Deadline: l.now.Add(time.Hour)})
+	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
+}
+
+// What comes to a replica that waits to leave is not what it hands over.
+func TestDrain_NothingIsHandedToOneThatLeaves(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", Level{}, add("s", "first"))
+	l.take(all)
+	l.step("b", Drain{ID: 77, Deadline: l.now.Add(time.Hour)}) // waits
+	l.update("a", Level{}, add("s", "x"))
+	l.take(between("a", "c"))
+	l.step("a", Drain{ID: 78, Deadline: l.now.Add(time.Hour)})
+	l.rounds(4, func(m mail) bool { return m.from != "c" && m.to != "c" })
+	l.shows("b", "s/first=1\ns/x=1\n")
+	require.NotContains(t, l.done, uint64(78), "b leaves too, and may have handed over before")
+	l.rounds(4, all)
+	for _, id := range []uint64{77, 78} {
+		require.Contains(t, l.done, id)
+		require.Nil(t, l.done[id].Short)
+	}
+	l.shows("c", "s/first=1\ns/x=1\n")
+}
+
+// Members that are all stopped at once have nobody to hand anything to, and do not wait for each other.
+func TestDrain_AllAtOnceEnds(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(all)
+	for i, n := range l.order {
+		l.step(n, Drain{ID: uint64(77 + i), Deadline: l.now.Add(time.Hour)})
+	}
+	l.deliver(all)
+	for i, n := range l.order {
+		require.Contains(t, l.done, uint64(77+i))
+		require.Nil(t, l.done[uint64(77+i)].Short, n)
+		require.NotNil(t, l.cores[n].peers)
+	}
+	l.step("a", View{})
+	l.step("a", Drain{ID: 80, Deadline: l.now.Add(time.Hour)})
+	require.Nil(t, l.done[80].Short, "those that left are out of view")
+}
+
+// What comes while a replica waits to leave it does not acknowledge: nobody would be handed it.
+func TestDrain_TheLeavingCountNowhere(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.take(all)
+	l.step("a", Drain{ID: 77, Deadline: l.now.Add(time.Minute)})
+	l.deliver(without("c"))
+	require.NotContains(t, l.done, uint64(77))
+	id := l.update("b", majority, add("s", "y"))
+	own := l.update("a", majority, add("s", "z"))
+	l.step("b", Read{ID: 78, Level: majority, Deadline: l.now.Add(time.Minute)})
+	for range 3 {
+		l.deliver(without("c"))
+		l.rounds(1, without("c"))
+	}
+	for _, id := range []uint64{id, own, 78} {
+		require.NotContains(t, l.done, id)
+	}
+	l.rounds(5, all)
+	for _, id := range []uint64{id, own, 77, 78} {
+		require.Contains(t, l.done, id)
+		require.Nil(t, l.done[id].Short)
+	}
+}

@@ -1,0 +1,185 @@
+package core
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// What clients do in a history.
+
+// update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update that nobody waits for, and
+// "refused" one that fails after all else, and must leave no trace.
+func (s *play) update(a sim.Args) { s.updateAt(a, s.slots[a.Int(0, len(s.slots))]) }
+
+func (s *play) updateAt(a sim.Args, sl *slot) {
+	kind := slices.Index(levels[:], a.Word(1))
+	if kind < 0 && a.Word(1) != quiet && a.Word(1) != refused {
+		a.Fail("the second word must be one of " + strings.Join(levels[:], ", ") + ", " + quiet + ", " + refused)
+		return
+	}
+	ops, err := parseOps(a.Words[min(2, len(a.Words)):])
+	if err != nil {
+		a.Fail(err.Error())
+		return
+	}
+	if sl.core == nil {
+		return
+	}
+	s.begun++
+	if kind < 0 {
+		s.quietly(sl, ops, a.Word(1) == refused)
+		return
+	}
+	id, level := s.call(sl), Level{Kind: LevelKind(kind)}
+	s.step(sl, Update{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second), Modify: func(t *Txn) error {
+		does, err := carryOut(t, ops)
+		if err != nil {
+			return err
+		}
+		if level.Kind != Local && idle(t) {
+			s.waiting[id] = attempt{knew: sl.shows}
+			return nil
+		}
+		d, err := s.record(sl, t, does)
+		if level.Kind != Local {
+			s.waiting[id] = attempt{d, d.knew}
+			s.flux.wrote(d, sl.i)
+		}
+		return err
+	}})
+	if len(sl.open) > 0 && !s.w.Failed() {
+		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
+	}
+}
+
+// quietly makes an update that nobody waits for.
+func (s *play) quietly(sl *slot, ops []op, fail bool) {
+	s.step(sl, Update{Modify: func(t *Txn) error {
+		does, err := carryOut(t, ops)
+		if err != nil || fail {
+			return errors.Join(err, errRefused)
+		}
+		_, err = s.record(sl, t, does)
+		return err
+	}})
+}
+
+var errRefused = errors.New("refused")
+
+// read carries out: read MEMBER LEVEL. It must see every write acknowledged by now.
+func (s *play) read(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	level, ok := map[string]Level{"majority": {Kind: Majority}, "linear": {Kind: Linear}}[a.Word(1)]
+	if !ok {
+		a.Fail("the second word must be majority or linear")
+	}
+	if sl.core == nil {
+		return
+	}
+	s.begun++
+	id := s.call(sl)
+	s.reads[id] = s.acked
+	if level.Kind == Linear {
+		s.reads[id] = s.acked.join(s.shown)
+		s.flux.asked(id, sl.i)
+	}
+	s.step(sl, Read{ID: id, Level: level, Deadline: s.now(sl).Add(8 * time.Second)})
+}
+
+func (s *play) ready() (n int) {
+	for _, sl := range s.slots {
+		if sl.core != nil && sl.core.Ready() {
+			n++
+		}
+	}
+	return n
+}
+
+// The phases of a history: all come up, then acts and faults.
+const warm, span = 8 * time.Second, 30 * time.Second
+
+// few are the kinds that half of the histories have: where few types are, updates of one key meet more often.
+const fewKinds = "scr"
+
+// pickKinds picks the kinds of keys of a history.
+func pickKinds(w *sim.World, r *rand.Rand) string {
+	if !w.Chance("all-kinds", 2./3) {
+		return fewKinds
+	}
+	all := slices.DeleteFunc(letters(), func(b byte) bool { return b == 'z' })
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return string(all[:2+r.IntN(5)])
+}
+
+// makeUp makes up what happens.
+func (s *play) makeUp(r *rand.Rand) {
+	s.letters = pickKinds(s.w, r)
+	keys := 1 + r.IntN(3)
+	at := func() time.Duration { return warm + s.w.Moment(span) }
+	for range 40 + r.IntN(100) {
+		t, member := at(), r.IntN(members)
+		for range 1 + r.IntN(6)*r.IntN(2) { // sometimes a burst
+			word := []string{"local", "all", "majority", "majority", "majority", quiet, quiet, refused}[r.IntN(8)]
+			s.w.Act(t, "update", member, word, opsText(randomOps(r, s.letters, keys)))
+		}
+	}
+	for range 30 {
+		s.w.Act(at(), "read", r.IntN(members), []string{"majority", "linear"}[r.IntN(2)])
+	}
+	for range r.IntN(8) {
+		s.w.Act(at(), "cut", randomLinks(r), "for", time.Duration(r.IntN(15000))*time.Millisecond)
+	}
+	for range r.IntN(5) {
+		t, member := at(), r.IntN(members)
+		for range r.IntN(4) { // what nobody waits for may be under way
+			s.w.Act(t, "update", member, quiet, opsText(randomOps(r, s.letters, keys)))
+		}
+		s.w.Act(at(), "leave", r.IntN(members), "for", time.Duration(r.IntN(5000))*time.Millisecond)
+		s.w.Act(t, "again", member, "for", time.Duration(r.IntN(5000))*time.Millisecond)
+	}
+	for range r.IntN(5) {
+		s.makeKills(r, at())
+	}
+	for range r.IntN(5) {
+		s.w.Act(at(), "break", r.IntN(members), "after", 1+r.IntN(1+r.IntN(100)))
+	}
+	if s.w.Chance("ghosts", 1./4) {
+		s.makeGhosts(r, keys)
+	}
+	if s.w.Chance("restored", 1./6) {
+		s.makeSnapshots(r)
+	}
+}
+
+// makeKills makes up a kill, and sometimes more of them while the member that comes back is being refilled.
+func (s *play) makeKills(r *rand.Rand, t time.Duration) {
+	member := r.IntN(members)
+	for {
+		away := time.Duration(500+r.IntN(5000)) * time.Millisecond
+		s.w.Act(t, "kill", member, "for", away)
+		if r.IntN(3) > 0 {
+			return
+		}
+		t += away + time.Duration(r.IntN(2000))*time.Millisecond
+	}
+}
+
+// run plays the history.
+func (s *play) run() {
+	s.makeUp(s.w.Rand())
+	for t := warm; t < warm+span+10*time.Second; t += time.Second {
+		s.w.After(t, s.overlap)
+	}
+	for _, sl := range s.slots {
+		s.start(sl)
+	}
+	s.w.Until(warm + span + 10*time.Second)
+	if !s.w.Failed() {
+		s.heal()
+	}
+}

@@ -1,0 +1,110 @@
+package core
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// The end of a history.
+
+// heal ends every fault and asserts that all become equal, to the byte, with nothing acknowledged lost.
+func (s *play) heal() {
+	s.w.Calm()
+	s.w.Until(7 * time.Second) // whoever is down comes up
+	s.endGhosts()
+	for _, sl := range s.slots {
+		s.tellView(sl)
+	}
+	for range 60 {
+		if s.equal() || s.w.Failed() {
+			break
+		}
+		s.w.Until(time.Second / 2)
+	}
+	if !s.w.Failed() && !s.equal() {
+		s.w.Fail("not equal and ready: %s", s.rolls())
+	}
+	if s.w.Failed() {
+		return
+	}
+	for _, sl := range s.slots {
+		s.count(sl)
+		if !sl.core.Ready() {
+			s.w.Fail("%s never became ready", sl.id())
+		}
+		if lost := s.acked.without(sl.shows); len(lost) > 0 {
+			s.w.Fail("acknowledged updates %v are lost at %s", lost, sl.id())
+		}
+		for _, o := range s.slots {
+			if lost := o.mine.without(sl.shows); len(lost) > 0 {
+				s.w.Fail("%s lacks what former lives of %s did: %v", sl.id(), o.id(), lost)
+			}
+		}
+		if a, b := stateBytes(s.slots[0].core), stateBytes(sl.core); !bytes.Equal(a, b) {
+			s.w.Fail("equal vectors, other bytes at %s", sl.id())
+		}
+	}
+}
+
+func (s *play) equal() bool {
+	for _, sl := range s.slots {
+		if sl.core == nil || !sl.core.Seen().Equal(s.slots[0].core.Seen()) || !sl.core.Ready() {
+			return false
+		}
+		if sl.core.sum != s.slots[0].core.sum && s.thawed > 0 {
+			return false // those that were outvoted mend themselves
+		}
+	}
+	return true
+}
+
+// stateBytes is the canonical encoding of what a replica holds. Marks are bookkeeping that each
+// replica drops when it may, so they stay out.
+func stateBytes(c *Core) []byte {
+	var b pmap.Builder[*Held]
+	for key, h := range c.Keys().All() {
+		for path := range h.Marks() {
+			h.Store = h.WithoutMark(path)
+		}
+		if !h.Empty() {
+			b.Add([]byte(key), &h)
+		}
+	}
+	return encodeState(State{Keys{b.Map()}, c.seen, c.sum})
+}
+
+// encodeState returns the stream of a state in one piece.
+func encodeState(s State) []byte {
+	src := source{keys: s.Keys, head: head{head: s.Seen, state: true, sum: s.sum}}
+	out, _ := src.take(1 << 30)
+	return out
+}
+
+// count adds what a member has counted.
+func (s *play) count(sl *slot) {
+	st := sl.core.Stats()
+	if sl.misled {
+		s.misled, st.Malformed = s.misled+int(st.Malformed), 0
+	}
+	s.total = addStats(s.total, st)
+}
+
+func addStats(a, b Stats) Stats {
+	a.Events += b.Events
+	a.Applied += b.Applied
+	a.Deltas += b.Deltas
+	a.Bulks += b.Bulks
+	a.Compared += b.Compared
+	a.Waiting += b.Waiting
+	a.WindowDrops += b.WindowDrops
+	a.Cut += b.Cut
+	a.Bases += b.Bases
+	a.Awaiting += b.Awaiting
+	a.Malformed += b.Malformed
+	a.Diverged += b.Diverged
+	a.Mended += b.Mended
+	a.Rotten += b.Rotten
+	return a
+}

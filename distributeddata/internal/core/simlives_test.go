@@ -1,0 +1,196 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// The lives of the members of a history.
+
+func (s *play) start(sl *slot) {
+	sl.coming = false
+	sl.life, sl.fuse, sl.broke, sl.skew = sl.life+1, 0, false, s.clock()
+	if sl.name = fmt.Sprintf("m%d.%d", sl.i, sl.life); s.sameIDs {
+		sl.name = fmt.Sprintf("m%d", sl.i)
+	}
+	sl.shows, sl.texts, sl.last, sl.has = nil, map[string]*shownText{}, causal.Vector{}, nil
+	if sl.past != nil {
+		sl.core, sl.past = s.goOn(sl, sl.past), nil
+	} else {
+		sl.core, sl.misled = New(s.config(sl)), false
+		s.age(sl)
+	}
+	sl.wake, sl.leaving = time.Time{}, 0
+	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
+	sl.told, sl.calls = map[string]string{}, map[uint64]bool{}
+	for key := range sl.core.Keys().All() {
+		s.tell(sl, []string{strings.Clone(key)})
+	}
+	s.readNames(sl)
+	s.tellViews(1500 * time.Millisecond)
+	s.tellView(sl)
+}
+
+// clock is by how much the clock of a life that begins is wrong: ahead or behind of that of its former life.
+func (s *play) clock() time.Duration {
+	if !s.badClocks {
+		return 0
+	}
+	ahead := s.w.Span("ahead", 0, time.Hour)
+	if s.w.Chance("behind", 1./2) {
+		return -ahead
+	}
+	return ahead
+}
+
+// tellViews gives everybody who runs a view, within a while.
+func (s *play) tellViews(within time.Duration) {
+	for _, o := range s.running() {
+		s.w.After(s.w.Span("view", 0, within), func() { s.tellView(o) })
+	}
+}
+
+// age gives a member that starts with the history the past of its cluster, of which nothing is left but its vector,
+// and often a base of its own.
+func (s *play) age(sl *slot) {
+	if s.past == 0 || sl.life > 1 {
+		return
+	}
+	var dots, some []causal.Dot
+	share := s.w.Number("known", 0, 4)
+	for i := range s.past {
+		d := causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: uint64(i%2 + 1)}
+		if dots = append(dots, d); i%4 < share {
+			some = append(some, d)
+		}
+		for n := range d.N {
+			s.events[causal.Dot{Replica: d.Replica, N: n + 1}] = &eventOf{}
+		}
+	}
+	sl.core.note(sl.core.join(State{Seen: causal.MakeVector(dots...)}))
+	if len(some) > 0 {
+		sl.core.useBase(causal.MakeVector(some...))
+	}
+}
+
+// kill ends a member for a while: kill MEMBER for TIME. At most a minority fails before it has been refilled:
+// more than that nobody promises.
+func (s *play) kill(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || !s.mayFail(sl) {
+		return
+	}
+	if !sl.core.Ready() {
+		s.early++
+	}
+	s.end(sl)
+	s.tellViews(3 * time.Second)
+	s.comeBack(sl, a.Span(2))
+}
+
+// end ends a member, and what it alone holds with it.
+func (s *play) end(sl *slot) {
+	s.count(sl)
+	s.forget(sl)
+	sl.core, sl.mine, sl.leaving = nil, nil, 0
+}
+
+// forget notes that the updates of an event that had not ended never came to be.
+func (s *play) forget(sl *slot) {
+	for _, d := range sl.open {
+		d.never = true
+	}
+	if len(sl.open) > 0 {
+		s.settleEvent(sl)
+	}
+}
+
+// leave lets a member leave in order, and come back empty after a while: leave MEMBER for TIME. It fails nobody
+// either. If it was not handed over in time, what it held goes along to its next life.
+func (s *play) leave(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || sl.leaving != 0 {
+		return
+	}
+	sl.leaving, sl.away = s.call(sl), a.Span(2)
+	sl.handed = sl.shows.join(sl.done())
+	s.step(sl, Drain{ID: sl.leaving, Leave: s.flux != nil, Deadline: s.now(sl).Add(5 * time.Second)})
+}
+
+// left ends a member that has waited to leave.
+func (s *play) left(sl *slot, short bool) {
+	away := sl.away
+	sl.leaving = 0
+	s.w.Note("%s leaves, short %t", sl.id(), short)
+	if s.flux != nil && sl.core.own().rank != gone && !s.mayFail(sl) {
+		sl.past, sl.core = sl.core, nil
+		s.start(sl) // at once: too few would run without it
+		return
+	}
+	if short {
+		sl.past, sl.core = sl.core, nil
+	} else {
+		s.leaves++
+		if s.flux == nil || sl.core.own().rank == gone {
+			s.acked = s.acked.join(sl.handed) // a majority of the rest has it
+		}
+		s.flux.gone(sl)
+		s.end(sl)
+	}
+	s.tellViews(3 * time.Second)
+	s.comeBack(sl, away)
+}
+
+// again ends the life of a member, and begins its next one after a while: again MEMBER for TIME. It fails nobody:
+// what the life held goes along.
+func (s *play) again(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || s.flux != nil && !s.mayFail(sl) {
+		return
+	}
+	s.goAgain(sl, a.Span(2))
+}
+
+func (s *play) goAgain(sl *slot, after time.Duration) {
+	sl.past, sl.core = sl.core, nil
+	s.w.Note("%s ends its life", sl.id())
+	s.tellViews(3 * time.Second)
+	sl.coming = true
+	s.w.After(after, func() { s.start(sl) })
+}
+
+// goOn begins the next life of a member, and asserts that it holds all that the former one did.
+func (s *play) goOn(sl *slot, past *Core) *Core {
+	s.lives++
+	was, held := past.Replica(), s.namesIn(past.Keys(), nil).join(sl.done())
+	next := past.Again(s.config(sl))
+	switch {
+	case next.Ready():
+		s.w.Fail("%s counts in quorums before it has been refilled", sl.id())
+	case next.Replica() == was:
+		s.w.Fail("%s goes on under the id of its former life", sl.id())
+	}
+	if lost := held.without(s.namesIn(next.Keys(), nil)); len(lost) > 0 && s.thawed == 0 {
+		s.w.Fail("%s lost what its former life held: %v", sl.id(), lost)
+	}
+	sl.mine, sl.open = sl.mine.join(sl.done()), nil
+	return next
+}
+
+// tellView gives a member the members that are up, now and then without one of them.
+func (s *play) tellView(sl *slot) {
+	if sl.core == nil {
+		return
+	}
+	var others []Member
+	for _, o := range s.running() {
+		if o.i != sl.i && o.core != nil && !s.unseen(sl) {
+			others = append(others, Member{ID: o.id(), Address: o.member})
+		}
+	}
+	s.step(sl, View{Others: others})
+}
