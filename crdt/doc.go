@@ -37,6 +37,8 @@
 // Another own type needs the three methods of [Value], which mostly call those of its parts; package
 // testkit/crdttest checks that it keeps the laws.
 //
+// What concurrent changes to each type amount to is shown row by row in docs/crdts.md.
+//
 // What changed between two values of a type with elements is what Diff returns; of counters, flags and
 // registers with one element compare the values.
 //
