@@ -39,12 +39,18 @@ func Nodes(n int) Consistency { return nodes | Consistency(clamp(n, nodesMax))<<
 
 // Plus asks for n replicas beyond a majority, up to all; n from 0 to 4095. It changes Majority only.
 func (c Consistency) Plus(n int) Consistency {
+	if c.kind() != Majority {
+		return c
+	}
 	return c&^(plusMax<<plusShift) | Consistency(clamp(n, plusMax))<<plusShift
 }
 
 // AtLeast raises a majority in small clusters to n replicas, up to all; n from 0 to 65535. It changes
 // Majority only.
 func (c Consistency) AtLeast(n int) Consistency {
+	if c.kind() != Majority {
+		return c
+	}
 	return c&^(nodesMax<<nodesShift) | Consistency(clamp(n, nodesMax))<<nodesShift
 }
 
