@@ -366,7 +366,7 @@ func (a *replica) sendOut(e core.Send) {
 
 func (a *replica) finish(d core.Done) {
 	if d.ID == 0 {
-		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", d.Err))
+		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", d.Err), slog.String("stack", stackOf(d.Err)))
 		return
 	}
 	p, ok := a.pending[d.ID]

@@ -31,7 +31,7 @@ func (deletion) apply(o *options) { o.permanently = true }
 
 func (m *Delete[T]) run(a *replica, respond func(any)) {
 	answer := func(_ core.Done, err error) {
-		adapted(a.l.r, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+		adapted(a.l.r, m.response(err), m.Adapt, respond)
 	}
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
@@ -44,7 +44,7 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 }
 
 func (m *Delete[T]) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &DeleteResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+	adapted(r, m.response(err), m.Adapt, respond)
 }
 
 // clearEntry takes away what is under a key, unless that has been deleted for good. A permanent
@@ -71,9 +71,13 @@ var tombstone = string([]byte{byte(causal.MakeTag(causal.Tombstone, causal.Custo
 
 // DeleteResponse answers Delete.
 type DeleteResponse[T crdt.Value[T]] struct {
+	answer
 	Key   Key[T]
 	empty T
-	err   error
+}
+
+func (m *Delete[T]) response(err error) *DeleteResponse[T] {
+	return &DeleteResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key, m.Key.empty}
 }
 
 // Result is the empty value and what Key.Delete would have returned.

@@ -23,7 +23,7 @@ var (
 	// ErrQuorum: the level was not reached in time; see QuorumError. A write is not undone: it is
 	// applied here, goes on spreading and may be everywhere already.
 	ErrQuorum = errors.New("distributeddata: consistency level not reached")
-	// ErrModify: the modify function refused or panicked, or a mutator failed; it wraps the reason.
+	// ErrModify: the modify function refused or panicked, or a mutator failed; see ModifyError.
 	// Nothing has changed.
 	ErrModify = errors.New("distributeddata: update refused")
 	// ErrType: the key holds a value of another type, or of two. Nothing has changed.
@@ -48,6 +48,19 @@ var (
 	// changed.
 	ErrInvalid = errors.New("distributeddata: invalid argument")
 )
+
+// ModifyError is the error of an update that its modify function refused. It is ErrModify, and its Reason.
+type ModifyError struct {
+	Key    string // empty for a transaction
+	Reason error  // what the function returned, the first error of the writer, or that the function panicked
+	Stack  string // of the panic; empty without one
+	text   string
+}
+
+func (e *ModifyError) Error() string { return e.text }
+
+// Unwrap makes the error match ErrModify and its Reason.
+func (e *ModifyError) Unwrap() []error { return []error{ErrModify, e.Reason} }
 
 // QuorumError says how far an operation came that did not reach its level. It is ErrQuorum, and
 // context.DeadlineExceeded.

@@ -48,11 +48,12 @@ type ForgetMember struct {
 	Member  string
 	Force   bool
 	Timeout time.Duration // 0: Config.OperationTimeout
+	Echo    any
 	Adapt   func(*ForgetResponse) any
 }
 
 // ForgetResponse answers ForgetMember.
-type ForgetResponse struct{ err error }
+type ForgetResponse struct{ answer }
 
 // Result is what Forget would have returned.
 func (r *ForgetResponse) Result() (struct{}, error) { return struct{}{}, r.err }
@@ -63,9 +64,11 @@ func (m *ForgetMember) run(a *replica, respond func(any)) {
 	}
 	a.start(m.Timeout, "", false, func(id uint64, deadline time.Time) core.Event {
 		return core.Forget{ID: id, Member: m.Member, Force: m.Force, Deadline: deadline}
-	}, func(_ core.Done, err error) { adapted(a.l.r, &ForgetResponse{err}, m.Adapt, respond) })
+	}, func(_ core.Done, err error) {
+		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, err}}, m.Adapt, respond)
+	})
 }
 
 func (m *ForgetMember) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &ForgetResponse{err}, m.Adapt, respond)
+	adapted(r, &ForgetResponse{answer{m.Member, m.Echo, err}}, m.Adapt, respond)
 }

@@ -12,11 +12,39 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
+// panicked is a panic of user code.
+type panicked struct{ text, stack string }
+
+func caught(p any) *panicked { return &panicked{fmt.Sprintf("panic: %v", p), string(debug.Stack())} }
+
+func (p *panicked) Error() string { return p.text }
+
+// stackOf returns the stack of a panic; "" of any other error, which may be the application's and is asked nothing.
+func stackOf(err error) string {
+	switch e := err.(type) { //nolint:errorlint // see above
+	case *panicked:
+		return e.stack
+	case *ModifyError:
+		return e.Stack
+	}
+	return ""
+}
+
+// refused returns the error of an update that its function refused.
+func refused(key string, why error) *ModifyError {
+	e := &ModifyError{Key: key, Reason: why, Stack: stackOf(why)}
+	if key != "" {
+		e.text = fmt.Sprintf("key %q: ", key)
+	}
+	e.text += fmt.Sprintf("%v: %v", ErrModify, why) // now, on the goroutine that may be ended by it
+	return e
+}
+
 // guarded turns a panic of user code into an error with its stack.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = caught(p)
 		}
 	}()
 	return f()
@@ -25,7 +53,7 @@ func guarded(f func() error) (err error) {
 // guard is deferred: it ends a panic of a function of the application, or of a process that takes a message.
 func (a *replica) guard(what string) {
 	if p := recover(); p != nil {
-		a.l.r.fault(what, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		a.l.r.fault(what, caught(p))
 	}
 }
 

@@ -119,7 +119,7 @@ func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T,
 		return err
 	})
 	if err != nil {
-		return k.empty, fmt.Errorf("key %q: %w: %w", k.id, ErrModify, err)
+		return k.empty, refused(k.id, err)
 	}
 	t.Put(k.id, next)
 	return crdt.Saved(v, next, t.After(!next.Same(base))), nil

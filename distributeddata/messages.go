@@ -10,19 +10,28 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Messages for actors, which must not block: send them to Replicator.PID with ctx.Request. The response
-// goes to the sender, or what Adapt makes of it, so that an actor gets a message of its own protocol.
-// They are for the replicator of the same member and are never serialised; send a pointer, and do not
-// change it afterwards. (One that is sent by value is carried out too.) Adapt runs on the replicator's goroutine, or on
-// the sender's if the request cannot be handed over. If it panics or calls runtime.Goexit, the response goes out as it is;
-// that is counted in Status.Faults, and logged at most once a second.
-// The replicator answers or carries out every request; a message that is none becomes a dead letter.
+// Messages for actors, which must not block: make them with the methods of a Key, or as literals, and send them with
+// Replicator.Request, or with ctx.Request to Replicator.PID. The response goes to the sender, or what Adapt makes of
+// it, so that an actor gets a message of its own protocol:
+//
+//	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority).Then(func(v Items, err error) any {
+//		return &added{"milk", err}
+//	}))
+//
+// Without Adapt, every response is a Response, to which the asker's Echo comes back.
+//
+// Messages are for the replicator of the same member and are never serialised; send a pointer, and do not
+// change it afterwards. Replicator.Request takes nothing else; one that is sent by value in another way is carried out
+// too. Adapt runs on the replicator's goroutine, or on the sender's if the request cannot be handed over. If it panics or
+// calls runtime.Goexit, the response goes out as it is; that is counted in Status.Faults, and logged at most once a
+// second. The replicator answers or carries out every request; a message that is none becomes a dead letter.
 type (
 	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
 	Get[T crdt.Value[T]] struct {
 		Key     Key[T]
 		At      Consistency
 		Timeout time.Duration // 0: Config.OperationTimeout
+		Echo    any           // comes back in the response; so in all messages
 		Adapt   func(*GetResponse[T]) any
 	}
 	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent without a sender,
@@ -34,6 +43,7 @@ type (
 		Modify  func(w *crdt.Writer, v *T) error
 		At      Consistency
 		Timeout time.Duration
+		Echo    any
 		Adapt   func(*UpdateResponse[T]) any
 	}
 	// Delete removes an entry, as Key.Delete does, and is answered with *DeleteResponse[T].
@@ -42,6 +52,7 @@ type (
 		At          Consistency
 		Permanently bool // see the option of that name
 		Timeout     time.Duration
+		Echo        any
 		Adapt       func(*DeleteResponse[T]) any
 	}
 	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor of this
@@ -70,9 +81,9 @@ type (
 
 // GetResponse answers Get.
 type GetResponse[T crdt.Value[T]] struct {
+	answer
 	Key   Key[T]
 	value T
-	err   error
 }
 
 // Result is what Key.Get would have returned.
@@ -80,9 +91,9 @@ func (r *GetResponse[T]) Result() (T, error) { return r.value, r.err }
 
 // UpdateResponse answers Update.
 type UpdateResponse[T crdt.Value[T]] struct {
+	answer
 	Key   Key[T]
 	value T
-	err   error
 }
 
 // Result is what Key.Update would have returned.
@@ -125,8 +136,16 @@ func (m *Update[T]) changesData()   {}
 func (m *Delete[T]) changesData()   {}
 func (m *Transaction) changesData() {}
 
+func (m *Get[T]) response(v T, err error) *GetResponse[T] {
+	return &GetResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key, v}
+}
+
+func (m *Update[T]) response(v T, err error) *UpdateResponse[T] {
+	return &UpdateResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key, v}
+}
+
 func (m *Get[T]) run(a *replica, respond func(any)) {
-	answer := func(v T, err error) { adapted(a.l.r, &GetResponse[T]{m.Key, v, err}, m.Adapt, respond) }
+	answer := func(v T, err error) { adapted(a.l.r, m.response(v, err), m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(m.Key.empty, err)
 		return
@@ -156,16 +175,16 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 }
 
 func (m *Get[T]) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &GetResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+	adapted(r, m.response(m.Key.empty, err), m.Adapt, respond)
 }
 
 func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &UpdateResponse[T]{m.Key, m.Key.empty, err}, m.Adapt, respond)
+	adapted(r, m.response(m.Key.empty, err), m.Adapt, respond)
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
 	after := m.Key.empty
-	answer := func(_ core.Done, err error) { adapted(a.l.r, &UpdateResponse[T]{m.Key, after, err}, m.Adapt, respond) }
+	answer := func(_ core.Done, err error) { adapted(a.l.r, m.response(after, err), m.Adapt, respond) }
 	if err := m.Key.valid(m.At); err != nil {
 		answer(core.Done{}, err)
 		return

@@ -185,17 +185,7 @@ func (r *Replicator) notReady(ctx context.Context) error {
 
 // Keys yields the names of the entries that are there, in order, as of one instant.
 func (r *Replicator) Keys() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		p := r.readable()
-		if p == nil {
-			return
-		}
-		for key, s := range p.keys.All() {
-			if !s.Empty() && !buried(s.Store) && !yield(key) {
-				return
-			}
-		}
-	}
+	return func(yield func(string) bool) { r.readable().names("")(yield) }
 }
 
 // Close waits until a majority of the other replicas has all that this one has seen, or ctx ends, and

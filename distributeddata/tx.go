@@ -52,17 +52,20 @@ type Transaction struct {
 	Modify  func(tx *Tx) error
 	At      Consistency
 	Timeout time.Duration // 0: Config.OperationTimeout
+	Echo    any
 	Adapt   func(*TransactionResponse) any
 }
 
 // TransactionResponse answers Transaction.
-type TransactionResponse struct{ err error }
+type TransactionResponse struct{ answer }
 
 // Result is what Atomically would have returned.
 func (r *TransactionResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *Transaction) run(a *replica, respond func(any)) {
-	answer := func(_ core.Done, err error) { adapted(a.l.r, &TransactionResponse{err}, m.Adapt, respond) }
+	answer := func(_ core.Done, err error) {
+		adapted(a.l.r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
+	}
 	if err := m.At.validate(); err != nil {
 		answer(core.Done{}, err)
 		return
@@ -74,7 +77,7 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 }
 
 func (m *Transaction) refuse(err error, r *Replicator, respond func(any)) {
-	adapted(r, &TransactionResponse{err}, m.Adapt, respond)
+	adapted(r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 }
 
 // transact runs a modify function inside the update t.
@@ -94,7 +97,7 @@ func transact(t *core.Txn, modify func(*Tx) error) error {
 		return w.Err()
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrModify, err)
+		return refused("", err)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (r *Replicator) fault(what string, err error) {
 	}
 	_ = guarded(func() error { // the handler of the log is the application's too
 		log.Error("a function of the application failed", slog.String("replicator", r.name), slog.String("what", what),
-			slog.Any("error", err), slog.Int("unlogged", silent))
+			slog.Any("error", err), slog.Int("unlogged", silent), slog.String("stack", stackOf(err)))
 		return nil
 	})
 }

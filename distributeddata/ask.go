@@ -1,0 +1,157 @@
+package distributeddata
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// Message is what a Replicator takes from actors: pointers to Get, Update, Delete, Transaction, Subscribe, Unsubscribe,
+// GetKeys, GetReplicaCount, FlushChanges and ForgetMember.
+type Message interface{ request }
+
+// Request sends a message in the name of the actor of ctx, which gets the response. It never blocks. ctx is an
+// actor.Context.
+func (r *Replicator) Request(ctx interface {
+	Request(to *actor.PID, message any)
+}, m Message) {
+	ctx.Request(r.pid, m)
+}
+
+// GetMessage returns Get as a message. Without a level it is Local.
+func (k Key[T]) GetMessage(opts ...Option) *Get[T] { return &Get[T]{Key: k, At: applied(opts).level} }
+
+// UpdateMessage returns Update as a message.
+func (k Key[T]) UpdateMessage(modify func(w *crdt.Writer, v *T) error, opts ...Option) *Update[T] {
+	return &Update[T]{Key: k, Modify: modify, At: applied(opts).level}
+}
+
+// DeleteMessage returns Delete as a message.
+func (k Key[T]) DeleteMessage(opts ...Option) *Delete[T] {
+	o := applied(opts)
+	return &Delete[T]{Key: k, At: o.level, Permanently: o.permanently}
+}
+
+// SubscribeMessage returns Subscribe as a message, for an actor.
+func (k Key[T]) SubscribeMessage(to *actor.PID) *Subscribe[T] {
+	return &Subscribe[T]{Key: k, Subscriber: to}
+}
+
+// UnsubscribeMessage returns the message that ends that subscription.
+func (k Key[T]) UnsubscribeMessage(to *actor.PID) *Unsubscribe[T] {
+	return &Unsubscribe[T]{Key: k, Subscriber: to}
+}
+
+// SubscribeMessage returns Subscribe as a message, for an actor.
+func (p Prefix[T]) SubscribeMessage(to *actor.PID) *Subscribe[T] {
+	return &Subscribe[T]{Key: p, Subscriber: to}
+}
+
+// UnsubscribeMessage returns the message that ends that subscription.
+func (p Prefix[T]) UnsubscribeMessage(to *actor.PID) *Unsubscribe[T] {
+	return &Unsubscribe[T]{Key: p, Subscriber: to}
+}
+
+// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+func (m *Get[T]) Then(f func(v T, err error) any) *Get[T] {
+	m.Adapt = func(r *GetResponse[T]) any { return f(r.value, r.err) }
+	return m
+}
+
+// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+func (m *Update[T]) Then(f func(v T, err error) any) *Update[T] {
+	m.Adapt = func(r *UpdateResponse[T]) any { return f(r.value, r.err) }
+	return m
+}
+
+// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+func (m *Delete[T]) Then(f func(err error) any) *Delete[T] {
+	m.Adapt = func(r *DeleteResponse[T]) any { return f(r.err) }
+	return m
+}
+
+// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+func (m *Transaction) Then(f func(err error) any) *Transaction {
+	m.Adapt = func(r *TransactionResponse) any { return f(r.err) }
+	return m
+}
+
+// Then has the subscriber get what f makes of a change, instead of the change; nil: nothing. It returns m.
+func (m *Subscribe[T]) Then(f func(*Changed[T]) any) *Subscribe[T] {
+	m.Adapt = f
+	return m
+}
+
+// GetKeys asks for the names of the entries that are there, and is answered with *KeysResponse.
+type GetKeys struct {
+	Prefix string // of the names; empty: all
+	Echo   any
+	Adapt  func(*KeysResponse) any
+}
+
+// KeysResponse answers GetKeys.
+type KeysResponse struct {
+	answer
+	keys iter.Seq[string]
+}
+
+// Result returns the names in order, as of one instant. They are found while they are looped over.
+func (r *KeysResponse) Result() (iter.Seq[string], error) { return r.keys, r.err }
+
+func (m *GetKeys) run(a *replica, respond func(any)) {
+	if a.gathers {
+		a.step(core.Wake{}) // what was sent before shows
+	}
+	adapted(a.l.r, &KeysResponse{answer{"", m.Echo, nil}, a.l.published.Load().names(m.Prefix)}, m.Adapt, respond)
+}
+
+func (m *GetKeys) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &KeysResponse{answer{"", m.Echo, err}, func(func(string) bool) {}}, m.Adapt, respond)
+}
+
+// names yields the names of the entries that are there and begin with a prefix. p may be nil.
+func (p *published) names(prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if p == nil {
+			return
+		}
+		for key, s := range p.keys.From(prefix) {
+			if !strings.HasPrefix(key, prefix) {
+				return
+			}
+			if !s.Empty() && !buried(s.Store) && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// GetReplicaCount asks how many replicas there are, and is answered with *ReplicaCountResponse.
+type GetReplicaCount struct {
+	Echo  any
+	Adapt func(*ReplicaCountResponse) any
+}
+
+// ReplicaCountResponse answers GetReplicaCount.
+type ReplicaCountResponse struct {
+	answer
+	Seen    int  // in view, this one included
+	Counted int  // that majorities are counted in, seen or not
+	Ready   bool // this one counts
+}
+
+// Result returns Counted.
+func (r *ReplicaCountResponse) Result() (int, error) { return r.Counted, r.err }
+
+func (m *GetReplicaCount) run(a *replica, respond func(any)) {
+	p := a.l.published.Load()
+	adapted(a.l.r, &ReplicaCountResponse{answer{"", m.Echo, nil}, p.members, p.roll.Counted, p.ready}, m.Adapt, respond)
+}
+
+func (m *GetReplicaCount) refuse(err error, r *Replicator, respond func(any)) {
+	adapted(r, &ReplicaCountResponse{answer: answer{"", m.Echo, err}}, m.Adapt, respond)
+}
