@@ -82,7 +82,8 @@ var arrows = map[string][]string{
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},
 	"testkit/storetest":               {"distributeddata/store"},
-	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "node/provider/*", "singleton", "sharding", "testkit/pki"},
+	"examples/*":                      {"coordination", "coordination/*", "crdt", "distributeddata", "node", "node/provider/*", "singleton", "sharding", "testkit/pki", "examples/internal/three"},
+	"examples/internal/three":         {"distributeddata", "internal/simnet"},
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.

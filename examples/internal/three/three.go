@@ -1,0 +1,89 @@
+// Package three runs the examples of replicated data: on three members of one cluster, in one process, on a network in
+// memory that can be cut. A member of your own begins as in package node; everything else is the same.
+package three
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+// Members is how many there are.
+const Members = 3
+
+// Cluster is the three members.
+type Cluster struct {
+	DD     [Members]*distributeddata.Replicator
+	System [Members]*actor.ActorSystem
+	sim    *simnet.Cluster
+}
+
+// Example is the function that an example is.
+type Example func(ctx context.Context, out io.Writer, c *Cluster) error
+
+// Main is the main function of an example.
+func Main(example Example) {
+	if err := run(context.Background(), os.Stdout, example); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, example Example) (err error) {
+	c := &Cluster{}
+	i := 0
+	c.sim = simnet.NewCluster(simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: time.Millisecond}, Members: Members,
+		Setup: func(m *simnet.Member) {
+			dd, bad := distributeddata.New(m.System, distributeddata.Config{MinMembers: Members})
+			err = errors.Join(err, bad)
+			c.DD[i], c.System[i] = dd, m.System
+			i++
+		},
+	})
+	defer c.sim.Close()
+	if err != nil {
+		return err
+	}
+	for _, dd := range c.DD {
+		defer func() { err = errors.Join(err, dd.Close(ctx)) }()
+		if err := dd.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return example(ctx, out, c)
+}
+
+// Cut takes a member off the network.
+func (c *Cluster) Cut(i int) {
+	var others []string
+	for j := range Members {
+		if j != i {
+			others = append(others, c.sim.Member(j).Address)
+		}
+	}
+	c.sim.Net.Partition([]string{c.sim.Member(i).Address}, others)
+}
+
+// Heal ends every cut.
+func (c *Cluster) Heal() { c.sim.Net.Heal() }
+
+// Until waits until done returns true, for what spreads by itself.
+func Until(ctx context.Context, done func() bool) error {
+	for !done() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
