@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/node/internal/stranger"
 	"github.com/concord-go/concord/testkit/pki"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -57,7 +58,7 @@ func TestThreeProcesses_TLS(t *testing.T) {
 		require.NoError(t, err)
 		stream, err := remote.NewRemotingClient(conn).Receive(t.Context())
 		if err == nil {
-			_ = stream.Send(introduction(fmt.Sprintf("127.0.0.1:%d", s[2].Port)))
+			_ = stream.Send(stranger.Introduce(fmt.Sprintf("127.0.0.1:%d", s[2].Port)))
 			_, err = stream.Recv()
 		}
 		require.Error(t, err, name)

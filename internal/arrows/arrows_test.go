@@ -72,6 +72,7 @@ var arrows = map[string][]string{
 	"node/internal/arbiter":           {},
 	"node/internal/guard":             {"internal/membership", "internal/wire"},
 	"node/healtest":                   {},
+	"node/internal/stranger":          {},
 	"node/hostile":                    {},
 	"node":                            {"coordination", "node/internal/arbiter", "node/internal/guard", "internal/gate", "internal/lifecycle", "internal/membership", "internal/shell", "internal/timer", "internal/wire", "proto"},
 	"node/provider/internal/roster":   {},

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/wire"
+	"github.com/concord-go/concord/node/internal/stranger"
 	pb "github.com/concord-go/concord/proto"
 	"github.com/concord-go/concord/testkit/pki"
 )
@@ -40,7 +41,7 @@ const (
 type attack struct {
 	name   string
 	sample bool // made by "make test", too
-	do     func(*stranger)
+	do     func(*intruder)
 }
 
 // attacks are all of them.
@@ -53,7 +54,7 @@ func attacks() []attack {
 // crashers are messages that end an unguarded process, or its actors.
 func crashers() (all []attack) {
 	one := func(name string, b func(to *process) *remote.MessageBatch) {
-		all = append(all, attack{name, true, func(s *stranger) {
+		all = append(all, attack{name, true, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			l.batch(b(s.w.victim()))
 			l.settle()
@@ -61,7 +62,7 @@ func crashers() (all []attack) {
 	}
 	with := func(name string, f func(*remote.MessageBatch)) {
 		one(name, func(to *process) *remote.MessageBatch {
-			return changed(message(to.address, "door", wrapperspb.Bool(true)), f)
+			return stranger.Changed(stranger.Batch(to.address, "door", wrapperspb.Bool(true)), f)
 		})
 	}
 	with("target out of range", func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 })
@@ -75,16 +76,16 @@ func crashers() (all []attack) {
 		"stop": &actor.Stop{}, "poison": &actor.PoisonPill{}, "watch by nobody": &actor.Watch{},
 		"unwatch by nobody": &actor.Unwatch{}, "termination of nobody": &actor.Terminated{},
 	} {
-		one(name, func(to *process) *remote.MessageBatch { return message(to.address, "door", m) })
+		one(name, func(to *process) *remote.MessageBatch { return stranger.Batch(to.address, "door", m) })
 	}
-	all = append(all, attack{"unary calls", true, func(s *stranger) {
+	all = append(all, attack{"unary calls", true, func(s *intruder) {
 		cc := s.connect(s.w.victim())
 		for _, method := range []string{"ListProcesses", "GetProcessDiagnostics"} {
 			var out []byte
 			require.Error(s.t, cc.Invoke(s.t.Context(), "/remote.Remoting/"+method, []byte{}, &out))
 		}
 	}})
-	all = append(all, attack{"random bytes as messages", false, func(s *stranger) {
+	all = append(all, attack{"random bytes as messages", false, func(s *intruder) {
 		for range 50 {
 			l := s.open(s.w.victim(), s.address)
 			b := make([]byte, 200)
@@ -107,7 +108,7 @@ type pair struct {
 // stranger's own, as that member's, and as the receiver's. The stranger knows everything but the traffic.
 func forgeries() (all []attack) {
 	rounds := func(name string, sample bool, n uint64, target string, m func(p pair) proto.Message) {
-		all = append(all, attack{name, sample, func(s *stranger) {
+		all = append(all, attack{name, sample, func(s *intruder) {
 			for round := range n {
 				if round > 0 {
 					time.Sleep(600 * time.Millisecond) // verdicts of one moment count once
@@ -115,7 +116,7 @@ func forgeries() (all []attack) {
 				s.everywhere(func(p pair, as string) {
 					p.round = round
 					l := s.open(p.to, as)
-					l.batch(message(p.to.address, target, m(p)))
+					l.batch(stranger.Batch(p.to.address, target, m(p)))
 					l.settle()
 				})
 			}
@@ -181,7 +182,7 @@ func forgeries() (all []attack) {
 }
 
 // everywhere calls f for each pair of members and each way to introduce the stranger.
-func (s *stranger) everywhere(f func(p pair, as string)) {
+func (s *intruder) everywhere(f func(p pair, as string)) {
 	for _, to := range s.w.members {
 		for i, of := range s.w.members {
 			if to == of {
@@ -196,13 +197,13 @@ func (s *stranger) everywhere(f func(p pair, as string)) {
 
 // largeFragment says hello as what it is, an address that nobody lists, with the incarnation that it has heard of, and
 // claims all that makes a member give way.
-func largeFragment(s *stranger) {
+func largeFragment(s *intruder) {
 	l := s.open(s.w.victim(), s.address)
 	for i := range uint64(40) { // for longer than such claims must last
 		h := &pb.Hello{
 			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1, Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
 		}
-		l.batch(message(s.w.victim().address, membershipActor,
+		l.batch(stranger.Batch(s.w.victim().address, membershipActor,
 			sealed(s.name(), 7, s.incarnation(wire.MembershipHello), wire.MembershipHello, h)))
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -213,7 +214,7 @@ func largeFragment(s *stranger) {
 }
 
 // relayed asks the victim to pass a message on to a third party, that counts connections.
-func relayed(s *stranger) {
+func relayed(s *intruder) {
 	third, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
 	var reached atomic.Bool
@@ -226,8 +227,8 @@ func relayed(s *stranger) {
 		}
 	}()
 	l := s.open(s.w.victim(), s.address)
-	l.batch(message(third.Addr().String(), "door", wrapperspb.Bool(true)))
-	l.batch(message(fmt.Sprint("localhost:", s.w.victim().address[len("127.0.0.1:"):]), "door", wrapperspb.Bool(true)))
+	l.batch(stranger.Batch(third.Addr().String(), "door", wrapperspb.Bool(true)))
+	l.batch(stranger.Batch(fmt.Sprint("localhost:", s.w.victim().address[len("127.0.0.1:"):]), "door", wrapperspb.Bool(true)))
 	l.settle()
 	time.Sleep(500 * time.Millisecond)
 	_ = third.Close()
@@ -240,8 +241,8 @@ func floods() []attack {
 	field := func(n protowire.Number, b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), b)
 	}
-	push := func(n int, m func() []byte) func(*stranger) {
-		return func(s *stranger) {
+	push := func(n int, m func() []byte) func(*intruder) {
+		return func(s *intruder) {
 			for range n {
 				l := s.open(s.w.victim(), s.address)
 				l.push(m())
@@ -260,20 +261,20 @@ func floods() []attack {
 			return bytes.Repeat(protowire.AppendTag(nil, 7, protowire.StartGroupType), much/4)
 		})},
 		{"a message beyond the largest", false, push(2, func() []byte { return make([]byte, 65<<20) })},
-		{"forged senders", true, func(s *stranger) {
+		{"forged senders", true, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 2000 {
-				l.batch(changed(message(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
 					b.Senders = []*actor.PID{actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x")}
 					b.Envelopes[0].Sender = 1
 				}))
 			}
 			l.settle()
 		}},
-		{"watches", false, func(s *stranger) {
+		{"watches", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 100 {
-				full := message(s.w.victim().address, "door", &actor.Watch{})
+				full := stranger.Batch(s.w.victim().address, "door", &actor.Watch{})
 				full.Envelopes = nil
 				for j := range 1000 {
 					data, _ := proto.Marshal(&actor.Watch{Watcher: actor.NewPID(s.address, fmt.Sprint(1000*i+j))})
@@ -283,19 +284,19 @@ func floods() []attack {
 			}
 			l.settle()
 		}},
-		{"terminations everywhere", false, func(s *stranger) {
+		{"terminations everywhere", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for i := range 2000 {
-				l.batch(message(s.w.victim().address, "door", &actor.Terminated{
+				l.batch(stranger.Batch(s.w.victim().address, "door", &actor.Terminated{
 					Who: actor.NewPID(fmt.Sprintf("127.0.0.1:%d", 30_000+i), "x"),
 				}))
 			}
 			l.settle()
 		}},
-		{"messages for nobody", false, func(s *stranger) {
+		{"messages for nobody", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for range 200 {
-				full := message(s.w.victim().address, "nobody", wrapperspb.Bool(true))
+				full := stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true))
 				for range 199 {
 					full.Envelopes = append(full.Envelopes, full.Envelopes[0])
 				}
@@ -309,7 +310,7 @@ func floods() []attack {
 // connections are streams and sockets.
 func connections() []attack {
 	return []attack{
-		{"streams that say nothing", true, func(s *stranger) {
+		{"streams that say nothing", true, func(s *intruder) {
 			for range 20 {
 				cc := s.connect(s.w.victim())
 				for range 10 {
@@ -317,22 +318,22 @@ func connections() []attack {
 				}
 			}
 		}},
-		{"sockets that say nothing", false, func(s *stranger) { s.sockets(3000, nil) }},
-		{"sockets with garbage", true, func(s *stranger) {
+		{"sockets that say nothing", false, func(s *intruder) { s.sockets(3000, nil) }},
+		{"sockets with garbage", true, func(s *intruder) {
 			garbage := make([]byte, 4096)
 			_, _ = rand.Read(garbage)
 			s.sockets(100, garbage)
 		}},
-		{"HTTP/1", false, func(s *stranger) { s.sockets(100, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) }},
-		{"half a preface", false, func(s *stranger) { s.sockets(300, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n")) }},
-		{"introduced twice", false, func(s *stranger) {
+		{"HTTP/1", false, func(s *intruder) { s.sockets(100, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) }},
+		{"half a preface", false, func(s *intruder) { s.sockets(300, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n")) }},
+		{"introduced twice", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for range 1000 {
-				l.push(introduce(s.address))
+				l.push(stranger.Introduce(s.address))
 			}
 			l.settle()
 		}},
-		{"in the name of everybody", true, func(s *stranger) {
+		{"in the name of everybody", true, func(s *intruder) {
 			for _, p := range s.w.members {
 				for range 20 {
 					s.open(s.w.victim(), p.address).settle()
@@ -342,7 +343,7 @@ func connections() []attack {
 				s.open(s.w.victim(), fmt.Sprintf("127.0.0.1:%d", 1+i))
 			}
 		}},
-		{"questions for streams", false, func(s *stranger) {
+		{"questions for streams", false, func(s *intruder) {
 			cc := s.connect(s.w.victim())
 			for i := range 300 {
 				stream, err := cc.NewStream(s.t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/concord.v1.Guard/Vouch")
@@ -357,10 +358,10 @@ func connections() []attack {
 				}
 			}
 		}},
-		{"a peer that does not read", false, func(s *stranger) {
+		{"a peer that does not read", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
 			for range 3000 { // each is answered, to a listener that never reads
-				l.batch(changed(message(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
+				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
 					b.Senders = []*actor.PID{actor.NewPID(s.address, "x")}
 					b.Envelopes[0].Sender = 1
 				}))
@@ -371,7 +372,7 @@ func connections() []attack {
 }
 
 // sockets opens connections and sends bytes, side by side.
-func (s *stranger) sockets(n int, data []byte) {
+func (s *intruder) sockets(n int, data []byte) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64)
 	for range n {
@@ -390,7 +391,7 @@ func (s *stranger) sockets(n int, data []byte) {
 }
 
 // certificates is the negative matrix of TLS: none makes a peer. Members without TLS close the connections.
-func certificates(s *stranger) {
+func certificates(s *intruder) {
 	wrong, err := pki.NewAuthority("wrong")
 	require.NoError(s.t, err)
 	right := s.w.ca
@@ -418,7 +419,7 @@ func certificates(s *stranger) {
 		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		other, _ := s.w.bystander()
 		l := s.bare(s.connect(s.w.victim(), grpc.WithTransportCredentials(credentials.NewTLS(cfg))))
-		l.push(introduce(other.address))
+		l.push(stranger.Introduce(other.address))
 		if l.ClientStream != nil {
 			var answer []byte
 			require.Error(s.t, l.RecvMsg(&answer), name)

@@ -45,7 +45,7 @@ func TestHostile(t *testing.T) {
 						w = newWorld(t, mode)
 						defer w.staysUnharmed(t)
 					}
-					s := newStranger(t, w)
+					s := newIntruder(t, w)
 					s.learn()
 					a.do(s)
 					w.unharmed(t)

@@ -151,7 +151,8 @@ func leaves(e *env) {
 // compare counts again and again for LeftWithin: what a life has begun may end after it.
 func (e *env) compare(before report, p *process, lives int) {
 	var after report
-	had, has := len(before.Goroutines), 0
+	var has int
+	had := len(before.Goroutines)
 	for deadline := time.Now().Add(e.config.LeftWithin); ; {
 		after = p.tell(cmdCount, evCounted)
 		has = len(after.Goroutines)

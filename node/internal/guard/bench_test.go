@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/node/internal/stranger"
 )
 
 // sink counts batches.
@@ -85,7 +87,7 @@ func benchBatches(b *testing.B, mode string) {
 	stream, err := open(b, to, from.address, options...)
 	require.NoError(b, err)
 
-	full := batch(to.address, "x", wrapperspb.String(string(make([]byte, 100))))
+	full := stranger.Batch(to.address, "x", wrapperspb.String(string(make([]byte, 100))))
 	full.Senders = []*actor.PID{actor.NewPID(from.address, "y")}
 	full.Envelopes[0].Sender = 1
 	for range 199 {

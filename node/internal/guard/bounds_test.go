@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/node/internal/stranger"
 )
 
 // field appends a field of bytes.
@@ -129,11 +131,11 @@ func TestStream_MustBegin(t *testing.T) {
 	b := listen(t, Config{})
 	for name, m := range map[string]*remote.RemoteMessage{
 		"empty":      {},
-		"a batch":    {MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: text(b, "x")}},
-		"no address": introduce(""),
-		"no port":    introduce("127.0.0.1"),
-		"long":       introduce(string(bytes.Repeat([]byte("a"), maxText)) + ":1"),
-		"huge":       introduce(string(bytes.Repeat([]byte("a"), maxFirst)) + ":1"),
+		"a batch":    stranger.Send(text(b, "x")),
+		"no address": stranger.Introduce(""),
+		"no port":    stranger.Introduce("127.0.0.1"),
+		"long":       stranger.Introduce(string(bytes.Repeat([]byte("a"), maxText)) + ":1"),
+		"huge":       stranger.Introduce(string(bytes.Repeat([]byte("a"), maxFirst)) + ":1"),
 	} {
 		_, err := openWith(t, b, m)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)
@@ -189,10 +191,10 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 
 	a, b := listen(t, Config{}), listen(t, Config{})
 	l := &lane{to: b, s: a.mustDial(b)}
-	require.False(t, l.delivered(changed(batch(b.address, "x", &structpb.ListValue{}), func(b *batchOf) {
+	require.False(t, l.delivered(stranger.Changed(stranger.Batch(b.address, "x", &structpb.ListValue{}), func(b *remote.MessageBatch) {
 		b.Envelopes[0].MessageData = many(1, nil, size/2)
 	})))
-	require.True(t, l.delivered(batch(b.address, "x", list)))
+	require.True(t, l.delivered(stranger.Batch(b.address, "x", list)))
 }
 
 // TestConns_TheOldestWithoutProofGoes: who fills the connections pushes out its own.
@@ -249,11 +251,11 @@ func FuzzGuard(f *testing.F) {
 	}
 	for _, m := range []proto.Message{wrapperspb.Bool(true), &actor.Watch{Watcher: actor.NewPID("127.0.0.1:7", "x")}, &actor.Stop{}} {
 		data, _ := proto.Marshal(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{
-			MessageBatch: batch("127.0.0.1:8", "x", m),
+			MessageBatch: stranger.Batch("127.0.0.1:8", "x", m),
 		}})
 		f.Add(data)
 	}
-	intro, _ := proto.Marshal(introduce("127.0.0.1:7"))
+	intro, _ := proto.Marshal(stranger.Introduce("127.0.0.1:7"))
 	f.Add(intro)
 	g, err := New(Config{Public: []string{"x"}}, quiet())
 	require.NoError(f, err)

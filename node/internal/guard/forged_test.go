@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/wire"
+	"github.com/concord-go/concord/node/internal/stranger"
 	pb "github.com/concord-go/concord/proto"
 )
 
@@ -47,7 +48,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	const other = "10.0.0.9:7"
 	b.sees(map[string]string{"a": a.address, "b": b.address, "c": other})
 	l := &lane{to: b, s: a.mustDial(b)}
-	to := func(m proto.Message) *remote.MessageBatch { return batch(b.address, "alive", m) }
+	to := func(m proto.Message) *remote.MessageBatch { return stranger.Batch(b.address, "alive", m) }
 	pid := actor.NewPID
 
 	for name, m := range map[string]proto.Message{
@@ -77,7 +78,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	} {
 		require.False(t, l.delivered(to(m)), name)
 	}
-	require.False(t, l.delivered(batch(b.address, "eventstream", &cluster.ClusterTopology{})), "an event of Proto.Actor")
+	require.False(t, l.delivered(stranger.Batch(b.address, "eventstream", &cluster.ClusterTopology{})), "an event of Proto.Actor")
 
 	for name, m := range map[string]proto.Message{
 		"termination at the peer": &actor.Terminated{Who: pid(a.address, "x")},
@@ -92,7 +93,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	} {
 		require.True(t, l.delivered(to(m)), name)
 	}
-	require.True(t, l.delivered(batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
+	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
 }
 
 // A stranger says who it is, and no more than that.
@@ -100,9 +101,9 @@ func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
-	require.False(t, l.delivered(batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Round: 1 << 60}))))
-	require.False(t, l.delivered(batch(b.address, "x", envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))))
-	require.True(t, l.delivered(batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
+	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonIdentify, &pb.SingletonIdentify{Round: 1 << 60}))))
+	require.False(t, l.delivered(stranger.Batch(b.address, "x", envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))))
+	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
 }
 
 // TestForged_TheLastFieldCounts: what is there twice is read like the decoder reads it.
@@ -113,7 +114,7 @@ func TestForged_TheLastFieldCounts(t *testing.T) {
 	mine, _ := proto.Marshal(envelope("a", wire.SingletonLeaving, &pb.SingletonLeaving{}))
 	forged, _ := proto.Marshal(envelope("c", wire.SingletonLeaving, &pb.SingletonLeaving{}))
 	for name, data := range map[string][]byte{"mine first": append(mine, forged...), "cut": forged[:len(forged)-1]} {
-		require.False(t, l.delivered(changed(batch(b.address, "x", &pb.Envelope{}), func(b *batchOf) {
+		require.False(t, l.delivered(stranger.Changed(stranger.Batch(b.address, "x", &pb.Envelope{}), func(b *remote.MessageBatch) {
 			b.Envelopes[0].MessageData = data
 		})), name)
 	}
@@ -122,14 +123,14 @@ func TestForged_TheLastFieldCounts(t *testing.T) {
 func TestRelay_NothingIsPassedOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	l := &lane{to: b, s: a.mustDial(b)}
-	relayed := batch("10.0.0.9:7", "x", wrapperspb.Bool(true))
+	relayed := stranger.Batch("10.0.0.9:7", "x", wrapperspb.Bool(true))
 	if _, ok := any(relayed.Targets).([]string); ok {
 		return // targets have no address in this version of Proto.Actor
 	}
 	require.False(t, l.delivered(relayed))
-	require.False(t, l.delivered(batch("", "x", wrapperspb.Bool(true))))
-	require.False(t, l.delivered(batch("localhost:7", "x", wrapperspb.Bool(true))))
-	require.True(t, l.delivered(batch("nonhost", "x", wrapperspb.Bool(true))))
+	require.False(t, l.delivered(stranger.Batch("", "x", wrapperspb.Bool(true))))
+	require.False(t, l.delivered(stranger.Batch("localhost:7", "x", wrapperspb.Bool(true))))
+	require.True(t, l.delivered(stranger.Batch("nonhost", "x", wrapperspb.Bool(true))))
 }
 
 func TestPublic_OthersAreNotReached(t *testing.T) {
@@ -137,8 +138,8 @@ func TestPublic_OthersAreNotReached(t *testing.T) {
 	l := &lane{to: b, s: a.mustDial(b)}
 	send := func(id string) bool {
 		before := len(b.seen())
-		l.s.send(batch(b.address, id, wrapperspb.String(id)))
-		l.s.send(batch(b.address, "door", wrapperspb.String("behind "+id)))
+		l.s.send(stranger.Batch(b.address, id, wrapperspb.String(id)))
+		l.s.send(stranger.Batch(b.address, "door", wrapperspb.String("behind "+id)))
 		b.hears("behind " + id)
 		return len(b.seen()) > before+1
 	}
@@ -158,7 +159,7 @@ func TestSenders_AreBounded(t *testing.T) {
 	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
 	l := &lane{to: b, s: a.mustDial(b)}
 	from := func(address string) *remote.MessageBatch {
-		return changed(batch(b.address, "x", wrapperspb.Bool(true)), func(b *batchOf) {
+		return stranger.Changed(stranger.Batch(b.address, "x", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
 			b.Senders = []*actor.PID{actor.NewPID(address, "y")}
 			b.Envelopes[0].Sender = 1
 		})
@@ -174,7 +175,7 @@ func TestSenders_AreBounded(t *testing.T) {
 	require.True(t, l.delivered(from("10.0.0.9:7")), "a member, whose message the peer passes on")
 	require.True(t, l.delivered(from(b.address)), "this member")
 	require.False(t, l.delivered(from("nowhere")), "no address")
-	require.False(t, l.delivered(changed(from("x:1"), func(b *batchOf) { b.Senders[0] = &actor.PID{} })), "no address")
+	require.False(t, l.delivered(stranger.Changed(from("x:1"), func(b *remote.MessageBatch) { b.Senders[0] = &actor.PID{} })), "no address")
 }
 
 func TestWatches_AreBounded(t *testing.T) {
@@ -206,7 +207,7 @@ func TestStream_OnlyBatchesFollow(t *testing.T) {
 	b := listen(t, Config{})
 	for name, m := range map[string]*remote.RemoteMessage{
 		"empty":            {},
-		"introduced twice": introduce("10.0.0.9:7"),
+		"introduced twice": stranger.Introduce("10.0.0.9:7"),
 		"disconnect":       {MessageType: &remote.RemoteMessage_DisconnectRequest{}},
 	} {
 		s := listen(t, Config{}).mustDial(b)

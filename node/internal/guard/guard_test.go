@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -11,16 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/node/internal/stranger"
 	"github.com/concord-go/concord/testkit/pki"
 )
 
@@ -115,32 +113,18 @@ type stream struct {
 
 // open opens a stream to another member and introduces itself as from.
 func open(t testing.TB, to *end, from string, options ...grpc.DialOption) (*stream, error) {
-	return openWith(t, to, introduce(from), options...)
+	return openWith(t, to, stranger.Introduce(from), options...)
 }
 
 // openWith opens a stream with any first message.
 func openWith(t testing.TB, to *end, first *remote.RemoteMessage, options ...grpc.DialOption) (*stream, error) {
-	if len(options) == 0 {
-		options = []grpc.DialOption{plain}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	cc, err := grpc.NewClient("passthrough:///"+to.address, options...)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = cc.Close() })
-	s, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
+	s, err := stranger.Stream(t, stranger.Dial(t, to.address, options...))
 	if err != nil {
 		return nil, err
 	}
 	_ = s.SendMsg(first) // the error is that of the answer
 	var answer remote.RemoteMessage
 	return &stream{t, s}, s.RecvMsg(&answer)
-}
-
-func introduce(address string) *remote.RemoteMessage {
-	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
-		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
-	}}}
 }
 
 // dial opens a stream as a member.
@@ -156,7 +140,7 @@ func (e *end) mustDial(to *end) *stream {
 
 // send sends a batch; how the stream ends is told by ended.
 func (s *stream) send(b *remote.MessageBatch) {
-	_ = s.SendMsg(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: b}})
+	_ = s.SendMsg(stranger.Send(b))
 }
 
 // ended returns why the stream was ended by the other end.
@@ -165,25 +149,8 @@ func (s *stream) ended() error {
 	return s.RecvMsg(&answer)
 }
 
-// batch holds one message for an actor at an address.
-func batch(address, id string, m proto.Message) *remote.MessageBatch {
-	data, _ := proto.Marshal(m)
-	b := &remote.MessageBatch{
-		TypeNames: []string{string(proto.MessageName(m))},
-		Envelopes: []*remote.MessageEnvelope{{MessageData: data}},
-	}
-	field := b.ProtoReflect().Descriptor().Fields().ByName("targets")
-	list := b.ProtoReflect().Mutable(field).List()
-	if field.Kind() == protoreflect.StringKind {
-		list.Append(protoreflect.ValueOfString(id))
-		return b
-	}
-	list.Append(protoreflect.ValueOfMessage(actor.NewPID(address, id).ProtoReflect()))
-	return b
-}
-
 func text(to *end, s string) *remote.MessageBatch {
-	return batch(to.address, "x", wrapperspb.String(s))
+	return stranger.Batch(to.address, "x", wrapperspb.String(s))
 }
 
 // hears waits until a message has arrived.
@@ -245,11 +212,4 @@ func (e *end) sees(others map[string]string) {
 		v.Members = append(v.Members, membership.Member{ID: id, Address: others[id], Incarnation: 1, Stamp: 1})
 	}
 	e.process.member.Store(&member{cluster: "shop", members: roster{view: v}, lives: func(id string) bool { return id == "alive" }})
-}
-
-type batchOf = remote.MessageBatch
-
-func changed(b *batchOf, f func(*batchOf)) *batchOf {
-	f(b)
-	return b
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/remote"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/concord-go/concord/node/internal/stranger"
 )
 
 var plain = grpc.WithTransportCredentials(insecure.NewCredentials())
@@ -60,7 +63,7 @@ func TestVouch_TheStreamIsOne(t *testing.T) {
 func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	s := a.mustDial(b)
-	s.send(changed(text(b, "x"), func(b *batchOf) { b.Envelopes[0].Target = 7 }))
+	s.send(stranger.Changed(text(b, "x"), func(b *remote.MessageBatch) { b.Envelopes[0].Target = 7 }))
 	require.Equal(t, codes.InvalidArgument, status.Code(s.ended()))
 	a.guard.opened.mu.Lock()
 	defer a.guard.opened.mu.Unlock()

@@ -1,0 +1,163 @@
+package hostile_test
+
+import (
+	"crypto/tls"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/wire"
+	"github.com/concord-go/concord/node/internal/stranger"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// intruder is a stranger: it reaches the ports of the members and belongs to none.
+type intruder struct {
+	t       *testing.T
+	w       *world
+	address string // where it listens, and vouches for everything
+
+	mu    sync.Mutex
+	heard map[uint32]uint64 // the incarnation of who sent a manifest
+}
+
+func newIntruder(t *testing.T, w *world) *intruder {
+	s := &intruder{t: t, w: w, heard: map[uint32]uint64{}}
+	s.address = stranger.Listen(t, listener{s: s})
+	return s
+}
+
+// listener hears what members answer.
+type listener struct {
+	remote.UnimplementedRemotingServer
+	s *intruder
+}
+
+func (l listener) Receive(stream remote.Remoting_ReceiveServer) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if m.GetConnectRequest() != nil {
+			_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectResponse{ConnectResponse: &remote.ConnectResponse{}}})
+		}
+		for _, e := range m.GetMessageBatch().GetEnvelopes() {
+			var env pb.Envelope
+			if proto.Unmarshal(e.MessageData, &env) == nil {
+				l.s.mu.Lock()
+				l.s.heard[env.Manifest] = env.From
+				l.s.mu.Unlock()
+			}
+		}
+	}
+}
+
+func (s *intruder) incarnation(m wire.Manifest) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard[uint32(m)]
+}
+
+// credentials are the best that a stranger has: none, or TLS with a certificate of another authority.
+func (s *intruder) credentials() credentials.TransportCredentials {
+	if s.w.mode != tlsMode {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // a stranger
+}
+
+func (s *intruder) connect(to *process, options ...grpc.DialOption) *grpc.ClientConn {
+	return stranger.Dial(s.t, to.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(s.credentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(stranger.Bytes{}), grpc.MaxCallSendMsgSize(1<<30)),
+	}, options...)...)
+}
+
+// lane is a stream of the stranger.
+type lane struct {
+	grpc.ClientStream
+	s *intruder
+}
+
+// open opens a stream, and introduces the stranger as from. It may have been refused.
+func (s *intruder) open(to *process, from string) *lane {
+	l := s.bare(s.connect(to))
+	l.push(stranger.Introduce(from))
+	return l
+}
+
+// bare opens a stream and says nothing.
+func (s *intruder) bare(cc *grpc.ClientConn) *lane {
+	stream, err := stranger.Stream(s.t, cc)
+	if err != nil {
+		return &lane{nil, s}
+	}
+	return &lane{stream, s}
+}
+
+// push sends; that it is refused is what the members hope for.
+func (l *lane) push(m any) {
+	if l.ClientStream != nil {
+		_ = l.SendMsg(m)
+	}
+}
+
+func (l *lane) batch(b *remote.MessageBatch) {
+	l.push(stranger.Send(b))
+}
+
+// settle waits until everything sent has been handled, or the stream has ended.
+func (l *lane) settle() {
+	if l.ClientStream == nil {
+		return
+	}
+	_ = l.CloseSend()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			var b []byte
+			if l.RecvMsg(&b) != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+	}
+}
+
+// sealed is a message of Concord in the name of a member.
+func sealed(member string, from, to uint64, m wire.Manifest, payload proto.Message) proto.Message {
+	data, _ := proto.Marshal(payload)
+	return wire.Seal(wire.Header{Cluster: "hostile", Member: member, From: from, To: to}, m, data)
+}
+
+// learn says hello to the victim, which answers strangers now and then: what it says is all that somebody who
+// does not read the traffic can know of it.
+func (s *intruder) learn() {
+	l := s.open(s.w.victim(), s.address)
+	deadline := time.Now().Add(patience)
+	for n := uint64(0); time.Now().Before(deadline); n++ {
+		l.batch(stranger.Batch(s.w.victim().address, membershipActor, sealed(s.name(), 7, 0, wire.MembershipHello,
+			&pb.Hello{Address: s.address, Sequence: 1 + n, Size: 1, Answer: true})))
+		time.Sleep(5 * time.Millisecond)
+		if s.w.mode != plainMode || s.incarnation(wire.MembershipHello) != 0 {
+			l.settle()
+			return
+		}
+		time.Sleep(200 * time.Millisecond) // the victim answers some a second
+	}
+	s.t.Fatal("the victim does not answer")
+}
+
+// name is the member id that it gives itself.
+func (s *intruder) name() string { return "stranger at " + s.address }
