@@ -10,7 +10,7 @@ import (
 // reader of a stream is written without a lock, a stop does not wait for connections that end, and each start sets
 // the logger of all of gRPC, and the list of banned members is read without its lock.
 var upstream = []string{
-	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop", "grpclog.SetLoggerV2",
+	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop", "grpclog.SetLoggerV2", "grpclog.NewLoggerV2()",
 	"remote.(*BlockList).IsBlocked()",
 }
 
