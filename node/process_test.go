@@ -5,19 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/internal/races"
@@ -154,46 +152,31 @@ func member(arg string) int {
 
 // process is a member process, seen from the test.
 type process struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	in  io.WriteCloser
+	*child.Process
+	t *testing.T
 
-	mu     sync.Mutex
-	lines  []report
-	stderr strings.Builder // to be read when the process has ended
-	done   chan struct{}
+	mu    sync.Mutex
+	lines []report
 }
 
 func launch(t *testing.T, s spec) *process {
 	t.Helper()
 	arg, err := json.Marshal(s)
 	require.NoError(t, err)
-	p := &process{t: t, cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+string(arg), "GORACE=exitcode=0")
-	p.cmd.Stderr = &p.stderr
-	p.in, err = p.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := p.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
-	go func() {
-		defer close(p.done)
-		for sc := bufio.NewScanner(out); sc.Scan(); {
-			var r report
-			if json.Unmarshal(sc.Bytes(), &r) == nil {
-				p.mu.Lock()
-				p.lines = append(p.lines, r)
-				p.mu.Unlock()
-			}
+	p := &process{t: t}
+	p.Process = child.Start(t, []string{childEnv + "=" + string(arg)}, func(line []byte) {
+		var r report
+		if json.Unmarshal(line, &r) == nil {
+			p.mu.Lock()
+			p.lines = append(p.lines, r)
+			p.mu.Unlock()
 		}
-	}()
+	})
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.done
-		_ = p.cmd.Wait()
-		require.Empty(t, races.Reported(p.stderr.String()))
+		p.Kill()
+		require.Empty(t, races.Reported(p.Stderr()))
 		if t.Failed() {
-			t.Logf("member on port %d:\n%s\nreports: %+v", s.Port, p.stderr.String(), p.reports(""))
+			t.Logf("member on port %d, reports: %+v", s.Port, p.reports(""))
 		}
 	})
 	return p
@@ -221,10 +204,8 @@ func (p *process) view() report {
 
 // stop ends the process in good order and returns its exit code.
 func (p *process) stop() int {
-	_, _ = io.WriteString(p.in, "stop\n")
-	<-p.done
-	_ = p.cmd.Wait()
-	return p.cmd.ProcessState.ExitCode()
+	_ = p.Say("stop")
+	return p.ExitCode()
 }
 
 // specs of n members that know each other.
@@ -254,17 +235,8 @@ func (p *process) started() (address string) {
 func (p *process) waits(what string, ok func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
-		require.False(p.t, p.gone(), "%s: the process has ended", what)
+		require.False(p.t, p.Ended(), "%s: the process has ended", what)
 		require.True(p.t, time.Now().Before(deadline), "%s: not after %v", what, patience)
-	}
-}
-
-func (p *process) gone() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -280,7 +252,7 @@ func agreed(t *testing.T, ps ...*process) (v report) {
 		if !slices.ContainsFunc(ps, differs) {
 			return v
 		}
-		require.False(t, slices.ContainsFunc(ps, (*process).gone), "a member has ended")
+		require.False(t, slices.ContainsFunc(ps, func(p *process) bool { return p.Ended() }), "a member has ended")
 		require.True(t, time.Now().Before(deadline), "members do not agree after %v", patience)
 	}
 }
@@ -292,8 +264,7 @@ func TestThreeProcesses(t *testing.T) {
 	require.Len(t, v.Backed, 2, "roles arrive")
 
 	// Killed: the others notice, and the next process on the address is the youngest.
-	require.NoError(t, b.cmd.Process.Kill())
-	<-b.done
+	b.Kill()
 	agreed(t, a, c)
 	b2 := launch(t, s[1])
 	v = agreed(t, a, b2, c)
@@ -319,9 +290,7 @@ func TestStartReturnsWhatProtoActorPanicsWith(t *testing.T) {
 	s := specs(t, 1)[0]
 	s.Port = l.Addr().(*net.TCPAddr).Port
 	p := launch(t, s)
-	<-p.done
-	_ = p.cmd.Wait()
-	require.Equal(t, 3, p.cmd.ProcessState.ExitCode())
+	require.Equal(t, 3, p.ExitCode())
 	require.Contains(t, p.reports("failed")[0].Text, node.ErrStart.Error())
 	require.Contains(t, p.reports("failed")[0].Text, "address already in use")
 	require.Equal(t, "<nil>", p.reports("shut down")[0].Text)

@@ -40,8 +40,7 @@ func TestThreeProcesses_TLS(t *testing.T) {
 
 	// A new certificate, and a member that is killed and comes back, while the others stay.
 	certified(t, ca, dir, s)
-	require.NoError(t, b.cmd.Process.Kill())
-	<-b.done
+	b.Kill()
 	agreed(t, a, c)
 	agreed(t, a, launch(t, s[1]), c)
 

@@ -1,20 +1,17 @@
 package hostile_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/testkit/pki"
@@ -44,30 +41,10 @@ type world struct {
 
 // process is a member, seen from the driver.
 type process struct {
+	*child.Process
 	address string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
 	answers chan status
-	gone    chan struct{}
-	stderr  safeBuffer
 	asked   int
-}
-
-type safeBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // newWorld starts three members and waits until they are one cluster.
@@ -127,34 +104,18 @@ func (w *world) identify(dir, address string, s *spec) {
 func (w *world) launch(s spec, address string) *process {
 	raw, err := json.Marshal(s)
 	require.NoError(w.t, err)
-	p := &process{address: address, cmd: exec.Command(os.Args[0]), answers: make(chan status, 16), gone: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(raw), "GORACE=exitcode=0", "GOMAXPROCS=2")
-	p.cmd.Stderr = &p.stderr
-	p.in, err = p.cmd.StdinPipe()
-	require.NoError(w.t, err)
-	out, err := p.cmd.StdoutPipe()
-	require.NoError(w.t, err)
-	require.NoError(w.t, p.cmd.Start())
-	go func() {
-		defer close(p.gone)
-		for in := bufio.NewScanner(out); in.Scan(); {
-			var s status
-			if json.Unmarshal(in.Bytes(), &s) == nil {
-				p.answers <- s
-			}
+	p := &process{address: address, answers: make(chan status, 16)}
+	p.Process = child.Start(w.t, []string{memberEnv + "=" + string(raw), "GOMAXPROCS=2"}, func(line []byte) {
+		var s status
+		if json.Unmarshal(line, &s) == nil {
+			p.answers <- s
 		}
-	}()
+	})
 	w.t.Cleanup(func() {
-		_ = p.in.Close() // it stops
+		p.Hangup() // it stops
 		select {
-		case <-p.gone:
+		case <-p.Gone():
 		case <-time.After(patience):
-			_ = p.cmd.Process.Kill()
-			<-p.gone
-		}
-		_ = p.cmd.Wait()
-		if w.t.Failed() {
-			w.t.Logf("member at %s:\n%s", p.address, p.stderr.String())
 		}
 	})
 	return p
@@ -163,7 +124,7 @@ func (w *world) launch(s spec, address string) *process {
 // status asks a member how it is.
 func (p *process) status() (status, error) {
 	p.asked++
-	if _, err := io.WriteString(p.in, "status\n"); err != nil {
+	if err := p.Say("status"); err != nil {
 		return status{}, fmt.Errorf("member at %s is gone: %w", p.address, err)
 	}
 	timeout := time.After(patience)
@@ -173,7 +134,7 @@ func (p *process) status() (status, error) {
 			if s.N == p.asked {
 				return s, nil
 			}
-		case <-p.gone:
+		case <-p.Gone():
 			return status{}, fmt.Errorf("member at %s is gone", p.address)
 		case <-timeout:
 			return status{}, fmt.Errorf("member at %s does not answer", p.address)

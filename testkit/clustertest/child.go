@@ -75,7 +75,7 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 	if arg == "" {
 		return
 	}
-	c := &child{provide: provide}
+	c := &inside{provide: provide}
 	if err := json.Unmarshal([]byte(arg), &c.order); err != nil {
 		fmt.Fprintln(os.Stderr, "clustertest:", err)
 		os.Exit(2)
@@ -95,7 +95,8 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 	os.Exit(0) // our parent has closed its end, or is gone
 }
 
-type child struct {
+// inside is a member in its process.
+type inside struct {
 	order   order
 	provide func(Member) (cluster.ClusterProvider, error)
 	cluster *cluster.Cluster // of the present life
@@ -103,7 +104,7 @@ type child struct {
 	mu sync.Mutex // one line at a time
 }
 
-func (c *child) say(r report) {
+func (c *inside) say(r report) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		line = fmt.Appendf(nil, `{"Event":%q,"Text":%q}`, evFailed, err)
@@ -114,7 +115,7 @@ func (c *child) say(r report) {
 }
 
 // start begins a life.
-func (c *child) start() {
+func (c *inside) start() {
 	ctx, cancel := context.WithTimeout(context.Background(), c.order.Begin)
 	defer cancel()
 	err := c.live(ctx)
@@ -131,7 +132,7 @@ func (c *child) start() {
 	c.say(report{Event: evFailed, Text: err.Error()})
 }
 
-func (c *child) live(ctx context.Context) error {
+func (c *inside) live(ctx context.Context) error {
 	provider, err := c.provide(c.order.Member)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func membersOf(t *cluster.ClusterTopology) (out []listed) {
 }
 
 // stop ends a life.
-func (c *child) stop() {
+func (c *inside) stop() {
 	if c.cluster == nil {
 		c.say(report{Event: evStopped, Text: "not started"})
 		return
@@ -225,7 +226,7 @@ func openFiles() int {
 // one, those that it closes itself included.
 type logs struct {
 	slog.Handler
-	to *child
+	to *inside
 }
 
 func (l *logs) Handle(ctx context.Context, r slog.Record) error {

@@ -1,28 +1,21 @@
 package clustertest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/races"
 )
 
 // process is a member process, seen from the test.
 type process struct {
+	*child.Process
 	e      *env
 	member Member
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	stderr bytes.Buffer // to be read when the process has ended
-	ended  chan struct{}
 
 	mu    sync.Mutex
 	lines []report
@@ -34,50 +27,26 @@ func (e *env) launch(m Member) *process {
 	e.config.Prepare(e, m)
 	arg, err := json.Marshal(order{m, min(2*e.config.ListedWithin+5*time.Second, limit/2)})
 	e.must(err)
-	p := &process{e: e, member: m, cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+string(arg), "GORACE=exitcode=0")
-	p.cmd.Stderr = &p.stderr
-	p.in, err = p.cmd.StdinPipe()
-	e.must(err)
-	out, err := p.cmd.StdoutPipe()
-	e.must(err)
-	e.must(p.cmd.Start())
-	go p.read(out)
+	p := &process{e: e, member: m}
+	p.Process = child.Start(e, []string{childEnv + "=" + string(arg)}, p.hear)
 	e.Cleanup(func() {
-		p.end()
+		p.Kill()
 		p.races()
 		if e.Failed() {
-			e.Logf("member %d at %s:\n%s\nreports: %+v", m.Index, m.Address(), tail(p.stderr.String()), p.reports(""))
+			e.Logf("member %d at %s, reports: %+v", m.Index, m.Address(), p.reports(""))
 		}
 	})
 	return p
 }
 
-// read collects reports until the process has ended.
-func (p *process) read(out io.Reader) {
-	defer close(p.ended)
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadString('\n')
-		if text, ok := strings.CutPrefix(line, marker); ok {
-			var r report
-			if json.Unmarshal([]byte(text), &r) == nil {
-				p.mu.Lock()
-				p.lines = append(p.lines, r)
-				p.mu.Unlock()
-			}
-		}
-		if err != nil {
-			return
-		}
+// hear collects reports.
+func (p *process) hear(line []byte) {
+	var r report
+	if text, ok := bytes.CutPrefix(line, []byte(marker)); ok && json.Unmarshal(text, &r) == nil {
+		p.mu.Lock()
+		p.lines = append(p.lines, r)
+		p.mu.Unlock()
 	}
-}
-
-// end ends the process, whatever it does.
-func (p *process) end() {
-	_ = p.cmd.Process.Kill()
-	<-p.ended
-	_ = p.cmd.Wait()
 }
 
 // races fails the test if the race detector has found some. The process must have ended.
@@ -85,27 +54,26 @@ func (p *process) races() {
 	if p.e.config.Except[raceRule] != "" {
 		return
 	}
-	for _, r := range races.Reported(p.stderr.String()) {
+	for _, r := range races.Reported(p.Stderr()) {
 		p.e.Errorf("%s: data race in member %d:\n%s", raceRule, p.member.Index, r)
 	}
 }
 
 // kill is kill -9.
 func (p *process) kill() {
-	p.end()
+	p.Kill()
 	p.e.config.Killed(p.e, p.member)
 }
 
 func (p *process) send(command string) {
 	p.e.Helper()
-	_, err := io.WriteString(p.in, command+"\n")
-	p.e.must(err)
+	p.e.must(p.Say(command))
 }
 
 // answer waits for the report of one of these events that comes after so many.
 func (p *process) answer(after int, events ...string) report {
 	p.e.Helper()
-	p.e.eventually(limit, func() bool { return len(p.answers(events)) > after || p.gone() },
+	p.e.eventually(limit, func() bool { return len(p.answers(events)) > after || p.Ended() },
 		"member %d does not answer", p.member.Index)
 	if got := p.answers(events); len(got) > after {
 		return got[after]
@@ -120,15 +88,6 @@ func (p *process) tell(command string, events ...string) report {
 	had := len(p.answers(events))
 	p.send(command)
 	return p.answer(had, events...)
-}
-
-func (p *process) gone() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 func (p *process) answers(events []string) (out []report) {
@@ -205,14 +164,6 @@ func (p *process) at(address string) (found listed, ok bool) {
 func (p *process) id() string {
 	self, _ := p.at(p.member.Address())
 	return self.ID
-}
-
-func tail(s string) string {
-	const most = 8000
-	if len(s) > most {
-		return "…" + s[len(s)-most:]
-	}
-	return s
 }
 
 // poll is how often a condition is looked at.
