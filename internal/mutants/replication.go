@@ -114,6 +114,30 @@ func replication() []mutant {
 			killer: histories("300"),
 		},
 		{
+			name:   "apply a push before what it follows",
+			rule:   "a push is applied after all that it follows [R6]: causal order",
+			edits:  in(replDir+"window.go", "case d.base.Leq(c.seen):\n\t\tc.applyPush(d)", "case true:\n\t\tc.applyPush(d)"),
+			killer: histories("40"),
+		},
+		{
+			name:   "name one cause of a push at most",
+			rule:   "a push names all events that nothing else it names follows [R7a]: causal order",
+			edits:  in(replDir+"update.go", "if !c.implied.Covers(e) {", "if !c.implied.Covers(e) && len(follows) < 2 {"),
+			killer: histories("60"),
+		},
+		{
+			name:   "show the last key of an update only to others",
+			rule:   "an update is installed in one step [R3]: read your writes",
+			edits:  in(replDir+"ledger.go", "\t\td.put(w.key, w.next)\n", "\t\tif w != work[len(work)-1] {\n\t\t\td.put(w.key, w.next)\n\t\t}\n"),
+			killer: histories("5"),
+		},
+		{
+			name:   "take the keys of a state as they are",
+			rule:   "a join keeps what only this replica has seen [R14]: monotonic reads",
+			edits:  in(replDir+"ledger.go", "d.set(key, a, held(key, both, a))", "d.set(key, a, held(key, b.Store, a))"),
+			killer: histories("100"),
+		},
+		{
 			name:   "use numbers again after a restore",
 			rule:   "a replica that others know more of goes on under a new id [R2a]",
 			edits:  in(replDir+"reborn.go", "c.rename(c.cfg.NewReplica())\n", ""),
@@ -151,6 +175,12 @@ func replication() []mutant {
 			rule:   "what was done under revoked numbers is done again under the new id [R57]",
 			edits:  in(replDir+"fill.go", "c.redo()", "c.revoked = nil"),
 			killer: scenario("TestRestored_TheFirstActIsAWrite"),
+		},
+		{
+			name:   "ask one member for its state for ever",
+			rule:   "a restored replica takes the state of whoever answers [R57]",
+			edits:  in(replDir+"reborn.go", "v.asked += n + 1", "v.asked = 0"),
+			killer: scenario("TestRestored_TheOneThatKnewDoesNotAnswer"),
 		},
 		{
 			name:   "add the whole counter again",

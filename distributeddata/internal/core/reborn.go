@@ -36,6 +36,7 @@ func (c *Core) forgetUndos() {
 // revoked is what a replica that goes on under a new id does again, once it has the state of another [R57].
 type revoked struct {
 	from    string // the member that has other events under these numbers
+	asked   int    // members behind it that have been asked for their state
 	keys    map[string]*effects
 	calls   []Update // writes that wait for these events
 	delayed []Update // came since
@@ -100,25 +101,28 @@ func (c *Core) suspend(n uint64) (calls []Update) {
 	return calls
 }
 
-// fetchRestored asks for the state that takes the place of this replica's, first of the member that has other events
-// under the revoked numbers.
+// fetchRestored asks for the state that takes the place of this replica's: first the member that has other events
+// under the revoked numbers, and then, as long as no answer comes, one after another. One that has been restored itself
+// does not answer before it has a state.
 func (c *Core) fetchRestored() {
-	if c.revoked == nil {
+	v := c.revoked
+	if v == nil {
 		return
 	}
 	c.expireDelayed()
 	if c.incoming != nil {
 		return
 	}
-	if p := c.peer(c.revoked.from); p != nil && p.replica != 0 {
-		c.ask(p, true)
-		return
-	}
-	for _, p := range c.peers {
-		if p.replica != 0 {
-			c.ask(p, true)
-			return
+	first := slices.IndexFunc(c.peers, func(p *peer) bool { return p.ID == v.from })
+	for n := range c.peers {
+		p := c.peers[(max(first, 0)+v.asked+n)%len(c.peers)]
+		if p.replica == 0 {
+			continue
 		}
+		if c.ask(p, true); c.incoming != nil {
+			v.asked += n + 1
+		}
+		return
 	}
 }
 

@@ -307,6 +307,30 @@ func TestRestored_UpdatesWaitForTheState(t *testing.T) {
 	l.shows("b", "s/base=1\ns/later=1\ns/new=1\ns/old=1\n")
 }
 
+// The member that has told the restored replica of the other events does not answer: it may have been restored too, and
+// wait for this one's state. Another one is asked.
+func TestRestored_TheOneThatKnewDoesNotAnswer(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	id := l.act("new")
+	l.deliver(of(wire.ReplicatorPush))
+	l.take(between("c", "a"))
+	l.deliver(of(wire.ReplicatorAck))
+	require.Equal(t, "b", l.cores["a"].revoked.from)
+	for range 10 {
+		l.now = l.now.Add(time.Second)
+		for _, n := range l.order {
+			l.step(n, Wake{})
+		}
+		l.deliver(func(m mail) bool { return m.from != "b" && m.to != "b" })
+		l.take(all)
+	}
+	require.Nil(t, l.cores["a"].revoked)
+	l.settled(id)
+	l.shows("b", "s/base=1\ns/new=1\ns/old=1\n")
+}
+
 // A replica that was merely slow to hear is the same one: late, doubled and lost messages are no fork.
 func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
