@@ -32,7 +32,7 @@ func simulator() []mutant {
 		{
 			name:   "a saved message takes the same time as any other",
 			rule:   "a case says all that happens",
-			edits:  in(dir+"network.go", "} else if g, ok := w.given.fates[l]; ok {", "} else if g, ok := w.given.fates[l]; ok && g.copies == 0 {"),
+			edits:  in(dir+"network.go", "if g, ok := w.given.fates[l]; ok {", "if g, ok := w.given.fates[l]; ok && g.copies == 0 {"),
 			killer: by("TestCase_SaysAllThatHappens"),
 		},
 	}
