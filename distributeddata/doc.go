@@ -11,9 +11,23 @@
 //	}, distributeddata.Majority)
 //	items, err := Cart.Get(ctx, dd) // local, never waits
 //
-// A goroutine that may wait uses the methods of Key, and Atomically. An actor, which must not, sends the
-// messages Get, Update, Delete, Transaction and Subscribe to Replicator.PID, and is told of changes with
-// Changed.
+// A goroutine that may wait uses the methods of Key, and Atomically, and loops over changes:
+//
+//	for c := range Cart.Changes(ctx, dd) {
+//		added, removed := c.Value.Diff(c.Old)
+//		…
+//	}
+//
+// An actor, which must not wait, sends messages, which a Key makes, and takes every answer in one case:
+//
+//	dd.Request(ctx, Cart.SubscribeMessage(ctx.Self())) // *Changed[Items], now and after changes
+//	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority))
+//	…
+//	case distributeddata.Response:
+//		if m.Outcome() == distributeddata.NotReached { … }
+//
+// A Prefix names all entries whose names begin with a text. It is listed, looped over and subscribed to as a Key is.
+// The programs below examples/ show each of these; docs/from-akka.md has what other systems call what.
 //
 // # How it works
 //
@@ -37,7 +51,7 @@
 //     Config.OperationTimeout if it has no deadline, and then return ErrBetweenLives: nothing was done.
 //   - A read under way goes on in the next life. An update under way that was applied returns ErrUnknown: it is kept,
 //     and spreads in the next life, but its level is not known.
-//   - Subscriptions belong to actors of a life, and end with it.
+//   - Subscriptions belong to actors of a life, and end with it. Loops over Changes go on in the next.
 //   - After the last life everything returns ErrClosed.
 //
 // # Who is counted
