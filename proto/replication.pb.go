@@ -215,9 +215,11 @@ func (x *Beat) GetParting() bool {
 // The members that the sender remembers [M1]. They are merged.
 type Members struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Members       []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"` // ascending by name
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // of the sender
-	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`    // MinMembers of the sender
+	Members       []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`   // ascending by name
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`         // of the sender
+	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`      // MinMembers of the sender
+	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // of the record that says so; 0 without a record [M9]
+	Cluster       uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // that the record is of
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +271,20 @@ func (x *Members) GetName() string {
 func (x *Members) GetLeast() uint32 {
 	if x != nil {
 		return x.Least
+	}
+	return 0
+}
+
+func (x *Members) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Members) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
 	}
 	return 0
 }
@@ -1829,11 +1845,13 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	" \x01(\bR\tannounced\x12\x18\n" +
 	"\aleaving\x18\v \x01(\bR\aleaving\x12\x14\n" +
 	"\x05print\x18\f \x01(\x06R\x05print\x12\x18\n" +
-	"\aparting\x18\r \x01(\bR\apartingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"k\n" +
+	"\aparting\x18\r \x01(\bR\apartingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\x9b\x01\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05least\x18\x03 \x01(\rR\x05least\"\x9e\x01\n" +
+	"\x05least\x18\x03 \x01(\rR\x05least\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\x06R\acluster\"\x9e\x01\n" +
 	"\x10RememberedMember\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +

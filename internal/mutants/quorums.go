@@ -43,8 +43,8 @@ func quorums() []mutant {
 			rule: "a restart is recorded before it counts [M2]",
 			edits: []edit{
 				{
-					replDir + "admit.go", "\tc.roll.inc = incarnation{own.inc.number + 1, c.me}\n",
-					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\tc.roll.inc = incarnation{own.inc.number + 1, c.me}\n",
+					replDir + "admit.go", "\town.inc = incarnation{own.inc.number + 1, c.me}\n",
+					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\town.inc = incarnation{own.inc.number + 1, c.me}\n",
 				},
 				{replDir + "beat.go", "Announced: c.roll.inc.number > 0,", "Announced: c.roll.inc.replica == c.me,"},
 			},
@@ -91,7 +91,7 @@ func quorums() []mutant {
 		{
 			name:   "forget a member alone",
 			rule:   "a majority agrees that a member is gone [M5]",
-			edits:  in(replDir+"forget.go", "\tif ev.Force {\n", "\tif ev.Force || true {\n"),
+			edits:  in(replDir+"forget.go", "\tcase ev.Force:\n", "\tcase ev.Force || true:\n"),
 			killer: scenario("TestScript_GoneNeedsAMajority"),
 		},
 		{
@@ -124,7 +124,7 @@ func quorums() []mutant {
 		{
 			name:   "two processes of a name take its place from each other",
 			rule:   "of two processes of one name the later counts [M2]",
-			edits:  in(replDir+"admit.go", "if c.now.Before(c.roll.takeAt) || c.usurped(own) {", "if c.now.Before(c.roll.takeAt) {"),
+			edits:  in(replDir+"admit.go", "c.now.Before(c.roll.takeAt) || c.usurped(own) || !c", "c.now.Before(c.roll.takeAt) || !c"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{

@@ -35,5 +35,17 @@ func simulator() []mutant {
 			edits:  in(dir+"network.go", "if g, ok := w.given.fates[l]; ok {", "if g, ok := w.given.fates[l]; ok && g.copies == 0 {"),
 			killer: by("TestCase_SaysAllThatHappens"),
 		},
+		{
+			name:   "explore only the first alternative of each choice",
+			rule:   "an exploration plays every alternative",
+			edits:  in(dir+"explorer.go", "x.value >= int(from.points[x.point])", "x.value >= 2"),
+			killer: by("TestExplore_EnumeratesWhatIsLeftToChance"),
+		},
+		{
+			name:   "explore no two deviations in a row",
+			rule:   "an exploration plays every history within its deviations",
+			edits:  in(dir+"explorer.go", "return int(d[len(d)-1].point) + 1", "return int(d[len(d)-1].point) + 2"),
+			killer: by("TestExplore_PlaysEveryHistoryWithinTheDeviationsOnce"),
+		},
 	}
 }

@@ -43,7 +43,7 @@ func (c *Core) clustered() bool { return c.roll.size > 0 || c.roll.count(gone) >
 // mayTake reports whether this replica may take its place now. It first learns what others remember, and from a
 // cluster that is there it is first filled, so that one that dies of the filling is never counted.
 func (c *Core) mayTake(own remembered) bool {
-	if c.now.Before(c.roll.takeAt) || c.usurped(own) {
+	if c.now.Before(c.roll.takeAt) || c.usurped(own) || !c.consulted() {
 		return false
 	}
 	spoke, gave, n := true, true, 1
@@ -52,6 +52,9 @@ func (c *Core) mayTake(own remembered) bool {
 		if !p.titled || p.least > 0 {
 			n++
 		}
+	}
+	if c.cfg.Recorded && own.rank != in {
+		return c.roll.filled || c.roll.size == 0
 	}
 	if c.clustered() {
 		return c.roll.filled || gave && n >= c.cfg.MinMembers
@@ -78,20 +81,25 @@ func (c *Core) usurped(own remembered) bool {
 
 // takePlace records this replica as the present one of its member.
 func (c *Core) takePlace(own remembered) {
-	c.roll.inc = incarnation{own.inc.number + 1, c.me}
 	if own.inc.number >= maxOrdinal || own.version >= maxOrdinal {
 		return
 	}
-	own.inc = c.roll.inc
-	c.roll.entering = own.rank != in
+	own.inc = incarnation{own.inc.number + 1, c.me}
+	entering := own.rank != in
 	switch {
 	case own.rank == gone:
 		own.version, own.rank, own.order = own.version+1, in, 0
-	case own.rank == absent && c.clustered():
+	case own.rank == absent && (c.clustered() || c.cfg.Recorded):
 		own.rank = in
 	case own.rank == absent:
 		own.rank = joining
 	}
+	if c.cfg.Recorded {
+		c.roll.roster.entering = entering
+		c.propose(c.roll.with(own))
+		return
+	}
+	c.roll.inc, c.roll.entering = own.inc, entering
 	c.roll.takeAt = c.now.Add(2 * c.cfg.BeatInterval)
 	c.change(c.roll.with(own))
 }
@@ -104,6 +112,9 @@ func (c *Core) enter(own remembered) {
 
 // admitted reports whether so many have answered that this replica may count.
 func (c *Core) admitted() bool {
+	if c.cfg.Recorded && c.roll.size == 1 {
+		return true // the record says that nobody else counts
+	}
 	base, have := 0, 0
 	for _, r := range c.roll.all {
 		if r.rank != in && r.rank != going {

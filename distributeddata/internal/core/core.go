@@ -173,6 +173,10 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.forget(ev)
 	case Inherit:
 		c.inherit(ev.Old)
+	case RecordLoaded:
+		c.recordLoaded(ev)
+	case RecordSwapped:
+		c.recordSwapped(ev)
 	case Wake:
 	default:
 		panic(fmt.Sprintf("core: unknown event %T", ev))

@@ -107,6 +107,9 @@ func (f *flux) answered(id uint64, shows names) {
 
 // judge looks for an order of all that has an outcome.
 func (r *recount) judge(s *play) {
+	if st := s.flux.store; st != nil && st.emptied > 0 {
+		return // what the last one held was gone with it
+	}
 	if s.w.Failed() || s.w.Again() {
 		return
 	}

@@ -20,6 +20,7 @@ type flux struct {
 	names   int
 	judged  int // operations of clients that were found linearizable
 	recount recount
+	store   *simStore // the membership is a record there; nil: it is none
 
 	joins, left int
 }
@@ -27,7 +28,9 @@ type flux struct {
 // places is how many members may run at once.
 const places = 7
 
-func newFluxPlay(w *sim.World) *play {
+func newFluxPlay(w *sim.World) *play { return newFluxPlayOn(w, nil) }
+
+func newFluxPlayOn(w *sim.World, store *simStore) *play {
 	s := newPlay(w)
 	f := &flux{recount: newRecount()}
 	s.flux, s.past = f, 0
@@ -35,6 +38,9 @@ func newFluxPlay(w *sim.World) *play {
 	f.least = w.Number("least", 1, f.first+1)
 	if f.least < f.first/2+1 || w.Chance("static", 1./3) {
 		f.least = f.first
+	}
+	if f.store = store; store != nil {
+		f.least = 1
 	}
 	for i := members; i < places; i++ {
 		s.slots = append(s.slots, &slot{i: i})
@@ -91,6 +97,9 @@ func (s *play) mayFail(sl *slot) bool {
 
 // memory is what all that run remember.
 func (s *play) memory() (m memory) {
+	if s.flux.store != nil {
+		return s.flux.store.memory
+	}
 	for _, sl := range s.slots {
 		if sl.core != nil {
 			m = m.merge(sl.core.roll.memory)
@@ -108,6 +117,13 @@ func (s *play) voters(but *slot) (n int) {
 		}
 	}
 	return n
+}
+
+// handsOver reports whether a member that has left did so as one that was counted, and others are: a majority of these
+// has what it held.
+func (s *play) handsOver(sl *slot) bool {
+	own := sl.core.own()
+	return own.rank == gone && own.inc == sl.core.roll.inc && s.memory().size > 0
 }
 
 // gone notes a member that has left, if the others have agreed.

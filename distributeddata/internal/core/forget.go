@@ -19,6 +19,9 @@ func (e *ForgetError) Error() string {
 
 // mayGo reports whether enough members stay behind a member to agree that it is gone [M5].
 func (c *Core) mayGo(name string) bool {
+	if c.sole(name) {
+		return true
+	}
 	stay := c.roll.count(in)
 	if c.roll.of(name).rank == in {
 		stay--
@@ -81,7 +84,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		}
 		if s.self+len(r.answers) >= s.need && r.staying(c) >= c.needed(r.victim) && c.myTurn(own) {
 			v.rank = going
-			c.change(c.roll.with(v))
+			c.propose(c.roll.with(v))
 		}
 		return s
 	case c.roll.resigned:
@@ -104,7 +107,8 @@ func (r *removal) advance(c *Core, o *operation) standing {
 	s.need, s.self = c.needed(r.victim), c.self()
 	if s.done = s.self+c.others(r) >= s.need; s.done {
 		c.leaving = c.leaving || own
-		c.change(c.roll.leave(r.victim))
+		c.propose(c.roll.leave(r.victim))
+		s.done = c.roll.of(r.victim).rank == gone
 	}
 	return s
 }
@@ -113,6 +117,9 @@ func (r *removal) advance(c *Core, o *operation) standing {
 // that. Whatever quorum there is later, one of them is in it, or has filled it. Those that are going do not count:
 // all of them may be gone at once.
 func (c *Core) needed(victim string) int {
+	if c.sole(victim) {
+		return 0
+	}
 	stay := c.roll.count(in)
 	if c.roll.of(victim).rank == in {
 		stay--
@@ -163,17 +170,20 @@ func (c *Core) forget(ev Forget) {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
 	}
-	if ev.Force {
+	switch {
+	case ev.Force && c.cfg.Recorded:
+		c.beginRemoval(ev.ID, &expulsion{ev.Member, c.roll.inc}, ev.Deadline)
+	case ev.Force:
 		c.change(c.roll.leave(ev.Member))
 		c.emit(Done{ID: ev.ID})
-		return
+	default:
+		c.beginRemoval(ev.ID, &removal{victim: ev.Member}, ev.Deadline)
 	}
-	c.beginRemoval(ev.ID, ev.Member, ev.Deadline)
 }
 
 // beginRemoval begins to forget a member for a call.
-func (c *Core) beginRemoval(id uint64, member string, deadline time.Time) {
-	o := &operation{level: Level{Kind: Majority}, task: &removal{victim: member}}
+func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
+	o := &operation{level: Level{Kind: Majority}, task: t}
 	c.ops = append(c.ops, o)
 	c.call(o, id, 0, deadline)
 	c.askAll(o)

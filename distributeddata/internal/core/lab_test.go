@@ -26,10 +26,11 @@ type lab struct {
 	large bool // sizes as in production
 	least int  // MinMembers; 0: as many as there are
 
-	fuse    map[string]int      // after so many places the step of a replica panics
-	calls   map[string][]uint64 // of each replica
-	second  int                 // after so many places more it panics again
-	blasted int                 // steps that have panicked
+	fuse    map[string]int            // after so many places the step of a replica panics
+	calls   map[string][]uint64       // of each replica
+	stored  func(at string, e Effect) // takes calls of a store, if the membership is a record there
+	second  int                       // after so many places more it panics again
+	blasted int                       // steps that have panicked
 	alarms  []alarm
 }
 
@@ -63,7 +64,7 @@ func (l *lab) start(name string) {
 		least = len(l.order)
 	}
 	cfg := Config{
-		Member: name, NewReplica: func() causal.Replica { l.next++; return l.next },
+		Member: name, Recorded: l.stored != nil, NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: least, BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
 		Reach: func(string) { l.burn(name) },
@@ -105,7 +106,9 @@ func (l *lab) step(name string, ev Event) {
 			l.told[name] = append(l.told[name], e.Keys...)
 		case Reborn:
 			l.reb = append(l.reb, e)
-		case Usurped, Unequal, Forgotten:
+		case LoadRecord, SwapRecord:
+			l.stored(name, e)
+		case Usurped, Unequal, Forgotten, Troubled:
 			l.alarms = append(l.alarms, alarm{name, e})
 		}
 	}

@@ -29,6 +29,9 @@ func (l *leave) has(p *peer, _ uint64) bool { return !p.parts && !p.goes && l.wa
 func (l *leave) advance(c *Core, o *operation) (s standing) {
 	if l.want.Len() > 0 {
 		s.need = min(c.heirs(), (c.size()-1)/2+1)
+		if l.forget && c.sole(c.cfg.Member) {
+			s.need = c.heirs() // any of them may be the next that counts
+		}
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.Uncopied() > 0) {
 		s.need, s.hopeless = max(1, s.need), true

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -32,6 +33,7 @@ type roll struct {
 	wire     []byte                  // the memory as it is sent
 	wireOf   uint64                  // the digest of that memory
 	told     *Rollcall               // the last
+	roster   roster                  // the record that this replica's memory is, where it is one [M9]
 }
 
 // resign makes this replica one that has no place yet.
@@ -118,8 +120,10 @@ func (c *Core) identify(p *peer) {
 // waits for it asks again [M1].
 func (c *Core) recall(m memory) {
 	if m.digest == c.roll.digest {
+		c.roll.chain = m.chain
 		return
 	}
+	c.placed(m)
 	c.roll.memory = m
 	c.reconsider()
 	for _, p := range c.peers {
@@ -206,7 +210,7 @@ func (c *Core) catchUpTelling() {
 func (c *Core) sendMembers(p *peer, to causal.Replica) {
 	if c.roll.wire == nil || c.roll.wireOf != c.roll.digest {
 		c.roll.wireOf = c.roll.digest
-		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers)})
+		c.roll.wire = encode(&pb.Members{Members: c.roll.out(), Name: c.cfg.Member, Least: uint32(c.cfg.MinMembers), Epoch: c.roll.epoch, Cluster: c.roll.cluster})
 	}
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
@@ -240,7 +244,12 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	if err != nil {
 		return err
 	}
-	merged := c.roll.merge(theirs)
+	theirs.chain = chain{m.Epoch, m.Cluster}
+	merged, err := c.accept(theirs)
+	if err != nil {
+		c.trouble(fmt.Errorf("member %q at %s: %w", m.Name, p.Address, err))
+		return nil
+	}
 	if live := len(merged.all) - merged.count(gone); live > maxLive {
 		return malformed("%d members that are not gone, over the limit of %d", live, maxLive)
 	}

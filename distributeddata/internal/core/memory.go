@@ -57,10 +57,12 @@ func (r remembered) merge(o remembered) remembered {
 
 // Limits of a memory. What a peer says beyond them is refused.
 const (
-	maxGone    = 10_000  // the newest of those that are gone are kept
-	maxLive    = 10_000  // members that are not gone
-	MaxMember  = 256     // bytes of a name
-	maxOrdinal = 1 << 48 // versions, numbers and orders
+	maxGone = 10_000 // the newest of those that are gone are kept
+
+	maxGoneRecorded = 100     // of these in a record, where they decide nothing: the later record stands
+	maxLive         = 10_000  // members that are not gone
+	MaxMember       = 256     // bytes of a name
+	maxOrdinal      = 1 << 48 // versions, numbers and orders
 )
 
 // memory is the set of members that a replica remembers [M1]. It is immutable; merge only adds to it, so
@@ -69,6 +71,7 @@ type memory struct {
 	all    []remembered // ascending by name
 	digest uint64       // of all, 0 for none
 	size   int          // how many of them quorums are counted in
+	chain               // where a record says all this [M9]
 }
 
 func remember(all []remembered) memory {
@@ -143,23 +146,23 @@ func (m memory) merge(o memory) memory {
 		return o
 	}
 	out = append(append(out, a...), b...)
-	return remember(prune(out))
+	return remember(prune(out, maxGone))
 }
 
-// prune leaves out the oldest of more than maxGone members that are gone. Replicas that remember the same leave
+// prune leaves out the oldest of more than most members that are gone. Replicas that remember the same leave
 // out the same.
-func prune(all []remembered) []remembered {
+func prune(all []remembered, most int) []remembered {
 	var past []remembered
 	for _, r := range all {
 		if r.rank == gone {
 			past = append(past, r)
 		}
 	}
-	if len(past) <= maxGone {
+	if len(past) <= most {
 		return all
 	}
 	slices.SortFunc(past, later)
-	last := past[maxGone-1]
+	last := past[most-1]
 	return slices.DeleteFunc(all, func(r remembered) bool { return r.rank == gone && later(r, last) > 0 })
 }
 

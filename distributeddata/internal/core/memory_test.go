@@ -95,8 +95,8 @@ func TestMemory_TheNewestOfTheGoneAreKept(t *testing.T) {
 		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{1, 1}, order: uint64((i * 7919) % (maxGone + 100))})
 	}
 	half := len(all) / 2
-	whole := remember(prune(slices.Clone(all)))
-	parts := remember(prune(slices.Clone(all[half:]))).merge(remember(prune(slices.Clone(all[:half]))))
+	whole := remember(prune(slices.Clone(all), maxGone))
+	parts := remember(prune(slices.Clone(all[half:]), maxGone)).merge(remember(prune(slices.Clone(all[:half]), maxGone)))
 	require.Len(t, whole.all, maxGone)
 	require.Equal(t, whole.digest, parts.digest)
 	require.False(t, slices.ContainsFunc(whole.all, func(r remembered) bool { return r.order < 100 }))

@@ -46,7 +46,7 @@ func memoryIn(in []*pb.RememberedMember) (memory, error) {
 	if live > maxLive {
 		return memory{}, malformed("%d members that are not gone, over the limit of %d", live, maxLive)
 	}
-	return remember(prune(all)), nil
+	return remember(prune(all, maxGone)), nil
 }
 
 func (r remembered) check() error {

@@ -55,6 +55,7 @@ func (c *Core) forgetOthers() {
 	c.beatAt = c.now.Add(c.cfg.BeatInterval)
 	c.reconsider()
 	c.roll.changed = true
+	c.roll.roster.forget()
 	for _, p := range c.peers {
 		c.askBeat(p)
 	}
@@ -120,8 +121,10 @@ func (c *Core) beginAgain(w *caller) bool {
 		if t.victim != c.cfg.Member {
 			c.forget(Forget{ID: w.id, Member: t.victim, Deadline: w.deadline})
 		} else {
-			c.beginRemoval(w.id, t.victim, w.deadline)
+			c.beginRemoval(w.id, &removal{victim: t.victim}, w.deadline)
 		}
+	case *expulsion:
+		c.forget(Forget{ID: w.id, Member: t.victim, Force: true, Deadline: w.deadline})
 	default:
 		return false
 	}

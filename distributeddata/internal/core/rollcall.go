@@ -18,6 +18,8 @@ type Rollcall struct {
 	Usurped  bool      // a later process runs under this member's name
 	Leaving  bool      // others have begun to forget this member
 	Entering bool      // this member waits for a majority to record it
+	Epoch    uint64    // of the record that says all this; 0 without a record
+	Trouble  string    // what is wrong with the record; empty if nothing is known to be
 }
 
 // Counted is one of the members that are remembered.
@@ -33,9 +35,10 @@ func (c *Core) Rollcall() *Rollcall {
 	own := c.own()
 	next := Rollcall{
 		version: c.roll.version, Counted: c.size(), Own: c.cfg.Member, Leaving: own.rank == going, Usurped: c.roll.usurper != 0,
-		Entering: c.roll.entering,
+		Entering: c.roll.entering, Epoch: c.roll.epoch, Trouble: c.roll.roster.trouble,
 	}
-	if old := c.roll.told; old != nil && old.version == next.version && old.Usurped == next.Usurped && old.Entering == next.Entering {
+	if old := c.roll.told; old != nil && old.version == next.version && old.Usurped == next.Usurped && old.Entering == next.Entering &&
+		old.Epoch == next.Epoch && old.Trouble == next.Trouble {
 		return old
 	}
 	for _, r := range c.roll.all {

@@ -162,7 +162,7 @@ func (s *play) now(sl *slot) time.Time { return s.w.Now().Add(sl.skew) }
 
 func (s *play) config(sl *slot) Config {
 	return Config{
-		Member: sl.member, NewReplica: func() causal.Replica {
+		Member: sl.member, Recorded: s.flux != nil && s.flux.store != nil, NewReplica: func() causal.Replica {
 			s.nextRep++
 			return s.nextRep*7919%104729 + 1 // ids not in the order of starts
 		},
@@ -209,6 +209,8 @@ func (s *play) effect(sl *slot, e Effect) {
 	switch e := e.(type) {
 	case Send:
 		s.send(sl, e)
+	case LoadRecord, SwapRecord:
+		s.flux.store.call(s, sl, e)
 	case Done:
 		s.ended(sl, e)
 	case Changed:

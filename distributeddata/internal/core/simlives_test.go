@@ -135,7 +135,7 @@ func (s *play) left(sl *slot, short bool) {
 		sl.past, sl.core = sl.core, nil
 	} else {
 		s.leaves++
-		if s.flux == nil || sl.core.own().rank == gone {
+		if s.flux == nil || s.handsOver(sl) {
 			s.acked = s.acked.join(sl.handed) // a majority of the rest has it
 		}
 		s.flux.gone(sl)

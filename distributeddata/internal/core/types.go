@@ -14,6 +14,7 @@ type Config struct {
 
 	MinMembers   int           // quorums are counted in so many members at least; 0: this replica is in none
 	ForgetAfter  time.Duration // how long a member may be out of view before others forget it; 0: for ever
+	Recorded     bool          // the membership is a record in a store [M9]; MinMembers may be 1
 	BeatInterval time.Duration // of heartbeats
 	BeatPeers    int           // how many members each heartbeat goes to
 	Grace        time.Duration // how long a push that another member mentions may still be on its way
@@ -114,18 +115,35 @@ type (
 	// Inherit brings the replica of the former life of this process, which ended after this one had begun.
 	// It must not be used any more.
 	Inherit struct{ Old *Core }
+	// RecordLoaded answers LoadRecord: the record and its version, both empty if there is none; or an error.
+	RecordLoaded struct {
+		ID      uint64
+		Record  []byte
+		Version string
+		Err     error
+	}
+	// RecordSwapped answers SwapRecord: Swapped says that the record is the next one now, under a new version. Without,
+	// and without an error, the version was another. After an error it may be either, also later.
+	RecordSwapped struct {
+		ID      uint64
+		Version string
+		Swapped bool
+		Err     error
+	}
 	// Wake says that the time NextWake asked for has come. It may come at any other time too.
 	Wake struct{}
 )
 
-func (View) event()    {}
-func (Receive) event() {}
-func (Update) event()  {}
-func (Read) event()    {}
-func (Drain) event()   {}
-func (Forget) event()  {}
-func (Inherit) event() {}
-func (Wake) event()    {}
+func (View) event()          {}
+func (Receive) event()       {}
+func (Update) event()        {}
+func (Read) event()          {}
+func (Drain) event()         {}
+func (Forget) event()        {}
+func (Inherit) event()       {}
+func (RecordLoaded) event()  {}
+func (RecordSwapped) event() {}
+func (Wake) event()          {}
 
 // Effect is an output of Step.
 type Effect interface{ effect() }
@@ -150,6 +168,17 @@ type (
 		State       *State
 		Interrupted bool
 	}
+	// LoadRecord asks for the record of the membership. One call of the store is under way at a time.
+	LoadRecord struct{ ID uint64 }
+	// SwapRecord asks for the replacement of the record if its version is still Old; empty: if there is none.
+	SwapRecord struct {
+		ID   uint64
+		Old  string
+		Next []byte
+	}
+	// Troubled says what is wrong with the record of the membership, and, with nil, that nothing is any more. It
+	// should raise an alarm.
+	Troubled struct{ Err error }
 	// Changed lists, in order, the keys whose values may be others than before the step [R54].
 	Changed struct{ Keys []string }
 	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
@@ -172,15 +201,18 @@ type (
 	}
 )
 
-func (Send) effect()      {}
-func (Done) effect()      {}
-func (Changed) effect()   {}
-func (Reborn) effect()    {}
-func (Diverged) effect()  {}
-func (Mended) effect()    {}
-func (Usurped) effect()   {}
-func (Forgotten) effect() {}
-func (Unequal) effect()   {}
+func (Send) effect()       {}
+func (Done) effect()       {}
+func (Changed) effect()    {}
+func (LoadRecord) effect() {}
+func (SwapRecord) effect() {}
+func (Troubled) effect()   {}
+func (Reborn) effect()     {}
+func (Diverged) effect()   {}
+func (Mended) effect()     {}
+func (Usurped) effect()    {}
+func (Forgotten) effect()  {}
+func (Unequal) effect()    {}
 
 // Short says how far an operation came.
 type Short struct {

@@ -1,0 +1,513 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// Scripts in which the membership is a record in a store [M9]. Beside the steps of a script:
+//
+//	serve X      what X asks of the store is answered, and what it asks then
+//	lose X       what X asks is done, and the answer is lost
+//	fail X       what X asks is not done
+//	alone X      X begins, and sees nobody
+//
+// No step but these reaches the store.
+type recorded struct {
+	*script
+	text    []byte
+	version int
+	asked   map[string]Effect // under way
+	down    bool
+}
+
+var errDown = errors.New("down")
+
+func newRecorded(t *testing.T, names string) *recorded {
+	r := &recorded{asked: map[string]Effect{}}
+	r.script = &script{
+		lab: newLabOf(t, 1), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{},
+	}
+	r.stored = func(at string, e Effect) {
+		require.NotContains(t, r.asked, at, "one call at a time")
+		r.asked[at] = e
+	}
+	for n := range strings.SplitSeq(names, "") {
+		if n != "" {
+			r.play("alone " + n)
+		}
+	}
+	if names != "" {
+		r.together(names)
+	}
+	return r
+}
+
+// together lets members see each other, and talk without faults until all are ready.
+func (r *recorded) together(names string) {
+	r.t.Helper()
+	for n := range strings.SplitSeq(names, "") {
+		r.see(n, names)
+	}
+	r.talk(40)
+	for n := range strings.SplitSeq(names, "") {
+		require.True(r.t, r.cores[n].Ready(), n)
+	}
+}
+
+// talk is calm with a store that answers, unless it is down.
+func (r *recorded) talk(times int) {
+	r.t.Helper()
+	for range times {
+		r.calm(1)
+		for _, n := range r.order {
+			r.serve(n)
+		}
+	}
+}
+
+func (r *recorded) play(text string) {
+	r.t.Helper()
+	for step := range strings.SplitSeq(text, ";") {
+		words := append(strings.Fields(step), "", "")
+		switch words[0] {
+		case "serve":
+			r.step(words[1], Wake{})
+			r.serve(words[1])
+		case "lose":
+			r.carryOut(words[1], true)
+		case "fail":
+			r.fail(words[1])
+		case "alone":
+			r.start(words[1])
+			r.suit(words[1])
+			r.cores[words[1]].cfg.BeatPeers = 8
+			if !slices.Contains(r.order, words[1]) {
+				r.order = append(r.order, words[1])
+			}
+			r.see(words[1], "")
+		default:
+			r.script.play(step)
+		}
+	}
+}
+
+// serve answers what a member asks of the store until it asks nothing.
+func (r *recorded) serve(name string) {
+	for range 20 {
+		if r.asked[name] == nil {
+			return
+		}
+		if r.down {
+			r.fail(name)
+			return
+		}
+		r.carryOut(name, false)
+	}
+	r.t.Fatalf("%s asks the store again and again", name)
+}
+
+func (r *recorded) carryOut(name string, lost bool) {
+	r.t.Helper()
+	e := r.asked[name]
+	delete(r.asked, name)
+	switch e := e.(type) {
+	case LoadRecord:
+		r.step(name, RecordLoaded{ID: e.ID, Record: r.text, Version: r.mark()})
+	case SwapRecord:
+		answer := RecordSwapped{ID: e.ID, Swapped: e.Old == r.mark()}
+		if answer.Swapped {
+			r.text = e.Next
+			r.version++
+			answer.Version = r.mark()
+		}
+		if lost {
+			answer = RecordSwapped{ID: e.ID, Err: errDown}
+		}
+		r.step(name, answer)
+	default:
+		r.t.Fatalf("%s asks nothing of the store", name)
+	}
+}
+
+func (r *recorded) fail(name string) {
+	switch e := r.asked[name].(type) {
+	case LoadRecord:
+		delete(r.asked, name)
+		r.step(name, RecordLoaded{ID: e.ID, Err: errDown})
+	case SwapRecord:
+		delete(r.asked, name)
+		r.step(name, RecordSwapped{ID: e.ID, Err: errDown})
+	}
+}
+
+func (r *recorded) mark() string {
+	if r.version == 0 {
+		return ""
+	}
+	return fmt.Sprint("v", r.version)
+}
+
+// says returns what the record says, as "a in, b gone".
+func (r *recorded) says() string {
+	r.t.Helper()
+	m, err := readRecord(r.text)
+	require.NoError(r.t, err)
+	var out []string
+	for _, x := range m.all {
+		out = append(out, x.name+" "+stages[x.rank])
+	}
+	return strings.Join(out, ", ")
+}
+
+// troubles returns what a member has said about the record, the last first.
+func (r *recorded) troubles(name string) (out []string) {
+	for _, a := range r.alarms {
+		if e, ok := a.what.(Troubled); ok && a.at == name {
+			if e.Err == nil {
+				out = append([]string{"well"}, out...)
+			} else {
+				out = append([]string{e.Err.Error()}, out...)
+			}
+		}
+	}
+	return out
+}
+
+// Without a record, three that see nobody would each begin a cluster of one.
+func TestRecord_ThoseThatBeginApartAreOneCluster(t *testing.T) {
+	r := newRecorded(t, "")
+	r.play("alone a; alone b; alone c")
+	for range 4 { // each a step at a time, so that they overtake each other
+		for _, n := range r.order {
+			r.step(n, Wake{})
+			if r.asked[n] != nil {
+				r.carryOut(n, false)
+			}
+		}
+	}
+	require.True(t, r.cores["a"].Ready(), "it founds the cluster alone")
+	require.False(t, r.cores["b"].Ready() || r.cores["c"].Ready())
+	require.Equal(t, "a in", r.says())
+	r.play("write a")
+	r.stands(1, 0)
+	r.together("abc")
+	require.Equal(t, "a in, b in, c in", r.says())
+	for _, n := range r.order {
+		require.Equal(t, 3, r.cores[n].size())
+	}
+	r.play("read b; ask b c; read c; meet c a; meet b a")
+	r.talk(10)
+	r.stands(1, 2)
+}
+
+// The record is needed to start, to leave and to forget, and for nothing else.
+func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
+	r := newRecorded(t, "abc")
+	r.down = true
+	r.play("write a; meet a b; meet a c; read b; ask b c; meet b a; crash c")
+	r.talk(40)
+	r.stands(1, 1)
+	r.play("write b")
+	r.talk(10)
+	r.stands(2, 1)
+	require.Empty(t, r.troubles("a"), "nothing was asked")
+
+	r.begin("c")
+	r.talk(60)
+	require.False(t, r.cores["c"].Ready(), "it has no place yet")
+	require.Contains(t, r.troubles("c")[0], "down")
+	require.Contains(t, r.cores["c"].Rollcall().Trouble, "down")
+
+	r.down = false
+	r.talk(40)
+	require.True(t, r.cores["c"].Ready())
+	require.Equal(t, "well", r.troubles("c")[0])
+	require.Empty(t, r.cores["c"].Rollcall().Trouble)
+	require.Equal(t, 3, r.cores["a"].size(), "it has taken its former place")
+}
+
+// A swap whose answer is lost has been carried out all the same. What has its place by it is a
+// newcomer still: it counts when a majority has recorded it [M3].
+func TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer(t *testing.T) {
+	r := newRecorded(t, "abcd")
+	r.begin("e")
+	for range 40 {
+		r.calm(1)
+		if _, swaps := r.asked["e"].(SwapRecord); swaps {
+			break
+		}
+		if r.asked["e"] != nil {
+			r.carryOut("e", false)
+		}
+	}
+	r.take(all)
+	r.play("lose e")
+	require.Equal(t, "a in, b in, c in, d in, e in", r.says())
+	r.now = r.now.Add(2 * time.Second)
+	r.play("serve e; know e a; know a b; meet e a; meet e b")
+	require.True(t, r.cores["e"].roll.entering)
+	require.False(t, r.cores["e"].Ready(), "two of four are no majority")
+	r.play("know e c; meet e c")
+	require.True(t, r.cores["e"].Ready())
+	r.end()
+}
+
+// Two write at once: one finds another version, and comes after the other.
+func TestRecord_OfTwoChangesOneComesAfterTheOther(t *testing.T) {
+	r := newRecorded(t, "ab")
+	r.begin("c")
+	r.begin("d")
+	r.talk(60)
+	require.Equal(t, "a in, b in, c in, d in", r.says())
+	r.end()
+}
+
+// [M5] The last member that leaves takes itself out of the record, so that the next one founds the
+// cluster anew.
+func TestRecord_TheLastOneLeavesAnEmptyRecord(t *testing.T) {
+	r := newRecorded(t, "ab")
+	r.play("leave a")
+	r.talk(20)
+	require.Equal(t, "a gone, b in", r.says())
+	r.cores["a"] = nil
+	r.see("b", "")
+	r.play("leave b")
+	r.talk(20)
+	require.Equal(t, "a gone, b gone", r.says())
+	for id, d := range r.done {
+		require.Nil(t, d.Short, id)
+	}
+	r.cores["b"] = nil
+	r.play("alone c; serve c")
+	require.True(t, r.cores["c"].Ready())
+	require.Equal(t, "a gone, b gone, c in", r.says())
+}
+
+// What the last one holds is handed over to those that wait for a place.
+func TestRecord_TheLastOneHandsOverToANewcomer(t *testing.T) {
+	r := newRecorded(t, "a")
+	r.play("write a")
+	r.stands(1, 0)
+	r.begin("b")
+	r.play("leave a; serve a; serve b")
+	require.NotContains(t, r.done, r.id, "b has not got it yet")
+	r.talk(60)
+	r.cores["a"] = nil
+	r.see("b", "")
+	r.talk(60)
+	require.True(t, r.cores["b"].Ready())
+	r.shows("b", "s/w1=1\n")
+}
+
+// Leaving waits for the store, until its deadline.
+func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
+	r := newRecorded(t, "abc")
+	r.down = true
+	r.id++
+	r.step("a", Drain{ID: r.id, Leave: true, Deadline: r.now.Add(10 * time.Second)})
+	r.talk(60)
+	require.NotNil(t, r.done[r.id].Short)
+	require.True(t, r.done[r.id].Short.Handed)
+	require.Equal(t, 3, r.cores["b"].size())
+}
+
+// [M7] On both sides of a partition members are thrown out by force. The record lets one side do
+// so; the other one finds itself thrown out.
+func TestRecord_ForceWorksOnOneSide(t *testing.T) {
+	r := newRecorded(t, "ab")
+	r.now = r.now.Add(time.Minute)
+	force := func(at, victim string) uint64 {
+		r.id++
+		r.step(at, Forget{ID: r.id, Member: victim, Force: true, Deadline: r.now.Add(time.Hour)})
+		return r.id
+	}
+	first, second := force("a", "b"), force("b", "a")
+	r.play("serve a; serve b")
+	require.Nil(t, r.done[first].Short)
+	require.True(t, r.cores["a"].Ready())
+	require.NotNil(t, r.done[second].Short, "b has no say any more")
+	require.False(t, r.cores["b"].Ready(), "it enters anew, and a has to admit it")
+	require.Equal(t, "a in, b in", r.says())
+	r.end()
+}
+
+// A member without a name that crashed is forgotten by the others, through the record.
+func TestRecord_ForgetNeedsAMajorityStill(t *testing.T) {
+	r := newRecorded(t, "abc")
+	r.play("write a; meet a c; crash c; forget a c; meet a b; serve a; know a b; meet a b; serve a; know a b")
+	r.stands(1, 0)
+	require.Equal(t, "a in, b in, c gone", r.says())
+	r.play("write a; meet a b")
+	r.stands(2, 0)
+	r.play("crash b; forget a b; serve a; serve a")
+	r.talk(20)
+	require.Equal(t, "a in, b in, c gone", r.says(), "one of two is no majority")
+	r.id++
+	r.step("a", Forget{ID: r.id, Member: "b", Force: true, Deadline: r.now.Add(time.Hour)})
+	r.play("serve a")
+	require.Contains(t, r.done, r.id)
+	require.Equal(t, "a in, b gone, c gone", r.says())
+}
+
+// The scripts of the lattice hold in the record too.
+func TestRecord_TwoJoinsInTwoHalves(t *testing.T) {
+	r := newRecorded(t, "abcd")
+	r.play("start e; meet e a; serve e; know e a; know a b; meet e a; meet e b")
+	r.play("start f; meet f c; serve f; know f c; know c d; meet f c; meet f d")
+	r.play("write a; meet a b; meet a e; read c; ask c d; ask c f")
+	r.stands(0, 0)
+	r.talk(60)
+	r.end()
+}
+
+// A record that cannot be gone by is named, and lets nobody in. Those that run go on.
+func TestRecord_BadOnesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		spoil      func(r *recorded)
+	}{
+		{"damaged", "damaged record of", func(r *recorded) {
+			r.text = []byte(strings.Replace(string(r.text), `"name":"a"`, `"name":"z"`, 1))
+		}},
+		{"cut off", "damaged record of 40 bytes", func(r *recorded) { r.text = r.text[:40] }},
+		{"empty", "damaged record of 0 bytes", func(r *recorded) { r.text = nil }},
+		{"of another version", "the record has format 2; this version of the module reads format 1", func(r *recorded) {
+			r.text = []byte(strings.Replace(string(r.text), `"concord":1`, `"concord":2`, 1))
+		}},
+		{"too large", "over the limit of 131072", func(r *recorded) { r.text = append(r.text, make([]byte, MaxRecord)...) }},
+		{"of another cluster", "it is of another cluster", func(r *recorded) {
+			m, err := readRecord(r.text)
+			require.NoError(t, err)
+			m.cluster++
+			m.epoch += 7
+			r.text, err = m.text()
+			require.NoError(t, err)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRecorded(t, "ab")
+			good := slices.Clone(r.text)
+			c.spoil(r)
+			r.version++
+			bad := slices.Clone(r.text)
+			r.begin("c")
+			r.talk(40)
+			require.False(t, r.cores["c"].Ready())
+			require.Contains(t, r.troubles("c")[0], c.want)
+			require.Contains(t, r.cores["c"].Rollcall().Trouble, c.want)
+			require.Equal(t, bad, r.text, "nothing is written over it")
+			r.play("write a; meet a b")
+			r.stands(1, 0)
+			r.text = good
+			r.version++
+			r.talk(40)
+			require.True(t, r.cores["c"].Ready())
+			require.Equal(t, "well", r.troubles("c")[0])
+		})
+	}
+}
+
+// A store that lost writes shows an older record. The next change writes what the members remember.
+func TestRecord_OneThatWentBackIsWrittenAgain(t *testing.T) {
+	r := newRecorded(t, "ab")
+	old := slices.Clone(r.text)
+	r.begin("c")
+	r.talk(40)
+	require.Equal(t, "a in, b in, c in", r.says())
+	r.text = old
+	r.version++
+	r.begin("d")
+	r.talk(4)
+	require.Contains(t, r.troubles("d"), "the record went back to epoch 2 from 3, which is remembered: the store lost writes, or an old copy was "+
+		"restored; the next change writes it again")
+	r.talk(40)
+	require.Equal(t, "a in, b in, c in, d in", r.says())
+	require.True(t, r.cores["d"].Ready())
+	r.end()
+}
+
+func TestRecord_OneThatWasRemovedIsWrittenAgain(t *testing.T) {
+	r := newRecorded(t, "abc")
+	r.text, r.version = nil, 0
+	r.begin("d")
+	r.talk(40)
+	require.Contains(t, r.troubles("d"), "the record was removed: the next change writes it again; epoch 3 is remembered")
+	require.Equal(t, "a in, b in, c in, d in", r.says())
+	require.Equal(t, 4, r.cores["a"].size())
+	r.end()
+}
+
+// Members of which one keeps its membership in a record and the other does not are no cluster.
+func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
+	r := newRecorded(t, "a")
+	hook := r.stored
+	r.stored = nil
+	r.begin("b")
+	r.stored = hook
+	r.talk(20)
+	require.Contains(t, r.troubles("a")[0], `member "b" at at b: its membership is no record in a store`)
+	require.Contains(t, r.troubles("b")[0], `member "a" at at a: its membership is a record in a store`)
+	require.Equal(t, 1, r.cores["a"].size())
+}
+
+// An answer to a call from before a step that panicked, or a doubled one, is passed over.
+func TestRecord_OnlyTheCallUnderWayIsAnswered(t *testing.T) {
+	r := newRecorded(t, "")
+	r.play("alone a")
+	load := r.asked["a"].(LoadRecord)
+	r.carryOut("a", false)
+	swap := r.asked["a"].(SwapRecord)
+	r.step("a", RecordLoaded{ID: load.ID, Record: []byte("x"), Version: "v9"})
+	r.step("a", RecordSwapped{ID: load.ID, Swapped: true, Version: "v9"})
+	require.False(t, r.cores["a"].Ready())
+	require.Empty(t, r.troubles("a"))
+	r.carryOut("a", false)
+	require.True(t, r.cores["a"].Ready())
+	r.step("a", RecordSwapped{ID: swap.ID, Err: errDown})
+	require.Empty(t, r.troubles("a"))
+}
+
+func TestRecord_MembersBeyondTheLimitAreRefused(t *testing.T) {
+	var all []remembered
+	for i := range 3000 {
+		all = append(all, remembered{name: fmt.Sprintf("member %05d", i), rank: in, inc: incarnation{1, causal.Replica(i + 1)}})
+	}
+	_, err := remember(all).text()
+	require.ErrorContains(t, err, "over the limit of 131072: 3000 members are counted")
+}
+
+func TestRecord_OfThoseThatAreGoneTheNewestAreKept(t *testing.T) {
+	var all []remembered
+	for i := range maxGoneRecorded + 50 {
+		all = append(all, remembered{name: fmt.Sprintf("m%05d", i), rank: gone, inc: incarnation{1, 1}, order: uint64(i + 1)})
+	}
+	require.Len(t, remember(prune(slices.Clone(all), maxGoneRecorded)).all, maxGoneRecorded)
+	require.Equal(t, "m00050", prune(slices.Clone(all), maxGoneRecorded)[0].name)
+}
+
+func FuzzRecord(f *testing.F) {
+	m := remember([]remembered{{name: "a", rank: in, inc: incarnation{1, 7}}, {name: "b", rank: gone, inc: incarnation{2, 1 << 63}, order: 1}})
+	m.chain = chain{3, 9}
+	text, err := m.text()
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte(`{"concord":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := readRecord(b)
+		if err != nil {
+			return
+		}
+		again, err := m.text()
+		require.NoError(t, err)
+		require.Equal(t, string(b), string(again))
+	})
+}

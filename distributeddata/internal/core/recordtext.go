@@ -1,0 +1,125 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/concord-go/concord/internal/causal"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// MaxRecord is how large the record of a membership may be, in bytes: some thousand members.
+const MaxRecord = 128 << 10
+
+// recordFormat is the version of the text.
+const recordFormat = 1
+
+// The record is JSON, so that people can read what the store holds:
+//
+//	{"concord":1,"cluster":"…","epoch":7,"members":[{"name":"a","version":0,"number":1,"replica":"…","stage":"in"}],"sum":"…"}
+type recordText struct {
+	Format  int            `json:"concord"`
+	Cluster hex            `json:"cluster"`
+	Epoch   uint64         `json:"epoch"`
+	Members []recordMember `json:"members"`
+	Sum     hex            `json:"sum"` // CRC-32C of all of it with sum 0
+}
+
+type recordMember struct {
+	Name    string `json:"name"`
+	Version uint64 `json:"version"`
+	Number  uint64 `json:"number"`
+	Replica hex    `json:"replica"`
+	Stage   string `json:"stage"`
+	Order   uint64 `json:"order,omitempty"`
+}
+
+var stages = []string{"absent", "joining", "in", "going", "gone"}
+
+// hex is a number that is written in hexadecimal digits: JSON keeps no number above 2^53 whole.
+type hex uint64
+
+// MarshalText implements encoding.TextMarshaler.
+func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *hex) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 16, 64)
+	*h = hex(n)
+	return err
+}
+
+// text returns the text of a memory with its place in the chain.
+func (m memory) text() ([]byte, error) {
+	t := recordText{Format: recordFormat, Cluster: hex(m.cluster), Epoch: m.epoch, Members: []recordMember{}}
+	for _, r := range m.all {
+		t.Members = append(t.Members, recordMember{r.name, r.version, r.inc.number, hex(r.inc.replica), stages[r.rank], r.order})
+	}
+	out, err := t.sealed()
+	if err == nil && len(out) > MaxRecord {
+		err = fmt.Errorf("the record would have %d bytes, over the limit of %d: %d members are counted", len(out), MaxRecord, m.size)
+	}
+	return out, err
+}
+
+func (t recordText) sealed() ([]byte, error) {
+	t.Sum = 0
+	b, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	t.Sum = hex(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	return json.Marshal(t)
+}
+
+// readRecord reads the text of a memory, and refuses one that no replica writes.
+func readRecord(b []byte) (memory, error) {
+	bad := func(format string, args ...any) (memory, error) {
+		return memory{}, fmt.Errorf("damaged record of %d bytes: "+format, append([]any{len(b)}, args...)...)
+	}
+	if len(b) > MaxRecord {
+		return memory{}, fmt.Errorf("the record has %d bytes, over the limit of %d", len(b), MaxRecord)
+	}
+	var v struct {
+		Format int `json:"concord"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return bad("%w", err)
+	}
+	if v.Format != recordFormat {
+		return memory{}, fmt.Errorf("the record has format %d; this version of the module reads format %d", v.Format, recordFormat)
+	}
+	var t recordText
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return bad("%w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return bad("there is more behind it")
+	}
+	if again, err := t.sealed(); err != nil || !bytes.Equal(again, b) {
+		return bad("its checksum is another")
+	}
+	if t.Epoch == 0 || t.Epoch > maxOrdinal || t.Cluster == 0 {
+		return bad("epoch %d of cluster %016x", t.Epoch, uint64(t.Cluster))
+	}
+	members := make([]*pb.RememberedMember, len(t.Members))
+	for i, r := range t.Members {
+		members[i] = &pb.RememberedMember{
+			Name: r.Name, Version: r.Version, Number: r.Number, Replica: uint64(causal.Replica(r.Replica)),
+			Stage: uint32(max(0, slices.Index(stages, r.Stage))), Order: r.Order,
+		}
+	}
+	m, err := memoryIn(members)
+	if err != nil {
+		return bad("%w", err)
+	}
+	m.chain = chain{t.Epoch, uint64(t.Cluster)}
+	return m, nil
+}
