@@ -8,6 +8,9 @@
 // view, equal data and a singleton that answers everywhere, and checks that nothing was lost and that there were
 // never two instances.
 //
+// Some cases have leases beside the singleton's: the host of a cluster with guards loses the lease store, and one with
+// an arbiter is cut off with a minority; where the singleton lived meanwhile is read from its records.
+//
 // Without flags one run of a few cases is made. "make heal" runs all cases and prints how long each took to heal
 // beside its goal. Where netem cannot run, for want of root, the tests are skipped and say so; with CI=true
 // they fail instead. Cases with etcd need the path of its server in CONCORD_ETCD_BIN.
