@@ -89,16 +89,7 @@ func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distrib
 func TestQuorums_CountersAreLinearizable(t *testing.T) {
 	var rec history.Recorder[totalOp, uint64]
 	quorums(t, "counter", func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
-		k := distributeddata.NewKey(key, crdt.GCounter{})
-		if r.IntN(2) == 0 {
-			op := rec.Begin(client, totalOp{key: key})
-			_, err := k.Update(ctx, dd, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }, distributeddata.Majority)
-			finish(op, 0, err, false)
-			return
-		}
-		op := rec.Begin(client, totalOp{key: key, read: true})
-		v, err := k.Get(ctx, dd, distributeddata.Linearizable)
-		finish(op, v.Value(), err, true)
+		increment(ctx, &rec, dd, client, key, r)
 	})
 	judge(t, total(), rec.Operations())
 }
