@@ -7,7 +7,7 @@ BUF_VERSION := v1.75.0
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-pekko laws soak stores testenv compat proto proto-check tools heal replace hostile
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak stores testenv compat proto proto-check tools heal replace hostile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,12 @@ slopes: ## how cost grows with the calls that wait, the keys of a transaction an
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^$$' -bench Calls -benchtime 3x -cpu 1 | tee /dev/stderr | grep ^Bench >$(RESULTS)/slopes.txt
 	set -o pipefail; $(GO) test ./distributeddata -run '^$$' -bench Subscribed -benchtime 5x -cpu 1 | tee /dev/stderr | grep ^Bench >>$(RESULTS)/slopes.txt
 	$(GO) run ./bench/plot
+
+bench-peers: ## the same work for Concord and for bare Proto.Actor, in turn, ROUNDS (default 5) times: about fifteen minutes
+	$(GO) test -c -o $(BIN)/peers.test ./bench/loopback
+	set -o pipefail; for i in $$(seq $(or $(ROUNDS),5)); do for of in concord bare; do \
+		$(BIN)/peers.test -test.run '^$$' -test.bench "Peers/of=$$of" -test.benchtime $(or $(BENCHTIME),1s) || exit 1; \
+	done; done | tee /dev/stderr | grep ^Bench >$(RESULTS)/peers.txt
 
 bench-pekko: ## merges and vectors beside those of Apache Pekko, in one run; needs Java 17 and Maven; SIZE=10 for others
 	cd bench/pekko && mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=target/classpath

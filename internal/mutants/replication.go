@@ -48,6 +48,30 @@ func replication() []mutant {
 			killer: scenario("TestQuiet_NobodySeesAnEventThatGoesOn"),
 		},
 		{
+			name:   "apply a push of which some is there",
+			rule:   "a push leaves out what came and went among its events [R7b]",
+			edits:  in(replDir+"delta.go", "return d.base.Get(d.origin) < n && n < d.head.Get(d.origin)", "return n == 0 && n > 0"),
+			killer: scenario("TestPush_OfWhichSomeIsThereIsOfNoUse"),
+		},
+		{
+			name:   "leave out the removal of what was pushed before",
+			rule:   "a push leaves out what came and went among its events [R7b]",
+			edits:  in(replDir+"codec.go", "a.Replica == w.own && a.N > w.since", "a.Replica == w.own"),
+			killer: scenario("TestPush_WhatCameAndWentDoesNotTravel"),
+		},
+		{
+			name:   "let a call that waits for others wait for the next push",
+			rule:   "a push waits only if no call does [R7b]",
+			edits:  in(replDir+"ops.go", "c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0", ""),
+			killer: scenario("TestPush_PausesUnderLoad"),
+		},
+		{
+			name:   "push when an acknowledgement comes",
+			rule:   "an acknowledgement does not end the pause [R7b]",
+			edits:  in(replDir+"core.go", "wire.ReplicatorAck && c.now.Before(c.pushDue())", "wire.ReplicatorAck && false"),
+			killer: scenario("TestPush_PausesUnderLoad"),
+		},
+		{
 			name:   "take a push to follow itself",
 			rule:   "a push names the events that nothing else it names follows [R7a]",
 			edits:  in(replDir+"window.go", "c.implied.Join(d.base)", "c.implied.Join(d.head)"),

@@ -84,6 +84,7 @@ type encoder struct {
 	t      *replicas
 	base   base
 	own    causal.Replica // of a push: its events do not name it
+	since  uint64         // of a push: it tells the own events behind this one
 	ev, kc []byte
 	table  replicas // of a push
 	events []byte   // of a push
@@ -104,8 +105,11 @@ func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte,
 	first := from == bookmark{}
 	for start := len(ev); from.key < len(e.keys) && len(ev)-start < limit; {
 		k := e.keys[from.key]
-		from.item = w.keyChange(k, keys, from.item, limit-(len(ev)-start))
-		ev = field.Message(ev, 3, w.kc)
+		var some bool
+		from.item, some = w.keyChange(k, keys, from.item, limit-(len(ev)-start))
+		if some || w.own == 0 {
+			ev = field.Message(ev, 3, w.kc)
+		}
 		if from.item == k.items() {
 			from = bookmark{key: from.key + 1}
 		}
@@ -121,8 +125,9 @@ func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte,
 func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Marks) }
 
 // keyChange encodes the items of a key change from one on, about as much as limit says, into w.kc, and
-// returns the item to go on from.
-func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
+// returns the item to go on from, and whether there is anything to tell. A push leaves out what one of its events
+// added and a later one removed: no receiver has it [R7b].
+func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, some bool) {
 	var at int
 	kc := field.Text(w.kc[:0], 1, k.key)
 	var s Held
@@ -133,9 +138,13 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
 	more := func() bool { return len(kc)-start < limit }
 	for ; from < len(k.Adds) && more(); from++ {
 		a := k.Adds[from]
-		kc, at = field.Begin(kc, 2)
 		e, lives := s.Get(a.Path)
-		if l, mine := e.Of(a.Replica); lives && mine && l.N == a.N {
+		l, mine := e.Of(a.Replica)
+		if lives = lives && mine && l.N == a.N; !lives && w.own != 0 {
+			continue
+		}
+		kc, at = field.Begin(kc, 2)
+		if lives {
 			kc = causal.AppendAdd(kc, a.Path, l.Payload)
 		} else {
 			kc = field.Flag(causal.AppendAdd(kc, a.Path, ""), 3, true)
@@ -144,6 +153,9 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
 	}
 	for ; from >= len(k.Adds) && from < len(k.Adds)+len(k.Removes) && more(); from++ {
 		a := k.Removes[from-len(k.Adds)]
+		if w.own != 0 && a.Replica == w.own && a.N > w.since {
+			continue
+		}
 		kc, at = field.Begin(kc, 3)
 		kc = field.End(causal.AppendName(kc, a.Path, w.t.put(a.Replica), a.N), at)
 	}
@@ -154,7 +166,7 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) int {
 		kc = field.End(causal.AppendMark(kc, a.Path, a.Mark, w.t.put(a.By.Replica)), at)
 	}
 	w.kc = kc
-	return from
+	return from, len(kc) > start
 }
 
 // spot is where under a key the next piece of its encoding begins: behind the atom of a replica at a
@@ -208,7 +220,7 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	deps := d.head.Set(d.origin, 0)
 	w.table.head, w.table.index = deps, nil
 	w.table.others = append(w.table.others[:0], d.origin)
-	w.t, w.base, w.own, w.events = &w.table, relative, d.origin, w.events[:0]
+	w.t, w.base, w.own, w.since, w.events = &w.table, relative, d.origin, d.base.Get(d.origin), w.events[:0]
 	for i := range d.events {
 		ev, _ := w.event(d.events[i].event, keys, bookmark{}, wire.MaxPayload+1)
 		w.events = field.Message(w.events, 5, ev)

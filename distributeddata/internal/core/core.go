@@ -48,6 +48,8 @@ type Core struct {
 	told          causal.Vector // what the newest own push follows, that one included
 	implied       causal.Vector // what pushes applied since then follow
 	unpushed      int           // estimated bytes of those after it, and of the open one
+	pushedAt      time.Time     // the last of them
+	urgent        bool          // a call waits for the next
 	beatAt        time.Time
 	turn          int       // of the rotation of heartbeats
 	unlike        time.Time // until then others have probably not seen the same
@@ -155,7 +157,7 @@ func (c *Core) Stats() Stats {
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now, c.begun, c.effects, c.touched = now, c.keys, c.effects[:0], c.touched[:0]
-	if _, ok := ev.(Update); !ok {
+	if !c.gathers(ev) {
 		c.push()
 	}
 	switch ev := ev.(type) {
@@ -213,14 +215,14 @@ func (c *Core) settle() {
 
 // NextWake returns when Step wants a Wake, at the latest.
 func (c *Core) NextWake() time.Time {
-	if c.unpushed > 0 {
-		return c.now
-	}
 	at := c.beatAt
 	earlier := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
+	}
+	if c.unpushed > 0 {
+		earlier(c.pushDue())
 	}
 	if c.incoming != nil {
 		earlier(c.incoming.deadline)
@@ -242,6 +244,26 @@ func (c *Core) NextWake() time.Time {
 		earlier(c.fetch.nudge)
 	}
 	return at
+}
+
+// pushDue is when the own events that have been gathered are to be pushed.
+func (c *Core) pushDue() time.Time {
+	if since := c.now.Sub(c.pushedAt); c.urgent || since < 0 || since >= pushPause {
+		return c.now
+	}
+	return c.pushedAt.Add(pushPause)
+}
+
+// gathers reports whether own events go on being gathered: an update is one, and an acknowledgement brings nothing
+// of others and is answered with nothing.
+func (c *Core) gathers(ev Event) bool {
+	switch ev := ev.(type) {
+	case Update:
+		return true
+	case Receive:
+		return ev.Manifest == wire.ReplicatorAck && c.now.Before(c.pushDue())
+	}
+	return false
 }
 
 // note sees to all that follows from a change of the ledger.

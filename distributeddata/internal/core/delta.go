@@ -35,6 +35,13 @@ func (d *delta) closed() bool {
 	return i == len(d.events)
 }
 
+// torn reports whether only some of a push's events are covered. It leaves out what came and went among
+// them, so it is of use to those who have none of them, and the origin never tells some of them alone [R7b].
+func (d *delta) torn(seen causal.Vector) bool {
+	n := seen.Get(d.origin)
+	return d.base.Get(d.origin) < n && n < d.head.Get(d.origin)
+}
+
 // beyond returns the events that seen does not cover.
 func (d *delta) beyond(seen causal.Vector) []deltaEvent {
 	covered := func(e deltaEvent) bool { return seen.Covers(e.dot) }

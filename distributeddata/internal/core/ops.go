@@ -199,6 +199,7 @@ func (w *writes) advance(c *Core, o *operation) standing {
 // none: it waits until they cover what it observed [R50], which is all that this replica has seen.
 // Where that is what the newest own event followed, covering the one is covering the other.
 func (c *Core) startWrite(ev Update) {
+	c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0
 	switch {
 	case ev.Level.Kind == Local:
 		c.emit(Done{ID: ev.ID})

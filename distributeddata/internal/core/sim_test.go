@@ -195,8 +195,8 @@ func (s *play) arm(sl *slot, at time.Time) {
 	sl.wake = at
 	c := sl.core
 	soon := max(0, at.Sub(s.now(sl)))
-	if soon == 0 { // pushes wait for whatever stands before the wake
-		soon = s.w.Span("push", 0, 20*time.Millisecond)
+	if soon <= pushPause { // pushes wait for whatever stands before the wake
+		soon += s.w.Span("push", 0, 20*time.Millisecond)
 	}
 	s.w.After(soon, func() {
 		if sl.core == c && sl.wake.Equal(at) {

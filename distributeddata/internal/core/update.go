@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/wire"
@@ -245,9 +246,10 @@ func (w *working) keyChange(d causal.Dot) keyChange {
 // heartbeat and asks.
 //
 // Own events are gathered until the next event that is not an update: a wake, at the latest, which
-// NextWake asks for at once. So a burst of updates is one message per member. Nothing of others is
-// applied, and no vector is told to anybody, before they are pushed: what they follow is then the same
-// for all of them, and nobody asks for what is about to come.
+// NextWake asks for: at once if nothing has been pushed for a pushPause, or if a call waits for others. So a burst
+// of updates is one message per member, which leaves out what came and went in it [R7b]. Nothing of others is
+// applied, and nothing that another replica may apply is told, before they are pushed: what they follow is then the
+// same for all of them, and nobody has some of them alone.
 func (c *Core) push() {
 	c.end()
 	from, n := c.pushed, c.seen.Get(c.me)
@@ -255,6 +257,7 @@ func (c *Core) push() {
 	if from == n {
 		return
 	}
+	c.pushedAt, c.urgent = c.now, false
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
@@ -300,6 +303,9 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 	}
 	return d
 }
+
+// pushPause is how long after a push others have to wait for the next, if no call does.
+const pushPause = time.Millisecond
 
 // maxUnpushed bounds what is gathered for one push, in estimated bytes.
 const maxUnpushed = wire.MaxPayload / 4

@@ -60,6 +60,9 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	from.owed = max(from.owed, d.head.Get(from.replica))
 	switch {
 	case d.head.Leq(c.seen):
+	case d.torn(c.seen):
+		c.stats.Forks++
+		c.noteLag(from, d.head)
 	case d.base.Leq(c.seen):
 		c.applyPush(d)
 	default:
@@ -87,7 +90,7 @@ func (c *Core) drainWindow() {
 		if d == nil {
 			return
 		}
-		if !d.head.Leq(c.seen) && c.sameHistory(d) {
+		if !d.head.Leq(c.seen) && !d.torn(c.seen) && c.sameHistory(d) {
 			c.applyPush(d)
 		}
 	}

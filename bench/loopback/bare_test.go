@@ -1,0 +1,85 @@
+//go:build unix
+
+package loopback
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// bare holds a number for each key, and tells others of each increment. Nothing that gets lost is repeated.
+type bare struct {
+	totals  []atomic.Uint64
+	others  []*actor.PID
+	waiting map[uint64]*actor.PID // by update: who is answered when one of the others has it
+	last    uint64
+}
+
+type (
+	bareGet struct{ key int }
+	bareInc struct {
+		key      int
+		majority bool
+	}
+	bareTotal struct{ value uint64 }
+)
+
+// Receive implements actor.Actor. An update is told as its number and key, and acknowledged with its number.
+func (a *bare) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *bareGet:
+		ctx.Respond(&bareTotal{a.totals[m.key].Load()})
+	case *bareInc:
+		total := a.totals[m.key].Add(1)
+		a.last++
+		for _, o := range a.others {
+			ctx.Request(o, &wrapperspb.UInt64Value{Value: a.last<<8 | uint64(m.key)})
+		}
+		if m.majority {
+			a.waiting[a.last] = ctx.Sender()
+		} else if ctx.Sender() != nil {
+			ctx.Respond(&bareTotal{total})
+		}
+	case *wrapperspb.UInt64Value:
+		a.totals[m.Value&0xff].Add(1)
+		ctx.Respond(&wrapperspb.Int64Value{Value: int64(m.Value >> 8)})
+	case *wrapperspb.Int64Value:
+		n := uint64(m.Value)
+		if to := a.waiting[n]; to != nil {
+			delete(a.waiting, n)
+			ctx.Send(to, &bareTotal{})
+		}
+	}
+}
+
+func newBare(l *loopback) peer {
+	b := l.b
+	actors := make([]*bare, len(l.systems))
+	pids := make([]*actor.PID, len(l.systems))
+	for i, system := range l.systems {
+		actors[i] = &bare{totals: make([]atomic.Uint64, 100), waiting: map[uint64]*actor.PID{}}
+		if i == 0 {
+			for _, at := range l.hosts[1:] {
+				actors[i].others = append(actors[i].others, actor.NewPID(at, "bare"))
+			}
+		}
+		pid, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return actors[i] }), "bare")
+		if err != nil {
+			b.Fatal(fmt.Errorf("member %d: %w", i, err))
+		}
+		pids[i] = pid
+	}
+	return peer{
+		b: b, target: pids[0],
+		get:    func(key int) any { return &bareGet{key} },
+		update: func(key int, majority bool) any { return &bareInc{key, majority} },
+		send:   func(key int) { l.systems[0].Root.Send(pids[0], &bareInc{key: key}) },
+		there: func(key int) bool {
+			n := actors[0].totals[key].Load()
+			return actors[1].totals[key].Load() == n && actors[2].totals[key].Load() == n
+		},
+	}
+}
