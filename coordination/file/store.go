@@ -27,6 +27,7 @@ var (
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
+	_ coordination.Documents     = (*Store)(nil)
 )
 
 // Open opens the directory, and creates it if it does not exist; its parent must. It removes records of sessions

@@ -20,6 +20,7 @@ type Store struct {
 		entries map[string]*entry
 		writes  uint64 // ever: versions
 		queues  map[string]*queue.Queue
+		texts   map[string]text
 	}
 }
 
@@ -38,6 +39,7 @@ var (
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
+	_ coordination.Documents     = (*Store)(nil)
 )
 
 // Load implements coordination.Store.

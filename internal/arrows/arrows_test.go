@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"coordination":                    append([]string{"coordination/internal/core"}, shared...),
 	"testkit/netem":                   {},
 	"testkit/history":                 {},
+	"testkit/documenttest":            {"coordination"},
 	"testkit/leasetest":               {"coordination", "testkit/history"},
 	"coordination/internal/queue":     {"coordination"},
 	"coordination/memory":             {"coordination", "coordination/internal/queue"},

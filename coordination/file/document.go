@@ -1,0 +1,97 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+const (
+	documentSuffix = ".document"
+	documentFormat = "concord document 1 " // begins a line with version, checksum and name; the bytes follow
+	maxHead        = 4 * coordination.MaxName
+)
+
+// LoadDocument implements coordination.Documents. Like Load it takes no lock.
+func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	f, err := s.root.Open(base(name) + documentSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("file: document %q: %w", name, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, coordination.MaxDocument+maxHead))
+	if err != nil {
+		return nil, "", fmt.Errorf("file: document %q: %w", name, err)
+	}
+	text, version, err := readDocument(name, data)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: document %q in %s: %w", ErrDamaged, name, base(name)+documentSuffix, err)
+	}
+	return text, version, nil
+}
+
+// SwapDocument implements coordination.Documents. Whatever goes wrong before the rename is
+// ErrRefused.
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+	lock, err := s.lock(ctx, name)
+	if err != nil {
+		return "", refused(err)
+	}
+	defer lock.release()
+	_, present, err := s.LoadDocument(ctx, name)
+	if err != nil {
+		return "", refused(err)
+	}
+	if present != old {
+		return "", coordination.ErrConflict
+	}
+	version := rand.Text()
+	temporary := base(name) + documentSuffix + ".new"
+	if err := writeSynced(s.root, temporary, append(documentHead(name, version, next), next...)); err != nil {
+		return "", refused(err)
+	}
+	if err := s.root.Rename(temporary, base(name)+documentSuffix); err != nil {
+		return "", refused(err)
+	}
+	if err := s.syncDir(); err != nil {
+		return "", err // written, but perhaps not for long
+	}
+	return coordination.Version(version), nil
+}
+
+func documentHead(name, version string, text []byte) []byte {
+	sum := crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))
+	return fmt.Appendf(nil, "%s%s %08x %q\n", documentFormat, version, sum, name)
+}
+
+// readDocument returns the bytes behind the head, which must be the one that they are written with.
+func readDocument(name string, data []byte) ([]byte, coordination.Version, error) {
+	head, text, ok := bytes.Cut(data, []byte("\n"))
+	rest, known := bytes.CutPrefix(head, []byte(documentFormat))
+	if !ok || !known {
+		return nil, "", errors.New("it does not begin as a document of this format")
+	}
+	version, _, _ := bytes.Cut(rest, []byte(" "))
+	switch {
+	case len(version) == 0:
+		return nil, "", errors.New("no version")
+	case len(text) > coordination.MaxDocument:
+		return nil, "", fmt.Errorf("more than %d bytes", coordination.MaxDocument)
+	case !bytes.Equal(documentHead(name, string(version), text), data[:len(head)+1]):
+		return nil, "", errors.New("checksum or name is another")
+	}
+	return text, coordination.Version(version), nil
+}

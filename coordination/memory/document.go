@@ -1,0 +1,45 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// text is a document.
+type text struct {
+	bytes   []byte
+	version coordination.Version
+}
+
+// LoadDocument implements coordination.Documents.
+func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mu.texts[name]
+	return bytes.Clone(t.bytes), t.version, nil
+}
+
+// SwapDocument implements coordination.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.texts[name].version != old {
+		return "", coordination.ErrConflict
+	}
+	if s.mu.texts == nil {
+		s.mu.texts = map[string]text{}
+	}
+	s.mu.writes++
+	t := text{bytes.Clone(next), coordination.Version(strconv.FormatUint(s.mu.writes, 10))}
+	s.mu.texts[name] = t
+	return t.version, nil
+}
