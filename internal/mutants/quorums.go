@@ -110,6 +110,12 @@ func quorums() []mutant {
 			killer: scenario("TestScript_ThoseThatGoKeepNothingForThoseThatStay"),
 		},
 		{
+			name:   "remember all members that are gone",
+			rule:   "what a replica remembers of members fits into one message",
+			edits:  in(replDir+"memory.go", "if len(past) <= most && size <= maxGoneBytes {", "if len(past) <= most {"),
+			killer: scenario("TestBounds_AMemoryFitsIntoOneMessage"),
+		},
+		{
 			name:   "a member stays by what it said before it left the view",
 			rule:   "a member is marked as going if enough of those that stay answer [M4]",
 			edits:  in(replDir+"forget.go", "p.replica == a.replica && p.name != r.victim", "p.name != r.victim"),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
 )
 
 // rank of a member among those that quorums are counted in. Under one version it only rises [M1].
@@ -57,7 +58,9 @@ func (r remembered) merge(o remembered) remembered {
 
 // Limits of a memory. What a peer says beyond them is refused.
 const (
-	maxGone = 10_000 // the newest of those that are gone are kept
+	// The newest of those that are gone are kept: a memory fits into one message. More of them nobody sends.
+	maxGoneBytes = wire.MaxPayload * 3 / 4
+	maxGone      = 10_000
 
 	maxGoneRecorded = 100     // of these in a record, where they decide nothing: the later record stands
 	maxLive         = 10_000  // members that are not gone
@@ -149,22 +152,33 @@ func (m memory) merge(o memory) memory {
 	return remember(prune(out, maxGone))
 }
 
-// prune leaves out the oldest of more than most members that are gone. Replicas that remember the same leave
-// out the same.
+// prune leaves out the oldest of more than most members that are gone, or of more than there is room for. Replicas that
+// remember the same leave out the same.
 func prune(all []remembered, most int) []remembered {
 	var past []remembered
+	size := 0
 	for _, r := range all {
 		if r.rank == gone {
 			past = append(past, r)
+			size += r.maxSize()
 		}
 	}
-	if len(past) <= most {
+	if len(past) <= most && size <= maxGoneBytes {
 		return all
 	}
 	slices.SortFunc(past, later)
-	last := past[most-1]
+	keep := 0
+	size = 0
+	for keep < min(len(past), most) && size+past[keep].maxSize() <= maxGoneBytes {
+		size += past[keep].maxSize()
+		keep++
+	}
+	last := past[keep-1]
 	return slices.DeleteFunc(all, func(r remembered) bool { return r.rank == gone && later(r, last) > 0 })
 }
+
+// maxSize is how many bytes of a message what is remembered of a member takes at most.
+func (r remembered) maxSize() int { return len(r.name) + 48 }
 
 // later orders members that are gone, the newest first.
 func later(a, b remembered) int {
