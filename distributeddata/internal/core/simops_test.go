@@ -143,5 +143,3 @@ func idle(t *Txn) bool {
 	}
 	return len(t.core.open) == 0
 }
-
-func shownState(s *State) (string, error) { return shown(s.Keys) }
