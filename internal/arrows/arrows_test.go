@@ -70,6 +70,7 @@ var arrows = map[string][]string{
 	"coordination/zookeeper":          {"coordination", "coordination/internal/queue", "coordination/internal/record"},
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
+	"sharding/internal/core":          {},
 	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
 	"node/internal/arbiter":           {},
 	"node/internal/guard":             {"internal/membership", "internal/wire"},
@@ -90,7 +91,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.
-var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "node/internal/arbiter"}
+var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "sharding/internal/core", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module

@@ -21,7 +21,7 @@ type killer struct {
 
 // table returns all planted bugs.
 func table() []mutant {
-	return slices.Concat(leases(), stores(), replication(), quorums(), records(), values(), singletons(), members(), strangers(), arbiters(), simulator(), subscriptions())
+	return slices.Concat(leases(), stores(), replication(), quorums(), records(), values(), singletons(), shards(), members(), strangers(), arbiters(), simulator(), subscriptions())
 }
 
 // in is one edit of one file.

@@ -1,0 +1,237 @@
+package main
+
+const (
+	shardDir  = "sharding/internal/core/"
+	shardCore = "./sharding/internal/core"
+)
+
+var (
+	plannedMoves = killer{pkg: shardCore, run: "^TestSimulation_PlannedMovesLoseNothing$", args: "-whole"}
+	shardChaos   = killer{pkg: shardCore, run: "^TestSimulation_NeverTwoAlive$", args: "-whole"}
+)
+
+// shards are bugs of regions and of the coordinator that assigns shards to them. The rules in brackets are those of
+// docs/sharding.md.
+func shards() []mutant {
+	return []mutant{
+		{
+			name:   "entities start when the shard is assigned, before the lease is held",
+			rule:   "entities run only under a tenure that is held [S1]",
+			edits:  in(shardDir+"shard.go", "\ts.blank = Blank{}\n}\n\n// onHeld", "\ts.blank = Blank{}\n\ts.token++\n\ts.activate()\n}\n\n// onHeld"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "on a loss entities are asked to stop",
+			rule:   "on a loss entities are killed before validity ends [S2b]",
+			edits:  in(shardDir+"shard.go", "\ts.kill()\n}\n\n// onEnded", "\ts.r.emit(Stop{s.n, s.token})\n}\n\n// onEnded"),
+			killer: shardChaos,
+		},
+		{
+			name:   "the lease is released when entities are told to stop",
+			rule:   "a lease is released when every entity has terminated [S3]",
+			edits:  in(shardDir+"shard.go", "\ts.r.emit(Stop{s.n, s.token})\n}", "\ts.r.emit(Stop{s.n, s.token})\n\ts.r.emit(Release{s.n, s.token})\n}"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "the next home is told before the release is confirmed",
+			rule:   "a shard is said to be free when its release is certain [S4]",
+			edits:  in(shardDir+"shard.go", "\t\ts.r.emit(Release{s.n, s.token})\n\t}\n}\n\nfunc (s *shard) onReleased", "\t\ts.r.emit(Release{s.n, s.token})\n\t\ta := s.r.table.entries[s.n]\n\t\ts.r.tell(a.Home, Free{s.n, a.Version, Blank{}})\n\t}\n}\n\nfunc (s *shard) onReleased"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "a region that waits for a lease waits on when the shard is another's",
+			rule:   "who waits for a lease is not bound by it [S4b]",
+			edits:  in(shardDir+"shard.go", "\tcase Waiting:\n\t\tif !s.assigned() {", "\tcase Waiting:\n\t\tif false {"),
+			killer: shardChaos,
+		},
+		{
+			name: "a region without a tenure does not answer whether the shard is free",
+			rule: "who has no tenure says so when asked [S4c]",
+			edits: []edit{
+				{shardDir + "shard.go", "\tif s.phase == Away {\n\t\ts.r.tell(from,", "\tif false {\n\t\ts.r.tell(from,"},
+				{shardDir + "shard.go", "|| !s.r.now.Before(s.since.Add(s.r.cfg.Patience)) {", "{"},
+			},
+			killer: shardChaos,
+		},
+		{
+			name: "a grant that came too late is kept",
+			rule: "a grant that is not wanted any more is given back [S5]",
+			edits: []edit{
+				{shardDir + "shard.go", "\t\t\ts.enter(Releasing) // when the attempt has ended", "\t\t\ts.gone(Blank{})"},
+				{shardDir + "shard.go", "\tcase ev.Token != s.token:\n", "\tcase false:\n"},
+			},
+			killer: killer{pkg: shardCore, run: "^TestShard_GivesBackAGrantThatIsNotWantedAnyMore$"},
+		},
+		{
+			name: "new assignments are told once",
+			rule: "assignments are repeated until they are heard [S6]",
+			edits: []edit{
+				{shardDir + "allocation.go", "\t\tcase r.Sum != t.Sum:\n", "\t\tcase false:\n"},
+				{shardDir + "allocation.go", "|| r.Sum != t.Sum && r.N < c.full:", ":"},
+			},
+			killer: shardChaos,
+		},
+		{
+			name: "the last word heard counts, and not the largest version",
+			rule: "of two assignments the larger version counts [S6b]",
+			edits: []edit{
+				{shardDir + "table.go", "if !was.Version.Less(e.Version) {", "if was.Version == e.Version {"},
+				{shardDir + "region.go", "\tif t.Epoch < r.epoch {\n\t\treturn", "\tif false {\n\t\treturn"},
+			},
+			killer: shardChaos,
+		},
+		{
+			name:   "a table of an earlier coordinator that comes late is not told to those that agreed before",
+			rule:   "assignments are repeated until they are heard [S6c]",
+			edits:  in(shardDir+"allocation.go", "|| r.Sum != t.Sum && r.N < c.full:", ":"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_TellsWhatCameLateToThoseThatAgreed$"},
+		},
+		{
+			name: "a new coordinator assigns before the regions have reported",
+			rule: "a coordinator first listens, then decides [S7]",
+			edits: []edit{
+				{shardDir + "allocation.go", "\tif c.settled {\n", "\tc.settled = true\n\t{\n"},
+				{shardDir + "allocation.go", "c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"},
+			},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_ListensBeforeItDecides$"},
+		},
+		{
+			name:   "a new coordinator takes shards from a home that it has not heard yet",
+			rule:   "a home in view that was not heard keeps its shards as long as one that was [S7b]",
+			edits:  in(shardDir+"allocation.go", "c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))", "false"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards$"},
+		},
+		{
+			name:   "a region that does not hear the coordinator stays a host",
+			rule:   "fit is who hears the coordinator [S8]",
+			edits:  in(shardDir+"allocation.go", "!c.now.After(r.heard.Add(c.cfg.Fit)) && ", ""),
+			killer: shardChaos,
+		},
+		{
+			name:   "a region cut off from the coordinator keeps its shards",
+			rule:   "a region that another coordinator does not reach gives its shards up [S9]",
+			edits:  in(shardDir+"region.go", "if r.active == 0 || r.orphan", "if r.active >= 0 || r.orphan"),
+			killer: shardChaos,
+		},
+		{
+			name:   "a region without a coordinator gives up without a look",
+			rule:   "without another coordinator a region keeps its shards [S9b]",
+			edits:  in(shardDir+"region.go", "if ev.Other && !r.orphaned()", "if !r.orphaned()"),
+			killer: shardChaos,
+		},
+		{
+			name:   "an announcement of a tenure that is over is taken",
+			rule:   "after the word of its host nothing is sent under a tenure [S10]",
+			edits:  in(shardDir+"route.go", "token <= s.to || token <= s.floor", "token <= s.to"),
+			killer: killer{pkg: shardCore, run: "^TestRoute_ATenureThatWasPausedStaysSo$"},
+		},
+		{
+			name:   "not seeing a host is taken for its word that the tenure is over",
+			rule:   "the word of the host alone ends a tenure [S10b]",
+			edits:  in(shardDir+"route.go", "!s.r.sees(s.host) {\n\t\ts.to = 0", "!s.r.sees(s.host) {\n\t\ts.forget(s.to)"),
+			killer: shardChaos,
+		},
+		{
+			name:   "entities are stopped without waiting for the other regions",
+			rule:   "a host stops its entities when every region has flushed [S11]",
+			edits:  in(shardDir+"shard.go", "\tif s.r.now.Before(s.since.Add(s.r.cfg.FlushTimeout)) {", "\tif false {"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "the answer of a region does not say what it has sent",
+			rule:   "a host waits for the messages that were sent before the answer [S11b]",
+			edits:  in(shardDir+"shard.go", "(!d.flushed || s.last[d.from] < d.number)", "!d.flushed"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "a region that was asked to hold back sends on",
+			rule:   "a host stops its entities when every region has flushed [S11c]",
+			edits:  in(shardDir+"route.go", "\ts.forget(token)\n\tf := Flush", "\tf := Flush"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "messages for another tenure are taken",
+			rule:   "a message is for one tenure [S12]",
+			edits:  in(shardDir+"route.go", " || d.Token != s.token:", ":"),
+			killer: shardChaos,
+		},
+		{
+			name:   "what is repeated or overtaken is taken",
+			rule:   "numbers under one tenure rise [S12b]",
+			edits:  in(shardDir+"route.go", "case d.Number <= s.last[from]:", "case false:"),
+			killer: shardChaos,
+		},
+		{
+			name:   "a message that meets no tenure is not answered",
+			rule:   "a message that meets no tenure is answered [S13]",
+			edits:  in(shardDir+"route.go", "\t\ts.r.tell(from, NotHere{s.n, d.Token})\n", ""),
+			killer: shardChaos,
+		},
+		{
+			name:   "the buffer of a shard has no bound",
+			rule:   "what waits is bounded [S17]",
+			edits:  in(shardDir+"route.go", "case s.to == 0 && s.full(b):", "case false:"),
+			killer: shardChaos,
+		},
+		{
+			name: "a shard is moved again before it has arrived, and the last assigned home is taken for the last holder",
+			rule: "an assignment names everybody who may still have the shard [S19]",
+			edits: []edit{
+				{shardDir + "allocation.go", "\t\tif !c.has(was.Home, s) {", "\t\tif false {"},
+				{shardDir + "allocation.go", " || !c.has(c.table.entries[ev.Shard].Home, ev.Shard) {", " {"},
+			},
+			killer: killer{pkg: shardCore, run: "^TestAllocation_NamesAllThatMayHaveAShard$"},
+		},
+		{
+			name: "a word that was said of an earlier assignment counts",
+			rule: "a region says that a shard is free under one assignment [S19b]",
+			edits: []edit{
+				{shardDir + "shard.go", "s.phase != Waiting || f.Version != s.r.table.entries[s.n].Version {", "s.phase != Waiting {"},
+				{shardDir + "shard.go", "s.freeOf == a.Version && ", ""},
+			},
+			killer: plannedMoves,
+		},
+		{
+			name:   "a region that may still have a shard, and is silent, is waited for",
+			rule:   "who is silent for long is not waited for: the store decides [S20]",
+			edits:  in(shardDir+"shard.go", "|| !s.r.now.Before(s.since.Add(s.r.cfg.Patience)) {", "{"),
+			killer: shardChaos,
+		},
+		{
+			name:   "messages go to an entity that was told to stop",
+			rule:   "what comes after the stop message waits for the next incarnation [S14]",
+			edits:  in(shardDir+"slot.go", "case e.state == running:", "case e.state != backingOff:"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "the next incarnation of an entity does not wait for the last",
+			rule:   "an entity is started again when it has terminated [S14b]",
+			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) >= s.cfg.Stash:", "\tcase e.state == ending:\n\t\te.waiting = append(e.waiting, b)\n\t\ts.start(e)\n\tcase len(e.waiting) >= s.cfg.Stash:"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "what has come for an entity that is ending is dropped when its shard is given up",
+			rule:   "a hand-off drains what waits [S15]",
+			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) > 0:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\n// stopAll", "\tcase len(e.waiting) > 0 && !s.stopping:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\n// stopAll"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "an entity that backs off is forgotten when its shard is given up",
+			rule:   "a hand-off drains what waits [S15b]",
+			edits:  in(shardDir+"slot.go", "\t\tcase e.state == ending:\n\t\tcase len(e.waiting) > 0:", "\t\tcase e.state == ending:\n\t\tcase false:"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
+		},
+		{
+			name:   "what an entity that stops by itself has not handled is dropped",
+			rule:   "an entity that stops leaves its mailbox to the next incarnation [S22]",
+			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, e.waiting)", "slices.Concat(e.waiting)"),
+			killer: plannedMoves,
+		},
+		{
+			name:   "what came while an entity was ending goes before what it has left",
+			rule:   "messages of one sender to one entity are handled in order [S22b]",
+			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, e.waiting)", "slices.Concat(e.waiting, ev.Left)"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
+		},
+	}
+}

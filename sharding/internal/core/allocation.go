@@ -1,0 +1,235 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// Allocation decides where shards should be: the coordinator's part, under one tenure of its lease. It
+// writes the table and does nothing else, so that it may end at any moment.
+type Allocation struct {
+	cfg   Config
+	epoch uint64
+	n     uint64
+	full  uint64 // a member that agreed with fewer of them is told everything
+	now   time.Time
+	out   []Effect
+
+	self    Member
+	view    []Member
+	table   table
+	reports []report // of members of the view
+	begun   time.Time
+	settled bool
+	beat    time.Time
+}
+
+// report is the last one of a region, and when one came that named this epoch.
+type report struct {
+	from Member
+	Report
+	heard time.Time
+}
+
+// NewAllocation returns the core of a coordinator whose lease has this token.
+func NewAllocation(cfg Config, epoch uint64) *Allocation {
+	return &Allocation{cfg: cfg, epoch: epoch, table: newTable(cfg.Shards)}
+}
+
+// Home returns where a shard should be.
+func (c *Allocation) Home(n int) Assignment { return c.table.entries[n] }
+
+// NextWake is when a Wake is wanted.
+func (c *Allocation) NextWake() time.Time { return c.beat }
+
+// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+func (c *Allocation) Step(now time.Time, ev Event) []Effect {
+	c.now, c.out = now, nil
+	if c.begun.IsZero() {
+		c.begun, c.beat = now, now
+	}
+	switch ev := ev.(type) {
+	case View:
+		c.onView(ev)
+	case Received:
+		if r, ok := ev.Message.(Report); ok && slices.Contains(c.view, ev.From) {
+			c.onReport(ev.From, r)
+		}
+	case Known:
+		c.merge(ev.Entries)
+	case Move:
+		c.move(ev)
+	}
+	if !c.now.Before(c.beat) {
+		c.settle()
+		c.beat = c.now.Add(c.cfg.Beat)
+		c.tell()
+	}
+	return c.out
+}
+
+func (c *Allocation) onView(v View) {
+	c.self, c.view = v.Self, slices.Clone(v.Members)
+	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return !slices.Contains(c.view, r.from) })
+	c.beat = c.now
+}
+
+// merge takes in what an earlier coordinator has decided, wherever it was heard.
+func (c *Allocation) merge(entries []Entry) {
+	for _, e := range entries {
+		if c.table.merge(e) {
+			c.n++
+			c.full = c.n
+		}
+	}
+}
+
+func (c *Allocation) onReport(from Member, r Report) {
+	c.merge(r.Entries)
+	i := slices.IndexFunc(c.reports, func(r report) bool { return r.from == from })
+	if i < 0 {
+		i = len(c.reports)
+		c.reports = append(c.reports, report{from: from, heard: c.now})
+	}
+	c.reports[i].Report = r
+	if r.Epoch == c.epoch {
+		c.reports[i].heard = c.now
+	}
+}
+
+func (c *Allocation) of(m Member) *report {
+	i := slices.IndexFunc(c.reports, func(r report) bool { return r.from == m })
+	if i < 0 {
+		return nil
+	}
+	return &c.reports[i]
+}
+
+// settle decides, but only after it has listened to all members of the view, or for long enough.
+func (c *Allocation) settle() {
+	if !c.settled {
+		all := !slices.ContainsFunc(c.view, func(m Member) bool { return c.of(m) == nil })
+		c.settled = all || !c.now.Before(c.begun.Add(c.cfg.Settle))
+	}
+	if c.settled {
+		c.reconcile()
+	}
+}
+
+// fit tells that a member can host now: it is seen, says so, and has heard us not long ago.
+func (c *Allocation) fit(m Member, failing bool) bool {
+	r := c.of(m)
+	return slices.Contains(c.view, m) && r != nil && !c.now.After(r.heard.Add(c.cfg.Fit)) && !r.Leaving && (failing || !r.Failing)
+}
+
+// unheard tells that a member in view has not been heard yet, which may still be due to lost messages: it keeps what it
+// has as long as one that has been heard would.
+func (c *Allocation) unheard(m Member) bool {
+	return slices.Contains(c.view, m) && c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))
+}
+
+// hosts are the fit members, in the order of the view. If none reaches the store, that says nothing.
+func (c *Allocation) hosts() (fit []Member) {
+	for _, failing := range []bool{false, true} {
+		for _, m := range c.view {
+			if c.fit(m, failing) {
+				fit = append(fit, m)
+			}
+		}
+		if len(fit) > 0 {
+			return fit
+		}
+	}
+	return nil
+}
+
+// reconcile gives every shard whose home is not fit to another: to the member that has it, or the one with fewest.
+func (c *Allocation) reconcile() {
+	fit := c.hosts()
+	if len(fit) == 0 {
+		return
+	}
+	load := map[Member]int{}
+	for _, a := range c.table.entries {
+		load[a.Home]++
+	}
+	active := c.active(fit)
+	for s := range c.table.entries {
+		if home := c.table.entries[s].Home; slices.Contains(fit, home) || c.unheard(home) {
+			continue
+		}
+		to, ok := active[s]
+		if !ok {
+			to = slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+		}
+		load[to]++
+		c.assign(s, to)
+	}
+}
+
+// active says which of the members have shards, by the largest tokens.
+func (c *Allocation) active(of []Member) map[int]Member {
+	at, high := map[int]Member{}, map[int]uint64{}
+	for _, m := range of {
+		for _, t := range c.of(m).Active {
+			if t.Token > high[t.Shard] {
+				at[t.Shard], high[t.Shard] = m, t.Token
+			}
+		}
+	}
+	return at
+}
+
+// has tells that a member has said that it has a shard.
+func (c *Allocation) has(m Member, shard int) bool {
+	r := c.of(m)
+	return r != nil && slices.ContainsFunc(r.Active, func(t Tenure) bool { return t.Shard == shard })
+}
+
+// assign writes an entry. Whoever may still have the shard stays named in it.
+func (c *Allocation) assign(s int, to Member) {
+	was := c.table.entries[s]
+	if was.Home == to {
+		return
+	}
+	var before []Member
+	if was.Version.N != 0 {
+		before = []Member{was.Home}
+		if !c.has(was.Home, s) {
+			for _, m := range was.Before {
+				if m != was.Home && slices.Contains(c.view, m) {
+					before = append(before, m)
+				}
+			}
+		}
+	}
+	c.n++
+	e := Entry{s, Assignment{Version{c.epoch, c.n}, to, before}}
+	c.table.merge(e)
+	c.emit(Assigned{e})
+	c.beat = c.now // and says so at once
+}
+
+// move moves a shard by choice, once it has arrived where it is.
+func (c *Allocation) move(ev Move) {
+	if ev.Shard < 0 || ev.Shard >= c.cfg.Shards || !c.settled || !c.fit(ev.To, false) || !c.has(c.table.entries[ev.Shard].Home, ev.Shard) {
+		return
+	}
+	c.assign(ev.Shard, ev.To)
+}
+
+// tell says to each member what it may not know. It is repeated, and is the sign that the coordinator is there.
+func (c *Allocation) tell() {
+	for _, m := range c.view {
+		t := Table{Epoch: c.epoch, N: c.n, Sum: c.table.sum}
+		switch r := c.of(m); {
+		case r == nil || r.Epoch != c.epoch || r.Sum != t.Sum && r.N < c.full:
+			t.Entries = c.table.since(0, 0)
+		case r.Sum != t.Sum:
+			t.Entries = c.table.since(c.epoch, r.N)
+		}
+		c.emit(Tell{m, t})
+	}
+}
+
+func (c *Allocation) emit(e Effect) { c.out = append(c.out, e) }

@@ -1,0 +1,362 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// Phase of a shard at one region.
+//
+//	         assigned          all in Before are free, gone or silent for Patience
+//	Away ───────────▶ Waiting ────────────────────────▶ Acquiring ───held──▶ Running
+//	 ▲                   │ not assigned                    │ not assigned      │ not assigned
+//	 │◀──────────────────┘                                 ▼                   ▼
+//	 │◀── free told ◀── release certain, or over ── Releasing ◀─gone─ Stopping ◀── Flushing
+//	                                                                    ▲ all have flushed, or FlushTimeout
+//	                                                Running, Flushing: lost ─┘ kill
+type Phase uint8
+
+// Phases. Entities exist in Running, Flushing and Stopping only.
+const (
+	Away      Phase = iota // no tenure, none wanted
+	Waiting                // assigned here; another region may still have it
+	Acquiring              // an attempt is under way
+	Running                // held: entities live here
+	Flushing               // to be given up: other regions hold back, and say what they have sent
+	Stopping               // the entities are told to end
+	Releasing              // they are gone, or an attempt is withdrawn: the lease is being given back
+)
+
+func (p Phase) String() string {
+	return [...]string{"away", "awaiting the lease", "acquiring", "active", "flushing", "stopping", "releasing"}[p]
+}
+
+// shard is one shard at one region: as host here, as origin of messages in route.go.
+type shard struct {
+	r *Region
+	n int
+
+	phase   Phase
+	since   time.Time
+	token   uint64 // of the tenure; 0: none
+	attempt uint64 // number of the last one
+	tried   time.Time
+	pause   time.Duration // until the next attempt
+	free    []Member      // that have said so, of the version in freeOf
+	freeOf  Version
+	blank   Blank // how the last holder left the lease
+	killed  bool
+
+	owed []debt            // who has to flush
+	last map[Member]uint64 // highest number taken under this tenure
+
+	route
+
+	wake time.Time // in Region.wakes; zero: none
+}
+
+// debt is a region that has been asked to flush, and how many messages it has sent.
+type debt struct {
+	from    Member
+	flushed bool
+	number  uint64
+}
+
+// assigned tells that the shard should be here.
+func (s *shard) assigned() bool {
+	a := s.r.table.entries[s.n]
+	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed
+}
+
+func (s *shard) enter(p Phase) {
+	if p == Running {
+		s.r.active++
+	}
+	if s.phase == Running {
+		s.r.active--
+	}
+	s.phase, s.since = p, s.r.now
+}
+
+// settle brings the phase in line with the table.
+func (s *shard) settle() {
+	switch s.phase {
+	case Away:
+		if s.assigned() {
+			s.enter(Waiting)
+			s.wait()
+		}
+	case Waiting:
+		if !s.assigned() {
+			s.gone(s.blank)
+		}
+	case Acquiring:
+		if !s.assigned() {
+			s.enter(Releasing) // when the attempt has ended
+		}
+	case Running:
+		if !s.assigned() {
+			s.flush()
+		}
+	}
+}
+
+// wait asks those that may still have the shard, and acquires when none is left to be asked.
+func (s *shard) wait() {
+	holders := s.holders()
+	if len(holders) == 0 || !s.r.now.Before(s.since.Add(s.r.cfg.Patience)) {
+		s.acquire()
+		return
+	}
+	for _, m := range holders {
+		s.r.tell(m, AskFree{Entry{s.n, s.r.table.entries[s.n]}})
+	}
+}
+
+// holders are the members of the view that may still have the shard.
+func (s *shard) holders() (left []Member) {
+	a := s.r.table.entries[s.n]
+	for _, m := range a.Before {
+		if m != s.r.self && s.r.sees(m) && !(s.freeOf == a.Version && slices.Contains(s.free, m)) {
+			left = append(left, m)
+		}
+	}
+	return left
+}
+
+func (s *shard) onFree(from Member, f Free) {
+	if s.phase != Waiting || f.Version != s.r.table.entries[s.n].Version {
+		return
+	}
+	if s.freeOf != f.Version {
+		s.free, s.freeOf = nil, f.Version
+	}
+	if !slices.Contains(s.free, from) {
+		s.free = append(s.free, from)
+	}
+	if f.Blank.Token > s.blank.Token {
+		s.blank = f.Blank
+	}
+	if len(s.holders()) == 0 {
+		s.acquire()
+	}
+}
+
+func (s *shard) onAskFree(from Member) {
+	s.settle()
+	if s.phase == Away {
+		s.r.tell(from, Free{s.n, s.r.table.entries[s.n].Version, s.blank})
+	}
+}
+
+func (s *shard) acquire() {
+	s.enter(Acquiring)
+	s.attempt++
+	s.r.emit(Acquire{s.n, s.attempt, s.blank})
+	s.blank = Blank{}
+}
+
+// onHeld begins a tenure if it is still wanted. What was granted too late is given back.
+func (s *shard) onHeld(ev Held) {
+	switch {
+	case ev.Attempt == s.attempt && s.phase == Acquiring:
+		s.token = ev.Token
+		s.activate()
+	case ev.Attempt == s.attempt && s.phase == Releasing && s.token == 0:
+		s.token = ev.Token
+		s.r.emit(Release{s.n, ev.Token})
+	case ev.Token != s.token:
+		s.r.emit(Release{s.n, ev.Token})
+	}
+}
+
+// unknownPause is the time until the next attempt after one that the store did not answer.
+const unknownPause = 200 * time.Millisecond
+
+func (s *shard) onNotHeld(ev NotHeld) {
+	switch {
+	case ev.Attempt != s.attempt:
+	case s.phase == Releasing && s.token == 0:
+		s.gone(Blank{})
+	case s.phase == Acquiring:
+		waited := s.since
+		s.enter(Waiting)
+		s.since = waited.Add(-s.r.cfg.Patience) // it has been waited for
+		s.tried, s.pause = s.r.now, unknownPause
+		if ev.Taken {
+			s.pause = s.r.cfg.Retry
+		}
+	}
+}
+
+func (s *shard) activate() {
+	s.enter(Running)
+	s.killed, s.last = false, map[Member]uint64{}
+	s.r.emit(Start{s.n, s.token})
+	s.r.tellOthers(Active{s.n, s.token})
+	s.onActive(s.r.self, s.token)
+	s.settle()
+}
+
+// flush begins to give the shard up: nothing of this process goes in any more, and nothing of others after their answer.
+func (s *shard) flush() {
+	s.enter(Flushing)
+	s.forget(s.token)
+	s.owed = nil
+	for _, m := range s.r.view {
+		if m != s.r.self {
+			s.owed = append(s.owed, debt{from: m})
+		}
+	}
+	s.r.tellOthers(Pause{s.n, s.token})
+	s.flushed()
+}
+
+func (s *shard) onFlush(from Member, f Flush) {
+	if s.phase != Flushing || f.Token != s.token {
+		return
+	}
+	for i := range s.owed {
+		if s.owed[i].from == from {
+			s.owed[i].flushed, s.owed[i].number = true, f.Number
+		}
+	}
+	s.flushed()
+}
+
+// flushed stops the entities when everything has come that was sent to them, or nobody waits for it any longer.
+func (s *shard) flushed() {
+	if s.phase != Flushing {
+		return
+	}
+	if s.r.now.Before(s.since.Add(s.r.cfg.FlushTimeout)) {
+		for _, d := range s.owed {
+			if s.r.sees(d.from) && (!d.flushed || s.last[d.from] < d.number) {
+				return
+			}
+		}
+	}
+	s.enter(Stopping)
+	s.r.emit(Stop{s.n, s.token})
+}
+
+func (s *shard) kill() {
+	if !s.killed {
+		s.killed = true
+		s.r.emit(Kill{s.n, s.token})
+	}
+}
+
+// onLost ends a tenure at once: the lease leaves the entities the time for the message under way.
+func (s *shard) onLost(ev Lost) {
+	if ev.Token != s.token || s.phase != Running && s.phase != Flushing && s.phase != Stopping {
+		return
+	}
+	s.forget(s.token)
+	s.r.tellOthers(Inactive{s.n, s.token})
+	if s.phase != Stopping {
+		s.enter(Stopping)
+	}
+	s.kill()
+}
+
+// onEnded releases. Invariant: every entity of the tenure has terminated.
+func (s *shard) onEnded(ev Ended) {
+	if ev.Token == s.token && s.phase == Stopping {
+		s.enter(Releasing)
+		s.r.emit(Release{s.n, s.token})
+	}
+}
+
+func (s *shard) onReleased(ev Released) {
+	if ev.Token != s.token || s.phase != Releasing {
+		return
+	}
+	s.token = 0
+	if !ev.Certain { // nobody is told; who asks hears that there is no tenure here
+		s.enter(Away)
+		s.settle()
+		return
+	}
+	s.gone(ev.Blank)
+}
+
+// gone says that the shard is free.
+func (s *shard) gone(b Blank) {
+	s.enter(Away)
+	s.blank = b
+	if a := s.r.table.entries[s.n]; a.Version.N != 0 && a.Home != s.r.self {
+		s.r.tell(a.Home, Free{s.n, a.Version, b})
+	}
+	s.settle()
+}
+
+// onView looks at what has changed of those that are waited for.
+func (s *shard) onView() {
+	switch s.phase {
+	case Waiting:
+		if s.pause == 0 && len(s.holders()) == 0 {
+			s.acquire()
+		}
+	case Flushing:
+		s.flushed()
+	}
+	s.unseen()
+}
+
+// repeat says again what may have been lost, and ends what has taken too long.
+func (s *shard) repeat() {
+	s.settle()
+	switch s.phase {
+	case Waiting:
+		if !s.r.now.Before(s.tried.Add(s.pause)) {
+			s.pause = 0
+			s.wait()
+		}
+	case Flushing:
+		for _, d := range s.owed {
+			if !d.flushed && s.r.sees(d.from) {
+				s.r.tell(d.from, Pause{s.n, s.token})
+			}
+		}
+		s.flushed()
+	case Stopping:
+		if !s.r.now.Before(s.since.Add(s.r.cfg.HandOff)) {
+			s.kill()
+		}
+	}
+	s.ask()
+}
+
+// arm sees to it that the shard is woken when it wants to repeat something.
+func (s *shard) arm() {
+	var at time.Time
+	soonest := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	again := s.r.now.Add(s.r.cfg.Repeat)
+	switch s.phase {
+	case Waiting:
+		soonest(again)
+		if s.pause > 0 {
+			at = s.tried.Add(s.pause)
+		}
+	case Flushing:
+		soonest(again)
+		soonest(s.since.Add(s.r.cfg.FlushTimeout))
+	case Stopping:
+		if !s.killed {
+			soonest(s.since.Add(s.r.cfg.HandOff))
+		}
+	}
+	if s.asks() {
+		soonest(again)
+	}
+	if at.IsZero() || !s.wake.IsZero() && !at.Before(s.wake) {
+		return
+	}
+	s.wake = at
+	s.r.push(wake{at, s.n})
+}

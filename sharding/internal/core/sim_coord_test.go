@@ -1,0 +1,96 @@
+package core_test
+
+import (
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// candidacy is a thin singleton: the oldest member that is seen takes the coordinator's lease.
+func (n *node) candidacy() {
+	w := n.w
+	want := true
+	for _, m := range n.seen.Members {
+		if o := w.node(m); o.me() == m && (o.born < n.born || o.born == n.born && o.i < n.i) {
+			want = false
+		}
+	}
+	switch {
+	case n.alloc != nil && (!want || !n.check(n.allocGen)):
+		n.alloc = nil
+	case n.alloc == nil && n.coordHas != 0 && !n.coordBusy && (!want || n.coordHas != n.gen): // whatever it was granted, or may yet be
+		n.resign()
+	case n.alloc == nil && want && !n.coordBusy && n.backed():
+		n.stand()
+	}
+	if n.alloc != nil {
+		n.stepAlloc(core.Wake{})
+	}
+}
+
+func (n *node) resign() {
+	n.coordBusy = true
+	gen := n.coordHas
+	h, a := n.session(gen), n.coordTry
+	n.call(func() any { n.w.store.release(coordName, h, a); return nil }, func(_ any, ok bool) {
+		n.coordBusy = false
+		if ok || gen != n.gen {
+			n.coordHas = 0
+		}
+	})
+}
+
+func (n *node) stand() {
+	n.coordBusy = true
+	n.coordTry++
+	gen := n.gen
+	n.coordHas = gen
+	h, a := n.session(gen), n.coordTry
+	n.call(func() any { return n.w.store.acquire(coordName, h, a) }, func(x any, ok bool) {
+		n.coordBusy = false
+		g, _ := x.(granted)
+		if !ok || !g.ok || !n.check(gen) {
+			return
+		}
+		n.w.Note("%v is the coordinator of epoch %d", n.me(), g.token)
+		n.alloc, n.allocGen = core.NewAllocation(config(n.w.opt.shards), g.token), gen
+		n.stepAlloc(n.seen)
+		var known []core.Entry
+		for s := range n.w.opt.shards {
+			if e := n.region.Home(s); e.Version.N != 0 {
+				known = append(known, core.Entry{Shard: s, Assignment: e})
+			}
+		}
+		n.stepAlloc(core.Known{Entries: known})
+	})
+}
+
+func (n *node) stepAlloc(ev core.Event) {
+	_, choice := ev.(core.Move)
+	for _, e := range n.alloc.Step(n.w.Now(), ev) {
+		switch e := e.(type) {
+		case core.Tell:
+			n.tell(e.To, e.Message)
+		case core.Assigned:
+			n.w.Note("%v: assigned %+v", n.me(), e)
+			n.w.stat.moves++
+			if !choice {
+				n.justified(e)
+			}
+		}
+	}
+}
+
+// justified fails the history if a shard is taken from a home that is well.
+func (n *node) justified(e core.Assigned) {
+	w := n.w
+	if len(e.Before) == 0 {
+		return
+	}
+	o := w.node(e.Before[0])
+	if o == nil || !o.up || o.me() != e.Before[0] || o.leaving || !n.sees(o.me()) || w.IsCut(n.i, o.i) || w.IsCut(o.i, n.i) {
+		return
+	}
+	now := w.Elapsed()
+	if phase, _ := o.region.Phase(e.Shard); phase == core.Running && now > o.lastFail+3000*ms && now > w.trouble[o.i]+6000*ms && now > w.trouble[n.i]+6000*ms {
+		w.Fail("the coordinator takes a shard from a home that is well")
+	}
+}

@@ -1,0 +1,345 @@
+package core_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// node is one process: a session, a candidate for the coordinator, a region, and the entities of its shards.
+type node struct {
+	w       *world
+	i       int
+	inc     uint64
+	up      bool
+	born    time.Duration
+	woke    time.Duration
+	paused  time.Duration
+	asleep  bool
+	backlog []func()
+	seen    core.View
+
+	gen        int // of the session
+	validUntil time.Duration
+	lastRenew  time.Duration
+	lastFail   time.Duration
+
+	alloc     *core.Allocation
+	allocGen  int
+	coordTry  uint64
+	coordBusy bool
+	coordHas  int // session under which an attempt was made that is not certainly released
+
+	region  *core.Region
+	wakeAt  time.Time
+	hosts   []*host
+	grants  []grant // by shard
+	leaving bool
+	counter int
+	heard   []core.Version
+	not     []time.Duration // since when a shard is not assigned here
+}
+
+// grant is what the node believes to hold.
+type grant struct {
+	token, attempt uint64
+	gen            int
+}
+
+func (n *node) me() core.Member { return core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.inc} }
+
+func (n *node) session(gen int) session { return session{n.me(), gen} }
+
+// run does something at this node, now or when it wakes.
+func (n *node) run(f func()) {
+	if n.asleep {
+		n.backlog = append(n.backlog, f)
+		return
+	}
+	f()
+}
+
+// after runs f at this node, in this life.
+func (n *node) after(d time.Duration, f func()) {
+	inc := n.inc
+	n.w.After(d, func() {
+		if n.up && n.inc == inc {
+			n.run(f)
+		}
+	})
+}
+
+func (n *node) every(d time.Duration, f func()) {
+	var again func()
+	again = func() {
+		f()
+		n.after(d, again)
+	}
+	n.after(d, again)
+}
+
+func (n *node) boot() {
+	w, now := n.w, n.w.Elapsed()
+	n.inc++
+	n.up, n.born, n.paused, n.asleep, n.backlog, n.seen = true, now, 0, false, nil, core.View{}
+	n.gen, n.validUntil, n.lastRenew, n.lastFail = 1, 0, now, -time.Hour
+	n.alloc, n.coordTry, n.coordBusy, n.coordHas = nil, 0, false, 0
+	n.region, n.wakeAt, n.leaving = core.NewRegion(config(w.opt.shards)), time.Time{}, false
+	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
+	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
+	for s := range n.hosts {
+		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}
+	}
+	n.renew()
+	n.every(renewal, n.renew)
+	n.every(250*ms, n.candidacy)
+	n.every(50*ms, n.traffic)
+}
+
+func (n *node) crash() {
+	n.up = false
+	for _, h := range n.hosts {
+		for _, e := range h.entities {
+			e.dead = true
+			n.w.gone(e)
+		}
+	}
+}
+
+// ---- the session
+
+func (n *node) stopBy() time.Duration { return n.validUntil - drain }
+func (n *node) backed() bool          { return n.validUntil != 0 && n.w.Elapsed() < n.stopBy() }
+
+// check tells that a tenure of this session may start work.
+func (n *node) check(gen int) bool { return gen == n.gen && n.backed() }
+
+func (n *node) renew() {
+	w, sent, gen := n.w, n.w.Elapsed(), n.gen
+	h := n.session(gen)
+	n.call(func() any { w.store.renew(h); return nil }, func(_ any, ok bool) {
+		now := w.Elapsed()
+		if !ok {
+			n.lastFail = now
+			n.step(core.Store{Failing: n.failing()})
+			return
+		}
+		n.lastRenew = now
+		n.step(core.Store{Failing: n.failing()})
+		if gen != n.gen {
+			return
+		}
+		if n.validUntil != 0 && now >= n.stopBy() { // too late: the loss is final
+			n.lose()
+			return
+		}
+		n.validUntil = max(n.validUntil, sent+ttl-margin)
+		n.after(n.stopBy()-now, func() {
+			if gen == n.gen && w.Elapsed() >= n.stopBy() {
+				n.lose()
+			}
+		})
+	})
+}
+
+// failing is near expiry: one call that failed is no outage.
+func (n *node) failing() bool { return n.w.Elapsed() >= n.lastRenew+2*renewal+operation+200*ms }
+
+// lose ends all tenures of the session; the next renewal opens another one.
+func (n *node) lose() {
+	n.w.stat.lost++
+	old := n.gen
+	n.gen++
+	n.validUntil, n.alloc = 0, nil
+	for s, g := range n.grants {
+		if g.gen == old && g.token != 0 {
+			n.step(core.Lost{Shard: s, Token: g.token})
+		}
+	}
+	n.renew()
+}
+
+// ---- the region
+
+func (n *node) onView(v core.View) {
+	n.seen = v
+	n.step(v)
+	if n.alloc != nil {
+		n.stepAlloc(v)
+	}
+}
+
+func (n *node) sees(m core.Member) bool {
+	return slices.Contains(n.seen.Members, m)
+}
+
+func (n *node) receive(from core.Member, m core.Message) {
+	if _, ok := m.(core.Report); ok {
+		if n.alloc != nil {
+			n.stepAlloc(core.Received{From: from, Message: m})
+		}
+		return
+	}
+	n.step(core.Received{From: from, Message: m})
+}
+
+func (n *node) step(ev core.Event) {
+	for _, e := range n.region.Step(n.w.Now(), ev) {
+		n.carryOut(e)
+	}
+	n.arm()
+}
+
+func (n *node) arm() {
+	at := n.region.NextWake()
+	if at.IsZero() || !n.wakeAt.IsZero() && !n.wakeAt.After(at) && n.wakeAt.After(n.w.Now()) {
+		return
+	}
+	n.wakeAt = at
+	n.after(max(at.Sub(n.w.Now()), ms), func() {
+		if n.wakeAt.Equal(at) {
+			n.wakeAt = time.Time{}
+			n.step(core.Wake{})
+		}
+	})
+}
+
+func (n *node) tell(to core.Member, m core.Message) {
+	if to == n.me() {
+		n.after(0, func() { n.receive(n.me(), m) })
+		return
+	}
+	o := n.w.node(to)
+	switch d, data := m.(core.Data); {
+	case o == nil || o.me() != to:
+	case data:
+		n.w.stream(n, o, d)
+	default:
+		n.w.send(n, o, m)
+	}
+}
+
+func (n *node) carryOut(e core.Effect) {
+	w := n.w
+	switch e := e.(type) {
+	case core.Tell:
+		n.tell(e.To, e.Message)
+		return
+	case core.Acquire:
+		n.acquire(e)
+	case core.Release:
+		n.release(e)
+	case core.Start:
+		n.hosts[e.Shard].start(e.Token)
+	case core.Stop:
+		n.hosts[e.Shard].step(core.StopAll{})
+	case core.Kill:
+		n.hosts[e.Shard].step(core.KillAll{})
+	case core.Deliver:
+		n.hosts[e.Shard].take(e.Token, e.Body)
+		return
+	case core.Refuse:
+		if w.opt.planned {
+			w.Fail("planned: a message is refused")
+		}
+	case core.Drop:
+		if w.opt.planned && !e.Repeated {
+			w.Fail("planned: a message meets no tenure")
+		}
+	case core.Look:
+		n.look()
+	}
+	w.Note("%v: %T%+v", n.me(), e, e)
+}
+
+// acquire makes an attempt. What is not known to have been granted is taken back, as sessions do.
+func (n *node) acquire(e core.Acquire) {
+	w := n.w
+	no := core.NotHeld{Shard: e.Shard, Attempt: e.Attempt}
+	if !n.backed() {
+		n.after(100*ms, func() { n.step(no) })
+		return
+	}
+	gen := n.gen
+	h := n.session(gen)
+	n.call(func() any { return w.store.acquire(e.Shard, h, e.Attempt) }, func(a any, ok bool) {
+		g, _ := a.(granted)
+		switch {
+		case !ok, g.ok && !n.check(gen):
+			n.takeBack(e.Shard, gen, e.Attempt, func() {})
+			n.step(no)
+		case !g.ok:
+			if w.opt.planned {
+				w.Fail("planned: a lease is asked for while another holds it")
+			}
+			no.Taken = true
+			n.step(no)
+		default:
+			n.grants[e.Shard] = grant{g.token, e.Attempt, gen}
+			n.step(core.Held{Shard: e.Shard, Attempt: e.Attempt, Token: g.token})
+		}
+	})
+}
+
+// takeBack releases until that is certain, or the session has ended.
+func (n *node) takeBack(shard, gen int, attempt uint64, done func()) {
+	h := n.session(gen)
+	n.call(func() any { n.w.store.release(shard, h, attempt); return nil }, func(_ any, ok bool) {
+		if !ok && gen == n.gen {
+			n.after(200*ms, func() { n.takeBack(shard, gen, attempt, done) })
+			return
+		}
+		done()
+	})
+}
+
+func (n *node) release(e core.Release) {
+	g := n.grants[e.Shard]
+	if g.token == e.Token {
+		n.grants[e.Shard] = grant{}
+	}
+	if h := n.hosts[e.Shard]; len(h.entities) > 0 {
+		n.w.Fail("a lease is released while entities live under it")
+	}
+	certain := g.gen == n.gen
+	n.takeBack(e.Shard, g.gen, g.attempt, func() {
+		n.step(core.Released{Shard: e.Shard, Token: e.Token, Certain: certain})
+	})
+}
+
+// look reads who holds the lease of the coordinator.
+func (n *node) look() {
+	w := n.w
+	type holder struct {
+		h  session
+		ok bool
+	}
+	n.call(func() any { h, ok := w.store.holder(coordName); return holder{h, ok} }, func(a any, ok bool) {
+		h, _ := a.(holder)
+		other := ok && h.ok && h.h.member != n.me()
+		n.step(core.Looked{Other: other})
+		if n.region.Orphan() {
+			w.stat.orphans++
+			if !other {
+				w.Fail("shards are given up although no other coordinator is there")
+			}
+		}
+	})
+}
+
+// traffic makes messages of this node, in bursts, so that entities are idle at times.
+func (n *node) traffic() {
+	w := n.w
+	if w.acting && (int(w.Elapsed()/(500*ms))+n.i)%3 != 0 {
+		n.say(n.counter % (w.opt.shards * w.opt.entities))
+	}
+}
+
+func (n *node) say(entity int) {
+	n.counter++
+	n.w.stat.sent++
+	m := message{messageID: messageID{n.me(), entity, n.counter}}
+	n.step(core.Send{Shard: entity % n.w.opt.shards, Body: core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10}})
+}

@@ -1,0 +1,320 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+var seeds = sim.Flags(usualSeeds)
+
+// acts are what happens in a history; the first two are no faults.
+var acts = []string{"move", "leave", "crash", "crash", "pause", "pause", "split", "one-way", "away", "outage"}
+
+func (w *world) makeUp() {
+	r := w.Rand()
+	kinds := len(acts)
+	if w.opt.planned {
+		kinds = 2
+	}
+	if w.opt.explore {
+		w.chooseActs(kinds)
+		return
+	}
+	share := 0.3 + 0.7*r.Float64()
+	for k := range w.opt.acts {
+		at := startUp + time.Duration(k)*w.opt.every
+		if r.Float64() >= share {
+			continue
+		}
+		kind, i := acts[r.IntN(kinds)], r.IntN(w.opt.nodes)
+		switch kind {
+		case "move":
+			w.Act(at, kind, r.IntN(w.opt.shards), i)
+		case "crash":
+			w.Act(at, kind, i, "for", []time.Duration{time.Second, 6 * time.Second}[r.IntN(2)])
+		case "pause":
+			w.Act(at, kind, i, "for", []time.Duration{1500 * ms, 7 * time.Second}[r.IntN(2)])
+		default:
+			w.Act(at, kind, i)
+		}
+	}
+}
+
+// chooseActs leaves to chance which act there is at each time; none is the harmless choice.
+func (w *world) chooseActs(kinds int) {
+	for k := range w.opt.acts {
+		c := w.Number(fmt.Sprint("act", k), 0, kinds*w.opt.nodes)
+		if c == 0 {
+			continue
+		}
+		at, kind, i := startUp+time.Duration(k)*w.opt.every, acts[(c-1)/w.opt.nodes], (c-1)%w.opt.nodes
+		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms // of the two of a name, one is long
+		switch kind {
+		case "move":
+			w.Act(at, kind, 0, i)
+		case "crash", "pause":
+			w.Act(at, kind, i, "for", length)
+		default:
+			w.Act(at, kind, i)
+		}
+	}
+}
+
+// learn says how acts are carried out.
+func (w *world) learn() {
+	for verb, do := range map[string]func(*node, sim.Args){
+		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses, "split": (*node).splits,
+		"one-way": (*node).oneWay, "away": (*node).loseStore, "outage": (*node).outage,
+	} {
+		w.Can(verb, func(a sim.Args) {
+			if i := a.Int(0, len(w.nodes)); !w.Failed() && w.nodes[i].up {
+				do(w.nodes[i], a)
+			}
+		})
+	}
+	w.Can("move", func(a sim.Args) {
+		s, to := a.Int(0, w.opt.shards), a.Int(1, len(w.nodes))
+		for _, n := range w.nodes {
+			if n.up && n.alloc != nil && w.nodes[to].up {
+				n.run(func() {
+					if n.alloc != nil {
+						n.stepAlloc(core.Move{Shard: s, To: w.nodes[to].me()})
+					}
+				})
+			}
+		}
+	})
+}
+
+func (n *node) hurt(d time.Duration) {
+	n.w.trouble[n.i] = max(n.w.trouble[n.i], n.w.Elapsed()+d)
+}
+
+// leave carries out: leave NODE. It hosts no more; with faults it comes back as another incarnation.
+func (n *node) leave(sim.Args) {
+	n.leaving = true
+	n.hurt(3 * time.Second)
+	n.run(func() { n.step(core.Leave{}) })
+	if n.w.opt.planned {
+		return
+	}
+	inc := n.inc
+	n.w.After(5*time.Second, func() { // its shards have gone by now
+		if n.up && n.inc == inc {
+			n.comesBack(time.Second)
+		}
+	})
+}
+
+func (n *node) crashes(a sim.Args) { n.comesBack(a.Span(2)) }
+
+func (n *node) comesBack(after time.Duration) {
+	w := n.w
+	n.hurt(6 * time.Second)
+	n.crash()
+	w.After(600*ms, w.refresh)
+	w.After(after, func() {
+		n.boot()
+		w.show(n, func(o *node) bool { return !w.IsCut(n.i, o.i) && !w.IsCut(o.i, n.i) })
+		w.After(100*ms, w.refresh)
+	})
+}
+
+func (n *node) pauses(a sim.Args) {
+	w, d := n.w, a.Span(2)
+	n.hurt(d + 3*time.Second)
+	n.paused, n.asleep = max(n.paused, w.Elapsed()+d), true
+	inc := n.inc
+	w.After(n.paused-w.Elapsed(), func() {
+		if w.Elapsed() < n.paused || !n.up || n.inc != inc || !n.asleep {
+			return
+		}
+		n.woke, n.asleep = w.Elapsed(), false
+		late := n.backlog
+		n.backlog = nil
+		for _, f := range late {
+			if n.up && n.inc == inc {
+				f()
+			}
+		}
+	})
+	if d < ttl {
+		return
+	}
+	w.After(3*time.Second, func() { // it is taken for dead meanwhile
+		for _, o := range w.nodes {
+			if o != n && w.Elapsed() < n.paused {
+				w.show(o, func(x *node) bool { return x != n && !w.IsCut(o.i, x.i) && !w.IsCut(x.i, o.i) })
+			}
+		}
+	})
+	w.After(d+1500*ms, w.refresh)
+}
+
+func (n *node) splits(sim.Args) {
+	for _, o := range n.w.nodes {
+		o.hurt(9 * time.Second)
+	}
+	n.w.split(n.i, 9*time.Second)
+}
+
+// oneWay carries out: one-way NODE. It does not reach the next one, and no view tells.
+func (n *node) oneWay(sim.Args) {
+	o := n.w.nodes[(n.i+1)%len(n.w.nodes)]
+	n.hurt(7 * time.Second)
+	o.hurt(7 * time.Second)
+	n.w.Cut(n.i, o.i)
+	n.w.After(7*time.Second, func() { n.w.Mend(n.i, o.i) })
+}
+
+func (n *node) loseStore(sim.Args) {
+	n.hurt(8 * time.Second)
+	n.w.store.away[n.i] = n.w.Elapsed() + 8*time.Second
+}
+
+func (n *node) outage(sim.Args) {
+	for _, o := range n.w.nodes {
+		o.hurt(6 * time.Second)
+		n.w.store.away[o.i] = max(n.w.store.away[o.i], n.w.Elapsed()+3*time.Second)
+	}
+}
+
+const startUp = 2500 * ms
+
+// history is one play: a calm start, acts and faults, and then everything must come right.
+func history(opt options) func(*sim.World) { return func(s *sim.World) { play(newWorld(s, opt)) } }
+
+func play(w *world) {
+	w.Faults = sim.Faults{Delay: 2 * ms}
+	w.learn()
+	w.makeUp()
+	lasting := ""
+	if !w.opt.planned && w.opt.nodes > 2 { // in a third of the histories each, the last fault stays
+		lasting = []string{"", "split", "one-way"}[w.Number("lasting", 0, 2)]
+	}
+	w.Until(startUp - ms)
+	if why := w.unsettled(); why != "" {
+		w.Fail("does not start: %s", why)
+	}
+	w.Faults = w.faults()
+	w.acting = true
+	w.Until(time.Duration(w.opt.acts)*w.opt.every + ms)
+	w.Calm()
+	w.calmDown(lasting)
+	w.Eventually(25*time.Second, "settled", func() bool { return w.unsettled() == "" })
+	if w.Failed() {
+		return
+	}
+	w.acting = false
+	w.Until(3 * time.Second)
+	w.finish()
+}
+
+func (w *world) faults() sim.Faults {
+	if w.opt.planned {
+		return sim.Faults{Delay: 2 * ms, Duplicate: w.share("double", 0.2), Late: w.share("late", 0.2), Lateness: 300 * ms}
+	}
+	return sim.Faults{Delay: 2 * ms, Jitter: w.Span("jitter", 0, 20*ms), Loss: w.share("loss", 0.3),
+		Duplicate: w.share("double", 0.2), Late: w.share("late", 0.2), Lateness: 4 * time.Second}
+}
+
+// calmDown ends the faults, but for one that may last.
+func (w *world) calmDown(lasting string) {
+	for _, n := range w.nodes {
+		if n.paused > w.Elapsed() {
+			w.Until(n.paused - w.Elapsed() + ms)
+		}
+	}
+	w.Until(10 * time.Second) // everything timed ends by itself
+	w.refresh()
+	w.Until(ms)
+	switch lasting {
+	case "split":
+		w.split(int(w.Elapsed()/(900*ms))%len(w.nodes), 0)
+		w.Until(2 * time.Second)
+	case "one-way": // from the coordinator, and no view tells
+		w.Until(8 * time.Second)
+		if h, ok := w.store.holder(coordName); ok {
+			c := w.node(h.member)
+			w.Cut(c.i, (c.i+1)%len(w.nodes))
+			w.Until(config(1).Fit + time.Second)
+		}
+	}
+}
+
+// finish: whomever the coordinator sees is served, and a planned history has lost nothing.
+func (w *world) finish() {
+	if w.Failed() {
+		return
+	}
+	if w.opt.planned && w.stat.handled != w.stat.sent {
+		w.Fail("planned: %d messages of %d are lost", w.stat.sent-w.stat.handled, w.stat.sent)
+	}
+	h, _ := w.store.holder(coordName)
+	c := w.node(h.member)
+	before, probes := w.stat.handled, 0
+	for _, m := range c.seen.Members {
+		if o := w.node(m); !w.IsCut(c.i, o.i) {
+			for e := range w.opt.entities * w.opt.shards {
+				o.say(e)
+				probes++
+			}
+		}
+	}
+	w.Until(2500 * ms)
+	if got := w.stat.handled - before; got < probes {
+		w.Fail("probes are not handled: %d of %d", probes-got, probes)
+	}
+}
+
+// simulate plays seeds of one kind, and says what they were made of.
+func simulate(t *testing.T, opt options, s sim.Seeds) {
+	var handled, moves, lost, orphans atomic.Int64
+	sim.Run(t, s, func(w *sim.World) {
+		x := newWorld(w, opt)
+		play(x)
+		handled.Add(int64(x.stat.handled))
+		moves.Add(int64(x.stat.moves))
+		lost.Add(int64(x.stat.lost))
+		orphans.Add(int64(x.stat.orphans))
+	})
+	t.Logf("%d messages handled, %d assignments, %d sessions lost, %d regions on the wrong side", handled.Load(), moves.Load(), lost.Load(), orphans.Load())
+}
+
+// Nothing fails, and nothing is later than any patience: no message is lost, and no lease is asked for in vain.
+func TestSimulation_PlannedMovesLoseNothing(t *testing.T) { simulate(t, planned, *seeds) }
+
+// Crashes, pauses, partitions, one-way cuts, outages of the store, lost messages: see the invariants in sim_check_test.go.
+func TestSimulation_NeverTwoAlive(t *testing.T) { simulate(t, chaos, *seeds) }
+
+func TestSimulation_OfFiveMembers(t *testing.T) {
+	s := *seeds
+	s.Count /= 4
+	simulate(t, large, s)
+}
+
+var deviations = flag.Int("deviations", 1, "from the harmless history, in an exploration")
+
+// Two members, one shard: every history with so few deviations from the harmless one.
+func TestExplore_SmallWorlds(t *testing.T) {
+	for name, opt := range map[string]options{"planned": tinyPlanned, "chaos": tiny} {
+		t.Run(name, func(t *testing.T) {
+			e := sim.Explore(t, sim.Bounds{Deviations: *deviations}, history(opt))
+			if !t.Failed() && (e.Within < *deviations || e.Points < 30) {
+				t.Error("not explored")
+			}
+		})
+	}
+}
+
+func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
+	for _, opt := range []options{planned, chaos} {
+		sim.Run(t, sim.Seeds{First: 1, Count: 60, Twice: true}, history(opt))
+	}
+}

@@ -1,0 +1,266 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+// Slot is the entities of one shard under one tenure.
+//
+//	          message              passivated, stopped by itself, StopAll
+//	(none) ───────────▶ running ────────────────────────────────────▶ ending
+//	   ▲                   ▲ ▲ │ failed                                  │ terminated
+//	   │     back-off over │ │ ▼                                         │
+//	   │                backing off                                      │
+//	   └─ nothing waits ───┘ └───────── messages wait: started again ◀───┤
+//	   └──────────────────────────────────── nothing waits ◀─────────────┘
+//
+// Messages go into the mailbox of an entity that is running, and wait while it is ending or backing off. The stop
+// message is so behind all that were pushed, and none is behind it.
+type Slot struct {
+	cfg SlotConfig
+	now time.Time
+	out []SlotEffect
+
+	entities map[string]*entity
+	used     list // running: the last used first
+	rest     list // ending and backing off
+	run      uint64
+	stopping bool
+	killed   bool
+	empty    bool // was told
+}
+
+type entityState uint8
+
+const (
+	running entityState = iota
+	ending
+	backingOff
+)
+
+type entity struct {
+	id       string
+	run      uint64
+	state    entityState
+	at       time.Time // running: of the last message; backing off: when that is over
+	waiting  []Body
+	failures int
+
+	in         *list
+	prev, next *entity
+}
+
+// NewSlot returns a slot without entities.
+func NewSlot(cfg SlotConfig) *Slot { return &Slot{cfg: cfg, entities: map[string]*entity{}} }
+
+// Len returns how many entities there are.
+func (s *Slot) Len() int { return len(s.entities) }
+
+// NextWake is when a Pass is wanted; zero: not at all.
+func (s *Slot) NextWake() (at time.Time) {
+	if s.cfg.Idle > 0 && s.used.last != nil {
+		at = s.used.last.at.Add(s.cfg.Idle)
+	}
+	for e := s.rest.first; e != nil; e = e.next {
+		if e.state == backingOff && (at.IsZero() || e.at.Before(at)) {
+			at = e.at
+		}
+	}
+	return at
+}
+
+// Step takes one event at a time now and returns what to do, in order. The slice is valid until the next call.
+func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
+	s.now, s.out = now, s.out[:0]
+	switch ev := ev.(type) {
+	case Take:
+		s.take(ev.Body)
+	case Passivate:
+		if e := s.entities[ev.ID]; e != nil && e.run == ev.Run && e.state == running {
+			s.end(e)
+		}
+	case Terminated:
+		s.onTerminated(ev)
+	case StopAll:
+		s.stopAll()
+	case KillAll:
+		s.killAll()
+	case Pass:
+		s.pass()
+	}
+	if s.stopping && len(s.entities) == 0 && !s.empty {
+		s.empty = true
+		s.emit(Empty{})
+	}
+	return s.out
+}
+
+func (s *Slot) emit(e SlotEffect) { s.out = append(s.out, e) }
+
+func (s *Slot) take(b Body) {
+	e := s.entities[b.ID]
+	switch {
+	case s.killed:
+		s.emit(Reject{b})
+	case e == nil:
+		e = &entity{id: b.ID, waiting: []Body{b}}
+		s.entities[b.ID] = e
+		s.start(e)
+	case e.state == running:
+		e.at = s.now
+		s.used.add(e)
+		s.emit(Push{e.id, e.run, b})
+	case len(e.waiting) >= s.cfg.Stash:
+		s.emit(Reject{b})
+	default:
+		e.waiting = append(e.waiting, b)
+	}
+}
+
+// start makes an incarnation and hands it what has waited. Invariant: the one before has terminated.
+func (s *Slot) start(e *entity) {
+	s.run++
+	e.run, e.state, e.at = s.run, running, s.now
+	s.used.add(e)
+	s.emit(Spawn{e.id, e.run})
+	waited := e.waiting
+	e.waiting = nil
+	for _, b := range waited {
+		s.emit(Push{e.id, e.run, b})
+	}
+	if s.stopping {
+		s.end(e)
+	}
+}
+
+func (s *Slot) end(e *entity) {
+	e.state = ending
+	s.rest.add(e)
+	s.emit(End{e.id, e.run})
+}
+
+func (s *Slot) remove(e *entity) {
+	e.in.take(e)
+	delete(s.entities, e.id)
+}
+
+func (s *Slot) reject(waiting []Body) {
+	for _, b := range waiting {
+		s.emit(Reject{b})
+	}
+}
+
+// onTerminated goes on with what the incarnation has left and what has come meanwhile.
+func (s *Slot) onTerminated(ev Terminated) {
+	e := s.entities[ev.ID]
+	if e == nil || e.run != ev.Run || e.state == backingOff {
+		return
+	}
+	e.waiting = slices.Concat(ev.Left, e.waiting)
+	if ev.Worked {
+		e.failures = 0
+	}
+	if ev.Failed {
+		e.failures++
+	}
+	switch {
+	case s.killed, e.failures >= s.cfg.Failures:
+		s.reject(e.waiting)
+		s.remove(e)
+	case ev.Failed && !s.stopping:
+		e.state, e.at = backingOff, s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(e.failures-1, 16)))
+		s.rest.add(e)
+	case len(e.waiting) > 0:
+		s.start(e)
+	default:
+		s.remove(e)
+	}
+}
+
+// stopAll drains: an entity that has messages waiting is started once more for them.
+func (s *Slot) stopAll() {
+	s.stopping = true
+	for e := s.rest.first; e != nil; {
+		next := e.next
+		switch {
+		case e.state == ending:
+		case len(e.waiting) > 0:
+			s.start(e)
+		default:
+			s.remove(e)
+		}
+		e = next
+	}
+	for s.used.last != nil {
+		s.end(s.used.last)
+	}
+}
+
+func (s *Slot) killAll() {
+	s.stopping, s.killed = true, true
+	for _, l := range []*list{&s.used, &s.rest} {
+		for e := l.first; e != nil; {
+			next := e.next
+			if e.state == backingOff {
+				s.reject(e.waiting)
+				s.remove(e)
+			} else {
+				s.emit(Slay{e.id, e.run})
+			}
+			e = next
+		}
+	}
+}
+
+// pass passivates what is idle and starts again what has backed off.
+func (s *Slot) pass() {
+	for s.cfg.Idle > 0 && s.used.last != nil && !s.now.Before(s.used.last.at.Add(s.cfg.Idle)) {
+		s.end(s.used.last)
+	}
+	for e := s.rest.first; e != nil; {
+		next := e.next
+		if e.state == backingOff && !s.now.Before(e.at) {
+			if len(e.waiting) > 0 {
+				s.start(e)
+			} else {
+				s.remove(e)
+			}
+		}
+		e = next
+	}
+}
+
+// list links entities; each is in one list.
+type list struct{ first, last *entity }
+
+// add moves an entity to the front.
+func (l *list) add(e *entity) {
+	if l.first == e {
+		return
+	}
+	if e.in != nil {
+		e.in.take(e)
+	}
+	e.in, e.next = l, l.first
+	if l.first != nil {
+		l.first.prev = e
+	} else {
+		l.last = e
+	}
+	l.first = e
+}
+
+func (l *list) take(e *entity) {
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		l.last = e.prev
+	}
+	e.in, e.prev, e.next = nil, nil, nil
+}

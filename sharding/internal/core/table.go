@@ -1,0 +1,50 @@
+package core
+
+// table is what a member knows of the assignments of all shards. Entries merge: the larger version
+// counts, so that it does not matter in which order, and how often, they are heard.
+type table struct {
+	entries []Assignment
+	sum     uint64 // over all entries: equal tables have equal ones
+}
+
+func newTable(shards int) table { return table{entries: make([]Assignment, shards)} }
+
+// merge takes an entry in, and reports whether it was news.
+func (t *table) merge(e Entry) bool {
+	if e.Shard < 0 || e.Shard >= len(t.entries) || e.Home == (Member{}) {
+		return false // of another type, or damaged
+	}
+	was := &t.entries[e.Shard]
+	if !was.Version.Less(e.Version) {
+		return false
+	}
+	t.sum += entryHash(e.Shard, e.Version) - entryHash(e.Shard, was.Version)
+	*was = e.Assignment
+	return true
+}
+
+// since returns the entries of an epoch that came after its n-th; all of them with n 0.
+func (t *table) since(epoch, n uint64) (entries []Entry) {
+	for s, a := range t.entries {
+		if a.Version.N != 0 && (n == 0 || a.Version.Epoch == epoch && a.Version.N > n) {
+			entries = append(entries, Entry{s, a})
+		}
+	}
+	return entries
+}
+
+// entryHash is a hash of one entry; that of a shard that was never assigned is 0.
+func entryHash(shard int, v Version) uint64 {
+	if v == (Version{}) {
+		return 0
+	}
+	return scatter(scatter(scatter(uint64(shard))^v.Epoch) ^ v.N)
+}
+
+// scatter is the finalizer of SplitMix64.
+func scatter(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
