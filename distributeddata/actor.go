@@ -35,6 +35,7 @@ type replica struct {
 	notify  *timer.Timer
 	subs    *subscriptions
 	pending map[uint64]pending
+	clerk   *clerk       // nil: the membership is no record
 	held    []*core.Core // by former lives, until the actor has started
 	nextID  uint64
 	before  uint64        // nextID before the message being handled
@@ -123,6 +124,8 @@ func (a *replica) receive(ctx actor.Context) {
 	case *taken:
 		a.onTaken(m)
 	case *actor.DeadLetterResponse: // a subscriber has stopped
+	case *recorded:
+		a.step(m.event)
 	case tellOn:
 		a.telling = false
 		a.tellAll()
@@ -155,6 +158,9 @@ func (a *replica) startUp() {
 		a.notify = timer.New(a.l.system, a.ctx.Self())
 		a.held = a.l.r.inheritance(a.l, a.ctx.Self())
 	}
+	if m := a.l.cfg.Membership; m != nil && a.clerk == nil {
+		a.clerk = newClerk(m, a.l.cfg.OperationTimeout)
+	}
 	a.core = begin(a.coreConfig(), a.held)
 	a.subs.changed(nil, a.core.Keys(), a.core.Seen())
 	a.publish()
@@ -173,6 +179,7 @@ func (a *replica) coreConfig() core.Config {
 	return core.Config{
 		Member:     a.l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
+		Recorded:   cfg.Membership != nil,
 		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
@@ -197,6 +204,9 @@ func (a *replica) shutDown() {
 	a.l.members.Unsubscribe(a.ctx.Self())
 	a.shell.Stop()
 	a.notify.Stop()
+	if a.clerk != nil {
+		a.clerk.end()
+	}
 	for id, p := range a.pending {
 		delete(a.pending, id)
 		p.done(core.Done{}, a.cutShort(p))
@@ -317,6 +327,10 @@ func (a *replica) effect(e core.Effect) {
 			slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
 	case core.Mended:
 		a.log.Warn("this replica was outvoted and has taken the state of another")
+	case core.LoadRecord, core.SwapRecord:
+		a.callStore(e)
+	case core.Troubled:
+		a.troubled(e)
 	case core.Usurped:
 		a.log.Error("another process runs under the name of this member: this one counts in no majority any more; stop one of them",
 			slog.String("name", a.l.member()), slog.String("other", e.By))

@@ -31,6 +31,15 @@ type Config struct {
 	// two thirds, rounded up, of the most members that may ever run at once: with less, two clusters can begin
 	// apart. 1 is for a single process. It should be the same at all members; one that has another is logged.
 	MinMembers int `yaml:"min-members"`
+	// Membership, if set, keeps who is counted in majorities as a record in a store, the same at all members: for
+	// members that are autoscaled and have no names, and where MinMembers cannot be known. MinMembers is then 1 if
+	// it is not set: the first process that finds nobody counted begins the cluster alone, and one that starts
+	// apart from it finds that in the record. The store is asked when a member starts, leaves or is forgotten.
+	// While it does not answer, none of that happens, a member that closes is counted on, and a running cluster
+	// goes on: reads and writes never ask. A restart of all under their names keeps the count; if members without
+	// names all crash at once, use Replicator.Forget with Force for each. The last member that closes takes itself
+	// out, and what it held is gone. Trouble with the record is logged, and in Status. Default: none.
+	Membership Membership `yaml:"-"`
 	// ForgetAfter is how long a member that has vanished is counted, before a majority agrees to go on without it.
 	// It carries no safety, and does nothing while no more than MinMembers are counted. Longer than partitions and
 	// restarts usually last, shorter than the second crash of a member without a stable name. Default 10m;
@@ -55,6 +64,9 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	set(&c.Name, "ddata")
+	if c.Membership != nil {
+		set(&c.MinMembers, 1)
+	}
 	set(&c.ForgetAfter, 10*time.Minute)
 	set(&c.HeartbeatInterval, time.Second)
 	set(&c.OperationTimeout, 5*time.Second)

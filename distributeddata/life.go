@@ -146,6 +146,8 @@ func (l *life) waitsFor() error {
 		return fmt.Errorf("another process runs under the name %q", p.roll.Own)
 	case p.roll.Leaving:
 		return fmt.Errorf("the others have begun to forget this member, %q, which enters anew after that", p.roll.Own)
+	case p.roll.Trouble != "":
+		return fmt.Errorf("the record of the membership cannot be used: %s", p.roll.Trouble)
 	case p.members < want:
 		return errors.New(seen(p.members, want, "missing", lost(p.roll.Missing(), l.members.Lost())))
 	}

@@ -19,6 +19,10 @@ type Status struct {
 	// Missing are the members that are counted and not in view, by name, with the address where they were seen
 	// last if that is another. concord.ddata.missing is their number.
 	Missing []string
+	// Epoch is how often the record of the membership has been changed, as far as this member knows; Trouble what is
+	// wrong with it, empty if nothing is known to be. Both are zero without Config.Membership.
+	Epoch   uint64
+	Trouble string
 	// NotReady says why the replica is not ready; empty if it is, or is not to be.
 	NotReady string
 
@@ -78,6 +82,7 @@ func (r *Replicator) Status() Status {
 	}
 	if p.roll != nil {
 		s.Counted, s.Missing = p.roll.Counted, p.roll.Missing()
+		s.Epoch, s.Trouble = p.roll.Epoch, p.roll.Trouble
 	}
 	if l := r.present.Load(); l != nil {
 		if err := l.check(); err != nil {

@@ -48,7 +48,7 @@ func records() []mutant {
 		{
 			name:   "one that was thrown out throws out others",
 			rule:   "with Force on two sides the second one finds itself thrown out [M9]",
-			edits:  in(replDir+"record.go", "(own.inc != x.by || own.rank == gone)", "false"),
+			edits:  in(replDir+"record.go", "(own.inc != x.by || own.rank == gone)", "own.inc.number == 0"),
 			killer: scenario("TestRecord_ForceWorksOnOneSide"),
 		},
 		{

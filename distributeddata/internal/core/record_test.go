@@ -378,6 +378,9 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 		{"damaged", "damaged record of", func(r *recorded) {
 			r.text = []byte(strings.Replace(string(r.text), `"name":"a"`, `"name":"z"`, 1))
 		}},
+		{"changed", "its checksum is another", func(r *recorded) {
+			r.text = []byte(strings.Replace(string(r.text), `"epoch":2`, `"epoch":9`, 1))
+		}},
 		{"cut off", "damaged record of 40 bytes", func(r *recorded) { r.text = r.text[:40] }},
 		{"empty", "damaged record of 0 bytes", func(r *recorded) { r.text = nil }},
 		{"of another version", "the record has format 2; this version of the module reads format 1", func(r *recorded) {
