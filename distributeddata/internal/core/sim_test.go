@@ -103,19 +103,20 @@ type attempt struct {
 
 // slot is a place where one member after another runs.
 type slot struct {
-	i       int
-	life    int
-	name    string
-	member  string // the name under which quorums count it
-	core    *Core  // nil while down
-	coming  bool   // it will start
-	wake    time.Time
-	skew    time.Duration // of its clock
-	past    *Core         // of the life that has ended, between two lives
-	leaving uint64        // the drain under way
-	handed  names         // what it showed then
-	away    time.Duration // how long it will be gone then
-	frozen  *image        // a snapshot of its machine
+	i        int
+	life     int
+	name     string
+	member   string // the name under which quorums count it
+	core     *Core  // nil while down
+	coming   bool   // it will start
+	wake     time.Time
+	skew     time.Duration // of its clock
+	past     *Core         // of the life that has ended, between two lives
+	leaving  uint64        // the drain under way
+	handed   names         // what it showed then
+	away     time.Duration // how long it will be gone then
+	frozen   *image        // a snapshot of its machine
+	restored bool          // to that, and nobody has noticed
 
 	shows  names                 // the updates that can be read in it
 	texts  map[string]*shownText // what it shows, by key
@@ -223,6 +224,7 @@ func (s *play) effect(sl *slot, e Effect) {
 	case Usurped:
 		s.restart(sl)
 	case Reborn:
+		sl.restored = false
 		if s.thawed == 0 {
 			s.w.Fail("%s reborn although nothing was restored", sl.id())
 		}

@@ -28,19 +28,20 @@ func (s *play) ghost(a sim.Args) {
 }
 
 // restart begins the next life of a member whose place another process of its name has taken, as people would who
-// hear the alarm. What a restored one wrote until then may have the number of another event of its former id, and
-// nobody takes messages of that id, so it cannot be told [R56]: no level was reached, and no more was promised.
+// hear the alarm.
 func (s *play) restart(sl *slot) {
 	if sl != s.slots[sl.i] || s.flux != nil {
 		return
 	}
 	core := sl.core
 	s.w.After(time.Second, func() {
-		if sl.core == core {
+		switch {
+		case sl.core != core:
+		case sl.restored: // as a new process: see restored
+			s.end(sl)
+			s.comeBack(sl, 0)
+		default:
 			s.goAgain(sl, 0)
-			if s.thawed > 0 {
-				sl.mine, sl.open = nil, nil
-			}
 		}
 	})
 }
@@ -86,6 +87,8 @@ type image struct {
 	told  map[string]string
 	name  string
 	skew  time.Duration
+
+	misled bool
 }
 
 // freeze takes a snapshot of the machine of a member: freeze MEMBER.
@@ -94,7 +97,7 @@ func (s *play) freeze(a sim.Args) {
 	if sl.core == nil || len(sl.core.open) > 0 || sl.core.revoked != nil {
 		return
 	}
-	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew}
+	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}
 }
 
 // thaw replaces a member by the snapshot of its machine: thaw MEMBER for TIME. It fails with that, as if it had been
@@ -116,6 +119,7 @@ func (s *play) thaw(a sim.Args) {
 		c := frozen(f.core)
 		c.cfg.Reach = sl.burn
 		sl.coming, sl.core, sl.name, sl.skew, sl.told = false, c, f.name, f.skew, maps.Clone(f.told)
+		sl.restored, sl.misled = true, f.misled
 		sl.shows, sl.texts, sl.last = f.shows, map[string]*shownText{}, causal.Vector{}
 		sl.wake, sl.calls, sl.fuse, sl.broke = time.Time{}, map[uint64]bool{}, 0, false
 		s.w.Note("%s is what it was", sl.id())

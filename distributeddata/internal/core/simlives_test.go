@@ -96,7 +96,7 @@ func (s *play) kill(a sim.Args) {
 func (s *play) end(sl *slot) {
 	s.count(sl)
 	s.forget(sl)
-	sl.core, sl.mine, sl.leaving = nil, nil, 0
+	sl.core, sl.mine, sl.leaving, sl.restored = nil, nil, 0, false
 }
 
 // forget notes that the updates of an event that had not ended never came to be.
@@ -113,7 +113,7 @@ func (s *play) forget(sl *slot) {
 // either. If it was not handed over in time, what it held goes along to its next life.
 func (s *play) leave(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.leaving != 0 {
+	if sl.core == nil || sl.leaving != 0 || sl.restored {
 		return
 	}
 	sl.leaving, sl.away = s.call(sl), a.Span(2)
@@ -149,7 +149,7 @@ func (s *play) left(sl *slot, short bool) {
 // what the life held goes along.
 func (s *play) again(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || s.flux != nil && !s.mayFail(sl) {
+	if sl.core == nil || sl.restored || s.flux != nil && !s.mayFail(sl) {
 		return
 	}
 	s.goAgain(sl, a.Span(2))
