@@ -129,7 +129,12 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 	if f == nil || f.member != p.ID || string(m.Base) != string(f.digest[:]) || m.After != uint64(f.after()) {
 		return nil
 	}
-	if len(m.Replicas) == 0 && !m.Last { // it does not have the base any more
+	gone := len(m.Replicas) == 0 && !m.Last // there, or what it starts from here, since it was asked for
+	if !gone && !f.begun && len(m.From) > 0 {
+		_, ok := c.known(m.From)
+		gone = !ok
+	}
+	if gone {
 		c.abandonFetch()
 		return nil
 	}

@@ -83,6 +83,15 @@ func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
 	c.emit(Reborn{Was: was, Is: c.me})
 }
 
+// again is what the next life of the process does again: the effects, and updates that nobody waits for.
+func (v *revoked) again() *revoked {
+	if v == nil {
+		return nil
+	}
+	delayed := slices.DeleteFunc(slices.Clone(v.delayed), func(ev Update) bool { return ev.ID != 0 })
+	return &revoked{from: v.from, keys: v.keys, delayed: delayed}
+}
+
 // suspend takes the calls out that wait for own events behind n.
 func (c *Core) suspend(n uint64) (calls []Update) {
 	for _, o := range c.ops {

@@ -222,6 +222,27 @@ func TestRestored_Twice(t *testing.T) {
 	require.Len(t, l.reb, 2)
 }
 
+// The life of the process ends after others have told it that its numbers were used, and before one of them has told
+// it the state on which it does its events again.
+func TestRestored_ALifeEndsBeforeTheStateHasCome(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	l.act("new")
+	for l.cores["a"].revoked == nil {
+		require.NotEmpty(t, l.box)
+		m := l.box[0]
+		l.box = l.box[1:]
+		l.hand(m)
+	}
+	l.again("a")
+	l.meet()
+	l.settled()
+	for _, n := range l.order {
+		l.shows(n, "s/base=1\ns/new=1\ns/old=1\n")
+	}
+}
+
 // The last write before the end of the original, which nobody had acknowledged, is still under way when the restored
 // one writes, and each of the peers hears of another one first.
 func TestRestored_BothPrintsInFlight(t *testing.T) {

