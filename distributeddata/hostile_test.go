@@ -362,6 +362,7 @@ func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 				require.Error(t, c.Err)
 				require.False(t, c.Deleted)
 				at.decode = nil
+				synctest.Wait() // that failure has been logged
 				before := dd.Status().Faults
 				own.Subscribe(dd, q.PID(), func(*distributeddata.Changed[mean]) any { fail(); return nil })
 				own.Subscribe(dd, good.PID(), nil)
