@@ -18,8 +18,9 @@ var (
 	ErrLost = errors.New("coordination: lease lost")
 	// ErrReleased is the cause of a grant's context after its Release.
 	ErrReleased = errors.New("coordination: lease released")
-	// ErrStillHeld is returned by Release when the store has refused: the lease is certainly still
-	// held by this grant's record, although the grant is over. It is tried again until it expires.
+	// ErrStillHeld is returned by Release when the store has refused before the grant expired: the lease is
+	// certainly still held by this grant's record, although the grant is over. It is tried again until it
+	// expires. Of a grant that has expired already Release returns ErrUnknown then.
 	ErrStillHeld = errors.New("coordination: lease still held")
 	// ErrConflict is returned by Store.Swap: the version was another, nothing was written.
 	ErrConflict = errors.New("coordination: record changed")

@@ -52,7 +52,11 @@ func (m *Machine) onBlanked(ev Swapped) {
 		m.ten.reread = true
 		m.due = m.now.Mono
 	case Refused:
-		m.answerReleases(Answer{Outcome: StillHeld, Err: ev.Err})
+		outcome := StillHeld
+		if m.ten.validity.Remaining(m.now) <= 0 {
+			outcome = Doubt // another may have claimed it since
+		}
+		m.answerReleases(Answer{Outcome: outcome, Err: ev.Err})
 		m.failed(m.cfg.Operation, ev.Err)
 	default:
 		m.failed(m.cfg.Operation, ev.Err)
