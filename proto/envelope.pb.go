@@ -38,8 +38,11 @@ type Envelope struct {
 	// Incarnation of the sending component: another one after each of its starts.
 	From uint64 `protobuf:"fixed64,5,opt,name=from,proto3" json:"from,omitempty"`
 	// Incarnation the message is meant for; 0 when the sender does not know it yet.
-	To            uint64 `protobuf:"fixed64,6,opt,name=to,proto3" json:"to,omitempty"`
-	Payload       []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	To      uint64 `protobuf:"fixed64,6,opt,name=to,proto3" json:"to,omitempty"`
+	Payload []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	// Digest of what keys the sender's replicator keeps on its disk. It is in heartbeats, and in all that is about such
+	// keys: their manifests have 65536 added.
+	Keys          uint64 `protobuf:"fixed64,8,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -123,12 +126,19 @@ func (x *Envelope) GetPayload() []byte {
 	return nil
 }
 
+func (x *Envelope) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
 var File_concord_v1_envelope_proto protoreflect.FileDescriptor
 
 const file_concord_v1_envelope_proto_rawDesc = "" +
 	"\n" +
 	"\x19concord/v1/envelope.proto\x12\n" +
-	"concord.v1\"\xb0\x01\n" +
+	"concord.v1\"\xc4\x01\n" +
 	"\bEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1a\n" +
 	"\bmanifest\x18\x02 \x01(\rR\bmanifest\x12\x18\n" +
@@ -136,7 +146,8 @@ const file_concord_v1_envelope_proto_rawDesc = "" +
 	"\x06member\x18\x04 \x01(\tR\x06member\x12\x12\n" +
 	"\x04from\x18\x05 \x01(\x06R\x04from\x12\x0e\n" +
 	"\x02to\x18\x06 \x01(\x06R\x02to\x12\x18\n" +
-	"\apayload\x18\a \x01(\fR\apayloadB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\apayload\x18\a \x01(\fR\apayload\x12\x12\n" +
+	"\x04keys\x18\b \x01(\x06R\x04keysB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_envelope_proto_rawDescOnce sync.Once

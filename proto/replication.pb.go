@@ -823,8 +823,11 @@ type Request struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Have          *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
-	Keys          uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`   // how many the sender holds; none: there is nothing to compare
-	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"` // the state is wanted, whatever the log has: the sender's own is damaged [R22a]
+	Keys          uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`                             // how many the sender holds; none: there is nothing to compare
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`                           // the state is wanted, whatever the log has: the sender's own is damaged [R22a]
+	PrintAt       []uint64               `protobuf:"varint,5,rep,packed,name=print_at,json=printAt,proto3" json:"print_at,omitempty"` // ranks in have of the replicas whose prints follow [R57]
+	Prints        []uint32               `protobuf:"fixed32,6,rep,packed,name=prints,proto3" json:"prints,omitempty"`                 // of their events up to the numbers in have
+	Was           uint64                 `protobuf:"fixed64,7,opt,name=was,proto3" json:"was,omitempty"`                              // the sender's id before it was restored: prints of that one's events are wanted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,6 +888,27 @@ func (x *Request) GetWhole() bool {
 		return x.Whole
 	}
 	return false
+}
+
+func (x *Request) GetPrintAt() []uint64 {
+	if x != nil {
+		return x.PrintAt
+	}
+	return nil
+}
+
+func (x *Request) GetPrints() []uint32 {
+	if x != nil {
+		return x.Prints
+	}
+	return nil
+}
+
+func (x *Request) GetWas() uint64 {
+	if x != nil {
+		return x.Was
+	}
+	return 0
 }
 
 // The answer to a request will be a state. To find the keys that differ, the sender wants cells of a
@@ -1207,6 +1231,7 @@ type Head struct {
 	Entering      bool                   `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`          // the sender was a newcomer then, which has not counted yet [M3]
 	Printed       []uint32               `protobuf:"varint,12,rep,packed,name=printed,proto3" json:"printed,omitempty"`     // indexes of replicas
 	Prints        []uint32               `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`      // of their events in head, as the sender has them [R57]
+	Kept          bool                   `protobuf:"varint,14,opt,name=kept,proto3" json:"kept,omitempty"`                  // the sender's disk has all that its member ever acknowledged [R65]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1330,6 +1355,13 @@ func (x *Head) GetPrints() []uint32 {
 		return x.Prints
 	}
 	return nil
+}
+
+func (x *Head) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
 }
 
 // What is under a key. A large one is continued in the next record, under the same key.
@@ -1731,6 +1763,77 @@ func (x *Probe) GetWant() *VersionVector {
 	return nil
 }
 
+// The events of a replica that was restored from a snapshot, behind the last that others have as it had them, are
+// retracted: it has done them again under another id [R66]. The receiver gives up what it has of them, or says that it
+// has none.
+type Retract struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replica       uint64                 `protobuf:"fixed64,1,opt,name=replica,proto3" json:"replica,omitempty"`
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`           // this event and those before it hold
+	Prints        []uint32               `protobuf:"fixed32,3,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of those behind it
+	None          bool                   `protobuf:"varint,4,opt,name=none,proto3" json:"none,omitempty"`             // an answer: the sender has none of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Retract) Reset() {
+	*x = Retract{}
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Retract) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Retract) ProtoMessage() {}
+
+func (x *Retract) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_replication_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Retract.ProtoReflect.Descriptor instead.
+func (*Retract) Descriptor() ([]byte, []int) {
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Retract) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *Retract) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *Retract) GetPrints() []uint32 {
+	if x != nil {
+		return x.Prints
+	}
+	return nil
+}
+
+func (x *Retract) GetNone() bool {
+	if x != nil {
+		return x.None
+	}
+	return false
+}
+
 type ProbeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1746,7 +1849,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_concord_v1_replication_proto_msgTypes[22]
+	mi := &file_concord_v1_replication_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1861,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_replication_proto_msgTypes[22]
+	mi := &file_concord_v1_replication_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1874,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_concord_v1_replication_proto_rawDescGZIP(), []int{22}
+	return file_concord_v1_replication_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProbeReply) GetId() uint64 {
@@ -1892,12 +1995,15 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04plus\x18\x03 \x01(\x04R\x04plus\x12\x14\n" +
 	"\x05minus\x18\x04 \x01(\x04R\x05minus\x12\x1b\n" +
 	"\tby_origin\x18\x05 \x01(\rR\bbyOrigin\x12\x11\n" +
-	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"r\n" +
+	"\x04by_n\x18\x06 \x01(\x04R\x03byN\"\xb7\x01\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04have\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04have\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\x04R\x04keys\x12\x14\n" +
-	"\x05whole\x18\x04 \x01(\bR\x05whole\"e\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x19\n" +
+	"\bprint_at\x18\x05 \x03(\x04R\aprintAt\x12\x16\n" +
+	"\x06prints\x18\x06 \x03(\aR\x06prints\x12\x10\n" +
+	"\x03was\x18\a \x01(\x06R\x03was\"e\n" +
 	"\aCompare\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x14\n" +
@@ -1920,7 +2026,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x04More\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\xf4\x02\n" +
+	"\x06answer\x18\x03 \x01(\x04R\x06answer\"\x88\x03\n" +
 	"\x04Head\x12-\n" +
 	"\x04head\x18\x01 \x01(\v2\x19.concord.v1.VersionVectorR\x04head\x12-\n" +
 	"\x04base\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04base\x12\x14\n" +
@@ -1935,7 +2041,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	" \x01(\x06R\amembers\x12\x1a\n" +
 	"\bentering\x18\v \x01(\bR\bentering\x12\x18\n" +
 	"\aprinted\x18\f \x03(\rR\aprinted\x12\x16\n" +
-	"\x06prints\x18\r \x03(\aR\x06prints\"u\n" +
+	"\x06prints\x18\r \x03(\aR\x06prints\x12\x12\n" +
+	"\x04kept\x18\x0e \x01(\bR\x04kept\"u\n" +
 	"\bKeyState\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
 	"\x05atoms\x18\x02 \x03(\v2\x14.concord.v1.LiveAtomR\x05atoms\x12+\n" +
@@ -1963,7 +2070,12 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x06prints\x18\x04 \x03(\aR\x06prints\"F\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
-	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"\xcd\x01\n" +
+	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"e\n" +
+	"\aRetract\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x16\n" +
+	"\x06prints\x18\x03 \x03(\aR\x06prints\x12\x12\n" +
+	"\x04none\x18\x04 \x01(\bR\x04none\"\xcd\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -1986,7 +2098,7 @@ func file_concord_v1_replication_proto_rawDescGZIP() []byte {
 	return file_concord_v1_replication_proto_rawDescData
 }
 
-var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_concord_v1_replication_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_concord_v1_replication_proto_goTypes = []any{
 	(*VersionVector)(nil),    // 0: concord.v1.VersionVector
 	(*Beat)(nil),             // 1: concord.v1.Beat
@@ -2010,7 +2122,8 @@ var file_concord_v1_replication_proto_goTypes = []any{
 	(*BasePart)(nil),         // 19: concord.v1.BasePart
 	(*Ack)(nil),              // 20: concord.v1.Ack
 	(*Probe)(nil),            // 21: concord.v1.Probe
-	(*ProbeReply)(nil),       // 22: concord.v1.ProbeReply
+	(*Retract)(nil),          // 22: concord.v1.Retract
+	(*ProbeReply)(nil),       // 23: concord.v1.ProbeReply
 }
 var file_concord_v1_replication_proto_depIdxs = []int32{
 	0,  // 0: concord.v1.Beat.seen:type_name -> concord.v1.VersionVector
@@ -2046,7 +2159,7 @@ func file_concord_v1_replication_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_replication_proto_rawDesc), len(file_concord_v1_replication_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -270,14 +270,16 @@ func (*SingletonLeaving) Descriptor() ([]byte, []int) {
 	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{4}
 }
 
-// A manager tells the others that it does not host for now: its gate is shut, or its store is silent. It
-// repeats that while it lasts.
+// A manager tells the others that it does not host for now: its gate is shut, its store is silent, or
+// instances fail at its member. It repeats that while it lasts.
 type SingletonAbstain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Grows with each change, within one incarnation; a smaller one comes late.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// How long the word holds, in milliseconds; 0: the sender may host again.
-	Millis        uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
+	Millis uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
+	// For that time the sender hosts all the same, since nobody else may, though instances fail there.
+	Failing       bool `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,6 +328,121 @@ func (x *SingletonAbstain) GetMillis() uint32 {
 	return 0
 }
 
+func (x *SingletonAbstain) GetFailing() bool {
+	if x != nil {
+		return x.Failing
+	}
+	return false
+}
+
+// A host hands the next one what its instance leaves behind, before it releases the lease.
+type SingletonState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Fencing token of the tenure whose instance leaves it.
+	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Full name of the protobuf message that the state is.
+	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonState) Reset() {
+	*x = SingletonState{}
+	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SingletonState) ProtoMessage() {}
+
+func (x *SingletonState) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_singleton_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonState.ProtoReflect.Descriptor instead.
+func (*SingletonState) Descriptor() ([]byte, []int) {
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SingletonState) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *SingletonState) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *SingletonState) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+// The next host has it.
+type SingletonStateTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonStateTaken) Reset() {
+	*x = SingletonStateTaken{}
+	mi := &file_concord_v1_singleton_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonStateTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SingletonStateTaken) ProtoMessage() {}
+
+func (x *SingletonStateTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_singleton_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonStateTaken.ProtoReflect.Descriptor instead.
+func (*SingletonStateTaken) Descriptor() ([]byte, []int) {
+	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SingletonStateTaken) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
 var File_concord_v1_singleton_proto protoreflect.FileDescriptor
 
 const file_concord_v1_singleton_proto_rawDesc = "" +
@@ -343,10 +460,17 @@ const file_concord_v1_singleton_proto_rawDesc = "" +
 	"\x04lost\x18\x02 \x01(\bR\x04lost\"%\n" +
 	"\rSingletonFree\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\"\x12\n" +
-	"\x10SingletonLeaving\"F\n" +
+	"\x10SingletonLeaving\"`\n" +
 	"\x10SingletonAbstain\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06millis\x18\x02 \x01(\rR\x06millisB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
+	"\x06millis\x18\x02 \x01(\rR\x06millis\x12\x18\n" +
+	"\afailing\x18\x03 \x01(\bR\afailing\"P\n" +
+	"\x0eSingletonState\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\"+\n" +
+	"\x13SingletonStateTaken\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05tokenB+Z)github.com/concord-go/concord/proto;protob\x06proto3"
 
 var (
 	file_concord_v1_singleton_proto_rawDescOnce sync.Once
@@ -360,14 +484,16 @@ func file_concord_v1_singleton_proto_rawDescGZIP() []byte {
 	return file_concord_v1_singleton_proto_rawDescData
 }
 
-var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_concord_v1_singleton_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_concord_v1_singleton_proto_goTypes = []any{
-	(*SingletonIdentify)(nil), // 0: concord.v1.SingletonIdentify
-	(*SingletonHost)(nil),     // 1: concord.v1.SingletonHost
-	(*SingletonPaused)(nil),   // 2: concord.v1.SingletonPaused
-	(*SingletonFree)(nil),     // 3: concord.v1.SingletonFree
-	(*SingletonLeaving)(nil),  // 4: concord.v1.SingletonLeaving
-	(*SingletonAbstain)(nil),  // 5: concord.v1.SingletonAbstain
+	(*SingletonIdentify)(nil),   // 0: concord.v1.SingletonIdentify
+	(*SingletonHost)(nil),       // 1: concord.v1.SingletonHost
+	(*SingletonPaused)(nil),     // 2: concord.v1.SingletonPaused
+	(*SingletonFree)(nil),       // 3: concord.v1.SingletonFree
+	(*SingletonLeaving)(nil),    // 4: concord.v1.SingletonLeaving
+	(*SingletonAbstain)(nil),    // 5: concord.v1.SingletonAbstain
+	(*SingletonState)(nil),      // 6: concord.v1.SingletonState
+	(*SingletonStateTaken)(nil), // 7: concord.v1.SingletonStateTaken
 }
 var file_concord_v1_singleton_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -388,7 +514,7 @@ func file_concord_v1_singleton_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_singleton_proto_rawDesc), len(file_concord_v1_singleton_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -50,7 +50,7 @@ func (b *Builder) flush() {
 // Differing calls f for each path whose atoms are not certainly the same in a and b, in order, as
 // pmap.Diff does: the cost follows the difference where structure is shared.
 func Differing(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool)) {
-	pmap.Diff(a.atoms, b.atoms, Entry.Equal, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
 		f(path, ea, inA, eb, inB)
 		return true
 	})

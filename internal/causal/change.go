@@ -37,7 +37,7 @@ func (c Change) Empty() bool {
 // update made and removed again leaves no trace. Cost follows the change where structure is shared.
 // An added atom with another dot than d means that a value from elsewhere was put in place: an error.
 func Between(base, next Store, d Dot) (c Change, err error) {
-	pmap.Diff(base.atoms, next.atoms, sameLeaves, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
+	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
 		err = c.at(Clone(path), eb, inBase, en, inNext, d)
 		return err == nil
 	})
@@ -92,8 +92,6 @@ func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d
 	}
 	return nil
 }
-
-func sameLeaves(a, b Entry) bool { return a.Equal(b) }
 
 // Take returns the store with what turned base into next at the paths that begin with prefix. Between
 // two states of one history it costs as much as the change.

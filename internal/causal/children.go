@@ -69,7 +69,7 @@ func keyEnd(path string, from int) int {
 // Diff calls f in order for each path at which other atoms live in b than in a. The paths alias the
 // stores. Its cost follows the difference where structure is shared. Marks are not compared.
 func Diff(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool) bool) {
-	pmap.Diff(a.atoms, b.atoms, sameLeaves, f)
+	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, f)
 }
 
 // ChangedChildren returns the prefixes of the values in the map at base that are not the same in a

@@ -19,9 +19,10 @@ type Entry struct {
 	x     *extra // nil: a single atom without payload
 }
 
+// extra is as small as the usual case allows: one atom with a payload, of a counter or register.
 type extra struct {
-	payload string // of the first atom
-	more    []Leaf
+	payload string  // of the first atom
+	more    *[]Leaf // the other atoms, nil if there are none
 }
 
 // One returns the entry with a single atom.
@@ -41,10 +42,10 @@ func (e Entry) First() Leaf {
 }
 
 func (e Entry) more() []Leaf {
-	if e.x == nil {
+	if e.x == nil || e.x.more == nil {
 		return nil
 	}
-	return e.x.more
+	return *e.x.more
 }
 
 // Len returns the number of atoms, one or more.
@@ -55,7 +56,7 @@ func (e Entry) leaf(i int) Leaf {
 	if i == 0 {
 		return e.First()
 	}
-	return e.x.more[i-1]
+	return (*e.x.more)[i-1]
 }
 
 // All yields the atoms, ascending by replica.
@@ -99,6 +100,18 @@ func (e Entry) Equal(o Entry) bool {
 	return slices.EqualFunc(e.more(), o.more(), func(a, b Leaf) bool { return a.Dot == b.Dot })
 }
 
+// sameEntries returns how many entries lead that are equal in a and b, which are equally long. It is what a
+// comparison of states that were made apart spends its time on.
+func sameEntries(a, b []Entry) int {
+	b = b[:len(a)]
+	for i := range a {
+		if x, y := &a[i], &b[i]; x.first != y.first || x.x != y.x && !x.Equal(*y) {
+			return i
+		}
+	}
+	return len(a)
+}
+
 // With returns the entry with l, which takes the place of an earlier atom of the same replica.
 func (e Entry) With(l Leaf) Entry {
 	if e.first.Replica == l.Replica && len(e.more()) == 0 { // the owner of a counter slot adds to it
@@ -116,7 +129,7 @@ func (e Entry) With(l Leaf) Entry {
 
 // Filter returns the entry with the atoms that keep accepts; ok is false when none is left.
 func (e Entry) Filter(keep func(Dot) bool) (next Entry, ok bool) {
-	if e.x == nil || len(e.x.more) == 0 {
+	if len(e.more()) == 0 {
 		return e, keep(e.first)
 	}
 	var leaves []Leaf
@@ -143,7 +156,8 @@ func entryOf(leaves []Leaf) Entry {
 		if e.x == nil {
 			e.x = &extra{}
 		}
-		e.x.more = leaves[1:]
+		more := leaves[1:]
+		e.x.more = &more
 	}
 	return e
 }

@@ -177,7 +177,7 @@ func (s Store) WithoutMark(path string) Store {
 // nothing.
 func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 	out := a
-	pmap.Diff(a.atoms, b.atoms, Entry.Equal, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
+	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
 		switch e, ok := joined(ea, inA, seenA, eb, inB, seenB); {
 		case ok && !(inA && e.Equal(ea)):
 			out = out.put(path, e)

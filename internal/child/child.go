@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"testing"
 )
 
@@ -17,8 +15,7 @@ type Process struct {
 	in   io.WriteCloser
 	gone chan struct{}
 
-	mu     sync.Mutex
-	stderr strings.Builder
+	stderr Screen
 }
 
 // Start starts a process with more variables in its environment. hears gets each line of its standard output, one
@@ -28,7 +25,7 @@ func Start(t testing.TB, env []string, hears func(line []byte)) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})} //nolint:gosec // ourselves
 	p.cmd.Env = append(append(os.Environ(), "GORACE=exitcode=0"), env...)
-	p.cmd.Stderr = (*stderr)(p)
+	p.cmd.Stderr = &p.stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -98,17 +95,4 @@ func (p *Process) ExitCode() int {
 }
 
 // Stderr is what the process has written to its standard error so far.
-func (p *Process) Stderr() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stderr.String()
-}
-
-// stderr is the process as the writer of that.
-type stderr Process
-
-func (s *stderr) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stderr.Write(b)
-}
+func (p *Process) Stderr() string { return p.stderr.String() }

@@ -23,6 +23,8 @@ type Lives struct {
 	mu struct {
 		sync.Mutex
 		handles map[string]any
+		onLast  []func()
+		last    bool
 		onEnd   []func()
 		ended   bool
 	}
@@ -80,6 +82,30 @@ func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, erro
 		l.mu.handles[name] = handle
 	}
 	return handle, false, err
+}
+
+// OnLast registers f to be called once by Last, or calls it at once after Last.
+func (l *Lives) OnLast(f func()) {
+	l.mu.Lock()
+	if !l.mu.last {
+		l.mu.onLast = append(l.mu.onLast, f)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	f()
+}
+
+// Last says that no life follows the present one, which is about to stop: components leave the cluster for good. Handles
+// go on working until they have stopped. Later calls do nothing.
+func (l *Lives) Last() {
+	l.mu.Lock()
+	fs := l.mu.onLast
+	l.mu.onLast, l.mu.last = nil, true
+	l.mu.Unlock()
+	for _, f := range fs {
+		f()
+	}
 }
 
 // OnEnd registers f to be called once by End, or calls it at once after End.

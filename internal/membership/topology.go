@@ -10,6 +10,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/internal/early"
 )
 
 // onEvent runs in the provider's goroutine, under the lock of Proto.Actor's member list: it copies,
@@ -45,7 +47,7 @@ func (s *Service) start(members []listed) bool {
 	a := newMemberActor(s, newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system), address,
 		s.system.ID, incarnation(s.system.ID, address)))
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a },
-		actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
+		early.Mailbox(), actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)
 	if err != nil {
 		s.system.Logger().Error("membership not started", slog.Any("error", err))
 		return false

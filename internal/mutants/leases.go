@@ -11,6 +11,36 @@ var leaseSim = killer{pkg: leaseCore, run: "TestSimulation_NeverTwoHolders", arg
 func leases() []mutant {
 	return []mutant{
 		{
+			name:   "an heir takes over from every owner",
+			rule:   "a session inherits what one of its own owner held, and nothing else",
+			edits:  in(leaseDir+"machine.go", "r.Owner == m.cfg.Owner && r.Nonce", "r.Owner != \"\" && r.Nonce"),
+			killer: killer{pkg: leaseCore, run: "TestSimulation_HeirsAreAlone"},
+		},
+		{
+			name:   "a place in a queue counts for the TTL of its session",
+			rule:   "a waiter shows that it lives within its own renewal interval",
+			edits:  in("coordination/internal/core/queue.go", "TTL: m.cfg.placeTTL()}", "TTL: m.cfg.TTL}"),
+			killer: killer{pkg: "./coordination", run: "/B16_ADeadWaitersTTLHoldsNobodyUp"},
+		},
+		{
+			name:   "the tenure before is the last that was seen",
+			rule:   "a grant knows which tenure was the one before",
+			edits:  in(leaseDir+"acquire.go", "previous: m.seen.record.Token", "previous: m.high"),
+			killer: leaseSim,
+		},
+		{
+			name:   "all grains of a kind share one lease",
+			rule:   "each grain works under a lease named by its identity",
+			edits:  in("coordination/grain/kind.go", `name := prefix + id.Kind + "/" + id.Identity`, "name := prefix + id.Kind"),
+			killer: killer{pkg: "./coordination/grain", run: "^TestConfig_NamesOfLeases$"},
+		},
+		{
+			name:   "a sender that has terminated keeps its lease",
+			rule:   "an actor of Props watches those who ask",
+			edits:  in("coordination/actor.go", "c.asker.Id == who.Id && gone(ctx, c.asker)", "false && c.asker.Id == who.Id"),
+			killer: killer{pkg: "./coordination", run: "^TestProps_DeadAskerHoldsNothing$"},
+		},
+		{
 			name: "holder and contender keep no margin and trust their clocks",
 			rule: "validity ends TTL·(1−ρ)−margin after the request, a record is stale TTL·(1+ρ)+margin after it was seen",
 			edits: []edit{
@@ -311,7 +341,7 @@ func leases() []mutant {
 		{
 			name:   "a session grants a name that is not UTF-8",
 			rule:   "a name is UTF-8 of at most MaxName bytes",
-			edits:  in("coordination/name.go", "case !utf8.ValidString(l.name):", "case false:"),
+			edits:  in("coordination/name.go", "case !utf8.ValidString(name):", "case false:"),
 			killer: killer{pkg: "./coordination/file", run: "TestConformance/A2_"},
 		},
 		{

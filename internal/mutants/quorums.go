@@ -5,6 +5,12 @@ package main
 func quorums() []mutant {
 	return []mutant{
 		{
+			name:   "leave as if still counted",
+			rule:   "a replica that leaves hands over to a majority of the rest [R53]",
+			edits:  in(replDir+"leave.go", "majorityOf(c.beside())", "majorityOf(c.size() - 1)"),
+			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
+		},
+		{
 			name:   "quorums are counted in the view",
 			rule:   "who is counted is remembered, not seen [M1]",
 			edits:  in(replDir+"members.go", "return max(c.roll.size, c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
@@ -67,7 +73,7 @@ func quorums() []mutant {
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
 				{replDir + "members.go", "\tif h.members != c.roll.digest {\n\t\treturn\n\t}\n\tp.refilled", "\tp.refilled"},
-				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned = false, false, false, false", "v.resigned = false"},
+				{replDir + "members.go", "v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false", "v.resigned, v.whole = false, false"},
 			},
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
 		},
@@ -144,6 +150,24 @@ func quorums() []mutant {
 			rule:   "a recorded process gives way to none from before it [R56]",
 			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent && ", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
+		},
+		{
+			name:   "take the place from a later process at once",
+			rule:   "a later process of a name keeps the place until it has been out of view for long [M2]",
+			edits:  in(replDir+"admit.go", "wait := c.cfg.BeatInterval * usurperBeats", "wait := c.cfg.BeatInterval * 0"),
+			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
+		},
+		{
+			name:   "wait for a later process for ever",
+			rule:   "a process takes the place of a later one of its name that is long gone [M2]",
+			edits:  in(replDir+"admit.go", "return c.now.Before(c.roll.usurperAt.Add(wait))", "return c.now.Before(c.roll.usurperAt.Add(wait)) || true"),
+			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
+		},
+		{
+			name:   "take turns under one name as often as before",
+			rule:   "two processes of one name take the place from each other ever more rarely [M2]",
+			edits:  in(replDir+"admit.go", " << min(c.roll.usurpers-1, 10)", ""),
+			killer: scenario("TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely"),
 		},
 	}
 }

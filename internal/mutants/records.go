@@ -10,6 +10,12 @@ func records() []mutant {
 			killer: scenario("TestRecord_ThoseThatBeginApartAreOneCluster"),
 		},
 		{
+			name:   "stop the last life as any other",
+			rule:   "an orderly stop takes a member out of the count [M4]",
+			edits:  in("node/life.go", "\t\tr.lives.Last()\n", ""),
+			killer: killer{pkg: "./node", run: "TestRun_TheMembershipMayBeADocumentOfTheLeaseStore"},
+		},
+		{
 			name:   "change the membership before the record",
 			rule:   "what changes the membership is written to the record first [M9]",
 			edits:  in(replDir+"record.go", "\tcase !c.cfg.Recorded:\n\t\tc.change(m)", "\tcase true:\n\t\tc.change(m)"),
@@ -56,6 +62,12 @@ func records() []mutant {
 			rule:   "a record is refused unless its checksum is right [M9]",
 			edits:  in(replDir+"recordtext.go", "err != nil || !bytes.Equal(again, b)", "err != nil && !bytes.Equal(again, b)"),
 			killer: scenario("TestRecord_BadOnesAreNamed"),
+		},
+		{
+			name:   "call the store of the record while it is at a call",
+			rule:   "the store of the record has one call at a time [M9]",
+			edits:  in("distributeddata/membership.go", "if k.busy.CompareAndSwap(false, true) {", "if k.busy.CompareAndSwap(false, true) || true {"),
+			killer: killer{pkg: "./distributeddata", run: "TestMembership_AStoreThatMisbehavesBlocksNothing"},
 		},
 	}
 }

@@ -7,6 +7,7 @@ const (
 
 var (
 	plannedMoves = killer{pkg: shardCore, run: "^TestSimulation_PlannedMovesLoseNothing$", args: "-whole"}
+	remembers    = killer{pkg: shardCore, run: "^TestSimulation_Remembers$", args: "-whole"}
 	shardChaos   = killer{pkg: shardCore, run: "^TestSimulation_NeverTwoAlive$", args: "-whole"}
 )
 
@@ -200,7 +201,7 @@ func shards() []mutant {
 		{
 			name:   "messages go to an entity that was told to stop",
 			rule:   "what comes after the stop message waits for the next incarnation [S14]",
-			edits:  in(shardDir+"slot.go", "case e.state == running:", "case e.state != backingOff:"),
+			edits:  in(shardDir+"slot.go", "e == nil || e.state != running || s.killed", "e == nil || e.state != running && e.state != ending || s.killed"),
 			killer: plannedMoves,
 		},
 		{
@@ -212,13 +213,13 @@ func shards() []mutant {
 		{
 			name:   "what has come for an entity that is ending is dropped when its shard is given up",
 			rule:   "a hand-off drains what waits [S15]",
-			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) > 0:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\n// stopAll", "\tcase len(e.waiting) > 0 && !s.stopping:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\n// stopAll"),
+			edits:  in(shardDir+"slot.go", "\tcase len(e.waiting) > 0:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff", "\tcase len(e.waiting) > 0 && !s.stopping:\n\t\ts.start(e)\n\tdefault:\n\t\ts.remove(e)\n\t}\n}\n\nfunc (s *Slot) backOff"),
 			killer: plannedMoves,
 		},
 		{
 			name:   "an entity that backs off is forgotten when its shard is given up",
 			rule:   "a hand-off drains what waits [S15b]",
-			edits:  in(shardDir+"slot.go", "\t\tcase e.state == ending:\n\t\tcase len(e.waiting) > 0:", "\t\tcase e.state == ending:\n\t\tcase false:"),
+			edits:  in(shardDir+"slot.go", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase len(e.waiting) > 0:", "\t\tcase e.state == ending, e.state == unknown:\n\t\tcase false:"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
 		},
 		{
@@ -232,6 +233,126 @@ func shards() []mutant {
 			rule:   "messages of one sender to one entity are handled in order [S22b]",
 			edits:  in(shardDir+"slot.go", "slices.Concat(ev.Left, e.waiting)", "slices.Concat(e.waiting, ev.Left)"),
 			killer: killer{pkg: shardCore, run: "^TestSlot_WhatIsLeftComesFirst$"},
+		},
+		{
+			name:   "more entities run than may",
+			rule:   "above the limit the least recently used entities are passivated [S34]",
+			edits:  in(shardDir+"slot.go", "\t\ts.end(e)\n\t}\n\ts.trim()\n}", "\t\ts.end(e)\n\t}\n}"),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_OfALimit$"},
+		},
+		{
+			name:   "the most recently used entity is passivated",
+			rule:   "above the limit the least recently used entities are passivated [S34b]",
+			edits:  in(shardDir+"evict.go", "\tif l := r.old(); l.last != nil {\n\t\treturn l.last", "\tif l := r.old(); l.last != nil {\n\t\treturn l.first.next"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_PassivatesTheLeastRecentlyUsed$"},
+		},
+		{
+			name:   "a limit that was lowered waits for the next entity",
+			rule:   "above the limit the least recently used entities are passivated [S34c]",
+			edits:  in(shardDir+"slot.go", "\t\ts.used.resize(ev.N)\n\t\ts.trim()\n", "\t\ts.used.resize(ev.N)\n"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_PassivatesTheLeastRecentlyUsed$"},
+		},
+		{
+			name:   "the first message does not wait until its entity is remembered",
+			rule:   "an entity handles nothing before a majority remembers it [S16]",
+			edits:  in(shardDir+"slot.go", "if s.cfg.Remember && !s.known[e.id] {", "if false {"),
+			killer: remembers,
+		},
+		{
+			name:   "a new home waits for messages to the entities that it remembers",
+			rule:   "remembered entities are started where their shard is [S16b]",
+			edits:  in(shardDir+"slot_remember.go", "if s.entities[id] == nil && !s.stopping {", "if false {"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_KeepsWhatItRemembersRunning$"},
+		},
+		{
+			name:   "an entity that is not remembered yet handles its messages when its shard is given up",
+			rule:   "an entity handles nothing before a majority remembers it [S16c]",
+			edits:  in(shardDir+"slot.go", "case e.state == ending, e.state == unknown:", "case e.state == ending:"),
+			killer: remembers,
+		},
+		{
+			name:   "a remembered entity that stops by itself is not started again",
+			rule:   "a remembered entity runs until it asks to be forgotten [S16d]",
+			edits:  in(shardDir+"slot.go", "again := (s.cfg.Remember && itself", "again := (false && itself"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_KeepsWhatItRemembersRunning$"},
+		},
+		{
+			name:   "an entity that ends at each start is started again at once",
+			rule:   "an entity that ends by itself without having handled a message backs off [S22c]",
+			edits:  in(shardDir+"slot.go", "ev.Failed || itself && !ev.Worked", "ev.Failed"),
+			killer: killer{pkg: shardCore, run: "^TestSlot_AnEntityThatEndsAtEachStart$"},
+		},
+		{
+			name:   "homes are chosen by number modulo members",
+			rule:   "with rendezvous hashing only a newcomer gets shards [S26]",
+			edits:  in(shardDir+"balance.go", "\treturn slices.MaxFunc(fit, func(a, b Member) int { return cmp.Compare(weight(a), weight(b)) })", "\t_, _ = weight, cmp.Compare[int]\n\treturn fit[s%len(fit)]"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_RendezvousMovesOnlyToTheNewcomer$"},
+		},
+		{
+			name:   "a wish for a member that is not fit is followed",
+			rule:   "a wish counts while its member is fit [S35]",
+			edits:  in(shardDir+"wish.go", "i := slices.IndexFunc(fit, func(m Member) bool { return m.ID == name || m.Address == name })\n\tif i < 0 {\n\t\treturn Member{}, false\n\t}\n\treturn fit[i], true", "i := slices.IndexFunc(fit, func(m Member) bool { return m.ID == name || m.Address == name })\n\tif i < 0 {\n\t\treturn Member{ID: name, Incarnation: 1}, true\n\t}\n\treturn fit[i], true"),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Wishes$", args: "-whole"},
+		},
+		{
+			name:   "a shard whose home is wished for is moved for balance",
+			rule:   "what is wished for stays where it is wished to be [S35b]",
+			edits:  in(shardDir+"balance.go", "\t\tarrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool { _, ok := c.wished(s, fit); return ok })", "\t\tarrived[m] = slices.DeleteFunc(arrived[m], func(int) bool { return false })"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_FollowsWishesForMembersThatAreFit$"},
+		},
+		{
+			name:   "a shard waits for the function of the user for ever",
+			rule:   "a shard without a home waits for an answer of the user, but not for long [S36]",
+			edits:  in(shardDir+"wish.go", "return c.open && c.now.Before(c.asked.Add(c.cfg.Answer))", "return c.open"),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Consults$", args: "-whole"},
+		},
+		{
+			name:   "a late answer to an earlier question is taken",
+			rule:   "an answer counts for its question [S36b]",
+			edits:  in(shardDir+"wish.go", "if !c.open || ev.Round != c.round {", "if !c.open {"),
+			killer: killer{pkg: shardCore, run: "^TestAllocation_WaitsForAnAnswerButNotForLong$"},
+		},
+		{
+			name:   "a worker that was asked to end stays away",
+			rule:   "a worker that is kept alive is started again whoever asked it to end [S37]",
+			edits:  in(shardDir+"slot.go", "itself || s.cfg.Keep) && !s.stopping", "itself) && !s.stopping"),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Daemons$", args: "-whole"},
+		},
+		{
+			name:   "a worker can have itself forgotten",
+			rule:   "a worker that is kept alive is not forgotten [S37b]",
+			edits:  in(shardDir+"slot.go", "e.forget = ev.Forget && !s.cfg.Keep", "e.forget = ev.Forget"),
+			killer: killer{pkg: shardCore, run: "^TestSimulation_Daemons$", args: "-whole"},
+		},
+		{
+			name:   "with SLRU an entity that was used again is passivated like one that was used once",
+			rule:   "SLRU keeps what was used again apart [S34d]",
+			edits:  in(shardDir+"evict.go", "\tr.proven.add(e)\n\tr.settle()\n", "\tr.old().add(e)\n\tr.settle()\n"),
+			killer: killer{pkg: shardCore, run: "^TestPolicy_SLRUIsAsAPlainModelSays$"},
+		},
+		{
+			name:   "with LFU whatever is new is admitted",
+			rule:   "LFU keeps of two entities the one that is used more often [S34e]",
+			edits:  in(shardDir+"evict.go", "r.sketch.times(candidate.id) <= r.sketch.times(oldest.id)", "false"),
+			killer: killer{pkg: shardCore, run: "^TestPolicy_HitRates$"},
+		},
+		{
+			name:   "the sketch of LFU never forgets",
+			rule:   "what was used often long ago gives way [S34f]",
+			edits:  in(shardDir+"sketch.go", "k.words[i] = k.words[i] >> 1 & 0x7777777777777777", "_ = i"),
+			killer: killer{pkg: shardCore, run: "^TestPolicy_LFUForgetsWhatWasUsedLongAgo$"},
+		},
+		{
+			name:   "a shard that changes its phase is not shown",
+			rule:   "status shows every change of a shard",
+			edits:  in(shardDir+"shard.go", "\ts.phase, s.since = p, s.r.now\n\ts.mark()", "\ts.phase, s.since = p, s.r.now"),
+			killer: shardChaos,
+		},
+		{
+			name:   "a shard that gets another home is not shown",
+			rule:   "status shows every change of a shard",
+			edits:  in(shardDir+"region.go", "\tr.shards[n].mark()\n\tdo(", "\tdo("),
+			killer: plannedMoves,
 		},
 	}
 }

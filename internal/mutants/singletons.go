@@ -93,7 +93,7 @@ func singletons() []mutant {
 		{
 			name:   "an abstention is said once",
 			rule:   "words may be lost",
-			edits:  in(dir+"abstain.go", "a.tell = m.now.Add(m.cfg.Repeat)\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain})", "a.tell = time.Time{}\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain})"),
+			edits:  in(dir+"abstain.go", "a.tell = m.now.Add(m.cfg.Repeat)\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing})", "a.tell = time.Time{}\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing})"),
 			killer: liveness,
 		},
 		{
@@ -111,7 +111,7 @@ func singletons() []mutant {
 		{
 			name:   "an instance is taken back as soon as the store answers",
 			rule:   "no flapping for a store that comes and goes",
-			edits:  in(dir+"abstain.go", "return !m.now.Before(a.able.Add(a.patience(m.cfg)))", "return true"),
+			edits:  in(dir+"abstain.go", "return !back.IsZero() && !m.now.Before(back)", "return !back.IsZero()"),
 			killer: golden(pkg, "abstain_store"),
 		},
 		{
@@ -125,6 +125,48 @@ func singletons() []mutant {
 			rule:   "a tick that was had is not wanted again",
 			edits:  in(dir+"machine.go", "if m.passed() {\n\t\tm.due = time.Time{}\n\t}", ""),
 			killer: sim,
+		},
+		{
+			name:   "a host where instances fail keeps the instance",
+			rule:   "after Tries failures in a row the next oldest hosts",
+			edits:  in(dir+"tenure.go", "m.failures >= m.cfg.Tries && m.ring.others()", "false && m.ring.others()"),
+			killer: liveness,
+		},
+		{
+			name:   "a member where instances failed takes the instance back",
+			rule:   "an instance is not moved to where it fails while it runs elsewhere",
+			edits:  in(dir+"abstain.go", "case !a.faulty:\n\t\treturn a.able", "case !false:\n\t\treturn a.able"),
+			killer: golden(pkg, "failing"),
+		},
+		{
+			name:   "nobody is told that instances fail at the last member",
+			rule:   "members where instances fail take turns",
+			edits:  in(dir+"tenure.go", "return hosting && m.failures", "return false && hosting && m.failures"),
+			killer: liveness,
+		},
+		{
+			name:   "the last member steps aside when instances fail",
+			rule:   "the last that can goes on trying",
+			edits:  in(dir+"tenure.go", "m.failures >= m.cfg.Tries && m.ring.others() && !m.over()", "m.failures >= m.cfg.Tries && !m.over()"),
+			killer: golden(pkg, "failing_alone"),
+		},
+		{
+			name:   "an instance that has panicked is not awaited",
+			rule:   "a tenure is released only when its instance has terminated",
+			edits:  in(dir+"tenure.go", "\tm.broken = false\n\tm.enter(Stopping)", "\tm.release()\n\treturn\n\tm.enter(Stopping)"),
+			killer: sim,
+		},
+		{
+			name:   "a state is taken over although a tenure was in between",
+			rule:   "a state that is taken over is never stale",
+			edits:  in("singleton/warm.go", "if s == nil || coordination.Token(s.Token) != grant.Previous() {", "if s == nil {"),
+			killer: killer{pkg: top, run: "^TestWarm_StateOfAnEarlierTenureIsNotTakenOver$"},
+		},
+		{
+			name:   "the lease is released before the next host has the state",
+			rule:   "the state is there before the next tenure begins",
+			edits:  in("singleton/tenancy.go", "if given != nil {", "if false {"),
+			killer: killer{pkg: top, run: "^TestWarm_StatePassesInAPlannedMove$"},
 		},
 		{
 			name:   "host as soon as it is up",
@@ -147,13 +189,13 @@ func singletons() []mutant {
 		{
 			name:   "a Singleton keeps the life that has ended",
 			rule:   "nothing keeps an actor system that has ended",
-			edits:  in("singleton/lives.go", "if s.present.CompareAndSwap(l, nil) {", "if true {"),
+			edits:  in("internal/lifecycle/present.go", "if p.life.CompareAndSwap(l, nil) {", "if true {"),
 			killer: killer{pkg: top, run: "TestLives_NothingKeepsALifeThatHasEnded"},
 		},
 		{
 			name:   "an Ask between two lives fails at once",
 			rule:   "calls wait for the next life",
-			edits:  in("singleton/lives.go", "s.mu.final = lives == nil", "s.mu.final = true"),
+			edits:  in("singleton/lives.go", "s.present.Begin(l, lives == nil)", "s.present.Begin(l, true)"),
 			killer: killer{pkg: top, run: "TestLives_TheSameSingletonWorksInTheNextLife"},
 		},
 	}

@@ -78,7 +78,7 @@ func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 		h := c.node(kid, from, to, false)
 		require.True(c.t, height < 0 || height == h, "leaves at different depths")
 		height = h
-		total += kid.n
+		total += kid.total()
 	}
 	require.Equal(c.t, total, n.n, "count")
 	require.Less(c.t, height+1, maxDepth)
@@ -95,12 +95,11 @@ func (c checker) keys(p *packed, lo string, hi *string) {
 }
 
 func (c checker) leaf(n *node[int], root bool) {
-	require.Len(c.t, n.vals, n.n)
-	require.Equal(c.t, n.n, n.len())
-	require.Positive(c.t, n.n)
-	require.True(c.t, n.fits(0, n.n), "overfull leaf: %d, %d bytes", n.n, n.bytes())
+	require.Len(c.t, n.vals, n.len())
+	require.NotEmpty(c.t, n.vals)
+	require.True(c.t, n.fits(0, n.len()), "overfull leaf: %d, %d bytes", n.len(), n.bytes())
 	if !root && c.filled {
-		require.GreaterOrEqual(c.t, n.n, minLeaf, "small leaf")
+		require.GreaterOrEqual(c.t, n.len(), minLeaf, "small leaf")
 	}
 }
 

@@ -7,9 +7,9 @@ func (m Map[V]) Delete(k string) Map[V] {
 	}
 	root := m.root.del(k)
 	switch {
-	case root.n == 0:
+	case root.total() == 0:
 		return Map[V]{}
-	case len(root.kids) == 1:
+	case !root.leaf() && len(root.kids) == 1:
 		return Map[V]{root.kids[0]}
 	}
 	return Map[V]{root}
@@ -37,7 +37,7 @@ func (n *node[V]) delLeaf(k string) *node[V] {
 	if !eq {
 		return n
 	}
-	c := newLeaf[V](n.splice(i, i+1), n.n-1)
+	c := newLeaf[V](n.splice(i, i+1), len(n.vals)-1)
 	copy(c.vals, n.vals[:i])
 	copy(c.vals[i:], n.vals[i+1:])
 	return c
@@ -58,9 +58,9 @@ func (n *node[V]) mend(i int, kid *node[V]) *node[V] {
 // is small if that can be had.
 func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 	switch {
-	case l.n == 0:
+	case l.total() == 0:
 		return r, nil
-	case r.n == 0:
+	case r.total() == 0:
 		return l, nil
 	case !l.small() && !r.small():
 		return l, []sibling[V]{{sep, r}}
@@ -77,7 +77,7 @@ func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 // pairLeaves is pair for two leaves, at least one of them small. Where the keys are
 // too long for one leaf, the two stay as they are.
 func pairLeaves[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
-	total, size := l.n+r.n, l.bytes()+r.bytes()
+	total, size := len(l.vals)+len(r.vals), l.bytes()+r.bytes()
 	one := fitLeaf(total, size)
 	if !one && total <= maxLeaf {
 		return l, []sibling[V]{{sep, r}}

@@ -91,7 +91,7 @@ func TestSmallLeafOfLongKeysStays(t *testing.T) {
 	m = m.Delete(k)
 	delete(want, k)
 	checkLong(t, m, want)
-	require.Equal(t, 3, m.root.kids[0].n)
+	require.Equal(t, 3, m.root.kids[0].total())
 }
 
 func TestJoinOfTreesOfAnyHeights(t *testing.T) {

@@ -10,13 +10,31 @@ import "strings"
 //
 // With c elements changed between two versions of one map it takes O(c log n).
 func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+	DiffRuns(a, b, runs(same), f)
+}
+
+// runs returns how many values lead that are the same in both slices, which are equally long.
+func runs[V any](same func(x, y V) bool) func(a, b []V) int {
+	return func(a, b []V) int {
+		for i := range a {
+			if !same(a[i], b[i]) {
+				return i
+			}
+		}
+		return len(a)
+	}
+}
+
+// DiffRuns is Diff with the values of a leaf compared at once: alike returns how many values lead that are
+// the same in both slices, which are equally long. For maps that were built apart it takes half the time.
+func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	if a.Same(b) {
 		return
 	}
 	var x, y cursor[V]
 	x.start(a.root)
 	y.start(b.root)
-	diffFrom(&x, &y, same, f)
+	diffFrom(&x, &y, alike, f)
 }
 
 // DiffPrefix is Diff of the keys that begin with p. What changed elsewhere costs nothing.
@@ -27,19 +45,19 @@ func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k s
 	var x, y cursor[V]
 	x.seek(a.root, p)
 	y.seek(b.root, p)
-	diffFrom(&x, &y, same, func(k string, av V, aok bool, bv V, bok bool) bool {
+	diffFrom(&x, &y, runs(same), func(k string, av V, aok bool, bv V, bok bool) bool {
 		return strings.HasPrefix(k, p) && f(k, av, aok, bv, bok)
 	})
 }
 
-// diffFrom is Diff of what x and y stand on and of all behind it.
-func diffFrom[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
+// diffFrom is DiffRuns of what x and y stand on and of all behind it.
+func diffFrom[V any](x, y *cursor[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	for x.ok && y.ok {
 		if x.leaf() == y.leaf() {
 			skipShared(x, y)
 			continue
 		}
-		if passSame(x, y, same) && !diffStep(x, y, same, f) {
+		if passSame(x, y, alike) && !diffStep(x, y, f) {
 			return
 		}
 	}
@@ -59,26 +77,26 @@ func diffFrom[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, a
 // passSame passes the elements that are the same, to the end of either leaf at most, and reports whether
 // it stopped before that. It is what Diff spends its time on: two versions of a leaf differ in an element
 // or two.
-func passSame[V any](x, y *cursor[V], same func(x, y V) bool) (differs bool) {
+func passSame[V any](x, y *cursor[V], alike func(a, b []V) int) (differs bool) {
 	p, q := &x.stack[x.top], &y.stack[y.top]
 	a, b := p.node, q.node
-	i, j := p.i, q.i
-	for alike := a.alike(i, &b.packed, j); alike > 0 && same(a.vals[i], b.vals[j]); alike-- {
-		i++
-		j++
+	if n := a.alike(p.i, &b.packed, q.i); n > 0 {
+		n = alike(a.vals[p.i:p.i+n], b.vals[q.i:q.i+n])
+		p.i, q.i = p.i+n, q.i+n
 	}
-	if p.i = i; i == len(a.vals) {
+	differs = p.i < len(a.vals) && q.i < len(b.vals)
+	if p.i == len(a.vals) {
 		x.leave(x.top)
 	}
-	if q.i = j; j == len(b.vals) {
+	if q.i == len(b.vals) {
 		y.leave(y.top)
 	}
-	return i < len(a.vals) && j < len(b.vals)
+	return differs
 }
 
-// diffStep compares the elements that x and y stand on, passes the lesser or
-// both, and reports whether to go on.
-func diffStep[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) bool {
+// diffStep passes the lesser of the elements that x and y stand on, or both; their keys differ, or else
+// their values. It reports whether to go on.
+func diffStep[V any](x, y *cursor[V], f func(k string, av V, aok bool, bv V, bok bool) bool) bool {
 	var zero V
 	k, v := x.elem()
 	l, w := y.elem()
@@ -95,7 +113,7 @@ func diffStep[V any](x, y *cursor[V], same func(x, y V) bool, f func(k string, a
 	case c > 0:
 		return f(l, zero, false, w, true)
 	default:
-		return same(v, w) || f(k, v, true, w, true)
+		return f(k, v, true, w, true)
 	}
 }
 

@@ -39,12 +39,15 @@ func (m Map[V]) Prefix(p string) iter.Seq2[string, V] {
 
 // walk yields what is below n and reports whether to go on.
 func (n *node[V]) walk(yield func(string, V) bool) bool {
+	if n.leaf() {
+		return n.walkLeaf(0, yield)
+	}
 	for _, kid := range n.kids {
 		if !kid.walk(yield) {
 			return false
 		}
 	}
-	return n.walkLeaf(0, yield)
+	return true
 }
 
 // walkFrom is walk for the keys from k on.
@@ -65,7 +68,7 @@ func (n *node[V]) walkFrom(k string, yield func(string, V) bool) bool {
 	return true
 }
 
-// walkLeaf yields the elements from i on; an inner node has none.
+// walkLeaf yields the elements of a leaf from i on.
 func (n *node[V]) walkLeaf(i int, yield func(string, V) bool) bool {
 	for ; i < len(n.vals); i++ {
 		if !yield(n.key(i), n.vals[i]) {

@@ -25,7 +25,7 @@ func (n *node[V]) before(k string) *node[V] {
 func (n *node[V]) behind(p string) *node[V] {
 	i := n.past(p)
 	if n.leaf() {
-		return n.tree(i, n.n)
+		return n.tree(i, len(n.vals))
 	}
 	return join(n.kids[i].behind(p), n.tree(i+1, len(n.kids)))
 }

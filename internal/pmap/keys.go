@@ -91,6 +91,9 @@ func (p *packed) past(prefix string) int {
 // in maps that were built apart, it compares them as one string.
 func (p *packed) alike(i int, q *packed, j int) (n int) {
 	limit := min(p.len()-i, q.len()-j)
+	if i == j && p.text == q.text {
+		return limit
+	}
 	from, to := p.start(i), q.start(j)
 	for n < limit && p.start(i+n+1)-from == q.start(j+n+1)-to { // of the same length
 		n++

@@ -14,7 +14,7 @@ func (m Map[V]) Len() int {
 	if m.root == nil {
 		return 0
 	}
-	return m.root.n
+	return m.root.total()
 }
 
 // Same reports whether m and o are the same version: certainly equal if so.
@@ -47,8 +47,8 @@ func (m Map[V]) At(i int) (string, V) {
 	n := m.root
 	for !n.leaf() {
 		x := 0
-		for i >= n.kids[x].n {
-			i -= n.kids[x].n
+		for i >= n.kids[x].total() {
+			i -= n.kids[x].total()
 			x++
 		}
 		n = n.kids[x]
@@ -62,7 +62,7 @@ func (m Map[V]) CountPrefix(p string) int {
 		return 0
 	}
 	if m.root.all(p) {
-		return m.root.n
+		return m.root.total()
 	}
 	return m.root.rankPast(p) - m.root.rank(p)
 }
@@ -81,7 +81,7 @@ func (m Map[V]) Bounds(p string) (first, last string, ok bool) {
 		n = n.kids[n.child(p)]
 	}
 	i, _ := n.search(p)
-	if j := n.past(p); j < n.n { // all of them in one leaf, or none
+	if j := n.past(p); j < len(n.vals) { // all of them in one leaf, or none
 		if i == j {
 			return "", "", false
 		}

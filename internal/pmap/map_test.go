@@ -167,6 +167,9 @@ func nodes(n *node[int]) []*node[int] {
 		return nil
 	}
 	all := []*node[int]{n}
+	if n.leaf() {
+		return all
+	}
 	for _, kid := range n.kids {
 		all = append(all, nodes(kid)...)
 	}

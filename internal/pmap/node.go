@@ -16,18 +16,23 @@ const (
 	maxKey = 1 << 26
 )
 
-// node is a leaf (kids == nil) or an inner node (vals == nil). It is never
+// node is a leaf (branch == nil) or an inner node (vals == nil). It is never
 // written once it is part of a Map.
 //
-// Invariants of a leaf: len(vals) == len() == n, and fits(0, n).
+// Invariants of a leaf: len(vals) == len(), and fits(0, len()).
 // Invariants of an inner node: len(kids) == len()+1; n is the sum over kids;
 // each key of kids[i] < key(i) <= each key of kids[i+1]; 2 <= len(kids) <= maxInner,
 // and minInner <= len(kids) but for the root; all leaves are at the same depth.
 type node[V any] struct {
-	packed            // a leaf's keys, or an inner node's separators
-	vals   []V        // leaf: vals[i] belongs to key(i)
-	kids   []*node[V] // inner
-	n      int        // elements in and below the node
+	packed         // a leaf's keys, or an inner node's separators
+	vals       []V // leaf: vals[i] belongs to key(i)
+	*branch[V]     // inner: in the same piece of memory as the node, see room.go
+}
+
+// branch is what an inner node has and a leaf needs no room for.
+type branch[V any] struct {
+	kids []*node[V]
+	n    int // elements below the node
 }
 
 // sibling is a node to be put to the right of another; sep separates the two and
@@ -37,7 +42,15 @@ type sibling[V any] struct {
 	node *node[V]
 }
 
-func (n *node[V]) leaf() bool { return n.kids == nil }
+func (n *node[V]) leaf() bool { return n.branch == nil }
+
+// total returns the number of elements in and below n.
+func (n *node[V]) total() int {
+	if n.leaf() {
+		return len(n.vals)
+	}
+	return n.n
+}
 
 // small reports whether n should be joined with a neighbour.
 func (n *node[V]) small() bool {
@@ -86,7 +99,7 @@ func fitLeaf(count, size int) bool {
 func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
 	c := newInner[V](n.packed, len(n.kids))
 	copy(c.kids, n.kids)
-	c.kids[i], c.n = kid, n.n-n.kids[i].n+kid.n
+	c.kids[i], c.n = kid, n.n-n.kids[i].total()+kid.total()
 	return c
 }
 
@@ -145,7 +158,7 @@ func (n *node[V]) cut(i, j int) *node[V] {
 func count[V any](kids []*node[V]) int {
 	total := 0
 	for _, kid := range kids {
-		total += kid.n
+		total += kid.total()
 	}
 	return total
 }
@@ -153,7 +166,7 @@ func count[V any](kids []*node[V]) int {
 // rooted returns a tree of first and its siblings.
 func rooted[V any](first *node[V], more []sibling[V]) *node[V] {
 	for len(more) > 0 {
-		top := &node[V]{kids: []*node[V]{first}}
+		top := &node[V]{branch: &branch[V]{kids: []*node[V]{first}}}
 		first, more = top.withKids(0, 1, first, more).divided()
 	}
 	return first

@@ -16,16 +16,16 @@ func (n *node[V]) put(k string, v V) (*node[V], []sibling[V]) {
 func (n *node[V]) putLeaf(k string, v V) (*node[V], []sibling[V]) {
 	i, eq := n.search(k)
 	if eq {
-		c := newLeaf[V](n.packed, n.n)
+		c := newLeaf[V](n.packed, len(n.vals))
 		copy(c.vals, n.vals)
 		c.vals[i] = v
 		return c, nil
 	}
-	c := newLeaf[V](n.splice(i, i, k), n.n+1)
+	c := newLeaf[V](n.splice(i, i, k), len(n.vals)+1)
 	copy(c.vals, n.vals[:i])
 	c.vals[i] = v
 	copy(c.vals[i+1:], n.vals[i:])
-	if c.fits(0, c.n) {
+	if c.fits(0, len(c.vals)) {
 		return c, nil
 	}
 	return c.divideLeaf(i)
@@ -34,11 +34,12 @@ func (n *node[V]) putLeaf(k string, v V) (*node[V], []sibling[V]) {
 // divideLeaf cuts an overfull leaf whose element at was added last. Keys that
 // arrive in ascending order leave the left part nearly full.
 func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
-	i := n.n / 2
-	if at == n.n-1 {
-		i = max(1, n.n*3/4)
+	total := len(n.vals)
+	i := total / 2
+	if at == total-1 {
+		i = max(1, total*3/4)
 	}
-	if n.fits(0, i) && n.fits(i, n.n) {
+	if n.fits(0, i) && n.fits(i, total) {
 		return n.divide(i)
 	}
 	if i := n.evenCut(); i > 0 {
@@ -50,10 +51,11 @@ func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
 // evenCut returns the place at which both parts of a leaf fit and are most
 // alike in bytes, or 0 if there is none.
 func (n *node[V]) evenCut() int {
+	total := len(n.vals)
 	best, least := 0, n.bytes()+1
-	for i := 1; i < n.n; i++ {
-		heavier := max(n.size(0, i), n.size(i, n.n))
-		if heavier < least && n.fits(0, i) && n.fits(i, n.n) {
+	for i := 1; i < total; i++ {
+		heavier := max(n.size(0, i), n.size(i, total))
+		if heavier < least && n.fits(0, i) && n.fits(i, total) {
 			best, least = i, heavier
 		}
 	}

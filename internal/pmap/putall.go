@@ -45,7 +45,7 @@ func (n *node[V]) putAll(pairs []Pair[V]) (*node[V], []sibling[V]) {
 		if len(more) > 0 {
 			c = c.withKids(i, i+1, kid, more)
 		} else {
-			c.n += kid.n - c.kids[i].n
+			c.n += kid.total() - c.kids[i].total()
 			c.kids[i] = kid
 		}
 	}
@@ -71,7 +71,7 @@ func until[V any](pairs []Pair[V], k string) int {
 
 // putAllLeaf replaces the values of the keys that are there in one copy, and puts the others one by one.
 func (n *node[V]) putAllLeaf(pairs []Pair[V]) (*node[V], []sibling[V]) {
-	c := newLeaf[V](n.packed, n.n)
+	c := newLeaf[V](n.packed, len(n.vals))
 	copy(c.vals, n.vals)
 	var parts []sibling[V] // c and what was split off; nil: c alone
 	at := 0                // the part that the next key falls into

@@ -42,23 +42,28 @@ type (
 	}
 	inner4[V any] struct {
 		node[V]
-		room [4]*node[V]
+		below branch[V]
+		room  [4]*node[V]
 	}
 	inner8[V any] struct {
 		node[V]
-		room [8]*node[V]
+		below branch[V]
+		room  [8]*node[V]
 	}
 	inner16[V any] struct {
 		node[V]
-		room [16]*node[V]
+		below branch[V]
+		room  [16]*node[V]
 	}
 	inner24[V any] struct {
 		node[V]
-		room [24]*node[V]
+		below branch[V]
+		room  [24]*node[V]
 	}
 	inner32[V any] struct {
 		node[V]
-		room [32]*node[V]
+		below branch[V]
+		room  [32]*node[V]
 	}
 )
 
@@ -66,7 +71,7 @@ type (
 func newLeaf[V any](keys packed, n int) *node[V] {
 	switch {
 	case n > maxLeaf: // on its way to be divided
-		return &node[V]{packed: keys, n: n, vals: make([]V, n)}
+		return &node[V]{packed: keys, vals: make([]V, n)}
 	case n > 14:
 		l := new(leaf16[V])
 		return l.fill(keys, l.room[:n])
@@ -97,7 +102,7 @@ func newLeaf[V any](keys packed, n int) *node[V] {
 }
 
 func (n *node[V]) fill(keys packed, vals []V) *node[V] {
-	n.packed, n.vals, n.n = keys, vals, len(vals)
+	n.packed, n.vals = keys, vals
 	return n
 }
 
@@ -105,25 +110,26 @@ func (n *node[V]) fill(keys packed, vals []V) *node[V] {
 func newInner[V any](keys packed, kids int) *node[V] {
 	switch {
 	case kids > maxInner: // on its way to be divided
-		return &node[V]{packed: keys, kids: make([]*node[V], kids)}
+		return &node[V]{packed: keys, branch: &branch[V]{kids: make([]*node[V], kids)}}
 	case kids > 24:
 		n := new(inner32[V])
-		return n.over(keys, n.room[:kids])
+		return n.over(keys, &n.below, n.room[:kids])
 	case kids > 16:
 		n := new(inner24[V])
-		return n.over(keys, n.room[:kids])
+		return n.over(keys, &n.below, n.room[:kids])
 	case kids > 8:
 		n := new(inner16[V])
-		return n.over(keys, n.room[:kids])
+		return n.over(keys, &n.below, n.room[:kids])
 	case kids > 4:
 		n := new(inner8[V])
-		return n.over(keys, n.room[:kids])
+		return n.over(keys, &n.below, n.room[:kids])
 	}
 	n := new(inner4[V])
-	return n.over(keys, n.room[:kids])
+	return n.over(keys, &n.below, n.room[:kids])
 }
 
-func (n *node[V]) over(keys packed, kids []*node[V]) *node[V] {
-	n.packed, n.kids = keys, kids
+func (n *node[V]) over(keys packed, below *branch[V], kids []*node[V]) *node[V] {
+	below.kids = kids
+	n.packed, n.branch = keys, below
 	return n
 }

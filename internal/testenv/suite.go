@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// suite is the tests of one package. They begin as soon as its server is ready, while others are still being built.
+// suite is the tests of packages, one after the other: some kill their server. They begin as soon as that is
+// ready, while others are still being built.
 type suite struct {
-	pkg    string
+	pkgs   string
 	server string
 	flags  []string
 }
@@ -26,11 +27,12 @@ var suites = []suite{
 	{"./coordination/etcd", "etcd", []string{"-race"}},
 	{"./coordination/zookeeper", "zookeeper", []string{"-race"}},
 	{"./coordination/azureblob", "azure", nil},
-	{"./coordination/postgres", "postgres", []string{"-race"}},
-	{"./coordination/fence", "postgres", []string{"-race"}},
+	{"./coordination/fence ./coordination/postgres", "postgres", []string{"-race"}},
 	{"./node/provider/etcd", "etcd", []string{"-race"}},
 	{"./node/provider/zookeeper", "zookeeper", []string{"-race"}},
 	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
+	{"./examples/bank", "etcd", []string{"-run", "OnEtcd$"}},
+	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
 }
 
 // sideBySide is how many suites run at one time. They mostly wait, for expiries and for disks.
@@ -75,7 +77,7 @@ func (e *environment) testOne(ctx context.Context, s suite) bool {
 		return false
 	}
 	begun := time.Now()
-	args := slices.Concat([]string{"test", "-count=1", "-timeout", "15m", "-tags", "stores"}, s.flags, []string{s.pkg})
+	args := slices.Concat([]string{"test", "-count=1", "-p", "1", "-timeout", "15m", "-tags", "stores"}, s.flags, strings.Fields(s.pkgs))
 	cmd := e.command(ctx, "go", args...)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

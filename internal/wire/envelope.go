@@ -23,6 +23,8 @@ type Header struct {
 	From uint64
 	// To is the incarnation of the component meant; 0 while the sender does not know it.
 	To uint64
+	// Keys is a digest of what keys the sender keeps on its disk; 0 if it keeps none, and in most messages.
+	Keys uint64
 }
 
 // Seal puts payload into an envelope. The payload is not copied: nobody may write to it again,
@@ -36,6 +38,7 @@ func Seal(h Header, m Manifest, payload []byte) *pb.Envelope {
 		Member:   h.Member,
 		From:     h.From,
 		To:       h.To,
+		Keys:     h.Keys,
 		Payload:  payload,
 	}
 }
@@ -49,7 +52,7 @@ func Open(env *pb.Envelope, cluster string) (Header, Manifest, []byte, error) {
 	if env == nil {
 		return Header{}, 0, nil, ErrMalformed
 	}
-	h := Header{Cluster: env.Cluster, Member: env.Member, From: env.From, To: env.To}
+	h := Header{Cluster: env.Cluster, Member: env.Member, From: env.From, To: env.To, Keys: env.Keys}
 	m := Manifest(env.Manifest)
 	return h, m, env.Payload, check(env, cluster)
 }

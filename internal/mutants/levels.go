@@ -1,0 +1,112 @@
+package main
+
+// levels are bugs of refills, reads, acknowledgements and leaving. Rules in brackets are those of docs/replication.md.
+func levels() []mutant {
+	return []mutant{
+		{
+			name:   "refilled by one member",
+			rule:   "a refill meets every write quorum [R17]",
+			edits:  in(replDir+"admit.go", "need := size - majorityOf(size) + 1", "need := 1"),
+			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
+		},
+		{
+			name:   "refilled by members that are not",
+			rule:   "only ready members count in a refill [R17]",
+			edits:  in(replDir+"members.go", "= true, h.ready && p.votes, h.entering", "= true, true, h.entering"),
+			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
+		},
+		{
+			name: "count read answers of members that are not ready",
+			rule: "only ready members count in quorums [R18]",
+			edits: []edit{
+				{replDir + "read.go", "if !same || !m.Ready && !m.Resigned {", "if !same {"},
+				{replDir + "members.go", "return p.votes && p.ready && p.vouches", "return p.votes && p.vouches"},
+			},
+			killer: scenario("TestRead_TheUnreadyDoNotCount"),
+		},
+		{
+			name:   "count acknowledgements of members that are not ready",
+			rule:   "only ready members count in quorums [R18]",
+			edits:  in(replDir+"ops.go", "return p.speaks() && p.counted >= n", "return p.votes && p.acked >= n"),
+			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
+		},
+		{
+			name:   "count acknowledgements of a replaced replica",
+			rule:   "quorums count present replicas [R18]",
+			edits:  in(replDir+"beat.go", "*p = peer{Member: p.Member,", "*p = peer{Member: p.Member, acked: p.acked, ready: p.ready,"),
+			killer: scenario("TestRestart_AcksOfAReplacedReplicaDoNotCount"),
+		},
+		{
+			name:   "an acknowledgement raises the peer's vector",
+			rule:   "what a peer knows and what it did are known of one moment [R10]",
+			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: a.n})"),
+			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
+		},
+		{
+			name:   "read without waiting for the target",
+			rule:   "a read ends when this replica covers what was answered [R19]",
+			edits:  in(replDir+"read.go", "if !r.target.Leq(c.seen) {", "if false {"),
+			killer: histories("300"),
+		},
+		{
+			name:   "a linearizable read shows what no majority covers",
+			rule:   "what a linearizable read shows, no later one misses [R19]",
+			edits:  in(replDir+"read.go", "if o.level.Kind != Linear {", "if true {"),
+			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
+		},
+		{
+			name:   "acknowledge a no-op with the newest own event",
+			rule:   "a no-op waits for what it observed [R50]",
+			edits:  in(replDir+"ops.go", "case c.seen.Equal(c.last):", "case true:"),
+			killer: scenario("TestNoop_WaitsForWhatItObserved"),
+		},
+		{
+			name:   "a read joins a question on its way",
+			rule:   "a read asks after it has begun [R52]",
+			edits:  in(replDir+"ops.go", "o.level == level && !o.asked {", "o.level == level {"),
+			killer: scenario("TestRead_JoinsNoQuestionAskedBefore"),
+		},
+		{
+			name:   "a write ends with a later one",
+			rule:   "enough replicas cover each event that is acknowledged [R18, R52]",
+			edits:  in(replDir+"ops.go", "case s.done && w.n <= s.upTo:", "case s.done:"),
+			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
+		},
+		{
+			name:   "leave when one other has everything",
+			rule:   "who leaves hands over what a majority of the rest may lack [R53]",
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(c.heirs(), 1)"),
+			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
+		},
+		{
+			name:   "hand over to those in view alone",
+			rule:   "a majority of those that are counted has what a member that leaves held, seen or not [R53]",
+			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(len(c.peers), (c.size()-1)/2+1)"),
+			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
+		},
+		{
+			name:   "hand over to one that leaves",
+			rule:   "what comes to a member that leaves it hands over to nobody [R53]",
+			edits:  in(replDir+"leave.go", "return !p.parts && !p.goes && l.want.Leq(p.kept)", "return l.want.Leq(p.vector())"),
+			killer: scenario("TestDrain_NothingIsHandedToOneThatLeaves"),
+		},
+		{
+			name:   "wait for those that leave to be handed something",
+			rule:   "members that leave together do not wait for each other [R53]",
+			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member && !c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
+			killer: scenario("TestDrain_AllAtOnceEnds"),
+		},
+		{
+			name:   "acknowledge while leaving",
+			rule:   "a leaving replica counts in no quorum [R53]",
+			edits:  in(replDir+"ops.go", "return c.ready && !c.leaving", "return c.ready"),
+			killer: scenario("TestDrain_TheLeavingCountNowhere"),
+		},
+		{
+			name:   "a majority is half",
+			rule:   "two majorities meet",
+			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
+			killer: saved(replCore, "majority_is_half"),
+		},
+	}
+}
