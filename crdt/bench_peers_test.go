@@ -46,7 +46,12 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 			name  string
 			merge func() crdt.ORSet[string]
 		}{
-			{"sameNode", func() crdt.ORSet[string] { return base.Merge(after(base, add(0, "x"), add(0, "y"))) }},
+			{"sameNode", func() crdt.ORSet[string] {
+				s := base
+				s.Add(at[0].Writer(), "x")
+				s.Add(at[0].Writer(), "y")
+				return base.Merge(s)
+			}},
 			{"otherNode", func() crdt.ORSet[string] { return base.Merge(second) }},
 			{"bothNodes", func() crdt.ORSet[string] { return first.Merge(second) }},
 			{"bothDecoded", func() crdt.ORSet[string] { return first.Merge(decoded) }},

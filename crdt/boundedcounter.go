@@ -138,7 +138,7 @@ func (c *BoundedCounter) each(f func(from, to ReplicaID, plus, minus uint64)) {
 
 // Merge returns the join of two states of the counter.
 func (c BoundedCounter) Merge(o BoundedCounter) BoundedCounter {
-	return BoundedCounter{c.merge(o.view)}
+	return BoundedCounter{c.merge(&o.view)}
 }
 
 // AppendBinary appends the canonical encoding: equal states have equal bytes.

@@ -37,7 +37,7 @@ func update[T crdt.Value[T]](t *testing.T, n *node, empty T, modify func(w *crdt
 	if err = errors.Join(modify(w, &v), w.Err()); err != nil {
 		return event{}, err
 	}
-	next, err := crdt.Save(w, n.store, v)
+	next, err := crdt.Save(w, n.store, &v)
 	if err != nil {
 		return event{}, err
 	}

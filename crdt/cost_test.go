@@ -2,6 +2,7 @@ package crdt_test
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 
@@ -13,16 +14,21 @@ import (
 // What does not depend on the machine is held here: allocations and bytes. Times are in
 // docs/performance.md.
 
-// bytesPerRun returns the bytes that f allocates, on average.
+// bytesPerRun returns the bytes that f allocates, on average: the least of five rounds, because the runtime
+// allocates for itself as well.
 func bytesPerRun(runs int, f func()) float64 {
-	var before, after runtime.MemStats
+	least := math.Inf(1)
 	f()
-	runtime.ReadMemStats(&before)
-	for range runs {
-		f()
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, float64(after.TotalAlloc-before.TotalAlloc)/float64(runs))
 	}
-	runtime.ReadMemStats(&after)
-	return float64(after.TotalAlloc-before.TotalAlloc) / float64(runs)
+	return least
 }
 
 func skipCosts(t *testing.T) {
@@ -33,7 +39,7 @@ func skipCosts(t *testing.T) {
 
 func TestCost_Updates(t *testing.T) {
 	skipCosts(t)
-	for n, allocs := range map[int]float64{10: 7, 1_000: 9, 10_000: 10} {
+	for n, limit := range map[int]struct{ allocs, bytes float64 }{10: {7, 1000}, 1_000: {9, 1450}, 10_000: {10, 1650}} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s, alice := filled(n)
 			var d crdt.Delta
@@ -43,13 +49,13 @@ func TestCost_Updates(t *testing.T) {
 				d, _ = crdt.Update(alice, &next, addOne(at[i%64]))
 				i++
 			})
-			require.LessOrEqual(t, b, 2500.0, "add to a set")
+			require.LessOrEqual(t, b, limit.bytes, "add to a set")
 			require.LessOrEqual(t, len(deltaBytes(t, d)), 70)
 			add := func() {
 				next := s
 				_, _ = crdt.Update(alice, &next, addOne(at[0]))
 			}
-			require.LessOrEqual(t, testing.AllocsPerRun(10, add), allocs, "add to a set, with its delta")
+			require.LessOrEqual(t, testing.AllocsPerRun(10, add), limit.allocs, "add to a set, with its delta")
 
 			b = bytesPerRun(64, func() {
 				v := s
@@ -123,7 +129,7 @@ func TestCost_Wire(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, testing.AllocsPerRun(10, decode), 0.2*n, "decode")
-	require.LessOrEqual(t, bytesPerRun(10, decode), 68.0*n, "decode")
+	require.LessOrEqual(t, bytesPerRun(10, decode), 52.0*n, "decode")
 }
 
 // A read that finds nothing to build allocates nothing.
@@ -153,7 +159,7 @@ func TestCost_LargeSet(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			perElement := float64(after.HeapAlloc-before.HeapAlloc) / n
-			require.LessOrEqual(t, perElement, 10+50.0)
+			require.LessOrEqual(t, perElement, 10+40.0)
 			wire := len(encode(t, s))
 			require.LessOrEqual(t, wire, c.wire)
 			t.Logf("%.1f bytes of memory and %.1f on the wire for an element of 10", perElement, float64(wire)/n)

@@ -47,7 +47,7 @@ func (c GCounter) Value() uint64 {
 }
 
 // Merge returns the join of two states of the counter.
-func (c GCounter) Merge(o GCounter) GCounter { return GCounter{c.merge(o.view)} }
+func (c GCounter) Merge(o GCounter) GCounter { return GCounter{c.merge(&o.view)} }
 
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (c GCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
@@ -102,7 +102,7 @@ func (c PNCounter) Value() int64 {
 }
 
 // Merge returns the join of two states of the counter.
-func (c PNCounter) Merge(o PNCounter) PNCounter { return PNCounter{c.merge(o.view)} }
+func (c PNCounter) Merge(o PNCounter) PNCounter { return PNCounter{c.merge(&o.view)} }
 
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (c PNCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }

@@ -36,7 +36,7 @@ func (r MaxRegister[E]) Value() (e E, ok bool) { return r.value(r.tag()) }
 
 // Merge returns the join of two states of the register.
 func (r MaxRegister[E]) Merge(o MaxRegister[E]) MaxRegister[E] {
-	r.view = r.merge(o.view)
+	r.view = r.merge(&o.view)
 	return r
 }
 
@@ -83,7 +83,7 @@ func (r MinRegister[E]) Value() (e E, ok bool) { return r.value(r.tag()) }
 
 // Merge returns the join of two states of the register.
 func (r MinRegister[E]) Merge(o MinRegister[E]) MinRegister[E] {
-	r.view = r.merge(o.view)
+	r.view = r.merge(&o.view)
 	return r
 }
 

@@ -38,7 +38,7 @@ func (f EWFlag) Enabled() bool {
 }
 
 // Merge returns the join of two states of the flag.
-func (f EWFlag) Merge(o EWFlag) EWFlag { return EWFlag{f.merge(o.view)} }
+func (f EWFlag) Merge(o EWFlag) EWFlag { return EWFlag{f.merge(&o.view)} }
 
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (f EWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
@@ -85,7 +85,7 @@ func (f DWFlag) Enabled() bool {
 }
 
 // Merge returns the join of two states of the flag.
-func (f DWFlag) Merge(o DWFlag) DWFlag { return DWFlag{f.merge(o.view)} }
+func (f DWFlag) Merge(o DWFlag) DWFlag { return DWFlag{f.merge(&o.view)} }
 
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (f DWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }

@@ -75,7 +75,7 @@ func (s GSet[E]) Diff(old GSet[E]) (added, removed iter.Seq[E]) {
 
 // Merge returns the join of two states of the set.
 func (s GSet[E]) Merge(o GSet[E]) GSet[E] {
-	s.view = s.merge(o.view)
+	s.view = s.merge(&o.view)
 	return s
 }
 

@@ -131,7 +131,7 @@ func (r LWWRegister[E]) Stamp() uint64 {
 
 // Merge returns the join of two states of the register.
 func (r LWWRegister[E]) Merge(o LWWRegister[E]) LWWRegister[E] {
-	r.view = r.merge(o.view)
+	r.view = r.merge(&o.view)
 	return r
 }
 

@@ -108,7 +108,7 @@ func (r MVRegister[E]) Diff(old MVRegister[E]) (added, removed iter.Seq[E]) {
 
 // Merge returns the join of two states of the register.
 func (r MVRegister[E]) Merge(o MVRegister[E]) MVRegister[E] {
-	r.view = r.merge(o.view)
+	r.view = r.merge(&o.view)
 	return r
 }
 

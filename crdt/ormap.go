@@ -39,6 +39,14 @@ const MaxDepth = causal.MaxDepth
 
 func (m *ORMap[K, V]) tag() causal.Tag { return causal.MakeTag(causal.ORMap, m.key.class()) }
 
+// valueName names the type of the values, without that of values in them.
+func (m *ORMap[K, V]) valueName() string {
+	if h, ok := heldBy(&m.empty); ok {
+		return h.tag().String()
+	}
+	return causal.Tag(ownTag[0]).String()
+}
+
 // child returns the prefix of the value at key.
 func (m *ORMap[K, V]) child(key K) (string, error) {
 	var kb, pb [96]byte
@@ -182,6 +190,9 @@ func (m ORMap[K, V]) Len() int {
 	return m.store.CountChildren(string(m.base(nil, m.tag())), int(m.depth), kind)
 }
 
+// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. The error is that of the codec.
+func (m ORMap[K, V]) AppendKey(dst []byte, key K) ([]byte, error) { return m.key.append(dst, key) }
+
 // Keys yields the keys in the order of their encoding.
 func (m ORMap[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
@@ -248,7 +259,7 @@ func (m ORMap[K, V]) Diff(old ORMap[K, V]) (changed iter.Seq2[K, V], removed ite
 
 // Merge returns the join of two states of the map.
 func (m ORMap[K, V]) Merge(o ORMap[K, V]) ORMap[K, V] {
-	m.view = m.merge(o.view)
+	m.view = m.merge(&o.view)
 	return m
 }
 

@@ -91,6 +91,10 @@ func (s ORSet[E]) Contains(e E) bool {
 	return ok
 }
 
+// AppendElement appends the canonical encoding of an element: equal elements have equal bytes. The error is that of the
+// codec.
+func (s ORSet[E]) AppendElement(dst []byte, e E) ([]byte, error) { return s.elem.append(dst, e) }
+
 // Len returns the number of elements.
 func (s ORSet[E]) Len() int { return s.store.CountPrefix(string(s.base(nil, s.tag()))) }
 
@@ -106,7 +110,7 @@ func (s ORSet[E]) Diff(old ORSet[E]) (added, removed iter.Seq[E]) {
 
 // Merge returns the join of two states of the set.
 func (s ORSet[E]) Merge(o ORSet[E]) ORSet[E] {
-	s.view = s.merge(o.view)
+	s.view = s.merge(&o.view)
 	return s
 }
 

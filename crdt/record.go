@@ -181,7 +181,7 @@ func (r *Record[S]) checkFields() error {
 func (r Record[S]) Merge(o Record[S]) Record[S] {
 	_ = r.gather() // told by AppendBinary and Update
 	_ = o.gather()
-	bindTo(&r, r.at.merge(o.at))
+	bindTo(&r, r.at.merge(&o.at))
 	return r
 }
 

@@ -120,7 +120,7 @@ func (s RWSet[E]) Diff(old RWSet[E]) (added, removed iter.Seq[E]) {
 
 // Merge returns the join of two states of the set.
 func (s RWSet[E]) Merge(o RWSet[E]) RWSet[E] {
-	s.view = s.merge(o.view)
+	s.view = s.merge(&o.view)
 	return s
 }
 

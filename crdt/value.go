@@ -87,9 +87,9 @@ func (v *view) base(dst []byte, t causal.Tag) []byte {
 }
 
 // alone returns the view as a value of its own: cut out of the map it lies in.
-func (v view) alone() view {
+func (v *view) alone() view {
 	if v.prefix == "" {
-		return v
+		return *v
 	}
 	var s causal.Store
 	for path, e := range v.store.Prefix(v.prefix) {
@@ -111,16 +111,21 @@ func (v *view) settled() bool { return v.line == 0 && v.prefix == "" }
 
 // merge joins two values of one type. What a value is follows from what it has seen: one that has seen
 // all that the other has, and more, is the join.
-func (v view) merge(o view) view {
-	older, newer := v.settled() && v.seen.Before(o.seen), o.settled() && o.seen.Before(v.seen)
-	v, o = v.alone(), o.alone()
+func (v *view) merge(o *view) view {
 	switch {
-	case older:
-		return view{store: o.store, seen: o.seen}
-	case newer:
-		return view{store: v.store, seen: v.seen}
+	case v.settled() && v.seen.Before(o.seen):
+		return o.copied()
+	case o.settled() && o.seen.Before(v.seen):
+		return v.copied()
 	}
-	return view{store: causal.Join(v.store, v.seen, o.store, o.seen), seen: v.seen.Join(o.seen)}
+	a, b := v.alone(), o.alone()
+	return view{store: causal.Join(a.store, a.seen, b.store, b.seen), seen: a.seen.Join(b.seen)}
+}
+
+// copied returns the value as one used alone.
+func (v *view) copied() view {
+	a := v.alone()
+	return view{store: a.store, seen: a.seen}
 }
 
 // check returns ErrType unless only values with the tag live under the prefix.
@@ -159,6 +164,20 @@ func Shareable[T Value[T]]() bool {
 	return ok
 }
 
+// TypeName is for the replicator of this module: it returns what a store tells the type of a value by, such as
+// "ORSet[string]" or "ORMap[string]PNCounter". All own types have one name.
+func TypeName[T Value[T]](empty T) string {
+	h, ok := heldBy(&empty)
+	if !ok {
+		return causal.Tag(ownTag[0]).String()
+	}
+	name := h.tag().String()
+	if m, ok := h.(interface{ valueName() string }); ok {
+		name += m.valueName()
+	}
+	return name
+}
+
 // checkHeld returns ErrType unless what lives where h is bound to is of its type.
 func checkHeld(h held) error {
 	if err := h.hold().check(h.tag()); err != nil {
@@ -170,12 +189,12 @@ func checkHeld(h held) error {
 	return nil
 }
 
-// Save is for the replicator of this module: it returns the store that holds v, which the update of w
+// Save is for the replicator of this module: it returns the store that holds *v, which the update of w
 // made from what Load returned for base.
-func Save[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
-	h, ok := heldBy(&v)
+func Save[T Value[T]](w *Writer, base causal.Store, v *T) (causal.Store, error) {
+	h, ok := heldBy(v)
 	if !ok {
-		return saveOwn(w, base, "", v)
+		return saveOwn(w, base, "", *v)
 	}
 	at, err := gathered(h)
 	if err != nil {
@@ -187,13 +206,12 @@ func Save[T Value[T]](w *Writer, base causal.Store, v T) (causal.Store, error) {
 	return at.store, nil
 }
 
-// Saved is for the replicator of this module: it returns v, which Save put into s, as Load returns it from s once
+// Saved is for the replicator of this module: it makes *v, which Save put into s, what Load returns from s once
 // seen covers the update. An own type is what it is.
-func Saved[T Value[T]](v T, s causal.Store, seen causal.Vector) T {
-	if h, ok := heldBy(&v); ok {
+func Saved[T Value[T]](v *T, s causal.Store, seen causal.Vector) {
+	if h, ok := heldBy(v); ok {
 		bindTo(h, view{store: s, seen: seen, line: loaded})
 	}
-	return v
 }
 
 // loadOwn merges what concurrent writes of an own type left under the prefix.
