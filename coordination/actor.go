@@ -14,8 +14,10 @@ import (
 // Props returns an actor that speaks for the lease: it takes *Acquire and *Release, answers with
 // *AcquireResult and *ReleaseResult, and tells each holder of *LeaseNearExpiry and *LeaseLost. It
 // never blocks. Several senders may ask; as with Lease, they share one grant and one of them releases
-// it for all. Stopping the actor withdraws and releases everything that was acquired through it. When the
-// member of its actor system leaves, what it holds ends as with Lease.AcquireTo.
+// it for all. When a sender terminates, what it has asked for is withdrawn, and what it holds is released,
+// unless another sender holds it too; so is a grant whose sender, a future for example, has gone before the
+// answer. Stopping the actor withdraws and releases everything that was acquired through it. When the member
+// of its actor system leaves, what it holds ends as with Lease.AcquireTo.
 //
 // A message of another type, and an Acquire that has no sender to answer to, goes to the dead letters,
 // so that its sender gets a DeadLetterResponse; the first of each type is logged.
@@ -62,8 +64,11 @@ func (a *leaseActor) Receive(ctx actor.Context) {
 		a.release(ctx, m)
 	case Release:
 		a.release(ctx, &m)
+	case *actor.Terminated:
+		a.terminated(ctx, m.Who)
 	case *actor.Stopped, *actor.Restarting:
 		for _, c := range a.claims {
+			a.forget(ctx, c)
 			c.end()
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
@@ -92,6 +97,7 @@ func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	if !ok {
 		c = &claim{asker: asker, open: map[int]*background{}}
 		a.claims[asker.String()] = c
+		follow(ctx, asker)
 	}
 	c.asked++
 	c.serial++
@@ -124,6 +130,10 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 	if a.claims[c.asker.String()] != c {
 		return // released meanwhile, and answered then
 	}
+	if gone(ctx, c.asker) {
+		a.bury(c)
+		return
+	}
 	ctx.Send(c.asker, &m.result)
 	if g := m.result.Grant; g != nil && g != c.grant {
 		c.grant = g
@@ -134,8 +144,63 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 		delete(c.open, m.serial)
 	}
 	if c.grant == nil && c.asked == 0 {
-		delete(a.claims, c.asker.String())
+		a.forget(ctx, c)
 	}
+}
+
+// forget drops a claim that has come to nothing, or to an end.
+func (a *leaseActor) forget(ctx actor.Context, c *claim) {
+	delete(a.claims, c.asker.String())
+	if _, is := process(ctx, c.asker).(*actor.ActorProcess); is {
+		ctx.Unwatch(c.asker)
+	}
+}
+
+// process is that of a PID of this system, or nil.
+func process(ctx actor.Context, pid *actor.PID) actor.Process {
+	if pid.Address != ctx.Self().Address && pid.Address != nowhere {
+		return nil // grants do not travel, so it cannot hold one
+	}
+	p, _ := ctx.ActorSystem().ProcessRegistry.GetLocal(pid.Id)
+	return p
+}
+
+// nowhere is the address of PIDs from before their system had one.
+const nowhere = "nonhost"
+
+// follow watches an asker, unless it is no actor: a future takes a Watch for its answer.
+func follow(ctx actor.Context, asker *actor.PID) {
+	if _, is := process(ctx, asker).(*actor.ActorProcess); is {
+		ctx.Watch(asker)
+	}
+}
+
+// gone tells that nobody takes an answer any more. Proto.Actor takes an actor out of its registry before it
+// tells others that it has ended.
+func gone(ctx actor.Context, asker *actor.PID) bool {
+	_, there := ctx.ActorSystem().ProcessRegistry.GetLocal(asker.Id)
+	return !there
+}
+
+// terminated ends the claims of an asker. A message that says so of an actor that is there is forged.
+func (a *leaseActor) terminated(ctx actor.Context, who *actor.PID) {
+	for _, c := range a.claims {
+		if who != nil && c.asker.Id == who.Id && gone(ctx, c.asker) {
+			a.bury(c)
+		}
+	}
+}
+
+// bury ends the claim of an asker that is gone. What another one holds too stays.
+func (a *leaseActor) bury(c *claim) {
+	delete(a.claims, c.asker.String())
+	for _, o := range a.claims {
+		if c.grant != nil && o.grant == c.grant {
+			c.leave()
+			return
+		}
+	}
+	c.end()
 }
 
 // release ends the sender's claim and answers when the store has confirmed.
@@ -171,13 +236,22 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 
 // withdraw forgets the claim; requests under way are answered now and resolved in the background.
 func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
-	delete(a.claims, c.asker.String())
+	a.forget(ctx, c)
 	for range c.asked {
 		ctx.Send(c.asker, &AcquireResult{Err: fmt.Errorf("lease %q: %w", a.lease.name, ErrReleased)})
 	}
 	c.end()
 }
 
+// leave withdraws the requests without an answer, and leaves the grant to others.
+func (c *claim) leave() {
+	for _, b := range c.open {
+		b.leave()
+		b.withdraw()
+	}
+}
+
+// end withdraws the requests, and releases the grant.
 func (c *claim) end() {
 	for _, b := range c.open {
 		b.cancel()

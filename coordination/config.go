@@ -38,7 +38,8 @@ type Config struct {
 	// ClockRateError bounds how much faster or slower than true time the clocks of holders and
 	// contenders run. Exclusion rests on it; differences between clocks do not matter. Default 0.01.
 	ClockRateError float64 `yaml:"clock-rate-error"`
-	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms.
+	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms or, if that
+	// is less, TTL/20.
 	Margin time.Duration `yaml:"margin"`
 	// Forever lets leases never expire: only a release ends a tenure, or Lease.ForceRelease by somebody
 	// who knows that the holder is dead. Until then a crash leaves the lease held. It needs a store that is a
@@ -46,7 +47,9 @@ type Config struct {
 	Forever bool `yaml:"forever"`
 	// Fair serves those who wait in Acquire in the order in which they have come; else, after a release, whoever
 	// comes first wins. It needs a store that is a Queuer, and costs one call for each look at the lease and one
-	// after it is granted. A session that does not reach the store, or is paused, for its TTL loses its place.
+	// after it is granted. A session that does not reach the store, or is paused, loses its place after three
+	// looks, which is three times the lesser of RetryInterval and RenewInterval, and two OperationTimeouts; after TTL
+	// if that is less.
 	// TryAcquire does not wait, so it has no place, and takes what is free; so does a session that is not Fair.
 	// All goroutines of a session have one place. Default false.
 	Fair bool `yaml:"fair"`
@@ -54,6 +57,13 @@ type Config struct {
 	// for what the holder has sent to arrive, where fencing is not possible. Default 0. TTL and LockDelay
 	// together are at most 24h.
 	LockDelay time.Duration `yaml:"lock-delay"`
+	// Inherit lets a session take at once, without waiting for TTL and LockDelay, a lease that another session of the same
+	// Owner holds: a process that has been started again goes on where the one before was killed. It has the next token. It
+	// gives up exclusion among sessions of one Owner: of two that run at once both may believe for up to TTL that they hold the
+	// lease, until the first learns of it at its next renewal, and only fencing tells their effects apart. So set it only
+	// where something else keeps processes of one Owner apart, such as the port that they listen on or a StatefulSet,
+	// and set Owner to what that is, as host:port. It is required then. Default false.
+	Inherit bool `yaml:"inherit"`
 	// Meters is where the metrics go, named concord.lease.*; see Status for what they count. Default
 	// otel.GetMeterProvider().
 	Meters metric.MeterProvider `yaml:"-"`
@@ -81,7 +91,7 @@ func (c Config) withDefaults() Config {
 	defaultTo(&c.OperationTimeout, min(3*time.Second, c.TTL/10))
 	defaultTo(&c.RetryInterval, min(5*time.Second, c.RenewInterval))
 	defaultTo(&c.Drain, c.TTL/6)
-	defaultTo(&c.Margin, max(c.TTL/50, 250*time.Millisecond))
+	defaultTo(&c.Margin, max(c.TTL/50, min(250*time.Millisecond, c.TTL/20)))
 	if c.ClockRateError == 0 {
 		c.ClockRateError = 0.01
 	}
@@ -107,10 +117,14 @@ func defaultOwner() string {
 //
 //	TTL·(1−ClockRateError) − Margin − Drain >= 2·RenewInterval + OperationTimeout
 func (c Config) Validate() error {
+	unnamed := c.Owner == ""
 	c = c.withDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	if c.Inherit && unnamed {
+		bad("Inherit needs Owner, the same in each process that is to inherit from the one before")
 	}
 	if len(c.Owner) > maxOwner || !utf8.ValidString(c.Owner) {
 		bad("Owner (%.80q) has %d bytes, it must be UTF-8 of at most %d", c.Owner, len(c.Owner), maxOwner)
@@ -151,7 +165,7 @@ func (c Config) core(nonce string) core.Config {
 	return core.Config{
 		Owner: c.Owner, Nonce: nonce, TTL: c.TTL, Renew: c.RenewInterval, Operation: c.OperationTimeout,
 		Retry: c.RetryInterval, Drain: c.Drain, Margin: c.Margin, RateError: c.ClockRateError,
-		LockDelay: c.LockDelay, Forever: c.Forever, Fair: c.Fair,
+		LockDelay: c.LockDelay, Forever: c.Forever, Fair: c.Fair, Inherit: c.Inherit,
 		Jitter: rand.Float64,
 	}
 }

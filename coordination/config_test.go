@@ -9,7 +9,7 @@ import (
 )
 
 func TestConfig_DefaultsAreValid(t *testing.T) {
-	for _, ttl := range []time.Duration{0, 5 * time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour} {
+	for _, ttl := range []time.Duration{0, 10 * time.Millisecond, time.Second, 4 * time.Second, 4420 * time.Millisecond, 5 * time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		if err := (Config{TTL: ttl}).Validate(); err != nil {
 			t.Errorf("TTL %v: %v", ttl, err)
 		}

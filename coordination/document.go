@@ -8,13 +8,19 @@ import (
 
 // Documents is an optional ability of a Store: it keeps opaque bytes beside the leases, and
 // replaces them only if nobody else has. A document and a lease of one name have nothing to do with
-// each other. A store copies the bytes that it keeps and those that it returns.
+// each other. A store copies the bytes that it keeps and those that it returns. The stores of packages
+// memory, file, etcd, postgres and kubernetes implement it.
 type Documents interface {
-	// LoadDocument returns what is kept and its version. Without a document both are empty. One that
-	// cannot be understood is an error. The answer is as new as the call.
+	// LoadDocument returns what is kept and its version. Without a document both are empty. The answer is
+	// as new as the call: a swap that returned before is seen. It returns ErrDamagedDocument for content
+	// that SwapDocument has not written, as far as the store can tell.
 	LoadDocument(ctx context.Context, name string) ([]byte, Version, error)
-	// SwapDocument writes next if the version is still old, and returns the new version. Its errors
-	// are those of Store.Swap. No version of a name is ever used twice.
+	// SwapDocument writes next if the version is still old, and returns the new version. No version of a
+	// name is ever used twice. Callers give at most MaxDocument bytes. ErrConflict: the version is another;
+	// if the client of the store repeats requests by itself, the one that is found may be this call's own.
+	// ErrRefused: certainly not written. After any other error, as when the connection breaks or ctx ends
+	// before the answer, next may have been written, or may be yet: only a later read under another
+	// version than old ends that.
 	SwapDocument(ctx context.Context, name string, old Version, next []byte) (Version, error)
 }
 
@@ -35,21 +41,23 @@ func NewDocument(store Store, name string) (*Document, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: store %T keeps no documents", ErrInvalid, store)
 	}
-	if err := (&Lease{name: name}).checkName(); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	return &Document{d, name}, nil
 }
 
-// Load returns what is kept and its version, both empty if there is nothing.
+// Load returns what is kept and its version, both empty if there is nothing. The error is
+// ErrDamagedDocument if there is something else than Swap has written.
 func (d *Document) Load(ctx context.Context) (text []byte, version string, err error) {
 	text, v, err := d.store.LoadDocument(ctx, d.name)
 	return text, string(v), err
 }
 
 // Swap writes next if the version is still old. Swapped is false, without an error, if it is
-// another. ErrRefused says that nothing was written; after any other error it may have been, or may
-// be yet.
+// another: read before you conclude that somebody else has written. ErrRefused says that nothing was
+// written; after any other error it may have been, or may be yet, and the caller reads again before
+// the next Swap.
 func (d *Document) Swap(ctx context.Context, old string, next []byte) (version string, swapped bool, err error) {
 	if len(next) > MaxDocument {
 		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d", ErrRefused, d.name, len(next), MaxDocument)

@@ -111,6 +111,7 @@ func (d *driver) carryOut(e core.Effect) {
 
 func (d *driver) begin(e core.Begin) {
 	d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
+	d.grant.previous = Token(e.Previous)
 	d.count(func(s *Status) { s.Held++ })
 	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name), slog.Uint64("token", e.Token))
 }

@@ -27,6 +27,9 @@ var (
 	// ErrRefused is returned by Store.Swap when nothing was written for certain, and for another
 	// reason than a conflict: no permission, a read-only disk, a name the store cannot keep.
 	ErrRefused = errors.New("coordination: store refused")
+	// ErrDamagedDocument is returned by Document.Load for content that Document.Swap has not written. Swap does not
+	// overwrite it: repair or delete it by hand.
+	ErrDamagedDocument = errors.New("coordination: damaged document")
 	// ErrClosed is returned by everything that needs a session after its Close.
 	ErrClosed = errors.New("coordination: session closed")
 	// ErrInvalid is wrapped by mistakes in names, locations and configurations.

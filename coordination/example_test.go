@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -235,20 +234,11 @@ func ExampleLease_AcquireTo() {
 	// Output: hello Bob under token 1
 }
 
-// Which store a lease lives in, and its times, are a matter of configuration.
+// Which store a lease lives in, and its times, are a matter of configuration. Package config reads it from a file.
 func ExampleProvider() {
-	sections, err := coordination.ReadSections(strings.NewReader(`
-defaults: {heartbeat-timeout: 60s}
-sections:
-  shop.billing: {lease-class: memory, heartbeat-interval: 6s}
-`), os.Environ())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	provider, err := coordination.NewProvider(sections, map[string]coordination.Opener{
-		"memory": func(func(any) error) (coordination.Store, error) { return memory.New(), nil },
-	})
+	provider, err := coordination.NewProvider(map[string]coordination.Section{
+		"shop.billing": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 6 * time.Second}},
+	}, map[string]coordination.Opener{"memory": memory.Opener})
 	if err != nil {
 		fmt.Println(err)
 		return

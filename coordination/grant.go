@@ -24,6 +24,7 @@ import (
 type Grant struct {
 	lease    *Lease
 	token    Token
+	previous Token
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	validity atomic.Pointer[core.Validity]
@@ -56,6 +57,11 @@ func (g *Grant) Lease() *Lease { return g.lease }
 
 // Token returns the fencing token of the tenure.
 func (g *Grant) Token() Token { return g.token }
+
+// Previous returns the token of the tenure before this one, whoever had it: nobody held the lease in between.
+// It is 0 if there was none, or the store has forgotten it. So what that tenure has left, under its token, is
+// known to be the last word.
+func (g *Grant) Previous() Token { return g.previous }
 
 // Context ends with the tenure; see Tenure.
 func (g *Grant) Context() context.Context { return g.ctx }

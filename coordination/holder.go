@@ -56,7 +56,7 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 }
 
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
-	if err := l.checkName(); err != nil {
+	if err := CheckName(l.name); err != nil {
 		return Record{}, "", err
 	}
 	ctx, cancel := l.s.timeout(ctx)

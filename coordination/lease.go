@@ -12,6 +12,12 @@ import (
 // Lease is one name in one session. It excludes other sessions, not other goroutines of this one: who
 // acquires it here while it is held gets the same Grant, and a Release ends it for all. Methods may be
 // called by many goroutines.
+//
+// A name is from 1 to MaxName bytes of UTF-8 and does not begin with SessionRecords. All of it counts: upper and
+// lower case, slashes and spaces make different leases in every store, and nothing is cut off. A name that is not
+// allowed makes every call return ErrInvalid. Sessions of one store and name, in any process, mean one lease; clusters
+// that share a store put their own name into those of their leases. CheckName applies the rules; whatever names a lease
+// in this module does so by it.
 type Lease struct {
 	s      *Session
 	name   string
@@ -52,7 +58,7 @@ func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
 }
 
 func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
-	if err := l.checkName(); err != nil {
+	if err := CheckName(l.name); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {

@@ -10,19 +10,19 @@ import (
 // length, and keeps it apart from all others.
 const MaxName = 512
 
-// checkName returns ErrInvalid for what Session.Lease does not allow as a name.
-func (l *Lease) checkName() error {
+// CheckName returns ErrInvalid for what is not allowed as the name of a lease, and says why.
+func CheckName(name string) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, l.name}, args...)...)
+		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, name}, args...)...)
 	}
-	switch n := len(l.name); {
+	switch n := len(name); {
 	case n == 0:
 		return bad("is empty, it must have from 1 to %d bytes", MaxName)
 	case n > MaxName:
 		return bad("has %d bytes, it must have from 1 to %d", n, MaxName)
-	case !utf8.ValidString(l.name):
-		return bad("is not UTF-8 at byte %d", validBytes(l.name))
-	case strings.HasPrefix(l.name, SessionRecords):
+	case !utf8.ValidString(name):
+		return bad("is not UTF-8 at byte %d", validBytes(name))
+	case strings.HasPrefix(name, SessionRecords):
 		return bad("must not begin with %s", SessionRecords)
 	}
 	return nil

@@ -40,7 +40,7 @@ func (s *Session) Observe(id string) (stop func(), err error) {
 // counts the TTL from the last renewal instead of from its own first look; see Session.Observe. The
 // observation goes on until stop is called, as often as you like, or the session is closed.
 func (l *Lease) Observe() (stop func()) {
-	if l.checkName() != nil {
+	if CheckName(l.name) != nil {
 		return func() {} // calls that have an error return it
 	}
 	return l.s.until(func(lp *loop) { lp.known(l).look(1) }, func(lp *loop) { lp.known(l).look(-1) })

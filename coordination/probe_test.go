@@ -83,7 +83,10 @@ func (s *stage) probe() *probe {
 			p.got = append(p.got, m)
 		}
 	}))
-	s.Cleanup(func() { s.system.Root.Stop(p.pid) })
+	s.Cleanup(func() {
+		s.system.Root.Stop(p.pid)
+		time.Sleep(2 * time.Second) // the throttle of dead letters ends, if it has stopped before
+	})
 	return p
 }
 

@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Opener opens a store with the settings of a section, which decode puts into a struct with yaml tags or a map.
-// While it runs, others that want a lease of the same location wait for what it returns. A store that is an
-// io.Closer is closed by the provider.
-type Opener func(decode func(into any) error) (Store, error)
+// Opener checks the settings of a section, which decode puts into a struct with yaml tags, and returns a function that
+// opens the store. It does nothing that could block: NewProvider calls it for every section, so that what is wrong with a
+// configuration is told before anything runs. While open runs, others that want a lease of the same location wait for
+// what it returns. A store that is an io.Closer is closed by the provider. The packages of stores have one each.
+type Opener func(decode func(into any) error) (open func() (Store, error), err error)
 
 // Provider gives out leases by configuration location, name and owner. Stores are opened, and sessions begun,
 // when the first lease of theirs is asked for: one store for each location, one session for each location, owner
 // and configuration. Methods may be called by many goroutines.
 type Provider struct {
 	sections map[string]Section
-	openers  map[string]Opener
-	opening  singleflight.Group // of stores, by location
-	drops    sync.WaitGroup     // sessions that are being closed
+	openers  map[string]func() (Store, error) // by location
+	opening  singleflight.Group               // of stores, by location
+	drops    sync.WaitGroup                   // sessions that are being closed
 
 	mu struct {
 		sync.Mutex
@@ -49,17 +50,19 @@ type provided struct {
 }
 
 // NewProvider checks all sections, and tells all problems at once: a class that has no opener, a configuration
-// that Config.Validate refuses. The maps must not be changed afterwards.
+// that Config.Validate refuses, settings of a store that its opener does. It opens nothing. The map of sections must not be
+// changed afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
-	complete := map[string]Section{}
+	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (Store, error){}}
 	for _, location := range slices.Sorted(maps.Keys(sections)) {
 		s := DefaultSection(sections[location])
-		complete[location] = s
-		if openers[s.LeaseClass] == nil {
-			errs = append(errs, fmt.Errorf("%w: section %q: lease-class %q is none of %q", ErrInvalid, location,
-				s.LeaseClass, slices.Sorted(maps.Keys(openers))))
+		p.sections[location] = s
+		open, err := s.opener(openers)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
+		p.openers[location] = open
 		if err := s.Config.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("section %q: %w", location, err))
 		}
@@ -67,13 +70,31 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p := &Provider{sections: complete, openers: openers}
 	p.mu.stores, p.mu.sessions, p.mu.leases = map[string]Store{}, map[sessionKey]*provided{}, map[leaseKey]Config{}
 	return p, nil
 }
 
-// Lease returns the lease of the name at a location, for an owner, who is shown to people; "" is the default of
-// Config.Owner. options change the section's configuration. The same three values give the same lease, which
+// opener returns what opens the store of a section.
+func (s Section) opener(openers map[string]Opener) (func() (Store, error), error) {
+	opener, decode := openers[s.LeaseClass], s.Store
+	if opener == nil {
+		return nil, fmt.Errorf("%w: lease-class %q is none of %q", ErrInvalid, s.LeaseClass, slices.Sorted(maps.Keys(openers)))
+	}
+	if decode == nil {
+		decode = func(any) error { return nil }
+	}
+	open, err := opener(decode)
+	if err != nil {
+		return nil, fmt.Errorf("%w: store of lease-class %q: %w", ErrInvalid, s.LeaseClass, err)
+	}
+	if open == nil {
+		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", ErrInvalid, s.LeaseClass)
+	}
+	return open, nil
+}
+
+// Lease returns the lease of the name at a location, for an owner, who is shown to people; "" is the Owner of the
+// section, or else the default of Config.Owner. options change the section's configuration. The same three values give the same lease, which
 // must have the same options: else the error is ErrInvalid, as it is for a location that is not known. The
 // error of an opener is not remembered: the next call tries again.
 //
@@ -83,13 +104,15 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 func (p *Provider) Lease(location, name, owner string, options ...func(*Config)) (l *Lease, drop func(context.Context) error, err error) {
 	section, ok := p.sections[location]
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location, slices.Sorted(maps.Keys(p.sections)))
+		return nil, nil, p.unknown(location)
 	}
 	cfg := section.Config
 	for _, option := range options {
 		option(&cfg)
 	}
-	cfg.Owner = owner
+	if owner != "" {
+		cfg.Owner = owner
+	}
 	store, err := p.store(location)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lease section %q: %w", location, err)
@@ -110,6 +133,23 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 	p.mu.leases[triple] = key.config
 	s.refs[triple]++
 	return s.session.Lease(name), p.dropper(key, triple), nil
+}
+
+// Document returns a document in the store of a location, which it opens if it has to. It needs no session. The
+// errors are those of Lease and of NewDocument.
+func (p *Provider) Document(location, name string) (*Document, error) {
+	if _, ok := p.sections[location]; !ok {
+		return nil, p.unknown(location)
+	}
+	store, err := p.store(location)
+	if err != nil {
+		return nil, fmt.Errorf("lease section %q: %w", location, err)
+	}
+	return NewDocument(store, name)
+}
+
+func (p *Provider) unknown(location string) error {
+	return fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location, slices.Sorted(maps.Keys(p.sections)))
 }
 
 // plain leaves out what belongs to the process, and cannot always be compared.
@@ -159,15 +199,9 @@ func (p *Provider) known(location string) (Store, error) {
 }
 
 func (p *Provider) open(location string) (Store, error) {
-	section := p.sections[location]
-	store, err := p.openers[section.LeaseClass](func(into any) error {
-		if err := transcode(section.Store, into); err != nil {
-			return fmt.Errorf("%w: store of section %q: %w", ErrInvalid, location, err)
-		}
-		return nil
-	})
+	store, err := p.openers[location]()
 	if err == nil && store == nil {
-		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid, section.LeaseClass)
+		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid, p.sections[location].LeaseClass)
 	}
 	return store, err
 }

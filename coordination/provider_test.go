@@ -3,7 +3,6 @@ package coordination_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,26 +23,37 @@ type closingStore struct {
 
 func (s closingStore) Close() error { s.shelf.closed++; return nil }
 
+type shelfSettings struct {
+	Size int `yaml:"size"`
+}
+
 func (s *shelf) openers() map[string]coordination.Opener {
 	return map[string]coordination.Opener{
-		"memory": func(decode func(any) error) (coordination.Store, error) {
-			var settings struct {
-				Size int `yaml:"size"`
-			}
+		"memory": func(decode func(any) error) (func() (coordination.Store, error), error) {
+			var settings shelfSettings
 			if err := decode(&settings); err != nil {
 				return nil, err
 			}
-			s.opened++
-			return closingStore{memory.New(), s}, nil
+			return func() (coordination.Store, error) {
+				s.opened++
+				return closingStore{memory.New(), s}, nil
+			}, nil
 		},
-		"none": func(func(any) error) (coordination.Store, error) { return nil, nil },
+		"none": opens(func() (coordination.Store, error) { return nil, nil }),
 	}
 }
 
-func read(t *testing.T, text string, environ ...string) map[string]coordination.Section {
-	t.Helper()
-	sections, err := coordination.ReadSections(strings.NewReader(text), environ)
-	require.NoError(t, err)
+// opens is an opener that has no settings.
+func opens(open func() (coordination.Store, error)) coordination.Opener {
+	return func(func(any) error) (func() (coordination.Store, error), error) { return open, nil }
+}
+
+// at returns sections of the classes, in the order a, b, c.
+func at(classes ...string) map[string]coordination.Section {
+	sections := map[string]coordination.Section{}
+	for i, class := range classes {
+		sections[string(rune('a'+i))] = coordination.Section{LeaseClass: class}
+	}
 	return sections
 }
 
@@ -58,7 +68,7 @@ func provide(t *testing.T, sections map[string]coordination.Section) (*coordinat
 
 func TestProvider_OneLeaseForEachTriple(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, shelf := provide(t, read(t, "sections: {a: {lease-class: memory}, b: {lease-class: memory}}"))
+		p, shelf := provide(t, at("memory", "memory"))
 		first, drop, err := p.Lease("a", "x", "me")
 		require.NoError(t, err)
 		again, dropAgain, err := p.Lease("a", "x", "me")
@@ -90,7 +100,7 @@ func TestProvider_OneLeaseForEachTriple(t *testing.T) {
 
 func TestProvider_TheLastDropEndsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := provide(t, read(t, "sections: {a: {lease-class: memory}}"))
+		p, _ := provide(t, at("memory"))
 		l, drop, err := p.Lease("a", "x", "me")
 		require.NoError(t, err)
 		g, err := l.TryAcquire(t.Context())
@@ -112,19 +122,24 @@ func TestProvider_TheLastDropEndsTheSession(t *testing.T) {
 }
 
 func TestProvider_UnknownLocationListsTheKnown(t *testing.T) {
-	p, _ := provide(t, read(t, "sections: {b: {lease-class: memory}, a: {lease-class: memory}}"))
+	p, _ := provide(t, at("memory", "memory"))
 	_, _, err := p.Lease("c", "x", "me")
 	require.ErrorIs(t, err, coordination.ErrInvalid)
 	require.ErrorContains(t, err, `no lease section "c", only ["a" "b"]`)
 }
 
 func TestProvider_AllProblemsAtOnce(t *testing.T) {
+	openers := (&shelf{}).openers()
+	openers["nothing"] = opens(nil)
 	_, err := coordination.NewProvider(map[string]coordination.Section{
-		"a": {LeaseClass: "akka.Lease"}, "b": {},
+		"a": {LeaseClass: "akka.Lease"}, "b": {}, "d": {LeaseClass: "memory", Store: func(any) error { return errors.New("size is odd") }},
+		"e": {LeaseClass: "nothing"},
 		"c": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 31 * time.Second}},
-	}, (&shelf{}).openers())
+	}, openers)
 	require.ErrorIs(t, err, coordination.ErrInvalid)
-	for _, problem := range []string{`section "a": lease-class "akka.Lease" is none of ["memory" "none"]`, `section "b"`,
+	for _, problem := range []string{`section "a": coordination: invalid argument: lease-class "akka.Lease" is none of ["memory" "none" "nothing"]`, `section "b"`,
+		`section "d": coordination: invalid argument: store of lease-class "memory": size is odd`,
+		`section "e": coordination: invalid argument: the opener of lease-class "nothing" returned no function`,
 		`section "c": coordination: invalid argument: RenewInterval (31s) must be below half of TTL (1m0s)`} {
 		require.ErrorContains(t, err, problem)
 	}
@@ -134,13 +149,13 @@ func TestProvider_AllProblemsAtOnce(t *testing.T) {
 func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 	broken := errors.New("no disk")
 	p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "x"}}, map[string]coordination.Opener{
-		"x": func(func(any) error) (coordination.Store, error) {
+		"x": opens(func() (coordination.Store, error) {
 			if err := broken; err != nil {
 				broken = nil
 				return nil, err
 			}
 			return memory.New(), nil
-		},
+		}),
 	})
 	require.NoError(t, err)
 	_, _, err = p.Lease("a", "x", "me")
@@ -152,21 +167,39 @@ func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 	require.ErrorIs(t, err, coordination.ErrClosed)
 }
 
-func TestProvider_SettingsOfTheStoreAreStrict(t *testing.T) {
-	p, shelf := provide(t, read(t, "sections: {a: {lease-class: memory, store: {size: 3}}, b: {lease-class: memory, store: {sise: 3}}, c: {lease-class: none}}"))
+func TestProvider_SettingsOfTheStoreReachItsOpener(t *testing.T) {
+	var size int
+	decode := func(into any) error { into.(*shelfSettings).Size = 3; size++; return nil }
+	p, shelf := provide(t, map[string]coordination.Section{"a": {LeaseClass: "memory", Store: decode}, "c": {LeaseClass: "none"}})
+	require.Equal(t, 1, size, "settings are read at once")
+	require.Zero(t, shelf.opened, "stores are not")
 	_, _, err := p.Lease("a", "x", "me")
 	require.NoError(t, err)
-	_, _, err = p.Lease("b", "x", "me")
-	require.ErrorIs(t, err, coordination.ErrInvalid)
-	require.ErrorContains(t, err, "sise")
 	_, _, err = p.Lease("c", "x", "me")
 	require.ErrorContains(t, err, `lease-class "none" opened no store`)
 	require.Equal(t, 1, shelf.opened)
 }
 
+// Without an owner in the call, that of the section counts.
+func TestProvider_OwnerOfTheSection(t *testing.T) {
+	p, _ := provide(t, map[string]coordination.Section{"a": {LeaseClass: "memory", Config: coordination.Config{Owner: "10.0.0.1:7000"}}})
+	for owner, want := range map[string]string{"": "10.0.0.1:7000", "me": "me"} {
+		l, _, err := p.Lease("a", "x"+owner, owner)
+		require.NoError(t, err)
+		_, err = l.TryAcquire(t.Context())
+		require.NoError(t, err)
+		other, _, err := p.Lease("a", "x"+owner, "other")
+		require.NoError(t, err)
+		_, err = other.TryAcquire(t.Context())
+		var held *coordination.HeldError
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, want, held.Holder.Owner)
+	}
+}
+
 func TestProvider_CloseClosesStores(t *testing.T) {
 	s := &shelf{}
-	p, err := coordination.NewProvider(read(t, "sections: {a: {lease-class: memory}}"), s.openers())
+	p, err := coordination.NewProvider(at("memory"), s.openers())
 	require.NoError(t, err)
 	l, drop, err := p.Lease("a", "x", "me")
 	require.NoError(t, err)
@@ -183,12 +216,12 @@ func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
 		openers := s.openers()
-		openers["slow"] = func(func(any) error) (coordination.Store, error) {
+		openers["slow"] = opens(func() (coordination.Store, error) {
 			<-answer
 			s.opened++
 			return closingStore{memory.New(), s}, nil
-		}
-		p, err := coordination.NewProvider(read(t, "sections: {a: {lease-class: slow}, b: {lease-class: memory}}"), openers)
+		})
+		p, err := coordination.NewProvider(at("slow", "memory"), openers)
 		require.NoError(t, err)
 		late := make(chan error)
 		for range 2 {
@@ -214,11 +247,11 @@ func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
 		p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "slow"}}, map[string]coordination.Opener{
-			"slow": func(func(any) error) (coordination.Store, error) {
+			"slow": opens(func() (coordination.Store, error) {
 				<-answer
 				s.opened++
 				return closingStore{memory.New(), s}, nil
-			},
+			}),
 		})
 		require.NoError(t, err)
 		leases := make(chan *coordination.Lease)
@@ -239,4 +272,32 @@ func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 		require.NoError(t, p.Close(t.Context()))
 		require.Equal(t, shelf{1, 1}, *s)
 	})
+}
+
+// Documents of a location are in the store of its leases, which is opened once and closed with the provider.
+func TestProvider_Documents(t *testing.T) {
+	p, shelf := provide(t, at("memory", "memory", "none"))
+	d, err := p.Document("a", "members")
+	require.NoError(t, err)
+	_, swapped, err := d.Swap(t.Context(), "", []byte("one"))
+	require.NoError(t, err)
+	require.True(t, swapped)
+	again, err := p.Document("a", "members")
+	require.NoError(t, err)
+	text, _, err := again.Load(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "one", string(text))
+	require.Equal(t, 1, shelf.opened)
+
+	_, err = p.Document("d", "members")
+	require.ErrorIs(t, err, coordination.ErrInvalid)
+	require.ErrorContains(t, err, `no lease section "d", only ["a" "b" "c"]`)
+	_, err = p.Document("b", "")
+	require.ErrorIs(t, err, coordination.ErrInvalid)
+	_, err = p.Document("c", "members")
+	require.ErrorContains(t, err, "opened no store")
+	require.NoError(t, p.Close(t.Context()))
+	require.Equal(t, shelf.opened, shelf.closed)
+	_, err = p.Document("a", "members")
+	require.ErrorIs(t, err, coordination.ErrClosed)
 }

@@ -14,6 +14,10 @@ func keepsSessions(s Store) bool {
 	return ok && k.KeepsSessions()
 }
 
+// Shared reports whether leases need no renewals of their own: one serves all of the session, since the store is a
+// SessionKeeper, or they are held with Forever.
+func (s *Session) Shared() bool { return s.shared || s.cfg.Forever }
+
 // newKeeper makes the driver of the session's own record.
 func (l *loop) newKeeper() {
 	cfg := l.s.cfg.core(l.s.nonce)

@@ -40,6 +40,14 @@ type Config struct {
 	Prefix string `yaml:"prefix"`
 }
 
+// Validate returns what is wrong, as coordination.ErrInvalid.
+func (c Config) Validate() error {
+	if len(c.Prefix) > maxPrefix {
+		return fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+	}
+	return nil
+}
+
 // Store keeps leases in blobs of one container. It may be used by many goroutines and sessions. Use New.
 // It holds nothing that would have to be closed.
 type Store struct {
@@ -59,11 +67,11 @@ func New(client *container.Client, c Config) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("azureblob: %w: client is nil", coordination.ErrInvalid)
 	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	if c.Prefix == "" {
 		c.Prefix = "concord/leases/"
-	}
-	if len(c.Prefix) > maxPrefix {
-		return nil, fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
 	}
 	return &Store{client, c.Prefix}, nil
 }

@@ -30,6 +30,9 @@
 // session, and the order is that of their creation. Once per look at the lease it is written again, and the others
 // are read, in one transaction. A queue keeps 256 places.
 //
+// A document (coordination.Documents) is the value of concord/leases/,document/NAME, its version the revision of its last
+// change.
+//
 // The second key of a lease is also what locks of etcd itself wait for. Mutex and Election of the package
 // clientv3/concurrency, and etcdctl lock, with the name that Store.LockName gives, exclude sessions of
 // this package and are excluded by them. Such a lock is shown as a holder, with its key as Owner and

@@ -21,6 +21,14 @@ type Config struct {
 	Prefix string `yaml:"prefix"`
 }
 
+// Validate returns what is wrong, as coordination.ErrInvalid.
+func (c Config) Validate() error {
+	if len(c.Prefix) > maxPrefix {
+		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+	}
+	return nil
+}
+
 const (
 	maxPrefix = 1024
 	maxName   = 16 << 10
@@ -40,6 +48,7 @@ var (
 	_ coordination.Remover       = (*Store)(nil)
 	_ coordination.TokenGiver    = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
+	_ coordination.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a client, which stays the caller's: close it after the sessions.
@@ -47,11 +56,11 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("etcd: %w: client is nil", coordination.ErrInvalid)
 	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	if c.Prefix == "" {
 		c.Prefix = "concord/leases/"
-	}
-	if len(c.Prefix) > maxPrefix {
-		return nil, fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
 	}
 	s := &Store{client: client, prefix: c.Prefix}
 	s.leases.mu.of = map[leaseKey]*lease{}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 
 	"github.com/concord-go/concord/coordination"
@@ -24,21 +23,16 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
-	f, err := s.root.Open(base(name) + documentSuffix)
+	data, err := readBounded(s.root, base(name)+documentSuffix, coordination.MaxDocument+maxHead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("file: document %q: %w", name, err)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, coordination.MaxDocument+maxHead))
-	if err != nil {
-		return nil, "", fmt.Errorf("file: document %q: %w", name, err)
-	}
 	text, version, err := readDocument(name, data)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: document %q in %s: %w", ErrDamaged, name, base(name)+documentSuffix, err)
+		return nil, "", fmt.Errorf("%w: file: %q in %s: %w", coordination.ErrDamagedDocument, name, base(name)+documentSuffix, err)
 	}
 	return text, version, nil
 }
@@ -59,11 +53,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 		return "", coordination.ErrConflict
 	}
 	version := rand.Text()
-	temporary := base(name) + documentSuffix + ".new"
-	if err := writeSynced(s.root, temporary, append(documentHead(name, version, next), next...)); err != nil {
-		return "", refused(err)
-	}
-	if err := s.root.Rename(temporary, base(name)+documentSuffix); err != nil {
+	if err := s.replace(base(name)+documentSuffix, base(name)+documentSuffix+".new", append(documentHead(name, version, next), next...)); err != nil {
 		return "", refused(err)
 	}
 	if err := s.syncDir(); err != nil {

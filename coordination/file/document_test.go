@@ -43,8 +43,8 @@ func TestDocuments_DamagedOnesAreRefused(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
 		_, _, err = s.LoadDocument(t.Context(), "x")
-		require.ErrorIs(t, err, file.ErrDamaged, name)
-		require.ErrorContains(t, err, `document "x"`, name)
+		require.ErrorIs(t, err, coordination.ErrDamagedDocument, name)
+		require.ErrorContains(t, err, `"x" in n-x.document`, name)
 		_, err = s.SwapDocument(t.Context(), "x", v, []byte("next"))
 		require.ErrorIs(t, err, coordination.ErrRefused, name)
 		left, err := os.ReadFile(path)

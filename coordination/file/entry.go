@@ -124,8 +124,8 @@ func (e entry) check() error {
 	return nil
 }
 
-// readBounded reads a regular file of sane size.
-func readBounded(root *os.Root, path string) ([]byte, error) {
+// readBounded reads a regular file of at most so many bytes.
+func readBounded(root *os.Root, path string, most int) ([]byte, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
@@ -136,9 +136,9 @@ func readBounded(root *os.Root, path string) ([]byte, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrDamaged, path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
-	if err == nil && len(data) > maxRecord {
-		err = fmt.Errorf("%w: %s is larger than %d bytes", ErrDamaged, path, maxRecord)
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("%w: %s is larger than %d bytes", ErrDamaged, path, most)
 	}
 	return data, err
 }

@@ -101,7 +101,7 @@ func (l *lockFile) keepToken(t coordination.Token) error {
 // lastToken reads it back; 0 if no tenure has begun.
 func (s *Store) lastToken(name string) (coordination.Token, error) {
 	path := base(name) + lockSuffix
-	data, err := readBounded(s.root, path)
+	data, err := readBounded(s.root, path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return 0, nil
 	}

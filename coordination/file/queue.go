@@ -57,7 +57,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 
 // readQueue gives an empty queue for one that cannot be understood: only order is lost.
 func (s *Store) readQueue(name string) (queue.Queue, error) {
-	data, err := readBounded(s.root, base(name)+queueSuffix)
+	data, err := readBounded(s.root, base(name)+queueSuffix, maxRecord)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged):
 		return queue.Queue{}, nil

@@ -31,7 +31,8 @@ var (
 )
 
 // Open opens the directory, and creates it if it does not exist; its parent must. It removes records of sessions
-// that have crashed and left them two days ago or more.
+// that have crashed and left them two days ago or more. The error is coordination.ErrInvalid for a directory that
+// its group or others may write to: whoever can, could give any lease away.
 func Open(dir string) (*Store, error) {
 	if !lockable {
 		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
@@ -43,9 +44,24 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
+	if err := private(root, dir); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
 	s := &Store{root}
 	s.sweep(time.Now())
 	return s, nil
+}
+
+// private looks at the directory that has been opened, whatever its name leads to by now.
+func private(root *os.Root, dir string) error {
+	info, err := root.Stat(".")
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it", coordination.ErrInvalid, dir, mode)
+	}
+	return nil
 }
 
 // Close closes the directory. Sessions on the store must be closed before.
@@ -120,7 +136,7 @@ func refused(err error) error { return fmt.Errorf("%w: %w", coordination.ErrRefu
 
 // read returns the record of a name; a zero entry, but for the largest token, if there is none.
 func (s *Store) read(name string) (entry, error) {
-	data, err := readBounded(s.root, base(name)+recordSuffix)
+	data, err := readBounded(s.root, base(name)+recordSuffix, maxRecord)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		token, err := s.lastToken(name)
@@ -138,18 +154,22 @@ func (s *Store) read(name string) (entry, error) {
 	return e, nil
 }
 
-// write replaces the record in one step. The lock is held, so there is one temporary file per name;
-// what a killed process left of it is overwritten.
+// write replaces the record of a name.
 func (s *Store) write(name string, e entry) error {
 	data, err := e.encode()
 	if err != nil {
 		return err
 	}
-	temporary := base(name) + ".new"
+	return s.replace(base(name)+recordSuffix, base(name)+".new", data)
+}
+
+// replace replaces a file in one step. The lock of its name is held, so there is one temporary file per name;
+// what a killed process left of it is overwritten.
+func (s *Store) replace(path, temporary string, data []byte) error {
 	if err := writeSynced(s.root, temporary, data); err != nil {
 		return err
 	}
-	return s.root.Rename(temporary, base(name)+recordSuffix)
+	return s.root.Rename(temporary, path)
 }
 
 func writeSynced(root *os.Root, path string, data []byte) error {

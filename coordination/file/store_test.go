@@ -29,6 +29,24 @@ func write(t *testing.T, s *file.Store, old coordination.Version, token coordina
 	return ver
 }
 
+// Whoever may write to the directory can give any lease away.
+func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
+	for _, mode := range []fs.FileMode{0o770, 0o702, 0o1777} {
+		dir := filepath.Join(t.TempDir(), "leases")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := file.Open(dir)
+		if !errors.Is(err, coordination.ErrInvalid) || !strings.Contains(err.Error(), "chmod go-w") {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		if err := os.Chmod(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		open(t, dir)
+	}
+}
+
 func TestStore_PermissionsAndNoLeftovers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "leases")
 	write(t, open(t, dir), "", 1)
@@ -105,27 +123,32 @@ func otherName(t *testing.T) string {
 }
 
 // TestStore_ForeignFiles puts a directory, a pipe and a link out of the directory in the place of a
-// record.
+// record and of a document.
 func TestStore_ForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	path := filepath.Join(dir, "n-x.lease")
 	outside := filepath.Join(t.TempDir(), "outside")
 	write(t, open(t, filepath.Dir(outside)), "", 1)
-	for name, put := range map[string]func() error{
-		"directory": func() error { return os.Mkdir(path, 0o700) },
-		"pipe":      func() error { return unix.Mkfifo(path, 0o600) },
-		"link":      func() error { return os.Symlink(filepath.Join(filepath.Dir(outside), "n-x.lease"), path) },
+	for suffix, load := range map[string]func() error{
+		".lease":    func() error { _, _, err := s.Load(t.Context(), "x"); return err },
+		".document": func() error { _, _, err := s.LoadDocument(t.Context(), "x"); return err },
 	} {
-		t.Run(name, func(t *testing.T) {
-			if err := put(); err != nil {
-				t.Fatal(err)
-			}
-			defer os.Remove(path)
-			if _, _, err := s.Load(t.Context(), "x"); err == nil {
-				t.Error("loaded")
-			}
-		})
+		path := filepath.Join(dir, "n-x"+suffix)
+		for name, put := range map[string]func() error{
+			"directory": func() error { return os.Mkdir(path, 0o700) },
+			"pipe":      func() error { return unix.Mkfifo(path, 0o600) },
+			"link":      func() error { return os.Symlink(filepath.Join(filepath.Dir(outside), "n-x.lease"), path) },
+		} {
+			t.Run(name+suffix, func(t *testing.T) {
+				if err := put(); err != nil {
+					t.Fatal(err)
+				}
+				defer os.Remove(path)
+				if err := load(); err == nil {
+					t.Error("loaded")
+				}
+			})
+		}
 	}
 }
 

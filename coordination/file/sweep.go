@@ -23,7 +23,7 @@ func (s *Store) sweep(now time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
 	defer cancel()
 	for _, path := range s.abandonedRecords(now) {
-		data, err := readBounded(s.root, path)
+		data, err := readBounded(s.root, path, maxRecord)
 		if err != nil {
 			continue
 		}

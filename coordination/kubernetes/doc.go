@@ -1,10 +1,7 @@
 // Package kubernetes keeps leases in Lease objects of coordination.k8s.io/v1, one for each name, for
 // Kubernetes 1.24 or later.
 //
-//	cfg, err := rest.InClusterConfig() // reads the service account's token anew as it rotates
-//	cfg.QPS, cfg.Burst = 50, 100       // the defaults, 5 and 10, delay renewals of many leases
-//	client, err := coordinationv1.NewForConfig(cfg) // k8s.io/client-go/kubernetes/typed/coordination/v1
-//	store, err := kubernetes.New(client, kubernetes.Config{Namespace: "shop"})
+//	store, err := kubernetes.InCluster(kubernetes.Config{}) // in a pod; New takes any other client
 //	session, err := coordination.Open(store, coordination.Config{})
 //
 // # What is in the cluster
@@ -23,6 +20,11 @@
 // The objects of the leases then show the largest duration there is, and two annotations more say what they rest on. Such a
 // lease excludes client-go as before, and client-go takes it after a release; but from a holder that has died only a
 // session of this package takes it over.
+//
+// A document (coordination.Documents) is an annotation, in base64, of a Lease object that nobody holds; DocumentName tells
+// the object's name:
+//
+//	kubectl get lease concord-document.shop.members -o jsonpath='{.metadata.annotations.concord-go\.github\.io/document}' | base64 -d
 //
 // # Guarantees
 //

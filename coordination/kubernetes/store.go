@@ -21,7 +21,7 @@ import (
 
 // Config of a store.
 type Config struct {
-	// Namespace of the Lease objects. Required.
+	// Namespace of the Lease objects. Required by New; InCluster has a default.
 	Namespace string `yaml:"namespace"`
 	// Exclusive says that only sessions of this module want the leases of this store. A session then renews one
 	// object for all its leases instead of each lease's own, and leases may be held for ever. Such an object shows the
@@ -29,6 +29,14 @@ type Config struct {
 	// same, leaves it alone; it then waits until a session of this module takes over from a holder that has died.
 	// Sessions with and without Exclusive exclude each other.
 	Exclusive bool `yaml:"exclusive"`
+}
+
+// Validate returns what is wrong for New, as coordination.ErrInvalid.
+func (c Config) Validate() error {
+	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
+		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
+	}
+	return nil
 }
 
 // Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and sessions.
@@ -44,6 +52,7 @@ var (
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
+	_ coordination.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a client, as clientv1.NewForConfig or the CoordinationV1 method of a clientset
@@ -52,8 +61,8 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("kubernetes: %w: client is nil", coordination.ErrInvalid)
 	}
-	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
-		return nil, fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
 	return &Store{client.Leases(c.Namespace), c.Exclusive}, nil
 }

@@ -107,6 +107,14 @@ func (s store) Leave(ctx context.Context, name string, gone []coordination.Place
 	return s.Store.Leave(ctx, s.prefix+name, gone)
 }
 
+func (s store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+	return s.Store.LoadDocument(ctx, s.prefix+name)
+}
+
+func (s store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+	return s.Store.SwapDocument(ctx, s.prefix+name, old, next)
+}
+
 func open(t testing.TB, c clientv1.LeasesGetter, prefix string) store {
 	t.Helper()
 	return openWith(t, c, prefix, kubernetes.Config{Namespace: namespace})

@@ -19,6 +19,9 @@
 // The unlogged table concord_leases_queue has a row per lease that sessions with Config.Fair wait for: who they are,
 // in order. A crash of the server may empty it, which costs order and nothing else.
 //
+// The table concord_leases_documents has a row per document (coordination.Documents). Store.Install creates it also where
+// the other tables exist; until then documents are refused, and leases work.
+//
 // # Guarantees
 //
 // Each write is one statement, in a transaction of its own, conditional on the version of the row: of
@@ -37,7 +40,8 @@
 // # Duties
 //
 // SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without DELETE
-// a row per closed session stays. Config.Fair needs all four on the table of queues. Give the pool at
+// a row per closed session stays. Config.Fair needs all four on the table of queues, and documents need SELECT, INSERT and
+// UPDATE on theirs. Give the pool at
 // least two connections: one may be listening. The pool must be one of pgx to listen; with another
 // driver that takes $1 for a parameter, everything else works.
 package postgres

@@ -26,9 +26,18 @@ const (
 // Config of a store.
 type Config struct {
 	// Table holds the leases: lower-case letters, digits and underscores, with a schema and a dot before
-	// it if you like, at most 50 bytes in all. Its sequence, its table of queues and its channel are named after it. Default
-	// "concord_leases".
+	// it if you like, at most 50 bytes in all. Its sequence, its tables of queues and documents and its channel are named
+	// after it. Default "concord_leases".
 	Table string `yaml:"table"`
+}
+
+// Validate returns what is wrong, as coordination.ErrInvalid.
+func (c Config) Validate() error {
+	if c.Table != "" && (len(c.Table) > maxTable || !tableName.MatchString(c.Table)) {
+		return fmt.Errorf("postgres: %w: Table %.80q must be of a-z, 0-9 and _, perhaps after a schema and a dot, at most %d bytes",
+			coordination.ErrInvalid, c.Table, maxTable)
+	}
+	return nil
 }
 
 var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
@@ -42,7 +51,8 @@ type Store struct {
 	update string
 	remove string
 
-	lockQueue, writeQueue, dropQueue string
+	lockQueue, writeQueue, dropQueue             string
+	loadDocument, insertDocument, updateDocument string
 
 	listener listener
 }
@@ -53,6 +63,7 @@ var (
 	_ coordination.SessionKeeper = (*Store)(nil)
 	_ coordination.Remover       = (*Store)(nil)
 	_ coordination.Queuer        = (*Store)(nil)
+	_ coordination.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a pool of connections, which stays the caller's.
@@ -60,12 +71,11 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, fmt.Errorf("postgres: %w: db is nil", coordination.ErrInvalid)
 	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	if c.Table == "" {
 		c.Table = "concord_leases"
-	}
-	if len(c.Table) > maxTable || !tableName.MatchString(c.Table) {
-		return nil, fmt.Errorf("postgres: %w: Table %.80q must be of a-z, 0-9 and _, perhaps after a schema and a dot, at most %d bytes",
-			coordination.ErrInvalid, c.Table, maxTable)
 	}
 	s := &Store{db: db, table: c.Table}
 	s.statements()
@@ -110,6 +120,12 @@ CREATE TABLE IF NOT EXISTS %[1]s (
 CREATE UNLOGGED TABLE IF NOT EXISTS %[1]s_queue ( -- who waits for a lease, with Config.Fair; a crash of the server may empty it
 	name  text COLLATE "C" PRIMARY KEY, -- of the lease
 	queue text NOT NULL
+);
+CREATE TABLE IF NOT EXISTS %[1]s_documents (
+	name    text COLLATE "C" PRIMARY KEY, -- of the document
+	content bytea NOT NULL,
+	version bigint NOT NULL DEFAULT nextval('%[1]s_version'),
+	written timestamptz NOT NULL DEFAULT clock_timestamp() -- for people
 )`, s.table)
 }
 
@@ -136,6 +152,7 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 	s.lockQueue = fmt.Sprintf("INSERT INTO %[1]s_queue AS q VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET name = q.name RETURNING queue", s.table)
 	s.writeQueue = fmt.Sprintf("UPDATE %s_queue SET queue = $2 WHERE name = $1", s.table)
 	s.dropQueue = fmt.Sprintf("DELETE FROM %s_queue WHERE name = $1", s.table)
+	s.documentStatements()
 	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
 }
 

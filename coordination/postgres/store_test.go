@@ -123,6 +123,7 @@ func TestLeastPrivileges(t *testing.T) {
 		"GRANT SELECT, INSERT, UPDATE ON " + name + " TO " + role,
 		"GRANT USAGE, SELECT ON SEQUENCE " + name + "_version TO " + role,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + name + "_queue TO " + role,
+		"GRANT SELECT, INSERT, UPDATE ON " + name + "_documents TO " + role,
 	} {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
@@ -146,6 +147,10 @@ func TestLeastPrivileges(t *testing.T) {
 	}()
 	must(t, g.Release(t.Context()))
 	must(t, <-got)
+	v, err := s.SwapDocument(t.Context(), "x", "", []byte("one"))
+	must(t, err)
+	_, err = s.SwapDocument(t.Context(), "x", v, []byte("two"))
+	must(t, err)
 }
 
 // TestOnlyConnection: a pool of one is not taken by listening.

@@ -180,7 +180,7 @@ func (m *Machine) claim() {
 		m.enter(reading)
 		return
 	}
-	m.ten = tenure{token: m.high + 1, asked: true, base: m.seen.version, version: m.seen.version, session: m.back.token}
+	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true, base: m.seen.version, version: m.seen.version, session: m.back.token}
 	m.phase = claiming
 	m.write()
 }
@@ -262,6 +262,6 @@ func (m *Machine) adopt(attempt uint64) {
 	m.ten.validity = v
 	m.ten.prune(attempt)
 	m.planRenewal(v)
-	m.emit(Begin{m.ten.token, v})
+	m.emit(Begin{m.ten.token, m.ten.previous, v})
 	m.answerIf(Answer{Outcome: Acquired, Token: m.ten.token}, func(waiter) bool { return true })
 }

@@ -22,6 +22,7 @@ type Config struct {
 	LockDelay    time.Duration // added to the TTL in the record
 	Forever      bool          // tenures never expire
 	Shared       bool          // tenures live as long as that of the session record
+	Inherit      bool          // what a session of the same owner holds is taken at once: that one is dead
 	Fair         bool          // who waits is served in order of arrival
 	Keeper       bool          // this is the machine of the session record
 	Peers        *Peers        // what the session knows of others; nil: nothing yet
@@ -73,12 +74,21 @@ func (c Config) jittered(d time.Duration) time.Duration {
 	return d + scale(d, 0.2*c.Jitter()-0.1)
 }
 
-// poll is the time between looks at a lease held by another. Who stands in a queue must not look too seldom.
+// poll is the time between looks at a lease held by another. A session in a queue must not look too seldom.
 func (c Config) poll() time.Duration {
 	if c.Fair {
-		return c.jittered(min(c.Retry, c.Renew))
+		return c.jittered(c.beat())
 	}
 	return c.jittered(c.Retry)
+}
+
+// beat is the time between two writes of a place in a queue.
+func (c Config) beat() time.Duration { return min(c.Retry, c.Renew) }
+
+// placeTTL is how long a place counts that is not written again: two beats may fail. It does not follow TTL: a
+// waiter with a TTL of a day, if it dies, must not keep others from a free lease for a day.
+func (c Config) placeTTL() time.Duration {
+	return min(c.TTL, 3*c.beat()+scale(c.beat(), 0.3)+2*c.patience())
 }
 
 // backoff is base/8, doubling with each failure up to base, jittered.

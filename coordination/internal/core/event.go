@@ -142,9 +142,10 @@ type (
 		Old  Version
 		Next Record
 	}
-	// Begin starts a tenure; the Answers with its token follow.
+	// Begin starts a tenure; the Answers with its token follow. Previous is the token of the one before.
 	Begin struct {
 		Token    uint64
+		Previous uint64
 		Validity Validity
 	}
 	// Extend moves the deadline of a tenure.

@@ -368,7 +368,7 @@ func (m *Machine) observe(r Record, v Version) {
 // freeAt is when the lease may be taken; zero for one that is free.
 func (m *Machine) freeAt() time.Duration {
 	r := m.seen.record
-	if r.blank() || r.Nonce == m.cfg.Nonce { // ours, and no tenure of ours is left
+	if r.blank() || r.Nonce == m.cfg.Nonce || m.inherits(r) { // ours, and no tenure of ours is left
 		return 0
 	}
 	if m.seen.ghost && (r.Forever || r.Session != 0) {
@@ -378,6 +378,12 @@ func (m *Machine) freeAt() time.Duration {
 		return forever
 	}
 	return m.seen.since + m.cfg.stale(r.TTL)
+}
+
+// inherits reports that a record is of a session whose successor this one is: the caller vouches that of one owner one
+// session runs at a time. The write on its version is what keeps the others out, as in any claim.
+func (m *Machine) inherits(r Record) bool {
+	return m.cfg.Inherit && !m.cfg.Keeper && r.Owner == m.cfg.Owner && r.Nonce != m.cfg.Nonce
 }
 
 // watch asks for hints while somebody waits for a lease that is another's, or follows it.

@@ -89,7 +89,7 @@ func (p *peer) freeAt(leaseTTL time.Duration, cfg Config) time.Duration {
 // session says nothing about a lease whose record has been deleted.
 func (m *Machine) throughPeer() bool {
 	r := m.seen.record
-	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.ghost
+	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.ghost && !m.inherits(r)
 }
 
 // consult asks about the session that the lease record just read names: what is known to be over stays

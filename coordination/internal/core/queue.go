@@ -9,8 +9,8 @@ import (
 // if nobody alive stands before it. The queue only orders who tries: the conditional write decides as always, so
 // whatever is wrong with the queue costs order or time, never exclusion.
 //
-// A place is written again with each look at the lease, which is every Config.Renew at the latest. One that
-// somebody has seen unchanged for the TTL it names, longer by rate error and margin as for leases, does not
+// A place is written again with each look at the lease, which is every Config.Renew at the latest, and names a
+// TTL of a little more than three looks. One that somebody has seen unchanged for that TTL, longer by rate error and margin as for leases, does not
 // count for him any more: who keeps it is dead, or cannot claim. Who leaves the queue takes such places along.
 
 // Place is one session in the queue of a lease.
@@ -50,7 +50,7 @@ func (m *Machine) enqueue(look uint64) {
 }
 
 func (m *Machine) ownPlace() Place {
-	return Place{Nonce: m.cfg.Nonce, Beat: m.queue.beat, TTL: m.cfg.TTL}
+	return Place{Nonce: m.cfg.Nonce, Beat: m.queue.beat, TTL: m.cfg.placeTTL()}
 }
 
 func (m *Machine) onEnqueued(ev Enqueued) {

@@ -16,7 +16,7 @@ type backing struct {
 func Told(e Effect) (Event, bool) {
 	switch e := e.(type) {
 	case Begin:
-		return Backed(e), true
+		return Backed{e.Token, e.Validity}, true
 	case Extend:
 		return Backed(e), true
 	case End:

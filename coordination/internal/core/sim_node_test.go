@@ -299,6 +299,9 @@ func (n *node) carryOut(e core.Effect) {
 }
 
 func (n *node) begin(e core.Begin) {
+	if before, ok := n.w.before[e.Token]; !ok || before != e.Previous {
+		n.w.Fail("node %d: tenure %d is said to follow %d, and follows %d", n.i, e.Token, e.Previous, before)
+	}
 	switch {
 	case n.token != 0 && !n.ended:
 		n.w.Fail("node %d begins %d within %d", n.i, e.Token, n.token)

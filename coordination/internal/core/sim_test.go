@@ -152,6 +152,22 @@ func TestSimulation_ForeverHasNoSecondHolder(t *testing.T) {
 	}
 }
 
+// TestSimulation_HeirsAreAlone plays the same faults with sessions that take over at once what the process before them
+// held: that one has crashed, so there are still never two valid holders, and its tokens are smaller.
+func TestSimulation_HeirsAreAlone(t *testing.T) {
+	opt := honest
+	opt.cfg.Inherit = true
+	var grants atomic.Int64
+	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000)}, func(s *sim.World) {
+		w := newWorld(s, opt)
+		play(w)
+		grants.Add(int64(w.grants))
+	})
+	if grants.Load() < int64(usualSeeds)/5 {
+		t.Errorf("%d tenures", grants.Load())
+	}
+}
+
 // TestSimulation_EqualSeedsEqualTraces guards determinism.
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000), Twice: true}, history(honest))

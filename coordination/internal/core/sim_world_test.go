@@ -28,6 +28,7 @@ type world struct {
 	blanks  []core.Blank // what releases have left
 
 	highest uint64
+	before  map[uint64]uint64 // the tenure before each
 	grants  int
 	ordered int // with others behind in the queue
 
@@ -59,7 +60,7 @@ const (
 
 // newWorld picks sizes and faults: each seed has some of them, and seldom all.
 func newWorld(s *sim.World, opt options) *world {
-	w := &world{World: s, opt: opt, cells: map[string]cell{}, target: target{unfenced: opt.unfenced}}
+	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[uint64]uint64{}, target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
 		Loss: w.Fraction("loss", 0.1), Duplicate: w.Fraction("double", 0.05),
 		Delay: time.Millisecond, Jitter: w.Span("jitter", 0, 50*time.Millisecond),
@@ -160,6 +161,9 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	given := w.give(w.cells[name].record, &e.Next)
 	if name == lease {
 		w.inOrder(e.Next)
+	}
+	if old := w.cells[name].record; name == lease && e.Next.Nonce != "" && e.Next.Token != old.Token {
+		w.before[e.Next.Token] = old.Token
 	}
 	w.version++
 	c := cell{e.Next, core.Version(fmt.Sprint(w.version))}

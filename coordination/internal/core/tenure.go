@@ -9,6 +9,7 @@ import (
 type tenure struct {
 	token    uint64
 	asked    bool          // for that token: until the claim is known to be written, it may be larger in the record
+	previous uint64        // token of the tenure before, as the record that the claim replaces has it; 0: none
 	session  uint64        // token of the session record, with Config.Shared
 	base     Version       // the claim is conditional on it
 	version  Version       // the next write is conditional on it

@@ -1,0 +1,116 @@
+package azureblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var _ coordination.Opener = Opener
+
+// Settings are what Opener reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// URL of the container: "https://shop.blob.core.windows.net/leases". Required. With a shared access signature in its
+	// query (sig=…) that is the credential.
+	URL string `yaml:"url"`
+	// Account and AccountKey, in base64, are a credential. Both or none. Default, without a signature in URL: what
+	// azidentity.NewDefaultAzureCredential finds, such as a workload's or managed identity, or that of the environment; it
+	// needs https.
+	Account    string `yaml:"account"`
+	AccountKey string `yaml:"account-key"`
+	// Install creates the container when the store is opened, unless it exists; see Store.Install. Default false.
+	Install bool `yaml:"install"`
+}
+
+// installTimeout bounds Install.
+const installTimeout = 10 * time.Second
+
+// Validate returns all problems at once, as coordination.ErrInvalid. Keys and signatures are not among what it tells.
+func (s Settings) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("azureblob: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case s.URL == "":
+		bad("URL must be set")
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") == "":
+		bad("URL must be that of a container, as https://shop.blob.core.windows.net/leases")
+	case s.signed() && s.Account+s.AccountKey != "":
+		bad("URL has a shared access signature, so Account and AccountKey must not be set")
+	case u.Scheme == "http" && s.identity():
+		bad("URL must be of https, since tokens of an identity are not sent without")
+	}
+	if (s.Account == "") != (s.AccountKey == "") {
+		bad("Account and AccountKey belong together")
+	} else if s.Account != "" {
+		if _, err := container.NewSharedKeyCredential(s.Account, s.AccountKey); err != nil {
+			bad("AccountKey is not base64")
+		}
+	}
+	return errors.Join(append(errs, s.Config.Validate())...)
+}
+
+// signed reports whether the URL is a credential.
+func (s Settings) signed() bool {
+	u, err := url.Parse(s.URL)
+	return err == nil && u.Query().Has("sig")
+}
+
+// identity reports whether the SDK is to find the credential.
+func (s Settings) identity() bool { return !s.signed() && s.Account == "" && s.AccountKey == "" }
+
+// Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Without Install it
+// opens also while the service is away.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+}
+
+func (s Settings) open() (*Store, error) {
+	client, err := s.client()
+	if err != nil {
+		return nil, fmt.Errorf("azureblob: %w", err)
+	}
+	store, err := New(client, s.Config)
+	if err == nil && s.Install {
+		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
+		defer cancel()
+		err = store.Install(ctx)
+	}
+	return store, err
+}
+
+func (s Settings) client() (*container.Client, error) {
+	switch {
+	case s.signed():
+		return container.NewClientWithNoCredential(s.URL, nil)
+	case s.identity():
+		credential, err := azidentity.NewDefaultAzureCredential(nil)
+		if err != nil {
+			return nil, err
+		}
+		return container.NewClient(s.URL, credential, nil)
+	}
+	credential, err := container.NewSharedKeyCredential(s.Account, s.AccountKey)
+	if err != nil {
+		return nil, errors.New("AccountKey is not base64") // the key is not to be told
+	}
+	return container.NewClientWithSharedKeyCredential(s.URL, credential, nil)
+}

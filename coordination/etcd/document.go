@@ -1,0 +1,67 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// documentKey returns the key of a document. A comma is escaped in names, so it is not the key of a lease, nor below one.
+func (s *Store) documentKey(name string) (string, error) {
+	if len(name) > maxName {
+		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+	}
+	return s.prefix + ",document/" + url.PathEscape(name), nil
+}
+
+// LoadDocument implements coordination.Documents.
+func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+	key, err := s.documentKey(name)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := s.client.Get(ctx, key)
+	if err != nil {
+		return nil, "", fmt.Errorf("etcd: document %.80q: %w", name, err)
+	}
+	if len(r.Kvs) == 0 {
+		return nil, "", nil
+	}
+	text := r.Kvs[0].Value
+	if len(text) > coordination.MaxDocument {
+		return nil, "", fmt.Errorf("%w: etcd: %.80q has %d bytes, over the limit of %d",
+			coordination.ErrDamagedDocument, name, len(text), coordination.MaxDocument)
+	}
+	return text, version{mod: r.Kvs[0].ModRevision}.mark(), nil
+}
+
+// SwapDocument implements coordination.Documents. A version is the revision of the last change, so a key that was deleted
+// and made again has another one.
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	key, err := s.documentKey(name)
+	if err != nil {
+		return "", err
+	}
+	from, ok := parse(old)
+	if !ok || from.token != 0 {
+		return "", coordination.ErrConflict
+	}
+	r, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(key), "=", from.mod)).
+		Then(clientv3.OpPut(key, string(next))).
+		Commit()
+	switch {
+	case err != nil:
+		return "", outcome(err)
+	case !r.Succeeded:
+		return "", coordination.ErrConflict
+	}
+	return version{mod: r.Header.Revision}.mark(), nil
+}

@@ -1,0 +1,67 @@
+//go:build stores
+
+package etcd_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/testkit/documenttest"
+)
+
+func TestDocuments(t *testing.T) {
+	client := connect(t, server(t))
+	documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) {
+		at := prefix(t)
+		return open(t, client, at), open(t, client, at)
+	})
+}
+
+func TestDocuments_Interrupted(t *testing.T) {
+	at := prefix(t)
+	documenttest.Interrupted(t, server(t)[0], func(t *testing.T, address string) coordination.Documents {
+		return open(t, connect(t, []string{address}), at+t.Name()+"/")
+	})
+}
+
+// What others have put there is refused, but for its size nothing tells it apart; versions go on after a deletion.
+func TestDocuments_ForeignContent(t *testing.T) {
+	client, at := connect(t, server(t)), prefix(t)
+	s := open(t, client, at)
+	key := at + ",document/a%2Fb"
+	_, err := client.Put(t.Context(), key, strings.Repeat("x", coordination.MaxDocument+1))
+	must(t, err)
+	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, coordination.ErrDamagedDocument) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
+		t.Errorf("too large: %v", err)
+	}
+	_, err = client.Put(t.Context(), key, "hello")
+	must(t, err)
+	text, v, err := s.LoadDocument(t.Context(), "a/b")
+	if err != nil || string(text) != "hello" {
+		t.Errorf("%q, %v", text, err)
+	}
+	_, err = client.Delete(t.Context(), key)
+	must(t, err)
+	if _, err := s.SwapDocument(t.Context(), "a/b", v, []byte("next")); !errors.Is(err, coordination.ErrConflict) {
+		t.Errorf("swap of what was deleted: %v", err)
+	}
+	w, err := s.SwapDocument(t.Context(), "a/b", "", []byte("next"))
+	if err != nil || w == v {
+		t.Errorf("version %q again: %v", w, err)
+	}
+}
+
+func TestDocuments_NamesTooLong(t *testing.T) {
+	s, err := etcd.New(connect(t, server(t)), etcd.Config{Prefix: prefix(t)})
+	must(t, err)
+	long := strings.Repeat("n", 17<<10)
+	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("load: %v", err)
+	}
+	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("swap: %v", err)
+	}
+}

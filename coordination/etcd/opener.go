@@ -1,0 +1,96 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/clienttls"
+)
+
+var _ coordination.Opener = Opener
+
+// Settings are what Opener reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// Endpoints of etcd, as "10.0.0.5:2379". Required.
+	Endpoints []string `yaml:"endpoints"`
+	// Username and Password, if etcd has authentication.
+	Username string `yaml:"username"`
+	Password string `yaml:"password"`
+	// TLS of the connections. Default: none.
+	TLS clienttls.Files `yaml:"tls"`
+}
+
+// Validate returns all problems at once, as coordination.ErrInvalid.
+func (s Settings) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("etcd: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+	}
+	if len(s.Endpoints) == 0 {
+		bad("Endpoints must have one at least")
+	}
+	for _, e := range s.Endpoints {
+		if e == "" {
+			bad("Endpoints has an empty one")
+		}
+	}
+	if (s.Username == "") != (s.Password == "") {
+		bad("Username and Password belong together")
+	}
+	if err := s.TLS.Validate(); err != nil {
+		bad("%w", err)
+	}
+	return errors.Join(append(errs, s.Config.Validate())...)
+}
+
+// Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Closing the store
+// closes the client. Without Username it opens also while etcd is away.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+}
+
+// owner is a store with a client of its own.
+type owner struct {
+	*Store
+}
+
+// Close closes the client.
+func (o owner) Close() error { return o.client.Close() }
+
+func (s Settings) open() (owner, error) {
+	secure, err := s.TLS.Config()
+	if err != nil {
+		return owner{}, fmt.Errorf("etcd: %w", err)
+	}
+	client, err := clientv3.New(s.client(secure))
+	if err != nil {
+		return owner{}, fmt.Errorf("etcd: %w", err)
+	}
+	store, err := New(client, s.Config)
+	if err != nil {
+		return owner{}, errors.Join(err, client.Close())
+	}
+	return owner{store}, nil
+}
+
+func (s Settings) client(secure *tls.Config) clientv3.Config {
+	return clientv3.Config{
+		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, TLS: secure,
+		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		Logger: zap.NewNop(), // calls of the store tell of it
+	}
+}

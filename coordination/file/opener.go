@@ -1,0 +1,35 @@
+package file
+
+import (
+	"fmt"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var _ coordination.Opener = Opener
+
+// Settings are what Opener reads.
+type Settings struct {
+	// Directory of the leases; see Open. Required.
+	Directory string `yaml:"directory"`
+}
+
+// Validate returns what is wrong, as coordination.ErrInvalid.
+func (s Settings) Validate() error {
+	if s.Directory == "" {
+		return fmt.Errorf("file: %w: Directory must be set", coordination.ErrInvalid)
+	}
+	return nil
+}
+
+// Opener is for a Provider, and for a configuration file: Settings, and Open.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return func() (coordination.Store, error) { return coordination.Opened(Open(s.Directory)) }, nil
+}

@@ -1,0 +1,66 @@
+package coordination_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/memory"
+)
+
+// A process that is started again has at once what the one before held, with the next token; who has another name, or
+// does not inherit, waits. One that lives in spite of all learns of it at its next renewal.
+func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
+	for name, store := range map[string]func(t *testing.T) coordination.Store{
+		"memory": func(*testing.T) coordination.Store { return memory.New() },
+		"file": func(t *testing.T) coordination.Store {
+			s, err := file.Open(t.TempDir() + "/leases")
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			return s
+		},
+	} {
+		for _, forever := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := store(t)
+					session := func(owner string, inherit bool) *coordination.Lease {
+						session, err := coordination.Open(s, coordination.Config{
+							Owner: owner, Inherit: inherit, Forever: forever, TTL: time.Minute, LockDelay: time.Hour,
+						})
+						require.NoError(t, err)
+						t.Cleanup(func() { _ = session.Close(t.Context()) })
+						return session.Lease("x")
+					}
+					first, err := session("10.0.0.1:7000", true).TryAcquire(t.Context())
+					require.NoError(t, err)
+					for owner, inherit := range map[string]bool{"10.0.0.1:7000": false, "10.0.0.2:7000": true, "10.0.0.1:70000": true} {
+						_, err = session(owner, inherit).TryAcquire(t.Context())
+						require.ErrorIs(t, err, coordination.ErrHeld, "%s, inherit %v", owner, inherit)
+					}
+					began := time.Now()
+					second, err := session("10.0.0.1:7000", true).TryAcquire(t.Context())
+					require.NoError(t, err)
+					require.Equal(t, first.Token()+1, second.Token())
+					require.Less(t, time.Since(began), time.Second)
+					select {
+					case <-first.Context().Done():
+					case <-time.After(10 * time.Minute):
+						t.Fatal("the one before does not learn of it")
+					}
+					require.NoError(t, second.Check())
+					require.NoError(t, second.Release(t.Context()))
+				})
+			})
+		}
+	}
+}
+
+func TestInherit_NeedsAnOwner(t *testing.T) {
+	require.ErrorContains(t, coordination.Config{Inherit: true}.Validate(), "Inherit needs Owner")
+	require.NoError(t, coordination.Config{Inherit: true, Owner: "10.0.0.1:7000"}.Validate())
+}

@@ -1,0 +1,19 @@
+package kubernetes
+
+import "github.com/concord-go/concord/coordination"
+
+var _ coordination.Opener = Opener
+
+// Opener is for a Provider, and for a configuration file in a pod: Config, and InCluster when the store is opened.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var c Config
+	if err := decode(&c); err != nil {
+		return nil, err
+	}
+	if c.Namespace != "" {
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return Open(c), nil
+}

@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// documentStatements prepares the texts. The length is bounded before the server sends anything.
+func (s *Store) documentStatements() {
+	s.loadDocument = fmt.Sprintf(`SELECT CASE WHEN length(content) > %d THEN NULL ELSE content END, length(content), %s
+FROM %s_documents WHERE name = $1`, coordination.MaxDocument, mark, s.table)
+	s.insertDocument = fmt.Sprintf("INSERT INTO %s_documents (name, content) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING %s", s.table, mark)
+	s.updateDocument = fmt.Sprintf(`UPDATE %[1]s_documents SET content = $2, version = nextval('%[1]s_version'), written = clock_timestamp()
+WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
+}
+
+// LoadDocument implements coordination.Documents.
+func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+	text := escape(name)
+	if len(text) > maxName {
+		return nil, "", tooLong(name)
+	}
+	var content []byte
+	var size int
+	var version string
+	switch err := s.db.QueryRowContext(ctx, s.loadDocument, text).Scan(&content, &size, &version); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
+	case size > coordination.MaxDocument:
+		return nil, "", fmt.Errorf("%w: postgres: %.80q has %d bytes, over the limit of %d", coordination.ErrDamagedDocument, name, size, coordination.MaxDocument)
+	}
+	return content, coordination.Version(version), nil
+}
+
+// SwapDocument implements coordination.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	text := escape(name)
+	if len(text) > maxName {
+		return "", tooLong(name)
+	}
+	if next == nil {
+		next = []byte{} // nil is NULL
+	}
+	query, args := s.insertDocument, []any{text, next}
+	if old != "" {
+		query, args = s.updateDocument, append(args, string(old))
+	}
+	var version string
+	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version); {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", coordination.ErrConflict
+	case err != nil:
+		return "", outcome(err)
+	}
+	return coordination.Version(version), nil
+}

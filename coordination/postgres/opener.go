@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+var _ coordination.Opener = Opener
+
+// Settings are what Opener reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// URL of the database, or its DSN: "postgres://shop@db/shop". Required. The environment variables of libpq count for
+	// what it leaves open, such as PGPASSWORD.
+	URL string `yaml:"url"`
+	// MaxConnections of the pool, from 2 to 1000. Default 10.
+	MaxConnections int `yaml:"max-connections"`
+	// Install creates the tables when the store is opened, unless they exist; see Store.Install. Default false.
+	Install bool `yaml:"install"`
+}
+
+// installTimeout bounds Install.
+const installTimeout = 10 * time.Second
+
+// Validate returns all problems at once, as coordination.ErrInvalid. Passwords are not among what it tells.
+func (s Settings) Validate() error {
+	s = s.withDefaults()
+	var errs []error
+	if s.URL == "" {
+		errs = append(errs, fmt.Errorf("postgres: %w: URL must be set", coordination.ErrInvalid))
+	} else if _, err := pgx.ParseConfig(s.URL); err != nil {
+		errs = append(errs, fmt.Errorf("postgres: %w: URL: %w", coordination.ErrInvalid, err))
+	}
+	if s.MaxConnections < 2 || s.MaxConnections > 1000 {
+		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000", coordination.ErrInvalid, s.MaxConnections))
+	}
+	return errors.Join(append(errs, s.Config.Validate())...)
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.MaxConnections == 0 {
+		s.MaxConnections = 10
+	}
+	return s
+}
+
+// Opener is for a Provider, and for a configuration file: Settings, a pool of its own, and New. Closing the store
+// closes the pool. Without Install it opens also while the database is away.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+}
+
+// owner is a store with a pool of its own.
+type owner struct {
+	*Store
+}
+
+// Close closes the pool too.
+func (o owner) Close() error { return errors.Join(o.Store.Close(), o.db.Close()) }
+
+func (s Settings) open() (owner, error) {
+	db, err := sql.Open("pgx", s.URL)
+	if err != nil {
+		return owner{}, fmt.Errorf("postgres: %w", err)
+	}
+	db.SetMaxOpenConns(s.MaxConnections)
+	store, err := New(db, s.Config)
+	if err == nil && s.Install {
+		ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
+		defer cancel()
+		err = store.Install(ctx)
+	}
+	if err != nil {
+		return owner{}, errors.Join(err, db.Close())
+	}
+	return owner{store}, nil
+}

@@ -1,0 +1,72 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/clienttls"
+)
+
+var _ coordination.Opener = Opener
+
+// Settings are what Opener reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// OpenTimeout bounds Open, from 100ms to 1m. Default 10s.
+	OpenTimeout time.Duration `yaml:"open-timeout"`
+	// TLS of the connections. Default: none.
+	TLS clienttls.Files `yaml:"tls"`
+}
+
+// Validate returns all problems at once, as coordination.ErrInvalid.
+func (s Settings) Validate() error {
+	s = s.withDefaults()
+	errs := []error{s.Config.Validate()}
+	if s.OpenTimeout < 100*time.Millisecond || s.OpenTimeout > time.Minute {
+		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m", coordination.ErrInvalid, s.OpenTimeout))
+	}
+	if err := s.TLS.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("zookeeper: %w: %w", coordination.ErrInvalid, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.OpenTimeout == 0 {
+		s.OpenTimeout = 10 * time.Second
+	}
+	return s
+}
+
+// Opener is for a Provider, and for a configuration file: Settings, and Open.
+func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+}
+
+func (s Settings) open() (*Store, error) {
+	secure, err := s.TLS.Config()
+	if err != nil {
+		return nil, fmt.Errorf("zookeeper: %w", err)
+	}
+	c := s.Config
+	if secure != nil {
+		c.Dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
+			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, secure)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.OpenTimeout)
+	defer cancel()
+	return Open(ctx, c)
+}
