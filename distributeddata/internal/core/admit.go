@@ -11,6 +11,10 @@ import "time"
 //     in a member that had acknowledged before it recorded the newcomer.
 //   - Where nobody is known to have counted, all that are known or seen must answer, and be MinMembers [M6].
 //
+//   - A member whose disk has all that it ever acknowledged needs no more than a majority, itself included, of such and
+//     of those that count: they meet every quorum. If one that is in view does not answer it waits a while, since a
+//     disk may have lost what it had acknowledged and not know it [R65].
+//
 // Answers count under the memory in which the replica has its place, and only under that.
 
 // admit does what has become possible on the way to counting.
@@ -30,7 +34,7 @@ func (c *Core) admit() {
 		}
 	case c.admitted():
 		c.roll.entering, c.roll.counted = false, true // before anything of it shows
-		c.ready, c.stirred = true, true
+		c.ready, c.stirred, c.disk.kept = true, true, c.disk.phase != NoDisk
 		for _, p := range c.peers {
 			c.sendBeat(p)
 		}
@@ -57,13 +61,14 @@ func (c *Core) mayTake(own remembered) bool {
 		return c.roll.filled || c.roll.size == 0
 	}
 	if c.clustered() {
-		return c.roll.filled || gave && n >= c.cfg.MinMembers
+		return c.roll.filled || gave && (n >= c.cfg.MinMembers || c.disk.keeps() && n >= majorityOf(c.size()))
 	}
 	return spoke && n >= c.cfg.MinMembers
 }
 
 // usurped reports whether a later process runs under this one's name. One that has never counted, and does not see
-// the other, takes that for a former one of which it has not heard in time.
+// the other, takes that for a former one of which it has not heard in time. One that has counted waits until the other
+// has been out of view for long, since two that run would take the place from each other: each time twice as long [M2].
 func (c *Core) usurped(own remembered) bool {
 	if c.roll.inc.number == 0 || own.inc == c.roll.inc || own.rank != joining && own.rank != in {
 		return false
@@ -73,17 +78,27 @@ func (c *Core) usurped(own remembered) bool {
 		return false
 	}
 	if c.roll.usurper != own.inc.replica {
-		c.roll.usurper = own.inc.replica
+		c.roll.usurper, c.roll.usurperAt = own.inc.replica, c.now
+		c.roll.usurpers++
 		c.emit(Usurped{By: c.roll.places[own.name]})
 	}
-	return true
+	if p != nil {
+		c.roll.usurperAt = c.now
+	}
+	wait := c.cfg.BeatInterval * usurperBeats << min(c.roll.usurpers-1, 10)
+	return c.now.Before(c.roll.usurperAt.Add(wait))
 }
+
+// usurperBeats is for how many heartbeat intervals a later process of this name has to be out of view before this one
+// takes the place again.
+const usurperBeats = 60
 
 // takePlace records this replica as the present one of its member.
 func (c *Core) takePlace(own remembered) {
 	if own.inc.number >= maxOrdinal || own.version >= maxOrdinal {
 		return
 	}
+	c.disk.takePlace(own.inc, c.roll.inc.number == 0 || own.inc != c.roll.inc)
 	own.inc = incarnation{own.inc.number + 1, c.me}
 	entering := own.rank != in
 	switch {
@@ -140,7 +155,7 @@ func (c *Core) admitted() bool {
 	if c.roll.entering {
 		need = majorityOf(size)
 	}
-	return have >= need || c.allAnswered()
+	return have >= need || c.allAnswered() || c.restarted()
 }
 
 // allAnswered reports whether all that are known or seen have answered under the present memory: whatever anybody

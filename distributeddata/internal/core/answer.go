@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/sketch"
+	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/field"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -48,21 +49,30 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	c.heard(p, have)
+	told, err := originsOf(have, m.PrintAt, nil, m.Prints)
+	if err != nil {
+		return err
+	}
+	if !c.heard(p, have) || c.denied(p, have, told, m.Whole) {
+		return nil
+	}
 	if a := c.outgoing[p.ID]; a != nil && a.id == m.Id {
 		c.again(p, a) // what it heard so far was nothing
 		return nil
 	}
-	if m.Id <= p.request {
+	if m.Id <= p.request && c.now.Before(p.asked.Add(c.cfg.Patience)) {
 		return nil // a doubled request: the parts of two answers must not mix under one id
 	}
-	p.request = m.Id
+	p.request, p.asked = m.Id, c.now
 	c.nextID++
 	if c.revoked != nil {
 		return nil // it would spread what is revoked
 	}
 	a := &answer{id: m.Id, number: c.nextID, last: -1, pin: c.state()}
-	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(), members: c.roll.digest, entering: c.roll.entering}}
+	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering, kept: c.disk.keeps()}}
+	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 && was.n == c.seen.Get(causal.Replica(m.Was)) {
+		a.source.head.prints[causal.Replica(m.Was)] = was.last
+	}
 	if d, ok := c.makeDelta(have); ok && !m.Whole {
 		a.source.events = d.events
 		a.source.head.base, a.source.head.records = d.base, uint64(len(d.events))

@@ -24,6 +24,7 @@ func (c *Core) beats() {
 	c.scrubSome()
 	c.tidy()
 	c.forgetUndos()
+	c.tellRetractions()
 }
 
 // sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever

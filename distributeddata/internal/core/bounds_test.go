@@ -115,3 +115,42 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 		}
 	}
 }
+
+// An update that comes while a restored replica waits for the state of another is refused if too many wait already.
+func TestBounds_UpdatesThatWaitForAState(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	l.act("new")
+	l.deliver(of(wire.ReplicatorPush))
+	l.deliver(of(wire.ReplicatorAck))
+	require.NotNil(t, l.cores["a"].revoked)
+	for range maxHeld {
+		require.NotContains(t, l.done, l.update("a", Level{}, add("s", "later")))
+	}
+	require.ErrorIs(t, l.done[l.update("a", Level{}, add("s", "last"))].Err, errRestored)
+}
+
+// At least the last events can be done again, and what is kept of them does not grow.
+func TestBounds_EventsThatCanBeDoneAgain(t *testing.T) {
+	c := newLab(t, "a", "b").cores["a"]
+	c.undos = nil
+	for n := uint64(1); n <= 4*maxUndo; n++ {
+		c.keepUndo(undo{n: n})
+		require.GreaterOrEqual(t, len(c.undos), int(min(n, maxUndo)))
+		require.LessOrEqual(t, len(c.undos), 2*maxUndo)
+		require.Equal(t, n, c.undos[len(c.undos)-1].n)
+	}
+}
+
+func TestBounds_PushesThatWait(t *testing.T) {
+	push := func(n uint64) *delta {
+		return &delta{base: causal.MakeVector(causal.Dot{Replica: 1, N: n}), head: causal.MakeVector(causal.Dot{Replica: 1, N: n + 1})}
+	}
+	w := window{count: 2, bytes: 100}
+	require.True(t, w.keep(push(1), 50, epoch))
+	require.False(t, w.keep(push(2), 51, epoch), "bytes")
+	require.True(t, w.keep(push(2), 50, epoch))
+	require.True(t, w.keep(push(2), 50, epoch), "there already")
+	require.False(t, w.keep(push(3), 0, epoch), "count")
+}

@@ -70,6 +70,9 @@ func (c *Core) call(o *operation, id, n uint64, deadline time.Time) {
 // endCall ends a call with its outcome.
 func (c *Core) endCall(w *caller, d Done) {
 	d.ID = w.id
+	if d.Short == nil {
+		d.wait, d.until = waits(w.op.task), w.deadline
+	}
 	c.emit(d)
 	w.ended = true
 	c.calls--
@@ -84,6 +87,15 @@ func (c *Core) endCall(w *caller, d Done) {
 	}
 }
 
+// waits says for what the good end of a call waits.
+func waits(t task) wait {
+	switch t.(type) {
+	case *writes, *cover:
+		return forDisk
+	}
+	return forNothing
+}
+
 // expire ends the calls that have no time left.
 func (c *Core) expire() {
 	for w := c.deadlines.next(); w != nil && !c.now.Before(w.deadline); w = c.deadlines.next() {
@@ -91,15 +103,16 @@ func (c *Core) expire() {
 	}
 }
 
-// failOps ends all calls: the id they were made under is gone.
-func (c *Core) failOps() {
+// abandonCalls ends all calls, and returns their outcomes: the id that they were made under is gone.
+func (c *Core) abandonCalls() (ended []Done) {
 	for _, o := range c.ops {
 		s := o.task.advance(c, o)
-		for _, w := range slices.Clone(o.callers) {
+		for _, w := range o.callers {
 			if !w.ended {
-				c.endCall(w, Done{Short: c.short(w, s)})
+				ended = append(ended, Done{ID: w.id, Short: c.short(w, s)})
 			}
 		}
 	}
-	c.ops = nil
+	c.ops, c.deadlines, c.calls, c.due = nil, nil, 0, time.Time{}
+	return ended
 }

@@ -43,6 +43,8 @@ type Core struct {
 	heardOf       map[causal.Replica]heardPrints
 	undos         []undo        // own events that some member may not cover yet
 	revoked       *revoked      // own events that are to be done again [R57]
+	retracted     []retraction  // events of replicas that were restored [R66]
+	contested     time.Time     // an answer of another history came first
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
 	told          causal.Vector // what the newest own push follows, that one included
@@ -61,8 +63,10 @@ type Core struct {
 	deadlines     deadlines     // of these calls
 	settled       causal.Vector // seen when they were
 
+	disk    disk
 	now     time.Time
-	begun   Keys // what was held when this step began
+	begun   Keys  // what was held when this step began
+	taking  Event // what hands a state over to it
 	effects []Effect
 	touched []string // keys changed in this step
 	stats   Stats
@@ -81,17 +85,19 @@ type peer struct {
 	news  causal.Vector // what pushes have told since
 	acked uint64        // it covers our events up to this one
 	pacing
-	askAgain time.Time     // for a refill
-	request  uint64        // the last request it made
-	owed     uint64        // it wants to hear when we cover its events up to this one
-	pushed   []sent        // pushed and not acknowledged yet
-	inFlight int           // bytes of these
-	kept     causal.Vector // what it said that it has, when it did not leave
-	parts    bool          // it has said that it leaves
-	heardOf  uint64        // digest of seenThen
-	seenThen causal.Vector // the last vector it told in full
-	toldOf   uint64        // digest of the last vector that was told to it in full
-	opinion  opinion       // of our state, when vectors were last equal
+	askAgain time.Time        // for a refill
+	request  uint64           // the last request it made
+	asked    time.Time        // when that came
+	owed     uint64           // it wants to hear when we cover its events up to this one
+	pushed   []sent           // pushed and not acknowledged yet
+	inFlight int              // bytes of these
+	kept     causal.Vector    // what it said that it has, when it did not leave
+	parts    bool             // it has said that it leaves
+	heardOf  uint64           // digest of seenThen
+	seenThen causal.Vector    // the last vector it told in full
+	toldOf   uint64           // digest of the last vector that was told to it in full
+	opinion  opinion          // of our state, when vectors were last equal
+	cleared  []causal.Replica // it has no retracted events of these
 }
 
 type sent struct {
@@ -123,13 +129,17 @@ type lag struct {
 
 // New returns a replica that holds nothing and knows nobody.
 func New(cfg Config) *Core {
-	return &Core{
+	c := &Core{
 		cfg:      cfg,
 		ledger:   newLedger(cfg.NewReplica(), cfg.Reach),
 		outgoing: map[string]*answer{},
 		heardOf:  map[causal.Replica]heardPrints{},
 		window:   window{count: cfg.WindowCount, bytes: cfg.WindowBytes},
 	}
+	if cfg.Disk != nil {
+		c.disk = disk{cfg: cfg.Disk, phase: DiskLoading}
+	}
+	return c
 }
 
 // Replica returns the id of this incarnation.
@@ -141,8 +151,8 @@ func (c *Core) Seen() causal.Vector { return c.seen }
 // Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
 func (c *Core) Keys() Keys { return c.keys }
 
-// Ready reports whether the replica has been refilled since its start.
-func (c *Core) Ready() bool { return c.ready }
+// Ready reports whether the replica has been refilled since its start, and its disk, if it has one, works.
+func (c *Core) Ready() bool { return c.ready && c.disk.sound() }
 
 // Stats returns the counts since the start.
 func (c *Core) Stats() Stats {
@@ -157,9 +167,26 @@ func (c *Core) Stats() Stats {
 // Step takes one input. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now, c.begun, c.effects, c.touched = now, c.keys, c.effects[:0], c.touched[:0]
+	c.taking = handsOver(ev)
+	if c.loading(ev) {
+		c.taking = nil
+		return c.effects
+	}
 	if !c.gathers(ev) {
 		c.push()
 	}
+	c.input(ev)
+	if c.formDue() {
+		c.push()
+	}
+	c.settle()
+	c.gate()
+	c.taking = nil
+	return c.effects
+}
+
+// input takes one input.
+func (c *Core) input(ev Event) {
 	switch ev := ev.(type) {
 	case View:
 		c.view(ev.Others)
@@ -179,16 +206,19 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.recordLoaded(ev)
 	case RecordSwapped:
 		c.recordSwapped(ev)
-	case Wake:
+	case Wake, Loaded:
+	case Committed:
+		c.committed(ev)
+	case Flush:
+		c.flush(ev)
 	default:
 		panic(fmt.Sprintf("core: unknown event %T", ev))
 	}
-	c.settle()
-	return c.effects
 }
 
 // settle brings everything up to date that may follow from any event or from the time that passed.
 func (c *Core) settle() {
+	c.watchDisk()
 	c.drainWindow()
 	c.beats()
 	c.pursueFetch()
@@ -197,6 +227,7 @@ func (c *Core) settle() {
 	c.fetchRestored()
 	c.refill()
 	c.admit()
+	c.reissue()
 	c.catchUp()
 	c.mend()
 	c.acknowledge()
@@ -215,6 +246,9 @@ func (c *Core) settle() {
 
 // NextWake returns when Step wants a Wake, at the latest.
 func (c *Core) NextWake() time.Time {
+	if c.disk.phase == DiskLoading {
+		return c.now.Add(c.cfg.BeatInterval)
+	}
 	at := c.beatAt
 	earlier := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
@@ -243,6 +277,7 @@ func (c *Core) NextWake() time.Time {
 	if c.fetch != nil {
 		earlier(c.fetch.nudge)
 	}
+	c.diskWake(earlier)
 	return at
 }
 

@@ -18,7 +18,8 @@ type request struct {
 	deadline time.Time // for something new
 	nudge    time.Time // when to say again how far it is
 	have     causal.Vector
-	copied   State // of the moment of the request, if it is to be compared
+	prints   origins // of that
+	copied   State   // of the moment of the request, if it is to be compared
 	sketch   *sketch.Sketch
 	whole    bool // this replica's own state is damaged: the answer takes its place
 	stage    stage
@@ -35,8 +36,8 @@ func (c *Core) ask(p *peer, whole bool) {
 	if c.incoming != nil || c.now.Before(c.askAfter) || c.revoked != nil && !whole {
 		return
 	}
-	c.nextID++
-	c.incoming = &request{id: c.nextID, member: p.ID, have: c.seen, copied: c.state(), whole: whole, last: -1}
+	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0))) // not one from before a restore [R57]
+	c.incoming = &request{id: c.nextID, member: p.ID, have: c.seen, prints: c.printsOut(c.seen), copied: c.state(), whole: whole, last: -1}
 	c.progress()
 	c.incoming.nudge = c.now.Add(c.cfg.Grace) // for the first time soon: little can be on its way yet
 	c.sendRequest(p)
@@ -45,6 +46,10 @@ func (c *Core) ask(p *peer, whole bool) {
 func (c *Core) sendRequest(p *peer) {
 	r := c.incoming
 	m := &pb.Request{Id: r.id, Have: c.vectorOut(r.have), Whole: r.whole}
+	m.PrintAt, _, m.Prints = r.prints.ranked(r.have)
+	if c.revoked != nil {
+		m.Was = uint64(c.revoked.was)
+	}
 	if !c.distrust {
 		m.Keys = uint64(r.copied.Keys.Len())
 	}
@@ -185,6 +190,10 @@ func (c *Core) adopt(p *peer, r *request) error {
 	if err := s.end(); err != nil {
 		return err
 	}
+	if c.refused(p, r) {
+		c.askAfter = c.now.Add(c.cfg.BeatInterval)
+		return nil
+	}
 	if s.head.state {
 		st, err := s.state(r.copied)
 		if err != nil {
@@ -192,11 +201,11 @@ func (c *Core) adopt(p *peer, r *request) error {
 			return err
 		}
 		c.distrust = false
-		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints.of(c.me), s.head.ready && s.head.members == c.roll.digest) {
+		if !c.heard(p, st.Seen) || !c.confirm(p, st.Seen.Get(c.me), s.head.prints[c.me], s.head.ready && s.head.members == c.roll.digest) {
 			return nil
 		}
 		if r.whole {
-			c.mended(st)
+			c.mended(st, s.head)
 		} else {
 			c.note(c.join(st))
 		}
@@ -212,7 +221,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 		if !d.base.Leq(c.seen) {
 			return malformed("answer starts at %v", d.base)
 		}
-		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints.of(c.me), s.head.ready && s.head.members == c.roll.digest) {
+		if !c.heard(p, d.head) || !c.confirm(p, d.head.Get(c.me), s.head.prints[c.me], s.head.ready && s.head.members == c.roll.digest) {
 			return nil
 		}
 		c.note(c.apply(d))
@@ -229,8 +238,12 @@ func (c *Core) adopt(p *peer, r *request) error {
 
 // mended takes the state of another replica, since this one's is damaged [R22a]. If that cannot be done the next
 // answer may be of a later moment.
-func (c *Core) mended(s State) {
+func (c *Core) mended(s State, h head) {
 	ch, ok := c.replace(s)
+	if v := c.revoked; !ok && v != nil && v.gives != 0 {
+		c.note(c.disown(v.gives))
+		ch, ok = c.join(s), true
+	}
 	if !ok {
 		c.askAfter = c.now.Add(c.cfg.BeatInterval)
 		return
@@ -238,11 +251,12 @@ func (c *Core) mended(s State) {
 	c.note(ch)
 	c.stats.Mended++
 	c.emit(Mended{})
-	if c.revoked != nil {
+	if v := c.revoked; v != nil {
+		c.retract(v, heardPrints{h.head.Get(v.was), h.prints[v.was]})
 		c.redo()
 	}
 	for _, p := range c.peers {
-		p.opinion = unknown
+		p.opinion = opinion{}
 	}
 }
 

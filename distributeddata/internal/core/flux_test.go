@@ -87,7 +87,7 @@ func (s *play) unseen(sl *slot) bool {
 func (s *play) mayFail(sl *slot) bool {
 	if s.flux == nil {
 		left := s.ready()
-		if sl.core.Ready() {
+		if sl.core.Ready() && s.current(sl) {
 			left--
 		}
 		return left >= members/2+1
@@ -120,10 +120,10 @@ func (s *play) voters(but *slot) (n int) {
 }
 
 // handsOver reports whether a member that has left did so as one that was counted, and others are: a majority of these
-// has what it held.
+// has what it held. A process that started under a name that was marked as going is gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
 	own := sl.core.own()
-	return own.rank == gone && own.inc == sl.core.roll.inc && s.memory().size > 0
+	return own.rank == gone && own.inc == sl.core.roll.inc && sl.core.roll.counted && s.memory().size > 0
 }
 
 // gone notes a member that has left, if the others have agreed.

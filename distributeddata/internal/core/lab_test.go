@@ -32,6 +32,9 @@ type lab struct {
 	second  int                       // after so many places more it panics again
 	blasted int                       // steps that have panicked
 	alarms  []alarm
+	disks   map[string]*labDisk // nil: members keep nothing
+
+	batchRows int // of a batch of theirs; 0: as in production
 }
 
 // alarm is an effect of a replica that people should hear of.
@@ -67,7 +70,7 @@ func (l *lab) start(name string) {
 		Member: name, Recorded: l.stored != nil, NewReplica: func() causal.Replica { l.next++; return l.next },
 		MinMembers: least, BeatInterval: time.Second, BeatPeers: len(l.order), Grace: 200 * time.Millisecond,
 		Patience: 5 * time.Second, WindowCount: 16, WindowBytes: 1 << 20, LogBytes: 1 << 20, PushBytes: 1 << 20, PartBytes: 64, CompareKeys: 1,
-		Reach: func(string) { l.burn(name) },
+		Reach: func(string) { l.burn(name) }, Disk: l.diskOf(name),
 	}
 	if l.large {
 		cfg.WindowBytes, cfg.LogBytes, cfg.PushBytes, cfg.PartBytes = 4<<20, 1<<30, 4<<20, 64<<10
@@ -96,11 +99,17 @@ func (l *lab) step(name string, ev Event) {
 	if c == nil {
 		return
 	}
+	var commits []Commit
 	for _, e := range l.attempt(name, ev) {
 		switch e := e.(type) {
+		case Commit:
+			commits = append(commits, e)
 		case Send:
 			l.box = append(l.box, mail{name, e.Member, c.Replica(), e})
 		case Done:
+			if _, before := l.done[e.ID]; before && e.ID != 0 {
+				l.t.Errorf("%s answers call %d once more: %+v", name, e.ID, e)
+			}
 			l.done[e.ID] = e
 		case Changed:
 			l.told[name] = append(l.told[name], e.Keys...)
@@ -111,6 +120,9 @@ func (l *lab) step(name string, ev Event) {
 		case Usurped, Unequal, Forgotten, Troubled:
 			l.alarms = append(l.alarms, alarm{name, e})
 		}
+	}
+	for _, e := range commits {
+		l.commit(name, e)
 	}
 }
 

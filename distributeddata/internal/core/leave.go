@@ -8,10 +8,11 @@ import (
 
 // leave waits until a majority of the other members, ready or not, covers all that this replica has seen [R21a, R53]:
 // what it acknowledged to others, or received at its start, may be on no other that stays. Then, if the member is
-// to be forgotten, that begins.
+// to be forgotten, that begins. Own events that are to be done again are done again before.
 type leave struct {
 	want   causal.Vector
 	forget bool
+	early  bool // own events are to be done again first [R57]
 }
 
 func (l *leave) anew() task { return l }
@@ -28,7 +29,7 @@ func (l *leave) has(p *peer, _ uint64) bool { return !p.parts && !p.goes && l.wa
 
 func (l *leave) advance(c *Core, o *operation) (s standing) {
 	if l.want.Len() > 0 {
-		s.need = min(c.heirs(), (c.size()-1)/2+1)
+		s.need = min(c.heirs(), majorityOf(c.beside()))
 		if l.forget && c.sole(c.cfg.Member) {
 			s.need = c.heirs() // any of them may be the next that counts
 		}
@@ -37,11 +38,25 @@ func (l *leave) advance(c *Core, o *operation) (s standing) {
 		s.need, s.hopeless = max(1, s.need), true
 		return s
 	}
+	if c.revoked != nil {
+		return s
+	}
+	if l.early {
+		l.early, l.want, o.again = false, c.seen, c.now
+	}
 	s.done, s.upTo = c.others(l) >= s.need, math.MaxUint64
 	if s.done && l.forget {
 		return c.depart(o)
 	}
 	return s
+}
+
+// beside is how many quorums are counted in but for this member, which may have been forgotten already.
+func (c *Core) beside() int {
+	if r := c.own().rank; r == in || r == going {
+		return c.size() - 1
+	}
+	return c.size()
 }
 
 // heirs counts the members that what this replica holds can be handed over to: those that are remembered, in view or
@@ -112,7 +127,7 @@ func (c *Core) drain(ev Drain) {
 	for _, p := range c.peers {
 		c.sendBeat(p)
 	}
-	o := &operation{level: Level{Kind: Majority}, task: &leave{c.seen, forget}}
+	o := &operation{level: Level{Kind: Majority}, task: &leave{c.seen, forget, c.revoked != nil}}
 	c.ops = append(c.ops, o)
 	c.call(o, ev.ID, 0, ev.Deadline)
 	c.askAll(o)

@@ -197,6 +197,26 @@ func (l *ledger) revoke(r causal.Replica, n uint64) {
 	l.log.revoke(r, n)
 }
 
+// disown makes the state one that has seen no event of r: what is left of what these added is taken away, and a state that
+// is joined brings back what holds of it.
+func (l *ledger) disown(r causal.Replica) change {
+	d := l.draft(0)
+	for key, h := range l.keys.All() {
+		var of []causal.Atom
+		for path, e := range h.Prefix("") {
+			if at, ok := e.Of(r); ok {
+				of = append(of, causal.Atom{Path: path, Leaf: at})
+			}
+		}
+		if len(of) > 0 {
+			d.put(causal.Clone(key), h.Apply(causal.Change{Removes: of}, causal.Vector{}, l.seen))
+		}
+	}
+	ch := l.install(d, l.seen.Set(r, 0))
+	l.log.revoke(r, 0)
+	return ch
+}
+
 // takeOver holds what o held, under the own id. o must not be used any more.
 func (l *ledger) takeOver(o ledger) {
 	l.keys, l.seen, l.sum, l.log, l.marks = o.keys, o.seen, o.sum, o.log, o.marks

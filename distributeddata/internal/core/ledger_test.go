@@ -67,7 +67,7 @@ var open = map[string][]string{
 	"eventLog": {"from"},
 	"ledger": {
 		"state", "nextDot", "makeDelta", "fill",
-		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke", "takeOver", "restore", "reach",
+		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke", "disown", "takeOver", "restore", "reach",
 	},
 }
 

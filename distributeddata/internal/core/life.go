@@ -26,7 +26,10 @@ func (c *Core) Again(cfg Config) *Core {
 	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
-	n.revoked = c.revoked.again()
+	n.revoked, n.retracted = c.revoked.again(), c.retracted
+	if n.disk.phase != NoDisk {
+		n.takeDisk(c)
+	}
 	return n
 }
 
@@ -55,10 +58,14 @@ func (p *past) copy(v causal.Vector) {
 }
 
 // Uncopied returns how many events of this replica, and of the former lives of its process, no other replica is
-// known to have: they are lost if the process ends now. The open event counts as one.
+// known to have: they are lost if the process ends now. The open event counts as one, and so do the
+// events that are to be done again [R57].
 func (c *Core) Uncopied() uint64 {
 	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
 	if len(c.open) > 0 {
+		n++
+	}
+	if c.revoked != nil {
 		n++
 	}
 	return n
@@ -70,6 +77,11 @@ func (c *Core) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
 	for _, w := range c.open {
 		keys[w.key] = true
+	}
+	if c.revoked != nil {
+		for key := range c.revoked.keys {
+			keys[key] = true
+		}
 	}
 	for d := range c.past.events.Set(c.me, c.seen.Get(c.me)).All() {
 		copied := c.past.copied.Get(d.Replica)

@@ -103,6 +103,7 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 func (l *eventLog) revoke(r causal.Replica, n uint64) {
 	o := l.origins[r]
 	if o == nil {
+		l.floor = l.floor.Set(r, min(l.floor.Get(r), n))
 		return
 	}
 	for len(o.events) > 0 && o.floor+uint64(len(o.events)) > n {

@@ -15,25 +15,27 @@ import (
 // from the memory alone: the view only says which members can be talked to.
 type roll struct {
 	memory
-	inc      incarnation             // of this replica; number 0 until it has taken its place
-	takeAt   time.Time               // not before: it takes its place again
-	entering bool                    // it is a newcomer, which has not counted yet [M3]
-	counted  bool                    // it has counted in quorums
-	filled   bool                    // a replica that counts has answered it since its start
-	viewed   bool                    // it has been told a view
-	resigned bool                    // it counted when it was marked as going: it helps to remove members [M5]
-	leaving  bool                    // it wants to be forgotten, in order [M4]
-	usurper  causal.Replica          // the later process of this name that has been told of
-	changed  bool                    // by this replica: the others are told at once
-	absent   map[string]time.Time    // members that cannot be talked to, since when
-	places   map[string]string       // addresses, by name
-	parted   map[causal.Replica]bool // those that have said that they leave [R53]
-	tellAt   time.Time               // when members are told that have been told another memory just before
-	version  int                     // of what is told of all this
-	wire     []byte                  // the memory as it is sent
-	wireOf   uint64                  // the digest of that memory
-	told     *Rollcall               // the last
-	roster   roster                  // the record that this replica's memory is, where it is one [M9]
+	inc       incarnation             // of this replica; number 0 until it has taken its place
+	takeAt    time.Time               // not before: it takes its place again
+	entering  bool                    // it is a newcomer, which has not counted yet [M3]
+	counted   bool                    // it has counted in quorums
+	filled    bool                    // a replica that counts has answered it since its start
+	viewed    bool                    // it has been told a view
+	resigned  bool                    // it counted when it was marked as going: it helps to remove members [M5]
+	leaving   bool                    // it wants to be forgotten, in order [M4]
+	usurper   causal.Replica          // the later process of this name that has been told of; 0: none has the place
+	usurpers  int                     // how often one took the place
+	usurperAt time.Time               // when the last was seen last
+	changed   bool                    // by this replica: the others are told at once
+	absent    map[string]time.Time    // members that cannot be talked to, since when
+	places    map[string]string       // addresses, by name
+	parted    map[causal.Replica]bool // those that have said that they leave [R53]
+	tellAt    time.Time               // when members are told that have been told another memory just before
+	version   int                     // of what is told of all this
+	wire      []byte                  // the memory as it is sent
+	wireOf    uint64                  // the digest of that memory
+	told      *Rollcall               // the last
+	roster    roster                  // the record that this replica's memory is, where it is one [M9]
 }
 
 // resign makes this replica one that has no place yet.
@@ -57,6 +59,7 @@ type voice struct {
 	answered bool          // it has answered one under this memory, as one that counts
 	refilled bool          // or as any
 	entering bool          // as a newcomer that has not counted yet
+	whole    bool          // or as one whose disk has all that its member ever acknowledged
 	resigned bool          // it says that it counted when it was marked as going
 	told     uint64        // digest of the memory that it was sent last
 	least    uint32        // its MinMembers, as it said last; 0 if it counts in no quorum
@@ -67,7 +70,7 @@ type voice struct {
 // silence forgets what was said under another memory.
 func (v *voice) silence() {
 	v.vouches, v.counted, v.sure = false, 0, causal.Vector{}
-	v.answered, v.refilled, v.entering, v.resigned = false, false, false, false
+	v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false
 }
 
 // speaks reports whether p's word counts: it has said what it covers, and stays.
@@ -90,7 +93,7 @@ func (c *Core) answered(p *peer, h head) {
 	if h.members != c.roll.digest {
 		return
 	}
-	p.refilled, p.answered, p.entering = true, h.ready && p.votes, h.entering
+	p.refilled, p.answered, p.entering, p.whole = true, h.ready && p.votes, h.entering, h.kept && p.votes
 	if h.ready {
 		c.vouched(p, h.head)
 	}
@@ -146,6 +149,9 @@ func (c *Core) recall(m memory) {
 func (c *Core) reconsider() {
 	c.roll.version++
 	own := c.own()
+	if own.inc == c.roll.inc {
+		c.roll.usurper = 0
+	}
 	c.roll.resigned = (c.ready || c.roll.resigned) && own.rank == going && own.inc == c.roll.inc
 	if c.ready && (own.rank != in || own.inc != c.roll.inc) {
 		c.ready = false

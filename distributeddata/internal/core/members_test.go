@@ -58,6 +58,57 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	require.Empty(t, s.raised())
 }
 
+// [M2] When the later of two processes of one name has died, the earlier takes the place again after a while, by
+// another number, and counts when those that count have told it what the other one acknowledged. MinMembers keeps
+// the others from forgetting the member.
+func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
+	s := newScript(t, "abc")
+	for _, n := range s.order {
+		s.cores[n].cfg.MinMembers = 3
+	}
+	s.beginAs("x", "a", 3)
+	s.calm(40)
+	s.raised()
+	s.play("write x; meet x b")
+	s.stands(1, 0)
+	s.cores["x"] = nil
+	for _, n := range []string{"a", "b", "c"} {
+		s.see(n, "abc")
+	}
+	s.calm(4 * (usurperBeats - 10))
+	require.False(t, s.cores["a"].Ready(), "x may be back yet")
+	require.True(t, s.cores["a"].Rollcall().Usurped)
+	s.calm(4 * 20)
+	require.True(t, s.cores["a"].Ready())
+	require.False(t, s.cores["a"].Rollcall().Usurped)
+	require.Equal(t, 3, s.cores["b"].Rollcall().Counted)
+	require.Empty(t, s.raised())
+	s.play("read a; ask a c")
+	s.stands(1, 1) // it sees the write of x
+	s.play("write a; meet a c")
+	s.stands(2, 1)
+	s.end()
+}
+
+// Two that run under one name and do not see each other take the place from each other ever more rarely.
+func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
+	s := newScript(t, "abc")
+	s.beginAs("x", "a", 1)
+	s.see("a", "abc")
+	s.see("x", "xbc")
+	turns := 0
+	number := s.cores["b"].roll.of("a").inc.number
+	for range 20 * usurperBeats {
+		s.calm(4)
+		if n := s.cores["b"].roll.of("a").inc.number; n != number {
+			turns, number = turns+1, n
+		}
+	}
+	require.Greater(t, turns, 2)
+	require.Less(t, turns, 9, "each waits twice as long each time")
+	require.NotEqual(t, s.cores["a"].Ready(), s.cores["x"].Ready(), "one of the two counts")
+}
+
 // The memory of members does not depend on MinMembers; that two differ is told by both, once.
 func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 	s := newScript(t, "abc")

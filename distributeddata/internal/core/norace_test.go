@@ -2,4 +2,4 @@
 
 package core
 
-const defaultSeeds = 500
+const defaultSeeds, defaultSmall = 500, 2000

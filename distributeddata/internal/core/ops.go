@@ -164,7 +164,7 @@ func (c *Core) self() int {
 }
 
 // counts reports whether this replica's word counts in quorums: it is refilled, and stays.
-func (c *Core) counts() bool { return c.ready && !c.leaving }
+func (c *Core) counts() bool { return c.ready && !c.leaving && c.disk.sound() }
 
 // writes waits until enough replicas cover this one's events, for each call up to its own. Calls come in
 // the order of their events, so they end in that order.
@@ -202,7 +202,7 @@ func (c *Core) startWrite(ev Update) {
 	c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0
 	switch {
 	case ev.Level.Kind == Local:
-		c.emit(Done{ID: ev.ID})
+		c.emit(Done{ID: ev.ID, wait: forDisk, until: ev.Deadline})
 	case c.seen.Equal(c.last):
 		c.awaitWrite(ev.ID, c.seen.Get(c.me), ev.Level, ev.Deadline)
 	default:

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -78,6 +80,17 @@ func (h heardPrints) at(n uint64) imprint {
 	return 0
 }
 
+// all returns the prints with their numbers.
+func (h heardPrints) all() iter.Seq2[uint64, imprint] {
+	return func(yield func(uint64, imprint) bool) {
+		for i, x := range h.last {
+			if !yield(h.n-uint64(len(h.last)-1-i), x) {
+				return
+			}
+		}
+	}
+}
+
 // contradict reports whether two prints of one number are known, and differ.
 func contradict(a, b imprint) bool { return a != 0 && b != 0 && a != b }
 
@@ -142,28 +155,71 @@ func (c *Core) learnPrints(d *delta) {
 	c.keepPrints(d.origin, h)
 }
 
-// origins are the replicas whose prints an answer tells, with the prints.
-type origins map[causal.Replica]imprint
+// origins are the replicas whose prints a request or an answer tells, each with the last prints of what its sender has
+// of them.
+type origins map[causal.Replica][]imprint
 
-// of returns the print of a replica, as a list, if it is told.
-func (o origins) of(r causal.Replica) []imprint {
-	if x := o[r]; x != 0 {
-		return []imprint{x}
+// last returns the last print of a replica, if it is told.
+func (o origins) last(r causal.Replica) imprint {
+	if x := o[r]; len(x) > 0 {
+		return x[len(x)-1]
 	}
-	return nil
+	return 0
 }
 
-// printsOut returns the prints of what this replica has applied of others in view, and of its own events.
-func (c *Core) printsOut() origins {
-	out := origins{}
-	for _, p := range c.peers {
-		if x := c.printOf(p.replica); p.replica != 0 && x != 0 {
-			out[p.replica] = x
+// ranked returns the prints with the ranks of their origins in a vector, and how many there are of each.
+func (o origins) ranked(v causal.Vector) (at, counts []uint64, prints []imprint) {
+	for _, r := range slices.Sorted(maps.Keys(o)) {
+		if i, n := v.Rank(r); n > 0 {
+			at, counts, prints = append(at, uint64(i)), append(counts, uint64(len(o[r]))), append(prints, o[r]...)
 		}
 	}
-	if x := c.printOf(c.me); x != 0 {
-		out[c.me] = x
+	return at, counts, prints
+}
+
+// originsOf reads prints with the ranks of their origins in a vector. Without counts there is one of each.
+func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins, error) {
+	if len(counts) == 0 && len(at) != len(prints) || len(counts) > 0 && len(counts) != len(at) {
+		return nil, malformed("%d prints of %d replicas", len(prints), len(at))
 	}
+	out := origins{}
+	for i, x := range at {
+		n := uint64(1)
+		if len(counts) > 0 {
+			n = counts[i]
+		}
+		if x >= uint64(v.Len()) || n > uint64(len(prints)) {
+			return nil, malformed("%d prints of replica %d of %d", n, x, v.Len())
+		}
+		out[v.At(int(x)).Replica] = prints[:n:n]
+		prints = prints[n:]
+	}
+	return out, nil
+}
+
+// printsOut returns the prints of what this replica has applied of others in view and of those that have retracted
+// events, and of its own events: from that of what have covers on, as far as they are known.
+func (c *Core) printsOut(have causal.Vector) origins {
+	out := origins{}
+	tell := func(r causal.Replica) {
+		n := c.seen.Get(r)
+		from := max(min(have.Get(r), n), n-min(n, keepPrints)+1)
+		var run []imprint
+		for i := n; i >= from && c.printAt(r, i) != 0; i-- {
+			run = append(run, c.printAt(r, i))
+		}
+		if len(run) > 0 {
+			slices.Reverse(run)
+			out[r] = run
+		}
+	}
+	for _, p := range c.peers {
+		tell(p.replica)
+	}
+	for _, r := range c.retracted {
+		tell(r.replica)
+	}
+	tell(c.me)
 	return out
 }
 
@@ -175,11 +231,20 @@ func (c *Core) printsIn(h head, before causal.Vector) {
 			delete(c.heardOf, d.Replica)
 		}
 	}
-	for r, x := range h.prints {
-		if n := h.head.Get(r); r != c.me && n == c.seen.Get(r) && (n > before.Get(r) || c.printOf(r) == 0) {
-			c.keepPrints(r, heardPrints{n, []imprint{x}})
+	for r, run := range h.prints {
+		if n := h.head.Get(r); r != c.me && n == c.seen.Get(r) && n > before.Get(r) {
+			c.keepPrints(r, c.heardOf[r].then(n, run))
 		}
 	}
+}
+
+// then returns h with the prints of the events up to n.
+func (h heardPrints) then(n uint64, run []imprint) heardPrints {
+	first := n - uint64(len(run)-1)
+	if h.n < n && h.n+1 >= first && len(h.last) > 0 {
+		run = slices.Concat(h.last, run[h.n+1-first:])
+	}
+	return heardPrints{n, slices.Clone(run[max(0, len(run)-2*keepPrints):])}
 }
 
 // keepPrints keeps what is known of an origin, and forgets some of those that are not in view when they are many.

@@ -3,4 +3,4 @@
 package core
 
 // A core has no goroutines: the race detector only makes the histories slower.
-const defaultSeeds = 50
+const defaultSeeds, defaultSmall = 50, 100

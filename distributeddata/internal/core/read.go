@@ -68,7 +68,9 @@ func (r *read) ask(c *Core, o *operation, p *peer) {
 }
 
 func (c *Core) probe(p *peer, id uint64, want causal.Vector) {
-	c.send(p, wire.ReplicatorProbe, encode(&pb.Probe{Id: id, Want: c.vectorOut(want)}))
+	m := Send{Member: p.ID, To: p.replica, Manifest: wire.ReplicatorProbe, Payload: encode(&pb.Probe{Id: id, Want: c.vectorOut(want)})}
+	m.passes = want.Len() == 0
+	c.emit(m)
 }
 
 func (r *read) advance(c *Core, o *operation) standing {

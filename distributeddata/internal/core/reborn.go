@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/concord-go/concord/internal/causal"
 )
@@ -17,6 +18,17 @@ type undo struct {
 
 // maxUndo bounds the own events that can be done again.
 const maxUndo = 256
+
+// keepUndo keeps what the event that is about to be committed does, in the place of one that did not come to be.
+func (c *Core) keepUndo(u undo) {
+	for len(c.undos) > 0 && c.undos[len(c.undos)-1].n >= u.n {
+		c.undos = c.undos[:len(c.undos)-1]
+	}
+	if len(c.undos) == 2*maxUndo {
+		c.undos = slices.Clone(c.undos[maxUndo:])
+	}
+	c.undos = append(c.undos, u)
+}
 
 // forgetUndos lets go of the own events that every member is known to cover.
 func (c *Core) forgetUndos() {
@@ -35,8 +47,14 @@ func (c *Core) forgetUndos() {
 
 // revoked is what a replica that goes on under a new id does again, once it has the state of another [R57].
 type revoked struct {
-	from    string // the member that has other events under these numbers
-	asked   int    // members behind it that have been asked for their state
+	from    string         // the member that has other events under these numbers
+	since   time.Time      // it has been asked for its state
+	asked   int            // members behind it that have been asked, since it does not answer
+	was     causal.Replica // the former id, under which
+	common  uint64         // the events up to this one are those of the others as well
+	own     uint64         // of this last one
+	prints  ownPrints      // with these prints
+	gives   causal.Replica // or the other replica, whose retracted events are given up [R66]
 	keys    map[string]*effects
 	calls   []Update // writes that wait for these events
 	delayed []Update // came since
@@ -48,22 +66,15 @@ type revoked struct {
 func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
 	c.end()
 	was, own := c.me, c.seen.Get(c.me)
-	common := min(p.acked, own)
-	for i, x := range prints {
-		if at := n - uint64(len(prints)-1-i); at > common && at <= own && x != 0 && x == c.prints.at(at) {
-			common = at
-		}
-	}
-	v := &revoked{from: p.ID, keys: map[string]*effects{}}
+	common := c.common(p, n, prints)
+	var v *revoked
 	if common < own {
-		for _, e := range c.undos {
-			if e.n > common {
-				v.recall(c, e, common)
-			}
-		}
-		v.calls = c.suspend(common)
+		v = c.revocation(p, common)
 	}
+	ended := c.abandonCalls()
+	// From here on nothing panics until the replica is another one [R29].
 	c.rename(c.cfg.NewReplica())
+	c.disk.rename()
 	c.pushed, c.unpushed, c.copied = 0, 0, 0
 	c.told, c.implied, c.last = causal.Vector{}, causal.Vector{}, causal.Vector{}
 	c.prints, c.undos = ownPrints{}, nil
@@ -74,13 +85,44 @@ func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
 		p.pushed, p.inFlight, p.acked = nil, 0, 0
 		p.silence()
 	}
-	c.failOps()
-	if common < own {
+	if v != nil {
 		c.revoke(was, common)
 		c.revoked = v
 		clear(c.outgoing)
 	}
 	c.emit(Reborn{Was: was, Is: c.me})
+	for _, d := range ended {
+		c.emit(d)
+	}
+	for _, p := range c.peers {
+		c.sendBeat(p)
+	}
+}
+
+// common returns the last own event that p is known to have as this replica has it: it has acknowledged it, or one of
+// prints says so, which are the last of those up to n that p has.
+func (c *Core) common(p *peer, n uint64, prints []imprint) uint64 {
+	own := c.seen.Get(c.me)
+	common := min(p.acked, own)
+	for at, x := range (heardPrints{n, prints}).all() {
+		if at > common && at <= own && x != 0 && x == c.prints.at(at) {
+			common = at
+		}
+	}
+	return common
+}
+
+// revocation returns what own events behind common did, and takes the calls out that wait for them.
+func (c *Core) revocation(p *peer, common uint64) *revoked {
+	own := c.seen.Get(c.me)
+	v := &revoked{from: p.ID, was: c.me, common: common, own: own, prints: c.prints, keys: map[string]*effects{}}
+	for _, e := range c.undos {
+		if e.n > common && e.n <= own {
+			v.recall(c, e, common)
+		}
+	}
+	v.calls = c.suspend(common)
+	return v
 }
 
 // again is what the next life of the process does again: the effects, and updates that nobody waits for.
@@ -89,7 +131,27 @@ func (v *revoked) again() *revoked {
 		return nil
 	}
 	delayed := slices.DeleteFunc(slices.Clone(v.delayed), func(ev Update) bool { return ev.ID != 0 })
-	return &revoked{from: v.from, keys: v.keys, delayed: delayed}
+	again := *v
+	again.since, again.asked, again.calls, again.delayed = time.Time{}, 0, nil, delayed
+	return &again
+}
+
+// waiting returns the updates that wait for the state on which these events are done again.
+func (v *revoked) waiting() []Update {
+	if v == nil {
+		return nil
+	}
+	return slices.Concat(v.calls, v.delayed)
+}
+
+// copy returns a revocation that changes apart from v.
+func (v *revoked) copy() *revoked {
+	if v == nil {
+		return nil
+	}
+	n := *v
+	n.calls, n.delayed = slices.Clone(v.calls), slices.Clone(v.delayed)
+	return &n
 }
 
 // suspend takes the calls out that wait for own events behind n.
@@ -110,9 +172,10 @@ func (c *Core) suspend(n uint64) (calls []Update) {
 	return calls
 }
 
-// fetchRestored asks for the state that takes the place of this replica's: first the member that has other events
-// under the revoked numbers, and then, as long as no answer comes, one after another. One that has been restored itself
-// does not answer before it has a state.
+// fetchRestored asks for the state that takes the place of this replica's: for as long as Patience the member that has
+// other events under the revoked numbers, whether it is in view or not, and then one after another. Another may have
+// applied the revoked events, and would outvote those that have the others if this replica took its state. One that
+// has been restored itself does not answer before it has a state.
 func (c *Core) fetchRestored() {
 	v := c.revoked
 	if v == nil {
@@ -122,7 +185,16 @@ func (c *Core) fetchRestored() {
 	if c.incoming != nil {
 		return
 	}
-	first := slices.IndexFunc(c.peers, func(p *peer) bool { return p.ID == v.from })
+	if v.since.IsZero() {
+		v.since = c.now
+	}
+	first := slices.IndexFunc(c.peers, func(p *peer) bool { return p.ID == v.from && p.replica != 0 })
+	if c.now.Before(v.since.Add(c.cfg.Patience)) {
+		if first >= 0 {
+			c.ask(c.peers[first], true)
+		}
+		return
+	}
 	for n := range c.peers {
 		p := c.peers[(max(first, 0)+v.asked+n)%len(c.peers)]
 		if p.replica == 0 {
@@ -158,6 +230,8 @@ func (c *Core) redo() {
 	for _, ev := range v.delayed {
 		c.update(ev)
 	}
+	c.end() // what this step goes on to apply comes behind them
+	c.tellRetractions()
 }
 
 // delay keeps an update until the state is restored: what it would observe is not what others have.

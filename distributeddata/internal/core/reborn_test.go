@@ -401,3 +401,77 @@ func TestRestored_OneThatHasOtherEventsDoesNotGoOn(t *testing.T) {
 	l.settled(first, second)
 	l.shows("b", "s/base=1\ns/old=1\ns/x=1\ns/y=1\n")
 }
+
+// A replica that is restored, and did nothing since the snapshot, is the same one to the others. It has asked them for
+// what it lacked since, and its questions begin again with the numbers that these had.
+func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("b", majority, add("s", "base"))
+	l.settled(l.id)
+	snapshot := frozen(l.cores["a"])
+	for i := range 40 {
+		writer := []string{"b", "c"}[i%2]
+		l.update(writer, Level{}, add("s", string(rune('A'+i))))
+		l.take(between(writer, "a")) // lost: a has to ask
+		l.tick(time.Second)
+	}
+	l.settled()
+	l.cores["a"] = frozen(snapshot)
+	l.settled()
+	require.Empty(t, l.reb)
+	for _, n := range []string{"b", "c"} { // the clock was ahead before the restore
+		l.cores[n].peer("a").request += 1_000_000_000_000
+	}
+	l.cores["a"] = snapshot
+	l.settled()
+	require.Empty(t, l.reb)
+}
+
+// A member that leaves in order while it waits for the state on which it does its events again has handed nothing over
+// yet.
+func TestRestored_LeavesWhenItsEventsAreDoneAgain(t *testing.T) {
+	l, snapshot := restorable(t)
+	l.deliver(all)
+	l.cores["a"] = snapshot
+	l.act("new")
+	l.deliver(of(wire.ReplicatorPush))
+	l.deliver(of(wire.ReplicatorAck))
+	require.NotNil(t, l.cores["a"].revoked)
+	require.EqualValues(t, 1, l.cores["a"].Uncopied())
+	require.Equal(t, []string{"s"}, l.cores["a"].UncopiedKeys(5))
+	l.id++
+	l.step("a", Drain{ID: l.id, Deadline: l.now.Add(time.Minute)})
+	require.NotContains(t, l.done, l.id)
+	l.settled(l.id)
+	l.shows("b", "s/base=1\ns/new=1\ns/old=1\n")
+}
+
+// The step in which a replica notices that it was restored panics, at each place where it can: its events are done
+// again all the same, and every call is answered once.
+func TestRestored_AStepThatPanics(t *testing.T) {
+	for place := 1; ; place++ {
+		l, snapshot := restorable(t)
+		l.deliver(all)
+		l.cores["a"] = snapshot
+		calls := []uint64{l.act("new"), l.act("newer")}
+		l.deliver(of(wire.ReplicatorPush))
+		l.fuse["a"] = place
+		l.deliver(of(wire.ReplicatorAck))
+		calls = append(calls, l.act("later"))
+		l.settled()
+		if l.blasted == 0 {
+			require.Greater(t, place, 20)
+			return
+		}
+		for _, id := range calls {
+			require.Contains(t, l.done, id, "place %d", place)
+		}
+		for _, n := range l.order {
+			got, err := shown(l.cores[n].Keys())
+			require.NoError(t, err)
+			for _, e := range []string{"base", "old", "new", "newer"} {
+				require.Contains(t, got, "s/"+e+"=1\n", "place %d, %s", place, n)
+			}
+		}
+	}
+}

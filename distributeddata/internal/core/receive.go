@@ -25,6 +25,12 @@ func (c *Core) receive(ev Receive) {
 		c.stats.Strangers++
 		return
 	}
+	if ev.Manifest == wire.ReplicatorPush || ev.Manifest == wire.ReplicatorPart {
+		if c.disk.crowded() {
+			return // it is asked for again
+		}
+		c.gather(len(ev.Payload))
+	}
 	c.tally(ev, c.dispatch(p, ev))
 }
 
@@ -60,6 +66,8 @@ func (c *Core) dispatch(p *peer, ev Receive) error {
 		return c.onProbeReply(p, ev.Payload)
 	case wire.ReplicatorBaseRequest:
 		return c.onBaseRequest(p, ev.Payload)
+	case wire.ReplicatorRetract:
+		return c.onRetract(p, ev.Payload)
 	case wire.ReplicatorBase:
 		return c.onBase(p, ev.Payload)
 	}

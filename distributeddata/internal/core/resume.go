@@ -11,9 +11,10 @@ import (
 
 // Resume makes the replica go on after a step that panicked [R29]. It holds what it held before that step, or after it:
 // transitions of the ledger are never seen half done. What is known of other members, answers and bases under way, and
-// the window are built anew. calls are the ids of all calls that wait. They are begun again; a call that
-// was not under way yet is Done as Interrupted. The effects are those that Step has not returned, and those of
-// going on. Resume may panic too: c is then as it was, and Resume can be called again.
+// the window are built anew. What was being handed over, by a disk or a former life, is taken once more. calls are
+// the ids of all calls that wait. They are begun again; a call that was not under way yet is Done as Interrupted. The
+// effects are those that Step has not returned, and those of going on. Resume may panic too: c is then as it was, and
+// Resume can be called again.
 func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n := *c
 	n.now, n.effects, n.touched = now, nil, nil
@@ -22,6 +23,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.emit(e)
 		}
 	}
+	n.revoked = c.revoked.copy()
 	n.restore()
 	n.note(change{skipped: true}) // maybe
 	n.forgetOthers()
@@ -32,7 +34,11 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 			n.touched = append(n.touched, causal.Clone(key))
 		}
 	})
+	n.takeAgain()
 	n.settle()
+	n.commitAgain()
+	n.gate()
+	n.taking = nil
 	*c = n
 	return c.effects
 }
@@ -76,6 +82,23 @@ func (c *Core) endAgain() {
 	c.end()
 }
 
+// handsOver returns an input that hands over a state which nobody else may have; nil if ev is another.
+func handsOver(ev Event) Event {
+	switch ev.(type) {
+	case Loaded, Inherit:
+		return ev
+	}
+	return nil
+}
+
+// takeAgain takes once more what was being handed over. To take it twice is to take it once.
+func (c *Core) takeAgain() {
+	if ev := c.taking; ev != nil && !c.loading(ev) {
+		c.input(ev)
+	}
+	c.takePending()
+}
+
 // callAgain begins the calls again that were under way, and ends the others.
 func (c *Core) callAgain(under deadlines, calls []uint64) {
 	left := map[uint64]bool{}
@@ -84,6 +107,14 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 	}
 	for _, e := range c.effects {
 		if d, ok := e.(Done); ok {
+			delete(left, d.ID)
+		}
+	}
+	for _, ev := range c.revoked.waiting() {
+		delete(left, ev.ID)
+	}
+	for _, h := range c.disk.held { // these have ended
+		if d, ok := h.effect.(Done); ok {
 			delete(left, d.ID)
 		}
 	}

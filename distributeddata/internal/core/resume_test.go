@@ -162,3 +162,58 @@ func TestResume_WhatNobodyCanCommitIsGivenUp(t *testing.T) {
 	l.equal("a", "b", "c")
 	l.shows("a", "s/kept=1\ns/y=1\n")
 }
+
+// What a disk hands over is taken whole, wherever a panic interrupts that: a replica that believed its disk while it
+// held nothing would delete the rows.
+func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
+	for _, damage := range []string{"", "corrupt"} {
+		for place, blasted := 1, 1; blasted > 0; place++ {
+			l := newDiskLab(t, "a", "b", "c")
+			l.update("a", Level{}, add("s", "x"), count("c", "n", 5))
+			l.deliver(all)
+			l.update("a", Level{}, add("s", "only")) // nobody hears of it
+			l.take(all)
+			l.crash("a")
+			if damage != "" {
+				damageRow(&l.disks["a"].simDisk, damage)
+			}
+			l.start("a")
+			l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}}) // it waits for the rows
+			l.fuse["a"] = place
+			l.step("a", Loaded{Image: l.disks["a"].image(t.Fatalf)})
+			if damage == "" {
+				l.shows("a", "c/n=5\ns/only=1\ns/x=1\n")
+			}
+			require.Len(t, l.cores["a"].peers, 2)
+			l.fuse["a"] = 0
+			l.meet()
+			l.equal("a", "b", "c")
+			l.crash("a")
+			require.Empty(t, l.boot("a").holes)
+			l.shows("a", "c/n=5\ns/only=1\ns/x=1\n")
+			if blasted = l.blasted; blasted == 0 {
+				require.Greater(t, place, 2)
+			}
+		}
+	}
+}
+
+// Nor is anything lost of what a former life hands over.
+func TestResume_WhatALifeHandsOverIsTaken(t *testing.T) {
+	for place, blasted := 1, 1; blasted > 0; place++ {
+		l := newDiskLab(t, "a", "b", "c")
+		l.update("a", Level{}, add("s", "x"))
+		l.take(all) // nobody hears of it
+		old := l.cores["a"]
+		l.start("a")
+		l.fuse["a"] = place
+		l.step("a", Inherit{Old: old})
+		l.shows("a", "s/x=1\n")
+		l.fuse["a"] = 0
+		l.meet()
+		l.equal("a", "b", "c")
+		if blasted = l.blasted; blasted == 0 {
+			require.Greater(t, place, 2)
+		}
+	}
+}

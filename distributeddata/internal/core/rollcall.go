@@ -46,8 +46,8 @@ func (c *Core) Rollcall() *Rollcall {
 			next.Members = append(next.Members, Counted{r.name, c.roll.places[r.name], r.rank != joining, r.name == own.name || c.inView(r)})
 		}
 	}
-	c.roll.told = &next
-	return &next
+	c.roll.told = new(next) // not &next, which would be made on the heap at each call
+	return c.roll.told
 }
 
 // inView reports whether a member, or one at its address, is in view.

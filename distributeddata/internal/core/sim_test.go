@@ -28,6 +28,10 @@ type bounds struct {
 	letters   string // the kinds of keys that it has
 	sameIDs   bool   // a member that comes back has the id that it had
 	badClocks bool   // each life of a member has another clock
+	unnoticed bool   // lives may end between a restore and the moment at which others notice it
+	disks     bool   // members keep what they hold
+	behind    bool   // and acknowledge before they do
+	batchRows int    // of a batch
 }
 
 // swarm picks faults and bounds: each seed has some of them, and seldom all.
@@ -58,6 +62,7 @@ func swarm(w *sim.World) bounds {
 		b.forge = w.Chance("forge", 1./3)
 	}
 	b.sameIDs, b.badClocks = w.Chance("same-ids", 1./3), w.Chance("bad-clocks", 1./3)
+	b.unnoticed = *restores && w.Chance("end-unnoticed", 1./2)
 	b.compare = 1
 	if w.Chance("compare-seldom", 1./2) {
 		b.compare = 100
@@ -75,9 +80,11 @@ type play struct {
 	events  map[causal.Dot]*eventOf
 	nextRep causal.Replica
 	nextID  uint64
-	acked   names              // what acknowledged writes did and what their replicas showed
-	acks    int                // acknowledged writes
-	idle    int                // of these, those that changed nothing
+	acked   names            // what acknowledged writes did and what their replicas showed
+	acks    int              // acknowledged writes
+	idle    int              // of these, those that changed nothing
+	locals  map[uint64]*deed // writes under way, of members with disks
+	stats   diskStats
 	waiting map[uint64]attempt // writes at a level under way
 	reads   map[uint64]names   // under way, with what they must show
 	shown   names              // by linearizable reads that have ended
@@ -93,6 +100,7 @@ type play struct {
 	haunted int   // former lives that still ran
 	early   int   // kills of replicas that had not been refilled
 	thawed  int   // snapshots of machines that were restored
+	former  bool  // snapshots of former lives are restored too
 }
 
 // attempt is a write at a level: the update, if it changes anything, and what its replica showed.
@@ -117,6 +125,7 @@ type slot struct {
 	away     time.Duration // how long it will be gone then
 	frozen   *image        // a snapshot of its machine
 	restored bool          // to that, and nobody has noticed
+	lacks    names         // what it showed before that
 
 	shows  names                 // the updates that can be read in it
 	texts  map[string]*shownText // what it shows, by key
@@ -127,6 +136,7 @@ type slot struct {
 	has    names                 // the updates of the events that this covers
 	told   map[string]string     // what a subscriber to every key was told last
 
+	disk   simDisk
 	fuse   int             // after so many places its step panics; 0: never
 	broke  bool            // the last step panicked
 	calls  map[uint64]bool // that wait
@@ -140,7 +150,7 @@ const members = 5
 func newPlay(w *sim.World) *play {
 	s := &play{
 		bounds: swarm(w), w: w, did: newChronicle(), events: map[causal.Dot]*eventOf{},
-		waiting: map[uint64]attempt{}, reads: map[uint64]names{},
+		locals: map[uint64]*deed{}, waiting: map[uint64]attempt{}, reads: map[uint64]names{}, former: *restores,
 	}
 	for verb, do := range map[string]func(sim.Args){
 		"update": s.update, "read": s.read, "kill": s.kill, "again": s.again, "leave": s.leave, "cut": s.cut,
@@ -170,7 +180,7 @@ func (s *play) config(sl *slot) Config {
 		MinMembers: s.least(), ForgetAfter: s.forgetAfter(), BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
 		PushBytes: s.pushBytes, PartBytes: s.partBytes, CompareKeys: s.compare,
-		Reach: sl.burn,
+		Reach: sl.burn, Disk: s.diskConfig(),
 	}
 }
 
@@ -212,6 +222,10 @@ func (s *play) effect(sl *slot, e Effect) {
 		s.send(sl, e)
 	case LoadRecord, SwapRecord:
 		s.flux.store.call(s, sl, e)
+	case Commit:
+		s.commit(sl, e)
+	case DiskIs:
+		s.w.Note("%s: disk %v", sl.id(), e.Phase)
 	case Done:
 		s.ended(sl, e)
 	case Changed:
@@ -245,7 +259,11 @@ func (s *play) ended(sl *slot, e Done) {
 			}
 		})
 	}
-	well := e.Err == nil && e.Short == nil && !e.Interrupted
+	well := e.Err == nil && e.Short == nil && !e.Interrupted && e.Store == nil
+	if d := s.locals[e.ID]; d != nil && well {
+		sl.disk.safe = sl.disk.safe.with(d.id)
+	}
+	delete(s.locals, e.ID)
 	if a, ok := s.waiting[e.ID]; ok && well {
 		s.acknowledged(sl, a)
 	}

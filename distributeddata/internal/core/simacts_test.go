@@ -46,13 +46,16 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 			return nil
 		}
 		d, err := s.record(sl, t, does)
+		if s.disks && !s.behind {
+			s.locals[id] = d
+		}
 		if level.Kind != Local {
 			s.waiting[id] = attempt{d, d.knew}
 			s.flux.wrote(d, sl.i)
 		}
 		return err
 	}})
-	if len(sl.open) > 0 && !s.w.Failed() {
+	if len(sl.open) > 0 && !s.w.Failed() && !sl.core.disk.crowded() {
 		s.w.Fail("%s: the event goes on after an update that somebody waited for", sl.id())
 	}
 }
@@ -93,7 +96,7 @@ func (s *play) read(a sim.Args) {
 
 func (s *play) ready() (n int) {
 	for _, sl := range s.slots {
-		if sl.core != nil && sl.core.Ready() {
+		if sl.core != nil && sl.core.Ready() && s.current(sl) {
 			n++
 		}
 	}
@@ -148,10 +151,13 @@ func (s *play) makeUp(r *rand.Rand) {
 	for range r.IntN(5) {
 		s.w.Act(at(), "break", r.IntN(members), "after", 1+r.IntN(1+r.IntN(100)))
 	}
+	if s.disks { // of two cores of one process only one has the disk
+		return
+	}
 	if s.w.Chance("ghosts", 1./4) {
 		s.makeGhosts(r, keys)
 	}
-	if *restores && s.w.Chance("restored", 1./6) {
+	if s.w.Chance("restored", 1./6) {
 		s.makeSnapshots(r)
 	}
 }

@@ -12,12 +12,13 @@ import (
 // heal ends every fault and asserts that all become equal, to the byte, with nothing acknowledged lost.
 func (s *play) heal() {
 	s.w.Calm()
+	s.mendDisks()
 	s.w.Until(7 * time.Second) // whoever is down comes up
 	s.endGhosts()
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
-	for range 60 {
+	for range 240 { // answers in parts of 40 bytes take a minute
 		if s.equal() || s.w.Failed() {
 			break
 		}

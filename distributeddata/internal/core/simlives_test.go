@@ -23,6 +23,7 @@ func (s *play) start(sl *slot) {
 	} else {
 		sl.core, sl.misled = New(s.config(sl)), false
 		s.age(sl)
+		s.loadSoon(sl)
 	}
 	sl.wake, sl.leaving = time.Time{}, 0
 	s.w.Note("start %s %v", sl.id(), sl.core.Replica())
@@ -81,7 +82,7 @@ func (s *play) age(sl *slot) {
 // more than that nobody promises.
 func (s *play) kill(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || !s.mayFail(sl) {
+	if !s.mayEnd(sl) || (!s.disks || s.behind) && !s.mayFail(sl) {
 		return
 	}
 	if !sl.core.Ready() {
@@ -96,7 +97,8 @@ func (s *play) kill(a sim.Args) {
 func (s *play) end(sl *slot) {
 	s.count(sl)
 	s.forget(sl)
-	sl.core, sl.mine, sl.leaving, sl.restored = nil, nil, 0, false
+	sl.core, sl.mine, sl.leaving, sl.restored, sl.lacks = nil, nil, 0, false, nil
+	s.crashDisk(sl)
 }
 
 // forget notes that the updates of an event that had not ended never came to be.
@@ -113,7 +115,7 @@ func (s *play) forget(sl *slot) {
 // either. If it was not handed over in time, what it held goes along to its next life.
 func (s *play) leave(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.leaving != 0 || sl.restored {
+	if !s.mayEnd(sl) || sl.leaving != 0 {
 		return
 	}
 	sl.leaving, sl.away = s.call(sl), a.Span(2)
@@ -149,7 +151,7 @@ func (s *play) left(sl *slot, short bool) {
 // what the life held goes along.
 func (s *play) again(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || sl.restored || s.flux != nil && !s.mayFail(sl) {
+	if !s.mayEnd(sl) || s.flux != nil && !s.mayFail(sl) {
 		return
 	}
 	s.goAgain(sl, a.Span(2))

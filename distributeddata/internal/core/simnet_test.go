@@ -64,6 +64,7 @@ func (s *play) honest(from, _ int, msg any) {
 	if err := decode(m.Payload, &ack); err != nil {
 		s.w.Fail("%s sends an acknowledgement that nobody can read: %v", m.from, err)
 	}
+	s.bears(s.sender(from, m), m.To, ack.N)
 	if has := s.sender(from, m).core.Seen().Get(m.To); ack.N > has {
 		s.w.Fail("%s acknowledges %d events of %v and has %d", m.from, ack.N, m.To, has)
 	}

@@ -126,7 +126,7 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 		return err
 	}
 	change(&v)
-	next, err := crdt.Save(w, base, v)
+	next, err := crdt.Save(w, base, &v)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -30,6 +29,7 @@ type head struct {
 	members    uint64  // digest of what the sender remembers of the members [M2]
 	entering   bool    // the sender is a newcomer that has not counted yet [M3]
 	prints     origins // of what is covered of these replicas [R57]
+	kept       bool    // the sender's disk has all that its member ever acknowledged [R65]
 }
 
 func (h head) encode(relative base) []byte {
@@ -46,32 +46,16 @@ func (h head) encode(relative base) []byte {
 	b = field.Fixeds(b, 9, h.differing)
 	b = field.Fixed(b, 10, h.members)
 	b = field.Flag(b, 11, h.entering)
-	var at []uint64
-	var prints []imprint
-	for _, r := range slices.Sorted(maps.Keys(h.prints)) {
-		i, _ := h.head.Rank(r)
-		at, prints = append(at, uint64(i)), append(prints, h.prints[r])
+	at, counts, prints := h.prints.ranked(h.head)
+	b = field.Flag(field.Fixed32s(field.Numbers(b, 12, at), 13, prints), 14, h.kept)
+	if len(prints) > len(at) {
+		b = field.Numbers(b, 15, counts)
 	}
-	return field.Fixed32s(field.Numbers(b, 12, at), 13, prints)
-}
-
-// printsOf reads the prints of an answer.
-func printsOf(head causal.Vector, at []uint64, prints []imprint) (origins, error) {
-	if len(at) != len(prints) {
-		return nil, malformed("%d prints of %d replicas", len(prints), len(at))
-	}
-	out := origins{}
-	for i, x := range at {
-		if x >= uint64(head.Len()) {
-			return nil, malformed("print of replica %d of %d", x, head.Len())
-		}
-		out[head.At(int(x)).Replica] = prints[i]
-	}
-	return out, nil
+	return b
 }
 
 func decodeHead(b []byte, known lookup) (h head, err error) {
-	var at []uint64
+	var at, counts []uint64
 	var prints []imprint
 	c := cursor{rest: b}
 	for c.next() {
@@ -102,10 +86,14 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 			at, c.err = parseNumbers(c.chunk)
 		case 13:
 			prints, c.err = parsePrints(nil, c.chunk)
+		case 14:
+			h.kept = c.v != 0
+		case 15:
+			counts, c.err = parseNumbers(c.chunk)
 		}
 	}
 	if c.err == nil {
-		h.prints, c.err = printsOf(h.head, at, prints)
+		h.prints, c.err = originsOf(h.head, at, counts, prints)
 	}
 	if c.err == nil && !h.base.Leq(h.head) {
 		c.err = malformed("answer from %v to %v", h.base, h.head)

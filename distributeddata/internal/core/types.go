@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Config of a core. All fields are required; the shell fills in defaults.
+// Config of a core. All fields but Disk and Reach are required; the shell fills in defaults.
 type Config struct {
 	Member     string                // the name under which quorums count this member, stable over restarts
 	NewReplica func() causal.Replica // a fresh random id, never used before
@@ -25,6 +25,8 @@ type Config struct {
 	PushBytes    int // pushed to one member and not acknowledged yet; beyond it the member has to ask
 	PartBytes    int // size of a part of an answer
 	CompareKeys  int // a replica that holds so many keys, and is too far behind, is sent only what differs
+
+	Disk *DiskConfig // nil: nothing is kept [R60]
 
 	Reach func(place string) // called in the middle of steps; only for tests, which panic there
 }
@@ -156,6 +158,7 @@ type (
 		To       causal.Replica
 		Manifest wire.Manifest
 		Payload  []byte
+		passes   bool // it says nothing that the disk must have
 	}
 	// Done ends the operation ID: Err is what Modify returned; Short tells that the level was not
 	// reached in time, though the update stands. State is what a linearizable read shows; other reads
@@ -167,6 +170,11 @@ type (
 		Short       *Short
 		State       *State
 		Interrupted bool
+		// Store says that the update stands in memory, and goes on to the others, but is not known to be on this
+		// replica's disk: what the commit returned, or ErrDiskSlow at the deadline [R62].
+		Store error
+		wait  wait
+		until time.Time // it ends without the disk
 	}
 	// LoadRecord asks for the record of the membership. One call of the store is under way at a time.
 	LoadRecord struct{ ID uint64 }

@@ -126,8 +126,11 @@ func (c *Core) update(ev Update) {
 		c.delay(ev)
 		return
 	}
-	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
-	t := &Txn{core: c, stamp: c.clock}
+	if c.disk.crowded() {
+		c.emit(Done{ID: ev.ID, Err: ErrDiskBusy})
+		return
+	}
+	t := c.newTxn()
 	if err := t.run(ev.Modify); err != nil {
 		c.emit(Done{ID: ev.ID, Err: err})
 		return
@@ -148,6 +151,11 @@ func (c *Core) update(ev Update) {
 	if ev.ID != 0 {
 		c.startWrite(ev)
 	}
+}
+
+func (c *Core) newTxn() *Txn {
+	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
+	return &Txn{core: c, stamp: c.clock}
 }
 
 // run carries out modify on the working copy, and checks what it did.
@@ -192,10 +200,12 @@ func (c *Core) merge(w *working) {
 	} else {
 		c.open = slices.Insert(c.open, i, w)
 	}
-	c.unpushed += keyChange{key: w.key, Change: w.change}.size()
+	size := keyChange{key: w.key, Change: w.change}.size()
 	for _, a := range w.change.Adds {
-		c.unpushed += len(a.Payload)
+		size += len(a.Payload)
 	}
+	c.unpushed += size
+	c.gather(size)
 }
 
 // end makes the open event the newest own one and its working copy the state. An event that amounts to nothing uses
@@ -209,14 +219,10 @@ func (c *Core) end() {
 		return
 	}
 	before := c.seen
+	c.keepUndo(undo{before.Get(c.me) + 1, before, slices.Clone(c.open)})
 	ch := c.commit(c.open)
 	if ch.own > 0 {
-		n := c.seen.Get(c.me)
-		c.prints.add(n, c.sum, before, c.clock)
-		if len(c.undos) == 2*maxUndo {
-			c.undos = slices.Clone(c.undos[maxUndo:])
-		}
-		c.undos = append(c.undos, undo{n, before, slices.Clone(c.open)})
+		c.prints.add(c.seen.Get(c.me), c.sum, before, c.clock)
 	}
 	clear(c.open)
 	c.open = c.open[:0]

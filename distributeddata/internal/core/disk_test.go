@@ -1,0 +1,584 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/wire"
+)
+
+func TestDisk_NothingIsSaidThatItDoesNotHave(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	local := l.update("a", Level{}, add("s", "x"))
+	id := l.update("a", majority, add("s", "y"))
+	require.Empty(t, l.take(of(wire.ReplicatorPush)), "not pushed")
+	l.tick(time.Second)
+	require.NotContains(t, l.done, local)
+	require.Zero(t, l.cores["b"].Seen().Get(l.cores["a"].me), "and its heartbeats do not tell it")
+	l.shows("a", "s/x=1\ns/y=1\n")
+	l.disks["b"].held, l.disks["c"].held = true, true
+	l.sync("a")
+	require.Contains(t, l.done, local)
+	l.deliver(all)
+	l.shows("b", "s/x=1\ns/y=1\n")
+	require.NotContains(t, l.done, id, "no other disk has it")
+	l.sync("c")
+	l.deliver(all)
+	require.Contains(t, l.done, id)
+	require.Nil(t, l.done[id].Short)
+	require.NoError(t, l.done[id].Store)
+}
+
+func TestDisk_ReadsDoNotWaitForIt(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	l.update("a", Level{}, add("s", "x"))
+	l.step("a", Read{ID: 70})
+	require.Contains(t, l.done, uint64(70))
+	l.step("a", Read{ID: 71, Level: majority, Deadline: l.now.Add(time.Hour)})
+	l.deliver(all)
+	require.Contains(t, l.done, uint64(71), "the others say what they have seen")
+	l.step("a", Read{ID: 72, Level: Level{Kind: Linear}, Deadline: l.now.Add(time.Hour)})
+	l.deliver(all)
+	require.NotContains(t, l.done, uint64(72), "what it shows is on one disk less than it seems")
+}
+
+// What the disk had lost is told by the others, under the id that did it.
+func TestDisk_LostTailReturnsUnderOldId(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	rows, was := l.rowsOf("a"), l.cores["a"].me
+	l.update("a", majority, add("s", "y"))
+	l.deliver(all)
+	l.crash("a")
+	l.disks["a"].rows = rows
+	require.Empty(t, l.boot("a").holes, "a former moment is whole")
+	l.shows("a", "s/x=1\n")
+	require.NotEqual(t, was, l.cores["a"].me)
+	l.update("a", Level{}, add("s", "z"))
+	l.meet()
+	for _, n := range l.order {
+		l.shows(n, "s/x=1\ns/y=1\ns/z=1\n")
+		require.EqualValues(t, 2, l.cores[n].Seen().Get(was))
+	}
+}
+
+// A vector that stands for rows which are not there would remove them everywhere.
+func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
+	for _, damage := range []string{"corrupt", "missing", "vector", "header"} {
+		t.Run(damage, func(t *testing.T) {
+			l := newDiskLab(t, "a", "b", "c")
+			l.update("a", majority, add("s", "x"), add("s", "removed"), count("c", "n", 5))
+			l.deliver(all)
+			l.update("a", Level{}, add("s", "only"), count("c", "n", 2)) // nobody hears of it
+			l.take(all)
+			d := &l.disks["a"].simDisk
+			l.crash("a")
+			l.update("b", majority, remove("s", "removed"))
+			l.deliver(all)
+			damageRow(d, damage)
+			require.NotEmpty(t, l.boot("a").holes)
+			require.True(t, l.cores["a"].Disk().Refilling)
+			l.shows("a", "")
+			l.meet()
+			for _, n := range l.order {
+				l.shows(n, "c/n=7\ns/only=1\ns/x=1\n")
+			}
+			require.False(t, l.cores["a"].Disk().Refilling)
+			l.crash("a")
+			require.Empty(t, l.boot("a").holes, "the rows of the former generation are gone")
+			l.shows("a", "c/n=7\ns/only=1\ns/x=1\n")
+			for key := range d.rows {
+				n, ok := parseRow(key)
+				require.True(t, !ok || n.generation == 1, key)
+			}
+		})
+	}
+}
+
+// Power may go at any moment of that: nothing is done twice.
+func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "x"), count("c", "n", 5))
+	l.deliver(all)
+	l.update("a", Level{}, count("c", "n", 2)) // nobody hears of it
+	l.take(all)
+	d := l.disks["a"]
+	l.crash("a")
+	damageRow(&d.simDisk, "corrupt")
+	for crashes := 0; ; crashes++ { // each time one batch later
+		require.Less(t, crashes, 100)
+		l.boot("a")
+		d.held = true
+		for range crashes {
+			for _, o := range []string{"a", "b", "c"} {
+				l.seeAll(o)
+			}
+			l.tick(time.Second)
+			if len(d.under) > 0 {
+				l.write("a")
+			}
+		}
+		if c := l.cores["a"]; c.Ready() && !c.Disk().Refilling && len(d.under) == 0 {
+			break
+		}
+		l.crash("a")
+	}
+	l.sync("a")
+	l.meet()
+	for _, n := range l.order {
+		l.shows(n, "c/n=7\ns/x=1\n")
+	}
+}
+
+// seeAll gives a member the view of all that run.
+func (l *lab) seeAll(name string) {
+	var others []Member
+	for _, o := range l.order {
+		if o != name && l.cores[o] != nil {
+			others = append(others, Member{ID: o})
+		}
+	}
+	l.step(name, View{Others: others})
+}
+
+// damageRow damages what is on a disk: of the row of the element x, that of a replica, or the header.
+func damageRow(d *simDisk, damage string) {
+	d.rotten = map[string]bool{}
+	for key := range d.rows {
+		n, ok := parseRow(key)
+		x := ok && !n.vector && n.key == "s" && !strings.Contains(n.rest, "only") && !strings.Contains(n.rest, "removed")
+		switch {
+		case damage == "corrupt" && x, damage == "header" && key == rowHeader:
+			d.rotten[key] = true
+		case damage == "missing" && x, damage == "vector" && ok && n.vector:
+			delete(d.rows, key)
+			return
+		}
+	}
+}
+
+// What was acknowledged at a majority is there once a majority is, whichever of them come back.
+func TestDisk_WholeClusterRestarts(t *testing.T) {
+	for _, back := range [][]string{{"a", "b"}, {"b", "c"}, {"a", "c"}} {
+		l := newDiskLab(t, "a", "b", "c")
+		id := l.update("a", majority, add("s", "x"))
+		l.deliver(between("a", "b"))
+		l.deliver(between("b", "a"))
+		require.Contains(t, l.done, id, "a and b have it")
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		l.boot(back[0])
+		l.order = back[:1]
+		l.meet()
+		require.False(t, l.cores[back[0]].Ready(), "one alone serves what it has")
+		l.order = back
+		l.boot(back[1])
+		for range 4 {
+			l.meet()
+		}
+		for _, n := range back {
+			require.True(t, l.cores[n].Ready(), "%s of %v", n, back)
+			l.shows(n, "s/x=1\n")
+		}
+	}
+}
+
+// A member whose disk is that of a former process is no holder of what the later one acknowledged.
+func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	rows := l.rowsOf("b")
+	l.crash("b")
+	l.boot("b")
+	l.meet()
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(between("a", "b"))
+	l.deliver(between("b", "a"))
+	require.Contains(t, l.done, id, "a and b have it")
+	l.crash("a")
+	l.crash("b")
+	l.disks["b"].rows = rows
+	l.boot("b")
+	l.order = []string{"b", "c"}
+	for range 4 {
+		l.meet()
+	}
+	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
+}
+
+// A disk that was set aside and has not been refilled is none that has all that its member acknowledged, however often
+// that starts.
+func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
+	for _, damage := range []string{"corrupt", "all"} {
+		l := newDiskLab(t, "a", "b", "c")
+		id := l.update("a", majority, add("s", "x"))
+		l.deliver(between("a", "c"))
+		l.deliver(between("c", "a"))
+		require.Contains(t, l.done, id, "a and c have it")
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		d := &l.disks["a"].simDisk
+		if damageRow(d, damage); damage == "all" {
+			d.rows = nil // another disk
+		}
+		l.order = []string{"a", "b"}
+		l.boot("b")
+		for range 3 {
+			l.boot("a")
+			for range 4 {
+				l.meet()
+			}
+			require.False(t, l.cores["a"].Ready(), "b lacks the write")
+			require.False(t, l.cores["b"].Ready(), "and a has lost it")
+			l.crash("a")
+		}
+		l.order = []string{"a", "b", "c"}
+		l.boot("a")
+		l.boot("c")
+		for range 4 {
+			l.meet()
+		}
+		for _, n := range l.order {
+			require.True(t, l.cores[n].Ready(), "%s, %s", n, damage)
+			l.shows(n, "s/x=1\n")
+		}
+	}
+}
+
+// What members that are gone for good have counted is counted once, whoever restarts.
+func TestDisk_CountersOfTheDeparted(t *testing.T) {
+	for _, behind := range []time.Duration{0, 200 * time.Millisecond} {
+		l := newDiskLab(t, "a", "b", "c")
+		for _, d := range l.disks {
+			d.behind = behind
+		}
+		for i, n := range []string{"a", "b", "c", "a", "c"} {
+			l.crash(n) // every member counts in several lives
+			l.boot(n)
+			l.meet()
+			id := l.update(n, majority, count("c", "k", int64(i+1)))
+			l.deliver(all)
+			require.Contains(t, l.done, id)
+			l.tick(time.Second)
+		}
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		l.order = []string{"c", "a"} // b never comes back
+		l.boot("a")
+		l.boot("c")
+		for range 4 {
+			l.meet()
+		}
+		for _, n := range l.order {
+			require.True(t, l.cores[n].Ready(), n)
+			l.shows(n, "c/k=15\n")
+		}
+	}
+}
+
+func TestDisk_WithoutRoomTheWriterIsTold(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	d := l.disks["a"]
+	d.err = fmt.Errorf("write: %w", store.ErrFull)
+	id := l.update("a", Level{}, add("s", "x"))
+	require.ErrorIs(t, l.done[id].Store, store.ErrFull)
+	require.Equal(t, DiskFull, l.cores["a"].Disk().Phase)
+	require.False(t, l.cores["a"].Ready())
+	l.deliver(all)
+	l.shows("b", "s/x=1\n")
+	id = l.update("a", majority, add("s", "y"))
+	l.deliver(all)
+	require.ErrorIs(t, l.done[id].Store, store.ErrFull, "although both others have it")
+	id = l.update("b", Level{Kind: All}, add("s", "z"))
+	l.deliver(all)
+	require.NotContains(t, l.done, id, "what it has is in memory only")
+	d.err = nil
+	l.tick(time.Second)
+	require.Contains(t, l.done, id, "there is room again")
+	require.Equal(t, DiskWorking, l.cores["a"].Disk().Phase)
+	l.crash("a")
+	l.boot("a")
+	l.shows("a", "s/x=1\ns/y=1\ns/z=1\n")
+}
+
+func TestDisk_OneThatHasFailedCountsNowhere(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["c"].err = fmt.Errorf("sync: %w", store.ErrFailed)
+	id := l.update("a", Level{Kind: All}, add("s", "x"))
+	l.deliver(all)
+	l.disks["c"].err = nil
+	for range 3 {
+		l.tick(time.Second)
+	}
+	l.shows("c", "s/x=1\n")
+	require.NotContains(t, l.done, id)
+	require.Equal(t, DiskFailed, l.cores["c"].Disk().Phase)
+	require.Empty(t, l.disks["c"].under, "it is not written to any more")
+	l.crash("c")
+	l.boot("c")
+	l.meet()
+	require.Contains(t, l.done, id)
+}
+
+func TestDisk_ASlowOneStopsCounting(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	id := l.update("a", Level{}, add("s", "x"))
+	l.tick(6 * time.Second)
+	require.Equal(t, DiskStalled, l.cores["a"].Disk().Phase)
+	require.ErrorIs(t, l.done[id].Store, ErrDiskSlow)
+	l.shows("b", "s/x=1\n")
+	l.sync("a")
+	require.Equal(t, DiskWorking, l.cores["a"].Disk().Phase)
+}
+
+func TestDisk_ACallEndsAtItsDeadline(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.disks["a"].held = true
+	l.step("a", Update{ID: 70, Deadline: l.now.Add(time.Second), Modify: func(x *Txn) error { return perform(x, []op{add("s", "x")}) }})
+	require.False(t, l.cores["a"].NextWake().After(l.now.Add(time.Second)))
+	l.tick(time.Second)
+	require.ErrorIs(t, l.done[70].Store, ErrDiskSlow)
+	l.sync("a")
+	require.ErrorIs(t, l.done[70].Store, ErrDiskSlow, "it is answered once")
+}
+
+func TestDisk_WhatGathersIsBounded(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	d := l.disks["a"]
+	d.held = true
+	busy := 0
+	var ids []uint64
+	for i := range d.events + 10 {
+		if id := l.update("a", Level{}, add("s", fmt.Sprint(i))); l.done[id].Err != nil {
+			require.ErrorIs(t, l.done[id].Err, ErrDiskBusy)
+			busy++
+		} else {
+			ids = append(ids, id)
+		}
+	}
+	require.InDelta(t, 10, busy, 2)
+	l.step("a", Read{ID: 7000})
+	require.Contains(t, l.done, uint64(7000), "reads do not wait")
+	l.sync("a")
+	for _, id := range ids {
+		require.NoError(t, l.done[id].Store)
+		require.Contains(t, l.done, id)
+	}
+	require.LessOrEqual(t, len(d.writes), 12, "what gathers is one batch")
+}
+
+func TestDisk_WriteBehind(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	for _, n := range l.order {
+		l.crash(n)
+		l.disks[n].behind = 200 * time.Millisecond
+		l.boot(n)
+	}
+	l.meet()
+	d := l.disks["a"]
+	before := len(d.writes)
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(all)
+	require.Contains(t, l.done, id)
+	require.Len(t, d.writes, before, "the disk comes later")
+	require.False(t, l.cores["a"].NextWake().After(l.now.Add(200*time.Millisecond)))
+	d.held = true
+	l.step("a", Flush{ID: 70, Deadline: l.now.Add(time.Hour)})
+	require.NotContains(t, l.done, uint64(70))
+	l.sync("a")
+	require.NoError(t, l.done[70].Store)
+	require.Contains(t, l.done, uint64(70))
+	l.crash("a")
+	l.boot("a")
+	l.shows("a", "s/x=1\n")
+}
+
+// A change of a large value writes what it changed, and what is gone leaves the disk.
+func TestDisk_RowsFollowTheChange(t *testing.T) {
+	l := newDiskLab(t, "a")
+	d := l.disks["a"]
+	var many []op
+	for i := range 10_000 {
+		many = append(many, add("s", fmt.Sprint("element ", i)))
+	}
+	l.update("a", Level{}, many...)
+	l.update("a", Level{}, add("s", "one more"))
+	require.LessOrEqual(t, d.writes[len(d.writes)-1], 1000)
+	l.update("a", Level{}, op{kind: opDelete, key: "s"})
+	require.Less(t, len(d.rows), 8, "header, members, replicas")
+	var past []causal.Dot
+	for i := range 1000 {
+		past = append(past, causal.Dot{Replica: causal.Replica(i+1) * 1_000_003, N: 1 << 20})
+	}
+	before := d.bytes()
+	l.cores["a"].note(l.cores["a"].join(State{Seen: causal.MakeVector(past...)}))
+	l.update("a", Level{}, add("s", "x"))
+	require.LessOrEqual(t, (d.bytes()-before)/1000, 32, "bytes of a past incarnation")
+}
+
+func (d *simDisk) bytes() (n int) {
+	for key, value := range d.rows {
+		n += len(key) + len(value)
+	}
+	return n
+}
+
+// However many batches a change takes, the disk holds it whole or not at all.
+func TestDisk_AChangeOfManyBatchesIsThereWholeOrNotAtAll(t *testing.T) {
+	l := newDiskLab(t, "a")
+	l.batchRows = 6
+	l.crash("a")
+	l.boot("a")
+	d := l.disks["a"]
+	l.update("a", Level{}, add("s", "old"), add("s", "kept"), add("t", "old"))
+	was := l.text("a")
+	d.held = true
+	ops := []op{remove("s", "old"), {kind: opDelete, key: "t"}}
+	for i := range 40 {
+		ops = append(ops, add("s", fmt.Sprint("new", i)))
+	}
+	id := l.update("a", Level{}, ops...)
+	now, batches := l.text("a"), 0
+	for ; len(d.under) > 0; batches++ {
+		i := d.image(t.Fatalf)
+		require.Empty(t, i.holes, "after %d batches", batches)
+		got, err := shown(i.state.Keys)
+		require.NoError(t, err)
+		if _, saved := l.done[id]; saved {
+			require.Equal(t, now, got)
+		} else {
+			require.Equal(t, was, got)
+		}
+		reloads(t, l, d, got)
+		l.write("a")
+	}
+	require.Greater(t, batches, 10)
+	l.crash("a")
+	l.boot("a")
+	l.shows("a", now)
+}
+
+// text is what a member shows.
+func (l *lab) text(name string) string {
+	text, err := shown(l.cores[name].Keys())
+	require.NoError(l.t, err)
+	return text
+}
+
+// reloads asserts that a process which starts on a copy of the disk shows what it held, and leaves no row behind.
+func reloads(t *testing.T, l *lab, d *labDisk, want string) {
+	t.Helper()
+	o := newDiskLab(t, "a")
+	o.batchRows = l.batchRows
+	o.crash("a")
+	o.disks["a"].rows = map[string][]byte{}
+	for key, value := range d.rows {
+		o.disks["a"].rows[key] = slices.Clone(value)
+	}
+	o.next = 1000
+	o.boot("a")
+	o.shows("a", want)
+	for key := range o.disks["a"].rows {
+		require.False(t, strings.HasPrefix(key, rowRedo), "%q is of no use", key)
+	}
+}
+
+func TestDisk_LargeAtomsAndLongPaths(t *testing.T) {
+	l := newDiskLab(t, "a")
+	long := strings.Repeat("p", 5000)
+	d := l.disks["a"]
+	l.update("a", Level{}, add("s", long), add("s", "x"), count("o", long, 3))
+	want := l.text("a")
+	l.crash("a")
+	require.Empty(t, l.boot("a").holes)
+	l.shows("a", want)
+	l.update("a", Level{}, remove("s", long), drop("o", long))
+	l.crash("a")
+	require.Empty(t, l.boot("a").holes)
+	l.shows("a", "s/x=1\n")
+	for key := range d.rows {
+		n, _ := parseRow(key)
+		require.NotEqual(t, byte(rowPart), n.kind)
+	}
+}
+
+func TestDisk_WhileItLoadsNothingIsDone(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	l.crash("a")
+	l.start("a")
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	for _, ev := range []Event{
+		Update{ID: 70, Modify: func(*Txn) error { panic("not called") }}, Read{ID: 71}, Drain{ID: 72}, Forget{ID: 73}, Flush{ID: 74},
+	} {
+		l.step("a", ev)
+	}
+	for id := uint64(70); id < 75; id++ {
+		require.ErrorIs(t, l.done[id].Err, ErrLoading)
+	}
+	require.True(t, l.cores["a"].NextWake().After(l.now))
+	l.step("a", Loaded{Image: l.disks["a"].image(t.Fatalf)})
+	require.NotEmpty(t, l.take(between("a", "b")), "it knows its view")
+}
+
+// A life that ends after the next has begun hands over its disk, with the batch that is under way.
+func TestDisk_IsInherited(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	d := l.disks["a"]
+	d.held = true
+	l.update("a", Level{}, add("s", "x"))
+	old := l.cores["a"]
+	l.start("a")
+	l.step("a", View{Others: []Member{{ID: "b"}, {ID: "c"}}})
+	require.Equal(t, DiskLoading, l.cores["a"].Disk().Phase)
+	l.step("a", Inherit{Old: old})
+	require.Equal(t, DiskWorking, l.cores["a"].Disk().Phase)
+	l.shows("a", "s/x=1\n")
+	require.NotZero(t, l.cores["a"].roll.size, "it remembers the members")
+	require.Len(t, d.under, 2, "the batch under way is asked for once more")
+	l.sync("a")
+	for range 3 {
+		l.tick(time.Second)
+	}
+	require.True(t, l.cores["a"].Ready())
+	l.shows("b", "s/x=1\n")
+	l.crash("a")
+	i := l.boot("a")
+	require.Empty(t, i.Holes())
+	require.NotZero(t, l.cores["a"].roll.size, "the disk remembers the members")
+	l.shows("a", "s/x=1\n")
+}
+
+func TestLoader_RefusesWhatIsNotItsOwn(t *testing.T) {
+	h := header{owner: "other", format: rowFormat}
+	require.ErrorIs(t, NewLoader("this").Add(rowHeader, h.encode()), ErrForeign)
+	h.format++
+	require.ErrorIs(t, NewLoader("other").Add(rowHeader, h.encode()), ErrNewer)
+}
+
+func FuzzLoader(f *testing.F) {
+	f.Add("d\x00s\xffaxyz12345678", []byte{1, 2}, uint64(0))
+	f.Add("v\x0012345678", []byte{1}, uint64(2))
+	f.Add("d\x00s\xffb", []byte{20, 1}, uint64(0))
+	f.Fuzz(func(t *testing.T, key string, value []byte, redo uint64) {
+		l := NewLoader("x")
+		require.NoError(t, l.Add(rowHeader, header{owner: "x", format: 1, redo: redo}.encode()))
+		_ = l.Add(key, value)
+		_ = l.Add(rowRedo+key, value)
+		c := New(Config{Member: "m", NewReplica: func() causal.Replica { return 7 }, MinMembers: 1, BeatInterval: time.Second,
+			Disk: &DiskConfig{Owner: "x", Bytes: 1, Events: 1, Retry: 1}})
+		c.Step(epoch, Loaded{Image: l.Image()})
+	})
+}

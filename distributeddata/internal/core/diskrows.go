@@ -1,0 +1,227 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+// form makes what the replica holds now the next moment of the disk, and the difference to the last one the next
+// batches. A difference that fits into a batch is one, with the header. A larger one is written twice [R61]: first as
+// what the rows will be, which counts for nothing; then a header that makes it count; then the rows themselves.
+func (c *Core) form() {
+	d := &c.disk
+	next := moment{
+		live: d.formed.live, aside: d.formed.aside, batches: d.formed.batches + 1,
+		keys: c.keys, seen: c.seen, sum: c.sum, marks: d.formed.marks, members: c.roll.digest, kept: d.kept,
+	}
+	ops := c.difference(&next)
+	d.formed, d.moments = next, d.moments+1
+	d.gathered, d.events, d.dueAt, d.hurry = 0, 0, time.Time{}, false
+	whole := append(ops, d.header(next, 0))
+	if d.fits(whole) {
+		d.queue(whole, true)
+		return
+	}
+	d.stage(ops, next)
+}
+
+// difference returns what the rows of the last moment lack of the next one, and computes the sum of its marks.
+func (c *Core) difference(next *moment) (ops []store.Op) {
+	from := &c.disk.formed
+	from.keys.diff(next.keys, func(key string, a, b Held) {
+		prefix := rowPrefix(next.live, key)
+		causal.Differing(a.Store, b.Store, func(path string, ea causal.Entry, inA bool, eb causal.Entry, inB bool) {
+			ops = entryOps(ops, prefix, path, ea, inA, eb, inB)
+		})
+		if !a.SameMarks(b.Store) {
+			ops = markOps(ops, prefix, key, a, b, &next.marks)
+		}
+	})
+	for r, n := range next.seen.Differing(from.seen) {
+		ops = append(ops, originOp(next.live, r, n[0], c.printAt(r, n[0])))
+	}
+	if next.members != from.members {
+		ops = append(ops, store.Op{Row: store.Row{Key: rowMembers, Value: c.roll.encode()}})
+	}
+	return ops
+}
+
+// printAt returns the print of the events of a replica up to n, if it is known.
+func (c *Core) printAt(r causal.Replica, n uint64) imprint {
+	if r == c.me {
+		return c.prints.at(n)
+	}
+	return c.heardOf[r].at(n)
+}
+
+// entryOps appends what has changed among the atoms of a path. What is removed comes first: the parts of a large atom
+// have the same keys before and after.
+func entryOps(ops []store.Op, prefix []byte, path string, was causal.Entry, inWas bool, is causal.Entry, inIs bool) []store.Op {
+	if inWas {
+		for l := range was.All() {
+			if now, ok := leafOf(is, inIs, l.Replica); !ok || now != l {
+				ops = leafOps(ops, prefix, path, l, true)
+			}
+		}
+	}
+	if inIs {
+		for l := range is.All() {
+			if old, ok := leafOf(was, inWas, l.Replica); !ok || old != l {
+				ops = leafOps(ops, prefix, path, l, false)
+			}
+		}
+	}
+	return ops
+}
+
+func leafOf(e causal.Entry, in bool, r causal.Replica) (l causal.Leaf, ok bool) {
+	if !in {
+		return l, false
+	}
+	return e.Of(r)
+}
+
+func markOps(ops []store.Op, prefix []byte, key string, a, b Held, sum *Sum) []store.Op {
+	was := maps.Collect(a.Marks())
+	for path, m := range b.Marks() {
+		old, ok := was[path]
+		delete(was, path)
+		if ok && old == m {
+			continue
+		}
+		if ok {
+			*sum = sum.minus(markSum(key, path, old))
+		}
+		path = causal.Clone(path)
+		*sum = sum.plus(markSum(key, path, m))
+		ops = append(ops, markOp(prefix, path, m, false))
+	}
+	for _, path := range slices.Sorted(maps.Keys(was)) {
+		*sum = sum.minus(markSum(key, path, was[path]))
+		ops = append(ops, markOp(prefix, path, was[path], true))
+	}
+	return ops
+}
+
+// header returns the header of a moment.
+func (d *disk) header(m moment, redo int) store.Op {
+	h := header{
+		owner: d.cfg.Owner, format: rowFormat, live: m.live, aside: m.aside, redo: uint64(redo), batches: m.batches,
+		kept: m.kept, sum: m.sum, marks: m.marks, vector: m.seen.Hash(), origins: uint64(m.seen.Len()), members: m.members,
+	}
+	return store.Op{Row: store.Row{Key: rowHeader, Value: h.encode()}}
+}
+
+// Rows and bytes of a batch; the header comes on top.
+const (
+	batchRows  = store.MaxRows - 8
+	batchBytes = store.MaxBatch - 1<<16
+)
+
+func opSize(o store.Op) int { return len(o.Key) + len(o.Value) }
+
+func (d *disk) fits(ops []store.Op) bool {
+	size := 0
+	for _, o := range ops {
+		size += opSize(o)
+	}
+	return len(ops) <= d.rows() && size <= batchBytes
+}
+
+func (d *disk) rows() int {
+	if n := d.cfg.batchRows; n > 0 {
+		return n
+	}
+	return batchRows
+}
+
+// queue adds a batch.
+func (d *disk) queue(ops []store.Op, saves bool) {
+	b := diskBatch{ops: ops, saves: saves}
+	for _, o := range ops {
+		b.size += opSize(o)
+	}
+	d.batches, d.unwritten = append(d.batches, b), d.unwritten+b.size
+}
+
+// pieces cuts operations so that as many as each of them becomes fit into a batch.
+func (d *disk) pieces(ops []store.Op, rowsOf int, factor int) (out [][]store.Op) {
+	for len(ops) > 0 {
+		n, size := 0, 0
+		for n < len(ops) && (n == 0 || (n+1)*rowsOf <= d.rows()) && (n == 0 || size+factor*opSize(ops[n]) <= batchBytes) {
+			size += factor * opSize(ops[n])
+			n++
+		}
+		out, ops = append(out, ops[:n:n]), ops[n:]
+	}
+	return out
+}
+
+// stage queues a difference that is too large for one batch.
+func (d *disk) stage(ops []store.Op, m moment) {
+	ops = lastOf(ops)
+	for _, some := range d.pieces(ops, 1, 1) {
+		redo := make([]store.Op, len(some))
+		for i, o := range some {
+			redo[i] = redoOp(o)
+		}
+		d.queue(redo, false)
+	}
+	d.queue([]store.Op{d.header(m, len(ops))}, true)
+	d.settleRedo(ops, m)
+}
+
+// lastOf returns the last operation on each row.
+func lastOf(ops []store.Op) []store.Op {
+	last := make(map[string]int, len(ops))
+	for i, o := range ops {
+		last[o.Key] = i
+	}
+	if len(last) == len(ops) {
+		return ops
+	}
+	out := make([]store.Op, 0, len(last))
+	for i, o := range ops {
+		if last[o.Key] == i {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// settleRedo queues the rows that a header has made count.
+func (d *disk) settleRedo(ops []store.Op, m moment) {
+	left := len(ops)
+	for _, some := range d.pieces(ops, 2, 2) {
+		both := make([]store.Op, 0, 2*len(some)+1)
+		for _, o := range some {
+			both = append(both, o, store.Op{Row: store.Row{Key: rowRedo + o.Key}, Delete: true})
+		}
+		left -= len(some)
+		d.queue(append(both, d.header(m, left)), false)
+	}
+}
+
+// redoOp returns the row that says what a row will be.
+func redoOp(o store.Op) store.Op {
+	value := make([]byte, 1, 1+len(o.Value))
+	if o.Delete {
+		value[0] = 1
+	}
+	return store.Op{Row: store.Row{Key: rowRedo + o.Key, Value: append(value, o.Value...)}}
+}
+
+// drop queues the deletion of rows that nobody needs.
+func (d *disk) drop(keys []string) {
+	ops := make([]store.Op, len(keys))
+	for i, key := range keys {
+		ops[i] = store.Op{Row: store.Row{Key: key}, Delete: true}
+	}
+	for _, some := range d.pieces(ops, 1, 1) {
+		d.queue(some, false)
+	}
+}

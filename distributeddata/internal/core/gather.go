@@ -1,0 +1,163 @@
+package core
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/pmap"
+)
+
+// gathering puts rows together to keys.
+type gathering struct {
+	keys   []gathered
+	key    string
+	leaves []causal.Atom
+	marks  []causal.MarkAt
+	blob   []byte // parts of an atom
+	want   int    // so many bytes are the whole
+	sum    Sum
+	msum   Sum
+	fault  error
+}
+
+type gathered struct {
+	key  string
+	held Held
+}
+
+func (g *gathering) add(n rowName, value []byte) (err error) {
+	if n.key != g.key {
+		g.flush()
+		g.key = n.key
+	}
+	if len(g.blob) > 0 && n.kind != rowPart {
+		return malformed("parts of an atom are missing")
+	}
+	switch n.kind {
+	case rowAtom:
+		return g.atom(n.rest, value)
+	case rowPart:
+		return g.part(value)
+	case rowMark, rowLong:
+		var m causal.Mark
+		var rest []byte
+		if m, rest, err = parseMark(value); err == nil {
+			path := n.rest
+			if n.kind == rowLong {
+				path = string(rest)
+			}
+			g.marks = append(g.marks, causal.MarkAt{Path: path, Mark: m})
+		}
+		return err
+	}
+	return malformed("kind %q", n.kind)
+}
+
+func (g *gathering) atom(rest string, value []byte) error {
+	n, size := binary.Uvarint(value)
+	if len(rest) <= 8 || size <= 0 || n == 0 {
+		return errMalformed
+	}
+	r := causal.Replica(binary.BigEndian.Uint64([]byte(rest[len(rest)-8:])))
+	g.leaves = append(g.leaves, causal.Atom{
+		Path: rest[:len(rest)-8], Leaf: causal.Leaf{Dot: causal.Dot{Replica: r, N: n}, Payload: string(value[size:])},
+	})
+	return nil
+}
+
+func (g *gathering) part(value []byte) error {
+	if len(g.blob) == 0 {
+		n, size := binary.Uvarint(value)
+		if size <= 0 || n > maxRecord || n < 10 {
+			return errMalformed
+		}
+		g.want, value = int(n), value[size:] //nolint:gosec // bounded
+	}
+	if g.blob = append(g.blob, value...); len(g.blob) < g.want {
+		return nil
+	}
+	b := g.blob
+	g.blob = nil
+	n, size := binary.Uvarint(b)
+	if len(b) != g.want || size <= 0 || n == 0 || n > uint64(len(b)-size-9) {
+		return errMalformed
+	}
+	path := b[size : size+int(n)] //nolint:gosec // bounded
+	rest := b[size+len(path):]
+	return g.atom(string(path)+string(rest[:8]), rest[8:])
+}
+
+func parseMark(b []byte) (m causal.Mark, rest []byte, err error) {
+	var by uint64
+	for _, to := range []*uint64{&m.N, &m.Plus, &m.Minus, &by, &m.By.N} {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			return m, nil, errMalformed
+		}
+		*to, b = n, b[size:]
+	}
+	m.By.Replica = causal.Replica(by)
+	return m, bytes.Clone(b), nil
+}
+
+// flush ends a key.
+func (g *gathering) flush() {
+	if g.key == "" {
+		return
+	}
+	inOrder := func(a, b causal.Atom) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		return a.Compare(b.Dot)
+	}
+	if !slices.IsSortedFunc(g.leaves, inOrder) {
+		slices.SortFunc(g.leaves, inOrder)
+	}
+	var b causal.Builder
+	h := Held{}
+	for _, a := range g.leaves {
+		if !b.Add(a.Path, a.Leaf) {
+			g.fault = malformed("two atoms of one replica under key %q", g.key)
+			continue
+		}
+		h.sum = h.sum.plus(atomSum(g.key, a.Path, a.Leaf))
+	}
+	for _, m := range g.marks {
+		b.WithMark(m.Path, m.Mark)
+		g.msum = g.msum.plus(markSum(g.key, m.Path, m.Mark))
+	}
+	h.Store = b.Store()
+	g.sum = g.sum.plus(h.sum)
+	g.keys = append(g.keys, gathered{g.key, h})
+	g.key, g.leaves, g.marks = "", g.leaves[:0], g.marks[:0]
+}
+
+// finish ends the last key, and returns the sum of the marks.
+func (g *gathering) finish() Sum {
+	g.flush()
+	if len(g.blob) > 0 {
+		g.fault = malformed("parts of an atom are missing")
+	}
+	return g.msum
+}
+
+// sorted returns the keys. Rows come in an order in which a key stands behind those that it begins.
+func (g *gathering) sorted() Keys {
+	byKey := func(a, b gathered) int { return strings.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(g.keys, byKey) {
+		slices.SortFunc(g.keys, byKey)
+	}
+	var b pmap.Builder[*Held]
+	for i, k := range g.keys {
+		if i > 0 && g.keys[i-1].key == k.key {
+			g.fault = malformed("key %q in two places", k.key)
+			continue
+		}
+		b.Add([]byte(k.key), &k.held)
+	}
+	return Keys{b.Map()}
+}

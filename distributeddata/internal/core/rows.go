@@ -1,0 +1,212 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/field"
+)
+
+// What a replica keeps is a row for each atom, each mark and each replica of the vector, so that a change of a
+// large value writes what it changed [R61]. The first byte of a row's key says what it is:
+//
+//	H                               the header: what the other rows must amount to
+//	M                               what is remembered of the members
+//	R row                           what a row will be, once what is too large for a batch is there whole
+//	d generation key FF a path dot  an atom; the number of its event and its payload
+//	d generation key FF b hash part a part of an atom that is too large for a row
+//	d generation key FF k path      a mark
+//	d generation key FF l hash      a mark with a path that is too long for a row's key
+//	v generation replica            how many events of a replica are covered, and their print
+//
+// FF ends a key, since it is in no UTF-8. A store with a hole gets a new generation: the rows of the one before
+// stay until all that can be read of them is in the new one.
+const (
+	rowHeader  = "H"
+	rowMembers = "M"
+	rowRedo    = "R"
+	rowData    = 'd'
+	rowVector  = 'v'
+
+	endOfKey = 0xff
+	rowAtom  = 'a'
+	rowPart  = 'b'
+	rowMark  = 'k'
+	rowLong  = 'l'
+)
+
+// rowFormat is the version of all this.
+const rowFormat = 1
+
+const (
+	maxRowKey   = store.MaxKey - len(rowRedo)
+	maxRowValue = store.MaxValue - 16
+)
+
+// header says what the rows amount to. It is written with every batch.
+type header struct {
+	owner   string
+	format  uint64
+	live    uint64 // the generation that counts
+	aside   uint64 // the first generation that is set aside; live: none is
+	redo    uint64 // rows that are to be put in the place of others
+	batches uint64
+	sum     Sum    // of the atoms
+	marks   Sum    // of the marks
+	vector  uint64 // its hash
+	origins uint64 // in it
+	members uint64 // digest of what is remembered of the members
+	kept    bool   // the rows are all that the member ever acknowledged, and not what it had of that when it was refilled
+}
+
+func (h header) encode() []byte {
+	b := field.Number(make([]byte, 0, 128), 1, h.format)
+	b = field.Text(b, 2, h.owner)
+	for i, n := range []uint64{h.live, h.aside, h.redo, h.batches, h.origins} {
+		b = field.Number(b, 3+protowire.Number(i), n)
+	}
+	for i, n := range []uint64{h.sum[0], h.sum[1], h.marks[0], h.marks[1], h.vector, h.members} {
+		b = field.Fixed(b, 8+protowire.Number(i), n)
+	}
+	return field.Flag(b, 14, h.kept)
+}
+
+func decodeHeader(b []byte) (h header, err error) {
+	numbers := []*uint64{
+		&h.live, &h.aside, &h.redo, &h.batches, &h.origins, &h.sum[0], &h.sum[1], &h.marks[0], &h.marks[1], &h.vector, &h.members,
+	}
+	c := cursor{rest: b}
+	for c.next() {
+		switch i := int(c.num) - 3; {
+		case c.num == 1:
+			h.format = c.v
+		case c.num == 2:
+			h.owner = string(c.chunk)
+		case c.num == 14:
+			h.kept = c.v != 0
+		case i >= 0 && i < len(numbers):
+			*numbers[i] = c.v
+		}
+	}
+	return h, c.err
+}
+
+// rowPrefix begins the keys of the rows of a key of the user.
+func rowPrefix(generation uint64, key string) []byte {
+	b := binary.AppendUvarint(append(make([]byte, 0, len(key)+64), rowData), generation)
+	return append(append(b, key...), endOfKey)
+}
+
+// leafOps appends what the disk is told of an atom: its rows, or that they are to be deleted.
+func leafOps(ops []store.Op, prefix []byte, path string, l causal.Leaf, remove bool) []store.Op {
+	if len(prefix)+1+len(path)+8 <= maxRowKey && len(l.Payload) <= maxRowValue {
+		b := append(append(append([]byte(nil), prefix...), rowAtom), path...)
+		row := store.Row{Key: string(binary.BigEndian.AppendUint64(b, uint64(l.Replica)))}
+		if !remove {
+			row.Value = append(binary.AppendUvarint(make([]byte, 0, 10+len(l.Payload)), l.N), l.Payload...)
+		}
+		return append(ops, store.Op{Row: row, Delete: remove})
+	}
+	blob := partsOf(path, l)
+	id := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(path), uint64(l.Replica)))
+	b := append(append(append([]byte(nil), prefix...), rowPart), id[:]...)
+	for i := 0; len(blob) > 0; i++ {
+		n := min(len(blob), maxRowValue)
+		row := store.Row{Key: string(binary.BigEndian.AppendUint16(b, uint16(i)))} //nolint:gosec // of 16 MiB at most
+		if !remove {
+			row.Value = blob[:n:n]
+		}
+		ops, blob = append(ops, store.Op{Row: row, Delete: remove}), blob[n:]
+	}
+	return ops
+}
+
+// partsOf is what the parts of an atom amount to: their length first.
+func partsOf(path string, l causal.Leaf) []byte {
+	b := binary.AppendUvarint(make([]byte, 0, len(path)+len(l.Payload)+32), uint64(len(path)))
+	b = binary.BigEndian.AppendUint64(append(b, path...), uint64(l.Replica))
+	b = append(binary.AppendUvarint(b, l.N), l.Payload...)
+	return append(binary.AppendUvarint(make([]byte, 0, len(b)+8), uint64(len(b))), b...)
+}
+
+// markOp returns what the disk is told of a mark.
+func markOp(prefix []byte, path string, m causal.Mark, remove bool) store.Op {
+	short := len(prefix)+1+len(path) <= maxRowKey
+	var row store.Row
+	if short {
+		row.Key = string(prefix) + string(rowMark) + path
+	} else {
+		id := sha256.Sum256([]byte(path))
+		row.Key = string(prefix) + string(rowLong) + string(id[:])
+	}
+	if remove {
+		return store.Op{Row: row, Delete: true}
+	}
+	row.Value = markValue(m)
+	if !short {
+		row.Value = append(row.Value, path...)
+	}
+	return store.Op{Row: row}
+}
+
+func markValue(m causal.Mark) []byte {
+	b := make([]byte, 0, 40)
+	for _, n := range []uint64{m.N, m.Plus, m.Minus, uint64(m.By.Replica), m.By.N} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+// markSum is the fingerprint of a mark.
+func markSum(key, path string, m causal.Mark) Sum {
+	return atomSum(key, "mark "+path, causal.Leaf{Dot: m.By, Payload: string(markValue(m))})
+}
+
+// originOp returns what the disk is told of a replica: how many of its events are covered, and their print.
+func originOp(generation uint64, r causal.Replica, n uint64, x imprint) store.Op {
+	b := binary.AppendUvarint([]byte{rowVector}, generation)
+	row := store.Row{Key: string(binary.BigEndian.AppendUint64(b, uint64(r)))}
+	if n == 0 {
+		return store.Op{Row: row, Delete: true}
+	}
+	row.Value = binary.AppendUvarint(nil, n)
+	if x != 0 {
+		row.Value = binary.BigEndian.AppendUint32(row.Value, x)
+	}
+	return store.Op{Row: row}
+}
+
+// rowName is what the key of a row says.
+type rowName struct {
+	generation uint64
+	vector     bool
+	key        string // of the user
+	kind       byte
+	rest       string // behind the kind, or the replica
+}
+
+func parseRow(key string) (n rowName, ok bool) {
+	if key == "" || key[0] != rowData && key[0] != rowVector {
+		return n, false
+	}
+	n.vector = key[0] == rowVector
+	generation, size := binary.Uvarint([]byte(key[1:min(len(key), 12)]))
+	if size <= 0 {
+		return n, false
+	}
+	n.generation, n.rest = generation, key[1+size:]
+	if n.vector {
+		return n, len(n.rest) == 8
+	}
+	end := strings.IndexByte(n.rest, endOfKey)
+	if end < 0 || len(n.rest) < end+2 {
+		return n, false
+	}
+	n.key, n.kind, n.rest = n.rest[:end], n.rest[end+1], n.rest[end+2:]
+	return n, CheckKey(n.key) == nil
+}

@@ -1,0 +1,346 @@
+package core
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/testkit/sim"
+)
+
+// Histories of members that keep what they hold on disks: disks that are slow, full or fail, that lose their power
+// between any two batches, and whose rows rot. What was acknowledged at a majority is lost in none, though all members
+// may be without power at once; nor is what one member alone has said is done, while its disk is whole.
+
+// simDisk is the disk of a member, which outlives its processes.
+type simDisk struct {
+	rows   map[string][]byte
+	under  []Commit // not written yet
+	life   int      // of the process
+	busy   time.Time
+	full   time.Time // until then
+	fails  bool      // the next batch fails
+	failed bool      // until the next process
+	rotten map[string]bool
+	former map[string][]byte // what was there at a moment
+	safe   names             // what is to be found on it
+}
+
+// diskStats says what a history did.
+type diskStats struct{ batches, full, failed, crashes, there, blackouts, rot, tails, slow, staged int }
+
+func (a diskStats) plus(b diskStats) diskStats {
+	return diskStats{
+		a.batches + b.batches, a.full + b.full, a.failed + b.failed, a.crashes + b.crashes, a.there + b.there,
+		a.blackouts + b.blackouts, a.rot + b.rot, a.tails + b.tails, a.slow + b.slow, a.staged + b.staged,
+	}
+}
+
+func (s *play) diskConfig() *DiskConfig {
+	if !s.disks {
+		return nil
+	}
+	cfg := &DiskConfig{Owner: "sim", Bytes: 4000, Events: 40, Retry: time.Second, batchRows: s.batchRows}
+	if s.behind {
+		cfg.Behind = 200 * time.Millisecond
+	}
+	return cfg
+}
+
+// commit writes a batch after a while, behind those before.
+func (s *play) commit(sl *slot, e Commit) {
+	if err := e.Batch.Validate(); err != nil {
+		s.w.Fail("%s: %v", sl.id(), err)
+	}
+	d := &sl.disk
+	took := s.w.Span("sync", 0, 40*time.Millisecond)
+	if s.w.Chance("stuck", 1./150) {
+		took = s.w.Span("stuck-for", 0, 6*time.Second)
+		s.stats.slow++
+	}
+	if now := s.w.Now(); d.busy.Before(now) {
+		d.busy = now
+	}
+	d.busy = d.busy.Add(took)
+	d.under = append(d.under, e)
+	life := d.life
+	s.w.After(d.busy.Sub(s.w.Now()), func() {
+		if d.life == life {
+			s.written(sl)
+		}
+	})
+}
+
+// written ends the first of the batches.
+func (s *play) written(sl *slot) {
+	d := &sl.disk
+	e := d.under[0]
+	d.under = d.under[1:]
+	var err error
+	switch {
+	case d.failed:
+		err = store.ErrFailed
+	case d.fails:
+		d.fails, d.failed, err = false, true, fmt.Errorf("sync: %w", store.ErrFailed)
+		s.stats.failed++
+		if s.w.Chance("there", 1./2) {
+			d.apply(e.Batch)
+		}
+		s.w.After(s.w.Span("replaced", time.Second, 8*time.Second), func() { s.reboot(sl) })
+	case s.w.Now().Before(d.full):
+		err = fmt.Errorf("write: %w", store.ErrFull)
+		s.stats.full++
+	default:
+		s.stats.batches++
+		if d.apply(e.Batch); s.w.Chance("former", 1./30) {
+			d.former = maps.Clone(d.rows)
+		}
+	}
+	s.step(sl, Committed{Number: e.Number, Err: err})
+}
+
+func (d *simDisk) apply(b *store.Batch) {
+	if d.rows == nil {
+		d.rows = map[string][]byte{}
+	}
+	for o := range b.Ops() {
+		if delete(d.rotten, o.Key); o.Delete {
+			delete(d.rows, o.Key)
+		} else {
+			d.rows[o.Key] = o.Value
+		}
+	}
+}
+
+// reboot starts a member again whose disk has failed.
+func (s *play) reboot(sl *slot) {
+	if sl.disk.failed && sl.core != nil {
+		s.end(sl)
+		s.tellViews(3 * time.Second)
+		s.comeBack(sl, s.w.Span("rebooted", 0, 2*time.Second))
+	}
+}
+
+// crashDisk ends what was under way when the process ended: some batches are there, in order.
+func (s *play) crashDisk(sl *slot) {
+	d := &sl.disk
+	for _, e := range d.under {
+		if d.failed || s.w.Now().Before(d.full) || !s.w.Chance("there", 1./2) {
+			break
+		}
+		s.stats.there++
+		d.apply(e.Batch)
+	}
+	if len(d.under) > 0 {
+		s.stats.crashes++
+	}
+	d.under, d.failed, d.fails, d.busy, d.life = nil, false, false, time.Time{}, d.life+1
+}
+
+// loadSoon reads the rows of a process that starts.
+func (s *play) loadSoon(sl *slot) {
+	if !s.disks {
+		return
+	}
+	s.loadIn(sl, s.w.Span("load", 0, 600*time.Millisecond))
+}
+
+// loadIn gives the process of a member its rows, in whatever life that is then.
+func (s *play) loadIn(sl *slot, after time.Duration) {
+	life := sl.disk.life
+	s.w.After(after, func() {
+		switch {
+		case sl.disk.life != life:
+		case sl.core == nil:
+			s.loadIn(sl, 100*time.Millisecond)
+		default:
+			s.load(sl)
+		}
+	})
+}
+
+func (s *play) load(sl *slot) {
+	d := &sl.disk
+	i := d.image(s.w.Fail)
+	if len(i.redo) > 0 {
+		s.stats.staged++
+	}
+	if len(i.holes) > 0 && len(d.rotten) == 0 {
+		s.w.Fail("%s: holes in a whole disk: %v", sl.id(), i.holes)
+	}
+	if len(i.holes) == 0 && len(d.rotten) > 0 && !d.rotsOfNoUse(i.header.live) {
+		s.w.Fail("%s: %d rows are rotten, and nobody noticed", sl.id(), len(d.rotten))
+	}
+	s.step(sl, Loaded{Image: i})
+	if lost := d.safe.without(sl.shows); len(lost) > 0 && len(i.holes) == 0 {
+		s.w.Fail("%s does not show any more what its disk had: %v", sl.id(), lost)
+	}
+}
+
+// rotsOfNoUse reports whether what is rotten is of another generation than the live one.
+func (d *simDisk) rotsOfNoUse(live uint64) bool {
+	for key := range d.rotten {
+		if n, ok := parseRow(key); !ok || n.generation == live {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *simDisk) image(fail func(string, ...any)) *Image {
+	l := NewLoader("sim")
+	for _, key := range slices.Sorted(maps.Keys(d.rows)) {
+		if d.rotten[key] {
+			l.Corrupt(key)
+		} else if err := l.Add(key, d.rows[key]); err != nil {
+			fail("%v", err)
+		}
+	}
+	return l.Image()
+}
+
+// covers returns how many events of a replica the disk covers.
+func (d *simDisk) covers(r causal.Replica) uint64 {
+	h, err := decodeHeader(d.rows[rowHeader])
+	if err != nil {
+		return 0
+	}
+	key := originOp(h.live, r, 0, 0).Key
+	value := d.rows[key]
+	if redo := d.rows[rowRedo+key]; h.redo > 0 && len(redo) > 0 {
+		value = redo[1:]
+	}
+	n, _ := binary.Uvarint(value)
+	return n
+}
+
+// bears asserts that what a member acknowledges is on its disk.
+func (s *play) bears(sl *slot, of causal.Replica, n uint64) {
+	if s.disks && !s.behind && n > sl.disk.covers(of) {
+		s.w.Fail("%s acknowledges %d events of %v, and its disk has %d", sl.id(), n, of, sl.disk.covers(of))
+	}
+}
+
+// blackout takes the power from all members: blackout for TIME. They come back in any order.
+func (s *play) blackout(a sim.Args) {
+	s.stats.blackouts++
+	for _, sl := range s.slots {
+		if sl.core == nil {
+			continue
+		}
+		s.end(sl)
+		s.comeBack(sl, s.w.Span("dark", 0, a.Span(1)))
+	}
+}
+
+// fill fills the disk of a member: fill MEMBER for TIME.
+func (s *play) fill(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.full = s.w.Now().Add(a.Span(2)) }
+
+// fail lets the next sync of a member's disk fail: fail MEMBER.
+func (s *play) fail(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.fails = true }
+
+// rot ends a member for a while, and damages one row of its disk: rot MEMBER for TIME. That is what it is to fail for
+// a member without a disk.
+func (s *play) rot(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || !s.mayFail(sl) || sl.core.roll.inc.number == 0 {
+		return
+	}
+	s.end(sl)
+	d := &sl.disk
+	if keys := slices.Sorted(maps.Keys(d.rows)); len(keys) > 0 {
+		s.thawed++ // what it does again is of no event of the specification
+		s.stats.rot++
+		d.rotten = map[string]bool{keys[s.w.Number("row", 0, len(keys)-1)]: true}
+		d.safe = nil
+	}
+	s.comeBack(sl, a.Span(2))
+}
+
+// tail ends a member for a while, and takes the last batches from its disk, which does not know: tail MEMBER for TIME.
+func (s *play) tail(a sim.Args) {
+	sl := s.slots[a.Int(0, len(s.slots))]
+	if sl.core == nil || !s.mayFail(sl) || sl.disk.former == nil {
+		return
+	}
+	s.end(sl)
+	s.thawed++ // it may count before others tell what it has lost
+	s.stats.tails++
+	sl.disk.rows, sl.disk.safe = maps.Clone(sl.disk.former), nil
+	s.comeBack(sl, a.Span(2))
+}
+
+func newDiskPlay(w *sim.World) *play {
+	s := newPlay(w)
+	s.disks, s.past, s.badClocks = true, 0, false
+	s.behind = w.Chance("behind", 1./6)
+	if w.Chance("small-batches", 1./2) {
+		s.batchRows = w.Number("batch-rows", 6, 30)
+	}
+	for verb, do := range map[string]func(sim.Args){"blackout": s.blackout, "fill": s.fill, "fail": s.fail, "rot": s.rot, "tail": s.tail} {
+		w.Can(verb, do)
+	}
+	return s
+}
+
+// makeDisks makes up what happens to disks.
+func (s *play) makeDisks(r *rand.Rand) {
+	at := func() time.Duration { return warm + s.w.Moment(span) }
+	spell := func() time.Duration { return time.Duration(500+r.IntN(5000)) * time.Millisecond }
+	for range r.IntN(3) {
+		if !s.behind {
+			s.w.Act(at(), "blackout", "for", spell())
+		}
+	}
+	for range r.IntN(4) {
+		s.w.Act(at(), "fill", r.IntN(members), "for", spell())
+	}
+	for range r.IntN(3) {
+		s.w.Act(at(), "fail", r.IntN(members))
+	}
+	for range r.IntN(6) {
+		s.w.Act(at(), "kill", r.IntN(members), "for", spell())
+	}
+	if s.w.Chance("rot", 1./3) {
+		for range 1 + r.IntN(2) {
+			s.w.Act(at(), []string{"rot", "tail"}[r.IntN(2)], r.IntN(members), "for", spell())
+		}
+	}
+}
+
+// TestHistories_OnDisks plays histories of members that keep what they hold.
+func TestHistories_OnDisks(t *testing.T) {
+	var mu sync.Mutex
+	var did diskStats
+	var acked, done, broken int
+	s := *seeds
+	s.Count = max(1, s.Count/2)
+	sim.Run(t, s, func(w *sim.World) {
+		s := newDiskPlay(w)
+		s.makeDisks(w.Rand())
+		s.run()
+		mu.Lock()
+		defer mu.Unlock()
+		did, acked, done, broken = did.plus(s.stats), acked+s.acks, done+s.done, broken+s.broken
+	})
+	t.Logf("%d acknowledged writes, %d operations that ended well, %d steps that panicked, %+v", acked, done, broken, did)
+	if seeds.Count >= 50 && (acked == 0 || broken == 0 || did.full*did.failed*did.crashes*did.there*did.blackouts*did.slow == 0 ||
+		seeds.Count >= 1000 && did.rot*did.tails*did.staged == 0) {
+		t.Error("the histories do not exercise what they should")
+	}
+}
+
+// mendDisks ends all that is wrong with disks.
+func (s *play) mendDisks() {
+	for _, sl := range s.slots {
+		sl.disk.full, sl.disk.fails = time.Time{}, false
+		s.reboot(sl)
+	}
+}

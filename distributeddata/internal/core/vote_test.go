@@ -1,0 +1,52 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Two of five are damaged, each in another way: neither takes the state of the other.
+func TestDivergence_TwoThatAreDamagedTakeTheStateOfTheRest(t *testing.T) {
+	l := filled(t, 40, "a", "b", "c", "d", "e")
+	want := stateBytes(l.cores["c"])
+	l.rot("a", "s0007", true, dropFirst)
+	l.rot("b", "s0009", true, zombie)
+	for range 8 {
+		l.tick(time.Second)
+	}
+	l.equal("a", "b", "c", "d", "e")
+	require.Equal(t, want, stateBytes(l.cores["a"]))
+	require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+	require.EqualValues(t, 1, l.cores["b"].Stats().Mended)
+	require.Zero(t, l.cores["c"].Stats().Mended+l.cores["d"].Stats().Mended+l.cores["e"].Stats().Mended)
+}
+
+// Where no two hold the same, all come to hold the same: what the replica with the smallest id holds.
+func TestDivergence_WhereAllDifferOneStands(t *testing.T) {
+	l := filled(t, 40, "a", "b", "c")
+	l.rot("b", "s0007", true, dropFirst)
+	l.rot("c", "s0009", true, dropFirst)
+	want := stateBytes(l.cores["a"])
+	for range 8 {
+		l.tick(time.Second)
+	}
+	l.equal("a", "b", "c")
+	require.Equal(t, want, stateBytes(l.cores["b"]))
+	require.Zero(t, l.cores["a"].Stats().Mended)
+}
+
+// Two and two of five agree, and one stands alone: the two with the smaller id stand.
+func TestDivergence_OfTwoPairsOneStands(t *testing.T) {
+	l := filled(t, 40, "a", "b", "c", "d", "e")
+	want := stateBytes(l.cores["b"])
+	l.rot("a", "s0007", true, zombie)
+	l.rot("d", "s0009", true, dropFirst)
+	l.rot("e", "s0009", true, dropFirst)
+	for range 8 {
+		l.tick(time.Second)
+	}
+	l.equal("a", "b", "c", "d", "e")
+	require.Equal(t, want, stateBytes(l.cores["a"]))
+}
