@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/membership"
-	"github.com/concord-go/concord/internal/shell"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -24,65 +22,71 @@ import (
 // responses. In each life of the member it is another incarnation with a new replica id, refilled before it counts.
 // When Proto.Actor restarts it, it goes on as it is, see resume.
 type replica struct {
-	l    *life
-	core *core.Core
-	log  *slog.Logger
+	l        *life
+	volatile *domain
+	durable  *domain   // nil without Config.Durable
+	domains  []*domain // these
+	log      *slog.Logger
 
-	ctx     actor.Context // of the message being handled
-	view    *membership.View
-	address map[string]string // of members, by id
-	shell   *shell.Shell[core.Event, core.Effect]
-	notify  *timer.Timer
-	subs    *subscriptions
-	pending map[uint64]pending
-	clerk   *clerk       // nil: the membership is no record
-	held    []*core.Core // by former lives, until the actor has started
-	nextID  uint64
-	before  uint64        // nextID before the message being handled
-	drains  []func(any)   // answers to those under way
-	limit   time.Duration // of the call whose request is being handled
-	telling bool          // a tellOn is on its way
-	stopped bool
-	gathers bool // the last step may have left an event open, whose changes are not published yet
+	ctx      actor.Context // of the message being handled
+	asker    asker         // of the request being handled
+	view     *membership.View
+	address  map[string]string // of members, by id
+	unlike   map[string]bool   // members that list other durable keys, by id
+	others   []string          // their addresses, in order
+	notify   *timer.Timer
+	waiting  []awaiting   // for the durable rows
+	patience *timer.Timer // of what waits
+	unloaded error        // why the durable rows cannot be used
+	subs     *subscriptions
+	pending  map[uint64]pending
+	clerk    *clerk // nil: the membership is no record
+	nextID   uint64
+	before   uint64        // nextID before the message being handled
+	drains   []func(any)   // answers to those under way
+	limit    time.Duration // of the call whose request is being handled
+	telling  bool          // a tellOn is on its way
+	stopped  bool
 
 	responded bool // to the message being handled
 	crashes   crashes
+
+	warned   [limitCount]time.Time // of a limit that is near
+	next     operation             // that begins next
+	measures map[measured][]metric.RecordOption
 
 	strangers map[reflect.Type]bool // types of messages that have been logged
 }
 
 // pending is an operation under way.
 type pending struct {
+	d     *domain
 	key   string
 	write bool
 	done  func(core.Done, error)
+	op    operation
+	began time.Time // of one that is measured
 }
 
 // former brings what a former life held.
-type former struct{ held *core.Core }
+type former struct{ held held }
 
 func newReplica(l *life) *replica {
 	a := &replica{
-		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, strangers: map[reflect.Type]bool{},
+		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
-	a.shell = shell.New(shell.Config[core.Event, core.Effect]{
-		Core: stepping{a}, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) { a.effect(e) },
-		Stepped: a.publish, // before anybody is answered, so that everybody reads what they wrote
-	})
+	a.volatile = newDomain(a, false)
+	a.domains = []*domain{a.volatile}
+	if l.r.choice != nil {
+		a.durable = newDomain(a, true)
+		a.domains = append(a.domains, a.durable)
+	}
 	return a
 }
 
-// stepping is the present core.
-type stepping struct{ a *replica }
-
-func (s stepping) Step(now time.Time, ev core.Event) []core.Effect {
-	u, update := ev.(core.Update)
-	s.a.gathers = update && u.ID == 0
-	return s.a.core.Step(now, ev)
-}
-
-func (s stepping) NextWake() time.Time { return s.a.core.NextWake() }
+// begun reports whether the actor has started.
+func (a *replica) begun() bool { return a.domains[len(a.domains)-1].core != nil }
 
 // Receive implements actor.Actor.
 func (a *replica) Receive(ctx actor.Context) {
@@ -97,6 +101,7 @@ func (a *replica) Receive(ctx actor.Context) {
 		}
 	}()
 	a.ctx, a.before, a.responded, a.limit = ctx, a.nextID, false, 0
+	a.asker = asker{pid: ctx.Sender()}
 	a.receive(ctx)
 	returned = true
 }
@@ -104,7 +109,7 @@ func (a *replica) Receive(ctx actor.Context) {
 func (a *replica) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		if a.core == nil {
+		if !a.begun() {
 			a.startUp()
 		} else {
 			a.resume()
@@ -120,18 +125,25 @@ func (a *replica) receive(ctx actor.Context) {
 	case *timer.Fired:
 		a.onTimer(m)
 	case *former:
-		a.step(core.Inherit{Old: m.held})
+		for i, d := range a.domains {
+			d.held = append(d.held, m.held[i])
+			d.catchUp()
+		}
 	case *taken:
 		a.onTaken(m)
 	case *actor.DeadLetterResponse: // a subscriber has stopped
 	case *recorded:
-		a.step(m.event)
+		m.d.step(m.event)
 	case tellOn:
 		a.telling = false
 		a.tellAll()
+	case *diskAnswer:
+		a.onDisk(*m)
+	case *resumed:
+		a.onResumed(m)
 	case *posted:
 		if m.take() {
-			a.limit = m.timeout
+			a.asker, a.limit = asker{call: m}, m.timeout
 			a.carryOut(m.request)
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
@@ -145,54 +157,45 @@ func (a *replica) receive(ctx actor.Context) {
 }
 
 func (a *replica) carryOut(m request) {
-	sender := a.ctx.Sender()
+	if a.awaits(m) {
+		return
+	}
+	to := a.asker
 	m.run(a, func(res any) {
 		a.responded = true
-		a.respond(sender, res)
+		a.respond(to, res)
 	})
 }
 
 func (a *replica) startUp() {
-	a.shell.Start(a.ctx)
+	for _, d := range a.domains {
+		d.shell.Start(a.ctx)
+	}
 	if a.notify == nil {
-		a.notify = timer.New(a.l.system, a.ctx.Self())
-		a.held = a.l.r.inheritance(a.l, a.ctx.Self())
+		a.notify, a.patience = timer.New(a.l.system, a.ctx.Self()), timer.New(a.l.system, a.ctx.Self())
+		for _, h := range a.l.r.inheritance(a.l, a.ctx.Self()) {
+			for i, d := range a.domains {
+				d.held = append(d.held, h[i])
+			}
+		}
 	}
 	if m := a.l.cfg.Membership; m != nil && a.clerk == nil {
 		a.clerk = newClerk(m, a.l.cfg.OperationTimeout)
 	}
-	a.core = begin(a.coreConfig(), a.held)
-	a.subs.changed(nil, a.core.Keys(), a.core.Seen())
+	for _, d := range a.domains {
+		d.begin()
+	}
 	a.publish()
+	a.subs.changed(nil, a.l.published.Load())
 	a.l.run(a.ctx.Self())
 	a.l.members.Subscribe(a.ctx.Self())
-	a.log.Info("replicator started", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
-	late := a.held[min(1, len(a.held)):]
-	a.held = nil
-	for _, c := range late {
-		a.step(core.Inherit{Old: c})
+	if a.durable != nil {
+		a.openDisk()
 	}
-}
-
-func (a *replica) coreConfig() core.Config {
-	cfg := a.l.cfg
-	return core.Config{
-		Member:     a.l.member(),
-		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
-		Recorded:   cfg.Membership != nil,
-		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
-		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
-		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
-		Reach: a.l.r.reach,
+	for _, d := range a.domains {
+		d.log.Info("replicator started", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
+		d.catchUp()
 	}
-}
-
-// begin returns the core of a life, which goes on with what the former one held.
-func begin(cfg core.Config, held []*core.Core) *core.Core {
-	if len(held) == 0 {
-		return core.New(cfg)
-	}
-	return held[0].Again(cfg)
 }
 
 // member is the name under which quorums count the member.
@@ -202,14 +205,21 @@ func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address())
 func (a *replica) shutDown() {
 	a.stopped = true
 	a.l.members.Unsubscribe(a.ctx.Self())
-	a.shell.Stop()
+	for _, d := range a.domains {
+		d.shell.Stop()
+	}
 	a.notify.Stop()
+	a.patience.Stop()
+	for _, w := range a.waiting {
+		a.refuse(w, a.cutShort(pending{}))
+	}
+	a.waiting = nil
 	if a.clerk != nil {
 		a.clerk.end()
 	}
 	for id, p := range a.pending {
 		delete(a.pending, id)
-		p.done(core.Done{}, a.cutShort(p))
+		a.ended(p, core.Done{}, a.cutShort(p))
 	}
 }
 
@@ -225,31 +235,30 @@ func (a *replica) cutShort(p pending) error {
 	return errNotTaken
 }
 
-// closeOnce closes c unless it is closed. Only the actor closes running and ready.
-func closeOnce(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
-}
-
 // onView tells the core of the other replicas.
 func (a *replica) onView(v *membership.View) {
 	a.view = v
 	clear(a.address)
-	var others []core.Member
-	for _, m := range v.Members {
-		if m.ID == v.Self.ID || !m.HasRole(a.l.cfg.Role) {
-			continue
-		}
+	for _, m := range a.otherMembers() {
 		a.address[m.ID] = m.Address
-		others = append(others, core.Member{ID: m.ID, Address: m.Address})
 	}
-	a.step(core.View{Others: others})
+	a.noteOthers()
+	for _, d := range a.domains {
+		d.catchUp()
+	}
 	if v.Removed {
 		a.stopDraining()
 	}
+}
+
+// otherMembers returns the members with a replica, but for this one.
+func (a *replica) otherMembers() (others []core.Member) {
+	for _, m := range a.view.Members {
+		if m.ID != a.view.Self.ID && m.HasRole(a.l.cfg.Role) {
+			others = append(others, core.Member{ID: m.ID, Address: m.Address})
+		}
+	}
+	return others
 }
 
 // onEnvelope takes a message of another replica. What cannot be opened is dropped.
@@ -262,139 +271,144 @@ func (a *replica) onEnvelope(env *pb.Envelope) {
 		a.log.Debug("message dropped", slog.Any("error", err))
 		return
 	}
-	a.step(core.Receive{Member: h.Member, From: causal.Replica(h.From), To: causal.Replica(h.To), Manifest: manifest, Payload: payload})
+	d := a.volatile
+	if manifest.Durable() {
+		d = a.durable
+	}
+	if manifest.Durable() || manifest == wire.ReplicatorBeat {
+		a.noteList(h)
+		if manifest.Durable() && h.Keys != a.l.r.choice.sum() {
+			return
+		}
+	}
+	d.step(core.Receive{
+		Member: h.Member, From: causal.Replica(h.From), To: causal.Replica(h.To), Manifest: manifest.Plain(), Payload: payload,
+	})
 }
 
 func (a *replica) onTimer(m *timer.Fired) {
-	if a.notify.Mine(m) {
+	switch {
+	case a.notify.Mine(m):
 		a.tellAll()
-	} else if !a.stopped {
-		a.shell.Fired(a.ctx, m)
+	case a.patience.Mine(m):
+		a.impatient()
+	case !a.stopped:
+		for _, d := range a.domains {
+			if d.shell.Fired(a.ctx, m) {
+				return
+			}
+		}
 	}
 }
 
-// start begins an operation; done is called once, now or later.
-func (a *replica) start(timeout time.Duration, key string, write bool, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
+// start begins an operation at a domain; done is called once, now or later.
+func (a *replica) start(d *domain, timeout time.Duration, key string, write bool, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
 	if timeout <= 0 {
 		timeout = cmp.Or(a.limit, a.l.cfg.OperationTimeout)
 	}
 	a.nextID++
-	a.pending[a.nextID] = pending{key, write, done}
-	a.step(event(a.nextID, a.shell.Now().Add(timeout)))
+	op := a.next
+	a.next = operation{}
+	a.pending[a.nextID] = pending{d: d, key: key, write: write, done: done, op: op, began: d.begun(op)}
+	d.step(event(a.nextID, d.shell.Now().Add(timeout)))
 }
 
 // update begins an update. One that nobody waits for may share its event with others like it, so that what others are
 // told is only what a burst of them amounts to.
-func (a *replica) update(at Consistency, timeout time.Duration, key string, adapted bool, modify func(*core.Txn) error, done func(core.Done, error)) {
-	if at == Local && !adapted && a.ctx.Sender() == nil {
-		a.step(core.Update{Modify: modify})
+func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key string, adapted bool, modify func(*core.Txn) error, done func(core.Done, error)) {
+	if at == Local && !adapted && !a.asker.waits() {
+		a.next = operation{} // nobody waits
+		d.step(core.Update{Modify: modify})
 		return
 	}
-	a.start(timeout, key, true, func(id uint64, deadline time.Time) core.Event {
+	a.start(d, timeout, key, true, func(id uint64, deadline time.Time) core.Event {
 		return core.Update{ID: id, Level: at.level(), Deadline: deadline, Modify: modify}
 	}, done)
 }
 
-// step hands an event to the core and carries out the effects.
-func (a *replica) step(ev core.Event) {
-	if !a.stopped {
-		a.shell.Step(a.ctx, ev)
-	}
-}
-
-// carryOn carries out the effects that are left, and more, also when a function of the application has ended the
-// goroutine in one of them.
-func (a *replica) carryOn(more ...core.Effect) {
-	defer func() {
-		if a.shell.Left() {
-			a.carryOn()
-		}
-	}()
-	a.shell.CarryOn(a.ctx, more...)
-}
-
-func (a *replica) effect(e core.Effect) {
+func (a *replica) effect(d *domain, e core.Effect) {
 	defer a.guard("answering")
 	switch e := e.(type) {
 	case core.Send:
-		a.sendOut(e)
+		a.sendOut(d, e)
 	case core.Done:
 		a.finish(e)
+	case core.Commit:
+		a.l.r.disk.commit(e)
+	case core.DiskIs:
+		d.diskIs(e.DiskState)
 	case core.Changed:
 		a.changed(e.Keys)
 	case core.Diverged:
-		a.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
-			slog.String("member", e.Member), slog.Uint64("rotten", a.core.Stats().Rotten))
+		d.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
+			slog.String("member", e.Member), slog.Uint64("rotten", d.core.Stats().Rotten))
 	case core.Mended:
-		a.log.Warn("this replica was outvoted and has taken the state of another")
+		d.log.Warn("this replica was outvoted and has taken the state of another")
 	case core.LoadRecord, core.SwapRecord:
-		a.callStore(e)
+		a.callStore(d, e)
 	case core.Troubled:
-		a.troubled(e)
+		d.troubled(e)
 	case core.Usurped:
-		a.log.Error("another process runs under the name of this member: this one counts in no majority any more; stop one of them",
+		d.log.Error("another process runs under the name of this member: this one counts in no majority any more; stop one of them",
 			slog.String("name", a.l.member()), slog.String("other", e.By))
 	case core.Forgotten:
-		a.log.Warn("the others have forgotten this member although it runs; it enters anew", slog.String("name", a.l.member()))
+		d.log.Warn("the others have forgotten this member although it runs; it enters anew", slog.String("name", a.l.member()))
 	case core.Unequal:
-		a.log.Warn("a member has another MinMembers than this one",
+		d.log.Warn("a member has another MinMembers than this one",
 			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
 	case core.Reborn:
-		a.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+		d.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 	}
 }
 
-func (a *replica) publish() {
-	old := a.l.published.Load()
-	c := a.core
-	stats := c.Stats()
-	if old != nil && old.replica == c.Replica() && old.ready == c.Ready() && old.keys.Same(c.Keys()) && old.seen.Equal(c.Seen()) &&
-		old.view == a.view && old.stats == stats && old.roll == c.Rollcall() && slices.Equal(old.lags, c.Lags()) && slices.Equal(old.silent, c.Silent()) {
-		return
-	}
-	a.l.published.Store(&published{
-		number: states.Add(1), replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), stats: stats,
-		view: a.view, members: len(a.address) + 1, lags: c.Lags(), silent: c.Silent(), roll: c.Rollcall(),
-	})
-	a.l.r.news.tell()
-	if c.Ready() {
-		closeOnce(a.l.ready)
-	}
-}
-
-// state returns what a key holds, and what has been seen of it.
-func (a *replica) state(key string) (causal.Store, causal.Vector) {
-	h, _ := a.core.Keys().Get(key)
-	return h.Store, a.core.Seen()
-}
-
-func (a *replica) sendOut(e core.Send) {
+func (a *replica) sendOut(d *domain, e core.Send) {
 	address, ok := a.address[e.Member]
 	if !ok {
 		return
 	}
-	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(a.core.Replica()), To: uint64(e.To)}
+	h := wire.Header{Cluster: a.view.Cluster, Member: a.view.Self.ID, From: uint64(d.core.Replica()), To: uint64(e.To)}
+	if d.durable || e.Manifest == wire.ReplicatorBeat {
+		h.Keys = a.l.r.choice.sum()
+	}
+	if d.durable {
+		e.Manifest = e.Manifest.OfDurable()
+	}
 	a.l.r.traffic.count(e.Manifest, len(e.Payload))
 	a.ctx.Send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
 }
 
-func (a *replica) finish(d core.Done) {
-	if d.ID == 0 {
-		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", d.Err), slog.String("stack", stackOf(d.Err)))
+func (a *replica) finish(end core.Done) {
+	if end.ID == 0 {
+		if !elsewhere(end.Err) {
+			a.log.Warn("an update that nobody waits for was refused", slog.Any("error", end.Err), slog.String("stack", stackOf(end.Err)))
+		}
 		return
 	}
-	p, ok := a.pending[d.ID]
+	p, ok := a.pending[end.ID]
 	if !ok {
 		return
 	}
-	delete(a.pending, d.ID)
-	p.done(d, a.outcome(p.key, d))
+	delete(a.pending, end.ID)
+	a.ended(p, end, a.outcome(p, end))
 }
 
-// respond sends a response to whoever asked; nil, from an adapter, is no message.
-func (a *replica) respond(to *actor.PID, res any) {
-	if to != nil && res != nil {
-		a.send(to, res)
+// asker is where the response to a request goes: to an actor, to a call, or to nobody.
+type asker struct {
+	pid  *actor.PID
+	call *posted
+}
+
+// waits reports whether there is anybody.
+func (t asker) waits() bool { return t.pid != nil || t.call != nil }
+
+// respond sends a response to the asker; nil, from an adapter, is no message.
+func (a *replica) respond(to asker, res any) {
+	switch {
+	case res == nil:
+	case to.call != nil:
+		to.call.respond(res)
+	case to.pid != nil:
+		a.send(to.pid, res)
 	}
 }
 

@@ -2,12 +2,10 @@ package distributeddata
 
 import (
 	"iter"
-	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
 // Message is what a Replicator takes from actors: pointers to Get, Update, Delete, Transaction, Subscribe, Unsubscribe,
@@ -103,31 +101,14 @@ type KeysResponse struct {
 func (r *KeysResponse) Result() (iter.Seq[string], error) { return r.keys, r.err }
 
 func (m *GetKeys) run(a *replica, respond func(any)) {
-	if a.gathers {
-		a.step(core.Wake{}) // what was sent before shows
+	for _, d := range a.domains {
+		d.settle() // what was sent before shows
 	}
 	adapted(a.l.r, &KeysResponse{answer{"", m.Echo, nil}, a.l.published.Load().names(m.Prefix)}, m.Adapt, respond)
 }
 
 func (m *GetKeys) refuse(err error, r *Replicator, respond func(any)) {
 	adapted(r, &KeysResponse{answer{"", m.Echo, err}, func(func(string) bool) {}}, m.Adapt, respond)
-}
-
-// names yields the names of the entries that are there and begin with a prefix. p may be nil.
-func (p *published) names(prefix string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if p == nil {
-			return
-		}
-		for key, s := range p.keys.From(prefix) {
-			if !strings.HasPrefix(key, prefix) {
-				return
-			}
-			if !s.Empty() && !buried(s.Store) && !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // GetReplicaCount asks how many replicas there are, and is answered with *ReplicaCountResponse.
@@ -140,7 +121,7 @@ type GetReplicaCount struct {
 type ReplicaCountResponse struct {
 	answer
 	Seen    int  // in view, this one included
-	Counted int  // that majorities are counted in, seen or not
+	Counted int  // that majorities are counted in, seen or not; of durable keys it may be another number: see Status
 	Ready   bool // this one counts
 }
 
@@ -149,7 +130,7 @@ func (r *ReplicaCountResponse) Result() (int, error) { return r.Counted, r.err }
 
 func (m *GetReplicaCount) run(a *replica, respond func(any)) {
 	p := a.l.published.Load()
-	adapted(a.l.r, &ReplicaCountResponse{answer{"", m.Echo, nil}, p.members, p.roll.Counted, p.ready}, m.Adapt, respond)
+	adapted(a.l.r, &ReplicaCountResponse{answer{"", m.Echo, nil}, p.members, p.main().roll.Counted, p.allReady()}, m.Adapt, respond)
 }
 
 func (m *GetReplicaCount) refuse(err error, r *Replicator, respond func(any)) {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/crdt"
-	"github.com/concord-go/concord/distributeddata/internal/core"
-	"github.com/concord-go/concord/internal/causal"
 )
 
 // Changes yields the entry if it is there, and then its changes, gathered for Config.NotifyInterval: always the
@@ -74,9 +72,8 @@ func change[T crdt.Value[T]](k Key[T], old, now told) *Changed[T] {
 type follower struct {
 	text  string
 	exact bool
-	was   core.Keys // of a prefix
-	held  causal.Store
-	seen  causal.Vector
+	was   *published // of a prefix
+	held  told       // of a key
 }
 
 // follow calls f for each entry that has changed, until that returns false, and reports whether it has not.
@@ -85,18 +82,18 @@ func (f *follower) follow(p *published, tell func(key string, old, now told) boo
 	case p == nil:
 		return true
 	case f.exact:
-		h, _ := p.keys.Get(f.text)
-		old := told{f.held, f.seen}
-		f.held, f.seen = h.Store, p.seen
-		return old.store.SameValue(h.Store) || tell(f.text, old, told{h.Store, p.seen})
+		old := f.held
+		f.held = p.get(f.text)
+		return old.store.SameValue(f.held.store) || tell(f.text, old, f.held)
 	}
-	was, seen, more := f.was, f.seen, true
-	f.was, f.seen = p.keys, p.seen
-	core.Changes(was, p.keys, f.text, func(key string, old, now causal.Store) bool {
-		more = tell(key, told{old, seen}, told{now, p.seen})
-		return more
-	})
-	return more
+	was := f.was
+	f.was = p
+	for key, t := range p.turns(was, f.text) {
+		if !tell(key, t.old, t.now) {
+			return false
+		}
+	}
+	return true
 }
 
 // gather lets changes come together until the interval is over or flushed is closed.

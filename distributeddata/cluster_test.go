@@ -3,8 +3,10 @@ package distributeddata_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +17,23 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/testkit"
 )
+
+var durableKeys = flag.String("durable", "", `what all tests list as Config.Durable unless they list something, with commas: -durable '*' plays them on durable keys`)
+
+// listed returns a configuration with the keys of that flag.
+func listed(cfg distributeddata.Config) distributeddata.Config {
+	if cfg.Durable == nil && *durableKeys != "" {
+		cfg.Durable = strings.Split(*durableKeys, ",")
+		if s, err := testkit.NewDisk(1).Open("ddata"); err == nil {
+			cfg.Store = s
+		}
+	}
+	return cfg
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -30,6 +47,36 @@ type cluster struct {
 	t   *testing.T
 	cfg distributeddata.Config
 	dd  map[*simnet.Member]*distributeddata.Replicator
+
+	disks  map[string]*testkit.Disk // by address
+	stores map[string]store.Store   // of the present process there
+	slow   time.Duration            // how long a process that starts waits for its rows
+}
+
+// config returns the configuration of a member. One that starts anew finds on its disk what was synced.
+func (c *cluster) config(m *simnet.Member, life bool) distributeddata.Config {
+	cfg := c.cfg
+	if cfg.Durable == nil {
+		return cfg
+	}
+	if c.disks == nil {
+		c.disks, c.stores = map[string]*testkit.Disk{}, map[string]store.Store{}
+	}
+	if c.disks[m.Address] == nil {
+		c.disks[m.Address] = testkit.NewDisk(1)
+	} else if !life {
+		c.disks[m.Address].Crash()
+	}
+	if c.stores[m.Address] == nil || !life {
+		s, err := c.disks[m.Address].Open("ddata")
+		require.NoError(c.t, err)
+		c.stores[m.Address] = s
+	}
+	cfg.Store = c.stores[m.Address]
+	if c.slow > 0 {
+		cfg.Store = &slowStore{cfg.Store, c.slow, func() {}}
+	}
+	return cfg
 }
 
 func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster)) {
@@ -41,11 +88,11 @@ func runWith(t *testing.T, n int, cfg distributeddata.Config, setup func(*distri
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
 	}
-	c := &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}}
+	c := &cluster{t: t, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
 		Setup: func(m *simnet.Member) {
-			dd, err := distributeddata.New(m.System, c.cfg)
+			dd, err := distributeddata.New(m.System, c.config(m, false))
 			require.NoError(t, err)
 			c.dd[m] = dd
 			if setup != nil {
@@ -374,7 +421,7 @@ func startMember() (*actor.ActorSystem, *distributeddata.Replicator, func()) {
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		var err error
-		if dd, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: 1}); err != nil {
+		if dd, err = distributeddata.New(m.System, listed(distributeddata.Config{MinMembers: 1})); err != nil {
 			panic(err)
 		}
 	}})

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/distributeddata/store"
 )
 
 // Config of a replicator. A field that is not set takes its default. Every member of the cluster that
@@ -23,7 +24,7 @@ type Config struct {
 	// it again takes the place of the one before; without, one that comes back at another address is one more
 	// member, and the former one counts on until it is forgotten. Set it where the platform has stable names, as
 	// of the pods of a StatefulSet; no two processes that run at once may share one: the later one wins, and the
-	// earlier one counts no more. Default: the address.
+	// earlier one counts no more until the later has been out of its view for a minute. Default: the address.
 	Member string `yaml:"member"`
 	// MinMembers is how many members must be together before the first of them count, and the least number that
 	// majorities are counted in. It has no default: while it is not set, every operation above Local fails at once
@@ -45,6 +46,28 @@ type Config struct {
 	// restarts usually last, shorter than the second crash of a member without a stable name. Default 10m;
 	// negative: never, see Replicator.Forget.
 	ForgetAfter time.Duration `yaml:"forget-after"`
+	// Durable lists the keys that are durable: names, and prefixes with a star behind them, as "cart-*"; "*" stands for all
+	// keys. All members must list the same; one that lists others is named in Status.OtherDurable, and until
+	// that is mended none of its changes of durable keys are taken here, nor ours there. Durable keys and the others are
+	// replicated apart from each other, each with its own count of majorities and LogBytes of memory, and one
+	// Atomically may change either. In a later life of a process the list must be that of the first.
+	Durable []string `yaml:"durable"`
+	// Store keeps the durable keys: a store of package badger or bbolt, of this member alone. The application opens it
+	// before New, and closes it when the replicator has been closed for good (node.Run has returned); the
+	// replicator never closes it. At the start all of it is read; until then operations on durable keys wait, as long as
+	// their time lasts, and then return ErrLoading. Rows that belong to another Name, Member or cluster are refused, and
+	// nothing is written. Set Member too: without one, a member that comes back at another address is another one to
+	// the majorities. In a later life of a process the Store of the first counts. Required with Durable.
+	Store store.Store `yaml:"-"`
+	// WriteBehind is how long changes of durable keys may gather before they are written. With 0 an update returns
+	// when its change is on the disks of so many members as its level says, this one included. With more it returns
+	// when so many have it in memory, and a crash of all of them at once may cost the changes of this time, up to
+	// 16 MiB of them: Flush waits for the disk. At most 1m. Default 0.
+	WriteBehind time.Duration `yaml:"write-behind"`
+	// CloseOnStoreFailure has the replicator close itself, as by Close, when the store has failed for good
+	// (store.ErrFailed): it then takes part in nothing any more, and everything returns ErrClosed. By default it goes on with
+	// volatile keys, and shows durable keys as they are in memory, but acknowledges no change of them.
+	CloseOnStoreFailure bool `yaml:"close-on-store-failure"`
 	// HeartbeatInterval is how often each member tells some others what it has seen. A lost change is
 	// noticed within about two of them. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
@@ -58,6 +81,23 @@ type Config struct {
 	// LogBytes is the memory in which a replica keeps, for members that missed changes, what the
 	// changes were. One that missed more is sent the whole state. Default 64 MiB.
 	LogBytes int `yaml:"log-bytes"`
+	// MaxEntries is how many entries this member may make there be; it takes what others make all the same, so that
+	// replicas stay equal. Default 1,000,000.
+	//
+	// Of this and the next three: one more is refused with ErrLimit, which names the setting, and nothing is done; from half
+	// of it on Status.NearLimits has its name, and a line in the log says so, once a minute. Each is from 1 to 1,000,000,000,
+	// and need not be the same at all members.
+	MaxEntries int `yaml:"max-entries"`
+	// MaxElements is how many elements a value may have after an update that adds some, counting all that lie in it: of maps
+	// the parts of their values. A type of the application is one element. Default 1,000,000, which is also the most
+	// that a value of package crdt takes; for more see ShardedMap.
+	MaxElements int `yaml:"max-elements"`
+	// MaxSubscriptions is how many subscriptions actors of this member may have. One more is logged. Loops over changes
+	// do not count. Default 100,000.
+	MaxSubscriptions int `yaml:"max-subscriptions"`
+	// MaxOperations is how many reads and updates of this member may wait for others, or for the disk, at once.
+	// Default 100,000.
+	MaxOperations int `yaml:"max-operations"`
 	// Meters is where the metrics go; see Status for their names. Default otel.GetMeterProvider().
 	Meters metric.MeterProvider `yaml:"-"`
 }
@@ -72,8 +112,15 @@ func (c Config) withDefaults() Config {
 	set(&c.OperationTimeout, 5*time.Second)
 	set(&c.NotifyInterval, 50*time.Millisecond)
 	set(&c.LogBytes, 64<<20)
+	set(&c.MaxEntries, 1_000_000)
+	set(&c.MaxElements, 1_000_000)
+	set(&c.MaxSubscriptions, 100_000)
+	set(&c.MaxOperations, 100_000)
 	return c
 }
+
+// maxLimit is the largest of the limits.
+const maxLimit = 1_000_000_000
 
 // maxMinMembers is more than any cluster has; a larger number is a mistake.
 const maxMinMembers = 10_000
@@ -103,6 +150,15 @@ func (c Config) Validate() error {
 	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
 		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers, maxMinMembers)
 	}
+	if _, err := newChoice(c.Durable); err != nil {
+		errs = append(errs, err)
+	}
+	if (len(c.Durable) > 0) != (c.Store != nil) {
+		bad("Durable lists %d entries, and Store is %T: set both or none", len(c.Durable), c.Store)
+	}
+	if c.WriteBehind < 0 || c.WriteBehind > time.Minute || c.WriteBehind > 0 && c.Store == nil {
+		bad("WriteBehind is %v, must be from 0 to 1m, and needs Store", c.WriteBehind)
+	}
 	if c.ForgetAfter > 0 && c.ForgetAfter < c.HeartbeatInterval {
 		bad("ForgetAfter is %v, must be at least HeartbeatInterval, %v", c.ForgetAfter, c.HeartbeatInterval)
 	}
@@ -114,6 +170,11 @@ func (c Config) Validate() error {
 	}
 	if c.LogBytes < 1<<16 {
 		bad("LogBytes is %d, must be at least 65536", c.LogBytes)
+	}
+	for l, n := range c.limits() {
+		if *n < 1 || *n > maxLimit {
+			bad("%s is %d, must be from 1 to %d", limitNames[l][0], *n, maxLimit)
+		}
 	}
 	return errors.Join(errs...)
 }

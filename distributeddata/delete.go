@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/concord-go/concord/crdt"
@@ -33,11 +34,12 @@ func (m *Delete[T]) run(a *replica, respond func(any)) {
 	answer := func(_ core.Done, err error) {
 		adapted(a.l.r, m.response(err), m.Adapt, respond)
 	}
-	if err := m.Key.valid(m.At); err != nil {
+	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
-	a.update(m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) error {
+	a.expect(m.operation())
+	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) error {
 		clearEntry(t, m.Key.id, m.Permanently)
 		return nil
 	}, answer)

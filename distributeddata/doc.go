@@ -64,7 +64,8 @@
 // operations fail until it is connected again.
 //
 // An acknowledged majority write is seen by every later majority read as long as a majority of the remembered members
-// keeps running. State is in memory: if a majority crashes before it has been refilled, what only it held is gone. And
+// keeps running. State is in memory, unless Config.Durable names its keys: if a majority crashes before it has been
+// refilled, what only it held in memory is gone. And
 // no cluster may begin beside one that is there: see Config.MinMembers.
 //
 // # Guarantees
@@ -97,12 +98,22 @@
 // killed and restarted: TestHistories in internal/core asserts them after every step of thousands of
 // seeded histories.
 //
+// # Seeing it
+//
+// Status, and the metrics that are named there, say how a replica is. A direct call that may wait, for others or for the
+// disk, is a span of OpenTelemetry if its context has one that is recorded, made by the same tracer provider:
+// concord.ddata.get, .update, .delete and .atomically, with the attributes concord.ddata.replicator, .key, .level and
+// .outcome, and of a level that was not reached .answered, .needed and .missing. The histogram
+// concord.ddata.operation.duration has the seconds of these and of the messages that actors send, by operation, level and
+// outcome. What is answered at once is neither measured nor traced.
+//
 // # What is not guaranteed
 //
 //   - Two members may change an entry at the same time; its type decides what comes of it. For "only
 //     one may", use a lease.
 //   - A Local update that no other member has received is lost with its process. Close waits until one has, and
-//     says which keys are concerned if none does. Entries live in memory: if all members stop, everything is gone.
+//     says which keys are concerned if none does. Entries that Config.Durable does not name live in memory: if all members
+//     stop, they are gone.
 //   - Two things nobody can decide for you: how many members must be together before a cluster may begin
 //     (Config.MinMembers), and that a majority is lost for good (Replicator.Forget with Force).
 package distributeddata

@@ -1,6 +1,7 @@
 package distributeddata
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -19,21 +20,38 @@ func (m *drain) run(a *replica, respond func(any)) {
 		return
 	}
 	a.drains = append(a.drains, respond)
-	a.start(0, "", false, func(id uint64, deadline time.Time) core.Event {
+	a.each(0, func(id uint64, deadline time.Time) core.Event {
 		return core.Drain{ID: id, Leave: !a.l.r.goesOn(), Deadline: deadline}
-	}, func(d core.Done, err error) {
-		if d.Short != nil && d.Short.Handed {
-			a.log.Warn("this member stops, but the others have not agreed in time to count without it; they will after ForgetAfter, or when Forget is called",
-				slog.String("member", a.l.member()), slog.Duration("forget-after", a.l.cfg.ForgetAfter), slog.Any("error", err))
-			err = nil
+	}, func(d *domain, end core.Done, err error) (error, bool) {
+		if all := a.l.r.choice.all(); all && !d.durable {
+			return nil, false // no key is volatile
+		} else if err = d.drained(end, err); all {
+			return err, true
 		}
-		if d.Short != nil && a.l.r.goesOn() { // what it holds goes along
-			err = nil
-		}
+		return err, err != nil && len(a.address) == 0 // nobody is there to wait for
+	}, func(errs []error) {
 		if a.drains != nil { // else they were answered
-			respond(&drained{a.lossErr(err)})
+			respond(&drained{a.lossErr(cmp.Or(errs...))})
 		}
 	})
+}
+
+// drained returns why a domain may have lost something, nil if it has not.
+func (d *domain) drained(end core.Done, err error) error {
+	l := d.a.l
+	switch {
+	case err == ErrLoading: //nolint:errorlint // never wrapped; nothing has changed since the start
+		return nil
+	case end.Short == nil:
+		return err
+	case end.Short.Handed:
+		d.log.Warn("this member stops, but the others have not agreed in time to count without it; they will after ForgetAfter, or when Forget is called",
+			slog.String("member", l.member()), slog.Duration("forget-after", l.cfg.ForgetAfter), slog.Any("error", err))
+		return nil
+	case l.r.goesOn(): // what it holds goes along
+		return nil
+	}
+	return err
 }
 
 func (m *drain) refuse(err error, _ *Replicator, respond func(any)) { respond(&drained{err}) }
@@ -48,7 +66,7 @@ func (a *replica) stopDraining() {
 
 // removedErr is the error of closing at a member that was removed: none if what it holds goes on in another life.
 func (a *replica) removedErr() error {
-	if a.l.r.goesOn() || a.core.Uncopied() == 0 {
+	if a.l.r.goesOn() || a.uncopied() == 0 {
 		return nil
 	}
 	return a.lossErr(fmt.Errorf("%w: %w", ErrQuorum, a.view.Cause))
@@ -59,10 +77,26 @@ const keysNamed = 8
 
 // lossErr adds to why which updates may be lost.
 func (a *replica) lossErr(why error) error {
-	n := a.core.Uncopied()
+	n := a.uncopied()
 	if why == nil || n == 0 {
 		return why
 	}
 	return fmt.Errorf("no other replica is known to have %d of the updates made here (keys %q), they may be lost: %w",
-		n, a.core.UncopiedKeys(keysNamed), why)
+		n, a.uncopiedKeys(), why)
+}
+
+// uncopied returns how many updates no other replica is known to have.
+func (a *replica) uncopied() (n uint64) {
+	for _, d := range a.domains {
+		n += d.core.Uncopied()
+	}
+	return n
+}
+
+// uncopiedKeys returns some of the keys that these have touched.
+func (a *replica) uncopiedKeys() (keys []string) {
+	for _, d := range a.domains {
+		keys = append(keys, d.core.UncopiedKeys(keysNamed-len(keys))...)
+	}
+	return keys
 }

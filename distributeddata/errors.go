@@ -44,6 +44,18 @@ var (
 	// Reads at Local, which never wait, are allowed. A call from a goroutine that the function starts and waits
 	// for is not noticed: it ends when its time is up, see Config.OperationTimeout.
 	ErrReentrant = errors.New("distributeddata: called from inside the replicator")
+	// ErrStore: the change stands in the memory of this member and goes on to the others, but is not known to be on this
+	// member's disk: the error wraps what the store has said, as store.ErrFull or store.ErrFailed, or that it is
+	// slow. Of a read, a Flush and the start: the durable keys cannot be read.
+	ErrStore = errors.New("distributeddata: not on the disk of this member")
+	// ErrStoreBusy: too many changes of durable keys wait for the disk of this member already. Nothing was done: the
+	// operation may be tried again.
+	ErrStoreBusy = errors.New("distributeddata: the disk of this member is behind")
+	// ErrLoading: the time of the operation ended while the durable keys were still being read from the disk. Nothing
+	// was done: the operation may be tried again. Volatile keys do not wait.
+	ErrLoading = errors.New("distributeddata: the durable keys are still being read from the disk")
+	// ErrLimit: one of the limits of Config is reached; the text names it. Nothing was done.
+	ErrLimit = errors.New("distributeddata: over a limit")
 	// ErrInvalid: a key, a level or a configuration that cannot be used; the text says why. Nothing has
 	// changed.
 	ErrInvalid = errors.New("distributeddata: invalid argument")
@@ -109,7 +121,10 @@ func seen(have, want int, what string, which []string) string {
 func (e *QuorumError) Unwrap() []error { return []error{ErrQuorum, context.DeadlineExceeded} }
 
 // outcome turns the end of a core's operation into an error.
-func (a *replica) outcome(key string, d core.Done) error {
+func (a *replica) outcome(p pending, d core.Done) error {
+	if err := ofDisk(d); err != nil {
+		return err
+	}
 	switch {
 	case d.Interrupted:
 		return errBroken
@@ -117,10 +132,10 @@ func (a *replica) outcome(key string, d core.Done) error {
 		return ofCore(d.Err)
 	case d.Short != nil:
 		q := &QuorumError{
-			Key: key, Needed: d.Short.Needed, Answered: d.Short.Answered, Counted: d.Short.Counted,
+			Key: p.key, Needed: d.Short.Needed, Answered: d.Short.Answered, Counted: d.Short.Counted,
 			Seen: len(a.address) + 1, Wanted: a.l.cfg.MinMembers,
 		}
-		roll := a.core.Rollcall()
+		roll := p.d.core.Rollcall()
 		for _, m := range d.Short.Missing {
 			q.Missing = append(q.Missing, roll.Label(cmp.Or(a.address[m], m)))
 		}

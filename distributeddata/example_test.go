@@ -95,3 +95,34 @@ func ExampleAtomically() {
 	fmt.Println(left.Value(), placed.Len(), err)
 	// Output: -1 1 <nil>
 }
+
+// A map of millions of elements is spread over a number of entries.
+func ExampleShardedMap() {
+	ctx := context.Background()
+	_, dd, stop := startMember()
+	defer stop()
+
+	stock := distributeddata.NewShardedMap("stock", 256, crdt.ORMap[string, crdt.PNCounter]{})
+	for i, article := range []string{"milk", "bread", "butter"} {
+		_, err := stock.Update(ctx, dd, article, func(w *crdt.Writer, n *crdt.PNCounter) error {
+			n.Add(w, int64(i+1))
+			return nil
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	n, err := stock.Get(ctx, dd, "butter") // local, never waits
+	fmt.Println(n.Value(), err)
+
+	now, err := stock.Of(dd.Snapshot()) // all shards, of one instant
+	fmt.Println(now.Len(), now.Contains("cheese"), err)
+
+	other := distributeddata.NewShardedMap("stock", 16, crdt.ORMap[string, crdt.PNCounter]{})
+	_, err = other.Get(ctx, dd, "butter")
+	fmt.Println(errors.Is(err, distributeddata.ErrInvalid))
+	// Output:
+	// 3 <nil>
+	// 3 false <nil>
+	// true
+}

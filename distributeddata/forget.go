@@ -1,8 +1,11 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -62,11 +65,39 @@ func (m *ForgetMember) run(a *replica, respond func(any)) {
 	if m.Force {
 		a.log.Warn("a member is forgotten by force: what only it held is lost", slog.String("member", m.Member))
 	}
-	a.start(m.Timeout, "", false, func(id uint64, deadline time.Time) core.Event {
+	a.each(m.Timeout, func(id uint64, deadline time.Time) core.Event {
 		return core.Forget{ID: id, Member: m.Member, Force: m.Force, Deadline: deadline}
-	}, func(_ core.Done, err error) {
-		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, err}}, m.Adapt, respond)
+	}, func(_ *domain, _ core.Done, err error) (error, bool) {
+		return err, false
+	}, func(errs []error) {
+		adapted(a.l.r, &ForgetResponse{answer{m.Member, m.Echo, a.forgotten(m.Member, errs)}}, m.Adapt, respond)
 	})
+}
+
+// forgotten returns the error of a Forget from those of the domains: one in which the member was not counted has
+// nothing to forget, if another had.
+func (a *replica) forgotten(member string, errs []error) error {
+	var done bool
+	var why, absent error
+	for i, d := range a.domains {
+		switch {
+		case errs[i] == nil:
+			done = true
+		case errors.Is(errs[i], ErrInvalid) && !d.counts(member):
+			absent = errs[i]
+		default:
+			why = cmp.Or(why, errs[i])
+		}
+	}
+	if why == nil && !done {
+		why = absent
+	}
+	return why
+}
+
+// counts reports whether a member is remembered.
+func (d *domain) counts(member string) bool {
+	return slices.ContainsFunc(d.core.Rollcall().Members, func(m core.Counted) bool { return m.Name == member })
 }
 
 func (m *ForgetMember) refuse(err error, r *Replicator, respond func(any)) {

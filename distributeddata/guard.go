@@ -90,17 +90,19 @@ var (
 // runtime.Goexit. What the message began has not happened, since Modify runs before a step changes anything, and
 // whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
 func (a *replica) interrupted() {
-	if a.core == nil || a.stopped {
+	if !a.begun() || a.stopped {
 		return
 	}
 	a.l.r.fault(fmt.Sprintf("a function called runtime.Goexit while %T was handled", a.ctx.Message()), errExited)
 	for id, p := range a.pending {
 		if id > a.before {
 			delete(a.pending, id)
-			defer p.done(core.Done{}, errExited)
+			defer a.ended(p, core.Done{}, errExited)
 		}
 	}
-	defer a.carryOn()
+	for _, d := range a.domains {
+		defer d.carryOn()
+	}
 	a.tellLater()
 }
 
@@ -108,6 +110,9 @@ func (a *replica) interrupted() {
 func asRequest(message any) (request, bool) {
 	v := reflect.ValueOf(message)
 	if p, ok := message.(*posted); ok {
+		return p.request, true
+	}
+	if p, ok := message.(*resumed); ok {
 		return p.request, true
 	}
 	if r, ok := message.(request); ok {

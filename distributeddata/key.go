@@ -21,6 +21,7 @@ type Key[T crdt.Value[T]] struct {
 	id    string
 	empty T
 	last  *recall[T] // nil if values are not remembered
+	of    *layout    // of the collection that the entry is a shard of; nil: of none
 }
 
 // NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes, and no star at its end, which other systems
@@ -29,7 +30,9 @@ type Key[T crdt.Value[T]] struct {
 //
 // A key remembers the value it was last read as, for as long as it is kept: reading an entry again in a
 // state in which nothing has changed costs next to nothing.
-func NewKey[T crdt.Value[T]](id string, empty T) Key[T] { return Key[T]{id, empty, newRecall[T]()} }
+func NewKey[T crdt.Value[T]](id string, empty T) Key[T] {
+	return Key[T]{id: id, empty: empty, last: newRecall[T]()}
+}
 
 // ID returns the name of the entry.
 func (k Key[T]) ID() string { return k.id }
@@ -37,11 +40,11 @@ func (k Key[T]) ID() string { return k.id }
 func (k Key[T]) String() string { return k.id }
 
 // Get reads the entry. At Local, the level without options, it reads this member's replica, takes no
-// locks and never waits; it sees every update of this member that has returned. Between two lives it shows what
+// locks and never waits, but for the durable keys at the start, see Config.Store; it sees every update of this member that has returned. Between two lives it shows what
 // was there last. At other levels it waits until this replica has seen what so many replicas had seen, or ctx ends.
 //
 // Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives (not at
-// Local), ErrClosed, ErrInvalid.
+// Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.level == Local {
@@ -49,7 +52,9 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 		if p == nil {
 			return k.empty, ErrClosed
 		}
-		return k.read(p)
+		if !p.of(k.id).loading() {
+			return k.read(p)
+		}
 	}
 	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level})
 }
@@ -64,7 +69,8 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // A change that modify makes to several values of the entry is one event: every replica shows all of
 // it or nothing. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrDeleted, ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant, ErrInvalid.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant, ErrInvalid; of
+// durable keys ErrStore, ErrStoreBusy, ErrLoading.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level})
 }
@@ -84,10 +90,14 @@ func (k Key[T]) read(p *published) (T, error) {
 	if err := k.usable(); err != nil {
 		return k.empty, err
 	}
-	h, _ := p.keys.Get(k.id)
-	v, err := k.load(h.Store, p.seen)
+	if err := k.of.check(p); err != nil {
+		return k.empty, err
+	}
+	h := p.of(k.id)
+	at, _ := h.keys.Get(k.id)
+	v, err := k.load(at.Store, h.seen)
 	if err == nil {
-		k.last.keep(p, v)
+		k.last.keep(h, v)
 	}
 	return v, err
 }
@@ -115,14 +125,15 @@ func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T,
 		if err = w.Err(); err != nil {
 			return err
 		}
-		next, err = crdt.Save(w, base, v) // runs codecs
+		next, err = crdt.Save(w, base, &v) // runs codecs
 		return err
 	})
 	if err != nil {
 		return k.empty, refused(k.id, err)
 	}
 	t.Put(k.id, next)
-	return crdt.Saved(v, next, t.After(!next.Same(base))), nil
+	crdt.Saved(&v, next, t.After(!next.Same(base)))
+	return v, nil
 }
 
 // Option refines one call. A Consistency is one.

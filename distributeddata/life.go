@@ -1,7 +1,6 @@
 package distributeddata
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,10 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
-	"github.com/concord-go/concord/internal/ask"
+	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 )
@@ -37,9 +37,11 @@ type life struct {
 	end       context.CancelFunc
 	spawning  sync.Once
 	closing   sync.Once
+	timers    timers       // of calls
 	unobserve func() error // ends the metrics
-	failure   error        // why the actor could not be spawned; before ended
-	err       error        // of the closing; before its once is done
+	durations metric.Float64Histogram
+	failure   error // why the actor could not be spawned; before ended
+	err       error // of the closing; before its once is done
 }
 
 // States of a life.
@@ -61,7 +63,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	}
 	undo := func() { system.ProcessRegistry.Remove(r.pid) }
 	var err error
-	if l.unobserve, err = r.observe(cfg.Meters); err != nil {
+	if l.unobserve, l.durations, err = r.observe(cfg.Meters); err != nil {
 		undo()
 		return fmt.Errorf("distributeddata: metrics: %w", err)
 	}
@@ -80,7 +82,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 func (l *life) spawn() {
 	l.spawning.Do(func() {
 		a := newReplica(l)
-		props := actor.PropsFromProducer(func() actor.Actor { return a }, // also after a restart
+		props := actor.PropsFromProducer(func() actor.Actor { return a }, early.Mailbox(), // also after a restart
 			actor.WithDispatcher(newSteadfast(l.r.number, l.ended.Done())),
 			actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond)))
 		if _, err := l.system.Root.SpawnNamed(props, actorName(l.cfg.Name)); err != nil {
@@ -104,11 +106,11 @@ func (l *life) run(pid *actor.PID) {
 	}
 }
 
-// finish ends the life; held is what the actor held, nil if it never ran.
-func (l *life) finish(held *core.Core) {
+// finish ends the life; what is what the actor held, nil if it never ran.
+func (l *life) finish(what held) {
 	l.state.Store(over)
 	l.r.door.shut(l)
-	l.r.finished(l, held)
+	l.r.finished(l, what)
 	l.end()
 }
 
@@ -130,7 +132,7 @@ func (l *life) check() error {
 	if l.cfg.MinMembers == 0 {
 		return nil // it is to count in none
 	}
-	if p := l.published.Load(); p != nil && p.ready {
+	if p := l.published.Load(); p != nil && p.allReady() && p.stored() {
 		return nil
 	}
 	return l.waitsFor()
@@ -138,25 +140,53 @@ func (l *life) check() error {
 
 // waitsFor says why the replica is not ready yet.
 func (l *life) waitsFor() error {
-	p, want := l.published.Load(), l.cfg.MinMembers
-	switch {
-	case p == nil:
+	p := l.published.Load()
+	if p == nil {
 		return errors.New("this member is not listed in its own view yet")
-	case p.roll.Usurped:
-		return fmt.Errorf("another process runs under the name %q", p.roll.Own)
-	case p.roll.Leaving:
-		return fmt.Errorf("the others have begun to forget this member, %q, which enters anew after that", p.roll.Own)
-	case p.roll.Trouble != "":
-		return fmt.Errorf("the record of the membership cannot be used: %s", p.roll.Trouble)
+	}
+	h := &p.half
+	if p.durable != nil && (h.ready || p.choice.all() || p.unloaded != nil) { // it is the other one
+		h = p.durable
+	}
+	why := l.lacks(p, h)
+	if h == p.durable && len(p.others) > 0 {
+		why = fmt.Errorf("%w; these members list other durable keys: %s", why, strings.Join(p.others, ", "))
+	}
+	if h == p.durable {
+		return fmt.Errorf("durable keys: %w", why)
+	}
+	return why
+}
+
+// lacks says why a domain is not ready yet.
+func (l *life) lacks(p *published, h *half) error {
+	want := l.cfg.MinMembers
+	if h == p.durable && p.unloaded != nil {
+		return p.unloaded
+	}
+	switch h.disk.Phase {
+	case core.NoDisk, core.DiskWorking:
+	case core.DiskLoading:
+		return fmt.Errorf("the rows of the disk are being read: %d so far", l.r.disk.rows.Load())
+	default:
+		return fmt.Errorf("the disk is %s: %w", h.disk.Phase, h.disk.Err)
+	}
+	switch {
+	case h.roll.Usurped:
+		return fmt.Errorf("another process runs under the name %q", h.roll.Own)
+	case h.roll.Leaving:
+		return fmt.Errorf("the others have begun to forget this member, %q, which enters anew after that", h.roll.Own)
+	case h.roll.Trouble != "":
+		return fmt.Errorf("the record of the membership cannot be used: %s", h.roll.Trouble)
 	case p.members < want:
-		return errors.New(seen(p.members, want, "missing", lost(p.roll.Missing(), l.members.Lost())))
+		return errors.New(seen(p.members, want, "missing", lost(h.roll.Missing(), l.members.Lost())))
 	}
 	var silent []string
-	for _, m := range p.silent {
+	for _, m := range h.silent {
 		silent = append(silent, p.address(m))
 	}
 	text := seen(p.members, want, "not refilled yet by", silent)
-	if missing := p.roll.Missing(); len(missing) > 0 {
+	if missing := h.roll.Missing(); len(missing) > 0 {
 		text += fmt.Sprintf("; counted and missing %s", strings.Join(missing, ", "))
 	}
 	return errors.New(text)
@@ -201,6 +231,11 @@ func (l *life) leave(ctx context.Context) (err error) {
 	if l.over() {
 		return nil
 	}
+	if l.cfg.WriteBehind > 0 {
+		if _, err := l.ask(ctx, &flush{}); err != nil {
+			l.system.Logger().Warn("closing with changes that are not on the disk", "replicator", l.cfg.Name, "error", err)
+		}
+	}
 	res, err := l.ask(ctx, &drain{})
 	switch d, ok := res.(*drained); {
 	case err != nil:
@@ -212,63 +247,11 @@ func (l *life) leave(ctx context.Context) (err error) {
 	l.r.door.shut(l)
 	l.system.Root.Poison(l.pid) // behind all that was sent
 	<-l.ended.Done()
+	if l.r.disk != nil {
+		err = errors.Join(err, l.r.disk.settled(ctx))
+	}
 	return err
-}
-
-// timeout is the time an operation has under ctx.
-func (l *life) timeout(ctx context.Context) time.Duration {
-	if at, ok := ctx.Deadline(); ok {
-		return max(time.Until(at), time.Nanosecond)
-	}
-	return l.cfg.OperationTimeout
-}
-
-// posted is a request of a call. Either the actor takes it or the caller withdraws it.
-type posted struct {
-	request
-	timeout time.Duration
-	taken   atomic.Bool
-}
-
-// take reports whether it was the first call.
-func (p *posted) take() bool { return p.taken.CompareAndSwap(false, true) }
-
-// errNotTaken says that a life ended before its actor took a request: nothing was done.
-var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", ErrBetweenLives)
-
-// ask sends a request to the actor and waits for its answer. The actor answers at the deadline of ctx,
-// saying how far it came, so it is given a moment longer.
-func (l *life) ask(ctx context.Context, m request) (any, error) {
-	wait, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	unhook := context.AfterFunc(ctx, func() {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			time.AfterFunc(answerMargin, stop)
-			return
-		}
-		stop()
-	})
-	defer unhook()
-	defer context.AfterFunc(l.ended, stop)()
-	if _, ok := ctx.Deadline(); !ok {
-		defer time.AfterFunc(l.cfg.OperationTimeout+answerMargin, stop).Stop()
-	}
-	p := &posted{request: m, timeout: l.timeout(ctx)}
-	res, err := ask.Request(wait, l.system, l.pid, p)
-	switch {
-	case err == nil:
-		return res, nil
-	case !l.over():
-		p.take() // if it has not been taken it never will
-		return nil, fmt.Errorf("%w: %w", ErrUnknown, l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
-	case p.take():
-		return nil, errNotTaken
-	}
-	return nil, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
 }
 
 // over reports whether the actor has stopped.
 func (l *life) over() bool { return l.ended.Err() != nil }
-
-// answerMargin is how long a call waits past its deadline for the actor to say how far it came.
-const answerMargin = 100 * time.Millisecond

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
 // begin makes l the present life.
@@ -27,20 +25,20 @@ func (r *Replicator) begin(l *life) {
 }
 
 // inheritance returns what former lives held, for the actor of l, which is pid.
-func (r *Replicator) inheritance(l *life, pid *actor.PID) []*core.Core {
+func (r *Replicator) inheritance(l *life, pid *actor.PID) []held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.present != l {
 		return nil
 	}
-	held := r.mu.held
+	all := r.mu.held
 	r.mu.held, r.mu.heir = nil, pid
-	return held
+	return all
 }
 
 // finished takes what the actor of l held. If the next life runs already, since the actor of this one was stuck in user
 // code, it is brought there.
-func (r *Replicator) finished(l *life, held *core.Core) {
+func (r *Replicator) finished(l *life, what held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.mu.present
@@ -55,21 +53,30 @@ func (r *Replicator) finished(l *life, held *core.Core) {
 		r.last.Store(cmp.Or(l.published.Load().past(), r.last.Load()))
 	}
 	switch {
-	case held == nil || !r.mu.again:
+	case what == nil || !r.mu.again:
 	case next != nil && r.mu.heir != nil:
-		next.system.Root.Send(r.mu.heir, &former{held})
+		next.system.Root.Send(r.mu.heir, &former{what})
 	default:
-		r.mu.held = append(r.mu.held, held)
+		r.mu.held = append(r.mu.held, what)
 	}
 	r.signalLocked()
+}
+
+// isLast says that the present life is the last: it leaves the cluster in order.
+func (r *Replicator) isLast() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.again = false
 }
 
 // noMore says that there is no next life.
 func (r *Replicator) noMore() {
 	r.mu.Lock()
 	var lost uint64
-	for _, c := range r.mu.held {
-		lost += c.Uncopied()
+	for _, h := range r.mu.held {
+		for _, c := range h {
+			lost += c.Uncopied()
+		}
 	}
 	if lost > 0 {
 		r.mu.log.Error("updates are lost: no other replica is known to have them",

@@ -32,7 +32,7 @@ func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *live
 		cfg.MinMembers = 1
 	}
 	c := &livesCluster{
-		cluster: &cluster{t: t, cfg: cfg, dd: map[*simnet.Member]*distributeddata.Replicator{}},
+		cluster: &cluster{t: t, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}},
 		lives:   map[string]*lifecycle.Lives{},
 	}
 	simnet.Run(t, simnet.Config{
@@ -42,7 +42,7 @@ func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *live
 				c.lives[m.Address] = lifecycle.NewLives()
 			}
 			c.lives[m.Address].Attach(m.System)
-			dd, err := distributeddata.New(m.System, c.cfg)
+			dd, err := distributeddata.New(m.System, c.config(m, true))
 			require.NoError(t, err)
 			c.dd[m] = dd
 		},
@@ -371,13 +371,13 @@ func TestLives_TheNewConfigurationCounts(t *testing.T) {
 
 func TestNew_TwiceOnOneSystemIsRefused(t *testing.T) {
 	runLives(t, 1, distributeddata.Config{}, func(c *livesCluster) {
-		_, err := distributeddata.New(c.Member(0).System, distributeddata.Config{})
+		_, err := distributeddata.New(c.Member(0).System, listed(distributeddata.Config{}))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		require.ErrorContains(t, err, `"ddata"`)
 		require.NoError(t, c.count(0, 1), "the first one is as it was")
 	})
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
-		_, err := distributeddata.New(c.Member(0).System, distributeddata.Config{})
+		_, err := distributeddata.New(c.Member(0).System, listed(distributeddata.Config{}))
 		require.ErrorIs(t, err, distributeddata.ErrInvalid)
 		require.NoError(t, c.count(0, 1))
 	})

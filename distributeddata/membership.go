@@ -1,7 +1,6 @@
 package distributeddata
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,24 +33,31 @@ var (
 	errStoreLeft = errors.New("the call ended its goroutine")
 )
 
-// clerk calls the Membership of one life.
+// clerk calls the Membership of one life, for all domains: one call after the other.
 type clerk struct {
 	life    context.Context // of the replica
 	end     context.CancelFunc
-	store   Membership
+	records pair
 	timeout time.Duration
-	busy    atomic.Bool
+	turn    chan struct{} // holds one while a call is under way
+	busy    atomic.Bool   // a call has not returned, perhaps one that is not under way any more
 }
 
 func newClerk(store Membership, timeout time.Duration) *clerk {
 	life, end := context.WithCancel(context.Background())
-	return &clerk{life: life, end: end, store: store, timeout: timeout}
+	return &clerk{life: life, end: end, records: pair{store: store}, timeout: timeout, turn: make(chan struct{}, 1)}
 }
 
 // call runs f, and answers once with its event or, if it has none in time, with that of an error.
 // It answers nobody after the end of the life.
 func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event, answer func(core.Event)) {
 	go func() {
+		select {
+		case k.turn <- struct{}{}:
+			defer func() { <-k.turn }()
+		case <-k.life.Done():
+			return
+		}
 		ctx, cancel := context.WithTimeout(k.life, k.timeout)
 		defer cancel()
 		done := make(chan core.Event, 1)
@@ -84,46 +90,43 @@ func (k *clerk) guarded(ctx context.Context, f func(context.Context) core.Event,
 	ev = f(ctx)
 }
 
-func (k *clerk) load(e core.LoadRecord, answer func(core.Event)) {
+func (k *clerk) load(line int, e core.LoadRecord, answer func(core.Event)) {
 	k.call(func(ctx context.Context) core.Event {
-		record, version, err := k.store.Load(ctx)
-		if len(record) > core.MaxRecord { // refused all the same: it need not be kept whole
-			record = record[:core.MaxRecord+1]
-		}
-		return core.RecordLoaded{ID: e.ID, Record: bytes.Clone(record), Version: version, Err: err}
+		record, version, err := k.records.load(ctx, line)
+		return core.RecordLoaded{ID: e.ID, Record: record, Version: version, Err: err}
 	}, func(err error) core.Event { return core.RecordLoaded{ID: e.ID, Err: err} }, answer)
 }
 
-func (k *clerk) swap(e core.SwapRecord, answer func(core.Event)) {
+func (k *clerk) swap(line int, e core.SwapRecord, answer func(core.Event)) {
 	k.call(func(ctx context.Context) core.Event {
-		version, swapped, err := k.store.Swap(ctx, e.Old, bytes.Clone(e.Next))
-		if err == nil && swapped && version == "" {
-			err = errors.New("it has written, and returned no version")
-		}
+		version, swapped, err := k.records.swap(ctx, line, e.Old, e.Next)
 		return core.RecordSwapped{ID: e.ID, Version: version, Swapped: swapped, Err: err}
 	}, func(err error) core.Event { return core.RecordSwapped{ID: e.ID, Err: err} }, answer)
 }
 
-// recorded brings the actor what the store has answered.
-type recorded struct{ event core.Event }
+// recorded brings the actor what the store has answered a domain.
+type recorded struct {
+	d     *domain
+	event core.Event
+}
 
 // callStore asks the store, which answers with a message.
-func (a *replica) callStore(e core.Effect) {
+func (a *replica) callStore(d *domain, e core.Effect) {
 	root, self := a.l.system.Root, a.ctx.Self()
-	answer := func(ev core.Event) { root.Send(self, &recorded{ev}) }
+	answer := func(ev core.Event) { root.Send(self, &recorded{d, ev}) }
 	switch e := e.(type) {
 	case core.LoadRecord:
-		a.clerk.load(e, answer)
+		a.clerk.load(d.line(), e, answer)
 	case core.SwapRecord:
-		a.clerk.swap(e, answer)
+		a.clerk.swap(d.line(), e, answer)
 	}
 }
 
-func (a *replica) troubled(e core.Troubled) {
+func (d *domain) troubled(e core.Troubled) {
 	if e.Err != nil {
-		a.log.Error("the record of the membership cannot be used; this member goes on, but until that is mended none can start, leave or be forgotten",
+		d.log.Error("the record of the membership cannot be used; this member goes on, but until that is mended none can start, leave or be forgotten",
 			slog.Any("error", e.Err))
 		return
 	}
-	a.log.Info("the record of the membership can be used again")
+	d.log.Info("the record of the membership can be used again")
 }

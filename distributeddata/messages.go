@@ -146,31 +146,34 @@ func (m *Update[T]) response(v T, err error) *UpdateResponse[T] {
 
 func (m *Get[T]) run(a *replica, respond func(any)) {
 	answer := func(v T, err error) { adapted(a.l.r, m.response(v, err), m.Adapt, respond) }
-	if err := m.Key.valid(m.At); err != nil {
+	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
 		answer(m.Key.empty, err)
 		return
 	}
 	if m.At == Local && m.Key.last != nil && !a.stopped {
 		// What was sent before shows in the published state, unless an open event gathers it. Values of own
 		// types take the long way: their codecs may end this goroutine, and what is pending is answered then.
-		if a.gathers {
-			a.step(core.Wake{})
-		}
+		a.of(m.Key.id).settle()
 		answer(m.Key.read(a.l.published.Load()))
 		return
 	}
-	a.start(m.Timeout, m.Key.id, false, func(id uint64, deadline time.Time) core.Event {
+	a.expect(m.operation())
+	a.start(a.of(m.Key.id), m.Timeout, m.Key.id, false, func(id uint64, deadline time.Time) core.Event {
 		return core.Read{ID: id, Level: m.At.level(), Deadline: deadline}
 	}, func(d core.Done, err error) {
-		s, seen := a.state(m.Key.id)
+		p := a.l.published.Load()
+		now := p.get(m.Key.id)
 		if d.State != nil {
 			h, _ := d.State.Keys.Get(m.Key.id)
-			s, seen = h.Store, d.State.Seen
+			now = told{h.Store, d.State.Seen}
 		}
 		v, unread := m.Key.empty, errExit // if a codec does not return
 		defer func() { answer(v, cmp.Or(err, unread)) }()
+		if unread = m.Key.of.check(p); unread != nil {
+			return
+		}
 		defer a.l.r.host(&m.Key.id).done()
-		v, unread = m.Key.load(s, seen)
+		v, unread = m.Key.load(now.store, now.seen)
 	})
 }
 
@@ -183,15 +186,28 @@ func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
-	after := m.Key.empty
-	answer := func(_ core.Done, err error) { adapted(a.l.r, m.response(after, err), m.Adapt, respond) }
-	if err := m.Key.valid(m.At); err != nil {
+	res := m.response(m.Key.empty, nil)
+	answer := func(_ core.Done, err error) {
+		res.err = err
+		adapted(a.l.r, res, m.Adapt, respond)
+	}
+	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
-	a.update(m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) (err error) {
+	a.expect(m.operation())
+	a.update(a.of(m.Key.id), m.At, m.Timeout, m.Key.id, m.Adapt != nil, func(t *core.Txn) (err error) {
+		if err = m.Key.of.check(a.l.published.Load()); err != nil {
+			return err
+		}
 		defer a.l.r.host(&m.Key.id).done()
-		after, err = m.Key.modified(t, m.Modify)
+		was := t.Get(m.Key.id)
+		if res.value, err = m.Key.modified(t, m.Modify); err == nil {
+			err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
+		}
+		if err != nil {
+			res.value = m.Key.empty
+		}
 		return err
 	}, answer)
 }

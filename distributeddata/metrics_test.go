@@ -52,7 +52,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 		require.Zero(t, s.Lag[c.Member(1).Address])
 		require.Positive(t, s.LogBytes)
 		require.EqualValues(t, 6, s.Updates)
-		require.Positive(t, s.Sent["replicator.push"].Bytes)
+		require.Positive(t, s.Sent["replicator.push"].Bytes+s.Sent["replicator.push.durable"].Bytes)
 		require.Zero(t, s.Diverged+s.Mended+s.Rotten+s.Malformed)
 
 		m := collected(t, reader) // of all three

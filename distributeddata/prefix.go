@@ -47,15 +47,9 @@ func (p Prefix[T]) String() string { return p.text }
 // that cannot be decoded, are passed over.
 func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
 	return func(yield func(Key[T], T) bool) {
-		if s.p == nil {
-			return
-		}
-		for id, h := range s.p.keys.From(p.text) {
-			if !strings.HasPrefix(id, p.text) {
-				return
-			}
+		for id, now := range s.p.entries(p.text, p.text) {
 			k := p.named(id)
-			if v, err := k.load(h.Store, s.p.seen); err == nil && !yield(k, v) {
+			if v, err := k.load(now.store, now.seen); err == nil && !yield(k, v) {
 				return
 			}
 		}
@@ -99,6 +93,9 @@ func (p Prefix[T]) pattern() (string, bool, error) {
 
 // usable returns ErrInvalid for a name that no entry can have.
 func (k Key[T]) usable() error {
+	if k.of != nil {
+		return k.of.bad
+	}
 	if err := core.CheckKey(k.id); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -15,7 +15,7 @@ import (
 type recall[T any] struct{ last atomic.Pointer[recalled[T]] }
 
 type recalled[T any] struct {
-	state uint64 // published.number; the state itself would be kept in memory by it
+	state uint64 // half.number; the state itself would be kept in memory by it
 	value T
 }
 
@@ -32,14 +32,15 @@ func (r *recall[T]) in(p *published) *recalled[T] {
 	if r == nil {
 		return nil
 	}
-	if was := r.last.Load(); was != nil && was.state == p.number {
+	was := r.last.Load()
+	if was != nil && (was.state == p.number || p.durable != nil && was.state == p.durable.number) {
 		return was
 	}
 	return nil
 }
 
-func (r *recall[T]) keep(p *published, v T) {
+func (r *recall[T]) keep(h *half, v T) {
 	if r != nil {
-		r.last.Store(&recalled[T]{p.number, v})
+		r.last.Store(&recalled[T]{h.number, v})
 	}
 }

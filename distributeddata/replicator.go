@@ -10,10 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
-	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/lifecycle"
-	"github.com/concord-go/concord/internal/membership"
 )
 
 // Replicator is this member's replica of the data. Its methods, and those of Key that take it, may be
@@ -27,6 +24,8 @@ type Replicator struct {
 	name    string
 	pid     *actor.PID // of the door, the same in every life
 	door    door
+	choice  *choice                   // of durable keys, the same in every life
+	disk    *disk                     // of their rows; nil: none is durable
 	present atomic.Pointer[life]      // nil between two lives
 	last    atomic.Pointer[published] // of the life that ended last
 	traffic traffic
@@ -35,6 +34,7 @@ type Replicator struct {
 	number  number             // of its actor, in call stacks
 	hosts   atomic.Pointer[string]
 	faults  faults
+	near    nearness
 	news    news        // of published states
 	flushed news        // of FlushChanges
 	shut    atomic.Bool // closed, for reads
@@ -48,47 +48,9 @@ type Replicator struct {
 		lives   int           // so far
 		again   bool          // there may be another one
 		closed  error         // nobody may wait for one; nil: but they may
-		held    []*core.Core  // by lives that have ended, for the next
+		held    []held        // by lives that have ended, for the next
 		heir    *actor.PID    // of the actor that took it, in the present life
 	}
-}
-
-// published is the state as readers see it: of one instant, and immutable.
-type published struct {
-	number  uint64 // another one for each state of any replicator of the process
-	replica causal.Replica
-	keys    core.Keys
-	seen    causal.Vector
-	ready   bool
-	silent  []string // while not ready: members that have not answered
-	members int
-	stats   core.Stats
-	lags    []core.Lag
-	roll    *core.Rollcall   // who is counted
-	view    *membership.View // nil before the first
-}
-
-// states numbers the published states of the process.
-var states atomic.Uint64
-
-// past returns the state after the life in which it was published; nil if nothing was.
-func (p *published) past() *published {
-	if p == nil {
-		return nil
-	}
-	q := *p
-	q.ready, q.lags = false, nil
-	return &q
-}
-
-// address returns where a member is, for people.
-func (p *published) address(id string) string {
-	for _, m := range p.view.Members {
-		if m.ID == id {
-			return m.Address
-		}
-	}
-	return id
 }
 
 // New prepares the replicator of a member. Call it before the member starts, and before other components of the
@@ -98,21 +60,31 @@ func (p *published) address(id string) string {
 // In a later life of the same process (node.Run) it returns the Replicator of the former ones, bound to the new
 // system. The new cfg counts; another Name is another replicator.
 //
-// The error is ErrInvalid, also for a second call with one Name on one system, or says that the member is stopping.
+// The error is ErrInvalid, also for a second call with one Name on one system and for a later life with another
+// Durable, or says that the member is stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	chosen, err := newChoice(cfg.Durable)
+	if err != nil {
+		return nil, err
+	}
 	fresh := false
 	r, _, err := lifecycle.Handle(system, "replicator "+cfg.Name, func() (*Replicator, error) {
 		fresh = true
-		return newReplicator(cfg, lifecycle.LivesOf(system) != nil), nil
+		return newReplicator(cfg, chosen, lifecycle.LivesOf(system) != nil, system.Logger()), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("distributeddata: %w", err)
 	}
+	if r.choice.sum() != chosen.sum() {
+		return nil, fmt.Errorf("%w: Durable is %q, which is not what the replicator %q of this process began with",
+			ErrInvalid, cfg.Durable, cfg.Name)
+	}
 	if lives := lifecycle.LivesOf(system); fresh && lives != nil {
+		lives.OnLast(r.isLast)
 		lives.OnEnd(r.noMore)
 	}
 	if err := r.bind(system, cfg); err != nil {
@@ -121,8 +93,11 @@ func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	return r, nil
 }
 
-func newReplicator(cfg Config, again bool) *Replicator {
-	r := &Replicator{name: cfg.Name, number: number(numbers.Add(1)), pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
+func newReplicator(cfg Config, chosen *choice, again bool, log *slog.Logger) *Replicator {
+	r := &Replicator{name: cfg.Name, choice: chosen, number: number(numbers.Add(1)), pid: actor.NewPID("nonhost", "concord-ddata-"+cfg.Name)}
+	if chosen != nil {
+		r.disk = newDisk(cfg.Store, log)
+	}
 	r.mu.changed, r.mu.again, r.mu.cfg = make(chan struct{}), again, cfg
 	return r
 }
@@ -241,6 +216,16 @@ func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m req
 	if err := r.reentrant(); err != nil {
 		return empty, err
 	}
+	ctx, span := r.span(ctx, m)
+	if span == nil {
+		return callOn[R](ctx, r, empty, m)
+	}
+	v, err := callOn[R](ctx, r, empty, m)
+	endSpan(span, err)
+	return v, err
+}
+
+func callOn[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
 	for {
 		l, err := r.living(ctx)
 		if err != nil {
@@ -248,12 +233,8 @@ func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m req
 		}
 		res, err := l.ask(ctx, m)
 		if err == nil {
-			answer, ok := res.(R)
-			if !ok { // whatever reaches the port may send anything to a PID that it guesses
-				return empty, fmt.Errorf("%w: answered with a %T", ErrUnknown, res)
-			}
 			var v T
-			if v, err = answer.Result(); !notTaken(err) {
+			if v, err = res.(R).Result(); !notTaken(err) { //nolint:forcetypeassert // only the actor can answer
 				return v, err
 			}
 		}

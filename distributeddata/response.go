@@ -34,9 +34,9 @@ const (
 	NotFound           // of Get: ErrNotFound
 	Buried             // ErrDeleted: the entry was deleted for good
 	Refused            // ErrModify: the function refused or panicked; nothing has changed; see ModifyError
-	NotReached         // ErrQuorum: a write is kept here, and goes on spreading; see QuorumError
+	NotReached         // ErrQuorum, ErrStore: a write is kept here, and goes on spreading; see QuorumError
 	Unclear            // ErrUnknown: it may have happened
-	Failed             // nothing was done: ErrInvalid, ErrType, ErrClosed, ErrBetweenLives, a value that cannot be decoded
+	Failed             // nothing was done: ErrInvalid, ErrType, ErrLimit, ErrClosed, ErrBetweenLives, ErrLoading, ErrStoreBusy, a value that cannot be decoded
 )
 
 var outcomes = [...]string{"success", "not found", "buried", "refused", "not reached", "unclear", "failed"}
@@ -68,10 +68,13 @@ func (a *answer) Err() error { return a.err }
 func (a *answer) Echo() any { return a.echo }
 
 // Outcome implements Response.
-func (a *answer) Outcome() Outcome {
-	is := func(target error) bool { return errors.Is(a.err, target) }
+func (a *answer) Outcome() Outcome { return outcomeOf(a.err) }
+
+// outcomeOf returns what an error of an operation says in one word.
+func outcomeOf(err error) Outcome {
+	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
-	case a.err == nil:
+	case err == nil:
 		return Success
 	case is(ErrModify): // first: it wraps what the application returned
 		return Refused
@@ -79,7 +82,7 @@ func (a *answer) Outcome() Outcome {
 		return NotFound
 	case is(ErrDeleted):
 		return Buried
-	case is(ErrQuorum):
+	case is(ErrQuorum), is(ErrStore):
 		return NotReached
 	case is(ErrUnknown):
 		return Unclear

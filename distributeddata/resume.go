@@ -38,33 +38,39 @@ func (a *replica) crashed(why any) {
 			slog.String("message", fmt.Sprintf("%T", a.ctx.Message())), slog.Any("panic", why), slog.String("stack", stack))
 		return nil
 	})
-	if a.core == nil {
+	if !a.begun() {
 		return
 	}
-	if now := a.shell.Now(); a.crashes.count == 0 || now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
+	if now := a.volatile.shell.Now(); a.crashes.count == 0 || now.Sub(a.crashes.since) > crashWindow*a.l.cfg.HeartbeatInterval {
 		a.crashes = crashes{since: now}
 	}
 	a.crashes.count++
-	sender := a.ctx.Sender()
-	if req, ok := asRequest(a.ctx.Message()); ok && sender != nil && answered(req) && !a.responded && a.nextID == a.before {
-		req.refuse(errBroken, a.l.r, func(res any) { a.respond(sender, res) })
+	to := a.asker
+	if req, ok := asRequest(a.ctx.Message()); ok && to.waits() && answered(req) && !a.responded && a.nextID == a.before {
+		req.refuse(errBroken, a.l.r, func(res any) { a.respond(to, res) })
 	}
 }
 
 // resume goes on after a panic.
 func (a *replica) resume() {
-	var effects []core.Effect
-	switch {
-	case a.crashes.count >= maxCrashes:
+	effects := make([][]core.Effect, len(a.domains))
+	if a.crashes.count >= maxCrashes {
 		a.beginAnew()
-	case a.shell.Interrupted():
-		effects = a.core.Resume(a.shell.Now(), slices.Sorted(maps.Keys(a.pending)))
+	} else {
+		for i, d := range a.domains {
+			if d.shell.Interrupted() {
+				effects[i] = d.core.Resume(d.shell.Now(), d.calls())
+			}
+		}
 	}
 	a.publish()
-	a.subs.caughtUp(a.core.Keys(), a.core.Seen())
+	a.subs.caughtUp(a.l.published.Load())
 	a.tellLater()
-	a.carryOn(effects...)
-	a.log.Info("replicator goes on", slog.String("replica", a.core.Replica().String()), slog.Int("keys", a.core.Keys().Len()))
+	for i, d := range a.domains {
+		d.carryOn(effects[i]...)
+		d.catchUp()
+		d.log.Info("replicator goes on", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
+	}
 }
 
 // tellLater sees to it that subscribers are told what they have not been told yet.
@@ -76,33 +82,53 @@ func (a *replica) tellLater() {
 
 // beginAnew gives up what the replica holds, which makes it panic again and again, and begins as a new one.
 func (a *replica) beginAnew() {
-	a.log.Error("the replicator panics again and again, and begins empty, as a new replica",
-		slog.String("was", a.core.Replica().String()), slog.Uint64("lost", a.core.Uncopied()))
-	a.core, a.crashes = core.New(a.coreConfig()), crashes{}
+	for _, d := range a.domains {
+		d.log.Error("the replicator panics again and again, and begins empty, as a new replica",
+			slog.String("was", d.core.Replica().String()), slog.Uint64("lost", d.core.Uncopied()))
+		d.begin()
+	}
+	a.crashes = crashes{}
+	if a.durable != nil {
+		a.openDisk()
+	}
 	for _, id := range slices.Sorted(maps.Keys(a.pending)) {
 		p := a.pending[id]
 		delete(a.pending, id)
-		p.done(core.Done{}, errBroken)
-	}
-	if a.view != nil {
-		a.onView(a.view)
+		a.ended(p, core.Done{}, errBroken)
 	}
 }
 
 // stop ends the life. Whatever panics in it, what is held goes to the next one.
 func (a *replica) stop() {
-	defer func() { a.l.finish(a.core) }()
+	defer func() {
+		if a.durable != nil {
+			a.l.r.disk.attach(nil)
+		}
+		a.l.finish(a.cores())
+	}()
 	try := func(f func()) {
 		if err := guarded(func() error { f(); return nil }); err != nil {
 			a.log.Error("a bug of this library: stopping the replicator panicked", slog.Any("error", err))
 		}
 	}
-	if a.core == nil {
+	if !a.begun() {
 		return
 	}
-	if a.shell.Interrupted() {
+	if slices.ContainsFunc(a.domains, func(d *domain) bool { return d.shell.Interrupted() }) {
 		try(a.resume)
 	}
-	try(func() { a.step(core.Wake{}) }) // pushes what nobody waits for
+	for _, d := range a.domains {
+		try(func() { d.step(core.Wake{}) }) // pushes what nobody waits for
+	}
 	try(a.shutDown)
+}
+
+// cores returns what the domains hold; nil if the actor has not started.
+func (a *replica) cores() (all held) {
+	if a.begun() {
+		for _, d := range a.domains {
+			all = append(all, d.core)
+		}
+	}
+	return all
 }

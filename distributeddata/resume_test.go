@@ -126,7 +126,7 @@ func TestResume_GivesUpWhatPanicsForEver(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s := c.at(0).Status()
 		require.NotEqual(t, was.Replica, s.Replica)
-		require.True(t, s.Ready)
+		require.True(t, s.Ready, s.NotReady)
 		require.LessOrEqual(t, s.Panics, uint64(10))
 		require.NoError(t, c.add(0, "eggs", distributeddata.All))
 		require.Equal(t, []string{"eggs", "milk"}, c.elements(0))

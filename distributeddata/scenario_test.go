@@ -61,7 +61,7 @@ func (c *cluster) counts() *manifests {
 		if e, ok := p.Message.(*pb.Envelope); ok {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.seen[wire.Manifest(e.Manifest)]++
+			m.seen[wire.Manifest(e.Manifest).Plain()]++
 			m.largest = max(m.largest, p.Size)
 		}
 	})
@@ -197,7 +197,7 @@ func TestScenario_OneLostChangeDoesNotStopTheNext(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(func(p simnet.Packet) bool {
 			e, ok := p.Message.(*pb.Envelope)
-			return ok && wire.Manifest(e.Manifest) == wire.ReplicatorPush
+			return ok && wire.Manifest(e.Manifest).Plain() == wire.ReplicatorPush
 		}, simnet.Faults{Loss: 1})
 		require.NoError(t, c.add(0, "lost"))
 		time.Sleep(50 * time.Millisecond)

@@ -1,7 +1,9 @@
 package distributeddata
 
 import (
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/internal/wire"
@@ -23,6 +25,13 @@ type Status struct {
 	// wrong with it, empty if nothing is known to be. Both are zero without Config.Membership.
 	Epoch   uint64
 	Trouble string
+	// OtherDurable are the addresses of members whose Config.Durable is another list than here. It should be empty.
+	OtherDurable []string // concord.ddata.other_durable is their number
+	// Durable is what concerns the durable keys alone; nil without Config.Durable. What stands beside it is of both: counts
+	// are sums, Ready and NotReady hold if they do for both, and Missing are those that are missing for one of them. Replica,
+	// Seen, Counted, Epoch and Trouble are of the volatile keys. With "*" no key is volatile, and all of this is of the
+	// durable ones.
+	Durable *DurableStatus
 	// NotReady says why the replica is not ready; empty if it is, or is not to be.
 	NotReady string
 
@@ -59,6 +68,10 @@ type Status struct {
 	// be 0 for ever: raise an alarm. concord.ddata.panics.
 	Panics uint64
 
+	// NearLimits are the limits of Config of which more than half was used within the last minute, by name.
+	// concord.ddata.near_limit is 1 or 0, by setting.
+	NearLimits []string
+
 	Sent map[string]Traffic // to other members, by kind; concord.ddata.sent.messages and .bytes, by kind
 }
 
@@ -73,16 +86,25 @@ func (r *Replicator) Status() Status {
 		return Status{}
 	}
 	s := Status{
-		Replica: crdt.ReplicaID(p.replica), Ready: p.ready, Members: p.members, Keys: p.keys.Len(), Seen: p.seen.String(),
-		Updates: p.stats.Events, Applied: p.stats.Applied, Repairs: p.stats.Deltas + p.stats.Bulks, Bulks: p.stats.Bulks,
-		Filled: p.stats.Filled, ToFill: p.stats.ToFill, LogBytes: p.stats.LogBytes,
-		Diverged: p.stats.Diverged, Rotten: p.stats.Rotten, Mended: p.stats.Mended,
-		Malformed: p.stats.Malformed, Strangers: p.stats.Strangers, Waiting: p.stats.Waiting,
+		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members, Seen: p.main().seen.String(), OtherDurable: p.others,
 		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
+		NearLimits: r.near.of(time.Now()),
 	}
-	if p.roll != nil {
-		s.Counted, s.Missing = p.roll.Counted, p.roll.Missing()
-		s.Epoch, s.Trouble = p.roll.Epoch, p.roll.Trouble
+	if roll := p.main().roll; roll != nil {
+		s.Counted, s.Epoch, s.Trouble = roll.Counted, roll.Epoch, roll.Trouble
+	}
+	if d := p.durable; d != nil {
+		s.Durable = d.status()
+		s.Durable.Rows, s.Durable.Bytes = r.disk.rows.Load(), r.disk.bytes.Load()
+	}
+	for h := range p.halves() {
+		s.add(h)
+		if h == p.main() || !p.choice.all() {
+			s.miss(h)
+		}
+		for _, l := range h.lags {
+			s.Lag[p.address(l.Member)] += l.Events
+		}
 	}
 	if l := r.present.Load(); l != nil {
 		if err := l.check(); err != nil {
@@ -92,28 +114,99 @@ func (r *Replicator) Status() Status {
 	if p.view != nil {
 		s.Address = p.view.Self.Address
 	}
-	for _, l := range p.lags {
-		s.Lag[p.address(l.Member)] = l.Events
+	return s
+}
+
+// DurableStatus is the part of Status that is of the durable keys alone.
+type DurableStatus struct {
+	Replica crdt.ReplicaID
+	Seen    string // the version vector
+	Ready   bool   // concord.ddata.durable.ready
+	Counted int    // members that majorities are counted in
+	Keys    int    // concord.ddata.durable.keys
+	Epoch   uint64 // as Status has it
+	Trouble string
+
+	// Disk is "working", or why changes are not acknowledged: "loading", "stalled", "full" or "failed";
+	// concord.ddata.durable.working is 1 or 0. DiskError is what the store has said.
+	Disk      string
+	DiskError string
+	Unsaved   int    // concord.ddata.durable.unsaved: bytes of changes that are not on the disk yet, an estimate
+	Batches   uint64 // concord.ddata.durable.batches: written since the start
+	// Rows and Bytes have been read at the start, so far; Holes of the rows could not be, and Refilling says that what
+	// they held is being asked of the others. concord.ddata.durable.rows, .holes.
+	Rows, Bytes int64
+	Holes       int
+	Refilling   bool
+}
+
+func (h *half) status() *DurableStatus {
+	s := &DurableStatus{Replica: crdt.ReplicaID(h.replica), Seen: h.seen.String(), Ready: h.ready, Keys: h.keys.Len()}
+	if h.roll != nil {
+		s.Counted, s.Epoch, s.Trouble = h.roll.Counted, h.roll.Epoch, h.roll.Trouble
+	}
+	s.Disk, s.Unsaved, s.Batches, s.Holes, s.Refilling = h.disk.Phase.String(), h.disk.Unsaved, h.disk.Batches, h.disk.Holes, h.disk.Refilling
+	if h.disk.Err != nil {
+		s.DiskError = h.disk.Err.Error()
 	}
 	return s
 }
 
+// add adds what is counted of one domain.
+func (s *Status) add(h *half) {
+	s.Keys += h.keys.Len()
+	s.Updates += h.stats.Events
+	s.Applied += h.stats.Applied
+	s.Repairs += h.stats.Deltas + h.stats.Bulks
+	s.Bulks += h.stats.Bulks
+	s.Filled += h.stats.Filled
+	s.ToFill += h.stats.ToFill
+	s.LogBytes += h.stats.LogBytes
+	s.Diverged += h.stats.Diverged
+	s.Rotten += h.stats.Rotten
+	s.Mended += h.stats.Mended
+	s.Malformed += h.stats.Malformed
+	s.Strangers += h.stats.Strangers
+	s.Waiting += h.stats.Waiting
+}
+
+// miss adds the members that are missing for one domain.
+func (s *Status) miss(h *half) {
+	for _, m := range h.roll.Missing() {
+		if !slices.Contains(s.Missing, m) {
+			s.Missing = append(s.Missing, m)
+		}
+	}
+}
+
 // traffic counts what was sent, by manifest.
-type traffic [wire.ReplicatorMembers + 1]struct{ messages, bytes atomic.Uint64 }
+type traffic [2][wire.ReplicatorRetract + 1]counts
+
+type counts struct{ messages, bytes atomic.Uint64 }
 
 func (t *traffic) count(m wire.Manifest, bytes int) {
-	t[m].messages.Add(1)
-	t[m].bytes.Add(uint64(bytes))
+	at := &t.of(m)[m.Plain()]
+	at.messages.Add(1)
+	at.bytes.Add(uint64(bytes))
 }
 
 func (t *traffic) all() map[string]Traffic {
 	out := map[string]Traffic{}
-	for m := wire.ReplicatorBeat; m <= wire.ReplicatorMembers; m++ {
-		if n := t[m].messages.Load(); n > 0 {
-			out[m.String()] = Traffic{n, t[m].bytes.Load()}
+	for m := wire.ReplicatorBeat; m <= wire.ReplicatorRetract; m++ {
+		for _, m := range [...]wire.Manifest{m, m.OfDurable()} {
+			if at := &t.of(m)[m.Plain()]; at.messages.Load() > 0 {
+				out[m.String()] = Traffic{at.messages.Load(), at.bytes.Load()}
+			}
 		}
 	}
 	return out
+}
+
+func (t *traffic) of(m wire.Manifest) *[wire.ReplicatorRetract + 1]counts {
+	if m.Durable() {
+		return &t[1]
+	}
+	return &t[0]
 }
 
 // Traffic returns the sum of all that was sent.

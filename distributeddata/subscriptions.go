@@ -6,7 +6,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -20,8 +19,8 @@ type subscriptions struct {
 	lengths  []int       // of the prefixes, ascending
 	count    map[int]int // of the prefixes of a length
 	behind   list.List   // of *watcher: those that have something to be told
-	was      core.Keys   // up to which changes have been noted
-	seen     causal.Vector
+	total    int         // of subscriptions
+	was      *published  // up to which changes have been noted
 }
 
 // index finds subscriptions by key or by prefix.
@@ -83,6 +82,7 @@ func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFu
 	}
 	sub := &subscription{w: w, text: text, exact: exact, notice: notice}
 	w.put(sub)
+	s.total++
 	if exact {
 		s.byKey.add(sub)
 		return sub
@@ -93,6 +93,12 @@ func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFu
 		s.lengths = slices.Insert(s.lengths, at, len(text))
 	}
 	return sub
+}
+
+// has reports whether there is a subscription.
+func (s *subscriptions) has(pid *actor.PID, text string, exact bool) bool {
+	w := s.watchers[pid.Id]
+	return w != nil && w.find(text, exact) != nil
 }
 
 // remove ends a subscription, if there is one, and reports whether it was the last of its subscriber.
@@ -115,6 +121,7 @@ func (s *subscriptions) remove(pid *actor.PID, text string, exact bool) (last bo
 
 // drop takes a subscription out of its index.
 func (s *subscriptions) drop(sub *subscription) {
+	s.total--
 	if sub.exact {
 		s.byKey.remove(sub)
 		return
@@ -164,30 +171,28 @@ func (s *subscriptions) matching(key string, f func(*subscription)) {
 
 // changed notes that keys hold something else in now than when it was called last, and reports whether
 // anybody is to be told of it.
-func (s *subscriptions) changed(keys []string, now core.Keys, seen causal.Vector) bool {
+func (s *subscriptions) changed(keys []string, now *published) bool {
 	for _, key := range keys {
 		var before *told
 		s.matching(key, func(sub *subscription) {
 			if before == nil {
-				h, _ := s.was.Get(key)
-				before = &told{h.Store, s.seen}
+				before = new(s.was.get(key))
 			}
 			sub.w.note(key, before)
 			s.late(sub.w)
 		})
 	}
-	s.was, s.seen = now, seen
+	s.was = now
 	return s.behind.Len() > 0
 }
 
 // caughtUp notes what has changed without a word since changed was called last.
-func (s *subscriptions) caughtUp(now core.Keys, seen causal.Vector) {
+func (s *subscriptions) caughtUp(now *published) {
 	var keys []string
-	core.Changes(s.was, now, "", func(key string, _, _ causal.Store) bool {
+	for key := range now.turns(s.was, "") {
 		keys = append(keys, causal.Clone(key))
-		return true
-	})
-	s.changed(keys, now, seen)
+	}
+	s.changed(keys, now)
 }
 
 // late puts a subscriber into the row of those that have something to be told, unless it has yet to take what it

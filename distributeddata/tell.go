@@ -8,7 +8,7 @@ import (
 
 // changed notes keys that hold something else. Subscribers are told after Config.NotifyInterval.
 func (a *replica) changed(keys []string) {
-	if !a.subs.changed(keys, a.core.Keys(), a.core.Seen()) {
+	if !a.subs.changed(keys, a.l.published.Load()) {
 		return
 	}
 	if a.l.cfg.NotifyInterval < 0 {
@@ -20,7 +20,9 @@ func (a *replica) changed(keys []string) {
 
 // flush tells subscribers at once what they have not been told.
 func (a *replica) flush() {
-	a.step(core.Wake{}) // publishes what nobody waits for
+	for _, d := range a.domains {
+		d.step(core.Wake{}) // publishes what nobody waits for
+	}
 	a.tellAll()
 }
 
@@ -39,8 +41,7 @@ func (a *replica) subscribe(pid *actor.PID, text string, exact bool, notice noti
 		a.tellAll()
 		return
 	}
-	now, seen := a.state(text)
-	w.toldOf(text, told{now, seen})
+	w.toldOf(text, a.l.published.Load().get(text))
 	a.tell(sub, text, told{})
 }
 
@@ -58,13 +59,13 @@ type tellOn struct{}
 
 // tellAll tells every subscriber what is new for it.
 func (a *replica) tellAll() {
-	keys := a.core.Keys()
+	now := a.l.published.Load()
 	for left := tellSome; left > 0; {
 		w := a.subs.next()
 		if w == nil {
 			return
 		}
-		left -= max(w.tell(left, keys, a.tell), 1)
+		left -= max(w.tell(left, now, a.tell), 1)
 		if !w.behind() || w.full() {
 			a.subs.settled(w)
 		}
@@ -78,11 +79,11 @@ func (a *replica) tellAll() {
 // tell tells a subscriber what is new for it of a key. If that fails the other subscribers are told all the same.
 func (a *replica) tell(s *subscription, key string, old told) {
 	defer a.guard("telling a subscriber")
-	now, seen := a.state(key)
-	if old.store.SameValue(now) {
+	now := a.l.published.Load().get(key)
+	if old.store.SameValue(now.store) {
 		return
 	}
-	s.notice(key, old, told{now, seen}, func(msg any) {
+	s.notice(key, old, now, func(msg any) {
 		if msg != nil {
 			a.send(s.w.pid, msg)
 			a.pace(s.w)

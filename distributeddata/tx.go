@@ -1,7 +1,9 @@
 package distributeddata
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,16 +18,24 @@ import (
 //
 // It is atomic, not isolated from other members: updates they make at the same time merge with it, entry by
 // entry, as each type says. What it reads is this member's state.
+//
+// Its entries are all durable, or none is: see Config.Durable.
 type Tx struct {
 	*crdt.Writer
-	txn  *core.Txn
-	open []*opened // in the order they were opened
-	byID map[string]*opened
+	volatile *core.Txn
+	durable  *core.Txn // nil without Config.Durable
+	choice   *choice
+	now      *published // when it began
+	txn      *core.Txn  // the one of these that the entries opened so far are of
+	first    string     // the first of them; empty: there is none
+	open     []*opened  // in the order they were opened
+	byID     map[string]*opened
 }
 
 // opened is an entry that a transaction works on.
 type opened struct {
 	id    string
+	base  causal.Store
 	value any // *T
 	save  func() error
 }
@@ -41,7 +51,7 @@ type opened struct {
 //		return nil
 //	}, distributeddata.Majority)
 //
-// Errors: as of Key.Update.
+// Errors: as of Key.Update. ErrModify, which is ErrInvalid too, if some of the entries are durable and some are not.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, opts ...Option) error {
 	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: r.options(opts).level})
 	return err
@@ -66,13 +76,17 @@ func (m *Transaction) run(a *replica, respond func(any)) {
 	answer := func(_ core.Done, err error) {
 		adapted(a.l.r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 	}
-	if err := m.At.validate(); err != nil {
+	if err := cmp.Or(m.At.validate(), a.admit(m.At, "")); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
-	a.update(m.At, m.Timeout, "", m.Adapt != nil, func(t *core.Txn) error {
+	a.expect(m.operation())
+	a.updateEither(m.At, m.Timeout, m.Adapt != nil, func(t *Tx) error {
 		defer a.l.r.host(new("a transaction")).done()
-		return transact(t, m.Modify)
+		if err := t.run(m.Modify); err != nil {
+			return err
+		}
+		return t.fits(a)
 	}, answer)
 }
 
@@ -80,11 +94,11 @@ func (m *Transaction) refuse(err error, r *Replicator, respond func(any)) {
 	adapted(r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 }
 
-// transact runs a modify function inside the update t.
-func transact(t *core.Txn, modify func(*Tx) error) error {
-	w, end := crdt.Host(t.Dot(), t.Stamp())
+// run runs a modify function.
+func (tx *Tx) run(modify func(*Tx) error) error {
+	w, end := crdt.Host(tx.txn.Dot(), tx.txn.Stamp())
 	defer end()
-	tx := &Tx{Writer: w, txn: t}
+	tx.Writer = w
 	err := guarded(func() error {
 		if err := modify(tx); err != nil {
 			return err
@@ -100,6 +114,79 @@ func transact(t *core.Txn, modify func(*Tx) error) error {
 		return refused("", err)
 	}
 	return nil
+}
+
+// fits checks what the transaction has made of its entries.
+func (tx *Tx) fits(a *replica) error {
+	added := 0
+	for _, o := range tx.open {
+		if err := a.fits(o.id, o.base, tx.txn.Get(o.id), &added); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of returns the working copy that an entry is in; nil, with the transaction refused, if that is not the one of the entries
+// before it.
+func (tx *Tx) of(id string) *core.Txn {
+	txn := tx.volatile
+	if tx.choice.durable(id) {
+		txn = tx.durable
+	}
+	switch {
+	case txn == nil:
+		tx.Fail(fmt.Errorf("key %q: %w", id, ErrLoading))
+		return nil
+	case txn == tx.txn:
+	case tx.first == "" && tx.Err() == nil:
+		w, _ := crdt.Host(txn.Dot(), txn.Stamp()) // the writer ends with the one that it replaces
+		tx.txn, *tx.Writer = txn, *w
+	default:
+		of := [...]string{"volatile", "durable"}
+		if txn == tx.durable {
+			of = [...]string{"durable", "volatile"}
+		}
+		tx.Fail(fmt.Errorf("%w: key %q is %s and key %q is %s: see Config.Durable", ErrInvalid, id, of[0], tx.first, of[1]))
+		return nil
+	}
+	tx.first = cmp.Or(tx.first, id)
+	return txn
+}
+
+// errElsewhere refuses an update in the domain that a transaction is not of; it is no one's error.
+var errElsewhere = errors.New("distributeddata: the transaction is of the other domain")
+
+// elsewhere reports whether an error is that. It asks err nothing, which may be the application's.
+func elsewhere(err error) bool { return err == errElsewhere } //nolint:errorlint // never wrapped
+
+// updateEither begins an update of volatile keys or of durable ones: which they are shows when modify has run. It runs
+// once, inside a step of both domains, one of which is then refused.
+func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool, modify func(*Tx) error, done func(core.Done, error)) {
+	if a.durable == nil || a.durable.loading() {
+		a.update(a.volatile, at, timeout, "", adapted, func(t *core.Txn) error {
+			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, now: a.l.published.Load()})
+		}, done)
+		return
+	}
+	answer := func(d core.Done, err error) {
+		if !elsewhere(err) {
+			done(d, err)
+		}
+	}
+	a.update(a.volatile, at, timeout, "", adapted, func(volatile *core.Txn) error {
+		a.expect(operation{"atomically", at}, "")
+		theirs := errElsewhere // unless the other step is refused for being the wrong one
+		a.update(a.durable, at, timeout, "", adapted, func(durable *core.Txn) error {
+			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice, now: a.l.published.Load()}
+			if err := modify(tx); err != nil || tx.txn == durable {
+				return err
+			}
+			theirs = nil
+			return errElsewhere
+		}, answer)
+		return theirs
+	}, answer)
 }
 
 // In returns the value of the entry inside a transaction, to be read and changed in place. Calling it
@@ -118,16 +205,24 @@ func (k Key[T]) In(tx *Tx) *T {
 		tx.Fail(err)
 		return &v
 	}
-	base := tx.txn.Get(k.id)
-	v, err := k.editable(base, tx.txn.Seen())
+	txn := tx.of(k.id)
+	if txn == nil {
+		return &v
+	}
+	if err := k.of.check(tx.now); err != nil {
+		tx.Fail(err)
+		return &v
+	}
+	base := txn.Get(k.id)
+	v, err := k.editable(base, txn.Seen())
 	if err != nil {
 		tx.Fail(err)
 		return &v
 	}
-	o := &opened{k.id, &v, func() error {
-		next, err := crdt.Save(tx.Writer, base, v)
+	o := &opened{k.id, base, &v, func() error {
+		next, err := crdt.Save(tx.Writer, base, &v)
 		if err == nil {
-			tx.txn.Put(k.id, next)
+			txn.Put(k.id, next)
 		}
 		return err
 	}}
@@ -149,7 +244,9 @@ func (k Key[T]) DeleteIn(tx *Tx) {
 		o.save = func() error { return nil }
 		delete(tx.byID, k.id)
 	}
-	clearEntry(tx.txn, k.id, false)
+	if txn := tx.of(k.id); txn != nil {
+		clearEntry(txn, k.id, false)
+	}
 }
 
 // Snapshot is what this member's replica held at one instant. It is immutable, and may be kept; it costs
@@ -164,6 +261,9 @@ func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.readable()} }
 func (k Key[T]) Of(s Snapshot) (T, error) {
 	if s.p == nil {
 		return k.empty, ErrClosed
+	}
+	if s.p.of(k.id).loading() {
+		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrLoading)
 	}
 	return k.read(s.p)
 }

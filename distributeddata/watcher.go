@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
 // watcher is an actor that is told of changes. Of each it is told once, through the most specific of its
@@ -100,11 +98,10 @@ func (w *watcher) longest(text string) (best *subscription) {
 
 // awaits reports whether a walk is about to tell of a key. It tells of what is there alone: that something is gone
 // has to be told apart, since an earlier subscription may have told that it was there.
-func (w *watcher) awaits(key string, keys core.Keys) bool {
+func (w *watcher) awaits(key string, now *published) bool {
 	for _, k := range w.walks {
 		if k.from <= key && strings.HasPrefix(key, k.prefix) && w.walksOver(k, key) {
-			h, _ := keys.Get(key)
-			return !h.Empty()
+			return !now.get(key).store.Empty()
 		}
 	}
 	return false
@@ -144,7 +141,7 @@ func (w *watcher) begin(prefix string) {
 
 // tell calls notice for up to most keys that have changed or that a walk comes to, and returns how many it has
 // looked at. notice may not return: what it was called for has been told.
-func (w *watcher) tell(most int, keys core.Keys, notice func(s *subscription, key string, old told)) (looked int) {
+func (w *watcher) tell(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
 	for ; looked < most && len(w.queue) > 0 && !w.full(); looked++ {
 		key := w.queue[0]
 		old := *w.noted[key]
@@ -152,23 +149,20 @@ func (w *watcher) tell(most int, keys core.Keys, notice func(s *subscription, ke
 		if delete(w.noted, key); len(w.queue) == 0 {
 			w.queue, w.noted = nil, nil
 		}
-		if s := w.best(key); s != nil && !w.awaits(key, keys) {
+		if s := w.best(key); s != nil && !w.awaits(key, now) {
 			notice(s, key, old)
 		}
 	}
 	for looked < most && len(w.walks) > 0 && !w.full() {
-		looked += w.step(most-looked, keys, notice)
+		looked += w.step(most-looked, now, notice)
 	}
 	return looked
 }
 
 // step goes on with the first walk.
-func (w *watcher) step(most int, keys core.Keys, notice func(s *subscription, key string, old told)) (looked int) {
+func (w *watcher) step(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
 	k := &w.walks[0]
-	for key := range keys.From(k.from) {
-		if !strings.HasPrefix(key, k.prefix) {
-			break
-		}
+	for key := range now.entries(k.prefix, k.from) {
 		if looked == most || w.full() {
 			return looked
 		}

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"github.com/concord-go/concord/distributeddata/internal/disk"
 )
 
 // logger passes on what Badger logs. Some failed syncs Badger only logs: they fail the store.
-type logger struct{ s *Store }
+type logger struct{ s *disk.Store }
 
 func (l *logger) Errorf(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	if strings.Contains(strings.ToLower(text), "sync") {
-		_ = l.s.fail(errors.New(text))
+		_ = l.s.Fail(errors.New(text))
 		return
 	}
 	l.log(slog.LevelWarn, text)
@@ -31,5 +33,5 @@ func (l *logger) say(level slog.Level, format string, args []any) {
 }
 
 func (l *logger) log(level slog.Level, text string) {
-	l.s.cfg.Logger.Log(context.Background(), level, "badger", slog.String("directory", l.s.dir), slog.String("says", text))
+	l.s.Log().Log(context.Background(), level, "badger", slog.String("directory", l.s.Dir()), slog.String("says", text))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/distributeddata/internal/disk"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/testkit/storetest"
 )
@@ -93,7 +94,7 @@ func list(t *testing.T, dir string) []string {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	slices.SortStableFunc(files, func(a, b string) int {
-		return strings.Compare(strings.TrimSuffix(a, anchorName), strings.TrimSuffix(b, anchorName))
+		return strings.Compare(strings.TrimSuffix(a, disk.AnchorName), strings.TrimSuffix(b, disk.AnchorName))
 	})
 	return files
 }
@@ -134,14 +135,14 @@ func flip(t *testing.T, dir, key string) {
 	rows, err := load(s)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	sealed, found := seal([]byte("r"+key), []byte(rows[key])), false
+	sealed, found := disk.Seal([]byte("r"+key), []byte(rows[key])), false
 	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)
 	for _, f := range tables {
 		raw, err := os.ReadFile(f)
 		require.NoError(t, err)
 		if i := bytes.Index(raw, sealed); i >= 0 {
-			raw[i+header] ^= 1
+			raw[i+len(sealed)-1] ^= 1
 			require.NoError(t, os.WriteFile(f, raw, 0o600))
 			found = true
 		}
@@ -165,7 +166,7 @@ func TestStore_Conforms(t *testing.T) {
 			},
 			Crash: func() { dir = copyDir(t, dir) },
 			// Badger itself can be made to fail only by the disk; this is how its failures arrive.
-			FailSync: func() { (&logger{last}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite) },
+			FailSync: func() { (&logger{last.disk}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite) },
 			Flip:     func(key string) { flip(t, dir, key) },
 		}
 	})
@@ -284,7 +285,7 @@ func TestLoad_TellsOfADamagedAnchor(t *testing.T) {
 	s := mustOpen(t, dir)
 	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
 	require.NoError(t, s.Close())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, anchorName), []byte("what is this"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, disk.AnchorName), []byte("what is this"), 0o600))
 	s = mustOpen(t, dir)
 	rows, err := load(s)
 	require.ErrorIs(t, err, store.ErrCorrupt)
@@ -309,19 +310,17 @@ func TestLoad_TellsOfARowThatHasVanished(t *testing.T) {
 	require.NoError(t, s.Commit(t.Context(), b))
 	_, err := load(s)
 	require.NoError(t, err)
-	require.NoError(t, s.db.Update(func(txn *badger.Txn) error { return txn.Delete([]byte("r5")) }))
-	for range 2 {
-		rows, err := load(s)
-		require.Len(t, rows, 8)
-		if err == nil {
-			break // it is told once
-		}
-		require.ErrorIs(t, err, store.ErrCorrupt)
-		require.ErrorContains(t, err, "rows are missing")
-	}
+	require.NoError(t, s.engine.db.Update(func(txn *badger.Txn) error { return txn.Delete([]byte("r5")) }))
+	rows, err := load(s)
+	require.Len(t, rows, 8)
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	require.ErrorContains(t, err, "rows are missing")
+	rows, err = load(s)
+	require.NoError(t, err, "it is told once")
+	require.Len(t, rows, 8)
 	require.NoError(t, s.Commit(t.Context(), puts("5", "again", "0", "three")))
 	require.NoError(t, s.Close())
-	rows, err := load(mustOpen(t, dir))
+	rows, err = load(mustOpen(t, dir))
 	require.NoError(t, err, "nor after opening again")
 	require.Len(t, rows, 9)
 }
@@ -340,13 +339,8 @@ func TestAnchor_IsRaisedWhenCommitsPause(t *testing.T) {
 func anchored(t *testing.T, dir string, number uint64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		raw, err := os.ReadFile(filepath.Join(dir, anchorName))
-		for i := range int64(2) {
-			if n, ok := readSlot(raw, i); err == nil && ok && n == number {
-				return true
-			}
-		}
-		return false
+		n, err := disk.Anchored(dir)
+		return err == nil && n == number
 	}, time.Minute, 10*time.Millisecond)
 }
 
@@ -359,7 +353,7 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 		{minReserve, true}, {minReserve - 128<<10, false}, {minReserve, false}, // until a quarter more is free
 		{minReserve * 5 / 4, true}, {minReserve, true},
 	} {
-		s.free = func(string) (int64, error) { return step.free + 64<<10, nil } // the rest is for the tables
+		s.engine.reserve.Free = func(string) (int64, error) { return step.free + 64<<10, nil } // the rest is for the tables
 		err := s.Commit(t.Context(), puts("a", "1"))
 		if step.ok {
 			require.NoError(t, err)
@@ -368,7 +362,7 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 			require.ErrorContains(t, err, fmt.Sprint(step.free+64<<10))
 		}
 	}
-	s.free = func(string) (int64, error) { return 0, io.ErrUnexpectedEOF }
+	s.engine.reserve.Free = func(string) (int64, error) { return 0, io.ErrUnexpectedEOF }
 	require.ErrorIs(t, s.Commit(t.Context(), puts("a", "2")), store.ErrFailed)
 	require.ErrorIs(t, s.Commit(t.Context(), puts("a", "2")), io.ErrUnexpectedEOF)
 }
@@ -377,7 +371,7 @@ func TestCommit_FailsForGoodWhenBadgerDoes(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
 	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
-	require.NoError(t, s.db.Close()) // behind its back
+	require.NoError(t, s.engine.db.Close()) // behind its back
 	for range 2 {
 		require.ErrorIs(t, s.Commit(t.Context(), puts("b", "1")), store.ErrFailed)
 	}
@@ -415,6 +409,66 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("what is this"), 0o600))
 		_, err := Open(dir, config)
 		require.ErrorIs(t, err, store.ErrCorrupt)
+	})
+}
+
+func TestKey_EncryptsWhatIsWritten(t *testing.T) {
+	key := bytes.Repeat([]byte("k"), 32)
+	encrypted := Config{Key: key, Logger: config.Logger}
+	dir := newDir(t)
+	s, err := Open(dir, encrypted)
+	require.NoError(t, err)
+	for i := range 50 {
+		require.NoError(t, s.Commit(t.Context(), puts(fmt.Sprint("very secret key ", i), "very secret value")))
+	}
+	readable := func() (found bool) {
+		for _, f := range list(t, dir) {
+			raw, err := os.ReadFile(f)
+			require.NoError(t, err)
+			found = found || bytes.Contains(raw, []byte("secret"))
+		}
+		return found
+	}
+	require.False(t, readable(), "in the log")
+	require.NoError(t, s.Close())
+	require.False(t, readable(), "in the tables")
+
+	for _, wrong := range []Config{{Key: bytes.Repeat([]byte("x"), 32)}, {Key: key[:16]}, {}} {
+		wrong.Logger = config.Logger
+		_, err := Open(dir, wrong)
+		require.ErrorIs(t, err, store.ErrWrongKey)
+		require.ErrorContains(t, err, "open it with the key it was made with")
+	}
+	s, err = Open(dir, encrypted)
+	require.NoError(t, err)
+	rows, err := load(s)
+	require.NoError(t, err)
+	require.Len(t, rows, 50)
+	require.NoError(t, s.Close())
+
+	plain := newDir(t)
+	require.NoError(t, mustOpen(t, plain).Close())
+	_, err = Open(plain, encrypted)
+	require.ErrorIs(t, err, store.ErrWrongKey)
+	require.ErrorContains(t, err, "open it without Config.Key")
+	_, err = Open(plain, Config{Key: key[:7]})
+	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+func TestKey_StoreConforms(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Disk {
+		dir := newDir(t)
+		return storetest.Disk{
+			Open: func() (store.Store, error) {
+				s, err := Open(dir, Config{Key: []byte("sixteen bytes ok"), Logger: config.Logger})
+				if err != nil {
+					return nil, err
+				}
+				t.Cleanup(func() { _ = s.Close() })
+				return s, nil
+			},
+			Crash: func() { dir = copyDir(t, dir) },
+		}
 	})
 }
 

@@ -136,6 +136,23 @@ func (c *members) kill(i int) {
 	c.tell()
 }
 
+// killAll is SIGKILL for all at once.
+func (c *members) killAll() {
+	c.t.Helper()
+	for _, p := range c.live {
+		if p != nil {
+			_ = p.cmd.Process.Kill()
+		}
+	}
+	for i, p := range c.live {
+		if p != nil {
+			<-p.gone
+			c.live[i] = nil
+			c.check(i, p)
+		}
+	}
+}
+
 // restart starts a process where one was killed, and waits until it is ready.
 func (c *members) restart(i int) {
 	c.t.Helper()
@@ -237,6 +254,16 @@ func (c *members) alike() *dump {
 		return ""
 	})
 	return first
+}
+
+// running are the processes that live.
+func (c *members) running() (all []*process) {
+	for _, p := range c.live {
+		if p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // each does f for each of some members at once, and waits. f must not fail the test itself.

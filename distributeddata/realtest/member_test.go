@@ -22,6 +22,9 @@ import (
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/badger"
+	"github.com/concord-go/concord/distributeddata/bbolt"
+	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
 )
 
@@ -46,6 +49,9 @@ type spec struct {
 	Member      string // Config.Member; empty: the address
 	MinMembers  int
 	ForgetAfter time.Duration // 0: never
+	Data        string        // directory of durable rows; empty: everything is volatile
+	Engine      string        // what keeps them: badger or bbolt
+	WriteBehind time.Duration
 }
 
 // listed is a member as the provider knows it.
@@ -127,6 +133,7 @@ func (p *told) list(all []listed) {
 type member struct {
 	spec
 	provider *told
+	rows     store.Store // nil: everything is volatile
 	dd       atomic.Pointer[distributeddata.Replicator]
 	out      struct {
 		sync.Mutex
@@ -141,6 +148,10 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
 		return err
 	}
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := m.openRows(logger); err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		defer stop()
@@ -148,13 +159,31 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	return node.Run(ctx, node.RunConfig{
+	err := node.Run(ctx, node.RunConfig{
 		Cluster:      "real",
 		Remote:       node.Config{Host: m.Host, Port: m.Port, PlaintextUnsafe: true},
 		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
 		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger: logger,
 	}, m.register)
+	if m.rows != nil {
+		err = errors.Join(err, m.rows.Close())
+	}
+	return err
+}
+
+// openRows opens the store that the member was told to have.
+func (m *member) openRows(logger *slog.Logger) (err error) {
+	switch {
+	case m.Data == "":
+	case m.Engine == "badger":
+		m.rows, err = badger.Open(m.Data, badger.Config{Logger: logger})
+	case m.Engine == "bbolt":
+		m.rows, err = bbolt.Open(m.Data, bbolt.Config{Logger: logger})
+	default:
+		err = fmt.Errorf("no store is called %q", m.Engine)
+	}
+	return err
 }
 
 func (m *member) say(a answer) {
@@ -167,6 +196,9 @@ func (m *member) say(a answer) {
 func (m *member) register(n *node.Node) error {
 	cfg := distributeddata.Config{
 		Member: m.Member, MinMembers: m.MinMembers, ForgetAfter: cmp.Or(m.ForgetAfter, -1), HeartbeatInterval: 200 * time.Millisecond,
+	}
+	if m.rows != nil {
+		cfg.Store, cfg.Durable, cfg.WriteBehind = m.rows, []string{"*"}, m.WriteBehind
 	}
 	dd, err := distributeddata.New(n.System, cfg)
 	if err != nil {

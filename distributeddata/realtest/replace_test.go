@@ -168,16 +168,6 @@ func (c *replacing) forget(name string) {
 	_, _ = p.call(command{Do: "forget", Member: name, Within: time.Second})
 }
 
-// running are the processes that live.
-func (c *replacing) running() (all []*process) {
-	for _, p := range c.live {
-		if p != nil {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
 // torn says what a member lacks of a cluster in which each counts those that run and nobody else.
 func (c *replacing) torn() string {
 	for i, p := range c.live {

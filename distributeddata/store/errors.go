@@ -7,12 +7,19 @@ import (
 
 // Errors of stores. Match with errors.Is.
 var (
-	// ErrInvalid: the batch is beyond a bound; nothing of it was written.
+	// ErrInvalid: the batch is beyond a bound, and nothing of it was written; or a store is opened with a Config or in a
+	// directory that is not fit, and nothing was changed.
 	ErrInvalid = errors.New("store: invalid batch")
 	// ErrClosed: the store was closed before; nothing was written.
 	ErrClosed = errors.New("store: closed")
 	// ErrLocked: the place is open in another store, of this process or another one. Returned by what opens.
 	ErrLocked = errors.New("store: locked by another opener")
+	// ErrForeign: the place holds what another kind of store or a later version has written, or something else
+	// altogether. Returned by what opens; nothing was changed.
+	ErrForeign = errors.New("store: not of this store")
+	// ErrWrongKey: the place is encrypted, and not with this key, or it is not encrypted and a key is given.
+	// Returned by what opens; nothing was changed.
+	ErrWrongKey = errors.New("store: wrong key")
 	// ErrCorrupt: what is on disk is not what was written. In Load it is about one row; from what opens, it
 	// is about the whole, and nothing was changed on disk.
 	ErrCorrupt = errors.New("store: corrupt")

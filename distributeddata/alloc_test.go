@@ -1,0 +1,53 @@
+//go:build !race
+
+package distributeddata_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/ask"
+)
+
+// What a call allocates, the actor's work included; by message with what ask.Request makes.
+func TestCost_Calls(t *testing.T) {
+	system, dd, stop := startMember()
+	defer stop()
+	ctx := context.Background()
+	key := distributeddata.NewKey("key", crdt.PNCounter{})
+	add := func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
+	for _, c := range []struct {
+		name   string
+		allocs float64
+		call   func() error
+	}{
+		{"update of a counter", 30, func() error { _, err := key.Update(ctx, dd, add); return err }},
+		{"the same by message", 36, func() error {
+			_, err := ask.Request(ctx, system, dd.PID(), key.UpdateMessage(add))
+			return err
+		}},
+		{"local read by message", 14, func() error {
+			_, err := ask.Request(ctx, system, dd.PID(), key.GetMessage())
+			return err
+		}},
+		{"majority read", 17, func() error { _, err := key.Get(ctx, dd, distributeddata.Majority); return err }},
+		{"local read", 0, func() error { _, err := key.Get(ctx, dd); return err }},
+	} {
+		for range 300 { // until logs have their room
+			require.NoError(t, c.call())
+		}
+		var err error
+		allocs := testing.AllocsPerRun(1000, func() {
+			if e := c.call(); e != nil {
+				err = e
+			}
+		})
+		require.NoError(t, err)
+		require.LessOrEqual(t, allocs, c.allocs, c.name)
+		t.Logf("%s: %v allocations", c.name, allocs)
+	}
+}

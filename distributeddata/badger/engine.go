@@ -1,0 +1,105 @@
+package badger
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/concord-go/concord/distributeddata/internal/disk"
+)
+
+// engine is Badger as a disk.Engine.
+type engine struct {
+	db      *badger.DB
+	reserve disk.Reserve
+	least   int64 // Config.Reserve
+	// The size of all tables when it was last measured, at least 1, and what was committed since.
+	measured, grown int64
+}
+
+// ours reports whether Badger may have made a file of this name.
+func ours(name string) bool {
+	return slices.Contains([]string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", "DISCARD", "LOCK"}, name) ||
+		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") || strings.HasSuffix(name, ".mem")
+}
+
+// Room refuses commits while the disk has too little of it: Config.Reserve, and as much as the tables take,
+// for compactions may write all of them again before they delete the old ones.
+func (e *engine) Room(more int) error { return e.reserve.Check(e.least + e.tables(more)) }
+
+// tables is about how many bytes all tables take, when more are committed.
+func (e *engine) tables(more int) int64 {
+	if e.grown += int64(more); e.grown > memTable || e.measured == 0 {
+		e.measured, e.grown = 1, 0
+		for _, t := range e.db.Tables() {
+			e.measured += int64(t.OnDiskSize)
+		}
+	}
+	return e.measured + e.grown
+}
+
+func (e *engine) Update(f func(tx disk.Tx) error) error {
+	txn := e.db.NewTransaction(true)
+	defer txn.Discard()
+	if err := f(transaction{txn}); err != nil {
+		return err
+	}
+	return txn.Commit()
+}
+
+func (e *engine) View() (disk.Snapshot, error) { return snapshot{e.db.NewTransaction(false)}, nil }
+
+func (e *engine) Close() error { return e.db.Close() }
+
+type transaction struct{ txn *badger.Txn }
+
+func (t transaction) Get(key []byte) ([]byte, error) {
+	item, err := t.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy(nil)
+}
+
+func (t transaction) Put(key, value []byte) error { return t.txn.Set(key, value) }
+
+func (t transaction) Delete(key []byte) error { return t.txn.Delete(key) }
+
+type snapshot struct{ txn *badger.Txn }
+
+func (s snapshot) Get(key []byte) ([]byte, error) { return transaction(s).Get(key) }
+
+func (s snapshot) Rows() disk.Cursor {
+	return &cursor{rows: s.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{disk.RowPrefix}})}
+}
+
+func (s snapshot) Close() { s.txn.Discard() }
+
+type cursor struct {
+	rows  *badger.Iterator
+	begun bool
+}
+
+func (c *cursor) Next() (key, sealed []byte, err error) {
+	if c.begun {
+		c.rows.Next()
+	} else {
+		c.rows.Rewind()
+		c.begun = true
+	}
+	if !c.rows.Valid() {
+		return nil, nil, io.EOF
+	}
+	item := c.rows.Item()
+	sealed, err = item.ValueCopy(nil)
+	return bytes.Clone(item.Key()), sealed, err
+}
+
+func (c *cursor) Close() { c.rows.Close() }

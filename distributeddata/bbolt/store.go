@@ -1,0 +1,56 @@
+package bbolt
+
+import (
+	"context"
+	"iter"
+
+	"github.com/concord-go/concord/distributeddata/internal/disk"
+	"github.com/concord-go/concord/distributeddata/store"
+)
+
+// Store is a store.Store in a directory. Open makes it.
+type Store struct {
+	disk   *disk.Store
+	engine *engine
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the directory, and makes it if there is none, for this user alone. Nothing is ever deleted to make
+// opening possible. What is wrong is an error that says what to do, and wraps
+//
+//   - store.ErrLocked: another store has it open;
+//   - store.ErrForeign: it holds something else, or what a later version has written;
+//   - store.ErrCorrupt: it is too damaged to be opened;
+//   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user may not.
+func Open(dir string, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	var e *engine
+	s, err := disk.Open(disk.Kind{Name: "bbolt", Ours: ours}, dir, cfg.Logger, func(s *disk.Store) (disk.Engine, error) {
+		var newestDamaged bool
+		var err error
+		if e, newestDamaged, err = openEngine(dir, cfg); err != nil {
+			return nil, err
+		}
+		if newestDamaged {
+			s.Lost("one of the two heads of " + fileName + " is damaged, so that the last commit may be missing")
+		}
+		return e, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{s, e}, nil
+}
+
+// Load implements store.Store.
+func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] { return s.disk.Load(ctx) }
+
+// Commit implements store.Store.
+func (s *Store) Commit(ctx context.Context, b *store.Batch) error { return s.disk.Commit(ctx, b) }
+
+// Close implements store.Store.
+func (s *Store) Close() error { return s.disk.Close() }

@@ -1,0 +1,110 @@
+package distributeddata
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// posted is a request of a call. Either the actor takes it or the caller withdraws it.
+//
+// The actor answers through a channel of the call. A call thus needs no process in the registry and no context of its
+// own, which together took a quarter of the processor time of a local update.
+type posted struct {
+	request
+	timeout time.Duration
+	taken   atomic.Bool
+	answer  chan any // of one answer, never closed
+}
+
+// take reports whether it was the first call.
+func (p *posted) take() bool { return p.taken.CompareAndSwap(false, true) }
+
+// respond answers the call. A second answer is dropped, as is one that comes after the call has ended.
+func (p *posted) respond(res any) {
+	select {
+	case p.answer <- res:
+	default:
+	}
+}
+
+// IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging: the caller is told.
+func (p *posted) IgnoreDeadLetterLogging() {}
+
+// errNotTaken says that a life ended before its actor took a request: nothing was done.
+var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", ErrBetweenLives)
+
+// ask sends a request to the actor and waits for its answer. The actor answers at the deadline of ctx, saying how far
+// it came, so it is given a moment longer. An answer that is there wins over whatever else has ended the wait.
+func (l *life) ask(ctx context.Context, m request) (any, error) {
+	p := &posted{request: m, timeout: l.timeout(ctx), answer: make(chan any, 1)}
+	var late <-chan time.Time
+	if _, ok := ctx.Deadline(); !ok {
+		t := l.timers.get(l.cfg.OperationTimeout + answerMargin)
+		defer l.timers.put(t)
+		late = t.C
+	}
+	if err := ctx.Err(); err == nil || errors.Is(err, context.DeadlineExceeded) { // what is cancelled is not begun
+		l.system.Root.Send(l.pid, p)
+	}
+	for done := ctx.Done(); ; {
+		select {
+		case res := <-p.answer:
+			return res, nil
+		case <-done:
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				done, late = nil, time.After(answerMargin)
+				continue
+			}
+		case <-late:
+		case <-l.ended.Done():
+		}
+		break
+	}
+	select {
+	case res := <-p.answer:
+		return res, nil
+	default:
+	}
+	switch {
+	case !l.over():
+		p.take() // if it has not been taken it never will
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
+	case p.take():
+		return nil, errNotTaken
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
+}
+
+// timeout is the time an operation has under ctx.
+func (l *life) timeout(ctx context.Context) time.Duration {
+	if at, ok := ctx.Deadline(); ok {
+		return max(time.Until(at), time.Nanosecond)
+	}
+	return l.cfg.OperationTimeout
+}
+
+// answerMargin is how long a call waits past its deadline for the actor to say how far it came.
+const answerMargin = 100 * time.Millisecond
+
+// timers are stopped timers that are used again.
+type timers struct{ pool sync.Pool }
+
+// get returns a timer that fires after d.
+func (p *timers) get(d time.Duration) *time.Timer {
+	if t, ok := p.pool.Get().(*time.Timer); ok {
+		t.Reset(d)
+		return t
+	}
+	return time.NewTimer(d)
+}
+
+// put takes a timer back.
+func (p *timers) put(t *time.Timer) {
+	t.Stop()
+	p.pool.Put(t)
+}

@@ -1,0 +1,66 @@
+package distributeddata_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+)
+
+// A call whose context is cancelled is not begun; one whose deadline has passed is, and its actor says how far it came.
+func TestCall_OfAContextThatHasEnded(t *testing.T) {
+	early(t, func(t *testing.T, _ *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+		up()
+		cancelled, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := cart.Update(cancelled, dd, addTo("a"))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, distributeddata.ErrUnknown)
+		synctest.Wait()
+		_, err = cart.Get(context.Background(), dd)
+		require.ErrorIs(t, err, distributeddata.ErrNotFound)
+
+		late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+		defer cancel()
+		begin := time.Now()
+		v, err := cart.Update(late, dd, addTo("b"))
+		require.NoError(t, err)
+		require.Equal(t, 1, v.Len())
+		require.Zero(t, time.Since(begin))
+	})
+}
+
+// A call that is cancelled while it waits ends at once. What it has begun goes on, and its answer reaches nobody.
+func TestCall_CancelledWhileItWaits(t *testing.T) {
+	early(t, func(t *testing.T, _ *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
+		up()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		entered, release, begin := make(chan struct{}), make(chan struct{}), time.Now()
+		go func() {
+			<-entered
+			cancel()
+			time.Sleep(time.Second)
+			close(release)
+		}()
+		_, err := cart.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+			close(entered)
+			<-release
+			v.Add(w, "a")
+			return nil
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, distributeddata.ErrUnknown)
+		require.Zero(t, time.Since(begin))
+		<-release
+		v, err := cart.Update(context.Background(), dd, addTo("b"))
+		require.NoError(t, err)
+		require.Equal(t, 2, v.Len())
+	})
+}

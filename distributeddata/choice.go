@@ -1,0 +1,128 @@
+package distributeddata
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// choice is what Config.Durable lists: it says which keys are durable. nil: none is.
+type choice struct {
+	names    map[string]bool // none begins with one of the prefixes
+	prefixes []string        // ascending; none begins with another
+	digest   uint64          // of names and prefixes; not 0
+}
+
+// newChoice returns what list says. The error names the entry that cannot be used.
+func newChoice(list []string) (*choice, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	c, had := &choice{names: map[string]bool{}}, map[string]bool{}
+	for _, entry := range list {
+		if why := wrongEntry(entry); why != "" {
+			return nil, fmt.Errorf("%w: Durable: %s", ErrInvalid, why)
+		}
+		if had[entry] {
+			return nil, fmt.Errorf("%w: Durable: %q is listed twice", ErrInvalid, entry)
+		}
+		had[entry] = true
+		if prefix, ok := strings.CutSuffix(entry, "*"); ok {
+			c.prefixes = append(c.prefixes, prefix)
+		} else {
+			c.names[entry] = true
+		}
+	}
+	c.reduce()
+	c.sign()
+	return c, nil
+}
+
+// wrongEntry says what is wrong with an entry of the list; empty: nothing is.
+func wrongEntry(entry string) string {
+	switch name := strings.TrimSuffix(entry, "*"); {
+	case entry == "":
+		return `an entry is empty; "*" stands for all keys`
+	case len(name) > core.MaxKey:
+		return fmt.Sprintf("an entry has %d bytes, over the limit of %d", len(name), core.MaxKey)
+	case !utf8.ValidString(entry):
+		return fmt.Sprintf("%q is not UTF-8", entry)
+	case strings.Contains(name, "*"):
+		return fmt.Sprintf("%q has a star that is not its last character", entry)
+	}
+	return ""
+}
+
+// reduce takes out what other entries say already, so that lists that choose the same keys become equal.
+func (c *choice) reduce() {
+	slices.Sort(c.prefixes)
+	kept := c.prefixes[:0]
+	for _, p := range c.prefixes {
+		if len(kept) == 0 || !strings.HasPrefix(p, kept[len(kept)-1]) {
+			kept = append(kept, p)
+		}
+	}
+	c.prefixes = kept
+	maps.DeleteFunc(c.names, func(name string, _ bool) bool { return c.covers(name) })
+}
+
+// sign sets the digest.
+func (c *choice) sign() {
+	h := sha256.New()
+	for _, p := range c.prefixes {
+		fmt.Fprintf(h, "%q*\n", p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.names)) {
+		fmt.Fprintf(h, "%q\n", name)
+	}
+	c.digest = max(binary.BigEndian.Uint64(h.Sum(nil)), 1)
+}
+
+// covers reports whether a text begins with one of the prefixes. Only the last one that is not behind it can be that,
+// since none begins with another.
+func (c *choice) covers(text string) bool {
+	i, found := slices.BinarySearch(c.prefixes, text)
+	return found || i > 0 && strings.HasPrefix(text, c.prefixes[i-1])
+}
+
+// all reports whether every key is durable.
+func (c *choice) all() bool { return c != nil && c.covers("") }
+
+// durable reports whether a key is.
+func (c *choice) durable(key string) bool {
+	return c != nil && (c.covers(key) || c.names[key])
+}
+
+// below reports whether names that begin with a text can be of volatile keys, and of durable ones.
+func (c *choice) below(text string) (volatile, durable bool) {
+	switch {
+	case c == nil:
+		return true, false
+	case c.covers(text):
+		return false, true
+	}
+	i, _ := slices.BinarySearch(c.prefixes, text)
+	if i < len(c.prefixes) && strings.HasPrefix(c.prefixes[i], text) {
+		return true, true
+	}
+	for name := range c.names {
+		if strings.HasPrefix(name, text) {
+			return true, true
+		}
+	}
+	return true, false
+}
+
+// sum is the digest, 0 of no choice.
+func (c *choice) sum() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.digest
+}

@@ -1,0 +1,42 @@
+package distributeddata
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzChoice compares which keys a list chooses with a walk over the list, and with that of the list turned around.
+func FuzzChoice(f *testing.F) {
+	f.Add("cart-*,cart-1,a", "cart-1")
+	f.Add("*,a*", "")
+	f.Add("a**", "a*")
+	f.Add("a,a", "a")
+	f.Add("ab*,a*,b,\xff", "abc")
+	f.Fuzz(func(t *testing.T, text, key string) {
+		list := strings.Split(text, ",")
+		c, err := newChoice(list)
+		if err != nil {
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatalf("%v is not ErrInvalid", err)
+			}
+			return
+		}
+		want := slices.ContainsFunc(list, func(entry string) bool {
+			prefix, star := strings.CutSuffix(entry, "*")
+			return entry == key || star && strings.HasPrefix(key, prefix)
+		})
+		if got := c.durable(key); got != want {
+			t.Errorf("%q chooses %q: %v, want %v", list, key, got, want)
+		}
+		volatile, durable := c.below(key)
+		if want && !durable || !want && !volatile {
+			t.Errorf("below %q of %q: volatile %v, durable %v, and that key is durable: %v", key, list, volatile, durable, want)
+		}
+		slices.Reverse(list)
+		if turned, err := newChoice(list); err != nil || turned.sum() != c.sum() {
+			t.Errorf("%q turned around: %v, or another digest", list, err)
+		}
+	})
+}

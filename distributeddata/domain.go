@@ -1,0 +1,183 @@
+package distributeddata
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+	"github.com/concord-go/concord/internal/causal"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
+)
+
+// domain is a set of keys with a core of its own: a sequence of events, a vector, a log, a count of majorities [R1]. A
+// replica has one of volatile keys and, with Config.Durable, one of durable keys. They share the actor, which tells
+// members, subscribers and callers of both; messages between members say which domain they are of.
+//
+// Were they one, a vector loaded from a disk would speak for keys that were not on it, and delete them everywhere.
+type domain struct {
+	a       *replica
+	durable bool
+	log     *slog.Logger
+	core    *core.Core
+	shell   *shell.Shell[core.Event, core.Effect]
+	held    []*core.Core     // by former lives, as far as it has not been taken in
+	view    *membership.View // the last that the core has taken
+	gathers bool             // the last step may have left an event open, whose changes are not published yet
+}
+
+// held is what the domains of a life held when it ended, in their order.
+type held []*core.Core
+
+func newDomain(a *replica, durable bool) *domain {
+	d := &domain{a: a, durable: durable, log: a.log}
+	if durable {
+		d.log = a.log.With(slog.String("keys", "durable"))
+	}
+	d.shell = shell.New(shell.Config[core.Event, core.Effect]{
+		Core: d, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
+		Stepped: a.publish, // before anybody is answered, so that everybody reads what they wrote
+	})
+	return d
+}
+
+// Step implements shell.Core.
+func (d *domain) Step(now time.Time, ev core.Event) []core.Effect {
+	u, update := ev.(core.Update)
+	d.gathers = update && u.ID == 0
+	return d.core.Step(now, ev)
+}
+
+// NextWake implements shell.Core.
+func (d *domain) NextWake() time.Time { return d.core.NextWake() }
+
+// begin makes the core of a life, which goes on with what the former one held.
+func (d *domain) begin() {
+	d.view = nil
+	if len(d.held) == 0 {
+		d.core = core.New(d.config())
+		return
+	}
+	d.core = d.held[0].Again(d.config())
+	d.held = d.held[1:]
+}
+
+// catchUp takes in what lives before the former one held, which ended late, and the view of the members. It goes on
+// where a panic has interrupted it.
+func (d *domain) catchUp() {
+	for len(d.held) > 0 {
+		c := d.held[0]
+		d.held = d.held[1:]
+		d.step(core.Inherit{Old: c})
+	}
+	if v := d.a.view; v != d.view {
+		d.step(core.View{Others: d.others()})
+		d.view = v
+	}
+}
+
+// others returns the other members with a replica of the domain: those that list other durable keys have none of these.
+func (d *domain) others() []core.Member {
+	all := d.a.otherMembers()
+	if d.durable {
+		all = slices.DeleteFunc(all, func(m core.Member) bool { return d.a.unlike[m.ID] })
+	}
+	return all
+}
+
+func (d *domain) config() core.Config {
+	l := d.a.l
+	cfg := l.cfg
+	var rows *core.DiskConfig
+	if d.durable {
+		rows = &core.DiskConfig{Owner: d.a.owner(), Behind: cfg.WriteBehind, Bytes: 16 << 20, Events: 10_000, Retry: time.Second}
+	}
+	return core.Config{
+		Disk:       rows,
+		Member:     l.member(),
+		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
+		Recorded:   cfg.Membership != nil,
+		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
+		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
+		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+		Reach: l.r.reach,
+	}
+}
+
+// step hands an event to the core and carries out the effects.
+func (d *domain) step(ev core.Event) {
+	if !d.a.stopped {
+		d.shell.Step(d.a.ctx, ev)
+	}
+}
+
+// settle publishes what an open event gathers.
+func (d *domain) settle() {
+	if d.gathers {
+		d.step(core.Wake{})
+	}
+}
+
+// carryOn carries out the effects that are left, and more, also when a function of the application has ended the
+// goroutine in one of them.
+func (d *domain) carryOn(more ...core.Effect) {
+	defer func() {
+		if d.shell.Left() {
+			d.carryOn()
+		}
+	}()
+	d.shell.CarryOn(d.a.ctx, more...)
+}
+
+// calls returns the ids of the calls of the domain that wait, in order.
+func (d *domain) calls() (ids []uint64) {
+	for id, p := range d.a.pending {
+		if p.d == d {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// half returns what the domain shows now.
+func (d *domain) half() half {
+	c := d.core
+	return half{
+		replica: c.Replica(), keys: c.Keys(), seen: c.Seen(), ready: c.Ready(), silent: c.Silent(), stats: c.Stats(), lags: c.Lags(), roll: c.Rollcall(),
+		disk: c.Disk(),
+	}
+}
+
+// of returns the domain of a key.
+func (a *replica) of(key string) *domain {
+	if a.l.r.choice.durable(key) {
+		return a.durable
+	}
+	return a.volatile
+}
+
+// each begins an operation at every domain, and calls done once with their errors, in the order of the domains: when all
+// have ended, or one with an error that end says is enough. end takes the end of one.
+func (a *replica) each(timeout time.Duration, event func(id uint64, deadline time.Time) core.Event,
+	end func(*domain, core.Done, error) (why error, enough bool), done func([]error)) {
+	left, errs := len(a.domains), make([]error, len(a.domains))
+	for i, d := range a.domains {
+		a.start(d, timeout, "", false, event, func(e core.Done, err error) {
+			if left == 0 {
+				return
+			}
+			why, enough := end(d, e, err)
+			if errs[i] = why; enough {
+				left = 1
+			}
+			if left--; left == 0 {
+				done(errs)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package distributeddata
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/internal/core"
+)
+
+// Flush waits until the disk of this member has every change of durable keys that this replica holds, or ctx ends.
+// With Config.WriteBehind it is how to know that; without, a nil of Update says so already. It returns nil at once
+// without Config.Durable.
+//
+// Errors: ErrStore, ErrLoading, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant.
+func (r *Replicator) Flush(ctx context.Context) error {
+	_, err := call[*flushed](ctx, r, struct{}{}, &flush{})
+	return err
+}
+
+// flush is the request of Flush, and flushed its response.
+type flush struct{}
+
+type flushed struct{ err error }
+
+// Result returns the error.
+func (f *flushed) Result() (struct{}, error) { return struct{}{}, f.err }
+
+func (m *flush) run(a *replica, respond func(any)) {
+	if a.durable == nil {
+		respond(&flushed{})
+		return
+	}
+	a.start(a.durable, 0, "", true, func(id uint64, deadline time.Time) core.Event {
+		return core.Flush{ID: id, Deadline: deadline}
+	}, func(_ core.Done, err error) { respond(&flushed{err}) })
+}
+
+func (m *flush) refuse(err error, _ *Replicator, respond func(any)) { respond(&flushed{err}) }
+
+// aboutKey is implemented by the requests that are about one entry, or about durable keys as a whole. They say whether
+// they need durable keys, and how long they may take; 0: as long as the call, or Config.OperationTimeout.
+type aboutKey interface {
+	needs(c *choice) (durable bool, timeout time.Duration)
+}
+
+func (m *Get[T]) needs(c *choice) (bool, time.Duration)    { return c.durable(m.Key.id), m.Timeout }
+func (m *Update[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.Key.id), m.Timeout }
+func (m *Delete[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.Key.id), m.Timeout }
+func (m *flush) needs(c *choice) (bool, time.Duration)     { return c != nil, 0 }
+
+// loading reports whether the rows of the domain are not there yet, and may never be.
+func (d *domain) loading() bool { return d.core.Disk().Phase == core.DiskLoading }
+
+// maxAwaiting is how many requests wait for the durable rows. One more is refused.
+const maxAwaiting = 1024
+
+// awaiting is a request that waits until the durable rows have been loaded.
+type awaiting struct {
+	request
+	asker    asker
+	deadline time.Time // zero: nobody waits for it, and it waits as long as it takes
+}
+
+// awaits keeps a request that needs the durable rows while they are loaded, and reports whether it has: it is answered
+// later.
+func (a *replica) awaits(m request) bool {
+	k, ok := m.(aboutKey)
+	if a.durable == nil || !ok || !a.durable.loading() {
+		return false
+	}
+	needs, timeout := k.needs(a.l.r.choice)
+	if !needs {
+		return false
+	}
+	w := awaiting{request: m, asker: a.asker}
+	if w.asker.waits() {
+		w.deadline = a.volatile.shell.Now().Add(cmp.Or(max(timeout, 0), a.limit, a.l.cfg.OperationTimeout))
+	}
+	switch {
+	case a.unloaded != nil:
+		a.refuse(w, a.unloaded)
+	case len(a.waiting) >= maxAwaiting:
+		a.refuse(w, fmt.Errorf("%w: %d operations wait already", ErrLoading, maxAwaiting))
+	default:
+		a.waiting = append(a.waiting, w)
+		a.rearm()
+	}
+	return true
+}
+
+// rearm sets the timer to the earliest deadline of what waits.
+func (a *replica) rearm() {
+	var next time.Time
+	for _, w := range a.waiting {
+		if !w.deadline.IsZero() && (next.IsZero() || w.deadline.Before(next)) {
+			next = w.deadline
+		}
+	}
+	if !next.IsZero() {
+		a.patience.SetAt(next, nil)
+	}
+}
+
+// impatient refuses what has waited for too long.
+func (a *replica) impatient() {
+	now, all := a.volatile.shell.Now(), a.waiting
+	a.waiting = nil
+	for _, w := range all {
+		if w.deadline.IsZero() || now.Before(w.deadline) {
+			a.waiting = append(a.waiting, w)
+			continue
+		}
+		a.refuse(w, fmt.Errorf("%w: %d rows so far", ErrLoading, a.l.r.disk.rows.Load()))
+	}
+	a.rearm()
+}
+
+func (a *replica) refuse(w awaiting, err error) {
+	if !w.asker.waits() {
+		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", err))
+	}
+	w.refuse(err, a.l.r, func(res any) { a.respond(w.asker, res) })
+}
+
+// onDisk takes an answer of the disk.
+func (a *replica) onDisk(m diskAnswer) {
+	if m.failed != nil {
+		a.unloaded = fmt.Errorf("%w: the rows of the durable keys cannot be used: %w", ErrStore, m.failed)
+		a.log.Error("the rows of the durable keys cannot be used, nor is anything written: see the error, mend it and start again",
+			slog.Any("error", m.failed))
+	} else {
+		a.durable.step(m.event)
+	}
+	if a.unloaded == nil && a.durable.loading() {
+		return
+	}
+	a.publish()
+	all := a.waiting
+	a.waiting = nil
+	for _, w := range all {
+		switch {
+		case a.unloaded != nil:
+			a.refuse(w, a.unloaded)
+		default:
+			a.ctx.Send(a.ctx.Self(), &resumed{w})
+		}
+	}
+}
+
+// resumed is a request that has waited.
+type resumed struct{ awaiting }
+
+// onResumed carries out a request in what is left of its time.
+func (a *replica) onResumed(m *resumed) {
+	a.asker = m.asker
+	if !m.deadline.IsZero() {
+		a.limit = max(m.deadline.Sub(a.volatile.shell.Now()), time.Nanosecond)
+	}
+	a.carryOut(m.request)
+}
+
+// openDisk begins to load the rows, unless a former life of the process has.
+func (a *replica) openDisk() {
+	k := a.l.r.disk
+	if a.durable.loading() && a.unloaded == nil {
+		k.load(a.owner())
+	}
+	root, self := a.l.system.Root, a.ctx.Self()
+	k.attach(func(m diskAnswer) { root.Send(self, &m) })
+}
+
+// owner says whose the rows are. It has no port in it.
+func (a *replica) owner() string {
+	name := ""
+	if v := a.l.members.View(); v != nil {
+		name = v.Cluster
+	}
+	return name + "\x00" + a.l.cfg.Name + "\x00" + a.l.cfg.Member
+}
+
+// diskIs logs how the disk is.
+func (d *domain) diskIs(s core.DiskState) {
+	switch s.Phase {
+	case core.DiskWorking:
+		d.log.Info("the disk works", slog.Bool("refilling", s.Refilling), slog.Int("holes", s.Holes))
+	case core.DiskFailed:
+		d.log.Error("the disk has failed: this member acknowledges no durable change until it is started again",
+			slog.Any("error", s.Err), slog.Bool("closes", d.a.l.cfg.CloseOnStoreFailure))
+		if d.a.l.cfg.CloseOnStoreFailure {
+			go d.a.l.closeFailed()
+		}
+	default:
+		d.log.Error("durable changes are not acknowledged for now", slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
+	}
+}
+
+// closeFailed closes the replicator of a member whose disk has failed.
+func (l *life) closeFailed() {
+	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.OperationTimeout)
+	defer cancel()
+	if err := l.r.Close(ctx); err != nil {
+		l.system.Logger().Error("closing after the disk has failed", slog.Any("error", err))
+	}
+}
+
+// ofDisk returns the error of an operation that the disk has hindered; nil if it has not.
+func ofDisk(d core.Done) error {
+	switch {
+	case d.Store != nil:
+		return fmt.Errorf("%w: %w", ErrStore, d.Store)
+	case d.Err == core.ErrDiskBusy: //nolint:errorlint // the application's is asked nothing
+		return fmt.Errorf("%w: %w", ErrStoreBusy, d.Err)
+	case d.Err == core.ErrLoading: //nolint:errorlint // as above
+		return ErrLoading
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package distributeddata_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/testkit"
+)
+
+// The scenarios of Akka's DurableDataSpec and DurablePruningSpec. There, expired keys are gone after a restart too; nothing
+// expires here, and deleted keys take their place.
+
+var durableCounter = distributeddata.NewKey("d-counter", crdt.GCounter{})
+
+// behinds runs a scenario without and with write-behind, on members whose keys "d-*" are durable.
+func behinds(t *testing.T, n int, scenario func(c *cluster)) {
+	for name, behind := range map[string]time.Duration{"at once": 0, "write-behind": 200 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			run(t, n, distributeddata.Config{Durable: []string{"d-*"}, WriteBehind: behind}, scenario)
+		})
+	}
+}
+
+func raising(n uint64) func(w *crdt.Writer, v *crdt.GCounter) error {
+	return func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, n); return nil }
+}
+
+func (c *cluster) increment(i int, n uint64, level distributeddata.Consistency) {
+	c.t.Helper()
+	_, err := durableCounter.Update(context.Background(), c.at(i), raising(n), level)
+	require.NoError(c.t, err)
+}
+
+// counted reads the durable counter.
+func (c *cluster) counted(dd *distributeddata.Replicator, level distributeddata.Consistency) uint64 {
+	c.t.Helper()
+	v, err := durableCounter.Get(context.Background(), dd, level)
+	require.NoError(c.t, err)
+	return v.Value()
+}
+
+// flushed has all disks have what their members hold.
+func (c *cluster) flushed() {
+	c.t.Helper()
+	for _, m := range c.Live() {
+		require.NoError(c.t, c.dd[m].Flush(context.Background()))
+	}
+}
+
+// again crashes members with their power and starts them again, and returns their replicators.
+func (c *cluster) again(all ...*simnet.Member) (out []*distributeddata.Replicator) {
+	c.t.Helper()
+	for _, m := range all {
+		c.Crash(m)
+		c.disks[m.Address].Crash()
+	}
+	for _, m := range all {
+		out = append(out, c.dd[c.Restart(m)])
+	}
+	time.Sleep(20 * time.Millisecond) // they have started; their rows may not be there
+	return out
+}
+
+// A member alone has its counter after a restart; what is sent while it loads is carried out then, in order, and merged.
+func TestScenario_DurableData_ACounterAfterARestart(t *testing.T) {
+	behinds(t, 1, func(c *cluster) {
+		t := c.t
+		for range 3 {
+			c.increment(0, 1, distributeddata.Local)
+		}
+		c.flushed()
+		c.slow = 3 * time.Second
+		dd := c.again(c.Live()...)[0]
+		require.Equal(t, "loading", dd.Status().Durable.Disk)
+		_, err := durableCounter.Update(context.Background(), dd, raising(1))
+		require.NoError(t, err)
+		require.EqualValues(t, 4, c.counted(dd, distributeddata.Local))
+		require.NoError(t, dd.Flush(context.Background()))
+		require.EqualValues(t, 4, c.counted(c.again(c.Live()...)[0], distributeddata.Local))
+	})
+}
+
+// A key that was deleted is not there after a restart, nor on the disk; another one is.
+func TestScenario_DurableData_DeletedKeysLeaveTheDisk(t *testing.T) {
+	behinds(t, 1, func(c *cluster) {
+		t := c.t
+		ctx := context.Background()
+		for _, name := range []string{"d-A", "d-B", "d-C"} {
+			_, err := distributeddata.NewKey(name, items{}).Update(ctx, c.at(0), adding("x"))
+			require.NoError(t, err)
+		}
+		require.NoError(t, distributeddata.NewKey("d-A", items{}).Delete(ctx, c.at(0)))
+		require.NoError(t, distributeddata.NewKey("d-C", items{}).Delete(ctx, c.at(0)))
+		c.flushed()
+		m := c.Live()[0]
+		dd := c.again(m)[0]
+		for name, want := range map[string]error{"d-A": distributeddata.ErrNotFound, "d-B": nil, "d-C": distributeddata.ErrNotFound} {
+			_, err := distributeddata.NewKey(name, items{}).Get(ctx, dd)
+			require.ErrorIs(t, err, want, name)
+		}
+		require.NoError(t, dd.Flush(ctx))
+		rows := map[string]int{}
+		for r, err := range c.stores[m.Address].Load(ctx) {
+			require.NoError(t, err)
+			for _, name := range []string{"d-A", "d-B", "d-C"} {
+				if strings.Contains(r.Key, name) {
+					rows[name]++
+				}
+			}
+		}
+		require.Equal(t, map[string]int{"d-B": 1}, rows)
+	})
+}
+
+// What two members have written and read together is there after both have restarted, at each level.
+func TestScenario_DurableData_TwoMembersRestart(t *testing.T) {
+	behinds(t, 2, func(c *cluster) {
+		t := c.t
+		for i := range 2 {
+			c.increment(i, 1, distributeddata.Nodes(2))
+			require.EqualValues(t, i+1, c.counted(c.at(i), distributeddata.Nodes(2)))
+		}
+		c.flushed()
+		for _, dd := range c.again(c.Live()...) {
+			require.EqualValues(t, 2, c.counted(dd, distributeddata.Nodes(2)))
+			require.EqualValues(t, 2, c.counted(dd, distributeddata.Local))
+		}
+	})
+}
+
+// What came from another member alone, and was written by nobody here, is on this disk too.
+func TestScenario_DurableData_WhatWasReceivedIsDurable(t *testing.T) {
+	behinds(t, 2, func(c *cluster) {
+		t := c.t
+		c.increment(0, 7, distributeddata.Local)
+		time.Sleep(3 * time.Second)
+		c.flushed()
+		first, second := c.Member(0), c.Member(1)
+		c.Crash(first) // and does not come back
+		c.disks[first.Address].Crash()
+		require.EqualValues(t, 7, c.counted(c.again(second)[0], distributeddata.Local))
+	})
+}
+
+// A response that says that the store has failed brings what the request had as its Echo; the change stands in memory.
+func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
+	run(t, 1, distributeddata.Config{Durable: []string{"d-*"}}, func(c *cluster) {
+		c.disks[c.Member(0).Address].Set(testkit.DiskFaults{FailSync: true})
+		m := durableCounter.UpdateMessage(raising(1))
+		m.Echo = "request 7"
+		res, err := c.Member(0).System.Root.RequestFuture(c.at(0).PID(), m, 10*time.Second).Result()
+		require.NoError(t, err)
+		r, ok := res.(distributeddata.Response)
+		require.True(t, ok, "%T", res)
+		require.ErrorIs(t, r.Err(), distributeddata.ErrStore)
+		require.ErrorIs(t, r.Err(), store.ErrFailed)
+		require.Equal(t, distributeddata.NotReached, r.Outcome())
+		require.Equal(t, "request 7", r.Echo())
+		require.EqualValues(t, 1, c.counted(c.at(0), distributeddata.Local))
+	})
+}
+
+// Akka's DurablePruning: one of four members leaves, and its part of a counter stays; nobody ever sees another sum. Its
+// address comes back with the disk of before, twice, and the sum is the same, at all and on their disks.
+func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
+	behinds(t, 4, func(c *cluster) {
+		t := c.t
+		ctx := context.Background()
+		for i := range 4 {
+			c.increment(i, uint64(i+1), distributeddata.All) //nolint:gosec // not negative
+		}
+		c.flushed()
+		seen := func(when string) {
+			t.Helper()
+			for range 20 {
+				for _, m := range c.Live() {
+					require.EqualValues(t, 10, c.counted(c.dd[m], distributeddata.Local), "%s, at %s", when, m)
+				}
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		last := c.Member(3)
+		require.NoError(t, c.dd[last].Close(ctx))
+		c.Leave(last)
+		seen("after it has left")
+		for round := range 2 {
+			old := c.Restart(last)
+			c.ready(old)
+			seen(fmt.Sprint("with its old disk, round ", round))
+			for _, m := range c.Live() {
+				require.EqualValues(t, 10, c.counted(c.dd[m], distributeddata.Majority))
+			}
+			last = old
+			if round == 0 {
+				c.Crash(old)
+			}
+		}
+		c.flushed()
+		all := c.Live()
+		c.again(all...)
+		for _, m := range c.Live() {
+			c.ready(m)
+		}
+		seen("after a restart of all")
+	})
+}

@@ -1,0 +1,140 @@
+package realtest_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata"
+)
+
+var blackouts = flag.Int("blackouts", 0, "how often all members of each cluster are killed at once while clients write; 0: a few times, of two clusters")
+
+// blackout is a cluster whose members keep what they hold on disks, and are killed all at once.
+type blackout struct {
+	n      int
+	engine string // of the stores
+	sample bool   // played without -blackouts too
+}
+
+func (b blackout) String() string { return fmt.Sprintf("%d members, %s", b.n, b.engine) }
+
+// TestReal_Blackout kills all members of a cluster at once with SIGKILL, again and again, while clients write and read at a
+// majority. The members start again in any order. One that is alone serves what its disk holds and is not ready. Once a
+// majority is back, every write that was acknowledged is read, before the others have come; some of those come late,
+// and some not before a later round.
+func TestReal_Blackout(t *testing.T) {
+	for _, b := range []blackout{{3, "badger", true}, {3, "bbolt", true}, {5, "badger", false}, {5, "bbolt", false}} {
+		if b.sample || *blackouts > 0 {
+			t.Run(b.String(), b.play)
+		}
+	}
+}
+
+func (b blackout) play(t *testing.T) {
+	c := &darkening{blackout: b, members: &members{t: t}, random: rand.New(rand.NewPCG(uint64(b.n), 3))} //nolint:gosec // not negative
+	c.specs = c.addresses(b.n)
+	dir := t.TempDir()
+	for i := range c.specs {
+		s := &c.specs[i]
+		s.Member, s.MinMembers = fmt.Sprint("member-", i), b.n
+		s.Data, s.Engine = filepath.Join(dir, fmt.Sprint(i)), b.engine
+	}
+	c.begin()
+	c.load = startLoad(t, c.running())
+	times := *blackouts
+	if times == 0 {
+		times = 3
+	}
+	for range times {
+		c.round()
+		if t.Failed() {
+			return
+		}
+	}
+	c.load.end()
+	for i, p := range c.live {
+		if p == nil {
+			c.restart(i)
+		}
+	}
+	c.load.whole(c.running())
+	t.Logf("all killed %d times, a majority was back within %v, %d rounds without some member to the end; %v",
+		times, c.longest.Round(time.Millisecond), c.without, c.load)
+}
+
+// darkening is a cluster of which all members are killed at once.
+type darkening struct {
+	blackout
+	*members
+	load    *load
+	random  *rand.Rand
+	longest time.Duration // until a majority was ready
+	without int           // rounds that ended without some member
+}
+
+// round kills all members under load and starts them again.
+func (c *darkening) round() {
+	c.t.Helper()
+	before := c.load.written()
+	c.eventually(func() string { return c.load.since(before) }) // every client is at work
+	time.Sleep(time.Duration(c.random.IntN(300)) * time.Millisecond)
+	c.killAll()
+
+	order := c.random.Perm(c.n)
+	majority := c.n/2 + 1
+	began := time.Now()
+	c.launch(order[0])
+	c.tell()
+	c.alone(order[0])
+	for _, i := range order[1:majority] {
+		c.launch(i)
+	}
+	c.tell()
+	for _, i := range order[:majority] {
+		c.await(i)
+	}
+	c.longest = max(c.longest, time.Since(began))
+	c.load.whole(c.running())
+	c.load.use(c.running())
+	for _, i := range order[majority:] {
+		if c.random.IntN(4) == 0 {
+			c.without++ // with what it held before this round, or an earlier one
+			continue
+		}
+		c.restart(i)
+	}
+	c.load.use(c.running())
+}
+
+// alone checks a member that runs before all others: it shows what its disk holds, and does not count.
+func (c *darkening) alone(i int) {
+	c.t.Helper()
+	c.eventually(func() string {
+		a, err := c.live[i].call(command{Do: "status", Within: patience})
+		switch {
+		case err != nil:
+			c.t.Fatalf("member %d: %v", i, err)
+		case a.Status.Durable == nil || a.Status.Durable.Disk != "working":
+			return fmt.Sprintf("the disk of member %d does not work: %+v", i, a.Status.Durable)
+		case a.Status.Ready || a.Status.NotReady == "":
+			c.t.Fatalf("member %d is alone and says that it is ready (%q)", i, a.Status.NotReady)
+		}
+		return ""
+	})
+	for k, acked := range c.load.written() {
+		if acked == 0 {
+			continue
+		}
+		a, err := c.live[i].call(command{Do: "read", Key: set(k, 0), Level: distributeddata.Local, Within: patience})
+		if err != nil || a.Err != "" {
+			c.t.Fatalf("member %d, alone: %v %s", i, err, a.Err)
+		}
+		if len(a.Values) == 0 {
+			c.t.Errorf("member %d, alone, shows nothing of client %d", i, k)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package distributeddata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/internal/causal"
+)
+
+const (
+	// MaxShards is the largest number of shards of a ShardedMap or a ShardedSet.
+	MaxShards = 1 << 16
+	// maxCollection bounds the name of a collection in bytes: with what is behind it, a name of a shard is far below
+	// the bound of an entry's.
+	maxCollection = 256
+)
+
+// layout is how a collection lies in entries. Shard 255 of 1024 of the collection "users" is the entry
+//
+//	users#ORMap[string]LWWRegister[custom]#1024#00ff
+//
+// so that entries of another number of shards, or of another type, never mix with these, and show.
+type layout struct {
+	name    string
+	types   string
+	shards  int
+	family  string        // what the entries of the collection begin with, in any layout
+	own     string        // what those of this layout begin with
+	after   string        // the first text behind all that begin with own
+	bad     error         // why it cannot be used
+	checked atomic.Uint64 // half.number of a state in which there was no other layout
+}
+
+func newLayout(name, types string, shards int) *layout {
+	l := &layout{name: name, types: types, shards: shards, family: name + "#"}
+	l.own = l.family + types + "#" + strconv.Itoa(shards) + "#"
+	l.after = l.own[:len(l.own)-1] + "$" // the next character
+	if why := l.wrong(); why != "" {
+		l.bad = fmt.Errorf("%w: %s", ErrInvalid, why)
+	}
+	return l
+}
+
+// wrong says why a layout cannot be used; empty: it can.
+func (l *layout) wrong() string {
+	switch {
+	case l.name == "":
+		return "the name of a sharded collection is empty"
+	case len(l.name) > maxCollection:
+		return fmt.Sprintf("the name of a sharded collection has %d bytes, over the limit of %d", len(l.name), maxCollection)
+	case !utf8.ValidString(l.name):
+		return fmt.Sprintf("the name %q of a sharded collection is not UTF-8", l.name)
+	case strings.ContainsAny(l.name, "#*"):
+		return fmt.Sprintf("the name %q of a sharded collection has a %q in it", l.name, l.name[strings.IndexAny(l.name, "#*")])
+	case l.shards < 1 || l.shards > MaxShards:
+		return fmt.Sprintf("collection %q has %d shards, must be from 1 to %d", l.name, l.shards, MaxShards)
+	}
+	return ""
+}
+
+// id returns the name of the shard of what has this canonical encoding. The hash is a part of the layout: it never
+// changes.
+func (l *layout) id(encoded []byte) string {
+	if l.bad != nil {
+		return l.name
+	}
+	n := xxhash.Sum64(encoded) % uint64(l.shards)
+	var buf [maxCollection + 128]byte
+	b := append(buf[:0], l.own...)
+	for shift := 12; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[n>>shift&15])
+	}
+	return string(b)
+}
+
+// check returns an error if a state holds entries of the collection in another layout. nil is the layout of an entry
+// that is no shard.
+func (l *layout) check(p *published) error {
+	if l == nil || p == nil {
+		return nil
+	}
+	number, single := l.state(p)
+	if single && l.checked.Load() == number {
+		return nil
+	}
+	if id := l.stray(p); id != "" {
+		return l.differs(id)
+	}
+	if single {
+		l.checked.Store(number)
+	}
+	return nil
+}
+
+// state returns the number of the state of the domain that the collection is in; false if it may be in two.
+func (l *layout) state(p *published) (number uint64, single bool) {
+	switch volatile, durable := p.choice.below(l.family); {
+	case !durable:
+		return p.number, true
+	case !volatile:
+		return p.durable.number, true
+	}
+	return 0, false
+}
+
+// stray returns the name of an entry of the collection in another layout; empty if there is none.
+func (l *layout) stray(p *published) string {
+	for id, now := range p.entries(l.family, l.family) {
+		if id >= l.own {
+			break
+		}
+		if !now.store.Empty() {
+			return causal.Clone(id)
+		}
+	}
+	for id, now := range p.entries(l.family, l.after) {
+		if !now.store.Empty() {
+			return causal.Clone(id)
+		}
+	}
+	return ""
+}
+
+// differs says in what another layout differs from this one.
+func (l *layout) differs(id string) error {
+	part := strings.Split(strings.TrimPrefix(id, l.family), "#")
+	switch {
+	case len(part) == 3 && part[0] != l.types:
+		return fmt.Errorf("%w: collection %q is of %s here, and entry %q is there, of %s", ErrType, l.name, l.types, id, part[0])
+	case len(part) == 3:
+		return fmt.Errorf("%w: collection %q has %d shards here, and entry %q is there, of %s shards: every program must give the same number; "+
+			"Clear takes out what a wrong one has put there", ErrInvalid, l.name, l.shards, id, part[1])
+	}
+	return fmt.Errorf("%w: entry %q lies among the shards of collection %q", ErrInvalid, id, l.name)
+}
+
+// sharded is what ShardedMap and ShardedSet have in common: a layout of entries of one type.
+type sharded[T crdt.Value[T]] struct {
+	*layout
+	empty T
+}
+
+// shard returns the entry of what encode encodes, with a codec of the application.
+func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], error) {
+	k := Key[T]{id: s.name, empty: s.empty, of: s.layout}
+	if s.bad != nil {
+		return k, s.bad
+	}
+	var buf [96]byte
+	b := buf[:0]
+	if err := guarded(func() (err error) { b, err = encode(b); return err }); err != nil {
+		return k, fmt.Errorf("%w: collection %q: %w", ErrInvalid, s.name, err)
+	}
+	k.id = s.id(b)
+	return k, nil
+}
+
+// message returns an update of the shard of what encode encodes, which is refused if that fails.
+func (s sharded[T]) message(encode func(dst []byte) ([]byte, error), modify func(*crdt.Writer, *T) error, opts []Option) *Update[T] {
+	shard, err := s.shard(encode)
+	if err != nil && s.bad == nil {
+		modify = func(*crdt.Writer, *T) error { return err }
+	}
+	return shard.UpdateMessage(modify, opts...)
+}
+
+// in returns the value of a shard inside a transaction; nil, with the transaction refused, if it cannot be used.
+func (s sharded[T]) in(tx *Tx, encode func(dst []byte) ([]byte, error)) *T {
+	k, err := s.shard(encode)
+	if err != nil {
+		tx.Fail(err)
+		return nil
+	}
+	v := k.In(tx)
+	if tx.Err() != nil {
+		return nil
+	}
+	return v
+}
+
+// pattern implements Entries: entries of other layouts are told of too, as errors.
+func (s sharded[T]) pattern() (string, bool, error) { return s.family, false, s.bad }
+
+func (s sharded[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: s.empty} }
+
+// String returns the name of the collection.
+func (s sharded[T]) String() string { return s.name }
+
+// usable returns why the collection cannot be read in a snapshot, if it cannot.
+func (s sharded[T]) usable(now Snapshot) error {
+	switch {
+	case s.bad != nil:
+		return s.bad
+	case now.p == nil:
+		return ErrClosed
+	case now.p.of(s.own).loading():
+		return fmt.Errorf("collection %q: %w", s.name, ErrLoading)
+	}
+	return s.check(now.p)
+}
+
+// of yields what the shards hold in a snapshot.
+func (s sharded[T]) of(now Snapshot) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for id, at := range now.p.entries(s.own, s.own) {
+			if v, err := s.named(id).load(at.store, at.seen); err == nil && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// at returns what the shard of what encode encodes holds in a snapshot; false if that cannot be known.
+func (s sharded[T]) at(now Snapshot, encode func(dst []byte) ([]byte, error)) (T, bool) {
+	k, err := s.shard(encode)
+	if err != nil {
+		return s.empty, false
+	}
+	at := now.p.get(k.id)
+	v, err := k.load(at.store, at.seen)
+	return v, err == nil
+}
+
+// clear deletes shard after shard. The first delete lets what was sent before show, and the last waits for all.
+func (s sharded[T]) clear(ctx context.Context, r *Replicator, opts []Option) error {
+	if s.bad != nil {
+		return s.bad
+	}
+	first := s.named(s.own + "0000")
+	if err := first.Delete(ctx, r); err != nil {
+		return err
+	}
+	for id := range r.readable().entries(s.own, s.own) {
+		if err := s.named(id).Delete(ctx, r); err != nil {
+			return err
+		}
+	}
+	return first.Delete(ctx, r, applied(opts).level)
+}
+
+// get reads a shard; an empty one is no error.
+func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []byte) ([]byte, error), opts []Option) (T, error) {
+	k, err := s.shard(encode)
+	if err != nil {
+		return s.empty, err
+	}
+	v, err := k.Get(ctx, r, opts...)
+	if absent(err) {
+		err = nil
+	}
+	return v, err
+}
+
+// absent reports whether an error says no more than that nothing is there.
+func absent(err error) bool { return errors.Is(err, ErrNotFound) }

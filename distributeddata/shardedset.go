@@ -1,0 +1,140 @@
+package distributeddata
+
+import (
+	"context"
+	"iter"
+
+	"github.com/concord-go/concord/crdt"
+)
+
+// ShardedSet is one set that is spread over a number of entries by a hash of the elements. In all that is not said here
+// it is as ShardedMap. An add wins over a concurrent remove, as in crdt.ORSet.
+//
+//	var Seen = distributeddata.NewShardedSet("seen", 1024, crdt.ORSet[string]{})
+//
+//	err := Seen.Add(ctx, dd, "4711")
+//	ok, err := Seen.Contains(ctx, dd, "4711") // local, never waits
+type ShardedSet[E any] struct{ entries sharded[crdt.ORSet[E]] }
+
+// NewShardedSet returns the set name, as NewShardedMap does.
+func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
+	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards), empty}}
+}
+
+// String returns the name.
+func (s ShardedSet[E]) String() string { return s.entries.name }
+
+func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
+	return func(dst []byte) ([]byte, error) { return s.entries.empty.AppendElement(dst, e) }
+}
+
+// Contains reports whether e is in the set. See Key.Get for levels and errors; that nothing is there is none.
+func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E, opts ...Option) (bool, error) {
+	all, err := s.entries.get(ctx, r, s.encode(e), opts)
+	return err == nil && all.Contains(e), err
+}
+
+// Add puts an element into the set.
+func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Option) error {
+	shard, err := s.entries.shard(s.encode(e))
+	if err != nil {
+		return err
+	}
+	_, err = shard.Update(ctx, r, adding(e), opts...)
+	return err
+}
+
+// AddMessage returns Add as a message; what the response brings is the shard.
+func (s ShardedSet[E]) AddMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
+	return s.entries.message(s.encode(e), adding(e), opts)
+}
+
+func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
+	return func(w *crdt.Writer, all *crdt.ORSet[E]) error { all.Add(w, e); return nil }
+}
+
+// Remove takes an element out. Removing what is not there succeeds.
+func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...Option) error {
+	shard, err := s.entries.shard(s.encode(e))
+	if err != nil {
+		return err
+	}
+	_, err = shard.Update(ctx, r, dropping(e), opts...)
+	return err
+}
+
+// RemoveMessage returns Remove as a message; what the response brings is the shard.
+func (s ShardedSet[E]) RemoveMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
+	return s.entries.message(s.encode(e), dropping(e), opts)
+}
+
+func dropping[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
+	return func(w *crdt.Writer, all *crdt.ORSet[E]) error { all.Remove(w, e); return nil }
+}
+
+// AddIn puts elements into the set inside a transaction.
+func (s ShardedSet[E]) AddIn(tx *Tx, elems ...E) {
+	for _, e := range elems {
+		if all := s.entries.in(tx, s.encode(e)); all != nil {
+			all.Add(tx.Writer, e)
+		}
+	}
+}
+
+// RemoveIn takes elements out inside a transaction.
+func (s ShardedSet[E]) RemoveIn(tx *Tx, elems ...E) {
+	for _, e := range elems {
+		if all := s.entries.in(tx, s.encode(e)); all != nil {
+			all.Remove(tx.Writer, e)
+		}
+	}
+}
+
+// ContainsIn reports whether e is in the set inside a transaction, as that has left it so far.
+func (s ShardedSet[E]) ContainsIn(tx *Tx, e E) bool {
+	all := s.entries.in(tx, s.encode(e))
+	return all != nil && all.Contains(e)
+}
+
+// Clear takes out every element, as ShardedMap.Clear does.
+func (s ShardedSet[E]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
+	return s.entries.clear(ctx, r, opts)
+}
+
+// SetSnapshot is what a ShardedSet held in a Snapshot. See MapSnapshot.
+type SetSnapshot[E any] struct {
+	s   ShardedSet[E]
+	now Snapshot
+}
+
+// Of reads the set in a snapshot, as ShardedMap.Of does.
+func (s ShardedSet[E]) Of(now Snapshot) (SetSnapshot[E], error) {
+	return SetSnapshot[E]{s, now}, s.entries.usable(now)
+}
+
+// Contains reports whether e is in the set.
+func (s SetSnapshot[E]) Contains(e E) bool {
+	all, ok := s.s.entries.at(s.now, s.s.encode(e))
+	return ok && all.Contains(e)
+}
+
+// Len returns the number of elements: exactly those that All yields. It costs what MapSnapshot.Len does.
+func (s SetSnapshot[E]) Len() (n int) {
+	for all := range s.s.entries.of(s.now) {
+		n += all.Len()
+	}
+	return n
+}
+
+// All yields the elements, in an order that means nothing and is the same each time.
+func (s SetSnapshot[E]) All() iter.Seq[E] {
+	return func(yield func(E) bool) {
+		for all := range s.s.entries.of(s.now) {
+			for e := range all.All() {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
