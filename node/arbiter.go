@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
@@ -32,19 +33,19 @@ import (
 // rests on the lease of each singleton and shard, as without it.
 type ArbiterConfig struct {
 	// Lease is the name of the lease in the lease store. It must name the cluster, if clusters share the store.
-	Lease string
+	Lease string `yaml:"lease"`
 	// Members is how many members the cluster has at least. A side with fewer needs the lease. Default 1.
-	Members int
+	Members int `yaml:"members"`
 	// Hold is how long members may be missing before anything changes. Raising it survives longer flaps of the
 	// provider, and lets a side go on for longer that will not host. Default 2s.
-	Hold time.Duration
+	Hold time.Duration `yaml:"hold"`
 	// Delay is how much later a side without a majority tries to acquire than one that has it: half of it with
 	// exactly half of the members, nearly all of it with few. It should be longer than providers take to tell the
 	// sides of a cut at different times. Default 5s.
-	Delay time.Duration
+	Delay time.Duration `yaml:"delay"`
 	// Lapse is how long a member believes that the oldest of its side holds the lease, without hearing from it. It
 	// must be below coordination.Config.Drain, by more than messages take. Default 3s.
-	Lapse time.Duration
+	Lapse time.Duration `yaml:"lapse"`
 }
 
 // Validate returns all problems at once; each matches ErrInvalid.
@@ -52,6 +53,8 @@ func (c ArbiterConfig) Validate() error {
 	var errs []error
 	if c.Lease == "" {
 		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease, the name of the lease, must be set", ErrInvalid))
+	} else if err := coordination.CheckName(c.Lease); err != nil {
+		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease: %w", ErrInvalid, err))
 	}
 	if err := c.core().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Arbiter: %w", ErrInvalid, err))
@@ -128,7 +131,7 @@ func (s *arbiterShell) spawn() {
 		return
 	}
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return s },
-		actor.WithGuardian(actor.NewRestartingStrategy())), arbiterName)
+		early.Mailbox(), actor.WithGuardian(actor.NewRestartingStrategy())), arbiterName)
 	if err != nil {
 		s.system.Logger().Error("arbiter not started", slog.Any("error", err))
 		return

@@ -98,7 +98,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	options := append([]cluster.ConfigOption{Roles(r.cfg.Remote.Roles...)}, r.cfg.Options...)
 	n := &Node{
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
-		Session: r.session, Life: r.life, failed: make(chan struct{}),
+		Session: r.session, Life: r.life, store: r.store, failed: make(chan struct{}),
 	}
 	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience, Lives: r.pace.lately(time.Now())})
 	n.ctx, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -176,6 +176,7 @@ func (r *runner) keepPort(n *Node) {
 func (r *runner) stop(n *Node, last bool) error {
 	if last {
 		n.setLast()
+		r.lives.Last()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), r.cfg.StopTimeout)
 	defer cancel()

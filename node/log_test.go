@@ -1,43 +1,24 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 )
 
-// screen is what a process prints. Proto.Actor's actors may print after a life has ended.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // TestRun_LogsNoErrorOfACleanLife, and few lines: Proto.Actor alone logs dozens.
 func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
 	for level, most := range map[slog.Level]int{slog.LevelInfo: 6, slog.LevelDebug: 1000} {
-		var out screen
+		var out child.Screen
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := quiet(newHands())
 		cfg.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))

@@ -24,6 +24,8 @@ type Node struct {
 	// Life counts the lives of this process, from 1.
 	Life int
 
+	store coordination.Store // nil without RunConfig.Store
+
 	ctx context.Context
 	end context.CancelCauseFunc
 
@@ -57,6 +59,16 @@ func (n *Node) Go(work func(context.Context) error) {
 	default:
 		n.mu.work = append(n.mu.work, work)
 	}
+}
+
+// Document returns a document in the lease store, as distributeddata.Config.Membership takes it. It is the same one in
+// every life, and works until the components have stopped. The error is ErrInvalid without RunConfig.Store, and
+// coordination.ErrInvalid if the store keeps no documents or the name is none. Nothing is read yet.
+func (n *Node) Document(name string) (*coordination.Document, error) {
+	if n.store == nil {
+		return nil, fmt.Errorf("%w: document %.80q: RunConfig.Store must be set", ErrInvalid, name)
+	}
+	return coordination.NewDocument(n.store, name)
 }
 
 // OnStop registers stop to be run when this life ends, in the given phase. It is OnStop on System.

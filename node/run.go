@@ -78,7 +78,7 @@ func (r *runner) open() error {
 	if err != nil {
 		return fmt.Errorf("node: lease store: %w", err)
 	}
-	if r.session, err = coordination.Open(r.store, r.cfg.Session); err != nil {
+	if r.session, err = coordination.Open(r.store, r.cfg.session()); err != nil {
 		return errors.Join(fmt.Errorf("node: session: %w", err), r.closeStore())
 	}
 	return nil

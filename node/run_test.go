@@ -355,3 +355,55 @@ func TestRun_ArbiterMustLapseBeforeInstancesAreGivenUp(t *testing.T) {
 	require.ErrorIs(t, err, node.ErrInvalid)
 	require.ErrorContains(t, err, "Arbiter.Lapse (3s) must be below Session.Drain (2s)")
 }
+
+// A membership that is a document of the lease store is found again in the next life, and left in order at the end.
+func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h, cfg, store := newHands(), quiet(newHands()), memory.New()
+	cfg.Provider = h.provider
+	cfg.Store = func() (coordination.Store, error) { return store, nil }
+	err := node.Run(ctx, cfg, func(n *node.Node) error {
+		members, err := n.Document("run-test.members")
+		require.NoError(t, err)
+		_, err = n.Document("")
+		require.ErrorIs(t, err, coordination.ErrInvalid)
+		dd, err := distributeddata.New(n.System, distributeddata.Config{Membership: members})
+		require.NoError(t, err)
+		n.Go(func(ctx context.Context) error {
+			if err := dd.Ready(ctx); err != nil {
+				return err
+			}
+			require.Equal(t, 1, dd.Status().Counted)
+			if n.Life == 1 {
+				p := <-h.lives
+				p.others = []*cluster.Member{{Id: "other", Host: "127.0.0.1", Port: 1}}
+				p.list(false) // dropped
+				<-ctx.Done()
+				return nil
+			}
+			text, _, err := members.Load(ctx)
+			require.NoError(t, err)
+			require.Contains(t, string(text), `"epoch":2,`, "one place, taken in each life")
+			cancel()
+			return nil
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	d, err := coordination.NewDocument(store, "run-test.members")
+	require.NoError(t, err)
+	text, _, err := d.Load(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"stage":"gone"`)
+	require.NotContains(t, string(text), `"stage":"in"`)
+}
+
+func TestRun_WithoutAStoreThereAreNoDocuments(t *testing.T) {
+	err := node.Run(t.Context(), quiet(newHands()), func(n *node.Node) error {
+		_, err := n.Document("x")
+		return err
+	})
+	require.ErrorIs(t, err, node.ErrInvalid)
+	require.ErrorContains(t, err, "RunConfig.Store must be set")
+}

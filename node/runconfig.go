@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -17,48 +19,49 @@ import (
 // not set takes its default.
 type RunConfig struct {
 	// Cluster is the name of the cluster. See the function Cluster for names that do not go together.
-	Cluster string
+	Cluster string `yaml:"cluster"`
 	// Remote is the remoting of the member, and its roles. With Port 0 every life keeps the port of the first.
-	Remote Config
+	Remote Config `yaml:",inline"`
 	// Provider makes the cluster provider. It is called for each life: a provider cannot be started twice.
-	Provider func() (cluster.ClusterProvider, error)
+	Provider func() (cluster.ClusterProvider, error) `yaml:"-"`
 	// Store opens the lease store. It is called once. The session on it is Node.Session in every life, and Run
 	// closes both at the end, the store if it is an io.Closer. nil: there is no session.
-	Store func() (coordination.Store, error)
-	// Session configures the session. Its Logger defaults to that of Run.
-	Session coordination.Config
+	Store func() (coordination.Store, error) `yaml:"-"`
+	// Session configures the session. Its Logger defaults to that of Run, and its Owner to the address of the member if
+	// that is known before it listens: Remote.Advertised, or Remote.Host with a Remote.Port that is not 0.
+	Session coordination.Config `yaml:"-"`
 	// Guard, if set, is the name of a lease that this member must hold to host singletons and shards. Each member
 	// has one of its own: put its address or host name into the name. It needs Store.
-	Guard string
+	Guard string `yaml:"guard"`
 	// Arbiter, if set, lets a lease decide which side of a partition hosts singletons and shards. It needs Store.
-	Arbiter *ArbiterConfig
+	Arbiter *ArbiterConfig `yaml:"arbiter"`
 	// MinMembers is how many members must be seen before the first life counts as started and the work given to
 	// Node.Go begins. Later lives do not wait: the others may be gone for good. Default 1.
-	MinMembers int
+	MinMembers int `yaml:"min-members"`
 	// Logger takes what the member and Proto.Actor log, the latter's progress at Debug. Default slog.Default().
-	Logger *slog.Logger
+	Logger *slog.Logger `yaml:"-"`
 	// System, Options and Remoting are applied on top of what Run sets on the actor system, the cluster and the
 	// remoting of each life; for Remoting see Remote.
-	System   []actor.ConfigOption
-	Options  []cluster.ConfigOption
-	Remoting []remote.ConfigOption
+	System   []actor.ConfigOption   `yaml:"-"`
+	Options  []cluster.ConfigOption `yaml:"-"`
+	Remoting []remote.ConfigOption  `yaml:"-"`
 	// StartTimeout bounds the start of a life. When it has passed, Run fails in the first life, and tries again in
 	// a later one. Default 30s.
-	StartTimeout time.Duration
+	StartTimeout time.Duration `yaml:"start-timeout"`
 	// StopTimeout bounds the ordered stop of a life. Each phase has a share of it. Default 10s.
-	StopTimeout time.Duration
+	StopTimeout time.Duration `yaml:"stop-timeout"`
 	// Patience is how long a split of the cluster must be certain before a member gives way to the other side.
 	// Raising it heals later. Default 2s.
-	Patience time.Duration
+	Patience time.Duration `yaml:"patience"`
 	// LivesPerHour bounds how often the member joins again: a split that comes back all the time makes the next
 	// life wait. Each life adds an entry to the version vectors of replicated data. Default 60.
-	LivesPerHour int
+	LivesPerHour int `yaml:"lives-per-hour"`
 	// OnSplit is what the process does when the member was split off. Default Rejoin.
-	OnSplit OnSplit
+	OnSplit OnSplit `yaml:"on-split"`
 	// Health, if set, tells how the member is: an http.Handler for /livez and /readyz.
-	Health *Health
+	Health *Health `yaml:"-"`
 	// NoSignals leaves SIGTERM and SIGINT to the caller.
-	NoSignals bool
+	NoSignals bool `yaml:"no-signals"`
 }
 
 // OnSplit is what the process does when its member was split off from the cluster.
@@ -89,6 +92,17 @@ func (o OnSplit) String() string {
 	return fmt.Sprintf("OnSplit(%d)", uint8(o))
 }
 
+// UnmarshalText reads what String returns. The error is ErrInvalid.
+func (o *OnSplit) UnmarshalText(text []byte) error {
+	for known := Rejoin; known <= Exit; known++ {
+		if string(text) == known.String() {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %.80q is none of %v, %v and %v", ErrInvalid, text, Rejoin, Reexec, Exit)
+}
+
 func (c RunConfig) withDefaults() RunConfig {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -114,6 +128,22 @@ func (c RunConfig) withDefaults() RunConfig {
 		c.Health = &Health{}
 	}
 	return c
+}
+
+// session is the configuration of the session, with its owner.
+func (c RunConfig) session() coordination.Config {
+	s := c.Session
+	if s.Owner != "" {
+		return s
+	}
+	r := c.Remote.withDefaults()
+	switch {
+	case r.Advertised != "":
+		s.Owner = r.Advertised
+	case r.Port != 0:
+		s.Owner = net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
+	}
+	return s
 }
 
 // Validate returns all problems at once; each matches ErrInvalid.
@@ -151,6 +181,11 @@ func (c RunConfig) Validate() error {
 	if (c.Guard != "" || c.Arbiter != nil) && c.Store == nil {
 		bad("Guard and Arbiter are leases: Store must be set")
 	}
+	if c.Guard != "" {
+		if err := coordination.CheckName(c.Guard); err != nil {
+			bad("Guard: %w", err)
+		}
+	}
 	if c.Arbiter != nil {
 		if err := c.Arbiter.Validate(); err != nil {
 			errs = append(errs, err)
@@ -165,7 +200,7 @@ func (c RunConfig) Validate() error {
 	if c.Store == nil {
 		return errors.Join(append(errs, c.Remote.Validate())...)
 	}
-	if err := c.Session.Validate(); err != nil {
+	if err := c.session().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Session: %w", ErrInvalid, err))
 	}
 	return errors.Join(append(errs, c.Remote.Validate())...)

@@ -20,6 +20,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
 	"github.com/stretchr/testify/require"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/node"
 )
 
@@ -70,7 +71,7 @@ func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader,
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), runEnv+"="+scenario, "GORACE=exitcode=0")
-	stderr := &screen{}
+	stderr := &child.Screen{}
 	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/store"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/singleton"
+)
+
+// Kinds are what the program offers for the classes that a file names. The functions must do nothing but decode and
+// check: Read calls them, in the goroutine of its caller.
+type Kinds struct {
+	// Providers of the cluster, for node.provider.class.
+	Providers map[string]Provider
+	// Leases are the openers of lease stores, for lease-class.
+	Leases map[string]coordination.Opener
+	// Disks are the openers of durable stores, for the class of a replicator's store.
+	Disks map[string]Disk
+}
+
+// Provider checks settings, which decode puts into a struct with yaml tags, and returns what node.RunConfig.Provider
+// takes. The packages of providers have one each.
+type Provider func(decode func(into any) error) (func() (cluster.ClusterProvider, error), error)
+
+// Disk checks settings, which decode puts into a struct with yaml tags, and returns what opens a durable store. The
+// packages badger and bbolt have one each.
+type Disk func(decode func(into any) error) (func() (store.Store, error), error)
+
+// File is what a file says, complete and checked. It does not change.
+type File struct {
+	// Node is for node.Run. The program may set what a file cannot, such as Logger and Health. It is the zero value if
+	// the file has no section node.
+	Node node.RunConfig
+
+	kinds       Kinds
+	leases      map[string]coordination.Section
+	replicators map[string]Replicator
+	singletons  map[string]singleton.Config
+	sharding    map[string]sharding.Config
+}
+
+// Replicator is a section of replicators.
+type Replicator struct {
+	// Config is complete but for Store and Membership.
+	Config distributeddata.Config
+	// OpenStore opens the store of durable keys, to be set as Config.Store and closed by the program, when node.Run has
+	// returned. nil: the section has no store.
+	OpenStore func() (store.Store, error)
+}
+
+// Load reads a file of this name, with the environment of the process.
+func Load(name string, kinds Kinds) (*File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	defer f.Close()
+	return read(f, name, os.LookupEnv, kinds)
+}
+
+// Read reads a file, with the variables that lookup knows; see os.LookupEnv. Errors that match ErrInvalid have all
+// problems; see KeyError.
+func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
+	return read(from, "concord.yaml", lookup, kinds)
+}
+
+func read(from io.Reader, name string, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
+	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("config: %s: %w", name, err)
+	}
+	r := newReader(name)
+	r.lookup = lookup
+	root := r.parse(data)
+	var s shape
+	if root != nil {
+		r.prepare(root, "", 0)
+		r.into(root, "", reflect.ValueOf(&s).Elem())
+	}
+	f := r.file(s, kinds)
+	if err := r.failure(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// lineOf is how the parser tells where it stopped.
+var lineOf = regexp.MustCompile(`^yaml: line ([0-9]+): `)
+
+// parse returns the only document; nil if there is none.
+func (r *reader) parse(data []byte) *yaml.Node {
+	if len(data) > maxFile {
+		r.wrong(nil, "", "has more than %d bytes", maxFile)
+		return nil
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	err := d.Decode(&document)
+	if err == nil {
+		if err = d.Decode(&second); err == nil {
+			r.wrong(&second, "", "there is a second document")
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		text, at := err.Error(), &yaml.Node{}
+		if found := lineOf.FindStringSubmatch(text); found != nil {
+			at.Line, _ = strconv.Atoi(found[1])
+			text = text[len(found[0]):]
+		}
+		r.wrong(at, "", "%s", text)
+		return nil
+	}
+	if len(document.Content) == 0 {
+		return nil
+	}
+	return document.Content[0]
+}
+
+// Provider returns a provider of all leases of the file. It opens stores of its own, apart from that of Node.
+func (f *File) Provider() (*coordination.Provider, error) {
+	return coordination.NewProvider(f.leases, f.kinds.Leases)
+}
+
+// Lease returns a section of leases. ErrInvalid: there is none of this name; the same holds for the other sections.
+func (f *File) Lease(location string) (coordination.Section, error) {
+	return of(f.leases, "leases", location)
+}
+
+// Replicator returns a section of replicators.
+func (f *File) Replicator(name string) (Replicator, error) {
+	return of(f.replicators, "replicators", name)
+}
+
+// Singleton returns a section of singletons.
+func (f *File) Singleton(name string) (singleton.Config, error) {
+	return of(f.singletons, "singletons", name)
+}
+
+// Sharding returns a section of sharding, by the type of its entities.
+func (f *File) Sharding(entities string) (sharding.Config, error) {
+	return of(f.sharding, "sharding", entities)
+}
+
+func of[T any](all map[string]T, section, name string) (T, error) {
+	one, ok := all[name]
+	if !ok {
+		return one, fmt.Errorf("%w: no %q in section %s, only %q", ErrInvalid, name, section, slices.Sorted(maps.Keys(all)))
+	}
+	return one, nil
+}

@@ -1,0 +1,51 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/internal/clienttls"
+)
+
+// Settings are what Configured reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// Endpoints of etcd, as "10.0.0.9:2379". Required.
+	Endpoints []string `yaml:"endpoints"`
+	// Username and Password, if etcd has authentication.
+	Username string `yaml:"username"`
+	Password string `yaml:"password"`
+	// TLS of the connections; its files are read for each life. Default: none.
+	TLS clienttls.Files `yaml:"tls"`
+}
+
+// Configured is for a configuration file (package config): Settings, checked, and New.
+func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	c := s.Config
+	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password
+	errs := []error{c.Validate()}
+	if (s.Username == "") != (s.Password == "") {
+		errs = append(errs, fmt.Errorf("%w: Username and Password belong together", ErrInvalid))
+	}
+	if err := s.TLS.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return func() (cluster.ClusterProvider, error) {
+		secure, err := s.TLS.Config()
+		if err != nil {
+			return nil, fmt.Errorf("etcd: %w", err)
+		}
+		c := c
+		c.Client.TLS = secure
+		return New(c)()
+	}, nil
+}

@@ -1,0 +1,48 @@
+package zookeeper
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/internal/clienttls"
+)
+
+// Settings are what Configured reads.
+type Settings struct {
+	Config `yaml:",inline"`
+	// TLS of the connections; its files are read for each life. Default: none.
+	TLS clienttls.Files `yaml:"tls"`
+}
+
+// Configured is for a configuration file (package config): Settings, checked, and New.
+func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
+	var s Settings
+	if err := decode(&s); err != nil {
+		return nil, err
+	}
+	errs := []error{s.Validate()}
+	if err := s.TLS.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return func() (cluster.ClusterProvider, error) {
+		secure, err := s.TLS.Config()
+		if err != nil {
+			return nil, fmt.Errorf("zookeeper: %w", err)
+		}
+		c := s.Config
+		if secure != nil {
+			c.Dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
+				return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, secure)
+			}
+		}
+		return New(c)()
+	}, nil
+}

@@ -1,0 +1,38 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// TestSession_OwnerIsTheAddressOfTheMember where it is known, as in the APIs that take host:port for an owner.
+func TestSession_OwnerIsTheAddressOfTheMember(t *testing.T) {
+	for want, c := range map[string]RunConfig{
+		"127.0.0.1:7000":   {Remote: Config{Port: 7000}},
+		"10.0.0.1:7000":    {Remote: Config{Host: "10.0.0.1", Port: 7000}},
+		"[::1]:7000":       {Remote: Config{Host: "::1", Port: 7000}},
+		"shop-1.shop:7000": {Remote: Config{Host: "0.0.0.0", Port: 7001, Advertised: "shop-1.shop:7000"}},
+		"":                 {},
+		"me":               {Remote: Config{Port: 7000}, Session: coordination.Config{Owner: "me"}},
+	} {
+		if got := c.session().Owner; got != want {
+			t.Errorf("owner %q, want %q", got, want)
+		}
+	}
+}
+
+// TestRunConfig_NamesOfLeases are checked by the rules of coordination, before anything runs.
+func TestRunConfig_NamesOfLeases(t *testing.T) {
+	for name, said := range map[string]string{
+		strings.Repeat("x", coordination.MaxName+1): "has 513 bytes, it must have from 1 to 512",
+		"a\xff":                           "is not UTF-8 at byte 1",
+		coordination.SessionRecords + "x": "must not begin with concord.session.",
+	} {
+		err := RunConfig{Guard: name, Arbiter: &ArbiterConfig{Lease: name}}.Validate()
+		if err == nil || strings.Count(err.Error(), said) != 2 {
+			t.Errorf("%.30q: %v, want %q for Guard and Arbiter.Lease", name, err, said)
+		}
+	}
+}
