@@ -28,7 +28,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 				return res, err
 			}
 		}
-		next, err := s.after(ctx, l)
+		next, err := s.present.After(ctx, l)
 		if err != nil {
 			return nil, err
 		}

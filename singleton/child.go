@@ -14,31 +14,99 @@ type child struct {
 	run  uint64
 	pid  *actor.PID
 	over *atomic.Bool // told to stop: a restart that is under way must not bring it back
+
+	up      bool   // it has handled Started; before, messages are kept for it, or for one elsewhere
+	restart func() // after a panic
+
+	planned *atomic.Bool               // told to stop when it has done its work, not at once
+	left    *atomic.Pointer[leftState] // what it leaves
+}
+
+// instanceUp tells the manager that an instance has handled Started.
+type instanceUp struct{ run uint64 }
+
+// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+func (*instanceUp) IgnoreDeadLetterLogging() {}
+
+// hosted is an instance that tells when it has handled Started, takes over what the last one has left, and
+// leaves something itself.
+type hosted struct {
+	actor.Actor
+	take  func(actor.Actor) // nil: there is nothing
+	up    func()
+	leave func(actor.Actor)
+}
+
+// Receive implements actor.Actor.
+func (h *hosted) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		if h.take != nil {
+			h.take(h.Actor)
+		}
+		h.Actor.Receive(ctx)
+		h.up()
+	case *actor.Stopping:
+		h.leave(h.Actor)
+		h.Actor.Receive(ctx)
+	default:
+		h.Actor.Receive(ctx)
+	}
+}
+
+// supervising is hosted for an instance that supervises its children itself.
+type supervising struct {
+	hosted
+	actor.SupervisorStrategy
+}
+
+func (h hosted) around(a actor.Actor) actor.Actor {
+	h.Actor = a
+	if s, ok := a.(actor.SupervisorStrategy); ok {
+		return &supervising{h, s}
+	}
+	return &h
 }
 
 // spawn starts an instance, under the name of its tenure and its number: first, or after a panic what
-// produce makes.
-func spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first actor.Actor, produce func(coordination.Tenure) (actor.Actor, any)) child {
-	over := new(atomic.Bool)
+// produce makes. It takes over what take gives it.
+func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first actor.Actor, take func(actor.Actor)) child {
+	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
+	system, manager := ctx.ActorSystem(), ctx.Self()
+	h := hosted{
+		take: take,
+		up:   func() { system.Root.Send(manager, &instanceUp{run}) },
+		leave: func(a actor.Actor) {
+			w, warm := a.(Warm)
+			if !warm || !planned.Load() {
+				return
+			}
+			state, err := packed(tenure.Token(), w)
+			if err != nil {
+				m.loseState(err)
+			}
+			left.Store(state)
+		},
+	}
 	props := actor.PropsFromProducer(func() actor.Actor {
 		if over.Load() || tenure.Check() != nil {
 			return inert{}
 		}
 		a := first
 		if first = nil; a != nil {
-			return a
+			return h.around(a)
 		}
-		a, why := produce(tenure)
+		a, why := m.produce(tenure)
 		if why != nil {
 			return broken{why}
 		}
-		return a
+		return h.around(a)
 	})
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%d-%d", tenure.Token(), run))
 	if err != nil {
 		panic(fmt.Errorf("singleton: instance %d of tenure %d: %w", run, tenure.Token(), err)) // numbers do not repeat
 	}
-	return child{run, pid, over}
+	return child{run: run, pid: pid, over: over, planned: planned, left: left}
 }
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
@@ -55,6 +123,7 @@ func (c child) stop(ctx actor.Context, message any) {
 	if c.pid == nil {
 		return
 	}
+	c.planned.Store(true)
 	c.over.Store(true)
 	if message != nil {
 		ctx.Send(c.pid, message)
@@ -66,6 +135,7 @@ func (c child) stop(ctx actor.Context, message any) {
 // kill stops the instance after the message it is handling.
 func (c child) kill(ctx actor.Context) {
 	if c.pid != nil {
+		c.planned.Store(false)
 		c.over.Store(true)
 		ctx.Stop(c.pid)
 	}

@@ -29,13 +29,11 @@ type (
 // with the cause of ctx if that ended first: then the instance is stopped and the lease released
 // without waiting, and messages may be lost.
 func (s *Singleton) Close(ctx context.Context) error {
-	s.change(func() { s.mu.final = true })
+	s.present.Last()
 	if l := s.present.Load(); l != nil {
 		return l.close(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.err
+	return s.present.Err()
 }
 
 // close ends the life. Later calls wait for the first.

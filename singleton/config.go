@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/concord-go/concord/coordination"
 )
 
 // Config of a singleton. Fields that are not set take their defaults. All members use the same.
@@ -33,6 +35,15 @@ type Config struct {
 	// message it is handling. Raising it lets more queued work finish, and lets others wait longer
 	// for the next instance. Default 10s.
 	HandOver time.Duration `yaml:"hand-over"`
+	// MinBackoff is the wait before an instance that has failed is made again, doubled with each failure in a
+	// row up to MaxBackoff; one that has run for MaxBackoff starts over. To fail is to panic, or to stop
+	// without being told to. Raising it lets messages wait longer after a single panic. Default 100ms.
+	MinBackoff time.Duration `yaml:"min-backoff"`
+	// MaxBackoff bounds the wait; see MinBackoff. Default 10s.
+	MaxBackoff time.Duration `yaml:"max-backoff"`
+	// Tries is how many failures in a row make this member step aside, so that the next oldest hosts. The last
+	// member that may host goes on trying. 1 moves the instance after each failure. Default 5, at most 1000.
+	Tries int `yaml:"tries"`
 	// Buffer is how many messages each proxy, and each host, keeps while no instance takes them. Those
 	// that do not fit are refused, the newest first: they go to the dead letters and are counted. Default
 	// 1000, at most 1,000,000.
@@ -50,6 +61,10 @@ func (c Config) withDefaults() Config {
 	set(&c.Settle, 2*time.Second)
 	set(&c.StoreTimeout, 10*time.Second)
 	set(&c.HandOver, 10*time.Second)
+	set(&c.MinBackoff, min(100*time.Millisecond, max(c.MaxBackoff, 0)))
+	set(&c.MinBackoff, 100*time.Millisecond)
+	set(&c.MaxBackoff, max(10*time.Second, c.MinBackoff))
+	set(&c.Tries, 5)
 	set(&c.Buffer, 1000)
 	set(&c.LeaseName, "singleton-"+c.Name)
 	return c
@@ -64,6 +79,9 @@ func set[T comparable](field *T, value T) {
 
 // maxMinMembers is more than any cluster has; a larger number is a mistake.
 const maxMinMembers = 10_000
+
+// maxTries is with the least back-off still a second of failures.
+const maxTries = 1000
 
 // proxyInfix is what tells the actor names of proxies from those of managers.
 const proxyInfix = "proxy-"
@@ -86,10 +104,19 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Settle", c.Settle}, {"StoreTimeout", c.StoreTimeout}, {"HandOver", c.HandOver}} {
+	}{{"Settle", c.Settle}, {"StoreTimeout", c.StoreTimeout}, {"HandOver", c.HandOver}, {"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
 		if d.value < time.Millisecond || d.value > time.Hour {
 			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
 		}
+	}
+	if err := coordination.CheckName(c.LeaseName); err != nil {
+		bad("LeaseName: %w", err)
+	}
+	if c.MinBackoff > c.MaxBackoff {
+		bad("MinBackoff (%v) must not be above MaxBackoff (%v)", c.MinBackoff, c.MaxBackoff)
+	}
+	if c.Tries < 1 || c.Tries > maxTries {
+		bad("Tries is %d, it must be from 1 to %d", c.Tries, maxTries)
 	}
 	if c.MinMembers < 0 || c.MinMembers > maxMinMembers {
 		bad("MinMembers is %d, it must be from 0 to %d", c.MinMembers, maxMinMembers)

@@ -37,24 +37,37 @@
 //	   └──────────────────────────────────────────────────────────release has ended───────┘
 //
 // A member that cannot host says so to the others, which then elect the next oldest: it abstains. There
-// are two reasons. Its store does not answer: its lease has expired for that, or it has tried to acquire
+// are three reasons. Instances fail there: Config.Tries in a row have panicked or stopped by themselves.
+// Its store does not answer: its lease has expired for that, or it has tried to acquire
 // for Config.StoreTimeout. Or the node does not allow it: a node guard was lost, or another fragment of a
 // split cluster has the arbiter lease; then an instance here ends within Drain: it has half of that, at
 // most a second, to handle what it has. The word is repeated each second and believed for ten. The
 // member takes part again when the store has answered and no other member can host, or nobody holds the
 // lease, or else after ten seconds, doubled each time up to five minutes: an instance is not moved back
-// and forth by a store that comes and goes. The last member that may host does not abstain for its
-// store, so there is always one that tries.
+// and forth by a store that comes and goes. The last member that may host abstains neither for its
+// store nor for instances that fail, so there is always one that tries. A member where instances failed
+// does not take the instance back from another one unless they fail there too: then those members take
+// turns, ten seconds or more apart, doubled each time up to five minutes.
 //
 // A member that has just come up does not host at once: see Config.MinMembers and Config.Settle.
 //
-// An instance that panics is restarted by Proto.Actor as usual, ten times in ten seconds. One that is
-// stopped, by that or by itself, is made again under the same tenure after 100ms, doubled each time up
-// to 10s. If produce panics, that counts as such a stop.
+// An instance that panics is restarted under the same tenure after Config.MinBackoff, doubled each time up
+// to MaxBackoff; what is in its mailbox waits, except the message that it panicked on. One that stops by
+// itself is made again after the same time. If produce panics, that counts as such a stop. After
+// Config.Tries failures in a row the member steps aside, as above, and what is in the mailbox is lost. An
+// instance gets no message before it has handled Started: what comes until then goes to the next host.
 //
 // Every member also runs a proxy: PID. It asks the managers where the instance is, keeps messages until
 // one says that it is there, and then sends them to it, with sender and header. It asks every second, so
 // that it finds the instance again also when a message of this protocol is lost.
+//
+// # State
+//
+// An instance that implements Warm leaves its state, a protobuf message of at most MaxState bytes, to the
+// next one in a planned move: the member that stops it sends the state to the next host and, when that has
+// it, or after a second, releases the lease. The next instance gets it before Started, with the token of
+// the giver, and only if no tenure was in between. In a crash, a loss and every other unplanned end the
+// state is lost: it saves the next instance work, and replaces no store.
 //
 // # Duties of the caller
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
 )
@@ -23,8 +24,8 @@ type life struct {
 	session *coordination.Session // nil: only a proxy
 	produce func(coordination.Tenure) actor.Actor
 	members *membership.Service
-	counts  *counters                // of the Singleton
-	place   *atomic.Pointer[located] // of the Singleton
+	counts  *counters    // of the Singleton
+	place   *whereabouts // of the Singleton
 
 	pid     atomic.Pointer[actor.PID] // of the proxy, for users
 	proxy   *actor.PID
@@ -53,7 +54,7 @@ func (l *life) begin(key string) error {
 		return fmt.Errorf("singleton %q: %w", l.cfg.Name, err)
 	}
 	p := newProxy(l)
-	props := actor.PropsFromProducer(func() actor.Actor { return p }, guardian())
+	props := actor.PropsFromProducer(func() actor.Actor { return p }, early.Mailbox(), guardian())
 	pid, err := l.system.Root.SpawnNamed(props, l.cfg.proxyName())
 	if err != nil {
 		unhook()
@@ -76,7 +77,7 @@ func (l *life) up(self membership.Member) {
 	}
 	if l.session != nil {
 		m := newManager(l)
-		props := actor.PropsFromProducer(func() actor.Actor { return m }, guardian())
+		props := actor.PropsFromProducer(func() actor.Actor { return m }, early.Mailbox(), guardian())
 		pid, err := l.system.Root.SpawnNamed(props, l.cfg.managerName())
 		if err != nil {
 			l.fail(err)

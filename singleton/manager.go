@@ -1,6 +1,7 @@
 package singleton
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -38,10 +39,12 @@ type manager struct {
 	clients clients
 	tenancy tenancy
 	child   child
+	estate  estate
 
 	closers []*actor.PID // who waits for the hand-over
 	handed  bool         // the machine has handed over
 	told    uint64       // sequence of the last abstention
+	reason  any          // why the last instance panicked
 	ending  bool         // the actor is stopping
 }
 
@@ -50,7 +53,7 @@ func newManager(l *life) *manager {
 		station: newStation(l), kept: stash.New(l.cfg.Buffer), clients: clients{},
 		machine: core.New(core.Config{
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
-			BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+			BackOff: l.cfg.MinBackoff, MaxBackOff: l.cfg.MaxBackoff, Tries: l.cfg.Tries,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
 			Abstain: 10 * time.Second, Repeat: time.Second, // so that nine words in a row may be lost
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
@@ -94,8 +97,11 @@ func (m *manager) Receive(ctx actor.Context) {
 		m.shutDown(ctx)
 	case *actor.Terminated:
 		if m.child.is(msg.Who) && !m.child.there(ctx) {
-			run := m.child.run
+			run, left := m.child.run, m.child.left
 			m.child = child{}
+			if m.machine.State() == core.Stopping {
+				m.bequeath(ctx, left)
+			}
 			m.step(ctx, core.Gone{Run: run})
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
@@ -115,6 +121,8 @@ func (m *manager) receive(ctx actor.Context) {
 		m.shell.Fired(ctx, msg)
 	case *gate.State:
 		m.step(ctx, core.Gate{Open: msg.Open})
+	case *instanceUp:
+		m.onUp(ctx, msg.run)
 	case *attemptEnded:
 		m.onAttempt(ctx, msg)
 	case *probeEnded:
@@ -161,6 +169,9 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		m.tenancy.cancel()
 	case core.Start:
 		m.start(ctx, e)
+	case core.Restart:
+		m.child.restart()
+		m.tellClients(ctx)
 	case core.Pause:
 		m.clients.each(func(c *client) {
 			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
@@ -170,7 +181,7 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Kill:
 		m.child.kill(ctx)
 	case core.Release:
-		m.tenancy.release(ctx, e.Token, m.patience())
+		m.tenancy.release(ctx, e.Token, m.patience(), m.estate.given)
 	case core.TellFree:
 		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
@@ -210,10 +221,23 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
-	m.child = spawn(ctx, e.Run, grant, first, m.produce)
+	m.child = m.spawn(ctx, e.Run, grant, first, m.inherited(grant))
+	m.tellClients(ctx)
+}
+
+// onUp hands the instance what was kept.
+func (m *manager) onUp(ctx actor.Context, run uint64) {
+	if m.child.run != run || m.machine.State() != core.Active {
+		return
+	}
+	m.child.up, m.estate.got = true, nil
 	for en := range m.kept.Drain() {
 		ctx.Send(m.child.pid, en.Envelope())
 	}
+}
+
+// tellClients tells the proxies that wait for it where the instance is.
+func (m *manager) tellClients(ctx actor.Context) {
 	m.clients.each(func(c *client) {
 		if c.open { // others have asked elsewhere since
 			m.tellHost(ctx, c)
@@ -264,15 +288,20 @@ func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg pr
 func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 	if e.Seq != m.told {
 		m.told = e.Seq
-		if e.For > 0 {
-			m.log.Warn("singleton is not hosted by this member for now",
+		switch {
+		case e.Failing:
+			m.log.Error("singleton instances fail here, and no other member may host", slog.Any("reason", m.reason))
+		case e.For > 0:
+			m.log.Warn("singleton is not hosted by this member for now", slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
-		} else {
+		default:
 			m.log.Info("singleton may be hosted by this member again")
 		}
 	}
 	if m.view != nil {
-		m.tellManagers(ctx, wire.SingletonAbstain, &pb.SingletonAbstain{Sequence: e.Seq, Millis: uint32(e.For.Milliseconds())})
+		m.tellManagers(ctx, wire.SingletonAbstain, &pb.SingletonAbstain{
+			Sequence: e.Seq, Millis: uint32(e.For.Milliseconds()), Failing: e.Failing,
+		})
 	}
 }
 
@@ -280,7 +309,7 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 // should host.
 func (m *manager) pass(ctx actor.Context) {
 	switch {
-	case m.machine.State() == core.Active:
+	case m.machine.State() == core.Active && m.child.up:
 		ctx.Forward(m.child.pid)
 	case !m.machine.Keeps():
 		m.forward(ctx, stash.Of(ctx))
@@ -339,7 +368,18 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	case wire.SingletonAbstain:
 		var a pb.SingletonAbstain
 		if m.decode(payload, &a) {
-			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, For: time.Duration(a.Millis) * time.Millisecond})
+			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing,
+				For: time.Duration(a.Millis) * time.Millisecond})
+		}
+	case wire.SingletonState:
+		var s pb.SingletonState
+		if m.decode(payload, &s) {
+			m.onState(ctx, from, &s)
+		}
+	case wire.SingletonStateTaken:
+		var t pb.SingletonStateTaken
+		if m.decode(payload, &t) {
+			m.onStateTaken(&t)
 		}
 	default:
 		m.ignore(slog.Any("unknown", manifest))
@@ -402,17 +442,27 @@ func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 	if msg.err != nil {
 		m.log.Warn("lease of the singleton not certainly released, it expires", slog.Uint64("token", msg.token), slog.Any("error", msg.err))
 	}
+	if m.estate.given != nil {
+		m.estate.given = nil
+		m.loseState(fmt.Errorf("%w: the next host did not confirm it", errState))
+	}
 	m.tenancy.forget(msg.token)
 	m.step(ctx, core.Released{Token: msg.token, Certain: msg.err == nil})
 }
 
-// HandleFailure implements actor.SupervisorStrategy: an instance that panics is restarted as usual, but
-// not once it has been told to stop.
-func (m *manager) HandleFailure(sys *actor.ActorSystem, sup actor.Supervisor, who *actor.PID, rs *actor.RestartStatistics, reason, message any) {
-	if m.child.is(who) && m.machine.State() == core.Active {
-		m.log.Error("singleton instance panicked", slog.Any("reason", reason), slog.Uint64("token", m.machine.Token()))
-		actor.DefaultSupervisorStrategy().HandleFailure(sys, sup, who, rs, reason, message)
+// HandleFailure implements actor.SupervisorStrategy: an instance that panics is restarted after a back-off,
+// with what is in its mailbox, but not once it has been told to stop.
+func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	ctx, ok := sup.(actor.Context)
+	if !ok || !m.child.is(who) || m.machine.State() != core.Active {
+		if m.child.is(who) {
+			m.child.planned.Store(false) // what it knows cannot be relied on
+		}
+		sup.StopChildren(who)
 		return
 	}
-	sup.StopChildren(who)
+	m.reason = reason
+	m.child.up, m.child.restart = false, func() { sup.RestartChildren(who) }
+	m.log.Error("singleton instance panicked", slog.Any("reason", reason), slog.Uint64("token", m.machine.Token()))
+	m.step(ctx, core.Broken{Run: m.child.run})
 }

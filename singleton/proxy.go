@@ -101,7 +101,7 @@ func (p *proxy) found(ctx actor.Context, e core.Found) {
 	p.log.Info("singleton found", slog.String("address", e.Host.Address), slog.Uint64("token", e.Token))
 	p.host = actor.NewPID(e.Host.Address, p.life.cfg.managerName())
 	p.local = e.Host.ID == p.view.Self.ID
-	p.life.place.Store(&located{Place{e.Host.Address, coordination.Token(e.Token)}, true})
+	p.life.place.found(e.Host.Address, coordination.Token(e.Token))
 	for en := range p.kept.Drain() {
 		p.deliver(ctx, en)
 	}
@@ -109,9 +109,7 @@ func (p *proxy) found(ctx actor.Context, e core.Found) {
 
 func (p *proxy) hidden() {
 	p.host = nil
-	if l := p.life.place.Load(); l != nil {
-		p.life.place.Store(&located{l.Place, false})
-	}
+	p.life.place.hidden()
 }
 
 // pass sends a message of a user to the host, or keeps it until the host is known.

@@ -3,12 +3,12 @@ package singleton
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // Singleton is this process's part: it always finds the host, and after New it may be the host. Its
@@ -19,27 +19,9 @@ import (
 // again, bound to the new actor system.
 type Singleton struct {
 	name    string
-	present atomic.Pointer[life] // nil between two lives, and after Close
-	place   atomic.Pointer[located]
+	present *lifecycle.Present[life]
+	place   whereabouts
 	counts  counters
-
-	mu struct {
-		sync.Mutex
-		turn  chan struct{} // closed, and made anew, when present or final changes
-		final bool          // no other life is to be waited for
-		err   error         // of the last Close
-	}
-}
-
-// Place is where the instance is.
-type Place struct {
-	Address string             // of the member's actor system
-	Token   coordination.Token // of the tenure
-}
-
-type located struct {
-	Place
-	now bool // and still there
 }
 
 // New prepares this member for hosting the singleton, and for sending to it. Call it with the same
@@ -102,25 +84,21 @@ func (s *Singleton) PID() *actor.PID {
 	return actor.NewPID(local, Config{Name: s.name}.proxyName())
 }
 
-// Where tells where the instance is, as far as this member knows, for people and dashboards: it may have
-// moved. false: it is not known where it is now; the place is then the last one known, if any.
-func (s *Singleton) Where() (Place, bool) {
-	if l := s.place.Load(); l != nil {
-		return l.Place, l.now
-	}
-	return Place{}, false
-}
-
 // Stats counts since the first New, over all lives. It holds no user data.
 type Stats struct {
 	Refused  uint64 // messages sent to the dead letters here, for whatever reason
 	PassedOn uint64 // messages passed on to another member's manager
-	Ignored  uint64 // messages of the protocol that could not be used: damaged, or of an unknown kind
+	// StateLost counts states of instances that were left here, see Warm, and did not get to the next one.
+	StateLost uint64
+	Ignored   uint64 // messages of the protocol that could not be used: damaged, or of an unknown kind
 }
 
-type counters struct{ refused, passedOn, ignored atomic.Uint64 }
+type counters struct{ refused, passedOn, ignored, stateLost atomic.Uint64 }
 
 // Stats returns the counters.
 func (s *Singleton) Stats() Stats {
-	return Stats{Refused: s.counts.refused.Load(), PassedOn: s.counts.passedOn.Load(), Ignored: s.counts.ignored.Load()}
+	c := &s.counts
+	return Stats{
+		Refused: c.refused.Load(), PassedOn: c.passedOn.Load(), Ignored: c.ignored.Load(), StateLost: c.stateLost.Load(),
+	}
 }

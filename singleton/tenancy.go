@@ -150,10 +150,19 @@ func (t *tenancy) grant(token uint64) *coordination.Grant {
 	return nil
 }
 
-// release gives a tenure up, and waits for that so long. It ends with one *releaseEnded.
-func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration) {
+// release gives a tenure up, and waits for that so long. If the next host is sent a state, it waits first, for
+// a bounded time, until that has it. It ends with one *releaseEnded.
+func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration, given <-chan struct{}) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), t.grant(token)
 	go func() {
+		if given != nil {
+			timeout := time.NewTimer(min(stateWait, within/2))
+			defer timeout.Stop()
+			select {
+			case <-given:
+			case <-timeout.C:
+			}
+		}
 		var err error
 		if grant != nil {
 			err = release(grant, within)

@@ -20,8 +20,11 @@ type Allocation struct {
 	table   table
 	reports []report // of members of the view
 	begun   time.Time
+	changed time.Time // the view has, last
 	settled bool
 	beat    time.Time
+
+	wishes
 }
 
 // report is the last one of a region, and when one came that named this epoch.
@@ -57,6 +60,8 @@ func (c *Allocation) Step(now time.Time, ev Event) []Effect {
 		}
 	case Known:
 		c.merge(ev.Entries)
+	case Wishes:
+		c.onWishes(ev)
 	case Move:
 		c.move(ev)
 	}
@@ -69,6 +74,9 @@ func (c *Allocation) Step(now time.Time, ev Event) []Effect {
 }
 
 func (c *Allocation) onView(v View) {
+	if !slices.Equal(c.view, v.Members) {
+		c.changed = c.now
+	}
 	c.self, c.view = v.Self, slices.Clone(v.Members)
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return !slices.Contains(c.view, r.from) })
 	c.beat = c.now
@@ -113,6 +121,7 @@ func (c *Allocation) settle() {
 	}
 	if c.settled {
 		c.reconcile()
+		c.rebalance()
 	}
 }
 
@@ -143,12 +152,14 @@ func (c *Allocation) hosts() (fit []Member) {
 	return nil
 }
 
-// reconcile gives every shard whose home is not fit to another: to the member that has it, or the one with fewest.
+// reconcile gives every shard whose home is not fit to another: to the member that has it, or the one that is chosen. What
+// a function of the user is asked for waits for its answer, but not for long.
 func (c *Allocation) reconcile() {
 	fit := c.hosts()
 	if len(fit) == 0 {
 		return
 	}
+	c.consult(fit)
 	load := map[Member]int{}
 	for _, a := range c.table.entries {
 		load[a.Home]++
@@ -159,8 +170,11 @@ func (c *Allocation) reconcile() {
 			continue
 		}
 		to, ok := active[s]
+		if !ok && c.undecided() {
+			continue
+		}
 		if !ok {
-			to = slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+			to = c.choose(s, fit, load)
 		}
 		load[to]++
 		c.assign(s, to)
@@ -220,8 +234,10 @@ func (c *Allocation) move(ev Move) {
 
 // tell says to each member what it may not know. It is repeated, and is the sign that the coordinator is there.
 func (c *Allocation) tell() {
+	staying := func(m Member) bool { r := c.of(m); return r == nil || !r.Leaving }
+	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, staying)
 	for _, m := range c.view {
-		t := Table{Epoch: c.epoch, N: c.n, Sum: c.table.sum}
+		t := Table{Epoch: c.epoch, N: c.n, Sum: c.table.sum, Over: over}
 		switch r := c.of(m); {
 		case r == nil || r.Epoch != c.epoch || r.Sum != t.Sum && r.N < c.full:
 			t.Entries = c.table.since(0, 0)

@@ -47,6 +47,7 @@ type (
 		N       uint64 // assignments made in this epoch so far
 		Sum     uint64
 		Entries []Entry
+		Over    bool // every region leaves: no shard is waited for
 	}
 	// Report answers a Table.
 	Report struct {
@@ -144,6 +145,8 @@ type (
 		From    Member
 		Message Message
 	}
+	// Known is what replicas of the table have: entries of any coordinator.
+	Known struct{ Entries []Entry }
 	// Wake lets time pass.
 	Wake struct{}
 )
@@ -190,6 +193,8 @@ type (
 	Store struct{ Failing bool }
 	// Leave says that this region is to host no more.
 	Leave struct{}
+	// Gate says whether guarded work may run at this member. It may at first.
+	Gate struct{ Open bool }
 )
 
 // Inputs of an Allocation.
@@ -199,8 +204,6 @@ type (
 		Shard int
 		To    Member
 	}
-	// Known is what replicas of the table have: entries of earlier coordinators.
-	Known struct{ Entries []Entry }
 )
 
 func (View) event()     {}
@@ -215,6 +218,7 @@ func (Released) event() {}
 func (Looked) event()   {}
 func (Store) event()    {}
 func (Leave) event()    {}
+func (Gate) event()     {}
 func (Move) event()     {}
 func (Known) event()    {}
 
@@ -307,6 +311,18 @@ type Config struct {
 	// Beat is how often the coordinator speaks, Settle how long a new one listens, and Fit how long the
 	// word of a region holds that it hears it.
 	Beat, Settle, Fit time.Duration
+	// Moves is how many shards may be on their way at once for a better balance; 0: none is moved for that. They are
+	// moved when the view has not changed for Stable.
+	Moves  int
+	Stable time.Duration
+	// Spread is by how many shards the homes with most and with fewest may differ before shards move; at least 1.
+	Spread int
+	// Consult has homes chosen by a function of the user, which is asked when other members are fit, and every Again. A
+	// shard without a home waits Answer for it.
+	Consult       bool
+	Again, Answer time.Duration
+	// Rendezvous chooses homes by hashing, and not by how many shards each has.
+	Rendezvous bool
 	// Buffer bounds the messages that wait at a region, and their bytes; one shard may have an eighth.
 	Buffer, BufferBytes int
 }

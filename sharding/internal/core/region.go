@@ -23,7 +23,9 @@ type Region struct {
 	view    []Member
 	removed bool
 	leaving bool
+	over    bool // every region leaves
 	failing bool
+	shut    bool // the gate is
 
 	table  table
 	epoch  uint64    // of the newest coordinator heard
@@ -38,6 +40,7 @@ type Region struct {
 	waiting int // messages that wait, of all shards
 	bytes   int
 	wakes   wakes
+	changed []int // shards since the last Changed, in any order
 }
 
 // NewRegion returns a region that has seen no view yet.
@@ -58,6 +61,26 @@ func (r *Region) Home(n int) Assignment { return r.table.entries[n] }
 // Waiting returns how many messages wait here for a shard.
 func (r *Region) Waiting(n int) int { return len(r.shards[n].buffer) }
 
+// Changed returns the shards whose Phase or Home may have changed since it was called last, each once: a member with
+// thousands looks at no other. The slice is the caller's.
+func (r *Region) Changed() []int {
+	changed := r.changed
+	for _, n := range changed {
+		r.shards[n].marked = false
+	}
+	r.changed = nil
+	return changed
+}
+
+// Withdraw takes out the messages that wait here for a shard.
+func (r *Region) Withdraw(n int) []Body { return r.shards[n].withdraw() }
+
+// Hopeful tells that another region may yet take shards.
+func (r *Region) Hopeful() bool { return !r.over && !r.removed }
+
+// Epoch returns that of the newest coordinator heard.
+func (r *Region) Epoch() uint64 { return r.epoch }
+
 // Orphan tells that the region has found itself on the wrong side of a partition.
 func (r *Region) Orphan() bool { return r.orphan }
 
@@ -75,6 +98,13 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 		r.failing = ev.Failing
 	case Leave:
 		r.leaving = true
+	case Gate:
+		r.shut = !ev.Open
+		r.settle()
+	case Known:
+		for _, e := range ev.Entries {
+			r.merge(e)
+		}
 	case Wake:
 	default:
 		r.onShard(ev)
@@ -106,6 +136,7 @@ func (r *Region) at(n int, do func(*shard)) {
 	if n < 0 || n >= len(r.shards) {
 		return
 	}
+	r.shards[n].mark()
 	do(r.shards[n])
 	r.shards[n].arm()
 }
@@ -170,8 +201,8 @@ func (r *Region) onTable(from Member, t Table) {
 	for _, e := range t.Entries {
 		r.merge(e)
 	}
-	if r.orphan {
-		r.orphan = false
+	if over := t.Over && r.leaving; r.orphan || over != r.over {
+		r.orphan, r.over = false, over
 		r.settle()
 	}
 	r.report(from, t)
@@ -187,7 +218,7 @@ func (r *Region) report(to Member, t Table) {
 	if r.table.sum == t.Sum {
 		r.agreed = max(r.agreed, t.N)
 	}
-	rep := Report{Epoch: r.epoch, N: r.agreed, Sum: r.table.sum, Leaving: r.leaving, Failing: r.failing}
+	rep := Report{Epoch: r.epoch, N: r.agreed, Sum: r.table.sum, Leaving: r.leaving || r.shut, Failing: r.failing}
 	if r.table.sum != t.Sum {
 		rep.Entries = r.table.since(0, 0)
 	}

@@ -52,13 +52,18 @@ func (s *shard) onActive(from Member, token uint64) {
 		return
 	}
 	s.host, s.to = from, token
+	for _, b := range s.withdraw() {
+		s.send(b)
+	}
+}
+
+// withdraw takes out what waits.
+func (s *shard) withdraw() []Body {
 	waiting := s.buffer
 	s.r.waiting -= len(waiting)
 	s.r.bytes -= s.bytes
 	s.buffer, s.bytes = nil, 0
-	for _, b := range waiting {
-		s.send(b)
-	}
+	return waiting
 }
 
 // forget takes the word of a host that its tenure takes nothing any more.

@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -242,4 +244,247 @@ func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
 	require.Empty(t, step(core.Terminated{ID: "x", Run: 2, Left: []core.Body{body(3)}, Failed: true, Worked: true}))
 	require.Equal(t, []core.SlotEffect{core.Spawn{ID: "x", Run: 3}, push(3, 3), core.End{ID: "x", Run: 3}}, step(core.StopAll{}))
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "x", Run: 3, Worked: true}))
+}
+
+// S34: the least recently used of the running entities is passivated, compared with a plain list.
+func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
+	slot := core.NewSlot(core.SlotConfig{Limit: 5, Stash: 1})
+	limit, now := 5, time.Unix(1000, 0)
+	var used []string // running, the last used first
+	r := rand.New(rand.NewPCG(1, 2))
+	for k := range 2000 {
+		now = now.Add(ms)
+		var ev core.SlotEvent = core.Take{Body: core.Body{ID: fmt.Sprint(r.IntN(12))}}
+		if k%100 == 99 {
+			limit = 1 + r.IntN(8)
+			ev = core.Limit{N: limit}
+		} else {
+			id := ev.(core.Take).Body.ID
+			used = append([]string{id}, slices.DeleteFunc(used, func(o string) bool { return o == id })...)
+		}
+		var want []string
+		for len(used) > limit {
+			want = append(want, used[len(used)-1])
+			used = used[:len(used)-1]
+		}
+		var got []string
+		for _, e := range slices.Clone(slot.Step(now, ev)) {
+			if end, ok := e.(core.End); ok {
+				got = append(got, end.ID)
+				slot.Step(now, core.Terminated{ID: end.ID, Run: end.Run})
+			}
+		}
+		require.Equal(t, want, got, k)
+	}
+	require.Equal(t, limit, slot.Len())
+}
+
+// S22c: an entity that ends by itself without having handled a message is one that fails, or it would be started in a loop.
+func TestSlot_AnEntityThatEndsAtEachStart(t *testing.T) {
+	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+	now := time.Unix(1000, 0)
+	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
+	b := core.Body{ID: "x"}
+	step(core.Take{Body: b})
+	for run := uint64(1); run < 3; run++ {
+		require.Empty(t, step(core.Terminated{ID: "x", Run: run, Left: []core.Body{b}}))
+		require.Equal(t, now.Add(100*ms<<(run-1)), slot.NextWake())
+		now = slot.NextWake()
+		require.Len(t, step(core.Pass{}), 2)
+	}
+	require.Equal(t, []core.SlotEffect{core.Reject{Body: b}}, step(core.Terminated{ID: "x", Run: 3, Left: []core.Body{b}}))
+	require.Zero(t, slot.Len())
+
+	step(core.Take{Body: b})
+	require.Len(t, step(core.Terminated{ID: "x", Run: 4, Left: []core.Body{b}, Worked: true}), 2, "it has handled one: started again at once")
+}
+
+// S16: what is remembered is started without a message, and again when it stops by itself or fails, until it is forgotten.
+func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
+	slot := core.NewSlot(core.SlotConfig{Remember: true, Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
+	now := time.Unix(1000, 0)
+	step := func(ev core.SlotEvent) []core.SlotEffect { return slices.Clone(slot.Step(now, ev)) }
+	spawn := func(id string, run uint64) core.SlotEffect { return core.Spawn{ID: id, Run: run} }
+	later := func() []core.SlotEffect {
+		now = slot.NextWake()
+		return step(core.Pass{})
+	}
+	b := core.Body{ID: "new"}
+	require.Empty(t, step(core.Take{Body: b}), "it may be there")
+	require.Equal(t, []core.SlotEffect{core.Remember{ID: "new"}, spawn("old", 1)}, step(core.Recalled{IDs: []string{"old"}}))
+	require.Equal(t, []core.SlotEffect{spawn("new", 2), core.Push{ID: "new", Run: 2, Body: b}}, step(core.Remembered{IDs: []string{"new"}}))
+
+	require.Empty(t, step(core.Terminated{ID: "old", Run: 1, Worked: true}), "by itself")
+	require.Equal(t, now.Add(100*ms), slot.NextWake())
+	require.Equal(t, []core.SlotEffect{spawn("old", 3)}, later())
+	for run := uint64(3); run < 9; run++ {
+		require.Empty(t, step(core.Terminated{ID: "old", Run: run, Failed: true}))
+		require.Equal(t, []core.SlotEffect{spawn("old", run+1)}, later())
+	}
+
+	require.Equal(t, []core.SlotEffect{core.End{ID: "new", Run: 2}}, step(core.Passivate{ID: "new", Run: 2, Forget: true}))
+	require.Empty(t, step(core.Take{Body: b}))
+	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}, core.Remember{ID: "new"}}, step(core.Terminated{ID: "new", Run: 2}), "and begun anew")
+	require.Equal(t, []core.SlotEffect{spawn("new", 10), core.Push{ID: "new", Run: 10, Body: b}}, step(core.Remembered{IDs: []string{"new"}}))
+	step(core.Passivate{ID: "new", Run: 10, Forget: true})
+	require.Equal(t, []core.SlotEffect{core.Forget{ID: "new"}}, step(core.Terminated{ID: "new", Run: 10}))
+
+	require.Equal(t, []core.SlotEffect{core.End{ID: "old", Run: 9}}, step(core.StopAll{}))
+	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "old", Run: 9}))
+}
+
+// balanced has a coordinator at a assign four shards while c is not in view, and lets them arrive.
+func balanced(cfg core.Config) *story {
+	s := &story{core.NewAllocation(cfg, 5), time.Unix(1000, 0)}
+	s.step(core.View{Self: a, Members: []core.Member{a}})
+	s.hear(a, reports(5))
+	s.now = s.now.Add(300 * ms)
+	s.step(core.Wake{})
+	s.step(core.View{Self: a, Members: []core.Member{a, b}})
+	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1}, core.Tenure{Shard: 2, Token: 1}, core.Tenure{Shard: 3, Token: 1}))
+	s.hear(b, reports(5))
+	return s
+}
+
+// S27: one at a time here, and only once the view has been the same for a second.
+func TestAllocation_MovesForBalanceAFewAtATime(t *testing.T) {
+	cfg := config(4)
+	cfg.Moves, cfg.Stable = 1, time.Second
+	s := balanced(cfg)
+	s.now = s.now.Add(300 * ms)
+	require.Empty(t, homes(s.step(core.Wake{})), "b has just come")
+	s.now = s.now.Add(time.Second)
+	said := homes(s.step(core.Wake{}))
+	require.Len(t, said, 1)
+	require.Equal(t, b, said[0].Home)
+	require.Equal(t, 3, said[0].Shard)
+	s.now = s.now.Add(300 * ms)
+	require.Empty(t, homes(s.step(core.Wake{})), "it has not arrived")
+	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1}, core.Tenure{Shard: 2, Token: 1}))
+	s.hear(b, reports(5, core.Tenure{Shard: 3, Token: 2}))
+	s.now = s.now.Add(300 * ms)
+	require.Len(t, homes(s.step(core.Wake{})), 1)
+	s.hear(a, reports(5, core.Tenure{Shard: 0, Token: 1}, core.Tenure{Shard: 1, Token: 1}))
+	s.hear(b, reports(5, core.Tenure{Shard: 2, Token: 2}, core.Tenure{Shard: 3, Token: 2}))
+	s.now = s.now.Add(300 * ms)
+	require.Empty(t, homes(s.step(core.Wake{})), "two each")
+}
+
+// S27: a member that leaves, or does not reach the store, would get its shards back later.
+func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
+	cfg := config(4)
+	cfg.Moves, cfg.Stable = 1, time.Second
+	s := balanced(cfg)
+	s.step(core.View{Self: a, Members: []core.Member{a, b, c}})
+	s.hear(c, core.Report{Epoch: 5, Leaving: true})
+	s.now = s.now.Add(1500 * ms)
+	require.Empty(t, homes(s.step(core.Wake{})))
+}
+
+// S26: with rendezvous hashing a member that comes gets shards of both others, and no shard moves between those.
+func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
+	cfg := config(64)
+	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
+	alloc := core.NewAllocation(cfg, 5)
+	s := &story{alloc, time.Unix(1000, 0)}
+	a, b := core.Member{ID: "a", Incarnation: 1, Address: "a:1"}, core.Member{ID: "b", Incarnation: 1, Address: "b:1"}
+	homes := func() (out []core.Member) {
+		for n := range 64 {
+			out = append(out, alloc.Home(n).Home)
+		}
+		return out
+	}
+	have := func(m core.Member) (tenures []core.Tenure) {
+		for n, h := range homes() {
+			if h == m {
+				tenures = append(tenures, core.Tenure{Shard: n, Token: 1})
+			}
+		}
+		return tenures
+	}
+	d := core.Member{ID: "d", Incarnation: 1, Address: "d:1"}
+	s.step(core.View{Self: a, Members: []core.Member{a, b}})
+	s.hear(a, reports(5))
+	s.hear(b, reports(5))
+	s.now = s.now.Add(time.Second)
+	s.step(core.Wake{})
+	before := homes()
+	require.NotEmpty(t, have(a))
+	require.NotEmpty(t, have(b))
+
+	s.step(core.View{Self: a, Members: []core.Member{a, b, d}})
+	for _, m := range []core.Member{a, b, d} {
+		s.hear(m, reports(5, have(m)...))
+	}
+	s.now = s.now.Add(1100 * ms)
+	s.step(core.Wake{})
+	moved := 0
+	for n, h := range homes() {
+		if h != before[n] {
+			require.Equal(t, d, h, "shard %d moves between those that stay", n)
+			moved++
+		}
+	}
+	require.Positive(t, moved)
+	require.Less(t, moved, 40)
+
+	gone := have(d)
+	s.step(core.View{Self: a, Members: []core.Member{a, b}})
+	s.now = s.now.Add(300 * ms)
+	s.step(core.Wake{})
+	require.Len(t, gone, moved)
+	require.Equal(t, before, homes(), "and goes back when it leaves")
+}
+
+// S29: if every region leaves, nobody is waited for.
+func TestRegion_GivesUpWhenAllLeave(t *testing.T) {
+	s := tell(core.NewRegion(config(1)))
+	s.hear(c, assigned(1, a))
+	s.step(core.Held{Shard: 0, Attempt: 1, Token: 7})
+	s.step(core.Leave{})
+	over := core.Table{Epoch: 5, N: 1, Over: true}
+	pause := core.Tell{To: b, Message: core.Pause{Shard: 0, Token: 7}}
+	require.NotContains(t, s.hear(c, core.Table{Epoch: 5, N: 1}), pause, "another region takes it")
+	require.Contains(t, s.hear(c, over), pause)
+}
+
+func TestAllocation_SaysThatAllLeave(t *testing.T) {
+	s := tell(core.NewAllocation(config(1), 5))
+	last := func() (over bool) {
+		s.now = s.now.Add(300 * ms)
+		for _, e := range s.step(core.Wake{}) {
+			if t, ok := e.(core.Tell); ok {
+				over = t.Message.(core.Table).Over
+			}
+		}
+		return over
+	}
+	for _, m := range []core.Member{a, b} {
+		s.hear(m, core.Report{Epoch: 5, Leaving: true})
+	}
+	s.hear(c, reports(5))
+	require.False(t, last())
+	s.hear(c, core.Report{Epoch: 5, Leaving: true})
+	require.True(t, last())
+}
+
+// A shut gate is as a leave that may end.
+func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
+	s := tell(core.NewRegion(config(1)))
+	s.hear(c, assigned(1, a))
+	s.step(core.Held{Shard: 0, Attempt: 1, Token: 7})
+	require.Contains(t, s.step(core.Gate{}), core.Tell{To: b, Message: core.Pause{Shard: 0, Token: 7}})
+	report := s.hear(c, core.Table{Epoch: 5, N: 1})
+	require.True(t, report[len(report)-1].(core.Tell).Message.(core.Report).Leaving)
+}
+
+// A coordinator may be asked before it has seen anybody.
+func TestAllocation_WithoutMembersDoesNothing(t *testing.T) {
+	cfg := config(4)
+	cfg.Moves = 1
+	s := &story{core.NewAllocation(cfg, 5), time.Unix(1000, 0)}
+	for range 5 {
+		s.now = s.now.Add(time.Second)
+		require.Empty(t, homes(s.step(core.Wake{})))
+	}
 }

@@ -46,6 +46,7 @@ type shard struct {
 	freeOf  Version
 	blank   Blank // how the last holder left the lease
 	killed  bool
+	marked  bool // in Region.changed
 
 	owed []debt            // who has to flush
 	last map[Member]uint64 // highest number taken under this tenure
@@ -65,7 +66,7 @@ type debt struct {
 // assigned tells that the shard should be here.
 func (s *shard) assigned() bool {
 	a := s.r.table.entries[s.n]
-	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed
+	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed && !s.r.over && !s.r.shut
 }
 
 func (s *shard) enter(p Phase) {
@@ -76,6 +77,15 @@ func (s *shard) enter(p Phase) {
 		s.r.active--
 	}
 	s.phase, s.since = p, s.r.now
+	s.mark()
+}
+
+// mark notes that the phase, the token or the home may have changed.
+func (s *shard) mark() {
+	if !s.marked {
+		s.marked = true
+		s.r.changed = append(s.r.changed, s.n)
+	}
 }
 
 // settle brings the phase in line with the table.

@@ -88,7 +88,21 @@ func (w *world) handle(e *entity, m message) {
 		w.Fail("tokens of handled messages fall: shard %d, %d after %d", e.h.s, e.token, w.tokens[e.h.s])
 	}
 	w.tokens[e.h.s] = max(e.token, w.tokens[e.h.s])
+	if w.opt.remember && w.known[e.name] == 0 && !e.forgets {
+		w.Fail("entity %s handles a message before a majority remembers it", e.name)
+	}
 	w.stat.handled++
+}
+
+// recalled tells whether every remembered entity lives, if its shard has a home at all.
+func (w *world) recalled() error {
+	for i := range w.opt.entities * w.opt.shards {
+		id := strconv.Itoa(i)
+		if h, ok := w.store.holder(i % w.opt.shards); ok && w.known[id] > 0 && len(w.alive[id]) == 0 {
+			return fmt.Errorf("liveness: remembered entity %s does not live at %v", id, h.member)
+		}
+	}
+	return nil
 }
 
 // unsettled says why not each shard has one home, which all regions in reach of the coordinator know.
@@ -113,6 +127,9 @@ func (w *world) astray(c *node, s int) string {
 	a := c.alloc.Home(s)
 	if a.Version.N == 0 || !c.sees(a.Home) || w.IsCut(c.i, w.node(a.Home).i) {
 		return "assigned to nobody in view"
+	}
+	if to := w.mayWish(c, s); to != nil && to.me() != a.Home {
+		return fmt.Sprintf("at %v, and not at %v as wished", a.Home, to.me())
 	}
 	home := w.node(a.Home)
 	if phase, _ := home.region.Phase(s); !home.up || home.me() != a.Home || phase != core.Running {

@@ -51,7 +51,8 @@ func (n *node) stand() {
 			return
 		}
 		n.w.Note("%v is the coordinator of epoch %d", n.me(), g.token)
-		n.alloc, n.allocGen = core.NewAllocation(config(n.w.opt.shards), g.token), gen
+		n.silent = false
+		n.alloc, n.allocGen = core.NewAllocation(n.w.opt.config(), g.token), gen
 		n.stepAlloc(n.seen)
 		var known []core.Entry
 		for s := range n.w.opt.shards {
@@ -60,15 +61,19 @@ func (n *node) stand() {
 			}
 		}
 		n.stepAlloc(core.Known{Entries: known})
+		n.hearWishes()
 	})
 }
 
 func (n *node) stepAlloc(ev core.Event) {
 	_, choice := ev.(core.Move)
+	choice = choice || n.w.opt.wish != nobody // some of those are
 	for _, e := range n.alloc.Step(n.w.Now(), ev) {
 		switch e := e.(type) {
 		case core.Tell:
 			n.tell(e.To, e.Message)
+		case core.Consult:
+			n.consult(e)
 		case core.Assigned:
 			n.w.Note("%v: assigned %+v", n.me(), e)
 			n.w.stat.moves++

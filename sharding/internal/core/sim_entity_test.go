@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -15,11 +16,32 @@ type host struct {
 	slot     *core.Slot
 	wakeAt   time.Time
 	entities map[string]*entity // those that run
+	writes   []write            // of what is remembered, one after the other
+}
+
+// write remembers an entity, or forgets it.
+type write struct {
+	id     string
+	forget bool
 }
 
 func (h *host) start(token uint64) {
 	h.token, h.gen = token, h.n.grants[h.s].gen
-	h.slot = core.NewSlot(core.SlotConfig{Idle: 120 * ms, Stash: 1000, BackOff: 50 * ms, MaxBackOff: time.Second, Failures: 8})
+	h.writes = nil
+	idle := 120 * ms
+	if h.n.w.opt.policy != core.LRU {
+		idle = 0
+	}
+	remember, keep := h.n.w.opt.remember, h.n.w.opt.keep
+	switch {
+	case remember:
+		idle = 0
+		defer h.recall()
+	case keep:
+		idle = 0
+		defer func() { h.step(core.Recalled{IDs: []string{strconv.Itoa(h.s)}}) }()
+	}
+	h.slot = core.NewSlot(core.SlotConfig{Idle: idle, Remember: remember || keep, Keep: keep, Limit: h.n.w.opt.limit, Policy: h.n.w.opt.policy, Stash: 1000, BackOff: 50 * ms, MaxBackOff: time.Second, Failures: 8})
 	h.n.w.Note("%v runs shard %d under %d", h.n.me(), h.s, token)
 }
 
@@ -34,6 +56,7 @@ func (h *host) step(ev core.SlotEvent) {
 	for _, e := range append([]core.SlotEffect(nil), slot.Step(h.n.w.Now(), ev)...) {
 		h.carryOut(e)
 	}
+	h.count()
 	at := slot.NextWake()
 	if at.IsZero() || !h.wakeAt.IsZero() && !h.wakeAt.After(at) && h.wakeAt.After(h.n.w.Now()) {
 		return
@@ -43,6 +66,83 @@ func (h *host) step(ev core.SlotEvent) {
 		if h.slot == slot && h.wakeAt.Equal(at) {
 			h.wakeAt = time.Time{}
 			h.step(core.Pass{})
+		}
+	})
+}
+
+// count looks that no more entities run than may.
+func (h *host) count() {
+	running := 0
+	for _, e := range h.entities {
+		if !e.ending && !e.killing {
+			running++
+		}
+	}
+	if limit := h.n.w.opt.limit; limit > 0 && running > limit {
+		h.n.w.Fail("bound: %d entities run at %v, at most %d", running, h.n.me(), limit)
+	}
+}
+
+// recall reads what a majority remembers, at some time, and adds it anew.
+func (h *host) recall() {
+	slot, w := h.slot, h.n.w
+	h.n.after(w.quorum(), func() {
+		if h.slot != slot {
+			return
+		}
+		var ids []string
+		for i := range w.opt.entities * w.opt.shards {
+			if id := strconv.Itoa(i); i%w.opt.shards == h.s && w.known[id] > 0 {
+				w.add(id)
+				ids = append(ids, id)
+			}
+		}
+		h.step(core.Recalled{IDs: ids})
+	})
+}
+
+func (w *world) add(id string) {
+	w.adds++
+	w.known[id] = w.adds
+}
+
+// quorum is how long a majority takes.
+func (w *world) quorum() time.Duration {
+	if w.acting && w.Chance("slow-quorum", w.p.slow) {
+		return []time.Duration{40 * ms, 300 * ms}[w.Number("how-slow-quorum", 0, 1)]
+	}
+	return 4 * ms
+}
+
+func (h *host) write(wr write) {
+	if h.writes = append(h.writes, wr); len(h.writes) == 1 {
+		h.writeNext(h.slot)
+	}
+}
+
+// writeNext carries out the first write. What is to be forgotten is looked up under the tenure, and forgotten at any time
+// after, but for what was added meanwhile.
+func (h *host) writeNext(slot *core.Slot) {
+	w, wr := h.n.w, h.writes[0]
+	seen, may := w.known[wr.id], h.n.check(h.gen) && h.n.grants[h.s].token == h.token
+	if wr.forget && may {
+		w.After(w.quorum(), func() {
+			if w.known[wr.id] == seen {
+				delete(w.known, wr.id)
+			}
+		})
+	}
+	h.n.after(w.quorum(), func() {
+		if h.slot != slot {
+			return
+		}
+		h.writes = h.writes[1:]
+		if !wr.forget {
+			w.add(wr.id)
+			h.step(core.Remembered{IDs: []string{wr.id}})
+		}
+		if len(h.writes) > 0 {
+			h.writeNext(slot)
 		}
 	})
 }
@@ -57,6 +157,9 @@ func (h *host) carryOut(e core.SlotEffect) {
 		x := &entity{h: h, slot: h.slot, name: e.ID, run: e.Run, token: h.token}
 		h.entities[e.ID] = x
 		w.alive[e.ID] = append(w.alive[e.ID], x)
+		if w.opt.keep {
+			x.tires()
+		}
 	case core.Push:
 		h.entities[e.ID].deliver(e.Body)
 	case core.End:
@@ -67,11 +170,33 @@ func (h *host) carryOut(e core.SlotEffect) {
 		if w.opt.planned {
 			w.Fail("planned: a message to an entity is rejected")
 		}
+	case core.Remember, core.Forget:
+		if w.opt.keep {
+			w.Fail("what is to be kept running is not a constant: %T%+v", e, e)
+			return
+		}
+		h.write(writeOf(e))
 	case core.Empty:
 		token := h.token
 		h.n.after(0, func() { h.n.step(core.Ended{Shard: h.s, Token: token}) })
 	}
 	w.Note("%v, shard %d: %T%+v", h.n.me(), h.s, e, e)
+}
+
+func writeOf(e core.SlotEffect) write {
+	if f, ok := e.(core.Forget); ok {
+		return write{f.ID, true}
+	}
+	return write{e.(core.Remember).ID, false}
+}
+
+// tires has an entity ask to end, and to be forgotten, at some time.
+func (e *entity) tires() {
+	e.h.n.after(time.Duration(100+e.h.n.w.Number("tires", 0, 900))*ms, func() {
+		if h := e.h; !e.dead && !e.ending && !e.killing && h.n.w.acting && h.slot == e.slot {
+			h.step(core.Passivate{ID: e.name, Run: e.run, Forget: e.run%2 == 0})
+		}
+	})
 }
 
 // entity is one incarnation of an entity: an actor with a mailbox.
@@ -89,6 +214,7 @@ type entity struct {
 	failed  bool
 	worked  bool
 	dead    bool
+	forgets bool // it has asked to be forgotten
 }
 
 func (e *entity) deliver(b core.Body) {
@@ -154,6 +280,10 @@ func (e *entity) done(stop bool) {
 	if !stop && !e.ending && w.acting && w.Chance("ends-itself", w.p.slow/5) {
 		e.failed = w.Chance("fails", 0.5)
 		stop = true
+	}
+	if (w.opt.remember || w.opt.keep) && !stop && !e.ending && w.acting && w.Chance("is-forgotten", w.p.slow/5) {
+		e.forgets = true
+		e.h.step(core.Passivate{ID: e.name, Run: e.run, Forget: true})
 	}
 	if stop {
 		e.end()

@@ -30,12 +30,14 @@ type node struct {
 	allocGen  int
 	coordTry  uint64
 	coordBusy bool
-	coordHas  int // session under which an attempt was made that is not certainly released
+	silent    bool // the function that chooses homes does not answer
+	coordHas  int  // session under which an attempt was made that is not certainly released
 
 	region  *core.Region
 	wakeAt  time.Time
 	hosts   []*host
 	grants  []grant // by shard
+	shown   []shown // by shard
 	leaving bool
 	counter int
 	heard   []core.Version
@@ -88,6 +90,7 @@ func (n *node) boot() {
 	n.alloc, n.coordTry, n.coordBusy, n.coordHas = nil, 0, false, 0
 	n.region, n.wakeAt, n.leaving = core.NewRegion(config(w.opt.shards)), time.Time{}, false
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
+	n.shown = make([]shown, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
 	for s := range n.hosts {
 		n.hosts[s] = &host{n: n, s: s, entities: map[string]*entity{}}
@@ -189,7 +192,31 @@ func (n *node) step(ev core.Event) {
 	for _, e := range n.region.Step(n.w.Now(), ev) {
 		n.carryOut(e)
 	}
+	n.publish()
 	n.arm()
+}
+
+// shown is what a member shows of a shard.
+type shown struct {
+	phase core.Phase
+	token uint64
+	home  core.Version
+}
+
+// publish shows what has changed, which must be all that has.
+func (n *node) publish() {
+	now := func(s int) shown {
+		phase, token := n.region.Phase(s)
+		return shown{phase, token, n.region.Home(s).Version}
+	}
+	for _, s := range n.region.Changed() {
+		n.shown[s] = now(s)
+	}
+	for s, was := range n.shown {
+		if is := now(s); is != was {
+			n.w.Fail("shard %d of %v is shown as %v, and is %v", s, n.me(), was, is)
+		}
+	}
 }
 
 func (n *node) arm() {
@@ -332,6 +359,9 @@ func (n *node) look() {
 // traffic makes messages of this node, in bursts, so that entities are idle at times.
 func (n *node) traffic() {
 	w := n.w
+	if w.opt.keep && w.Elapsed() > startUp+w.opt.every { // whatever runs now runs by itself
+		return
+	}
 	if w.acting && (int(w.Elapsed()/(500*ms))+n.i)%3 != 0 {
 		n.say(n.counter % (w.opt.shards * w.opt.entities))
 	}

@@ -3,6 +3,7 @@ package core_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func (w *world) makeUp() {
 		kind, i := acts[r.IntN(kinds)], r.IntN(w.opt.nodes)
 		switch kind {
 		case "move":
+			if w.opt.wish != nobody {
+				w.Act(at, "wish", r.IntN(w.opt.shards), r.IntN(w.opt.nodes+2))
+				continue
+			}
 			w.Act(at, kind, r.IntN(w.opt.shards), i)
 		case "crash":
 			w.Act(at, kind, i, "for", []time.Duration{time.Second, 6 * time.Second}[r.IntN(2)])
@@ -68,6 +73,7 @@ func (w *world) chooseActs(kinds int) {
 
 // learn says how acts are carried out.
 func (w *world) learn() {
+	w.Can("wish", func(a sim.Args) { w.wish(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
 	for verb, do := range map[string]func(*node, sim.Args){
 		"leave": (*node).leave, "crash": (*node).crashes, "pause": (*node).pauses, "split": (*node).splits,
 		"one-way": (*node).oneWay, "away": (*node).loseStore, "outage": (*node).outage,
@@ -96,8 +102,12 @@ func (n *node) hurt(d time.Duration) {
 	n.w.trouble[n.i] = max(n.w.trouble[n.i], n.w.Elapsed()+d)
 }
 
-// leave carries out: leave NODE. It hosts no more; with faults it comes back as another incarnation.
+// leave carries out: leave NODE. It hosts no more; with faults it comes back as another incarnation. The last that stays
+// does not leave: nobody would be served.
 func (n *node) leave(sim.Args) {
+	if !slices.ContainsFunc(n.w.nodes, func(o *node) bool { return o != n && o.up && !o.leaving }) {
+		return
+	}
 	n.leaving = true
 	n.hurt(3 * time.Second)
 	n.run(func() { n.step(core.Leave{}) })
@@ -256,9 +266,28 @@ func (w *world) finish() {
 	if w.opt.planned && w.stat.handled != w.stat.sent {
 		w.Fail("planned: %d messages of %d are lost", w.stat.sent-w.stat.handled, w.stat.sent)
 	}
+	if err := w.recalled(); (w.opt.remember || w.opt.keep) && err != nil {
+		w.Fail("%v", err)
+	}
 	h, _ := w.store.holder(coordName)
 	c := w.node(h.member)
-	before, probes := w.stat.handled, 0
+	if w.opt.keep { // nobody has spoken for long: what is sent under a tenure that is over is lost, and answered
+		w.probe(c)
+		w.Until(2500 * ms)
+	}
+	before := w.stat.handled
+	probes := w.probe(c)
+	w.Until(2500 * ms)
+	if got := w.stat.handled - before; got < probes {
+		w.Fail("probes are not handled: %d of %d", probes-got, probes)
+	}
+	if err := w.recalled(); (w.opt.remember || w.opt.keep) && err != nil {
+		w.Fail("%v", err)
+	}
+}
+
+// probe has all members that the coordinator at c sees speak to all entities.
+func (w *world) probe(c *node) (probes int) {
 	for _, m := range c.seen.Members {
 		if o := w.node(m); !w.IsCut(c.i, o.i) {
 			for e := range w.opt.entities * w.opt.shards {
@@ -267,10 +296,7 @@ func (w *world) finish() {
 			}
 		}
 	}
-	w.Until(2500 * ms)
-	if got := w.stat.handled - before; got < probes {
-		w.Fail("probes are not handled: %d of %d", probes-got, probes)
-	}
+	return probes
 }
 
 // simulate plays seeds of one kind, and says what they were made of.
@@ -293,6 +319,51 @@ func TestSimulation_PlannedMovesLoseNothing(t *testing.T) { simulate(t, planned,
 // Crashes, pauses, partitions, one-way cuts, outages of the store, lost messages: see the invariants in sim_check_test.go.
 func TestSimulation_NeverTwoAlive(t *testing.T) { simulate(t, chaos, *seeds) }
 
+// Entities that were spoken to live on wherever their shard goes, unless they ask to be forgotten.
+func TestSimulation_Remembers(t *testing.T) {
+	s := *seeds
+	s.Count /= 2
+	simulate(t, rememberingPlanned, s)
+	simulate(t, remembering, s)
+}
+
+// More entities are spoken to than may run.
+func TestSimulation_OfALimit(t *testing.T) {
+	s := *seeds
+	s.Count /= 4
+	simulate(t, tight, s)
+	s.Count /= 2
+	for _, policy := range []core.Policy{core.SLRU, core.LFU} {
+		opt := tight
+		opt.policy = policy
+		simulate(t, opt, s)
+	}
+}
+
+// Homes are wished for in a table, whatever else happens.
+func TestSimulation_Wishes(t *testing.T) {
+	s := *seeds
+	s.Count /= 4
+	simulate(t, wishingPlanned, s)
+	simulate(t, wishing, s)
+}
+
+// A function chooses homes, which is late, never answers, or names what is not there.
+func TestSimulation_Consults(t *testing.T) {
+	s := *seeds
+	s.Count /= 4
+	simulate(t, consultPlanned, s)
+	simulate(t, consulting, s)
+}
+
+// Each shard has one entity, which runs wherever its shard goes, although it stops, fails and asks to be forgotten.
+func TestSimulation_Daemons(t *testing.T) {
+	s := *seeds
+	s.Count /= 4
+	simulate(t, keepingPlanned, s)
+	simulate(t, keeping, s)
+}
+
 func TestSimulation_OfFiveMembers(t *testing.T) {
 	s := *seeds
 	s.Count /= 4
@@ -314,7 +385,7 @@ func TestExplore_SmallWorlds(t *testing.T) {
 }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	for _, opt := range []options{planned, chaos} {
+	for _, opt := range []options{planned, chaos, wishing, consulting} {
 		sim.Run(t, sim.Seeds{First: 1, Count: 60, Twice: true}, history(opt))
 	}
 }

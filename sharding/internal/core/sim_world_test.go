@@ -3,6 +3,7 @@ package core_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -26,6 +27,9 @@ type world struct {
 	handled map[messageID]bool
 	order   map[orderID]int
 	tokens  map[int]uint64 // highest under which a message of a shard was handled
+	known   map[string]int // entities that a majority remembers, by the number of their last addition
+	adds    int
+	wishes  map[int]string // by shard: what users wish, and what their function says
 	alive   map[string][]*entity
 	stat    struct{ sent, handled, moves, lost, grants, orphans int }
 }
@@ -36,13 +40,30 @@ type options struct {
 	acts                    int
 	every                   time.Duration
 	planned                 bool // nothing fails, and nothing is later than any patience
-	explore                 bool // everything that is left to chance is possible, and acts are left to chance
+	limit                   int  // of running entities of a shard; 0: none
+	policy                  core.Policy
+	remember                bool
+	keep                    bool   // each shard has one entity, which always runs
+	wish                    choice // where homes come from
+	explore                 bool   // everything that is left to chance is possible, and acts are left to chance
 }
 
 var (
 	planned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true}
 	chaos   = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond}
 	large   = options{nodes: 5, shards: 6, entities: 2, acts: 24, every: 600 * time.Millisecond}
+	tight   = options{nodes: 3, shards: 2, entities: 4, acts: 8, every: 900 * time.Millisecond, planned: true, limit: 2}
+
+	remembering        = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond, remember: true}
+	rememberingPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true, remember: true}
+
+	wishing        = options{nodes: 3, shards: 3, entities: 2, acts: 16, every: 900 * time.Millisecond, wish: table}
+	wishingPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8, every: 1800 * time.Millisecond, planned: true, wish: table}
+	consulting     = options{nodes: 3, shards: 3, entities: 2, acts: 16, every: 900 * time.Millisecond, wish: function}
+	consultPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8, every: 1800 * time.Millisecond, planned: true, wish: function}
+
+	keeping        = options{nodes: 3, shards: 3, entities: 1, acts: 16, every: 900 * time.Millisecond, keep: true}
+	keepingPlanned = options{nodes: 3, shards: 3, entities: 1, acts: 8, every: 900 * time.Millisecond, planned: true, keep: true}
 
 	tiny        = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond, explore: true}
 	tinyPlanned = options{nodes: 2, shards: 1, entities: 1, acts: 2, every: 700 * time.Millisecond, explore: true, planned: true}
@@ -78,12 +99,17 @@ type orderID struct {
 
 func newWorld(s *sim.World, opt options) *world {
 	w := &world{World: s, opt: opt, fifo: map[[2]int]time.Duration{}, view: map[int][]int{}, handled: map[messageID]bool{},
-		order: map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{}, trouble: make([]time.Duration, opt.nodes)}
+		order: map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{}, known: map[string]int{}, trouble: make([]time.Duration, opt.nodes)}
 	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{}, away: make([]time.Duration, opt.nodes)}
 	for i := range opt.nodes {
 		w.nodes = append(w.nodes, &node{w: w, i: i})
 	}
 	w.p.data, w.p.store, w.p.slow = w.share("data-faults", 0.3), w.share("store-faults", 0.3), w.share("slow-entities", 0.3)
+	for i := range opt.shards {
+		if opt.keep {
+			w.add(strconv.Itoa(i))
+		}
+	}
 	for _, n := range w.nodes {
 		n.boot()
 	}

@@ -7,7 +7,7 @@ import (
 
 // Slot is the entities of one shard under one tenure.
 //
-//	          message              passivated, stopped by itself, StopAll
+//	          message              passivated, stopped by itself, StopAll, over the limit
 //	(none) ───────────▶ running ────────────────────────────────────▶ ending
 //	   ▲                   ▲ ▲ │ failed                                  │ terminated
 //	   │     back-off over │ │ ▼                                         │
@@ -23,12 +23,14 @@ type Slot struct {
 	out []SlotEffect
 
 	entities map[string]*entity
-	used     list // running: the last used first
-	rest     list // ending and backing off
+	used     ranks // running
+	rest     list  // ending, backing off and unknown
 	run      uint64
 	stopping bool
 	killed   bool
 	empty    bool // was told
+
+	remembers // with SlotConfig.Remember
 }
 
 type entityState uint8
@@ -37,6 +39,7 @@ const (
 	running entityState = iota
 	ending
 	backingOff
+	unknown // its messages wait until it is remembered
 )
 
 type entity struct {
@@ -46,21 +49,27 @@ type entity struct {
 	at       time.Time // running: of the last message; backing off: when that is over
 	waiting  []Body
 	failures int
+	forget   bool // ending: it is not to be remembered any more
 
 	in         *list
 	prev, next *entity
 }
 
 // NewSlot returns a slot without entities.
-func NewSlot(cfg SlotConfig) *Slot { return &Slot{cfg: cfg, entities: map[string]*entity{}} }
+func NewSlot(cfg SlotConfig) *Slot {
+	s := &Slot{cfg: cfg, entities: map[string]*entity{}, remembers: remembers{known: map[string]bool{}}}
+	s.used.policy = cfg.Policy
+	s.used.resize(cfg.Limit)
+	return s
+}
 
 // Len returns how many entities there are.
 func (s *Slot) Len() int { return len(s.entities) }
 
 // NextWake is when a Pass is wanted; zero: not at all.
 func (s *Slot) NextWake() (at time.Time) {
-	if s.cfg.Idle > 0 && s.used.last != nil {
-		at = s.used.last.at.Add(s.cfg.Idle)
+	if last := s.used.fresh.last; s.cfg.Idle > 0 && last != nil {
+		at = last.at.Add(s.cfg.Idle)
 	}
 	for e := s.rest.first; e != nil; e = e.next {
 		if e.state == backingOff && (at.IsZero() || e.at.Before(at)) {
@@ -78,6 +87,7 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 		s.take(ev.Body)
 	case Passivate:
 		if e := s.entities[ev.ID]; e != nil && e.run == ev.Run && e.state == running {
+			e.forget = ev.Forget && !s.cfg.Keep
 			s.end(e)
 		}
 	case Terminated:
@@ -88,6 +98,13 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 		s.killAll()
 	case Pass:
 		s.pass()
+	case Recalled:
+		s.recall(ev.IDs)
+	case Remembered:
+		s.onRemembered(ev.IDs)
+	case Limit:
+		s.used.resize(ev.N)
+		s.trim()
 	}
 	if s.stopping && len(s.entities) == 0 && !s.empty {
 		s.empty = true
@@ -96,9 +113,26 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	return s.out
 }
 
+// Direct is Step of a Take for an entity that runs, without the detour by an effect: it reports to which incarnation the
+// message is to be pushed. If it is not ok, nothing has changed, and the message has to be taken by Step. now may be zero
+// without SlotConfig.Idle.
+func (s *Slot) Direct(now time.Time, id string) (run uint64, ok bool) {
+	e := s.entities[id]
+	if e == nil || e.state != running || s.killed {
+		return 0, false
+	}
+	e.at = now
+	s.used.use(e)
+	return e.run, true
+}
+
 func (s *Slot) emit(e SlotEffect) { s.out = append(s.out, e) }
 
 func (s *Slot) take(b Body) {
+	if run, ok := s.Direct(s.now, b.ID); ok {
+		s.emit(Push{b.ID, run, b})
+		return
+	}
 	e := s.entities[b.ID]
 	switch {
 	case s.killed:
@@ -106,11 +140,11 @@ func (s *Slot) take(b Body) {
 	case e == nil:
 		e = &entity{id: b.ID, waiting: []Body{b}}
 		s.entities[b.ID] = e
-		s.start(e)
-	case e.state == running:
-		e.at = s.now
-		s.used.add(e)
-		s.emit(Push{e.id, e.run, b})
+		if s.cfg.Remember && !s.known[e.id] {
+			s.await(e)
+		} else {
+			s.start(e)
+		}
 	case len(e.waiting) >= s.cfg.Stash:
 		s.emit(Reject{b})
 	default:
@@ -121,8 +155,8 @@ func (s *Slot) take(b Body) {
 // start makes an incarnation and hands it what has waited. Invariant: the one before has terminated.
 func (s *Slot) start(e *entity) {
 	s.run++
-	e.run, e.state, e.at = s.run, running, s.now
-	s.used.add(e)
+	e.run, e.state, e.at, e.forget = s.run, running, s.now, false
+	s.used.enter(e)
 	s.emit(Spawn{e.id, e.run})
 	waited := e.waiting
 	e.waiting = nil
@@ -130,6 +164,14 @@ func (s *Slot) start(e *entity) {
 		s.emit(Push{e.id, e.run, b})
 	}
 	if s.stopping {
+		s.end(e)
+	}
+	s.trim()
+}
+
+// trim passivates entities above the limit. Those that are ending do not count.
+func (s *Slot) trim() {
+	for e := s.used.victim(); e != nil; e = s.used.victim() {
 		s.end(e)
 	}
 }
@@ -154,28 +196,41 @@ func (s *Slot) reject(waiting []Body) {
 // onTerminated goes on with what the incarnation has left and what has come meanwhile.
 func (s *Slot) onTerminated(ev Terminated) {
 	e := s.entities[ev.ID]
-	if e == nil || e.run != ev.Run || e.state == backingOff {
+	if e == nil || e.run != ev.Run || e.state == backingOff || e.state == unknown {
 		return
 	}
+	itself := e.state == running
+	failed := ev.Failed || itself && !ev.Worked // it may do so each time
 	e.waiting = slices.Concat(ev.Left, e.waiting)
 	if ev.Worked {
 		e.failures = 0
 	}
-	if ev.Failed {
+	if failed {
 		e.failures++
 	}
+	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // nobody asked it to end, or nobody may
 	switch {
-	case s.killed, e.failures >= s.cfg.Failures:
+	case s.killed, e.failures >= s.cfg.Failures && !again:
 		s.reject(e.waiting)
 		s.remove(e)
-	case ev.Failed && !s.stopping:
-		e.state, e.at = backingOff, s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(e.failures-1, 16)))
-		s.rest.add(e)
+	case e.forget:
+		s.dismiss(e)
+	case e.failures >= s.cfg.Failures:
+		s.reject(e.waiting)
+		e.waiting = nil
+		s.backOff(e)
+	case failed && !s.stopping, again && len(e.waiting) == 0:
+		s.backOff(e)
 	case len(e.waiting) > 0:
 		s.start(e)
 	default:
 		s.remove(e)
 	}
+}
+
+func (s *Slot) backOff(e *entity) {
+	e.state, e.at = backingOff, s.now.Add(min(s.cfg.MaxBackOff, s.cfg.BackOff<<min(max(0, e.failures-1), 16)))
+	s.rest.add(e)
 }
 
 // stopAll drains: an entity that has messages waiting is started once more for them.
@@ -184,7 +239,7 @@ func (s *Slot) stopAll() {
 	for e := s.rest.first; e != nil; {
 		next := e.next
 		switch {
-		case e.state == ending:
+		case e.state == ending, e.state == unknown:
 		case len(e.waiting) > 0:
 			s.start(e)
 		default:
@@ -192,17 +247,19 @@ func (s *Slot) stopAll() {
 		}
 		e = next
 	}
-	for s.used.last != nil {
-		s.end(s.used.last)
+	for _, l := range s.used.lists() {
+		for l.last != nil {
+			s.end(l.last)
+		}
 	}
 }
 
 func (s *Slot) killAll() {
 	s.stopping, s.killed = true, true
-	for _, l := range []*list{&s.used, &s.rest} {
+	for _, l := range append(s.used.lists(), &s.rest) {
 		for e := l.first; e != nil; {
 			next := e.next
-			if e.state == backingOff {
+			if e.state == backingOff || e.state == unknown {
 				s.reject(e.waiting)
 				s.remove(e)
 			} else {
@@ -215,13 +272,13 @@ func (s *Slot) killAll() {
 
 // pass passivates what is idle and starts again what has backed off.
 func (s *Slot) pass() {
-	for s.cfg.Idle > 0 && s.used.last != nil && !s.now.Before(s.used.last.at.Add(s.cfg.Idle)) {
-		s.end(s.used.last)
+	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil && !s.now.Before(e.at.Add(s.cfg.Idle)); e = s.used.fresh.last {
+		s.end(e)
 	}
 	for e := s.rest.first; e != nil; {
 		next := e.next
 		if e.state == backingOff && !s.now.Before(e.at) {
-			if len(e.waiting) > 0 {
+			if len(e.waiting) > 0 || s.known[e.id] {
 				s.start(e)
 			} else {
 				s.remove(e)
@@ -232,7 +289,10 @@ func (s *Slot) pass() {
 }
 
 // list links entities; each is in one list.
-type list struct{ first, last *entity }
+type list struct {
+	first, last *entity
+	n           int
+}
 
 // add moves an entity to the front.
 func (l *list) add(e *entity) {
@@ -249,6 +309,7 @@ func (l *list) add(e *entity) {
 		l.last = e
 	}
 	l.first = e
+	l.n++
 }
 
 func (l *list) take(e *entity) {
@@ -263,4 +324,5 @@ func (l *list) take(e *entity) {
 		l.last = e.prev
 	}
 	e.in, e.prev, e.next = nil, nil, nil
+	l.n--
 }

@@ -37,6 +37,8 @@ type (
 	}
 	// Gone says that the instance has terminated, whatever the reason.
 	Gone struct{ Run uint64 }
+	// Broken says that the instance has panicked. It keeps its mailbox, and handles nothing until a Restart.
+	Broken struct{ Run uint64 }
 	// Released says that the release has ended. Certain: the lease is free.
 	Released struct {
 		Token   uint64
@@ -49,11 +51,13 @@ type (
 	// Gate says whether this member may host at all.
 	Gate struct{ Open bool }
 	// Abstain is the word of another member that it does not host for so long; 0: that it may again.
-	// Of two words of one member the one with the larger Seq counts.
+	// Failing: that for so long instances fail there, but it hosts, since nobody else may. Of two words of
+	// one member the one with the larger Seq counts.
 	Abstain struct {
-		From Member
-		Seq  uint64
-		For  time.Duration
+		From    Member
+		Seq     uint64
+		For     time.Duration
+		Failing bool
 	}
 	// Probed answers a Probe. Taken: the lease is held by another session.
 	Probed struct {
@@ -85,6 +89,7 @@ func (Held) event()     {}
 func (Failed) event()   {}
 func (Lost) event()     {}
 func (Gone) event()     {}
+func (Broken) event()   {}
 func (Released) event() {}
 func (Free) event()     {}
 func (Close) event()    {}
@@ -106,6 +111,8 @@ type (
 	Cancel struct{ Attempt uint64 }
 	// Start makes the instance. If the tenure is over by now, do not, and answer with Lost and Gone.
 	Start struct{ Run, Token uint64 }
+	// Restart makes an instance that has panicked anew, in the same mailbox.
+	Restart struct{ Run uint64 }
 	// Pause tells the proxies that the instance takes no more messages. Lost: see Paused.
 	Pause struct {
 		Token uint64
@@ -124,10 +131,11 @@ type (
 	}
 	// TellLeaving tells everybody that we host no more.
 	TellLeaving struct{}
-	// TellAbstain tells the managers that we do not host for so long; 0: that we may again.
+	// TellAbstain tells the managers what Abstain says.
 	TellAbstain struct {
-		Seq uint64
-		For time.Duration
+		Seq     uint64
+		For     time.Duration
+		Failing bool
 	}
 	// Probe looks at the lease; answered by Probed. No two overlap.
 	Probe struct{ Probe uint64 }
@@ -158,6 +166,7 @@ type (
 func (Acquire) effect()     {}
 func (Cancel) effect()      {}
 func (Start) effect()       {}
+func (Restart) effect()     {}
 func (Pause) effect()       {}
 func (Stop) effect()        {}
 func (Kill) effect()        {}
@@ -179,9 +188,11 @@ type Config struct {
 	HandOver time.Duration
 	// Hurry bounds a stop that has nobody to hand over to, or no time: then the instance is killed.
 	Hurry time.Duration
-	// BackOff is the wait before an instance that stopped by itself is made again, doubled each time up
-	// to MaxBackOff. One that has run for MaxBackOff starts over.
+	// BackOff is the wait before an instance that has failed is made again, doubled each time up to
+	// MaxBackOff. One that has run for MaxBackOff starts over. To fail is to panic, or to stop unasked.
 	BackOff, MaxBackOff time.Duration
+	// Tries is how many failures in a row make this member abstain, if another one may host. At least 1.
+	Tries int
 	// MinMembers is how many hosts a member must have seen at once before it hosts. 0: it waits for
 	// Settle instead, from its first view on.
 	MinMembers int

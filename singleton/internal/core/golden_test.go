@@ -78,7 +78,7 @@ func play(t *testing.T, story string, route bool) string {
 // config of a story, which may begin with a line "settle 2s" or "members 2".
 func config(story string) core.Config {
 	c := core.Config{
-		HandOver: 10 * time.Second, Hurry: time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second,
+		HandOver: 10 * time.Second, Hurry: time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
 		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second, MaxReturn: time.Minute,
 	}
 	var settle string
@@ -91,7 +91,7 @@ func config(story string) core.Config {
 
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
-	return strings.NewReplacer(" Incarnation:1 Address:", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
+	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
 }
 
 func named(name string) core.Member { return core.Member{ID: name, Incarnation: 1} }
@@ -133,6 +133,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Gate{Open: true}
 	case "abstain": // from, sequence, seconds
 		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second}
+	case "failing": // from, sequence, seconds
+		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second, Failing: true}
 	case "unreached": // probe
 		return core.Probed{Probe: number(1)}
 	case "nobody's": // probe
@@ -141,6 +143,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Probed{Probe: number(1), Reached: true, Taken: true}
 	case "gone":
 		return core.Gone{Run: number(1)}
+	case "broken":
+		return core.Broken{Run: number(1)}
 	case "released":
 		return core.Released{Token: number(1), Certain: true}
 	case "unreleased":

@@ -6,7 +6,7 @@ import "time"
 //
 //	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──────not oldest, closed, lost──▶ Stopping
 //	   ▲                  │        ▲              │  ▲                                       │
-//	   │              not oldest   │    stopped by│  │back-off over               terminated │
+//	   │              not oldest   │        failed│  │back-off over               terminated │
 //	   │                  ▼    oldest again       ▼  │                                       ▼
 //	   ├──attempt ended─Cancelling─┘            BackOff ──not oldest, closed, lost────▶ Releasing
 //	   └───────────────────────────────────────────────────────release has ended────────────┘
@@ -14,13 +14,14 @@ import "time"
 // Closed or expelled, it goes from Younger to Stopped, for good.
 type State uint8
 
-// States. The instance exists in Active and Stopping only, the lease is held from Active to Releasing.
+// States. The instance exists in Active and Stopping, and suspended in BackOff if it has panicked. The lease
+// is held from Active to Releasing.
 const (
 	Younger        State = iota // another member should host, or none is known to
 	AcquiringLease              // an attempt to acquire is under way
 	Cancelling                  // an attempt that is not wanted, or is to be renewed, has not ended yet
 	Active                      // the instance runs
-	BackOff                     // it has stopped by itself, and will be made again under the same tenure
+	BackOff                     // it has failed, and will be made again under the same tenure
 	Stopping                    // it was told to stop and has not terminated yet
 	Releasing                   // it has terminated, and the lease is being released
 	Stopped                     // never to host again
@@ -48,6 +49,7 @@ type Machine struct {
 	token   uint64 // of the tenure; 0: none
 	run     uint64 // number of the last instance
 	killed  bool   // the instance of run was
+	broken  bool   // the instance of run has panicked and is suspended; in BackOff only
 
 	follows bool // the lease is observed
 	closing bool
@@ -60,7 +62,7 @@ type Machine struct {
 
 	due      time.Time // of what the state waits for; zero: nothing
 	started  time.Time // the present instance
-	failures int       // instances in a row that stopped by themselves
+	failures int       // of instances, in a row
 }
 
 // New returns the machine of a member that has seen no view yet.
@@ -74,11 +76,14 @@ func (m *Machine) Token() uint64 { return m.token }
 
 // Run returns the number of the instance that is there, 0 without one.
 func (m *Machine) Run() uint64 {
-	if m.state == Active || m.state == Stopping {
+	if m.state == Active || m.state == Stopping || m.state == BackOff && m.broken {
 		return m.run
 	}
 	return 0
 }
+
+// Aside tells that this member abstains because instances failed here.
+func (m *Machine) Aside() bool { return m.abst.aside() }
 
 // Next returns the member to which messages go that are not for an instance here; false if that is
 // ourselves, or nobody.
@@ -117,6 +122,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 		m.onLost(ev)
 	case Gone:
 		m.onGone(ev)
+	case Broken:
+		m.onBroken(ev)
 	case Released:
 		m.onReleased(ev)
 	case Free:
@@ -134,6 +141,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	case Wake:
 	}
 	m.seat()
+	m.stepAside()
 	m.attend()
 	m.settle()
 	m.follow()
@@ -193,9 +201,9 @@ func (m *Machine) settle() {
 		}
 	case BackOff:
 		if m.unwanted() {
-			m.release()
+			m.end()
 		} else if m.passed() {
-			m.start()
+			m.again()
 		}
 	case Stopping:
 		if !m.killed {

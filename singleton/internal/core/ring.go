@@ -34,6 +34,8 @@ type absence struct {
 	member Member
 	seq    uint64
 	until  time.Time // zero: it may
+
+	failing bool // it does, but instances fail there
 }
 
 // longestAbsence bounds what a word is believed for.
@@ -62,7 +64,7 @@ func (r *ring) onAbstain(ev Abstain) {
 	case ev.For <= 0:
 		a.seq, a.until = ev.Seq, time.Time{}
 	case ev.Seq > a.seq || !a.until.IsZero():
-		a.seq, a.until = ev.Seq, r.now.Add(min(ev.For, longestAbsence))
+		a.seq, a.until, a.failing = ev.Seq, r.now.Add(min(ev.For, longestAbsence)), ev.Failing
 	}
 }
 
@@ -71,7 +73,14 @@ func (r *ring) absentNow(m Member) bool {
 	if m.same(r.self) {
 		return r.abstains
 	}
-	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.member.same(m) && r.now.Before(a.until) })
+	return slices.ContainsFunc(r.absent, func(a absence) bool {
+		return a.member.same(m) && !a.failing && r.now.Before(a.until)
+	})
+}
+
+// failing tells that another member hosts, and instances fail there.
+func (r *ring) failing() bool {
+	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.failing && r.now.Before(a.until) })
 }
 
 // due is when the next abstention expires; zero: there is none.

@@ -10,11 +10,11 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, or the gate, keeps
-// some members from hosting, or all, while their words to each other are lost, late and reordered, and one
-// may crash. In each: while anybody can host, one who can has the instance in time, keeps it, and is the
-// only one that tries; when nobody can, one tries; and when all can, it is soon back at the oldest, with
-// one planned move at most.
+// TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, or the gate, or
+// instances that fail, keep some members from hosting, or all, while their words to each other are lost,
+// late and reordered, and one may crash. In each: while any member can host, one of them has the instance
+// in time, keeps it, and is the only one that tries; when none can, one tries, even if instances fail there;
+// and when all can, it is soon back at the oldest where none has failed, with one planned move at most.
 func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole}, func(s *sim.World) {
 		newWorld(s, options{prompt: true}).abstentions()
@@ -30,13 +30,16 @@ func (w *world) takeOver() time.Duration {
 func (w *world) abstentions() {
 	w.Loss = min(w.Loss, 0.15)
 	w.Until(30 * time.Second)
-	can := func(n *node) bool { return w.lease.reach(w, n) && n.shut <= w.Elapsed() }
+	may := func(n *node) bool { return w.lease.reach(w, n) && n.shut <= w.Elapsed() }
+	can := func(n *node) bool { return may(n) && n.sick <= w.Elapsed() }
 	for round := range w.Number("rounds", 1, 3) {
 		all := w.Chance(fmt.Sprint("all-", round), 0.2)
 		for i, n := range w.nodes {
 			switch cut := all || w.Chance(fmt.Sprintf("cut-%d-%d", round, i), 0.5); {
 			case cut && w.Chance(fmt.Sprintf("gate-%d-%d", round, i), 0.3):
 				n.shutFor(time.Hour)
+			case cut && w.Chance(fmt.Sprintf("sick-%d-%d", round, i), 0.4):
+				n.sickFor(time.Hour)
 			case cut:
 				w.lease.unreachable(n, w.Elapsed()+time.Hour)
 			}
@@ -49,20 +52,27 @@ func (w *world) abstentions() {
 			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool { return w.hostedBy(can) && w.trying() == 1 })
 		} else {
 			w.Until(validity + handOver + time.Second)
-			w.Eventually(w.takeOver(), "no instance, and at most one tries", func() bool { return len(w.alive) == 0 && w.trying() <= 1 })
+			least := 0
+			if slices.ContainsFunc(w.nodes, may) {
+				least = 1
+			}
+			w.Eventually(w.takeOver(), "no instance where it may not be, and one tries", func() bool {
+				return (len(w.alive) == 0 || w.hostedBy(may)) && w.trying() >= least && w.trying() <= 1
+			})
 		}
 		if w.Failed() {
 			return
 		}
 		for _, n := range w.nodes {
 			w.lease.unreachable(n, 0)
-			n.shut = 0
+			n.shut, n.sick = 0, 0
 			n.gateOpens()
 		}
 		// One look at the store, an attempt, a poll of a lease that is stale.
 		w.Eventually(ttl+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
 	}
 	w.Calm()
+	w.Until(maxBackOff + abstainFor) // until nobody believes any more that instances fail
 	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
 	starts := w.starts
 	w.Until(20 * time.Second)

@@ -31,6 +31,7 @@ type node struct {
 	closed, final bool
 	shut          time.Duration // until when its gate is
 	shutAt        time.Duration // since when
+	sick          time.Duration // until when instances fail here
 	wake          time.Duration
 	waiting       map[int]uint64 // rounds of routes that wait for the instance here, by node
 }
@@ -41,9 +42,9 @@ func (n *node) boot() {
 	n.life++
 	n.member = core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.life, Address: fmt.Sprint("host", n.i)}
 	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
-	n.shut, n.shutAt = 0, 0
+	n.shut, n.shutAt, n.sick = 0, 0, 0
 	n.m = core.New(core.Config{
-		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Settle: n.w.settle,
+		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Tries: 3, Settle: n.w.settle,
 		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
 	})
 	n.r = core.NewRoute(interval)
@@ -88,6 +89,32 @@ func (n *node) shutFor(d time.Duration) {
 	n.shut = max(n.shut, w.Elapsed()+d)
 	n.step(core.Gate{})
 	w.After(d, n.living(n.gateOpens))
+}
+
+// sickens carries out: sick MEMBER for TIME. Instances fail soon after they start.
+func (n *node) sickens(a sim.Args) { n.sickFor(a.Span(2)) }
+
+func (n *node) sickFor(d time.Duration) {
+	n.sick = max(n.sick, n.w.Elapsed()+d)
+	n.fails()
+}
+
+// fails lets the instance panic, or stop, if instances fail here.
+func (n *node) fails() {
+	w, run := n.w, n.w.alive[n]
+	if run == 0 || n.sick <= w.Elapsed() {
+		return
+	}
+	broken := w.Chance("panics", 0.7)
+	w.After(w.Span("fails-after", 0, 200*time.Millisecond), n.living(func() {
+		switch {
+		case w.alive[n] != run:
+		case broken:
+			n.step(core.Broken{Run: run})
+		default:
+			n.gone(run)
+		}
+	}))
 }
 
 func (n *node) gateOpens() {
@@ -164,6 +191,8 @@ func (n *node) carryOut(e core.Effect) {
 		w.lease.cancel(w, n, e.Attempt)
 	case core.Start:
 		n.start(e)
+	case core.Restart:
+		n.restart(e)
 	case core.Stop:
 		if w.opt.earlyRelease {
 			w.lease.free()
@@ -179,7 +208,7 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Probe:
 		w.lease.probe(w, n, e.Probe)
 	case core.TellAbstain:
-		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For}
+		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing}
 		for _, o := range w.nodes {
 			w.send(n, o.me(), word, func(to *node) { to.step(word) })
 		}
@@ -220,6 +249,15 @@ func (n *node) start(e core.Start) {
 		}
 	}
 	clear(n.waiting)
+	n.fails()
+}
+
+// restart makes an instance that has panicked anew.
+func (n *node) restart(e core.Restart) {
+	if n.w.alive[n] != e.Run {
+		n.w.Fail("member %d restarts %d, and %d lives", n.i, e.Run, n.w.alive[n])
+	}
+	n.fails()
 }
 
 // ends lets the instance terminate later.

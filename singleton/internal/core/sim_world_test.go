@@ -62,7 +62,7 @@ func newWorld(s *sim.World, opt options) *world {
 		"expel": func(n *node, a sim.Args) { n.expelled(); n.comesBack(a.Span(2)) },
 		"end":   func(n *node, _ sim.Args) { n.instanceEnds() },
 		"tick":  func(n *node, _ sim.Args) { n.step(core.Wake{}) },
-		"store": (*node).storeAway, "gate": (*node).gateShut, "see": (*node).sees,
+		"store": (*node).storeAway, "gate": (*node).gateShut, "sick": (*node).sickens, "see": (*node).sees,
 	} {
 		w.Can(verb, func(a sim.Args) {
 			if i := a.Int(0, len(w.nodes)); !w.Failed() {
@@ -201,7 +201,7 @@ func (w *world) later(n *node, f func()) {
 // makeUp makes up what happens, of the kinds that the seed has on.
 func (w *world) makeUp(r *rand.Rand) {
 	var kinds []string
-	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see", "end", "tick", "expel"} {
+	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see", "end", "tick", "expel", "sick"} {
 		if k == "unite" || r.IntN(4) > 0 {
 			kinds = append(kinds, k)
 		}
@@ -232,7 +232,7 @@ func (w *world) makeUp(r *rand.Rand) {
 			w.Act(t, k, n, "shut", "for", time.Duration(500+r.IntN(20000))*time.Millisecond)
 		case "see":
 			w.Act(t, k, n, digits())
-		case "close", "expel":
+		case "close", "expel", "sick":
 			w.Act(t, k, n, "for", time.Duration(500+r.IntN(20000))*time.Millisecond)
 		default:
 			w.Act(t, k, n)
@@ -265,7 +265,7 @@ func (w *world) heal() {
 	w.Calm()
 	for _, n := range w.nodes {
 		w.lease.unreachable(n, 0)
-		n.shut = 0
+		n.shut, n.sick = 0, 0
 		n.gateOpens()
 		if n.final {
 			n.crash()
@@ -275,12 +275,22 @@ func (w *world) heal() {
 	for _, n := range w.nodes {
 		w.view(n, func(*node) bool { return true })
 	}
+	w.Until(maxBackOff + abstainFor) // until what was said before, and not to those just seen, is said or void
+}
+
+// host is the oldest member that does not leave the instance to another one because instances failed there.
+func (w *world) host() *node {
+	order := w.order()
+	if i := slices.IndexFunc(order, func(n *node) bool { return !n.m.Aside() }); i > 0 {
+		return order[i]
+	}
+	return order[0]
 }
 
 // settled tells that the oldest has the instance and the lease, and that every route leads there.
 func (w *world) settled() bool {
-	oldest := w.order()[0]
-	if len(w.alive) != 1 || w.alive[oldest] == 0 || w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
+	oldest := w.host()
+	if oldest.m.Aside() || len(w.alive) != 1 || w.alive[oldest] == 0 || w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
 		return false
 	}
 	for _, n := range w.nodes {

@@ -73,8 +73,32 @@ func (m *Machine) onLost(ev Lost) {
 	case Stopping:
 		m.kill()
 	case BackOff:
-		m.release()
+		m.end()
 	}
+}
+
+// end ends the tenure between two tries. An instance that has panicked is still there, and what it has is lost.
+func (m *Machine) end() {
+	if !m.broken {
+		m.release()
+		return
+	}
+	m.broken = false
+	m.enter(Stopping)
+	m.emit(Pause{Token: m.token, Lost: true})
+	m.kill()
+}
+
+// again tries once more.
+func (m *Machine) again() {
+	if !m.broken {
+		m.start()
+		return
+	}
+	m.broken = false
+	m.enter(Active)
+	m.started = m.now
+	m.emit(Restart{m.run})
 }
 
 // onGone goes on after an instance: with the release if it was told to stop, else with the next one.
@@ -86,12 +110,40 @@ func (m *Machine) onGone(ev Gone) {
 	case Stopping:
 		m.release()
 	case Active:
-		if m.now.Sub(m.started) >= m.cfg.MaxBackOff {
-			m.failures = 0
-		}
-		m.enter(BackOff)
-		m.due = m.now.Add(min(m.cfg.MaxBackOff, m.cfg.BackOff<<min(m.failures, 16)))
-		m.failures++
+		m.fail()
+	case BackOff:
+		m.broken = false
+	}
+}
+
+func (m *Machine) onBroken(ev Broken) {
+	if ev.Run == m.run && m.state == Active {
+		m.fail()
+		m.broken = true
+	}
+}
+
+// fail counts a failure and waits before the next try.
+func (m *Machine) fail() {
+	if m.now.Sub(m.started) >= m.cfg.MaxBackOff {
+		m.failures = 0
+	}
+	m.enter(BackOff)
+	m.due = m.now.Add(min(m.cfg.MaxBackOff, m.cfg.BackOff<<min(m.failures, 16)))
+	m.failures++
+}
+
+// fails tells that instances keep failing here, and this member hosts all the same.
+func (m *Machine) fails() bool {
+	hosting := m.state == BackOff || m.state == Active && m.now.Sub(m.started) < m.cfg.MaxBackOff
+	return hosting && m.failures >= m.cfg.Tries && !m.abst.on && !m.over()
+}
+
+// stepAside abstains when instances keep failing here, if that lets another member host.
+func (m *Machine) stepAside() {
+	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() && !m.abst.aside() {
+		m.abstain()
+		m.abst.faulty = true
 	}
 }
 

@@ -1,0 +1,87 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/concord-go/concord/internal/ask"
+)
+
+// Close ends this member's part. Its shards are given to other members, one by one as they get ready: entities handle what
+// they have, and no message is lost. If no other member can host, the entities end all the same. Messages of this member
+// are routed until then; what still waits goes to the dead letters. Then the coordinator moves, if it is here.
+//
+// node.Shutdown calls it, and node.Run at the end of each life; then Ask waits for the next life. After this call Ask does
+// not. Later calls wait for the first and return the same. The error is ErrUnknown with the cause of ctx if that ended
+// first: then the entities are stopped after the message that each is handling, and messages are lost.
+func (r *region) Close(ctx context.Context) error {
+	r.present.Last()
+	if l := r.present.Load(); l != nil {
+		err := l.close(ctx)
+		if l.host != nil {
+			err = errors.Join(err, l.host.Close(ctx))
+		}
+		return err
+	}
+	return r.present.Err()
+}
+
+// close ends the life. Later calls wait for the first. The coordinator is left to its own phase of the stop.
+func (l *life) close(ctx context.Context) error {
+	l.started.Do(func() {}) // never to be up, if it has not been
+	if l.closing.CompareAndSwap(false, true) {
+		l.unhook()
+		l.err = errors.Join(l.handOff(ctx), l.unobserve())
+		l.ended(l.err)
+		close(l.closed)
+	}
+	select {
+	case <-l.closed:
+		return l.err
+	default:
+	}
+	select {
+	case <-l.closed:
+		return l.err
+	case <-ctx.Done():
+		return fmt.Errorf("sharding %q: %w: %w", l.cfg.Type, ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// hurryFor bounds the wait for entities that are stopped after the message that each is handling, and for their leases.
+const hurryFor = time.Second
+
+func (l *life) handOff(ctx context.Context) error {
+	_, err := ask.Request(ctx, l.system, l.control, &leave{})
+	if err != nil {
+		in, cancel := context.WithTimeout(context.Background(), hurryFor)
+		defer cancel()
+		_, _ = ask.Request(in, l.system, l.control, &hurry{})
+	}
+	l.shutDoors()
+	l.system.Root.Stop(l.control)
+	if e := l.wait(ctx); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("sharding %q: closing: %w: %w", l.cfg.Type, ErrUnknown, err)
+	}
+	return nil
+}
+
+// wait waits until the actors have stopped.
+func (l *life) wait(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		l.actors.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

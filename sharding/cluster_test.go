@@ -1,0 +1,380 @@
+package sharding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/simnet"
+	"github.com/concord-go/concord/sharding"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CONCORD_LOG") == "" {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+	} else {
+		slog.SetLogLoggerLevel(slog.LevelDebug)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// ttl of the leases in tests. A contender may take a stale one after stale.
+const (
+	ttl   = 10 * time.Second
+	stale = ttl*101/100 + 250*time.Millisecond
+)
+
+type message = proto.Message
+
+// testCluster is a virtual cluster with entities of type "cart" at every member.
+type testCluster struct {
+	*simnet.Cluster
+	t     *testing.T
+	opts  options
+	store *memory.Store
+	alive *observer
+	nodes map[*simnet.Member]*node
+}
+
+type options struct {
+	cfg     func(i int) sharding.Config
+	roles   func(i int) []string
+	produce func(*node) func(sharding.Entity) actor.Actor
+	proxies func(i int) bool
+	setup   func(*node)
+
+	daemons  bool // workers, not entities
+	majority bool // all members count in majorities, not the first alone
+}
+
+// node is one member's part.
+type node struct {
+	*simnet.Member
+	c       *testCluster
+	region  *sharding.Region[message]
+	data    *distributeddata.Replicator
+	session *coordination.Session
+	store   *faultyStore
+	ready   error
+}
+
+func config(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16} }
+
+func run(t *testing.T, n int, o options, test func(c *testCluster)) {
+	t.Helper()
+	c := &testCluster{t: t, opts: o, store: memory.New(), nodes: map[*simnet.Member]*node{}}
+	if c.opts.cfg == nil {
+		c.opts.cfg = config
+	}
+	c.alive = &observer{t: t, live: map[string]*entity{}, last: map[string]coordination.Token{}}
+	simnet.Run(t, simnet.Config{
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, Setup: c.setup, System: newSystem,
+	}, func(t *testing.T, sc *simnet.Cluster) {
+		c.Cluster, c.t = sc, t
+		defer c.close()
+		c.start()
+		test(c)
+	})
+}
+
+func (c *testCluster) setup(m *simnet.Member) {
+	nd := &node{Member: m, c: c}
+	c.nodes[m] = nd
+	var err error
+	nd.data, err = distributeddata.New(m.System, distributeddata.Config{MinMembers: c.counted()})
+	require.NoError(c.t, err)
+	if c.opts.proxies != nil && c.opts.proxies(m.Index) {
+		nd.region, err = sharding.NewProxy[message](m.System, nd.data, c.opts.cfg(m.Index))
+		require.NoError(c.t, err)
+		return
+	}
+	nd.store = &faultyStore{Store: c.store}
+	nd.session, err = coordination.Open(nd.store, coordination.Config{Owner: m.ID, TTL: ttl})
+	require.NoError(c.t, err)
+	produce := func(e sharding.Entity) actor.Actor { return &entity{node: nd, Entity: e} }
+	if c.opts.produce != nil {
+		produce = c.opts.produce(nd)
+	}
+	begin := sharding.New[message]
+	if c.opts.daemons {
+		begin = sharding.NewDaemons[message]
+	}
+	nd.region, err = begin(m.System, nd.session, nd.data, c.opts.cfg(m.Index), produce)
+	require.NoError(c.t, err)
+	if c.opts.setup != nil {
+		c.opts.setup(nd)
+	}
+}
+
+func (c *testCluster) counted() int {
+	if c.opts.majority {
+		return 3
+	}
+	return 1
+}
+
+// start waits until all are ready.
+func (c *testCluster) start() {
+	var wg sync.WaitGroup
+	for _, nd := range c.nodes {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			nd.ready = start(ctx, nd)
+		})
+	}
+	wg.Wait()
+}
+
+func start(ctx context.Context, n *node) error { return lifecycle.Of(n.System).Start(ctx) }
+
+// close stops everything, at crashed members too: their goroutines live on.
+func (c *testCluster) close() {
+	for _, nd := range c.nodes {
+		_ = nd.leave(20 * time.Second)
+	}
+	time.Sleep(time.Second)
+	c.alive.done()
+}
+
+// leave closes what the member has, in order.
+func (n *node) leave(within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return lifecycle.Of(n.System).Stop(ctx, func(ctx context.Context) error {
+		if n.session != nil {
+			return n.session.Close(ctx)
+		}
+		return nil
+	})
+}
+
+func (c *testCluster) node(i int) *node { return c.nodes[c.Member(i)] }
+
+func (n *node) ask(id, text string, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	res, err := n.region.Ref(id).Ask(ctx, wrapperspb.String(text))
+	if err != nil {
+		return "", err
+	}
+	return res.(*wrapperspb.StringValue).Value, nil
+}
+
+func (n *node) tell(id, text string) {
+	require.NoError(n.c.t, n.region.Ref(id).Tell(wrapperspb.String(text)))
+}
+
+// settled waits until every shard has a home among the nodes, and is active there.
+func (c *testCluster) settled(within time.Duration, nodes ...*node) time.Duration {
+	c.t.Helper()
+	begun := time.Now()
+	for {
+		active := 0
+		for _, n := range nodes {
+			active += n.region.Status().Count(sharding.Active)
+		}
+		if active == c.opts.cfg(0).Shards {
+			return time.Since(begun)
+		}
+		if time.Since(begun) > within {
+			c.t.Fatalf("%d shards are active after %v", active, within)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (c *testCluster) all() (out []*node) {
+	for _, m := range c.Live() {
+		out = append(out, c.nodes[m])
+	}
+	return out
+}
+
+// entity answers "who" with its member, and notes all else.
+type entity struct {
+	sharding.Entity
+	node *node
+}
+
+func (e *entity) Receive(ctx actor.Context) {
+	o := e.node.c.alive
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		o.start(e)
+	case *actor.Stopped, *actor.Restarting:
+		o.stop(e)
+	case *wrapperspb.StringValue:
+		if err := e.Check(); err != nil {
+			o.t.Errorf("%s handles %q without a lease: %v", e.ID, m.Value, err)
+		}
+		e.handle(ctx, m.Value)
+	}
+}
+
+func (e *entity) handle(ctx actor.Context, text string) {
+	switch text {
+	case "who":
+		ctx.Respond(wrapperspb.String(e.node.ID))
+	case "panic":
+		panic("as asked")
+	case "stop":
+		ctx.Stop(ctx.Self())
+	case "passivate":
+		sharding.Passivate(ctx)
+	case "self":
+		s, ok := sharding.Self(ctx)
+		ctx.Respond(wrapperspb.String(fmt.Sprint(s.Type, " ", s.ID, " ", s.Shard, " ", s.Token() == e.Token(), " ", ok)))
+	case "forget":
+		sharding.Forget(ctx)
+	case "sleep":
+		time.Sleep(5 * time.Second)
+	default:
+		e.node.c.alive.note(e.ID, text)
+		if ctx.Sender() != nil {
+			ctx.Respond(wrapperspb.String(text))
+		}
+	}
+}
+
+// observer sees every entity in true time.
+type observer struct {
+	t      *testing.T
+	mu     sync.Mutex
+	live   map[string]*entity
+	last   map[string]coordination.Token
+	seen   []string
+	starts int
+}
+
+func (o *observer) start(e *entity) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if was := o.live[e.ID]; was != nil {
+		o.t.Errorf("%s starts at %v beside one at %v", e.ID, e.node, was.node)
+	}
+	if err := e.Check(); err != nil {
+		o.t.Errorf("%s starts at %v without a lease: %v", e.ID, e.node, err)
+	}
+	if e.Token() < o.last[e.ID] {
+		o.t.Errorf("%s at %v has token %v after %v", e.ID, e.node, e.Token(), o.last[e.ID])
+	}
+	o.live[e.ID], o.last[e.ID] = e, e.Token()
+	o.starts++
+}
+
+func (o *observer) stop(e *entity) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.live[e.ID] == e {
+		delete(o.live, e.ID)
+	}
+}
+
+// forget ends what a member has that is about to crash: its goroutines live on.
+func (o *observer) forget(n *node) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.live, func(_ string, e *entity) bool { return e.node == n })
+}
+
+func (o *observer) note(id, text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = append(o.seen, id+" "+text)
+}
+
+// notes returns what entities have handled that begins with prefix, without it.
+func (o *observer) notes(prefix string) (out []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.seen {
+		if rest, ok := strings.CutPrefix(s, prefix); ok {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func (o *observer) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.live)
+}
+
+func (o *observer) done() {
+	if n := o.count(); n > 0 {
+		o.t.Errorf("%d entities left", n)
+	}
+}
+
+func texts(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprint(prefix, i))
+	}
+	return out
+}
+
+// crash ends a member without a word.
+func (c *testCluster) crash(n *node) {
+	c.Crash(n.Member)
+	n.store.away(true)
+	c.Unlist(c.Live(), []*simnet.Member{n.Member})
+}
+
+// faultyStore is the store as one member reaches it.
+type faultyStore struct {
+	*memory.Store
+	off atomic.Bool
+}
+
+var errAway = errors.New("store away")
+
+func (f *faultyStore) away(off bool) { f.off.Store(off) }
+
+func (f *faultyStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if f.off.Load() {
+		return coordination.Record{}, "", errAway
+	}
+	return f.Store.Load(ctx, name)
+}
+
+func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if f.off.Load() {
+		return "", errAway
+	}
+	return f.Store.Swap(ctx, name, old, next)
+}
+
+func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for rec, err := range f.Store.Watch(ctx, name) {
+			if f.off.Load() {
+				yield(coordination.Record{}, errAway)
+				return
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package sharding
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/gate"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
+	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// control is the actor around the core of a region. Messages of the protocol come here, and messages of users that
+// cannot go straight to an entity. The same value outlives a restart of the actor.
+type control struct {
+	life    *life
+	log     *slog.Logger
+	region  *core.Region
+	shell   *shell.Shell[core.Event, core.Effect]
+	view    *membership.View
+	self    core.Member
+	peers   peers
+	tenancy *tenancy // nil: a proxy
+	tick    *timer.Timer
+	begun   bool
+	stir    bool // the phase of a shard may have changed
+	failing bool // the store does not answer
+	running int  // shards whose entities run, or end, here
+	told    int  // their part of the limit, as they know it
+
+	surveys map[uint64]*survey // under way, by number
+
+	outgoing []*outgoing // by member; not empty: a dispatch is in the mailbox
+
+	leaving *actor.PID // waits until no shard is left here
+	quit    bool       // it does not wait any longer
+}
+
+// Messages to the control actor.
+type (
+	begun    struct{} // the member is up
+	dispatch struct{} // post what was collected
+	sent     struct { // a message of this process
+		shard int
+		body  core.Body
+	}
+	ended struct { // no entity of a tenure is left
+		shard int
+		token uint64
+	}
+	heard struct { // a message of this member to itself
+		message core.Message
+	}
+	known  core.Known // entries of the replicated table
+	leave  struct{}   // give the shards up, and answer
+	hurry  struct{}   // do not wait for entities any longer
+	gone   struct{}   // answers leave
+	report struct {   // to the coordinator
+		from   core.Member
+		report core.Report
+	}
+)
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*ended) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*dispatch) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*heard) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*known) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*report) IgnoreDeadLetterLogging() {}
+
+func newControl(l *life) *control {
+	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core())}
+	if l.session != nil {
+		c.tenancy = newTenancy(l)
+	}
+	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
+		Core: c.region, Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
+	})
+	return c
+}
+
+// Receive implements actor.Actor.
+func (c *control) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.shell.Start(ctx)
+		if c.tick == nil {
+			c.tick = timer.New(ctx.ActorSystem(), ctx.Self())
+		}
+		c.listen(ctx)
+	case *begun:
+		c.begun = true
+		c.listen(ctx)
+	case *actor.Stopped:
+		c.shutDown(ctx)
+	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
+	case *sent:
+		c.send(ctx, m)
+	case *envelope:
+		c.onEnvelope(ctx, m)
+	case *dispatch:
+		c.dispatch()
+	case *survey:
+		c.ask(m)
+	case *surveyed:
+		delete(c.surveys, m.number)
+	case *timer.Fired:
+		c.fired(ctx, m)
+	default:
+		c.stir = true
+		c.receive(ctx)
+	}
+}
+
+func (c *control) receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *membership.View:
+		c.onView(ctx, m)
+	case *gate.State:
+		c.step(ctx, core.Gate{Open: m.Open})
+	case *ended:
+		c.running--
+		c.step(ctx, core.Ended{Shard: m.shard, Token: m.token})
+	case *heard:
+		c.hear(ctx, c.self, m.message)
+	case *known:
+		c.step(ctx, core.Known(*m))
+	case *attempted:
+		c.onAttempt(ctx, m)
+	case *over:
+		c.step(ctx, core.Lost{Shard: m.shard, Token: m.token})
+	case *freed:
+		c.tenancy.forget(m.Shard, m.Token)
+		c.step(ctx, core.Released(*m))
+	case *looked:
+		c.step(ctx, core.Looked(*m))
+	case *leave:
+		c.leaving = ctx.Sender()
+		c.step(ctx, core.Leave{})
+	case *hurry:
+		c.leaving = ctx.Sender()
+		c.giveUp(ctx)
+	default:
+		c.life.refuse("", stash.Of(ctx).Envelope(), ErrInvalid)
+	}
+}
+
+// listen subscribes to what a member that is up can be told; again after a restart of the actor.
+func (c *control) listen(ctx actor.Context) {
+	if !c.begun {
+		return
+	}
+	c.life.members.Subscribe(ctx.Self())
+	c.life.subscribeTable(ctx.Self())
+	if c.tenancy != nil {
+		gate.Of(ctx.ActorSystem()).Subscribe(ctx.Self())
+	}
+	c.tick.Set(tickEvery, nil)
+}
+
+// tickEvery is how often the control actor looks whether the store answers, divides Config.Limit, and introduces itself to
+// those that it has not heard.
+const tickEvery = time.Second
+
+func (c *control) fired(ctx actor.Context, m *timer.Fired) {
+	if !c.tick.Mine(m) {
+		c.stir = true
+		c.shell.Fired(ctx, m)
+		return
+	}
+	c.tick.Set(tickEvery, nil)
+	c.peers.pass(c.shell.Now())
+	c.introduce(ctx)
+	c.share()
+	if s := c.life.session; s != nil && s.Failing() != c.failing {
+		c.failing = !c.failing
+		c.step(ctx, core.Store{Failing: c.failing})
+	}
+}
+
+func (c *control) step(ctx actor.Context, ev core.Event) { c.shell.Step(ctx, ev) }
+
+// send routes a message of this process.
+func (c *control) send(ctx actor.Context, m *sent) {
+	if c.quit || c.view != nil && c.view.Removed {
+		c.life.arrived(m.shard)
+		c.life.refuse(m.body.ID, m.body.Value, ErrClosed)
+		return
+	}
+	c.step(ctx, core.Send{Shard: m.shard, Body: m.body})
+}
+
+func (c *control) onView(ctx actor.Context, v *membership.View) {
+	c.view, c.self = v, member(v.Self)
+	if v.Removed {
+		c.giveUp(ctx)
+		return
+	}
+	c.peers.keep(v, c.shell.Now().Add(c.life.linger()))
+	c.introduce(ctx)
+	c.look(ctx)
+}
+
+// look shows the core who takes part: those that are expected to host, and those that have said so.
+func (c *control) look(ctx actor.Context) {
+	v := core.View{Self: c.self}
+	for _, m := range c.view.Members {
+		if m.Incarnation != 0 && (m.ID == c.view.Self.ID || m.HasRole(c.life.cfg.Role) || c.peers.heard(m)) {
+			v.Members = append(v.Members, member(m))
+		}
+	}
+	if !c.quit {
+		c.step(ctx, v)
+	}
+}
+
+// giveUp ends what is left, at once: nobody is waited for.
+func (c *control) giveUp(ctx actor.Context) {
+	c.quit = true
+	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
+	if c.tenancy == nil {
+		return
+	}
+	for _, t := range c.tenancy.tenures() {
+		c.step(ctx, core.Lost{Shard: t.shard, Token: t.token})
+	}
+}
+
+func (c *control) carryOut(ctx actor.Context, e core.Effect) {
+	switch e := e.(type) {
+	case core.Tell:
+		c.tell(ctx, e)
+	case core.Deliver:
+		c.deliver(e)
+	case core.Acquire:
+		c.tenancy.acquire(e)
+	case core.Start:
+		c.start(ctx, e)
+	case core.Stop:
+		c.end(ctx, e.Shard, e.Token, core.StopAll{})
+	case core.Kill:
+		c.end(ctx, e.Shard, e.Token, core.KillAll{})
+	case core.Release:
+		c.tenancy.release(e)
+	case core.Refuse:
+		c.life.arrived(e.Shard)
+		c.life.refuse(e.Body.ID, e.Body.Value, ErrBufferFull)
+	case core.Drop:
+		c.life.counts.dropped.Add(1)
+	case core.Look:
+		c.tenancy.look(c.region.Epoch())
+	}
+}
+
+func (c *control) deliver(e core.Deliver) {
+	p, own := e.Body.Value.(*parcel)
+	if own {
+		c.life.waiting.Add(-1)
+		e.Body.Value = p.value
+	}
+	if e.Body.ID != "" { // else only the number came
+		c.life.places[e.Shard].deliver(e.Token, e.Body, own)
+	}
+}
+
+// start lets entities run, unless the tenure is over.
+func (c *control) start(ctx actor.Context, e core.Start) {
+	grant, p := c.tenancy.grant(e.Shard, e.Token), c.life.places[e.Shard]
+	if grant != nil && grant.Check() == nil {
+		keeper, err := spawnKeeper(p, e.Token)
+		if err == nil {
+			c.running++
+			p.open(e.Token, grant, keeper, c.part())
+			return
+		}
+		c.log.Error("shard not started", slog.Int("shard", e.Shard), slog.Any("error", err)) // tokens do not repeat
+	}
+	c.step(ctx, core.Lost(e))
+	c.step(ctx, core.Ended(e))
+}
+
+// part is how many entities each shard here may run; 0: any number.
+func (c *control) part() int {
+	if c.life.cfg.Limit == 0 {
+		return 0
+	}
+	return max(1, c.life.cfg.Limit/max(1, c.running))
+}
+
+// share tells the shards what their part is, if that has changed since the last tick.
+func (c *control) share() {
+	n := c.part()
+	if n == c.told {
+		return
+	}
+	c.told = n
+	for _, p := range c.life.places {
+		p.limit(n)
+	}
+}
+
+func (c *control) end(ctx actor.Context, shard int, token uint64, ev core.SlotEvent) {
+	if !c.life.places[shard].end(token, ev) {
+		c.step(ctx, core.Ended{Shard: shard, Token: token})
+	}
+}
+
+func (c *control) onAttempt(ctx actor.Context, m *attempted) {
+	if m.err != nil {
+		n := notHeld(m)
+		if !n.Taken && !c.quit {
+			c.log.Warn("lease of a shard not acquired", slog.Int("shard", m.shard), slog.Any("error", m.err))
+		}
+		c.step(ctx, n)
+		return
+	}
+	c.step(ctx, core.Held{Shard: m.shard, Attempt: m.attempt, Token: c.tenancy.granted(m)})
+}
+
+// settled publishes what has become of the shards, and answers a leave that is over.
+func (c *control) settled(ctx actor.Context) {
+	if !c.stir {
+		return
+	}
+	c.stir = false
+	c.life.heard.Store(c.region.Epoch() > 0)
+	c.life.orphan.Store(c.region.Orphan())
+	for _, n := range c.region.Changed() {
+		phase, token := c.region.Phase(n)
+		c.life.places[n].publish(c.log, c.region.Home(n).Home.ID, phase, token)
+	}
+	if c.leaving != nil && !c.busy() {
+		ctx.Send(c.leaving, &gone{})
+		c.leaving = nil
+	}
+}
+
+// busy tells that a shard is here, or that messages wait which may yet find a host.
+func (c *control) busy() bool {
+	hopeful := c.hopeful()
+	for n := range c.life.places {
+		if phase, _ := c.region.Phase(n); phase != core.Away || hopeful && c.region.Waiting(n) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hopeful tells that what waits may yet find a host.
+func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.Hopeful() }
+
+// shutDown gives up whatever is left, without waiting.
+func (c *control) shutDown(ctx actor.Context) {
+	c.shell.Stop()
+	c.dispatch()
+	c.tick.Stop()
+	c.peers.drop()
+	c.life.members.Unsubscribe(ctx.Self())
+	if c.tenancy != nil {
+		gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
+		c.tenancy.abandon()
+	}
+	for n := range c.life.places {
+		for _, b := range c.region.Withdraw(n) {
+			c.life.arrived(n)
+			c.life.refuse(b.ID, b.Value, ErrUndelivered)
+		}
+	}
+	c.life.actors.Done()
+}
+
+// toCoordinator hands a report to the coordinator, if it is here.
+func (l *life) toCoordinator(from core.Member, r core.Report) {
+	if pid := l.coordinator.Load(); pid != nil {
+		l.system.Root.Send(pid, &report{from, r})
+	}
+}

@@ -1,0 +1,89 @@
+package sharding
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/shell"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// coordinator is the instance of the singleton that assigns shards: the actor around an Allocation.
+type coordinator struct {
+	life  *life
+	shell *shell.Shell[core.Event, core.Effect]
+	view  *membership.View
+	fresh []core.Entry // to be written into the replicated table
+}
+
+func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
+	c := &coordinator{life: l}
+	c.shell = shell.New(shell.Config[core.Event, core.Effect]{
+		Core: core.NewAllocation(l.cfg.core(), uint64(t.Token())), Wake: core.Wake{}, CarryOut: c.carryOut, Settled: c.settled,
+	})
+	return c
+}
+
+// Receive implements actor.Actor.
+func (c *coordinator) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.shell.Start(ctx)
+		c.life.coordinator.Store(ctx.Self())
+		c.shell.Step(ctx, core.Known{Entries: c.life.readTable()})
+		if c.life.cfg.External {
+			c.shell.Step(ctx, c.life.readExternal())
+			c.life.subscribeExternal(ctx.Self())
+		}
+		c.life.members.Subscribe(ctx.Self())
+	case *actor.Stopping, *actor.Restarting:
+		c.shell.Stop()
+		c.life.members.Unsubscribe(ctx.Self())
+		c.life.coordinator.CompareAndSwap(ctx.Self(), nil)
+	case *membership.View:
+		c.onView(ctx, m)
+	case *report:
+		c.shell.Step(ctx, core.Received{From: m.from, Message: m.report})
+	case *chosen:
+		c.shell.Step(ctx, core.Wishes(*m))
+	case *timer.Fired:
+		c.shell.Fired(ctx, m)
+	}
+}
+
+// onView shows the core the members that may host.
+func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
+	c.view = v
+	out := core.View{Self: member(v.Self), Removed: v.Removed}
+	for _, m := range v.Members {
+		if m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) {
+			out.Members = append(out.Members, member(m))
+		}
+	}
+	c.shell.Step(ctx, out)
+}
+
+func (c *coordinator) carryOut(ctx actor.Context, e core.Effect) {
+	switch e := e.(type) {
+	case core.Tell:
+		if e.To == member(c.view.Self) {
+			ctx.Send(c.life.control, &heard{e.Message})
+			return
+		}
+		manifest, m := encode(e.Message)
+		c.life.post(c.view, e.To, manifest, m)
+	case core.Consult:
+		go c.life.consult(ctx.Self(), e)
+	case core.Assigned:
+		c.fresh = append(c.fresh, e.Entry)
+	}
+}
+
+func (c *coordinator) settled(actor.Context) {
+	if len(c.fresh) > 0 {
+		c.life.writeTable(c.fresh)
+		c.fresh = nil
+	}
+}

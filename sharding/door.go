@@ -1,0 +1,84 @@
+package sharding
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// door is what messages to Region.PID go to: not an actor, so that they are routed in the goroutine of their sender. It
+// cannot be stopped.
+type door struct{ l *life }
+
+// openDoors registers the door, and a name by which another type with the same leases is noticed.
+func (l *life) openDoors() error {
+	for _, of := range []struct{ name, what string }{
+		{l.cfg.doorName(), "region of this type"},
+		{"concord-leases-" + l.cfg.LeasePrefix, fmt.Sprintf("type with LeasePrefix %q", l.cfg.LeasePrefix)},
+	} {
+		pid, ok := l.system.ProcessRegistry.Add(&door{l}, of.name)
+		if !ok {
+			return fmt.Errorf("sharding %q: %w: the member has a %s already", l.cfg.Type, ErrInvalid, of.what)
+		}
+		l.doors = append(l.doors, pid)
+	}
+	l.pid.Store(l.doors[0])
+	return nil
+}
+
+func (l *life) shutDoors() {
+	for _, pid := range l.doors {
+		l.system.ProcessRegistry.Remove(pid)
+	}
+}
+
+// SendUserMessage implements actor.Process.
+func (d *door) SendUserMessage(_ *actor.PID, message any) {
+	header, msg, sender := actor.UnwrapEnvelope(message)
+	e, err := d.envelope(msg)
+	if err != nil {
+		d.l.refuse("", message, err)
+		return
+	}
+	value := e.Message
+	if sender != nil || header != nil && header.Length() > 0 {
+		out := &actor.MessageEnvelope{Message: e.Message, Sender: sender}
+		if header != nil && header.Length() > 0 {
+			out.Header = header.ToMap()
+		}
+		value = out
+	}
+	err = check(e.ID, e.Message)
+	if err == nil {
+		err = d.l.send(e.ID, value, e.byAsk)
+	}
+	if err != nil {
+		d.l.refuse(e.ID, &parcel{value, e.byAsk}, err)
+	}
+}
+
+// envelope returns the one that a message is, or the one that Config.Extractor makes of it.
+func (d *door) envelope(msg any) (*Envelope, error) {
+	if e, ok := msg.(*Envelope); ok {
+		return e, nil
+	}
+	id, err := d.l.extractor.id(msg)
+	return &Envelope{ID: id, Message: msg}, err
+}
+
+// SendSystemMessage implements actor.Process: no message of that kind is for it.
+func (d *door) SendSystemMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (d *door) Stop(*actor.PID) {}
+
+// checkMessage returns ErrInvalid for what no entity is to get for a message of a user.
+func checkMessage(msg any) error {
+	switch msg.(type) {
+	case nil:
+		return fmt.Errorf("%w: no message", ErrInvalid)
+	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.MessageEnvelope, actor.MessageBatch, *Envelope:
+		return fmt.Errorf("%w: a %T is no message to an entity", ErrInvalid, msg)
+	}
+	return nil
+}

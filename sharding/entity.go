@@ -1,0 +1,79 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Entity is what an entity knows of itself. Its Tenure is that of the lease of its shard: put Tenure.Token into every
+// effect that must not happen twice, and let the target refuse lower ones.
+type Entity struct {
+	Type  string
+	ID    string
+	Shard int
+	coordination.Tenure
+}
+
+// Context is that of the tenure, see coordination.Tenure; FromContext finds the entity in it, and
+// coordination.FromContext the tenure.
+func (e Entity) Context() context.Context {
+	return context.WithValue(e.Tenure.Context(), entityKey{}, e)
+}
+
+type entityKey struct{}
+
+// FromContext returns the entity on whose behalf ctx runs.
+func FromContext(ctx context.Context) (Entity, bool) {
+	e, ok := ctx.Value(entityKey{}).(Entity)
+	return e, ok
+}
+
+// Self returns the entity that handles a message; false if ctx is not that of an entity.
+func Self(ctx actor.Context) (Entity, bool) {
+	if in, ok := ctx.Actor().(*incarnation); ok {
+		return in.cell.entity(), true
+	}
+	return Entity{}, false
+}
+
+// Passivate stops the entity that handles a message when it has handled what came before. Messages that come later wait,
+// and start it again: none is lost. A remembered entity is started again with its shard, too; see Forget. It reports whether ctx is that of an entity.
+func Passivate(ctx actor.Context) bool {
+	in, ok := ctx.Actor().(*incarnation)
+	if ok {
+		in.cell.place.passivate(in.cell, false)
+	}
+	return ok
+}
+
+// maxID bounds the id of an entity, in bytes.
+const maxID = 512
+
+// checkID returns ErrInvalid for an id that no entity can have.
+func checkID(id string) error {
+	switch {
+	case id == "" || len(id) > maxID:
+		return fmt.Errorf("%w: entity id has %d bytes, it must have from 1 to %d", ErrInvalid, len(id), maxID)
+	case !utf8.ValidString(id):
+		return fmt.Errorf("%w: entity id %q is not UTF-8", ErrInvalid, id)
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return fmt.Errorf("%w: entity id %q has control characters", ErrInvalid, id)
+	}
+	return nil
+}
+
+// shardOf is FNV-1a over the id, so that every member, of every version, finds the same shard.
+func shardOf(id string, shards int) int {
+	h := uint64(14695981039346656037)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	return int(h % uint64(shards)) //nolint:gosec // below shards
+}

@@ -1,0 +1,370 @@
+package sharding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/sharding"
+)
+
+func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
+	err := sharding.Config{
+		Type: "a b", Shards: 5000, MinMembers: -1, MaxMoves: -2, Buffer: -1, BufferBytes: 5, Stash: -1, Settle: -1,
+		HandOff: 2 * time.Hour, OrphanAfter: time.Microsecond, StableAfter: -1, Idle: time.Millisecond,
+		Limit: -1, Remember: true, Spread: 5001, External: true, Strategy: func(sharding.Layout) map[int]string { return nil },
+		LeasePrefix: strings.Repeat("x", 201), Eviction: "mru",
+	}.Validate()
+	require.ErrorIs(t, err, sharding.ErrInvalid)
+	for _, text := range []string{
+		`Type "a b"`, "Shards is 5000, it must be from 1 to 4096", "MinMembers", "MaxMoves", "Buffer is", "BufferBytes", "Stash",
+		"Settle", "HandOff is 2h0m0s, it must be from 1ms to 1h", "OrphanAfter", "StableAfter", "Idle is 1ms", "LeasePrefix is 201",
+		`Eviction is "mru", it must be lru, slru or lfu`, "Spread is 5001, it must be from 1 to 5000", "Strategy chooses homes, so External and Rendezvous must not be set",
+		"Limit is -1, it must be from 0", "Remember keeps entities running, so Idle (1ms) and Limit (-1) must be 0",
+	} {
+		require.ErrorContains(t, err, text)
+	}
+	require.ErrorContains(t, sharding.Config{Type: strings.Repeat("x", 41)}.Validate(), "Type has 41 bytes")
+	require.NoError(t, sharding.Config{Type: "cart"}.Validate())
+	for _, e := range []sharding.Eviction{sharding.SLRU, sharding.LFU} {
+		require.NoError(t, sharding.Config{Type: "cart", Eviction: e, Limit: 1}.Validate())
+		err = sharding.Config{Type: "cart", Eviction: e, Idle: time.Second}.Validate()
+		require.ErrorContains(t, err, "so Limit (0) must be set and Idle (1s) must be 0")
+	}
+}
+
+func TestNew_RefusesWhatCannotBe(t *testing.T) {
+	produce := func(sharding.Entity) actor.Actor { return nil }
+	_, err := sharding.New[message](nil, nil, nil, sharding.Config{}, nil)
+	for _, text := range []string{"no session", "nothing to produce", "no actor system", "no replicator", "Type has 0 bytes"} {
+		require.ErrorContains(t, err, text)
+	}
+	_, err = sharding.NewProxy[message](nil, nil, sharding.Config{Type: "cart"})
+	require.ErrorContains(t, err, "Role is not set")
+	run(t, 1, options{setup: func(n *node) {
+		_, err := sharding.New[message](n.System, n.session, n.data, config(0), produce)
+		require.ErrorIs(t, err, sharding.ErrInvalid)
+		require.ErrorContains(t, err, "a region of this type already")
+		cfg := sharding.Config{Type: "other", LeasePrefix: "shard-cart-"}
+		_, err = sharding.New[message](n.System, n.session, n.data, cfg, produce)
+		require.ErrorContains(t, err, `a type with LeasePrefix "shard-cart-" already`)
+	}}, func(c *testCluster) {
+		_, err := c.node(0).ask("x", "who", 10*time.Second)
+		require.NoError(t, err)
+		require.NoError(t, c.node(0).region.Close(context.Background()))
+		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data, sharding.Config{Type: "late"}, produce)
+		require.NoError(t, err, "the member has not begun to stop")
+		require.NoError(t, c.node(0).leave(20*time.Second))
+		_, err = sharding.New[message](c.node(0).System, c.node(0).session, c.node(0).data, sharding.Config{Type: "later"}, produce)
+		require.ErrorContains(t, err, "stopping")
+	})
+}
+
+// plainStore keeps no session records.
+type plainStore struct{ coordination.Store }
+
+func TestNew_RefusesManyShardsWhereEachLeaseIsRenewed(t *testing.T) {
+	produce := func(sharding.Entity) actor.Actor { return nil }
+	session, err := coordination.Open(plainStore{memory.New()}, coordination.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, session.Close(t.Context())) }()
+	_, err = sharding.New[message](nil, session, nil, sharding.Config{Type: "cart", Shards: 65}, produce)
+	require.ErrorIs(t, err, sharding.ErrInvalid)
+	require.ErrorContains(t, err, "Shards is 65, it must be at most 64 with a lease store that keeps no session records")
+	for _, cfg := range []sharding.Config{{Type: "cart", Shards: 64}, {Type: "cart", Shards: 65, RenewEachLease: true}} {
+		_, err = sharding.New[message](nil, session, nil, cfg, produce)
+		require.NotContains(t, err.Error(), "session records")
+	}
+}
+
+// What would stop an actor does not stop a region.
+func TestPID_CannotBeStopped(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for _, n := range c.all() {
+			pid := n.region.PID()
+			for _, from := range c.all() {
+				from.System.Root.Stop(pid)
+				from.System.Root.Poison(pid)
+				from.System.Root.Send(pid, &actor.PoisonPill{})
+				from.System.Root.Send(pid, wrapperspb.String("no envelope"))
+			}
+			require.Equal(t, pid, n.region.PID())
+		}
+		time.Sleep(time.Second)
+		for k := range 20 {
+			for _, n := range c.all() {
+				_, err := n.ask(fmt.Sprint("e", k), "who", time.Second)
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// An entity whose handler outlasts HandOff keeps its shard: nobody else has it meanwhile, which the observer looks at.
+func TestHandOff_AHandlerThatDoesNotReturnKeepsItsShard(t *testing.T) {
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1, HandOff: time.Second} }
+	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		host, other := c.node(0), c.node(1)
+		if host.region.Status().Count(sharding.Active) == 0 {
+			host, other = other, host
+		}
+		other.tell("x", "sleep") // for five seconds
+		other.tell("x", "waits")
+		time.Sleep(100 * time.Millisecond)
+		begun := time.Now()
+		require.NoError(t, host.region.Close(context.Background()))
+		home, err := other.ask("x", "who", 10*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, other.ID, home)
+		require.Greater(t, time.Since(begun), 4*time.Second)
+		require.Empty(t, c.alive.notes("x "), "what waited longer than HandOff is lost")
+		require.Positive(t, host.region.Stats().Refused, "and counted")
+	})
+}
+
+func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
+	run(t, 1, options{}, func(c *testCluster) {
+		n := c.node(0)
+		for id, text := range map[string]string{
+			"": "has 0 bytes", strings.Repeat("x", 513): "has 513 bytes", "a\nb": "control characters", "a\xff": "not UTF-8",
+		} {
+			err := n.region.Ref(id).Tell(wrapperspb.String("x"))
+			require.ErrorIs(t, err, sharding.ErrInvalid)
+			require.ErrorContains(t, err, text)
+			_, err = n.ask(id, "who", time.Second)
+			require.ErrorContains(t, err, text)
+		}
+		require.ErrorContains(t, n.region.Ref("x").Tell(nil), "no message")
+		dead := deadLetters(n.System)
+		n.System.Root.Send(n.region.PID(), wrapperspb.String("without an envelope"))
+		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x"})
+		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x", Message: &actor.PoisonPill{}})
+		n.System.Root.Send(n.region.PID(), &sharding.Envelope{Message: wrapperspb.String("no id")})
+		n.System.Root.Stop(n.region.PID()) // it cannot be
+		n.System.Root.Poison(n.region.PID())
+		require.EqualValues(t, 5, dead.Load())
+		home, err := n.ask(strings.Repeat("x", 512), "who", 10*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, "m000", home)
+	})
+}
+
+func deadLetters(s *actor.ActorSystem) *atomic.Int64 {
+	var n atomic.Int64
+	s.EventStream.Subscribe(func(ev any) {
+		if _, ok := ev.(*actor.DeadLetterEvent); ok {
+			n.Add(1)
+		}
+	})
+	return &n
+}
+
+// plain is no protobuf message. Only members that share a process can send it.
+type plain struct{ text string }
+
+func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
+	produce := func(n *node) func(sharding.Entity) actor.Actor {
+		return func(sharding.Entity) actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				switch ctx.Message().(type) {
+				case *plain, *wrapperspb.StringValue:
+					ctx.Respond(wrapperspb.String(n.ID))
+				}
+			})
+		}
+	}
+	run(t, 2, options{produce: produce}, func(c *testCluster) {
+		here, there := pair(c)
+		ctx := context.Background()
+		for id, alive := range map[string]bool{here: true, there: false} {
+			res, err := request(c.node(0), id, &plain{"x"})
+			if alive {
+				require.NoError(t, err)
+				require.Equal(t, "m000", res.(*wrapperspb.StringValue).Value)
+				continue
+			}
+			require.ErrorIs(t, err, actor.ErrDeadLetter)
+		}
+		_, err := c.node(0).region.Ref(there).Ask(ctx, wrapperspb.String(strings.Repeat("x", 300<<10)))
+		require.ErrorIs(t, err, sharding.ErrTooLarge)
+		require.ErrorIs(t, err, sharding.ErrUndelivered)
+		home, err := c.node(0).ask(there, "who", time.Second)
+		require.NoError(t, err)
+		require.Equal(t, "m001", home)
+	})
+}
+
+// request asks as an actor does that has an envelope.
+func request(n *node, id string, msg any) (any, error) {
+	return n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: id, Message: msg}, 2*time.Second).Result()
+}
+
+// pair returns entities at members 0 and 1.
+func pair(c *testCluster) (here, there string) {
+	for k := 0; here == "" || there == ""; k++ {
+		id := fmt.Sprint("e", k)
+		res, err := c.node(0).region.Ref(id).Ask(context.Background(), wrapperspb.String("who"))
+		require.NoError(c.t, err)
+		if res.(*wrapperspb.StringValue).Value == "m000" {
+			here = id
+		} else {
+			there = id
+		}
+	}
+	return here, there
+}
+
+// A produce that fails is called again after a pause, with the messages that waited; after eight times they are given back.
+func TestProduce_ThatFailsIsTriedAgain(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"panics": func() { panic("as asked") }, "returns nil": func() {}, "ends its goroutine": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls, bad atomic.Int64
+			bad.Store(2)
+			produce := func(n *node) func(sharding.Entity) actor.Actor {
+				return func(e sharding.Entity) actor.Actor {
+					if calls.Add(1) <= bad.Load() {
+						fail()
+						return nil
+					}
+					return &entity{node: n, Entity: e}
+				}
+			}
+			run(t, 1, options{produce: produce}, func(c *testCluster) {
+				home, err := c.node(0).ask("x", "who", 20*time.Second)
+				require.NoError(t, err)
+				require.Equal(t, "m000", home)
+				bad.Store(1 << 40)
+				_, err = c.node(0).ask("y", "who", 10*time.Minute)
+				require.ErrorIs(t, err, sharding.ErrUndelivered)
+				_, err = c.node(0).ask("x", "who", time.Second)
+				require.NoError(t, err, "others are not hurt")
+			})
+		})
+	}
+}
+
+// A handler that fails is restarted; what waits behind the message is handled.
+func TestReceive_ThatFailsIsRestarted(t *testing.T) {
+	for name, fail := range map[string]func(){"panics": func() { panic("as asked") }, "ends its goroutine": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			produce := func(n *node) func(sharding.Entity) actor.Actor {
+				return func(sharding.Entity) actor.Actor {
+					return actor.ReceiveFunc(func(ctx actor.Context) {
+						switch m := ctx.Message().(type) {
+						case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+							fail()
+						case *wrapperspb.StringValue:
+							if m.Value == "fail" {
+								fail()
+							}
+							n.c.alive.note("x", m.Value)
+						}
+					})
+				}
+			}
+			run(t, 1, options{produce: produce}, func(c *testCluster) {
+				n := c.node(0)
+				for k := range 40 { // more than Proto.Actor restarts
+					if k%2 == 0 {
+						n.tell("x", "fail")
+					}
+					n.tell("x", fmt.Sprint(k))
+				}
+				time.Sleep(time.Minute)
+				require.Equal(t, texts("", 40), n.c.alive.notes("x "))
+				require.NoError(t, n.leave(20*time.Second), "an end that fails is an end")
+			})
+		})
+	}
+}
+
+// Members of different settings do not hear each other; one that comes later does not start.
+func TestSettings_ThatDifferAreRefused(t *testing.T) {
+	cfg := func(i int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16 + i/2} }
+	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		m := c.Join()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		err := start(ctx, c.nodes[m])
+		require.ErrorIs(t, err, sharding.ErrInvalid)
+		require.ErrorContains(t, err, "the cluster has 16 shards")
+		require.ErrorContains(t, err, "this member has 17 shards")
+		time.Sleep(20 * time.Second)
+		c.settled(time.Second, c.node(0), c.node(1))
+	})
+}
+
+func TestBuffer_IsBounded(t *testing.T) {
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Buffer: 80} }
+	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
+		n := c.node(0)
+		n.store.away(true)
+		time.Sleep(30 * time.Second) // no shard is active any more
+		dead := deadLetters(n.System)
+		full := 0
+		for k := range 200 {
+			if err := n.region.Ref("x").Tell(wrapperspb.String(fmt.Sprint(k))); err != nil {
+				require.ErrorIs(t, err, sharding.ErrBufferFull)
+				full++
+			}
+		}
+		time.Sleep(time.Second)
+		require.EqualValues(t, 190, full+int(dead.Load()), "an eighth of the buffer is for one shard")
+		_, err := n.ask("x", "who", time.Second)
+		require.ErrorIs(t, err, sharding.ErrBufferFull)
+		n.store.away(false)
+		time.Sleep(stale + 20*time.Second)
+		require.Equal(t, texts("", 10), c.alive.notes("x "), "the oldest are kept")
+	})
+}
+
+func TestAsk_SaysWhatIsKnown(t *testing.T) {
+	run(t, 1, options{}, func(c *testCluster) {
+		n := c.node(0)
+		n.store.away(true)
+		_, err := n.ask("x", "who", time.Second)
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		n.store.away(false)
+		_, err = n.ask("x", "sleep", 30*time.Second)
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.NoError(t, n.region.Close(context.Background()))
+		require.NoError(t, n.region.Close(context.Background()), "twice")
+		_, err = n.ask("x", "who", time.Second)
+		require.ErrorIs(t, err, sharding.ErrClosed)
+		require.ErrorIs(t, n.region.Ref("x").Tell(wrapperspb.String("x")), sharding.ErrClosed)
+		require.Empty(t, n.region.Status().Shards)
+	})
+}
+
+func TestErrors_AreTold(t *testing.T) {
+	for _, err := range []error{sharding.ErrBufferFull, sharding.ErrNotProtobuf, sharding.ErrTooLarge} {
+		require.ErrorIs(t, fmt.Errorf("wrapped: %w", err), sharding.ErrUndelivered)
+		require.False(t, errors.Is(err, sharding.ErrUnknown))
+	}
+}
+
+// The names of leases are checked by the rule of coordination, before anything runs.
+func TestConfig_NamesOfLeases(t *testing.T) {
+	for _, prefix := range []string{"concord.session.x-", "a\xff"} {
+		err := sharding.Config{Type: "a", LeasePrefix: prefix}.Validate()
+		require.ErrorIs(t, err, sharding.ErrInvalid)
+		require.ErrorContains(t, err, "LeasePrefix: coordination: invalid argument: lease")
+	}
+}

@@ -1,0 +1,89 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+)
+
+// rebalance moves shards by choice: where they are wished to be, and the others from the home with most to the one with
+// fewest, until they differ by Config.Spread at most, or with Config.Rendezvous to the home that rendezvous hashing says. It
+// waits while anything else is going on: a view that has changed lately, a member that cannot host, and shards that have
+// not arrived beyond Config.Moves.
+func (c *Allocation) rebalance() {
+	fit := c.hosts()
+	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) || c.now.Before(c.changed.Add(c.cfg.Stable)) {
+		return
+	}
+	at := c.active(fit)
+	arrived := map[Member][]int{} // shards, by home
+	load := map[Member]int{}
+	room := c.cfg.Moves
+	for s, a := range c.table.entries {
+		load[a.Home]++
+		if at[s] == a.Home {
+			arrived[a.Home] = append(arrived[a.Home], s)
+		} else {
+			room--
+		}
+	}
+	room = c.grant(fit, at, room)
+	switch {
+	case c.cfg.Consult:
+		return // what the function does not name stays where it is
+	case c.cfg.Rendezvous:
+		c.gather(fit, at, room)
+		return
+	}
+	for m := range arrived {
+		arrived[m] = slices.DeleteFunc(arrived[m], func(s int) bool { _, ok := c.wished(s, fit); return ok })
+	}
+	for ; room > 0; room-- {
+		most := slices.MaxFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+		least := slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+		last := len(arrived[most]) - 1
+		if load[most]-load[least] <= max(1, c.cfg.Spread) || last < 0 {
+			return
+		}
+		c.assign(arrived[most][last], least)
+		arrived[most] = arrived[most][:last]
+		load[most]--
+		load[least]++
+	}
+}
+
+// gather moves shards that have arrived elsewhere to where rendezvous hashing says.
+func (c *Allocation) gather(fit []Member, at map[int]Member, room int) {
+	for s, a := range c.table.entries {
+		if _, ok := c.wished(s, fit); ok {
+			continue
+		}
+		if to := rendezvous(s, fit); room > 0 && at[s] == a.Home && a.Home != to {
+			c.assign(s, to)
+			room--
+		}
+	}
+}
+
+// choose returns the home for a shard that has none.
+func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
+	if to, ok := c.wished(s, fit); ok {
+		return to
+	}
+	if c.cfg.Rendezvous {
+		return rendezvous(s, fit)
+	}
+	return slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
+}
+
+// rendezvous returns the member with the highest weight for a shard. When one comes or goes, only the shards move that it
+// gets or had; and equal shards of several types are together. The address counts, which a restarted member keeps.
+func rendezvous(s int, fit []Member) Member {
+	weight := func(m Member) uint64 {
+		h := uint64(14695981039346656037) // FNV-1a
+		for i := range len(m.Address) {
+			h = (h ^ uint64(m.Address[i])) * 1099511628211
+		}
+		return scatter(h ^ scatter(uint64(s))) //nolint:gosec // a number of a shard
+	}
+	return slices.MaxFunc(fit, func(a, b Member) int { return cmp.Compare(weight(a), weight(b)) })
+}

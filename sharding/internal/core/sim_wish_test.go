@@ -1,0 +1,95 @@
+package core_test
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// choice says where homes come from.
+type choice int
+
+const (
+	nobody   choice = iota // the coordinator alone
+	table                  // a replicated table of wishes
+	function               // a function of the user
+)
+
+func (o options) config() core.Config {
+	c := config(o.shards)
+	if o.wish != nobody {
+		c.Moves, c.Stable = 2, 1000*ms
+	}
+	c.Consult, c.Again, c.Answer = o.wish == function, 2000*ms, 700*ms
+	return c
+}
+
+// wish carries out: wish SHARD MEMBER. One of the members does not exist, and one means that there is no wish any more.
+func (w *world) wish(shard, to int) {
+	if w.wishes == nil {
+		w.wishes = map[int]string{}
+	}
+	w.wishes[shard] = fmt.Sprint("n", to)
+	if to > len(w.nodes) {
+		delete(w.wishes, shard)
+	}
+	for _, n := range w.nodes {
+		if n.up {
+			n.after(w.quorum(), n.hearWishes)
+		}
+	}
+}
+
+// hearWishes has the coordinator, if it is here, read the table of wishes.
+func (n *node) hearWishes() {
+	if n.alloc != nil && n.w.opt.wish == table {
+		n.stepAlloc(core.Wishes{Homes: maps.Clone(n.w.wishes)})
+	}
+}
+
+// consult answers what the coordinator asks the function, which is slow, stays silent or talks nonsense at times.
+func (n *node) consult(e core.Consult) {
+	w, alloc, late := n.w, n.alloc, 5*ms
+	homes := maps.Clone(w.wishes)
+	if w.acting {
+		switch w.Number("function", 0, 5) {
+		case 0:
+			late = 600 * ms
+		case 1:
+			late = 3000 * ms
+		case 2:
+			homes = map[int]string{-1: "n0", 99: "n1", 0: "nobody"}
+		case 3:
+			late = time.Minute
+		}
+	}
+	silent := late == time.Minute
+	n.silent = silent
+	n.after(late, func() {
+		if n.alloc == alloc {
+			n.silent = n.silent && !silent
+			n.stepAlloc(core.Wishes{Round: e.Round, Homes: homes})
+		}
+	})
+}
+
+// mayWish returns the member that a shard is wished to be at, if the coordinator at c can have it there.
+func (w *world) mayWish(c *node, s int) *node {
+	if c.silent { // there is no other question before the answer
+		return nil
+	}
+	for _, o := range w.nodes {
+		if w.wishes[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) || w.IsCut(o.i, c.i) {
+			continue
+		}
+		for _, m := range c.seen.Members { // nothing moves by choice while a member cannot host
+			if x := w.node(m); x.leaving || w.IsCut(c.i, x.i) || w.IsCut(x.i, c.i) {
+				return nil
+			}
+		}
+		return o
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package core
+
+// sketch counts, about, how often ids were used: four counters of four bits for each, in four rows, of which the least
+// counts. There are four counters in a row for each entity that may run. After ten uses for each of those all are halved.
+type sketch struct {
+	words []uint64 // 16 counters each, in turn of the four rows
+	uses  int
+}
+
+// maxSketch bounds the words of a sketch: 8 MiB.
+const maxSketch = 1 << 20
+
+// resize makes room for so many ids; what was counted goes when more is needed than there is.
+func (k *sketch) resize(ids int) {
+	words := 4
+	for words < maxSketch && words < ids {
+		words *= 2
+	}
+	if words > len(k.words) {
+		k.words, k.uses = make([]uint64, words), 0
+	}
+}
+
+// at calls f with the word and the shift of each of the four counters of an id.
+func (k *sketch) at(id string, f func(word *uint64, shift uint)) {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	rows := uint64(len(k.words) / 4)
+	for row := range uint64(4) {
+		h = scatter(h + row)
+		f(&k.words[row*rows+h%rows], uint(h>>60)*4) //nolint:gosec // below 64
+	}
+}
+
+func (k *sketch) count(id string) {
+	if len(k.words) == 0 {
+		return
+	}
+	k.at(id, func(word *uint64, shift uint) {
+		if *word>>shift&15 < 15 {
+			*word += 1 << shift
+		}
+	})
+	if k.uses++; k.uses >= 10*len(k.words) {
+		for i := range k.words {
+			k.words[i] = k.words[i] >> 1 & 0x7777777777777777
+		}
+		k.uses /= 2
+	}
+}
+
+// times returns how often an id was used, at most 15.
+func (k *sketch) times(id string) uint64 {
+	least := uint64(15)
+	if len(k.words) == 0 {
+		return 0
+	}
+	k.at(id, func(word *uint64, shift uint) { least = min(least, *word>>shift&15) })
+	return least
+}

@@ -1,0 +1,151 @@
+package sharding
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/timer"
+)
+
+// keeper is the actor of a shard under one tenure: the parent of its entities.
+type keeper struct {
+	place *place
+	timer *timer.Timer
+	props *actor.Props // of all entities: one of its own for each would be a third of what an idle entity takes
+	next  *cell        // being spawned
+}
+
+// rearm asks the keeper to wake its place.
+type rearm time.Time
+
+// spawnKeeper returns a running keeper.
+func spawnKeeper(p *place, token uint64) (*actor.PID, error) {
+	props := actor.PropsFromProducer(func() actor.Actor { return &keeper{place: p} })
+	name := p.life.cfg.controlName() + "-" + strconv.Itoa(p.n) + "-" + strconv.FormatUint(token, 10)
+	pid, err := p.life.system.Root.SpawnNamed(props, name)
+	if err == nil {
+		p.life.actors.Add(1)
+	}
+	return pid, err
+}
+
+// Receive implements actor.Actor.
+func (k *keeper) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		k.timer = timer.New(ctx.ActorSystem(), ctx.Self())
+	case *cell:
+		k.spawn(ctx, m)
+	case rearm:
+		k.timer.SetAt(time.Time(m), nil)
+	case *timer.Fired:
+		if k.timer.Mine(m) {
+			k.place.pass()
+		}
+	case *actor.Stopping:
+		k.timer.Stop()
+	case *actor.Stopped:
+		k.place.life.actors.Done()
+	}
+}
+
+func (k *keeper) spawn(ctx actor.Context, c *cell) {
+	if k.props == nil {
+		k.props = actor.PropsFromProducer(func() actor.Actor { return &incarnation{place: k.place} },
+			actor.WithMailbox(func() actor.Mailbox { return &k.next.box }))
+	}
+	k.next = c
+	_, err := ctx.SpawnNamed(k.props, c.name())
+	k.next = nil
+	if err != nil { // names do not repeat
+		k.place.log().Error("entity not spawned", slog.String("entity", c.id), slog.Any("error", err))
+		c.box.fail()
+		k.place.terminated(c)
+	}
+}
+
+// incarnation is the actor of an entity, around that of the user. A restart makes another one of the same cell.
+type incarnation struct {
+	place *place
+	cell  *cell       // nil before the first message
+	user  actor.Actor // nil: not made
+}
+
+// Receive implements actor.Actor.
+func (in *incarnation) Receive(ctx actor.Context) {
+	if in.cell == nil {
+		if in.cell = in.place.cellOf(ctx.Self(), ctx.Parent()); in.cell == nil {
+			return // it has terminated
+		}
+	}
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		if in.begin(ctx) {
+			in.user.Receive(ctx)
+		}
+	case *actor.Stopping, *actor.Restarting:
+		in.guarded(ctx)
+	case *actor.Stopped:
+		in.guarded(ctx)
+		in.cell.place.terminated(in.cell)
+	default:
+		if in.user != nil {
+			in.user.Receive(ctx)
+		}
+	}
+}
+
+// begin has the user make the entity, and reports whether it did.
+func (in *incarnation) begin(ctx actor.Context) bool {
+	c := in.cell
+	if c.box.over() {
+		return false
+	}
+	user, why := in.produce()
+	if why != nil {
+		c.place.log().Error("entity could not be made", slog.String("entity", c.id), slog.Any("reason", why))
+		c.box.fail()
+		c.box.halt()
+		return false
+	}
+	in.user = user
+	return true
+}
+
+// produce calls the user, whose panic is the reason. If the user ends the goroutine, the mailbox takes that for a failure.
+func (in *incarnation) produce() (user actor.Actor, why any) {
+	defer func() {
+		if p := recover(); p != nil {
+			user, why = nil, p
+		}
+	}()
+	if user = in.cell.place.life.produce(in.cell.entity()); user == nil {
+		why = "no actor"
+	}
+	return user, why
+}
+
+// guarded hands the user a message about the end of the entity. Whatever the user does, Proto.Actor must get to the end:
+// so it waits for another goroutine, which the user may end.
+func (in *incarnation) guarded(ctx actor.Context) {
+	if in.user == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				in.cell.place.log().Error("entity panicked at its end", slog.String("entity", in.cell.id),
+					slog.String("message", fmt.Sprintf("%T", ctx.Message())), slog.Any("reason", p), slog.String("stack", string(debug.Stack())))
+			}
+		}()
+		in.user.Receive(ctx)
+	}()
+	<-done
+}

@@ -1,0 +1,188 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/early"
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
+	"github.com/concord-go/concord/sharding/internal/core"
+	"github.com/concord-go/concord/singleton"
+)
+
+// life is the part of a region that belongs to one actor system. Nothing keeps it when it has ended.
+type life struct {
+	system  *actor.ActorSystem
+	cfg     Config
+	session *coordination.Session // nil: a proxy
+	data    *distributeddata.Replicator
+	produce func(Entity) actor.Actor
+
+	extractor *extractor // nil: none
+
+	members *membership.Service
+	counts  *counters // of the region
+	clock   timer.Clock
+	log     *slog.Logger
+
+	places      []*place
+	waiting     atomic.Int64 // messages of this process on the long way
+	control     *actor.PID
+	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
+	host        *singleton.Singleton      // of the coordinator; nil: a proxy
+	doors       []*actor.PID
+	pid         atomic.Pointer[actor.PID] // of the door, for users
+
+	surveys atomic.Uint64 // begun
+
+	heard  atomic.Bool // a coordinator has been
+	orphan atomic.Bool // cut off from it
+
+	started   sync.Once
+	unhook    func()         // takes the OnStop hook back
+	unobserve func() error   // ends the metrics
+	running   chan struct{}  // closed when the member is up
+	actors    sync.WaitGroup // those that have not stopped
+
+	closing atomic.Bool   // close has begun
+	closed  chan struct{} // closed when it is over
+	err     error         // of close; before closed is closed
+	ended   func(error)   // called before closed is closed
+}
+
+// guardian restarts the actor for ever.
+func guardian() actor.PropsOption {
+	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
+}
+
+func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.Itoa(shard) }
+
+func (l *life) coordinatorLease() string { return l.cfg.LeasePrefix + "coordinator" }
+
+// begin takes messages in, which wait until the member is up, and registers with the member.
+func (l *life) begin(key string) (err error) {
+	l.unhook, err = lifecycle.OnStop(l.system, lifecycle.Sharding, key, l.close)
+	if err != nil {
+		return fmt.Errorf("sharding %q: %w", l.cfg.Type, err)
+	}
+	defer func() {
+		if err != nil {
+			l.unhook()
+			l.shutDoors()
+		}
+	}()
+	for n := range l.cfg.Shards {
+		l.places = append(l.places, &place{life: l, n: n})
+	}
+	if err := l.openDoors(); err != nil {
+		return err
+	}
+	if l.session != nil {
+		if l.host, err = singleton.New(l.system, l.session, l.coordinatorConfig(), l.newCoordinator); err != nil {
+			return fmt.Errorf("sharding %q: %w: coordinator: %w", l.cfg.Type, ErrInvalid, err)
+		}
+	}
+	c := newControl(l)
+	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), guardian())
+	l.control = actor.NewPID(local, l.cfg.controlName()) // it needs that itself
+	l.actors.Add(1)
+	if _, err = l.system.Root.SpawnNamed(props, l.cfg.controlName()); err != nil {
+		l.actors.Done()
+		return fmt.Errorf("sharding %q: %w", l.cfg.Type, err)
+	}
+	lifecycle.OnStart(l.system, key, l.ready)
+	lifecycle.OnCheck(l.system, key, l.check)
+	return nil
+}
+
+func (l *life) coordinatorConfig() singleton.Config {
+	return singleton.Config{
+		Name: l.cfg.coordinatorName(), Role: l.cfg.Role, MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
+		LeaseName: l.coordinatorLease(),
+	}
+}
+
+// up goes on when the member has an address.
+func (l *life) up(self membership.Member) {
+	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
+	l.system.Root.Send(l.control, &begun{})
+	close(l.running)
+}
+
+// ready waits until the member is up and has the settings of the others.
+func (l *life) ready(ctx context.Context) error {
+	select {
+	case <-l.running:
+		return l.agree(ctx)
+	case <-l.closed:
+		return errors.Join(ErrClosed, l.err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// send takes a message of this process for an entity. The error says that it has not been taken.
+func (l *life) send(id string, value any, byAsk bool) error {
+	select {
+	case <-l.closed:
+		return ErrClosed
+	default:
+	}
+	n, err := l.cfg.shardOf(id)
+	if err != nil {
+		return err
+	}
+	b := core.Body{ID: id, Value: value}
+	if l.places[n].tell(b) {
+		return nil
+	}
+	if int(l.waiting.Add(1)) > l.cfg.Buffer {
+		l.arrived(n)
+		l.counts.refused.Add(1)
+		return ErrBufferFull
+	}
+	b.Value, b.Size = &parcel{value, byAsk}, sizeOf(value)
+	l.system.Root.Send(l.control, &sent{n, b})
+	return nil
+}
+
+// arrived counts a message of this process that has come to the end of the long way.
+func (l *life) arrived(shard int) {
+	l.waiting.Add(-1)
+	l.places[shard].passed()
+}
+
+// refuse sends a message to the dead letters, and counts it. Its sender is told as far as it can be.
+func (l *life) refuse(id string, value any, why error) {
+	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+		l.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
+	}
+	p, long := value.(*parcel)
+	if long {
+		value = p.value
+	}
+	if _, msg, sender := actor.UnwrapEnvelope(value); long && p.byAsk && sender != nil {
+		l.system.Root.Send(sender, &refusal{why})
+		value = msg
+	}
+	l.deadLetter(id, value)
+}
+
+func (l *life) deadLetter(name string, message any) {
+	l.system.DeadLetter.SendUserMessage(actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name), message)
+}
+
+// refusal answers Ask.
+type refusal struct{ err error }

@@ -1,0 +1,20 @@
+package sharding_test
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+// newSystem makes the actor system of a member, whose log is shown with CONCORD_LOG=1.
+func newSystem(id string) *actor.ActorSystem {
+	if os.Getenv("CONCORD_LOG") == "" {
+		return simnet.NewSystem(id)
+	}
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.Default().With("at", id) }))
+	s.ID = id
+	return s
+}

@@ -1,0 +1,297 @@
+package sharding
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// place is where one shard lives at this member, while it does. Messages of this process go in from the goroutine that
+// sends them. User code never runs under its mutex.
+type place struct {
+	life *life
+	n    int
+
+	mu     sync.Mutex
+	door   bool // messages of this process go in
+	behind int  // such messages that take the long way, and must be taken first
+	status ShardStatus
+
+	token  uint64
+	tenure *coordination.Grant
+	slot   *core.Slot // nil: no tenure
+	cells  map[string]*cell
+	keeper *actor.PID
+	closes bool      // the entities are told to end
+	alone  bool      // nobody else releases the lease
+	memory *memory   // nil: nothing is remembered
+	armed  time.Time // when the keeper is woken; zero: not
+
+	after after // to be done without the mutex
+}
+
+// after is what a step of the slot has left to be done.
+type after struct {
+	spawns   []*cell
+	rejected []core.Body
+	ended    bool
+	at       time.Time
+}
+
+// cell is one incarnation of an entity.
+type cell struct {
+	place  *place
+	id     string
+	run    uint64
+	tenure coordination.Tenure
+	box    mailbox
+}
+
+func (c *cell) entity() Entity {
+	return Entity{Type: c.place.life.cfg.Type, ID: c.id, Shard: c.place.n, Tenure: c.tenure}
+}
+
+// name is that of the actor below its keeper: another one for each incarnation.
+func (c *cell) name() string { return c.id + "$" + strconv.FormatUint(c.run, 10) }
+
+// cellOf returns the cell of an actor below a keeper, by its name; nil if it has terminated.
+func (p *place) cellOf(self, keeper *actor.PID) *cell {
+	name := strings.TrimPrefix(self.Id, keeper.Id+"/")
+	at := strings.LastIndexByte(name, '$')
+	if at < 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.cells[name[:at]]; c != nil && c.name() == name {
+		return c
+	}
+	return nil
+}
+
+// tell takes a message of this process, and reports whether it has: else it has to go the long way, by the control actor,
+// where it counts as behind.
+func (p *place) tell(b core.Body) bool {
+	p.mu.Lock()
+	if !p.door || p.behind > 0 {
+		p.behind++
+		p.mu.Unlock()
+		return false
+	}
+	if p.push(b) {
+		p.mu.Unlock()
+		return true
+	}
+	p.step(core.Take{Body: b})
+	p.unlock()
+	return true
+}
+
+// push hands a message to an entity that runs, the usual case, and reports whether it has. It needs the mutex.
+func (p *place) push(b core.Body) bool {
+	now := time.Time{}
+	if p.life.cfg.Idle > 0 {
+		now = p.life.clock.Now()
+	}
+	if _, ok := p.slot.Direct(now, b.ID); !ok {
+		return false
+	}
+	p.cells[b.ID].box.post(post{message: b.Value, size: b.Size, from: slot})
+	return true
+}
+
+// passed counts a message of this process that has come the long way to its end.
+func (p *place) passed() {
+	p.mu.Lock()
+	p.behind--
+	p.mu.Unlock()
+}
+
+// deliver takes a message that was for a tenure. own: it is of this process.
+func (p *place) deliver(token uint64, b core.Body, own bool) {
+	p.mu.Lock()
+	if own {
+		p.behind--
+	}
+	if p.slot == nil || p.token != token || p.strange(b.ID) {
+		p.after.rejected = append(p.after.rejected, b)
+	} else if !p.push(b) {
+		p.step(core.Take{Body: b})
+	}
+	p.unlock()
+}
+
+// open begins a tenure, under which so many entities may run; 0: any number.
+func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID, limit int) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.token, p.tenure, p.keeper = token, tenure, keeper
+	p.slot, p.cells = core.NewSlot(p.life.cfg.slot(limit)), map[string]*cell{}
+	p.door, p.closes, p.alone, p.armed = true, false, false, time.Time{}
+	if p.life.cfg.Remember {
+		p.memory = &memory{place: p, token: token, tenure: tenure.Context(), check: tenure.Check}
+		go p.memory.recall()
+	}
+	if p.life.cfg.numbered {
+		p.step(core.Recalled{IDs: []string{strconv.Itoa(p.n)}})
+	}
+}
+
+// end asks the entities of a tenure to end, or kills them. It reports whether there is such a tenure.
+func (p *place) end(token uint64, ev core.SlotEvent) bool {
+	p.mu.Lock()
+	if p.slot == nil || p.token != token {
+		p.mu.Unlock()
+		return false
+	}
+	p.door, p.closes = false, true
+	p.step(ev)
+	p.unlock()
+	return true
+}
+
+// pass lets time pass.
+func (p *place) pass() {
+	p.mu.Lock()
+	p.armed = time.Time{}
+	if p.slot != nil {
+		p.step(core.Pass{})
+	}
+	p.unlock()
+}
+
+// limit changes how many entities may run.
+func (p *place) limit(n int) {
+	p.mu.Lock()
+	if p.slot != nil && !p.closes {
+		p.step(core.Limit{N: n})
+	}
+	p.unlock()
+}
+
+func (p *place) passivate(c *cell, forget bool) {
+	p.mu.Lock()
+	if p.slot != nil && p.cells[c.id] == c {
+		p.step(core.Passivate{ID: c.id, Run: c.run, Forget: forget})
+	}
+	p.unlock()
+}
+
+// terminated ends an incarnation. What it has not handled goes to the next one, unless others than the slot have sent it.
+func (p *place) terminated(c *cell) {
+	p.mu.Lock()
+	left, dead := c.box.close()
+	if c.box.failed {
+		p.life.counts.failed.Add(1)
+	}
+	if p.slot != nil && p.cells[c.id] == c {
+		delete(p.cells, c.id)
+		p.step(core.Terminated{ID: c.id, Run: c.run, Left: left, Failed: c.box.failed, Worked: c.box.worked})
+	} else {
+		p.after.rejected = append(p.after.rejected, left...)
+	}
+	p.unlock()
+	for _, m := range dead {
+		p.life.deadLetter(c.name(), m)
+	}
+}
+
+// step needs the mutex.
+func (p *place) step(ev core.SlotEvent) {
+	_, taken := ev.(core.Take)
+	for _, e := range p.slot.Step(p.life.clock.Now(), ev) {
+		p.carryOut(e)
+	}
+	if p.closes || taken && (p.life.cfg.Idle == 0 || !p.armed.IsZero()) {
+		return
+	}
+	if at := p.slot.NextWake(); !at.IsZero() && (p.armed.IsZero() || at.Before(p.armed)) {
+		p.armed, p.after.at = at, at
+	}
+}
+
+func (p *place) carryOut(e core.SlotEffect) {
+	switch e := e.(type) {
+	case core.Push:
+		p.cells[e.ID].box.post(post{message: e.Body.Value, size: e.Body.Size, from: slot})
+	case core.Spawn:
+		p.life.counts.started.Add(1)
+		c := &cell{place: p, id: e.ID, run: e.Run, tenure: p.tenure}
+		c.box.cell = c
+		p.cells[e.ID] = c
+		p.after.spawns = append(p.after.spawns, c)
+	case core.End:
+		if !p.closes {
+			p.life.counts.passivated.Add(1)
+		}
+		p.cells[e.ID].box.post(post{from: stop})
+	case core.Slay:
+		p.cells[e.ID].box.halt()
+	case core.Reject:
+		p.after.rejected = append(p.after.rejected, e.Body)
+	case core.Remember:
+		p.memory.add(change{e.ID, false})
+	case core.Forget:
+		p.memory.add(change{e.ID, true})
+	case core.Empty:
+		p.after.ended = true
+	}
+}
+
+// unlock releases the mutex and does what the step has left.
+func (p *place) unlock() {
+	do, keeper, token, grant, alone := p.after, p.keeper, p.token, p.tenure, p.alone
+	p.after = after{}
+	if do.ended {
+		p.slot, p.cells, p.tenure, p.keeper = nil, nil, nil, nil
+	}
+	p.mu.Unlock()
+	root := p.life.system.Root
+	for _, c := range do.spawns {
+		root.Send(keeper, c)
+	}
+	for _, b := range do.rejected {
+		p.life.refuse(b.ID, b.Value, ErrUndelivered)
+	}
+	switch {
+	case do.ended && alone:
+		root.Stop(keeper)
+		go func() { _, _ = yield(grant) }()
+	case do.ended:
+		root.Stop(keeper)
+		root.Send(p.life.control, &ended{p.n, token})
+	case !do.at.IsZero():
+		root.Send(keeper, rearm(do.at))
+	}
+}
+
+// last tells that entities still run under a tenure, kills them, and has it released when they have ended.
+func (p *place) last(token uint64) bool {
+	p.mu.Lock()
+	there := p.slot != nil && p.token == token
+	p.alone = there
+	if there {
+		p.door, p.closes = false, true
+		p.step(core.KillAll{})
+	}
+	p.unlock()
+	return there
+}
+
+// len returns how many entities there are.
+func (p *place) len() int {
+	if p.slot == nil {
+		return 0
+	}
+	return p.slot.Len()
+}
+
+// log returns a logger that names the shard.
+func (p *place) log() *slog.Logger { return p.life.log.With(slog.Int("shard", p.n)) }

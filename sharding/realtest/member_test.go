@@ -1,0 +1,218 @@
+package realtest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/sharding"
+)
+
+const memberEnv = "CONCORD_SHARDING_MEMBER"
+
+// TestMain makes a member of this process if the driver started it.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(memberEnv); text != "" {
+		if err := runMember(text, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// spec is what a process is told at its start.
+type spec struct {
+	Name   string
+	Port   int
+	Dir    string // has the leases, and the files of entities
+	Shards int
+}
+
+// listed is a member as the provider knows it.
+type listed struct {
+	ID, Host string
+	Port     int
+	Kinds    []string
+}
+
+// command is what the driver asks: a line on standard input.
+type command struct {
+	List     []listed // to list these
+	Send     int      // to send so many messages to each entity
+	Entities int
+	Active   bool // to say how many shards are active here
+}
+
+// answer is a line on standard output.
+type answer struct {
+	Here   *listed
+	Ready  bool
+	Sent   bool
+	Active *int
+	Err    string
+}
+
+// told is a provider that lists the members that the driver names.
+type told struct {
+	say     func(answer)
+	cluster *cluster.Cluster
+}
+
+func (p *told) StartMember(c *cluster.Cluster) error {
+	host, port, err := c.ActorSystem.GetHostPort()
+	if err == nil {
+		p.cluster = c
+		p.say(answer{Here: &listed{c.ActorSystem.ID, host, port, c.GetClusterKinds()}})
+	}
+	return err
+}
+
+func (p *told) StartClient(*cluster.Cluster) error { return nil }
+func (p *told) Shutdown(bool) error                { return nil }
+
+// member is a process of the cluster.
+type member struct {
+	spec
+	provider *told
+	region   atomic.Pointer[sharding.Region[proto.Message]]
+	out      struct {
+		sync.Mutex
+		*json.Encoder
+	}
+}
+
+// ttl of the leases.
+const ttl = 6 * time.Second
+
+// runMember runs until the end of the input, and then leaves in order.
+func runMember(text string, in io.Reader, out io.Writer) error {
+	m := &member{}
+	m.out.Encoder, m.provider = json.NewEncoder(out), &told{say: m.say}
+	if err := json.Unmarshal([]byte(text), &m.spec); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer stop()
+		if err := m.serve(in); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	return node.Run(ctx, node.RunConfig{
+		Cluster: "real", Remote: node.Config{Host: "127.0.0.1", Port: m.Port, PlaintextUnsafe: true},
+		Provider:     func() (cluster.ClusterProvider, error) { return m.provider, nil },
+		Store:        func() (coordination.Store, error) { return file.Open(filepath.Join(m.Dir, "leases")) },
+		Session:      coordination.Config{Owner: m.Name, TTL: ttl},
+		StartTimeout: patience, StopTimeout: patience, OnSplit: node.Exit, // the driver lists each process once
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}, m.register)
+}
+
+func (m *member) say(a answer) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	_ = m.out.Encode(a) // a driver that is gone is noticed at the end of the input
+}
+
+func (m *member) register(n *node.Node) error {
+	data, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 3, HeartbeatInterval: 200 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	region, err := sharding.New[proto.Message](n.System, n.Session, data,
+		sharding.Config{Type: "log", Shards: m.Shards, MinMembers: 3, StableAfter: time.Second},
+		func(e sharding.Entity) actor.Actor { return &log{Entity: e, dir: m.Dir, at: m.Name} })
+	if err != nil {
+		return err
+	}
+	m.region.Store(region)
+	n.Go(func(context.Context) error {
+		m.say(answer{Ready: true})
+		return nil
+	})
+	return nil
+}
+
+// serve carries out commands until the end of the input.
+func (m *member) serve(in io.Reader) error {
+	sent := 0
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var do command
+		if err := json.Unmarshal(lines.Bytes(), &do); err != nil {
+			return err
+		}
+		switch {
+		case do.List != nil:
+			var members cluster.Members
+			for _, l := range do.List {
+				members = append(members, &cluster.Member{Id: l.ID, Host: l.Host, Port: int32(l.Port), Kinds: l.Kinds}) //nolint:gosec // a port
+			}
+			m.provider.cluster.MemberList.UpdateClusterTopology(members)
+		case do.Send > 0:
+			m.say(m.send(sent, do))
+			sent += do.Send
+		case do.Active:
+			n := m.region.Load().Status().Count(sharding.Active)
+			m.say(answer{Active: &n})
+		}
+	}
+	return nil
+}
+
+// send sends numbered messages to every entity, slowly enough that it lasts for a while.
+func (m *member) send(from int, do command) answer {
+	for k := range do.Send {
+		for e := range do.Entities {
+			err := m.region.Load().Ref(fmt.Sprint("e", e)).Tell(wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k)))
+			if err != nil {
+				return answer{Sent: true, Err: err.Error()}
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return answer{Sent: true}
+}
+
+// log is the entity: it writes what it handles into a file, with its token and its member.
+type log struct {
+	sharding.Entity
+	dir, at string
+	file    *os.File
+}
+
+func (l *log) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		var err error
+		if l.file, err = os.OpenFile(filepath.Join(l.dir, l.ID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			panic(err)
+		}
+	case *actor.Stopped:
+		_ = l.file.Close()
+	case *wrapperspb.StringValue:
+		if _, err := fmt.Fprintf(l.file, "%d %s %s\n", l.Token(), l.at, m.Value); err != nil {
+			panic(err)
+		}
+	}
+}

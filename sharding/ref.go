@@ -1,0 +1,129 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/internal/ask"
+)
+
+// Ref addresses one entity, wherever it is and whether it runs or not. It is a cheap value.
+type Ref[Msg any] struct {
+	r  *region
+	id string
+}
+
+// Ref returns a reference to the entity with this id: UTF-8, from 1 to 512 bytes, without control characters. Calls of a
+// Ref with another id return ErrInvalid.
+func (r *Region[Msg]) Ref(id string) Ref[Msg] { return Ref[Msg]{r.region, id} }
+
+// ID returns the id.
+func (f Ref[Msg]) ID() string { return f.id }
+
+// Shard returns the number of the entity's shard: an index of Status.Shards. Of an id that no worker has it is 0.
+func (f Ref[Msg]) Shard() int {
+	if f.r.numbered {
+		n, _ := workerOf(f.id, f.r.shards)
+		return n
+	}
+	return shardOf(f.id, f.r.shards)
+}
+
+// String returns the type and the id.
+func (f Ref[Msg]) String() string { return f.r.typ + "/" + f.id }
+
+// Tell sends a message. Messages of one goroutine to one entity are handled in order, each at most once. It does not wait:
+// nil says that the message has been taken, not that it will be handled. Until the home of the shard is known, and while
+// the shard moves, messages wait at this member; see Config.Buffer.
+//
+// Errors, after which the message is certainly not handled: ErrInvalid for an id or a message that cannot be used,
+// ErrBufferFull, ErrClosed, which is also returned between two lives of this member. A message that cannot be delivered
+// later is counted and goes to the dead letters.
+func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
+
+// Request sends a message for the actor of ctx, to which the entity can respond. All else is as in Tell.
+func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error { return f.r.send(f.id, msg, ctx.Self()) }
+
+func (r *region) send(id string, msg any, sender *actor.PID) error {
+	if err := check(id, msg); err != nil {
+		return err
+	}
+	l := r.present.Load()
+	if l == nil {
+		return ErrClosed
+	}
+	value := msg
+	if sender != nil {
+		value = &actor.MessageEnvelope{Message: msg, Sender: sender}
+	}
+	return l.send(id, value, false)
+}
+
+func check(id string, msg any) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	return checkMessage(msg)
+}
+
+// Ask sends a message and waits for the first reply. It sends once: whether it is safe to try again depends on what the
+// entity does with the message. It waits for a home of the shard, too, and between two lives of this member for the next
+// one; bound it with ctx. Do not call it from an actor: it blocks.
+//
+// Errors: those of Tell, ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives say that the message was certainly
+// not handled. ErrUnknown says that ctx ended first. A reply that is an error value is a reply.
+func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
+	if err := check(f.id, msg); err != nil {
+		return nil, err
+	}
+	for l := f.r.present.Load(); ; {
+		if l != nil {
+			res, err := l.ask(ctx, f.id, msg)
+			if !errors.Is(err, ErrClosed) {
+				return res, err
+			}
+		}
+		next, err := f.r.present.After(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		l = next
+	}
+}
+
+// ask returns ErrClosed if this life has certainly not sent the message.
+func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
+	// Remoting writes the system's address at its start, without a lock, and every sender's PID reads it.
+	select {
+	case <-l.running:
+	case <-l.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: this member is not up: %w", ErrUndelivered, context.Cause(ctx))
+	}
+	res, err := ask.Request(ctx, l.system, l.doors[0], &Envelope{ID: id, Message: msg, byAsk: true})
+	if refused, ok := res.(*refusal); ok {
+		return nil, refused.err
+	}
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, ask.ErrDeadLetter) && l.isClosed():
+		return nil, ErrClosed
+	case errors.Is(err, ask.ErrDeadLetter):
+		return nil, ErrUndelivered
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+func (l *life) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,90 @@
+package sharding_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/sharding"
+)
+
+func remembering(int) sharding.Config {
+	return sharding.Config{Type: "cart", Shards: 16, Remember: true, MinMembers: 3}
+}
+
+// Entities that were spoken to once live on, without messages, when their member leaves and when it dies.
+func TestRemember_EntitiesLiveOn(t *testing.T) {
+	for _, how := range []string{"leave", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				for k := range 40 {
+					_, err := c.node(1).ask(fmt.Sprint("e", k), "who", 3*time.Second)
+					require.NoError(t, err)
+				}
+				require.Equal(t, 40, c.alive.count())
+				if how == "leave" {
+					require.NoError(t, c.node(0).leave(20*time.Second))
+					time.Sleep(time.Second)
+					require.Equal(t, 40, c.alive.count())
+				} else {
+					c.alive.forget(c.node(0))
+					c.crash(c.node(0))
+				}
+				c.settled(stale+5*time.Second, c.node(1), c.node(2))
+				time.Sleep(time.Second)
+				require.Equal(t, 40, c.node(1).region.Status().Entities()+c.node(2).region.Status().Entities())
+			})
+		})
+	}
+}
+
+// One that stops by itself comes back, one that is forgotten does not, until it is spoken to.
+func TestForget_EndsIt(t *testing.T) {
+	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for _, id := range []string{"stops", "forgets", "returns"} {
+			_, err := c.node(1).ask(id, "who", 3*time.Second)
+			require.NoError(t, err)
+		}
+		c.node(1).tell("stops", "stop")
+		c.node(1).tell("forgets", "forget")
+		c.node(1).tell("returns", "forget")
+		time.Sleep(time.Second)
+		require.Equal(t, 1, c.alive.count())
+		c.node(1).tell("returns", "again")
+		time.Sleep(time.Second)
+		require.Equal(t, 2, c.alive.count())
+		require.Equal(t, []string{"again"}, c.alive.notes("returns "))
+		for i := range 2 {
+			require.NoError(t, c.node(i).leave(20*time.Second))
+		}
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 2, c.alive.count(), "elsewhere, the one that is forgotten is not started")
+	})
+}
+
+// Without a majority the first message waits, and an entity that is remembered by this tenure goes on.
+func TestRemember_WaitsForAMajority(t *testing.T) {
+	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		n := c.node(0)
+		var id string
+		for k := 0; id == ""; k++ {
+			ref := n.region.Ref(fmt.Sprint("e", k))
+			if n.region.Status().Shards[ref.Shard()].State == sharding.Active {
+				id = ref.ID()
+			}
+		}
+		c.Net.Partition([]string{n.Address}, []string{c.Member(1).Address, c.Member(2).Address})
+		_, err := n.ask(id, "who", 2*time.Second)
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.Zero(t, c.alive.count())
+		c.Net.Heal()
+		home, err := n.ask(id, "who", 10*time.Second)
+		require.NoError(t, err)
+		require.NotEmpty(t, home)
+	})
+}

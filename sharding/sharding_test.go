@@ -1,0 +1,322 @@
+package sharding_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/sharding"
+)
+
+func TestRegion_EntitiesAnswerFromEveryMemberAndLiveOnce(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		for k := range 30 {
+			id := fmt.Sprint("e", k)
+			home, err := c.node(0).ask(id, "who", 20*time.Second)
+			require.NoError(t, err)
+			for i := range 3 {
+				again, err := c.node(i).ask(id, "who", time.Second)
+				require.NoError(t, err)
+				require.Equal(t, home, again)
+			}
+		}
+		require.Equal(t, 30, c.alive.count())
+		require.Equal(t, 30, c.alive.starts)
+		c.settled(time.Second, c.all()...)
+		for _, n := range c.all() {
+			require.NotZero(t, n.region.Status().Count(sharding.Active), "%v has shards", n)
+		}
+	})
+}
+
+func TestRegion_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		const n = 200
+		for k := range n { // the first before any shard has a home
+			for i := range 3 {
+				for e := range 4 {
+					c.node(i).tell(fmt.Sprint("e", e), fmt.Sprint("m", i, " ", k))
+				}
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		for i := range 3 {
+			for e := range 4 {
+				require.Equal(t, texts("", n), c.alive.notes(fmt.Sprint("e", e, " m", i, " ")))
+			}
+		}
+	})
+}
+
+// A member leaves under load: nothing is lost, nothing is out of order.
+func TestClose_HandsOverWithoutLoss(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		const n = 1000
+		closed := make(chan error, 1)
+		for k := range n {
+			if k == n/2 {
+				go func() { closed <- c.node(0).leave(20 * time.Second) }()
+			}
+			for i := range 3 {
+				if i > 0 || k < n/2 {
+					c.node(i).tell(fmt.Sprint("e", k%20), fmt.Sprint("m", i, " ", k/20))
+				}
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(t, <-closed)
+		c.Leave(c.Member(0))
+		time.Sleep(time.Second)
+		took := c.settled(5*time.Second, c.node(1), c.node(2))
+		for i := range 3 {
+			for e := range 20 {
+				count := n / 20
+				if i == 0 {
+					count /= 2
+				}
+				require.Equal(t, texts("", count), c.alive.notes(fmt.Sprint("e", e, " m", i, " ")), "entity %d, member %d", e, i)
+			}
+		}
+		require.Zero(t, c.node(1).region.Stats().Refused+c.node(2).region.Stats().Refused)
+		t.Log("settled after", took)
+	})
+}
+
+func TestCrash_ShardsComeBack(t *testing.T) {
+	run(t, 3, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 20 {
+			_, err := c.node(1).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+		}
+		c.crash(c.node(0))
+		took := c.settled(stale+5*time.Second, c.node(1), c.node(2))
+		t.Log("all shards are served again after", took)
+		for k := range 20 {
+			home, err := c.node(1).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+			require.NotEqual(t, "m000", home)
+		}
+	})
+}
+
+// What is said to an entity while it is passivated, or after it stopped itself, is for its next incarnation.
+func TestPassivate_LosesNothing(t *testing.T) {
+	for _, how := range []string{"passivate", "stop"} {
+		t.Run(how, func(t *testing.T) {
+			run(t, 2, options{}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				n := c.node(0)
+				for k := range 100 {
+					n.tell("x", how)
+					n.tell("x", fmt.Sprint(k))
+					if k%5 == 4 {
+						time.Sleep(time.Duration(k/5) * 100 * time.Microsecond) // else all are in the mailbox before the first is handled
+					}
+				}
+				time.Sleep(20 * time.Second)
+				require.Equal(t, texts("", 100), c.alive.notes("x "))
+				require.Greater(t, c.alive.starts, 1)
+			})
+		})
+	}
+}
+
+func TestIdle_EntitiesArePassivated(t *testing.T) {
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Idle: time.Minute} }
+	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
+		for k := range 20 {
+			_, err := c.node(0).ask(fmt.Sprint("e", k), "who", 20*time.Second)
+			require.NoError(t, err)
+		}
+		for range 9 {
+			time.Sleep(20 * time.Second)
+			_, err := c.node(1).ask("e3", "who", time.Second)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, c.alive.count())
+		require.Equal(t, 20, c.alive.starts)
+		require.Equal(t, 1, c.node(0).region.Status().Entities()+c.node(1).region.Status().Entities())
+	})
+}
+
+// Of thirty entities at one member eight may run; the others are passivated, and lose nothing.
+func TestLimit_TooManyArePassivated(t *testing.T) {
+	for _, eviction := range []sharding.Eviction{"", sharding.LRU, sharding.SLRU, sharding.LFU} {
+		t.Run(string(eviction), func(t *testing.T) { limited(t, eviction) })
+	}
+}
+
+func limited(t *testing.T, eviction sharding.Eviction) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 4, Limit: 8, Eviction: eviction}
+	}
+	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
+		n := c.node(0)
+		c.settled(20*time.Second, n)
+		time.Sleep(2 * time.Second)
+		for round := range 5 {
+			for k := range 30 {
+				n.tell(fmt.Sprint("e", k), fmt.Sprint(round))
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		require.LessOrEqual(t, c.alive.count(), 8)
+		require.Positive(t, c.alive.count())
+		for k := range 30 {
+			require.Equal(t, texts("", 5), c.alive.notes(fmt.Sprint("e", k, " ")))
+		}
+		s := n.region.Stats()
+		require.GreaterOrEqual(t, s.Passivated, uint64(22))
+		require.Equal(t, uint64(c.alive.starts), s.Started)
+		require.Zero(t, s.Refused)
+	})
+}
+
+// Entities that are spoken to once end those that are spoken to often with LRU only.
+func TestLimit_AScanEndsWhatIsUsedOftenWithLRUOnly(t *testing.T) {
+	for eviction, stays := range map[sharding.Eviction]bool{sharding.LRU: false, sharding.SLRU: true, sharding.LFU: true} {
+		cfg := func(int) sharding.Config {
+			return sharding.Config{Type: "cart", Shards: 1, Limit: 10, Eviction: eviction}
+		}
+		run(t, 1, options{cfg: cfg}, func(c *testCluster) {
+			n := c.node(0)
+			c.settled(20*time.Second, n)
+			for _, id := range []string{"often", "other", "often", "often", "often"} {
+				_, err := n.ask(id, "who", time.Second)
+				require.NoError(t, err)
+			}
+			for k := range 100 {
+				_, err := n.ask(fmt.Sprint("once", k), "who", time.Second)
+				require.NoError(t, err)
+			}
+			time.Sleep(100 * time.Millisecond) // those that are ending end
+			require.Equal(t, stays, slices.Contains(n.region.Entities(100), "often"), eviction)
+		})
+	}
+}
+
+func TestSelf_TellsWhoHandles(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		self, err := c.node(1).ask("x", "self", 20*time.Second)
+		require.NoError(t, err)
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte("x"))
+		require.Equal(t, fmt.Sprintf("cart x %d true true", hash.Sum64()%16), self)
+		c.alive.mu.Lock()
+		e := c.alive.live["x"]
+		c.alive.mu.Unlock()
+		of, ok := sharding.FromContext(e.Context())
+		require.True(t, ok)
+		require.Equal(t, "x", of.ID)
+		tenure, ok := coordination.FromContext(e.Context())
+		require.True(t, ok)
+		require.Equal(t, e.Token(), tenure.Token())
+		_, ok = sharding.FromContext(context.Background())
+		require.False(t, ok)
+	})
+}
+
+// A proxy hosts nothing, and reaches everything.
+func TestProxy_ReachesEntities(t *testing.T) {
+	o := options{
+		cfg:     func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Role: "backend"} },
+		roles:   func(i int) []string { return map[bool][]string{true: {"backend"}}[i < 2] },
+		proxies: func(i int) bool { return i == 2 },
+	}
+	run(t, 3, o, func(c *testCluster) {
+		for k := range 10 {
+			home, err := c.node(2).ask(fmt.Sprint("e", k), "who", 20*time.Second)
+			require.NoError(t, err)
+			require.NotEqual(t, "m002", home)
+		}
+		require.Zero(t, c.node(2).region.Status().Count(sharding.Active))
+		for k := range 400 {
+			if k == 100 {
+				go func() { _ = c.node(0).leave(20 * time.Second) }()
+			}
+			c.node(2).tell(fmt.Sprint("e", k%10), fmt.Sprint(k/10))
+			time.Sleep(2 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		for k := range 10 {
+			require.Equal(t, texts("", 40), c.alive.notes(fmt.Sprint("e", k, " ")), "a proxy flushes too")
+		}
+	})
+}
+
+// A member comes: shards move to it, a few at a time, and no message is lost.
+func TestJoin_MovesShardsForBalance(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		m := c.Join()
+		require.NoError(t, start(context.Background(), c.nodes[m]))
+		for k := range 3000 {
+			c.node(k%3).tell(fmt.Sprint("e", k%7), fmt.Sprint("m", k%3, " ", k/21))
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 5, c.node(2).region.Status().Count(sharding.Active))
+		for e := range 7 {
+			for i := range 3 {
+				got := c.alive.notes(fmt.Sprint("e", e, " m", i, " "))
+				require.Equal(t, texts("", len(got)), got)
+				require.InDelta(t, 3000/21, len(got), 1)
+			}
+		}
+	})
+}
+
+// With Rendezvous every member finds every entity, and a member that leaves gives only its own shards away.
+func TestRendezvous_OnlyTheShardsOfAMemberMoveWhenItLeaves(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 64, Rendezvous: true, MinMembers: 3}
+	}
+	run(t, 3, options{cfg: cfg}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		before := c.node(0).region.Status()
+		require.Len(t, before.Homes(), 3)
+		require.NoError(t, c.node(2).leave(20*time.Second))
+		c.settled(20*time.Second, c.node(0), c.node(1))
+		for n, s := range c.node(0).region.Status().Shards {
+			if was := before.Shards[n].Home; was != c.node(2).ID {
+				require.Equal(t, was, s.Home)
+			}
+		}
+		for k := range 20 {
+			_, err := c.node(k%2).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+		}
+	})
+}
+
+// A host that loses its lease stops its entities at once, and has the shards again when the store is back.
+func TestLoss_EntitiesStopAndComeBack(t *testing.T) {
+	run(t, 2, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 10 {
+			_, err := c.node(0).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+		}
+		c.node(0).store.away(true)
+		c.node(1).store.away(true)
+		time.Sleep(ttl + time.Second)
+		require.Zero(t, c.alive.count())
+		homes := c.node(0).region.Status()
+		c.node(0).store.away(false)
+		c.node(1).store.away(false)
+		took := c.settled(stale+10*time.Second, c.all()...)
+		t.Log("all active again after", took)
+		for i, s := range c.node(0).region.Status().Shards {
+			require.Equal(t, homes.Shards[i].Home, s.Home, "a lost lease is no lost home")
+		}
+	})
+}

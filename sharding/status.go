@@ -1,0 +1,155 @@
+package sharding
+
+import (
+	"log/slog"
+	"math"
+	"slices"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// State of a shard as one member sees it.
+type State uint8
+
+// States of a shard.
+const (
+	// Elsewhere: this member does not host the shard, and no message waits for it here.
+	Elsewhere State = iota
+	// Stashing: this member does not host the shard, and messages wait here until it is known where it is.
+	Stashing
+	// AwaitingLease: it should host the shard, and waits for the member that had it, or for the lease.
+	AwaitingLease
+	// Active: it holds the lease, and entities run here.
+	Active
+	// HandingOff: it gives the shard up: entities end, or the lease is being released.
+	HandingOff
+)
+
+func (s State) String() string {
+	return [...]string{"elsewhere", "stashing", "awaiting the lease", "active", "handing off"}[s]
+}
+
+// ShardStatus is what one member knows of a shard.
+type ShardStatus struct {
+	Shard    int
+	State    State
+	Home     string             // id of the member that should host it; empty: nobody yet
+	Token    coordination.Token // of the tenure here; 0: none
+	Entities int                // that run here
+	Waiting  int                // messages of this member that wait for the shard
+}
+
+// Status is what one member knows of a type, for people and dashboards: it is old when it is read.
+type Status struct {
+	Type   string
+	Shards []ShardStatus // all of them
+}
+
+// Count returns how many shards are in a state.
+func (s Status) Count(state State) (n int) {
+	for _, sh := range s.Shards {
+		if sh.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// Entities returns how many entities run at this member.
+func (s Status) Entities() (n int) {
+	for _, sh := range s.Shards {
+		n += sh.Entities
+	}
+	return n
+}
+
+// Status returns what this member knows. Between two lives, and after Close, it has no shards.
+func (r *region) Status() Status {
+	if l := r.present.Load(); l != nil {
+		return l.status()
+	}
+	return Status{Type: r.typ}
+}
+
+func (l *life) status() Status {
+	out := Status{Type: l.cfg.Type, Shards: make([]ShardStatus, 0, len(l.places))}
+	for _, p := range l.places {
+		out.Shards = append(out.Shards, p.now())
+	}
+	return out
+}
+
+// Homes returns how many shards each member should host, by its id, as this member has heard; those of nobody yet are
+// under the empty id.
+func (s Status) Homes() map[string]int {
+	homes := map[string]int{}
+	for _, sh := range s.Shards {
+		homes[sh.Home]++
+	}
+	return homes
+}
+
+// Entities returns the ids of entities that run at this member, atMost of them, in the order of their shards.
+func (r *region) Entities(atMost int) (ids []string) {
+	l := r.present.Load()
+	if l == nil {
+		return nil
+	}
+	for _, p := range l.places {
+		if ids = p.ids(ids, atMost); len(ids) >= atMost {
+			break
+		}
+	}
+	return ids
+}
+
+// EntitiesOf returns ids of entities of a shard that run at this member, atMost of them, in order, from the first after an
+// id on: with the last that it has returned, it returns the next ones. With an empty id it begins. Entities that start or
+// end between two calls may be missed.
+func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
+	l := r.present.Load()
+	if l == nil || shard < 0 || shard >= len(l.places) {
+		return nil
+	}
+	ids := slices.DeleteFunc(l.places[shard].ids(nil, math.MaxInt), func(id string) bool { return id <= after })
+	slices.Sort(ids)
+	return ids[:max(0, min(len(ids), atMost))]
+}
+
+// ids appends those of the entities here, up to atMost in all.
+func (p *place) ids(to []string, atMost int) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.cells {
+		if len(to) >= atMost {
+			break
+		}
+		to = append(to, id)
+	}
+	return to
+}
+
+func (p *place) now() ShardStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.status
+	s.Shard, s.Entities, s.Waiting = p.n, p.len(), p.behind
+	if s.State == Elsewhere && s.Waiting > 0 {
+		s.State = Stashing
+	}
+	return s
+}
+
+// publish takes in what the core says of the shard.
+func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
+	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff, HandingOff}[phase]
+	p.mu.Lock()
+	was := p.status.State
+	p.status.State, p.status.Home, p.status.Token = state, home, coordination.Token(token)
+	p.mu.Unlock()
+	if was != state {
+		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()), slog.String("to", state.String()),
+			slog.Uint64("token", token))
+	}
+}

@@ -1,0 +1,101 @@
+package sharding_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/concord-go/concord/internal/lifecycle"
+	"github.com/concord-go/concord/sharding"
+)
+
+// collected returns the last value of each metric, summed over the members, and for shards by state.
+func collected(t *testing.T, r sdk.Reader) map[string]int64 {
+	var all metricdata.ResourceMetrics
+	require.NoError(t, r.Collect(context.Background(), &all))
+	out := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			var points []metricdata.DataPoint[int64]
+			switch d := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				points = d.DataPoints
+			case metricdata.Sum[int64]:
+				points = d.DataPoints
+			}
+			for _, p := range points {
+				name := m.Name
+				if state, ok := p.Attributes.Value("state"); ok {
+					name += " " + state.AsString()
+				}
+				out[name] += p.Value
+			}
+		}
+	}
+	return out
+}
+
+func TestStatus_IsMeasured(t *testing.T) {
+	reader := sdk.NewManualReader()
+	meters := sdk.NewMeterProvider(sdk.WithReader(reader))
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Meters: meters} }
+	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 20 {
+			_, err := c.node(k%2).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+		}
+		c.node(0).tell("e3", "passivate")
+		time.Sleep(time.Second)
+		m := collected(t, reader)
+		require.EqualValues(t, 16, m["concord.sharding.shards active"])
+		require.EqualValues(t, 16, m["concord.sharding.shards elsewhere"])
+		require.EqualValues(t, 19, m["concord.sharding.entities"])
+		require.EqualValues(t, 20, m["concord.sharding.started"])
+		require.EqualValues(t, 1, m["concord.sharding.passivated"])
+		require.Zero(t, m["concord.sharding.waiting"]+m["concord.sharding.refused"]+m["concord.sharding.dropped"]+m["concord.sharding.failed"])
+
+		s := c.node(0).region.Status()
+		homes := s.Homes()
+		require.Len(t, homes, 2)
+		require.Equal(t, 16, homes["m000"]+homes["m001"])
+		require.Len(t, c.node(0).region.Entities(1000), s.Entities())
+		require.Len(t, c.node(0).region.Entities(3), 3)
+		require.Empty(t, c.node(0).region.Entities(0))
+
+		require.NoError(t, c.node(1).leave(20*time.Second))
+		c.settled(20*time.Second, c.node(0))
+		require.EqualValues(t, 16, collected(t, reader)["concord.sharding.shards active"])
+		require.Zero(t, collected(t, reader)["concord.sharding.shards elsewhere"], "a member that has left tells nothing")
+	})
+}
+
+// A member is ready when it has heard a coordinator, and not while it is cut off from it.
+func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Shards: 4, MinMembers: 3, OrphanAfter: 2 * time.Second}
+	}
+	early := func(n *node) {
+		require.ErrorContains(t, lifecycle.Of(n.System).Check(), "is not listed in its own view yet")
+	}
+	run(t, 3, options{cfg: cfg, setup: early}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for _, n := range c.all() {
+			require.NoError(t, lifecycle.Of(n.System).Check())
+		}
+		c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address, c.Member(1).Address})
+		time.Sleep(20 * time.Second)
+		require.ErrorContains(t, lifecycle.Of(c.node(2).System).Check(), "cut off from the coordinator")
+		require.NoError(t, lifecycle.Of(c.node(1).System).Check())
+		require.Equal(t, 4, c.node(0).region.Status().Count(sharding.Active)+c.node(1).region.Status().Count(sharding.Active))
+
+		c.Net.Heal()
+		time.Sleep(5 * time.Second)
+		require.NoError(t, lifecycle.Of(c.node(2).System).Check())
+	})
+}

@@ -1,0 +1,87 @@
+package sharding
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// Layout is what Config.Strategy is asked about: the members that can host now, and where shards should be.
+type Layout struct {
+	Type  string
+	Hosts []Host   // in the order of the cluster's view, the same for equal views
+	Homes []string // id of the member that each shard should be at, by its number; empty: none
+}
+
+// Host is a member that can host shards.
+type Host struct{ ID, Address string }
+
+// Count returns how many shards each host should have, by id; of members that are gone, too.
+func (l Layout) Count() map[string]int {
+	n := map[string]int{}
+	for _, id := range l.Homes {
+		if id != "" {
+			n[id]++
+		}
+	}
+	return n
+}
+
+func layoutOf(typ string, e core.Consult) Layout {
+	l := Layout{Type: typ}
+	for _, m := range e.Hosts {
+		l.Hosts = append(l.Hosts, Host{m.ID, m.Address})
+	}
+	for _, m := range e.Homes {
+		l.Homes = append(l.Homes, m.ID)
+	}
+	return l
+}
+
+// chosen is the answer of Config.Strategy to a question.
+type chosen core.Wishes
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*chosen) IgnoreDeadLetterLogging() {}
+
+// consult calls Config.Strategy in a goroutine of its own, which tells the coordinator at to, once: also if the function
+// panics or ends the goroutine. One that does not return keeps the goroutine; there is no other call before.
+func (l *life) consult(to *actor.PID, e core.Consult) {
+	answer := &chosen{Round: e.Round}
+	err := errors.New("it ended its goroutine")
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
+		}
+		if err == nil {
+			err = mistakes(answer.Homes, e)
+		}
+		if err != nil {
+			l.log.Warn("Strategy", slog.Any("error", err))
+		}
+		l.system.Root.Send(to, answer)
+	}()
+	answer.Homes = maps.Clone(l.cfg.Strategy(layoutOf(l.cfg.Type, e)))
+	err = nil
+}
+
+// mistakes names what of an answer is passed over.
+func mistakes(homes map[int]string, e core.Consult) error {
+	for _, s := range slices.Sorted(maps.Keys(homes)) {
+		name := homes[s]
+		switch {
+		case s < 0 || s >= len(e.Homes):
+			return fmt.Errorf("it names shard %d, it must be from 0 to %d", s, len(e.Homes)-1)
+		case name != "" && !slices.ContainsFunc(e.Hosts, func(m core.Member) bool { return m.ID == name || m.Address == name }):
+			return fmt.Errorf("it names %.80q for shard %d, which cannot host", name, s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concord-go/concord/internal/membership"
+)
+
+// MemberStats is what one member runs of a type.
+type MemberStats struct {
+	Member     string // its id
+	Shards     int    // that are active there
+	HandingOff int    // that it gives up
+	Entities   int    // that run there, those of shards that it gives up included
+	Waiting    int    // messages that wait there for a shard
+}
+
+// ClusterStats is what all members that host a type run of it.
+type ClusterStats struct {
+	Members []MemberStats // those that have answered, by id
+	Missing []string      // ids of those that have not, in order
+}
+
+// Shards returns how many shards are active at the members that have answered.
+func (s ClusterStats) Shards() (n int) {
+	for _, m := range s.Members {
+		n += m.Shards
+	}
+	return n
+}
+
+// Entities returns how many entities run at the members that have answered.
+func (s ClusterStats) Entities() (n int) {
+	for _, m := range s.Members {
+		n += m.Entities
+	}
+	return n
+}
+
+// surveyWithin bounds a survey.
+const surveyWithin = 3 * time.Second
+
+// ClusterStats asks every member that this one expects to host, itself included. It returns when all have answered, and
+// after 3s or when ctx ends with what it has: members that have not answered, as they are cut off, paused or have other
+// settings, are in Missing, without an error. Counts of members are of different instants: a shard that moves meanwhile
+// may be counted twice, or not at all.
+//
+// The error is ErrClosed after Close and between two lives, and ErrUnknown if this member is not up before ctx ends.
+func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
+	l := r.present.Load()
+	if l == nil {
+		return ClusterStats{}, ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, surveyWithin)
+	defer cancel()
+	s := &survey{number: l.surveys.Add(1), answered: map[string]MemberStats{}, done: make(chan struct{})}
+	defer func() { l.system.Root.Send(l.control, &surveyed{s.number}) }()
+	again := time.NewTicker(repeatEvery)
+	defer again.Stop()
+	for {
+		l.system.Root.Send(l.control, s)
+		select {
+		case <-s.done:
+			return s.result()
+		case <-again.C:
+		case <-l.closed:
+			return ClusterStats{}, ErrClosed
+		case <-ctx.Done():
+			out, err := s.result()
+			if err != nil {
+				err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
+			}
+			return out, err
+		}
+	}
+}
+
+// survey is one call of ClusterStats. The control actor is sent it to ask, again and again until it is surveyed.
+type survey struct {
+	number uint64
+	done   chan struct{} // closed when all have answered
+
+	mu       sync.Mutex
+	expected map[string]uint64 // incarnations of members by id; nil: the view is not known yet
+	answered map[string]MemberStats
+}
+
+// surveyed ends a survey.
+type surveyed struct{ number uint64 }
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*survey) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+func (*surveyed) IgnoreDeadLetterLogging() {}
+
+// expect says, once, which members are to answer.
+func (s *survey) expect(members []membership.Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expected == nil {
+		s.expected = map[string]uint64{}
+		for _, m := range members {
+			s.expected[m.ID] = m.Incarnation
+		}
+		if len(members) == 0 {
+			close(s.done)
+		}
+	}
+}
+
+// misses reports whether a member is expected and has not answered.
+func (s *survey) misses(m membership.Member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	incarnation, expected := s.expected[m.ID]
+	_, has := s.answered[m.ID]
+	return expected && incarnation == m.Incarnation && !has
+}
+
+// answer takes what a member that is missed has said.
+func (s *survey) answer(m MemberStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered[m.Member] = m
+	if len(s.answered) == len(s.expected) {
+		close(s.done)
+	}
+}
+
+func (s *survey) result() (out ClusterStats, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expected == nil {
+		return out, fmt.Errorf("%w: this member is not up", ErrUnknown)
+	}
+	for id := range s.expected {
+		if _, has := s.answered[id]; !has {
+			out.Missing = append(out.Missing, id)
+		}
+	}
+	slices.Sort(out.Missing)
+	out.Members = slices.SortedFunc(maps.Values(s.answered), func(a, b MemberStats) int { return strings.Compare(a.Member, b.Member) })
+	return out, nil
+}
+
+// ask asks those that have not answered a survey.
+func (c *control) ask(s *survey) {
+	if c.view == nil || c.view.Removed {
+		return
+	}
+	if c.surveys == nil {
+		c.surveys = map[uint64]*survey{}
+	}
+	c.surveys[s.number] = s
+	var hosts []membership.Member
+	for _, m := range c.view.Members {
+		if m.Incarnation != 0 && m.HasRole(c.life.cfg.Role) {
+			hosts = append(hosts, m)
+		}
+	}
+	s.expect(hosts)
+	for _, m := range hosts {
+		switch {
+		case !s.misses(m):
+		case m.ID == c.view.Self.ID:
+			s.answer(c.life.memberStats(m.ID))
+		default:
+			c.askStats(m, s.number)
+		}
+	}
+}
+
+// answered takes the answer of a member.
+func (c *control) answered(from membership.Member, number uint64, m MemberStats) {
+	if s := c.surveys[number]; s != nil && s.misses(from) {
+		m.Member = from.ID
+		s.answer(m)
+	}
+}
+
+func (l *life) memberStats(id string) MemberStats {
+	s := l.status()
+	out := MemberStats{Member: id, Shards: s.Count(Active), HandingOff: s.Count(HandingOff), Entities: s.Entities()}
+	for _, sh := range s.Shards {
+		out.Waiting += sh.Waiting
+	}
+	return out
+}
+
+// maxEntities bounds what a member may say of itself.
+const maxEntities = 1 << 40
+
+// fits refuses counts that no member can have.
+func (m MemberStats) fits() error {
+	if m.Shards+m.HandingOff > maxShards || m.Entities > maxEntities || m.Waiting > maxEntities {
+		return errors.New("counts of shards, entities or messages beyond all bounds")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package sharding_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/sharding"
+)
+
+func TestClusterStats_CountsEveryMemberAndNamesThoseThatDoNotAnswer(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Role: "shop", Shards: 16, MinMembers: 3}
+	}
+	roles := func(i int) []string {
+		if i == 3 {
+			return nil
+		}
+		return []string{"shop"}
+	}
+	proxies := func(i int) bool { return i == 3 }
+	early := func(n *node) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		_, err := n.region.ClusterStats(ctx)
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.ErrorContains(t, err, "this member is not up")
+	}
+	run(t, 4, options{cfg: cfg, roles: roles, proxies: proxies, setup: early}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		for k := range 50 {
+			_, err := c.node(k%4).ask(fmt.Sprint("e", k), "who", time.Second)
+			require.NoError(t, err)
+		}
+		for _, n := range c.all() { // from a proxy, too
+			began := time.Now()
+			s, err := n.region.ClusterStats(context.Background())
+			require.NoError(t, err)
+			require.Empty(t, s.Missing)
+			require.Len(t, s.Members, 3)
+			require.Equal(t, 16, s.Shards())
+			require.Equal(t, 50, s.Entities())
+			require.Less(t, time.Since(began), 50*time.Millisecond)
+			for i, m := range s.Members {
+				own := c.node(i).region.Status()
+				require.Equal(t, sharding.MemberStats{Member: c.node(i).ID, Shards: own.Count(sharding.Active), Entities: own.Entities()}, m)
+			}
+		}
+
+		c.Net.Partition([]string{c.Member(2).Address}, []string{c.Member(0).Address, c.Member(1).Address, c.Member(3).Address})
+		began := time.Now()
+		s, err := c.node(3).region.ClusterStats(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, time.Since(began))
+		require.Equal(t, []string{"m002"}, s.Missing)
+		require.Len(t, s.Members, 2)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s, err = c.node(2).region.ClusterStats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []string{"m000", "m001"}, s.Missing)
+		require.Equal(t, "m002", s.Members[0].Member)
+
+		// An answer that is lost is asked for again.
+		go func() { time.Sleep(time.Second); c.Net.Heal() }()
+		s, err = c.node(0).region.ClusterStats(context.Background())
+		require.NoError(t, err)
+		require.Empty(t, s.Missing)
+
+		require.NoError(t, c.node(3).region.Close(context.Background()))
+		_, err = c.node(3).region.ClusterStats(context.Background())
+		require.ErrorIs(t, err, sharding.ErrClosed)
+	})
+}
+
+func TestEntitiesOf_ReturnsPages(t *testing.T) {
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1} }
+	run(t, 1, options{cfg: cfg}, func(c *testCluster) {
+		n := c.node(0)
+		for k := range 25 {
+			_, err := n.ask(fmt.Sprintf("e%02d", k), "who", 5*time.Second)
+			require.NoError(t, err)
+		}
+		var all []string
+		for after := ""; ; {
+			page := n.region.EntitiesOf(0, after, 10)
+			if len(page) == 0 {
+				break
+			}
+			all = append(all, page...)
+			after = page[len(page)-1]
+		}
+		require.Len(t, all, 25)
+		require.IsIncreasing(t, all)
+		for _, shard := range []int{-1, 1} {
+			require.Empty(t, n.region.EntitiesOf(shard, "", 10))
+		}
+		require.Empty(t, n.region.EntitiesOf(0, "", -1))
+	})
+}

@@ -1,0 +1,107 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// The replicated table has an entry for each shard: the assignment with the largest version, which its encoding begins
+// with. The coordinator writes it, and does not wait; members read what their replica has. What differs, reports mend.
+type assignment = crdt.MaxRegister[string]
+
+func (l *life) table() distributeddata.Prefix[assignment] {
+	return distributeddata.NewPrefix("concord-sharding-"+l.cfg.Type+"/shard-", assignment{})
+}
+
+// agreement holds the settings of all members that have run this type.
+func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
+	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/settings", crdt.GSet[string]{})
+}
+
+// agree refuses settings that differ from those of the cluster.
+func (l *life) agree(ctx context.Context) error {
+	if err := l.data.Ready(ctx); err != nil {
+		return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
+	}
+	own, key := l.cfg.settings(), l.agreement()
+	there, err := key.Get(ctx, l.data)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
+	}
+	for s := range there.All() {
+		if s != own {
+			return fmt.Errorf("sharding %q: %w: the cluster has %s, this member has %s", l.cfg.Type, ErrInvalid, s, own)
+		}
+	}
+	_, err = key.Update(ctx, l.data, func(w *crdt.Writer, v *crdt.GSet[string]) error {
+		v.Add(w, own)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sharding %q: settings of the cluster: %w", l.cfg.Type, err)
+	}
+	return nil
+}
+
+// subscribeTable tells the control actor of entries.
+func (l *life) subscribeTable(to *actor.PID) {
+	l.table().Subscribe(l.data, to, func(c *distributeddata.Changed[assignment]) any {
+		e, ok := l.entryOf(c.Key, c.Value)
+		if !ok {
+			return nil
+		}
+		return &known{Entries: []core.Entry{e}}
+	})
+}
+
+// readTable returns what the replica of this member has.
+func (l *life) readTable() (out []core.Entry) {
+	for k, v := range l.table().Of(l.data.Snapshot()) {
+		if e, ok := l.entryOf(k, v); ok {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Entry) int { return a.Shard - b.Shard })
+	return out
+}
+
+// writeTable writes entries as one event.
+func (l *life) writeTable(entries []core.Entry) {
+	table := l.table()
+	l.system.Root.Send(l.data.PID(), &distributeddata.Transaction{Modify: func(tx *distributeddata.Tx) error {
+		for _, e := range entries {
+			text, err := encodeEntry(e)
+			if err != nil {
+				return err
+			}
+			table.Key(strconv.Itoa(e.Shard)).In(tx).Set(tx.Writer, text)
+		}
+		return nil
+	}})
+}
+
+func (l *life) entryOf(k distributeddata.Key[assignment], v assignment) (e core.Entry, ok bool) {
+	text, ok := v.Value()
+	if !ok {
+		return e, false
+	}
+	e, err := decodeEntry(text)
+	if rest, _ := l.table().Rest(k); err != nil || rest != strconv.Itoa(e.Shard) || e.Shard >= l.cfg.Shards {
+		l.counts.ignored.Add(1)
+		l.log.Warn("entry of the table ignored", slog.String("key", k.ID()), slog.Any("error", err))
+		return e, false
+	}
+	return e, true
+}
+
+func isNotFound(err error) bool { return errors.Is(err, distributeddata.ErrNotFound) }

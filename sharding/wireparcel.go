@@ -1,0 +1,154 @@
+package sharding
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+	"github.com/concord-go/concord/sharding/internal/core"
+)
+
+// parcel is a message of this process on the long way: by the control actor.
+type parcel struct {
+	value any  // message, or *actor.MessageEnvelope
+	byAsk bool // its sender understands refusals
+}
+
+// room is what an envelope needs beside the payload of a message.
+const room = 16 << 10
+
+// maxParcel bounds a parcel, so that one fits into an envelope.
+const maxParcel = wire.MaxPayload - 16
+
+// plainSize is what a message counts for that is not protobuf.
+const plainSize = 256
+
+// sizeOf returns what a message counts for in a buffer.
+func sizeOf(value any) int {
+	_, msg, _ := actor.UnwrapEnvelope(value)
+	if m, ok := msg.(proto.Message); ok {
+		return proto.Size(m)
+	}
+	return plainSize
+}
+
+// pack returns a message for another member. With an error nothing but its number is sent, so that the host does not
+// wait for it.
+func pack(d core.Data, self string) (out *pb.ShardingParcel, err error) {
+	out = &pb.ShardingParcel{Shard: uint32(d.Shard), Token: d.Token, Number: d.Number} //nolint:gosec // below maxShards
+	header, msg, sender := actor.UnwrapEnvelope(d.Body.Value.(*parcel).value)
+	m, ok := msg.(proto.Message)
+	if !ok {
+		return out, ErrNotProtobuf
+	}
+	payload, err := marshal(m)
+	switch {
+	case err != nil:
+		return out, fmt.Errorf("%w: %w", ErrUndelivered, err)
+	case len(payload) > wire.MaxPayload-room:
+		return out, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), wire.MaxPayload-room)
+	}
+	out.Entity, out.Type, out.Payload = d.Body.ID, string(proto.MessageName(m)), payload
+	if sender != nil {
+		out.SenderAddress, out.SenderId = sender.Address, sender.Id
+		if sender.Address == local { // it got its PID before this system had an address
+			out.SenderAddress = self
+		}
+	}
+	if header != nil && header.Length() > 0 {
+		out.Header = header.ToMap()
+	}
+	if n := proto.Size(out); n > maxParcel {
+		return &pb.ShardingParcel{Shard: out.Shard, Token: out.Token, Number: out.Number},
+			fmt.Errorf("%w: %d bytes with its header, at most %d", ErrTooLarge, n, maxParcel)
+	}
+	return out, nil
+}
+
+// outgoing is parcels that wait for others to the same member, so that they travel in one envelope.
+type outgoing struct {
+	to      core.Member
+	parcels []*pb.ShardingParcel
+	bytes   int
+}
+
+// collect takes a parcel for a member, and reports what has to be posted before.
+func (o *outgoing) collect(p *pb.ShardingParcel) (full *pb.ShardingData) {
+	n := proto.Size(p) + 8 // its length and tag
+	if o.bytes+n > wire.MaxPayload {
+		full = o.take()
+	}
+	o.parcels = append(o.parcels, p)
+	o.bytes += n
+	return full
+}
+
+// take empties it.
+func (o *outgoing) take() *pb.ShardingData {
+	d := &pb.ShardingData{Parcels: o.parcels}
+	o.parcels, o.bytes = nil, 0
+	return d
+}
+
+// marshal survives a message whose methods panic.
+func marshal(m proto.Message) (b []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return proto.Marshal(m)
+}
+
+// errNoMessage says that only the number of a message came.
+var errNoMessage = errors.New("no message")
+
+// unpack is the reverse of pack. With an error, data has no body, and still its number.
+func unpack(in *pb.ShardingParcel) (data core.Data, sender *actor.PID, err error) {
+	if in == nil {
+		return data, nil, errors.New("empty parcel")
+	}
+	if err := fits(in.Shard, in.Token); err != nil {
+		return data, nil, err
+	}
+	data = core.Data{Shard: int(in.Shard), Token: in.Token, Number: in.Number}
+	if in.SenderId != "" {
+		sender = actor.NewPID(in.SenderAddress, in.SenderId)
+	}
+	if in.Entity == "" {
+		return data, sender, errNoMessage
+	}
+	if err := checkID(in.Entity); err != nil {
+		return data, sender, err
+	}
+	msg, err := unmarshal(in.Type, in.Payload)
+	if err != nil {
+		return data, sender, err
+	}
+	data.Body = core.Body{ID: in.Entity, Value: msg, Size: len(in.Payload)}
+	if sender != nil || len(in.Header) > 0 {
+		data.Body.Value = &actor.MessageEnvelope{Header: in.Header, Message: msg, Sender: sender}
+	}
+	return data, sender, nil
+}
+
+// unmarshal survives a message whose methods panic.
+func unmarshal(name string, payload []byte) (m proto.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil, fmt.Errorf("type %.80q: %w", name, err)
+	}
+	m = t.New().Interface()
+	return m, proto.Unmarshal(payload, m)
+}

@@ -1,0 +1,52 @@
+package sharding
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/wire"
+	pb "github.com/concord-go/concord/proto"
+)
+
+// askStats asks a member what it runs.
+func (c *control) askStats(of membership.Member, number uint64) {
+	c.life.post(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
+}
+
+// onStats answers a member that asks what this one runs, or takes the answer of another.
+func (c *control) onStats(from membership.Member, manifest wire.Manifest, payload []byte) {
+	if manifest == wire.ShardingStats {
+		number, m, err := decodeStats(payload)
+		if err != nil {
+			c.ignore(manifest, err)
+			return
+		}
+		c.answered(from, number, m)
+		return
+	}
+	var in pb.ShardingAskStats
+	if err := proto.Unmarshal(payload, &in); err != nil {
+		c.ignore(manifest, err)
+		return
+	}
+	c.life.post(c.view, member(from), wire.ShardingStats, encodeStats(in.Query, c.life.memberStats("")))
+}
+
+func encodeStats(number uint64, m MemberStats) *pb.ShardingStats {
+	return &pb.ShardingStats{
+		Query: number, Active: uint32(m.Shards), HandingOff: uint32(m.HandingOff), //nolint:gosec // below maxShards
+		Entities: uint64(m.Entities), Waiting: uint64(m.Waiting), //nolint:gosec // counts
+	}
+}
+
+func decodeStats(payload []byte) (number uint64, m MemberStats, err error) {
+	var in pb.ShardingStats
+	if err := proto.Unmarshal(payload, &in); err != nil {
+		return 0, m, err
+	}
+	m = MemberStats{
+		Shards: int(in.Active), HandingOff: int(in.HandingOff),
+		Entities: int(min(in.Entities, maxEntities+1)), Waiting: int(min(in.Waiting, maxEntities+1)), //nolint:gosec // bounded
+	}
+	return in.Query, m, m.fits()
+}

@@ -1,0 +1,114 @@
+package singleton_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/singleton"
+)
+
+// sickly is an instance that panics in Started, or ends itself, at the members that are sick.
+type sickly struct {
+	worker
+	sick, ends bool
+	tries      *atomic.Int64
+}
+
+func (s *sickly) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*actor.Started); ok && s.sick {
+		s.tries.Add(1)
+		if s.ends {
+			s.worker.Receive(ctx)
+			ctx.Stop(ctx.Self())
+			return
+		}
+		panic("cannot start here")
+	}
+	if s.sick && !s.ends {
+		return // it has not started
+	}
+	s.worker.Receive(ctx)
+}
+
+// failing says at how many of the first members instances fail, and how often each member has tried.
+type failing struct {
+	sick  atomic.Int64
+	ends  bool // they end themselves, instead of panicking
+	tries [3]atomic.Int64
+}
+
+func (f *failing) options() options {
+	return options{produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+		i := slices.Index([]string{"m000", "m001", "m002"}, n.ID)
+		return func(t coordination.Tenure) actor.Actor {
+			return &sickly{worker: worker{node: n, tenure: t}, sick: int64(i) < f.sick.Load(), ends: f.ends, tries: &f.tries[i]}
+		}
+	}}
+}
+
+// Proto.Actor alone restarts such an instance ten times at once, for ever again, and the lease stays there.
+func TestScenario_AnInstanceThatCannotStartMovesOn(t *testing.T) {
+	for name, ends := range map[string]bool{"it panics": false, "it ends itself": true} {
+		t.Run(name, func(t *testing.T) {
+			f := failing{ends: ends}
+			f.sick.Store(1)
+			run(t, 3, f.options(), func(c *testCluster) {
+				c.Member(2).System.Root.Send(c.node(2).single.PID(), wrapperspb.String("kept"))
+				time.Sleep(6 * time.Second) // Settle, and 100+200+400+800 ms
+				host, _ := c.found(c.node(2), time.Second)
+				require.Equal(t, "m001", host)
+				require.EqualValues(t, 5, f.tries[0].Load())
+				if !ends {
+					require.Equal(t, []string{"kept"}, c.alive.notes(), "by those that never started")
+				}
+				time.Sleep(time.Hour)
+				host, _ = c.found(c.node(0), time.Second)
+				require.Equal(t, "m001", host, "it stays")
+				require.EqualValues(t, 5, f.tries[0].Load())
+			})
+		})
+	}
+}
+
+// Where instances fail everywhere, the members take turns, with back-off, and the first that is well hosts.
+func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
+	var f failing
+	f.sick.Store(2)
+	o := f.options()
+	o.cfg = singleton.Config{MinBackoff: 50 * time.Millisecond, MaxBackoff: 2 * time.Second, Tries: 3}
+	run(t, 2, o, func(c *testCluster) {
+		time.Sleep(5 * time.Minute)
+		first, second := f.tries[0].Load(), f.tries[1].Load()
+		require.Greater(t, first, int64(3), "more than one turn")
+		require.Greater(t, second, int64(3))
+		require.Less(t, first+second, int64(300), "one a second")
+		require.Zero(t, c.alive.count())
+		f.sick.Store(1)
+		time.Sleep(time.Minute) // each has its turn
+		host, _ := c.found(c.node(0), time.Second)
+		require.Equal(t, "m001", host)
+	})
+}
+
+// A panic loses the message that it came with, and no other; those behind it wait for the back-off.
+func TestFailing_APanicKeepsTheMailbox(t *testing.T) {
+	run(t, 2, options{cfg: singleton.Config{MinBackoff: time.Second}}, func(c *testCluster) {
+		c.found(c.node(1), 20*time.Second)
+		send := func(text string) { c.Member(1).System.Root.Send(c.node(1).single.PID(), wrapperspb.String(text)) }
+		send("nap")
+		send("panic")
+		send("behind")
+		time.Sleep(500 * time.Millisecond)
+		send("later")
+		require.Empty(t, c.alive.notes())
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"behind", "later"}, c.alive.notes())
+	})
+}

@@ -1,0 +1,23 @@
+package singleton_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/singleton"
+)
+
+// TestConfig_NameOfTheLease is checked by the rule of coordination, before anything runs.
+func TestConfig_NameOfTheLease(t *testing.T) {
+	for name, said := range map[string]string{
+		strings.Repeat("x", coordination.MaxName):   "",
+		strings.Repeat("x", coordination.MaxName+1): "LeaseName: coordination: invalid argument: lease",
+		coordination.SessionRecords:                 "must not begin with",
+	} {
+		err := singleton.Config{Name: "a", LeaseName: name}.Validate()
+		if said == "" && err != nil || said != "" && (err == nil || !strings.Contains(err.Error(), said)) {
+			t.Errorf("%.20q: %v, want %q", name, err, said)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package singleton_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/singleton"
+)
+
+// warm hands on what it was told last, and by which tenure.
+type warm struct {
+	worker
+	said  string
+	fails *int // how often Started is to panic
+}
+
+func (w *warm) HandOver() proto.Message {
+	switch w.said {
+	case "":
+		return nil
+	case "panics":
+		panic("no state")
+	}
+	return wrapperspb.String(w.said)
+}
+
+func (w *warm) TakeOver(giver coordination.Token, state proto.Message) {
+	w.said = state.(*wrapperspb.StringValue).Value
+	w.node.c.alive.note("of " + giver.String() + " at " + w.tenure.Token().String() + ": " + w.said[:min(len(w.said), 9)])
+}
+
+func (w *warm) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		if *w.fails > 0 {
+			*w.fails--
+			panic("not yet")
+		}
+	case *wrapperspb.StringValue:
+		if m.Value != "who" && m.Value != "panic" {
+			w.said = m.Value
+		}
+	}
+	w.worker.Receive(ctx)
+}
+
+func warmly(fails *int) options {
+	return options{produce: func(_ *testCluster, n *node) func(coordination.Tenure) actor.Actor {
+		return func(t coordination.Tenure) actor.Actor {
+			return &warm{worker: worker{node: n, tenure: t}, fails: fails}
+		}
+	}}
+}
+
+// told sends a text to the instance, and waits until it is handled.
+func (c *testCluster) told(n *node, text string) {
+	c.t.Helper()
+	_, err := n.ask(text, time.Second)
+	require.NoError(c.t, err)
+}
+
+func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
+	fails := 0
+	run(t, 4, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(3), 20*time.Second)
+		c.told(c.node(3), "first")
+		fails = 2 // the next one is given the state again when it starts again
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		host, took := c.found(c.node(3), 20*time.Second)
+		require.Equal(t, "m001", host)
+		t.Logf("hosted after %v", took)
+		require.NoError(t, c.node(1).single.Close(context.Background())) // and hands on what it was given
+		host, _ = c.found(c.node(3), 20*time.Second)
+		require.Equal(t, "m002", host)
+		require.Equal(t, []string{
+			"first", "of 1 at 2: first", "of 1 at 2: first", "of 1 at 2: first", "of 2 at 3: first",
+		}, c.alive.notes())
+		require.Zero(t, c.node(0).single.Stats().StateLost)
+	})
+}
+
+// After a crash, a panic, or a state that cannot travel, the next instance starts without.
+func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
+	for name, text := range map[string]string{
+		"too large": strings.Repeat("x", singleton.MaxState), "HandOver panics": "panics", "nothing to hand over": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			fails, lost := 0, uint64(1)
+			run(t, 2, warmly(&fails), func(c *testCluster) {
+				c.found(c.node(1), 20*time.Second)
+				c.told(c.node(1), text)
+				if text == "" {
+					lost = 0
+				}
+				require.NoError(t, c.node(0).single.Close(context.Background()))
+				host, _ := c.found(c.node(1), time.Second)
+				require.Equal(t, "m001", host)
+				require.Equal(t, []string{text}, c.alive.notes())
+				require.Equal(t, lost, c.node(0).single.Stats().StateLost)
+			})
+		})
+	}
+	t.Run("panic", func(t *testing.T) {
+		fails := 0
+		run(t, 1, warmly(&fails), func(c *testCluster) {
+			c.found(c.node(0), 20*time.Second)
+			c.told(c.node(0), "first")
+			c.Member(0).System.Root.Send(c.node(0).single.PID(), wrapperspb.String("panic"))
+			c.found(c.node(0), time.Second)
+			require.Equal(t, []string{"first"}, c.alive.notes())
+		})
+	})
+}
+
+// A state is never stale: one that a tenure in between may have changed is not taken over.
+func TestWarm_StateOfAnEarlierTenureIsNotTakenOver(t *testing.T) {
+	fails := 0
+	run(t, 3, warmly(&fails), func(c *testCluster) {
+		c.found(c.node(2), 20*time.Second)
+		c.told(c.node(2), "stale")
+		c.node(1).store.away(true) // it gets the state, and not the lease
+		require.NoError(t, c.node(0).single.Close(context.Background()))
+		time.Sleep(30 * time.Second)
+		host, _ := c.found(c.node(2), 20*time.Second)
+		require.Equal(t, "m002", host)
+		c.told(c.node(2), "fresh")
+		c.node(1).store.away(false)
+		require.NoError(t, c.node(2).session.Close(context.Background())) // as good as a crash
+		time.Sleep(time.Minute)
+		host, _ = c.found(c.node(1), time.Minute)
+		require.Equal(t, "m001", host)
+		require.Equal(t, []string{"stale", "fresh"}, c.alive.notes())
+	})
+}
