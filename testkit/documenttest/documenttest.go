@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b coordination.Documents)) {
 		{"no version is used twice, also if the same bytes are written again", versions},
 		{"names are kept apart, and documents from leases", apart},
 		{"any bytes up to MaxDocument are kept", sizes},
+		{"a Document refuses more than MaxDocument, and bad names", bounds},
 		{"bytes belong to who gave them, or was given them", copies},
 		{"of many that swap at once one wins", races},
 		{"after the end of the context nothing is written", ended},
@@ -79,7 +80,7 @@ func written(t *testing.T, a, b coordination.Documents) {
 func conflicts(t *testing.T, a, b coordination.Documents) {
 	v := swap(t, a, "x", "", "one")
 	w := swap(t, b, "x", v, "two")
-	for _, old := range []coordination.Version{"", v, "no version"} {
+	for _, old := range []coordination.Version{"", v, "no version", "0", "-1", "1:1", "99999999999999999999"} {
 		if _, err := a.SwapDocument(t.Context(), "x", old, []byte("three")); !errors.Is(err, coordination.ErrConflict) {
 			t.Fatalf("swap under %q, which is not the version: error %v", old, err)
 		}
@@ -136,6 +137,34 @@ func sizes(t *testing.T, a, b coordination.Documents) {
 		v = swap(t, a, "x", v, text)
 		shows(t, b, "x", text, v)
 	}
+}
+
+func bounds(t *testing.T, a, _ coordination.Documents) {
+	store, ok := a.(coordination.Store)
+	if !ok {
+		return
+	}
+	for _, name := range []string{"", "\xff", strings.Repeat("n", coordination.MaxName+1)} {
+		if _, err := coordination.NewDocument(store, name); !errors.Is(err, coordination.ErrInvalid) {
+			t.Errorf("a document %.20q: error %v", name, err)
+		}
+	}
+	name := strings.Repeat("n", coordination.MaxName)
+	d, err := coordination.NewDocument(store, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, swapped, err := d.Swap(t.Context(), "", []byte("small"))
+	if err != nil || !swapped {
+		t.Fatalf("swapped %v, error %v", swapped, err)
+	}
+	if _, swapped, err := d.Swap(t.Context(), v, make([]byte, coordination.MaxDocument+1)); swapped || !errors.Is(err, coordination.ErrRefused) {
+		t.Errorf("swap of a byte too many: swapped %v, error %v", swapped, err)
+	}
+	if _, swapped, err := d.Swap(t.Context(), "", []byte("other")); swapped || err != nil {
+		t.Errorf("swap under another version: swapped %v, error %v", swapped, err)
+	}
+	shows(t, a, name, "small", coordination.Version(v))
 }
 
 func copies(t *testing.T, a, _ coordination.Documents) {

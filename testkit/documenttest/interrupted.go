@@ -1,0 +1,108 @@
+package documenttest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Interrupted checks what a store says of a swap during which its connection breaks, or whose answer never comes: that
+// nobody knows whether it was carried out. Open connects to a server at an address, host and port, and is called with to
+// itself and with the address of a relay to it. All stores that it returns are on one empty place.
+func Interrupted(t *testing.T, to string, open func(t *testing.T, address string) coordination.Documents) {
+	for _, c := range []struct {
+		rule string
+		end  func(r *relay, cancel func())
+	}{
+		{"after a connection that broke before the answer the outcome is unknown", func(r *relay, _ func()) { r.cut() }},
+		{"after a context that ended before the answer the outcome is unknown", func(_ *relay, cancel func()) { cancel() }},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			r := newRelay(t, to)
+			i := interrupted{t, open(t, to), open(t, r.address), r}
+			i.carriedOut(c.end)
+		})
+	}
+	t.Run("a swap that never arrived is no conflict", func(t *testing.T) {
+		r := newRelay(t, to)
+		interrupted{t, open(t, to), open(t, r.address), r}.neverArrived()
+	})
+}
+
+type interrupted struct {
+	t     *testing.T
+	near  coordination.Documents // has a connection that works
+	far   coordination.Documents // goes by the relay
+	relay *relay
+}
+
+// carriedOut swaps while answers are withheld, and ends the call when the server has carried it out.
+func (i interrupted) carriedOut(end func(*relay, func())) {
+	i.t.Helper()
+	first := swap(i.t, i.far, "interrupted", swap(i.t, i.far, "interrupted", "", "zero"), "one") // all is prepared for the next
+	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
+	defer cancel()
+	i.relay.withhold()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := i.far.SwapDocument(ctx, "interrupted", first, []byte("two"))
+		failed <- err
+	}()
+	for text := "one"; text != "two"; text, _ = load(i.t, i.near, "interrupted") {
+		if ctx.Err() != nil {
+			i.t.Fatal("the swap does not arrive")
+		}
+	}
+	end(i.relay, cancel)
+	i.unknown(<-failed)
+	if _, err := i.near.SwapDocument(i.t.Context(), "interrupted", first, []byte("three")); !errors.Is(err, coordination.ErrConflict) {
+		i.t.Errorf("after it was carried out, a swap under the same version: error %v", err)
+	}
+	i.relay.cut()
+	i.recovers("two")
+}
+
+// neverArrived swaps while nobody listens.
+func (i interrupted) neverArrived() {
+	first := swap(i.t, i.far, "interrupted", "", "one")
+	i.relay.close()
+	ctx, cancel := context.WithTimeout(i.t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := i.far.SwapDocument(ctx, "interrupted", first, []byte("two"))
+	if err == nil || errors.Is(err, coordination.ErrConflict) {
+		i.t.Errorf("error %v", err)
+	}
+	shows(i.t, i.near, "interrupted", "one", first)
+	i.relay.listen()
+	i.recovers("one")
+}
+
+func (i interrupted) unknown(err error) {
+	i.t.Helper()
+	if err == nil || errors.Is(err, coordination.ErrConflict) || errors.Is(err, coordination.ErrRefused) {
+		i.t.Errorf("a swap that was carried out, and whose answer was lost: error %v", err)
+	}
+}
+
+// recovers reads by the relay again until it works, as a caller would.
+func (i interrupted) recovers(want string) {
+	i.t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(i.t.Context(), 5*time.Second)
+		text, v, err := i.far.LoadDocument(ctx, "interrupted")
+		cancel()
+		if err == nil {
+			if string(text) != want {
+				i.t.Fatalf("shows %.80q, want %q", text, want)
+			}
+			swap(i.t, i.far, "interrupted", v, "after")
+			return
+		}
+		if i.t.Context().Err() != nil {
+			i.t.Fatal(err)
+		}
+	}
+}
