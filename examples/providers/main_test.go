@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/concord-go/concord/internal/child"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/node"
 )
@@ -20,29 +19,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewThrottle.func1"))
 }
 
-// screen is what a member prints.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 func TestRun_PrintsTheMembers(t *testing.T) {
 	port := freePort(t)
 	self := fmt.Sprintf("life 1: 127.0.0.1:%d\n", port)
 	ctx, cancel := context.WithCancel(t.Context())
-	var out screen
+	var out child.Screen
 	done := make(chan error, 1)
 	go func() {
 		done <- run(ctx, &out, []string{"-port", fmt.Sprint(port), "-at", fmt.Sprintf("127.0.0.1:%d", port+healthAbove)})
@@ -74,7 +55,7 @@ func TestNewProvider(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := run(t.Context(), &screen{}, []string{"-provider", "consul"}); !errors.Is(err, node.ErrInvalid) || !strings.Contains(err.Error(), "consul") {
+	if err := run(t.Context(), &child.Screen{}, []string{"-provider", "consul"}); !errors.Is(err, node.ErrInvalid) || !strings.Contains(err.Error(), "consul") {
 		t.Errorf("an unknown provider: %v", err)
 	}
 }

@@ -79,3 +79,24 @@ func TestCompare_SeesEveryKindOfDamage(t *testing.T) {
 		require.Error(t, r.compare(want, ids, acked), fmt.Sprint(name))
 	}
 }
+
+func TestFlags_SettleTheFault(t *testing.T) {
+	for _, c := range []struct {
+		flags
+		kill, problem string
+	}{
+		{flags{}, "clerk", ""},
+		{flags{durable: true}, "all", ""},
+		{flags{durable: true, kill: "freeze"}, "freeze", ""},
+		{flags{kill: "all"}, "", "needs -durable"},
+		{flags{kill: "fire"}, "", `"fire" is none of`},
+	} {
+		err := c.settle()
+		if c.problem != "" {
+			require.ErrorContains(t, err, c.problem)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.kill, c.flags.kill)
+	}
+}

@@ -1,11 +1,13 @@
 // Quickstart runs a small shop on three real nodes, kills one of them in the middle of the work, or cuts it off
-// from the others, and shows that nothing was lost.
+// from the others, or kills all three at once, and shows that nothing was lost.
 //
 //	go run ./examples/quickstart
+//	go run ./examples/quickstart -durable
 //
 // Three processes on this machine form a cluster. Carts are replicated data, written to a majority of
 // the nodes. Checkouts go to the clerk, a singleton that works only while its lease is held, and that
 // numbers the orders 1, 2, 3 … without gap or duplicate, also across the death of the node it runs on.
+// With -durable each node keeps the data on its disk too, and all three are killed at once.
 // At the end every node's own state is compared with the others' and with a plain fold of the events.
 //
 // It exits with 0 if every check held, 1 if one did not, 2 for wrong flags, 3 if the checks held but
@@ -25,6 +27,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -33,11 +36,28 @@ import (
 var sample embed.FS
 
 // faults are the values of -kill.
-var faults = []string{"none", "any", "clerk", "partition", "freeze"}
+var faults = []string{"none", "any", "clerk", "all", "partition", "freeze"}
 
 type flags struct {
-	events, kill, out string
-	verbose, tls      bool
+	events, kill, out     string
+	verbose, tls, durable bool
+}
+
+// settle fills in the fault, and returns an error if the flags do not fit together.
+func (f *flags) settle() error {
+	if f.kill == "" {
+		f.kill = "clerk"
+		if f.durable {
+			f.kill = "all"
+		}
+	}
+	switch {
+	case !slices.Contains(faults, f.kill):
+		return fmt.Errorf("-kill %q is none of %s", f.kill, strings.Join(faults, ", "))
+	case f.kill == "all" && !f.durable:
+		return errors.New("-kill all needs -durable: without it the data is in the memory of the nodes that are killed")
+	}
+	return nil
 }
 
 func main() {
@@ -46,13 +66,18 @@ func main() {
 	}
 	var f flags
 	flag.StringVar(&f.events, "events", "", "`file` of events, one JSON object a line; - is standard input (default: a built-in sample)")
-	flag.StringVar(&f.kill, "kill", "clerk", "what happens half-way: `none, any, clerk, partition or freeze`; any and clerk kill that node")
+	flag.StringVar(&f.kill, "kill", "", "what happens half-way: `none, any, clerk, all, partition or freeze`; the second to fourth kill these nodes (default: clerk, or all with -durable)")
+	flag.BoolVar(&f.durable, "durable", false, "keep the data on a disk of each node, and kill all nodes at once unless -kill says otherwise")
 	flag.StringVar(&f.out, "out", "", "`file` for the final state as read from each node")
 	flag.BoolVar(&f.tls, "tls", false, "let the nodes talk with TLS, under certificates made for this run")
 	flag.BoolVar(&f.verbose, "v", false, "show the logs of the nodes")
 	flag.Parse()
-	if flag.NArg() > 0 || !slices.Contains(faults, f.kill) {
-		fmt.Fprintf(os.Stderr, "quickstart: unknown argument or -kill %q; see -help\n", f.kill)
+	err := f.settle()
+	if flag.NArg() > 0 {
+		err = fmt.Errorf("unknown argument %q", flag.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "quickstart: %v; see -help\n", err)
 		os.Exit(2)
 	}
 	ctx, stop := interruptible()
@@ -155,7 +180,7 @@ func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 	return err
 }
 
-// work serves the events and, half-way, kills a node.
+// work serves the events and, half-way, strikes.
 func (k *shopkeeper) work(ctx context.Context, kill string, events []event) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/distributeddata/badger"
+	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
 	"github.com/concord-go/concord/singleton"
@@ -31,7 +34,8 @@ type nodeConfig struct {
 	Providers []string `json:"providers"` // those of all nodes
 	// Via is where the addresses of other nodes are reached: links that the driver can cut.
 	Via      map[string]string `json:"via"`
-	LeaseDir string            `json:"lease_dir"` // shared by the nodes of this machine
+	LeaseDir string            `json:"lease_dir"`          // shared by the nodes of this machine
+	DataDir  string            `json:"data_dir,omitempty"` // of this node alone; empty: the data is in memory alone
 	Verbose  bool              `json:"verbose"`
 	Nodes    int               `json:"nodes"`
 	TLS      *node.TLS         `json:"tls,omitempty"`
@@ -76,13 +80,22 @@ type member struct {
 	cfg   nodeConfig
 	dd    *distributeddata.Replicator
 	clerk *singleton.Singleton
+	rows  store.Store // nil: the data is in memory alone
 	made  sync.Once
 	up    chan struct{} // closed when the node is ready for the first time
 }
 
 // runNode is the main function of a node's process: it serves the driver until that says stop, or is gone.
-func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
+func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 	m := &member{cfg: cfg, up: make(chan struct{})}
+	if cfg.DataDir != "" {
+		rows, err := badger.Open(cfg.DataDir, badger.Config{Logger: cfg.logger()})
+		if err != nil {
+			return err
+		}
+		m.rows = rows
+		defer func() { err = errors.Join(err, rows.Close()) }() // after the node has stopped
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		m.serve(in, out)
@@ -105,7 +118,12 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) error {
 // register makes the components of one life of the node. When the node has been split off and joins again, it is
 // called again, and New returns what it returned before.
 func (m *member) register(n *node.Node) error {
-	dd, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: m.cfg.Nodes})
+	cfg := distributeddata.Config{MinMembers: m.cfg.Nodes}
+	if m.rows != nil {
+		cfg.Member = m.cfg.Name // under which it comes back
+		cfg.Store, cfg.Durable = m.rows, []string{"*"}
+	}
+	dd, err := distributeddata.New(n.System, cfg)
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,12 @@ const (
 	eventPatience = 30 * time.Second // for one event, over all attempts
 )
 
-// shopkeeper drives the cluster: it starts the nodes, feeds each its carts, and kills one half-way.
+// shopkeeper drives the cluster: it starts the nodes, feeds each its carts, and strikes half-way.
 type shopkeeper struct {
 	dir     string
 	ports   []int
 	verbose bool
+	durable bool
 	say     *screen
 	nodes   [nodeCount]seat
 	links   links
@@ -67,7 +68,7 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &shopkeeper{dir: dir, verbose: f.verbose, say: say, numbers: map[string]int64{}}
+	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, say: say, numbers: map[string]int64{}}
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
@@ -86,6 +87,9 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 func (k *shopkeeper) start(ctx context.Context, i int) error {
 	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls}
 	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
+	if k.durable {
+		cfg.DataDir = filepath.Join(k.dir, fmt.Sprint("data-", i+1))
+	}
 	p, err := startProcess(cfg)
 	if err != nil {
 		return err

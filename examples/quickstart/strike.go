@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,9 @@ func (k *shopkeeper) strike(ctx context.Context, kill string) error {
 	host, token, err := k.hosting(ctx, 0)
 	if err != nil {
 		return err
+	}
+	if kill == "all" {
+		return k.killAll(ctx, token)
 	}
 	victim, role := host, ", where the clerk works"
 	if kill == "any" {
@@ -61,6 +65,28 @@ func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int
 		k.say.line("✓ %s is back and has caught up after %v", k.nodes[victim].name, since(begin))
 	}
 	return errors.Join(err, <-back)
+}
+
+// killAll ends all nodes at once and starts them again: what they have acknowledged is on their disks alone.
+func (k *shopkeeper) killAll(ctx context.Context, token uint64) error {
+	for _, s := range k.statuses(ctx) {
+		if s != nil {
+			k.lost += s.Bytes
+		}
+	}
+	begin := time.Now()
+	var all sync.WaitGroup
+	for i := range k.nodes {
+		p, _ := k.nodes[i].get()
+		all.Go(p.kill)
+	}
+	all.Wait()
+	k.say.line("✗ all three nodes killed at once (SIGKILL): what they have acknowledged is on their disks alone")
+	if err := k.open(ctx); err != nil {
+		return err
+	}
+	k.say.line("✓ all three are back with what their disks hold after %v", since(begin))
+	return k.clerkBack(ctx, token, begin)
 }
 
 // outage hits the node with the clerk for a while, so that the others drop it, and waits until the cluster is

@@ -2,6 +2,8 @@ package three
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +14,29 @@ import (
 // Check runs an example in virtual time, and fails the test unless it prints what the comment of its main.go promises
 // behind the command, which is "go run ./examples/" and name.
 func Check(t *testing.T, name string, example Example) {
+	t.Helper()
+	check(t, name, func(ctx context.Context, out io.Writer) error { return run(ctx, out, example) })
+}
+
+// CheckWithLeases is Check for an example with leases. A store on a server cannot be in virtual time.
+func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error, example Example) {
+	t.Helper()
+	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
+}
+
+func check(t *testing.T, name string, run func(ctx context.Context, out io.Writer) error) {
+	t.Helper()
+	var out bytes.Buffer
+	simnet.Bubble(t, func(t *testing.T) {
+		if err := run(t.Context(), &out); err != nil {
+			t.Error(err)
+		}
+	})
+	Compare(t, name, out.String())
+}
+
+// Compare fails the test of an example unless it has printed what its main.go promises.
+func Compare(t *testing.T, name, printed string) {
 	t.Helper()
 	source, err := os.ReadFile("main.go")
 	if err != nil {
@@ -27,13 +52,7 @@ func Check(t *testing.T, name string, example Example) {
 		}
 		want.WriteString(line + "\n")
 	}
-	var out bytes.Buffer
-	simnet.Bubble(t, func(t *testing.T) {
-		if err := run(t.Context(), &out, example); err != nil {
-			t.Error(err)
-		}
-	})
-	if out.String() != want.String() {
-		t.Errorf("printed\n%s\nwant\n%s", &out, &want)
+	if printed != want.String() {
+		t.Errorf("printed\n%s\nwant\n%s", printed, &want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/simnet"
 )
@@ -24,7 +25,11 @@ const Members = 3
 type Cluster struct {
 	DD     [Members]*distributeddata.Replicator
 	System [Members]*actor.ActorSystem
-	sim    *simnet.Cluster
+
+	sim     *simnet.Cluster
+	store   [Members]*reach // with leases only
+	session [Members]*coordination.Session
+	killed  bool
 }
 
 // Example is the function that an example is.
@@ -37,13 +42,21 @@ func Main(example Example) {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, example Example) (err error) {
+func run(ctx context.Context, out io.Writer, example Example) error {
+	return Run(ctx, out, func(int) distributeddata.Config { return distributeddata.Config{} }, example)
+}
+
+// Run runs an example on members that have begun together, each with a configuration, until it returns. MinMembers is
+// filled in.
+func Run(ctx context.Context, out io.Writer, config func(i int) distributeddata.Config, example Example) (err error) {
 	c := &Cluster{}
 	i := 0
 	c.sim = simnet.NewCluster(simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: time.Millisecond}, Members: Members,
 		Setup: func(m *simnet.Member) {
-			dd, bad := distributeddata.New(m.System, distributeddata.Config{MinMembers: Members})
+			cfg := config(i)
+			cfg.MinMembers = Members
+			dd, bad := distributeddata.New(m.System, cfg)
 			err = errors.Join(err, bad)
 			c.DD[i], c.System[i] = dd, m.System
 			i++

@@ -1,0 +1,61 @@
+//go:build stores
+
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/concord-go/concord/examples/internal/three"
+)
+
+// env is a variable that make stores sets. Without a server these tests fail.
+func env(t *testing.T, name string) string {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		t.Fatalf("%s is empty: run make stores", name)
+	}
+	return v
+}
+
+// check runs the command on a real server, in real time, and compares what it prints.
+func check(t *testing.T, at string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := open(t.Context(), &out, at); err != nil {
+		t.Error(err)
+	}
+	three.Compare(t, "bank", out.String())
+}
+
+func TestOutput_OnEtcd(t *testing.T) { check(t, "etcd:"+env(t, "CONCORD_ETCD")) }
+
+func TestOutput_OnKubernetes(t *testing.T) { check(t, "kubernetes:"+proxy(t)) }
+
+// proxy does what kubectl proxy does, with the rights of examples/kubernetes/rbac.yaml.
+func proxy(t *testing.T) string {
+	t.Helper()
+	to, err := url.Parse(env(t, "CONCORD_KUBERNETES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := env(t, "CONCORD_KUBERNETES_TOKEN")
+	p := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // its certificate is made at start
+		FlushInterval: -1,                                                                      // for watches
+	}
+	s := httptest.NewServer(p)
+	t.Cleanup(s.Close)
+	return s.URL
+}

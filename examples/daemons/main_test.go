@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/examples/internal/three"
+)
+
+func TestOutput(t *testing.T) {
+	p := newPlant()
+	three.CheckWithLeases(t, "daemons", memory.New(), p.attach, p.run)
+}

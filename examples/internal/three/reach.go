@@ -1,0 +1,79 @@
+package three
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// Leases is the lease store of an example: one that keeps session records, as memory, file, etcd and Kubernetes do.
+type Leases interface {
+	coordination.Store
+	coordination.Watcher
+	coordination.SessionKeeper
+	coordination.Remover
+}
+
+// reach is a lease store as one member reaches it.
+type reach struct {
+	Leases
+	away atomic.Bool
+}
+
+// giver is a reach of a store whose server gives tokens.
+type giver struct {
+	*reach
+	coordination.TokenGiver
+}
+
+var errAway = errors.New("the lease store does not answer")
+
+// store returns what a session is opened on.
+func (r *reach) store() coordination.Store {
+	if g, ok := r.Leases.(coordination.TokenGiver); ok {
+		return giver{r, g}
+	}
+	return r
+}
+
+// Load implements coordination.Store.
+func (r *reach) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	if r.away.Load() {
+		return coordination.Record{}, "", errAway
+	}
+	return r.Leases.Load(ctx, name)
+}
+
+// Swap implements coordination.Store.
+func (r *reach) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	if r.away.Load() {
+		return "", errAway
+	}
+	return r.Leases.Swap(ctx, name, old, next)
+}
+
+// Remove implements coordination.Remover.
+func (r *reach) Remove(ctx context.Context, name string, old coordination.Version) error {
+	if r.away.Load() {
+		return errAway
+	}
+	return r.Leases.Remove(ctx, name, old)
+}
+
+// Watch implements coordination.Watcher.
+func (r *reach) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+	return func(yield func(coordination.Record, error) bool) {
+		for rec, err := range r.Leases.Watch(ctx, name) {
+			if r.away.Load() {
+				yield(coordination.Record{}, errAway)
+				return
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/coordination"
+)
+
+// screen is what one process has printed.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestOutput_IsAsPromised runs both on the file store: each prints what the comment of the command promises.
+func TestOutput_IsAsPromised(t *testing.T) {
+	source, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	promised := func(name string) string {
+		_, after, ok := strings.Cut(string(source), "//\tgo run ./examples/leader "+name+"\n//\n//\t")
+		require.True(t, ok)
+		text, _, _ := strings.Cut(after, "\n//\n")
+		return strings.ReplaceAll(text, "\n//\t", "\n") + "\n"
+	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "leases")
+		var processes sync.WaitGroup
+		start := func(name string) (out *screen, stop func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			out = &screen{}
+			processes.Go(func() {
+				if err := run(ctx, out, []string{"-at", dir, name}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			time.Sleep(time.Second) // virtual
+			return out, cancel
+		}
+		a, stopA := start("A")
+		b, stopB := start("B")
+		stopA()
+		time.Sleep(time.Second)
+		stopB()
+		processes.Wait()
+		require.Equal(t, promised("A"), a.String())
+		require.Equal(t, promised("B"), b.String())
+	})
+}
+
+func TestRun_BadArguments(t *testing.T) {
+	for _, args := range [][]string{nil, {"a", "b"}, {"-x"}} {
+		require.Error(t, run(t.Context(), &screen{}, args))
+	}
+	require.ErrorIs(t, run(t.Context(), &screen{}, []string{"-store", "redis", "A"}), coordination.ErrInvalid)
+	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "file", "-at", "", "A"}), "Directory must be set")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	require.ErrorContains(t, run(t.Context(), &screen{}, []string{"-store", "kubernetes", "A"}), "does this run in a pod")
+}

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/examples/internal/three"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOutput_IsAsPromised(t *testing.T) {
+	three.CheckWithLeases(t, "metrics", memory.New(), setup, run)
+}
