@@ -5,6 +5,7 @@ package loopback
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -62,8 +63,8 @@ func newBare(l *loopback) peer {
 	for i, system := range l.systems {
 		actors[i] = &bare{totals: make([]atomic.Uint64, 100), waiting: map[uint64]*actor.PID{}}
 		if i == 0 {
-			for _, at := range l.hosts[1:] {
-				actors[i].others = append(actors[i].others, actor.NewPID(at, "bare"))
+			for _, other := range l.systems[1:] { // at the ports of actors: hosts are those of the provider
+				actors[i].others = append(actors[i].others, actor.NewPID(other.Address(), "bare"))
 			}
 		}
 		pid, err := system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return actors[i] }), "bare")
@@ -78,7 +79,11 @@ func newBare(l *loopback) peer {
 		update: func(key int, majority bool) any { return &bareInc{key, majority} },
 		send:   func(key int) { l.systems[0].Root.Send(pids[0], &bareInc{key: key}) },
 		there: func(key int) bool {
-			n := actors[0].totals[key].Load()
+			res, err := l.systems[0].Root.RequestFuture(pids[0], &bareGet{key}, 5*time.Second).Result() // behind all updates
+			if err != nil {
+				b.Fatal(err)
+			}
+			n := res.(*bareTotal).value
 			return actors[1].totals[key].Load() == n && actors[2].totals[key].Load() == n
 		},
 	}

@@ -28,25 +28,33 @@ public class ORSetMerge {
     }
   }
 
-  @Param({"1", "10", "20", "100"})
+  @Param({"1", "10", "20", "100", "1000"})
   int size;
 
   ORSet<String> base;
   ORSet<String> byFirst;
   ORSet<String> bySecond;
+  ORSet<String> decoded;
   ORSet<String> left;
   ORSet<String> right;
 
   @Setup
   public void fill() {
-    base = ORSet.create();
-    for (int n = 1; n <= size; n++) {
-      base = base.add(NODES[(n - 1) % 5], "elem" + n);
-    }
+    base = filled();
     byFirst = apart(base.add(NODES[0], "first"));
     bySecond = apart(base.add(NODES[1], "second"));
+    decoded = filled().add(NODES[1], "second").merge(filled());
     left = apart(base.add(NODES[1], "a").add(NODES[2], "b").remove(NODES[3], "elem" + size));
     right = apart(base.add(NODES[0], "a").add(NODES[0], "c").add(NODES[1], "d"));
+  }
+
+  /** Built apart each time: two of them share nothing, as what was decoded shares nothing. */
+  ORSet<String> filled() {
+    ORSet<String> set = ORSet.create();
+    for (int n = 1; n <= size; n++) {
+      set = set.add(NODES[(n - 1) % 5], "elem" + n);
+    }
+    return set;
   }
 
   /** Loses the note that the set descends from the base, which would spare the merge. */
@@ -67,6 +75,11 @@ public class ORSetMerge {
   @Benchmark
   public ORSet<String> bothNodes() {
     return byFirst.merge(bySecond);
+  }
+
+  @Benchmark
+  public ORSet<String> bothDecoded() {
+    return byFirst.merge(decoded);
   }
 
   @Benchmark

@@ -21,6 +21,7 @@ public class Vectors {
   int size;
 
   VersionVector base;
+  VersionVector same;
   VersionVector left;
   VersionVector right;
   VersionVector one;
@@ -31,13 +32,19 @@ public class Vectors {
 
   @Setup
   public void fill() {
-    base = VersionVector.create();
-    for (int n = 0; n < size; n++) {
-      base = base.increment(node(n));
-    }
+    base = filled();
+    same = filled();
     left = base.increment(node(size));
     right = base.increment(node(size + 1));
     one = VersionVector.create().increment(node(0));
+  }
+
+  VersionVector filled() {
+    VersionVector v = VersionVector.create();
+    for (int n = 0; n < size; n++) {
+      v = v.increment(node(n));
+    }
+    return v;
   }
 
   @Benchmark
@@ -47,7 +54,7 @@ public class Vectors {
 
   @Benchmark
   public boolean compareSame() {
-    return base.$eq$eq(one);
+    return base.$eq$eq(same);
   }
 
   @Benchmark

@@ -1,0 +1,364 @@
+// Command sharding measures entities beside bare actors of Proto.Actor, in one run that goes to and fro between the two:
+// two members in this process, over a real connection. Absolute numbers depend on what else the machine does; the ratios
+// do less.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/sharding"
+)
+
+type message = proto.Message
+
+var (
+	profile  = flag.String("profile", "", "file for a profile of the tells")
+	only     = flag.String("only", "", "of the tells, those that begin with this")
+	moves    = flag.Int("moves", 20, "shards of 1,000 entities to move")
+	rounds   = flag.Int("rounds", 7, "rounds of each comparison")
+	entities = flag.Int("entities", 200_000, "entities to start")
+)
+
+func main() {
+	flag.Parse()
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// counter counts what actors and entities handle.
+type counter struct{ handled atomic.Int64 }
+
+func (c *counter) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *wrapperspb.Int64Value:
+		c.handled.Add(1)
+	case *wrapperspb.StringValue:
+		ctx.Respond(ctx.Message())
+	}
+}
+
+// wait waits until n more have been handled, and returns the time since begun.
+func (c *counter) wait(n int64, begun time.Time) time.Duration {
+	for c.handled.Load() < n {
+		if time.Since(begun) > 2*time.Minute {
+			log.Fatalf("%d of %d messages are handled", c.handled.Load(), n)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	return time.Since(begun)
+}
+
+// member is one of the two.
+type member struct {
+	cluster *cluster.Cluster
+	system  *actor.ActorSystem
+	session *coordination.Session
+	data    *distributeddata.Replicator
+	many    *sharding.Region[message] // 64 shards, so that there is a local and a remote entity for each number
+	moved   []*sharding.Region[message]
+}
+
+func join(ports [2]int, i int, store coordination.Store, count *counter) (*member, error) {
+	m := &member{system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))}
+	rc, err := node.Remote(node.Config{})
+	if err != nil {
+		return nil, err
+	}
+	m.cluster = cluster.New(m.system, node.Cluster("bench", automanaged.NewWithConfig(200*time.Millisecond, ports[i],
+		fmt.Sprint("127.0.0.1:", ports[0]), fmt.Sprint("127.0.0.1:", ports[1])), rc))
+	if m.session, err = coordination.Open(store, coordination.Config{TTL: 20 * time.Second}); err != nil {
+		return nil, err
+	}
+	if m.data, err = distributeddata.New(m.system, distributeddata.Config{MinMembers: 1}); err != nil {
+		return nil, err
+	}
+	produce := func(sharding.Entity) actor.Actor { return count }
+	cfg := sharding.Config{Type: "many", Shards: 64, MinMembers: 2, MaxMoves: -1}
+	if m.many, err = sharding.New[message](m.system, m.session, m.data, cfg, produce); err != nil {
+		return nil, err
+	}
+	for k := range *moves {
+		cfg := sharding.Config{Type: fmt.Sprint("moved-", k), Shards: 1, MinMembers: 2, MaxMoves: -1}
+		r, err := sharding.New[message](m.system, m.session, m.data, cfg, produce)
+		if err != nil {
+			return nil, err
+		}
+		m.moved = append(m.moved, r)
+	}
+	return m, nil
+}
+
+// bench is both members, seen from the first.
+type bench struct {
+	count         *counter
+	a, b          *member
+	local, remote []sharding.Ref[message]
+	bare          []*actor.PID // here
+	far           []*actor.PID // there
+}
+
+func run(ctx context.Context) error {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	store, count := memory.New(), &counter{}
+	ports, err := free()
+	if err != nil {
+		return err
+	}
+	x := &bench{count: count}
+	for i, m := range []**member{&x.a, &x.b} {
+		if *m, err = join(ports, i, store, count); err != nil {
+			return err
+		}
+	}
+	errs := make(chan error, 2)
+	for _, m := range []*member{x.a, x.b} {
+		go func() { errs <- node.Start(ctx, m.cluster) }()
+	}
+	if err := joined(<-errs, <-errs); err != nil {
+		return err
+	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	fmt.Printf("%d CPUs, %s, load average %s\n", runtime.GOMAXPROCS(0), runtime.Version(), load)
+	if err := x.profiled(x.tells); err != nil {
+		return err
+	}
+	if *only != "" {
+		return nil
+	}
+	x.starts()
+	if err := x.darkness(ctx); err != nil {
+		return err
+	}
+	for _, m := range []*member{x.a, x.b} {
+		in, cancel := context.WithTimeout(ctx, 20*time.Second)
+		_ = node.Shutdown(in, m.cluster)
+		_ = m.session.Close(in)
+		cancel()
+	}
+	return nil
+}
+
+// profiled writes a profile of what do costs, if asked to.
+func (x *bench) profiled(do func()) error {
+	if *profile == "" {
+		do()
+		return nil
+	}
+	f, err := os.Create(*profile)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	do()
+	pprof.StopCPUProfile()
+	return f.Close()
+}
+
+// free returns two ports on which nobody listens.
+func free() (ports [2]int, err error) {
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return ports, err
+		}
+		defer func() { _ = l.Close() }()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+func joined(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until all shards are active, and finds entities here and there.
+func (x *bench) settle() error {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		here, there := x.a.many.Status().Count(sharding.Active), x.b.many.Status().Count(sharding.Active)
+		if here+there == 64 {
+			break
+		}
+		if time.Since(begun) > 30*time.Second {
+			return fmt.Errorf("%d and %d shards are active", here, there)
+		}
+	}
+	shards := x.a.many.Status().Shards
+	for k := 0; len(x.local) < 1000 || len(x.remote) < 1000; k++ {
+		ref := x.a.many.Ref(fmt.Sprint("entity-", k))
+		if shards[ref.Shard()].State == sharding.Active {
+			x.local = append(x.local, ref)
+		} else {
+			x.remote = append(x.remote, ref)
+		}
+	}
+	props := actor.PropsFromProducer(func() actor.Actor { return x.count })
+	for range 1000 {
+		x.bare = append(x.bare, x.a.system.Root.Spawn(props))
+		x.far = append(x.far, x.b.system.Root.Spawn(props))
+	}
+	return nil
+}
+
+// tells compares Ref.Tell with Send to a bare actor.
+func (x *bench) tells() {
+	const here, there = 1_000_000, 100_000
+	msg := wrapperspb.Int64(1)
+	bare := func(to []*actor.PID, targets int) func(int) {
+		return func(i int) { x.a.system.Root.Send(to[i%targets], msg) }
+	}
+	tell := func(to []sharding.Ref[message], targets int) func(int) {
+		return func(i int) {
+			if err := to[i%targets].Tell(msg); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		what        string
+		n           int
+		bare, shard func(int)
+	}{
+		{"local tell, one entity", here, bare(x.bare, 1), tell(x.local, 1)},
+		{"local tell, 1,000 entities in turn", here, bare(x.bare, 1000), tell(x.local, 1000)},
+		{"remote tell, one entity", there, bare(x.far, 1), tell(x.remote, 1)},
+		{"remote tell, 1,000 entities in turn", there, bare(x.far, 1000), tell(x.remote, 1000)},
+	} {
+		if !strings.HasPrefix(c.what, *only) {
+			continue
+		}
+		x.rate(c.bare, 1000)
+		x.rate(c.shard, 1000) // start what is not there
+		var plain, entity, ratio []float64
+		for range *rounds {
+			p, e := x.rate(c.bare, c.n), x.rate(c.shard, c.n)
+			plain, entity, ratio = append(plain, p), append(entity, e), append(ratio, e/p)
+		}
+		fmt.Printf("%-38s bare %9.0f/s, entity %9.0f/s, ratio %.2f (%.2f to %.2f)\n", c.what, median(plain), median(entity),
+			median(ratio), slices.Min(ratio), slices.Max(ratio))
+	}
+}
+
+// window bounds what is on its way, as neither remoting nor mailboxes do.
+const window = 10_000
+
+// rate sends n messages, and returns how many a second were handled.
+func (x *bench) rate(send func(int), n int) float64 {
+	base, begun := x.count.handled.Load(), time.Now()
+	for i := range n {
+		if i%1000 == 0 && i >= window {
+			x.count.wait(base+int64(i-window), begun)
+		}
+		send(i)
+	}
+	return float64(n) / x.count.wait(base+int64(n), begun).Seconds()
+}
+
+// starts measures the start of entities by their first message, and what they take while they are idle.
+func (x *bench) starts() {
+	shards := x.a.many.Status().Shards
+	refs := make([]sharding.Ref[message], 0, *entities)
+	for k := 0; len(refs) < *entities; k++ {
+		if ref := x.a.many.Ref(fmt.Sprint("new-", k)); shards[ref.Shard()].State == sharding.Active {
+			refs = append(refs, ref)
+		}
+	}
+	msg := wrapperspb.Int64(1)
+	before := heap()
+	rate := x.rate(func(i int) {
+		if err := refs[i].Tell(msg); err != nil {
+			log.Fatal(err)
+		}
+	}, len(refs))
+	took := heap() - before
+	fmt.Printf("%-38s %9.0f/s\n", fmt.Sprintf("start of %d entities", len(refs)), rate)
+	fmt.Printf("%-38s %9d B\n", "an idle entity beyond user state", took/int64(len(refs)))
+	runtime.KeepAlive(refs)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // memory
+}
+
+// darkness moves shards of 1,000 entities: their host gives them up, and the other member asks one entity all the time.
+// It prints the longest time without an answer, of each.
+func (x *bench) darkness(ctx context.Context) error {
+	var dark []float64
+	for k := range *moves {
+		from, to := x.a.moved[k], x.b.moved[k]
+		if from.Status().Count(sharding.Active) == 0 {
+			from, to = to, from
+		}
+		for e := range 1000 {
+			if err := to.Ref(fmt.Sprint("e", e)).Tell(wrapperspb.Int64(1)); err != nil {
+				return err
+			}
+		}
+		for from.Status().Entities() < 1000 {
+			time.Sleep(time.Millisecond)
+		}
+		done := make(chan error, 1)
+		go func() { done <- from.Close(ctx) }()
+		worst, last, moved := time.Duration(0), time.Now(), false
+		for n := 0; !moved || n < 100; n++ {
+			if _, err := to.Ref("e7").Ask(ctx, wrapperspb.String("?")); err != nil {
+				return err
+			}
+			worst, last = max(worst, time.Since(last)), time.Now()
+			if !moved && to.Status().Count(sharding.Active) == 1 {
+				moved, n = true, 0
+			}
+		}
+		if err := <-done; err != nil {
+			return err
+		}
+		dark = append(dark, float64(worst.Microseconds())/1000)
+	}
+	slices.Sort(dark)
+	fmt.Printf("%-38s %.0f ms (median), %.0f ms (longest of %d)\n", "a move of 1,000 entities is dark for", median(dark), dark[len(dark)-1], len(dark))
+	return nil
+}
+
+func median(of []float64) float64 {
+	s := slices.Sorted(slices.Values(of))
+	return s[len(s)/2]
+}
