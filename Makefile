@@ -4,10 +4,11 @@ GO ?= go
 LINT_VERSION := v2.15.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 BUF_VERSION := v1.75.0
+GOVULNCHECK_VERSION := v1.1.4
 BIN := $(CURDIR)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak stores testenv compat proto proto-check tools heal replace hostile
+.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk bench-durable bench-sharding stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +34,12 @@ quickstart: ## the main example, with each fault, compared with a fold of its ev
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
 	$(BIN)/quickstart -tls
+	$(BIN)/quickstart -durable
 
-SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership
-SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
+SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership ./sharding/internal/core
+SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
 
-sim: ## SEEDS seeded histories (default 20000) each of replication, leases, singletons and splits; FIRST=1 is the first seed
+sim: ## SEEDS seeded histories (default 20000) each of replication, leases, singletons, splits and shards; FIRST=1 is the first seed
 	@mkdir -p $(BIN); set -o pipefail; GOGC=400 $(GO) test -p 1 -v -timeout 24h -run '$(SIMULATION_TESTS)' $(SIMULATIONS) \
 		-args -progress -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),20000) 2>&1 | tee $(BIN)/sim.log; r=$$?; \
 		echo; grep -E '^ok|^FAIL|histories, ' $(BIN)/sim.log | grep -v ' of '; exit $$r
@@ -48,6 +50,7 @@ soak: ## what takes long: SEEDS histories (default 100000), the scenarios on pro
 	$(GO) test ./distributeddata/internal/core -run '^TestSmallWorlds$$' -timeout 24h -v -args -small 1000000
 	$(GO) test ./distributeddata -run '^TestQuorums_' -timeout 1h -v -args -operations 100000
 	$(GO) test ./node/provider/automanaged -run SpeaksWith -timeout 1h -args -whole
+	$(GO) test ./sharding/realtest -run ManyShards -timeout 1h -v -args -shards 1000
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for i in $$(seq $(or $(TIMES),50)); do $(BIN)/quickstart >$(BIN)/soak.log || { cat $(BIN)/soak.log; exit 1; }; done
 
@@ -61,6 +64,11 @@ replace: ## rolling replacement of three and of five real members under load, RO
 hostile: ## attacks on real members, without TLS and secret, with a secret, and with TLS; ATTACK=regexp for some
 	$(GO) test ./node/hostile -run '^TestHostile$$' -count=1 -timeout 1h -v -args -whole -attack '$(ATTACK)'
 
+soak-disk: ## durable stores on real disks, TIMES (default 1000) power cuts, damaged files and killed processes each, and whole clusters killed BLACKOUTS (default 100) times; takes root on Linux
+	$(GO) test ./distributeddata/disktest -count=1 -timeout 24h -v -args -mounts -seed $(or $(SEED),1) \
+		-cuts $(or $(TIMES),1000) -damages $(or $(TIMES),1000) -kills $(or $(TIMES),1000)
+	$(GO) test ./distributeddata/realtest -run '^TestReal_Blackout$$' -count=1 -timeout 24h -v -args -blackouts $(or $(BLACKOUTS),100)
+
 stores: ## every lease store on its real server, which is built or installed; the first time takes minutes
 	cd internal/testenv && $(GO) run .
 
@@ -69,6 +77,16 @@ testenv: ## a shell beside the real servers, for single tests of stores
 
 mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.md
 	$(GO) run ./internal/mutants
+
+VULNDB := https://vuln.go.dev
+vuln: $(BIN)/govulncheck ## known vulnerabilities of what this module is built of; VULNDB=another database
+	@curl -sSfo /dev/null --max-time 20 '$(VULNDB)/index/db.json' || { \
+		echo 'vuln: NOT CHECKED: the vulnerability database $(VULNDB) cannot be reached; set VULNDB to a mirror' >&2; exit 3; }
+	$(BIN)/govulncheck -db '$(VULNDB)' -test ./...
+
+sbom: ## bin/sbom.json: what this module is built of, as CycloneDX; asks no server
+	@mkdir -p $(BIN)
+	$(GO) run ./internal/sbom >$(BIN)/sbom.json
 
 fuzz: ## every decoder for FUZZTIME (default 30s) each
 	@set -e; for pkg in $$($(GO) list ./...); do \
@@ -84,6 +102,12 @@ bench-replication: ## what replication costs: convergence, traffic, joins, memor
 	$(GO) test ./distributeddata/internal/core ./distributeddata/internal/sketch -run '^$$' -bench 'InSync|Locate|Delta|Updates|Difference' -benchmem
 	$(GO) test ./distributeddata/internal/core -run '^$$' -bench 'Join|Memory|Churn' -benchtime 1x
 	$(GO) test ./bench/loopback -run '^$$' -bench . -benchtime 10x
+
+bench-sharding: ## entities beside bare actors in one interleaved run: tell, remote tell, start, memory, a move; about a minute
+	$(GO) run ./bench/sharding
+
+bench-durable: ## durable stores beside the disk and the databases they are on, in one interleaved run: about five minutes; DIR=/on/a/disk
+	$(GO) run ./bench/durable -dir '$(DIR)'
 
 RESULTS := bench/results
 scale: ## what members say to each other and what that costs, 3 to 200 of them in virtual time; writes docs/pictures
@@ -135,6 +159,9 @@ tools: $(BIN)/golangci-lint $(BIN)/protoc-gen-go $(BIN)/buf ## install the tools
 
 $(BIN)/golangci-lint:
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+$(BIN)/govulncheck:
+	GOBIN=$(BIN) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 $(BIN)/protoc-gen-go:
 	GOBIN=$(BIN) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@$(PROTOC_GEN_GO_VERSION)
