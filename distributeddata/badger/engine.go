@@ -2,8 +2,11 @@ package badger
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,6 +28,31 @@ type engine struct {
 func ours(name string) bool {
 	return slices.Contains([]string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", "DISCARD", "LOCK"}, name) ||
 		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") || strings.HasSuffix(name, ".mem")
+}
+
+// tidy deletes the newest log of each kind if it is empty. A process that was killed between making a log and giving it
+// its size leaves it so, and Badger refuses it.
+func tidy(dir string) error {
+	for _, suffix := range []string{"*.mem", "*.vlog"} {
+		logs, err := filepath.Glob(filepath.Join(dir, suffix))
+		if err != nil {
+			return err
+		}
+		if len(logs) == 0 {
+			continue
+		}
+		newest := slices.MaxFunc(logs, func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+		})
+		info, err := os.Stat(newest)
+		if err == nil && info.Size() == 0 {
+			err = os.Remove(newest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Room refuses commits while the disk has too little of it: Config.Reserve, and as much as the tables take,

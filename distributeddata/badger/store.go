@@ -38,10 +38,13 @@ func Open(dir string, cfg Config) (*Store, error) {
 	e := &engine{reserve: disk.Reserve{Dir: dir, Free: disk.FreeSpace}, least: cfg.Reserve}
 	s, err := disk.Open(disk.Kind{Name: "badger", Ours: ours}, dir, cfg.Logger, func(s *disk.Store) (disk.Engine, error) {
 		o := badgerOptions(dir, cfg.Key, &logger{s})
-		if err := verify(o); err != nil {
+		err := tidy(dir)
+		if err == nil {
+			err = verify(o)
+		}
+		if err != nil {
 			return nil, err
 		}
-		var err error
 		if e.db, err = badger.Open(o); err != nil {
 			return nil, openError(err)
 		}

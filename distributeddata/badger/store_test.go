@@ -250,6 +250,25 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 }
 
 // Badger drops its log from the first damaged record on, and says nothing. The anchor does.
+// A kill between the making of a log and its first byte leaves a directory that opens. An older log that is empty has
+// been damaged.
+func TestKill_WhileALogIsMade(t *testing.T) {
+	dir := newDir(t)
+	s := mustOpen(t, dir)
+	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
+	for _, newest := range []string{"99999.mem", "999999.vlog"} {
+		killed := copyDir(t, dir)
+		require.NoError(t, os.WriteFile(filepath.Join(killed, newest), nil, 0o600))
+		rows, err := load(mustOpen(t, killed))
+		require.NoError(t, err, newest)
+		require.Equal(t, map[string]string{"a": "1"}, rows, newest)
+	}
+	damaged := copyDir(t, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(damaged, "00000.mem"), nil, 0o600))
+	_, err := Open(damaged, Config{})
+	require.ErrorIs(t, err, store.ErrCorrupt)
+}
+
 func TestLoad_TellsOfALostTail(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
