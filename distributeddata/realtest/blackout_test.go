@@ -17,17 +17,30 @@ var blackouts = flag.Int("blackouts", 0, "how often all members of each cluster 
 type blackout struct {
 	n      int
 	engine string // of the stores
+	slow   bool   // their disks stand still now and then
 	sample bool   // played without -blackouts too
 }
 
-func (b blackout) String() string { return fmt.Sprintf("%d members, %s", b.n, b.engine) }
+func (b blackout) String() string {
+	if b.slow {
+		return fmt.Sprintf("%d members, %s, slow disks", b.n, b.engine)
+	}
+	return fmt.Sprintf("%d members, %s", b.n, b.engine)
+}
 
 // TestReal_Blackout kills all members of a cluster at once with SIGKILL, again and again, while clients write and read at a
 // majority. The members start again in any order. One that is alone serves what its disk holds and is not ready. Once a
 // majority is back, every write that was acknowledged is read, before the others have come; some of those come late,
 // and some not before a later round.
 func TestReal_Blackout(t *testing.T) {
-	for _, b := range []blackout{{3, "badger", true}, {3, "bbolt", true}, {5, "badger", false}, {5, "bbolt", false}} {
+	for _, b := range []blackout{
+		{n: 3, engine: "badger", sample: true},
+		{n: 3, engine: "bbolt", sample: true},
+		{n: 3, engine: "bbolt", slow: true, sample: true},
+		{n: 5, engine: "badger"},
+		{n: 5, engine: "bbolt"},
+		{n: 5, engine: "badger", slow: true},
+	} {
 		if b.sample || *blackouts > 0 {
 			t.Run(b.String(), b.play)
 		}
@@ -41,9 +54,10 @@ func (b blackout) play(t *testing.T) {
 	for i := range c.specs {
 		s := &c.specs[i]
 		s.Member, s.MinMembers = fmt.Sprint("member-", i), b.n
-		s.Data, s.Engine = filepath.Join(dir, fmt.Sprint(i)), b.engine
+		s.Data, s.Engine, s.Slow = filepath.Join(dir, fmt.Sprint(i)), b.engine, b.slow
 	}
 	c.begin()
+	c.flush()
 	c.load = startLoad(t, c.running())
 	times := *blackouts
 	if times == 0 {
@@ -62,6 +76,9 @@ func (b blackout) play(t *testing.T) {
 		}
 	}
 	c.load.whole(c.running())
+	if c.shown == 0 {
+		t.Error("no member that was alone has shown anything")
+	}
 	t.Logf("all killed %d times, a majority was back within %v, %d rounds without some member to the end; %v",
 		times, c.longest.Round(time.Millisecond), c.without, c.load)
 }
@@ -74,6 +91,25 @@ type darkening struct {
 	random  *rand.Rand
 	longest time.Duration // until a majority was ready
 	without int           // rounds that ended without some member
+	shown   int           // clients of whom a member that was alone had something
+}
+
+// flush waits until every disk says that its member has counted: one that is killed before that starts like one without
+// a disk.
+func (c *darkening) flush() {
+	c.t.Helper()
+	c.eventually(func() string {
+		for i, p := range c.live {
+			a, err := p.call(command{Do: "flush", Within: patience})
+			if err != nil {
+				c.t.Fatalf("member %d: %v", i, err)
+			}
+			if a.Err != "" {
+				return fmt.Sprintf("member %d: %s", i, a.Err)
+			}
+		}
+		return ""
+	})
 }
 
 // round kills all members under load and starts them again.
@@ -110,7 +146,8 @@ func (c *darkening) round() {
 	c.load.use(c.running())
 }
 
-// alone checks a member that runs before all others: it shows what its disk holds, and does not count.
+// alone checks a member that runs before all others: it shows what its disk holds, and does not count. What others have
+// acknowledged it may lack.
 func (c *darkening) alone(i int) {
 	c.t.Helper()
 	c.eventually(func() string {
@@ -133,8 +170,8 @@ func (c *darkening) alone(i int) {
 		if err != nil || a.Err != "" {
 			c.t.Fatalf("member %d, alone: %v %s", i, err, a.Err)
 		}
-		if len(a.Values) == 0 {
-			c.t.Errorf("member %d, alone, shows nothing of client %d", i, k)
+		if len(a.Values) > 0 {
+			c.shown++
 		}
 	}
 }

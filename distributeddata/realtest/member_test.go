@@ -51,6 +51,7 @@ type spec struct {
 	ForgetAfter time.Duration // 0: never
 	Data        string        // directory of durable rows; empty: everything is volatile
 	Engine      string        // what keeps them: badger or bbolt
+	Slow        bool          // their disk stands still now and then
 	WriteBehind time.Duration
 }
 
@@ -183,6 +184,9 @@ func (m *member) openRows(logger *slog.Logger) (err error) {
 	default:
 		err = fmt.Errorf("no store is called %q", m.Engine)
 	}
+	if err == nil && m.Slow {
+		m.rows = slowStore{m.rows}
+	}
 	return err
 }
 
@@ -258,6 +262,8 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 		_, err = written(do.Key).Update(ctx, dd, func(w *crdt.Writer, v *crdt.GSet[int]) error { v.Add(w, do.Value); return nil }, do.Level)
 	case "read":
 		a.Values, err = values(ctx, dd, do)
+	case "flush":
+		err = dd.Flush(ctx)
 	case "forget":
 		err = dd.Forget(ctx, do.Member)
 	case "status":

@@ -133,6 +133,12 @@ func disks() []mutant {
 			killer: scenario("TestDisk_WholeClusterRestarts"),
 		},
 		{
+			name:   "take one whose disk stands still for one without",
+			rule:   "an answer says what the sender's disk was loaded with, however that is now [R65]",
+			edits:  in(replDir+"answer.go", "kept: c.disk.kept}", "kept: c.disk.keeps()}"),
+			killer: scenario("TestDisk_WholeClusterRestartsOnSlowDisks"),
+		},
+		{
 			name:   "take a disk that was never filled for a whole one",
 			rule:   "what a member acknowledged is on its disk once it has counted with that disk [R65]",
 			edits:  in(replDir+"diskload.go", "d.kept, d.formed.kept = h.kept, h.kept", "d.kept, d.formed.kept = h.format > 0, h.kept"),

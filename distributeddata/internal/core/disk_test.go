@@ -194,6 +194,35 @@ func TestDisk_WholeClusterRestarts(t *testing.T) {
 	}
 }
 
+// Disks that stand still while a majority meets delay it, and no more.
+func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	for _, n := range l.order {
+		l.crash(n)
+	}
+	l.order = []string{"a", "b"}
+	for _, n := range l.order {
+		l.boot(n)
+		l.disks[n].held = true
+	}
+	for range 4 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.Equal(t, DiskStalled, l.cores[n].Disk().Phase, n)
+		require.False(t, l.cores[n].Ready(), "%s: its disk stands still", n)
+	}
+	for _, n := range l.order {
+		l.sync(n)
+	}
+	for range 4 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.True(t, l.cores[n].Ready(), n)
+	}
+}
+
 // A member whose disk is that of a former process is no holder of what the later one acknowledged.
 func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")

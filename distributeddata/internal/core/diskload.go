@@ -230,7 +230,8 @@ func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.R
 	return s.Put(beside, causal.Leaf{Dot: t.Dot(), Payload: total.Payload()})
 }
 
-// keeps reports whether the disk has all that this member ever acknowledged.
+// keeps reports whether this replica's disk works, and has all that its member ever acknowledged. Of one that stands
+// still now an answer says that too: what it was loaded with is in the answer, and nobody asks again.
 func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
 // takePlace compares the incarnation that others remember with the one that the disk does. If that is another, the disk

@@ -1,0 +1,21 @@
+package realtest_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/concord-go/concord/distributeddata/store"
+)
+
+// slowStore is a store on a disk that stands still now and then, for longer than a replicator waits before it
+// says that nothing is acknowledged.
+type slowStore struct{ store.Store }
+
+// Commit implements store.Store.
+func (s slowStore) Commit(ctx context.Context, b *store.Batch) error {
+	if rand.IntN(20) == 0 { //nolint:gosec // no secret
+		time.Sleep(time.Duration(500+rand.IntN(700)) * time.Millisecond) //nolint:gosec // no secret
+	}
+	return s.Store.Commit(ctx, b)
+}
