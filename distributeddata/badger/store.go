@@ -38,13 +38,13 @@ func Open(dir string, cfg Config) (*Store, error) {
 	e := &engine{reserve: disk.Reserve{Dir: dir, Free: disk.FreeSpace}, least: cfg.Reserve}
 	s, err := disk.Open(disk.Kind{Name: "badger", Ours: ours}, dir, cfg.Logger, func(s *disk.Store) (disk.Engine, error) {
 		o := badgerOptions(dir, cfg.Key, &logger{s})
-		err := tidy(dir)
-		if err == nil {
-			err = verify(o)
-		}
-		if err != nil {
+		if err := tidy(dir); err != nil {
 			return nil, err
 		}
+		if err := verify(o); err != nil {
+			return nil, err
+		}
+		var err error
 		if e.db, err = badger.Open(o); err != nil {
 			return nil, openError(err)
 		}

@@ -120,6 +120,12 @@ func diskStores() []mutant {
 			killer: onDisks("TestDamage_IsFoundOrHarmless$/^badger$", "-damages 60"),
 		},
 		{
+			name:   "take a log that was being made for damage",
+			rule:   "a kill at any moment leaves a directory that opens",
+			edits:  in(badger+"store.go", "if err := tidy(dir); err != nil {", "if err := error(nil); err != nil {"),
+			killer: test("badger", "TestKill_WhileALogIsMade"),
+		},
+		{
 			name:   "bbolt opens a tree that nobody has read",
 			rule:   "damage is found or harmless",
 			edits:  in(bbolt+"engine.go", "case errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil", "case err != nil, errors.Is(err, io.EOF):\n\t\t\treturn otherDamaged, nil"),
