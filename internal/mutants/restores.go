@@ -41,6 +41,12 @@ func restores() []mutant {
 			killer: saved(replCore, "asks_with_events_that_have_been_retracted"),
 		},
 		{
+			name:   "tell prints of those in view alone",
+			rule:   "an answer tells the prints of the members that its sender sees or remembers [R57]",
+			edits:  in(replDir+"print.go", "if r.rank != gone && c.peerOf(r.inc.replica) == nil {", "if false {"),
+			killer: saved(replCore, "hears_of_events_from_one_that_does_not_see_their_origin"),
+		},
+		{
 			name:   "keep the floor of an origin that is revoked",
 			rule:   "the log begins where the vector ends [R12]",
 			edits:  in(replDir+"log.go", "l.floor = l.floor.Set(r, min(l.floor.Get(r), n))\n", ""),

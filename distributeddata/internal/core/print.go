@@ -197,8 +197,10 @@ func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins,
 	return out, nil
 }
 
-// printsOut returns the prints of what this replica has applied of others in view and of those that have retracted
-// events, and of its own events: from that of what have covers on, as far as they are known.
+// printsOut returns the prints of what this replica has applied of the members that it sees or remembers and of those
+// that have retracted events, and of its own events: from that of what have covers on, as far as they are known. The
+// receiver may see more than this replica does, and without a print would take it from a vector alone that it has what
+// the origin did.
 func (c *Core) printsOut(have causal.Vector) origins {
 	out := origins{}
 	tell := func(r causal.Replica) {
@@ -215,6 +217,11 @@ func (c *Core) printsOut(have causal.Vector) origins {
 	}
 	for _, p := range c.peers {
 		tell(p.replica)
+	}
+	for _, r := range c.roll.all {
+		if r.rank != gone && c.peerOf(r.inc.replica) == nil {
+			tell(r.inc.replica)
+		}
 	}
 	for _, r := range c.retracted {
 		tell(r.replica)
