@@ -78,10 +78,13 @@ func client(t testing.TB) *zk.Conn {
 	return c
 }
 
-// deleteAll removes a node with its children.
+// deleteAll removes a node with its children. Once it has begun the store, or the server, may remove what is empty, too.
 func deleteAll(c *zk.Conn, path string) error {
-	for {
+	for begun := false; ; begun = true {
 		children, _, err := c.Children(path)
+		if begun && errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -90,7 +93,10 @@ func deleteAll(c *zk.Conn, path string) error {
 				return err
 			}
 		}
-		if err := c.Delete(path, -1); !errors.Is(err, zk.ErrNotEmpty) {
+		switch err := c.Delete(path, -1); {
+		case errors.Is(err, zk.ErrNoNode):
+			return nil
+		case !errors.Is(err, zk.ErrNotEmpty):
 			return err
 		}
 	}
