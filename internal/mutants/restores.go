@@ -41,6 +41,12 @@ func restores() []mutant {
 			killer: saved(replCore, "asks_with_events_that_have_been_retracted"),
 		},
 		{
+			name:   "answer under numbers from before a restore",
+			rule:   "no two answers have one number [R57]",
+			edits:  in(replDir+"answer.go", "number := c.newID()", "c.nextID++\n\tnumber := c.nextID"),
+			killer: saved(replCore, "answers_twice_across_a_restore"),
+		},
+		{
 			name:   "tell prints of those in view alone",
 			rule:   "an answer tells the prints of the members that its sender sees or remembers [R57]",
 			edits:  in(replDir+"print.go", "if r.rank != gone && c.peerOf(r.inc.replica) == nil {", "if false {"),

@@ -64,11 +64,11 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil // a doubled request: the parts of two answers must not mix under one id
 	}
 	p.request, p.asked = m.Id, c.now
-	c.nextID++
+	number := c.newID()
 	if c.revoked != nil {
 		return nil // it would spread what is revoked
 	}
-	a := &answer{id: m.Id, number: c.nextID, last: -1, pin: c.state()}
+	a := &answer{id: m.Id, number: number, last: -1, pin: c.state()}
 	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering, kept: c.disk.kept}}
 	if was := c.heardOf[causal.Replica(m.Was)]; len(was.last) > 0 && was.n == c.seen.Get(causal.Replica(m.Was)) {
 		a.source.head.prints[causal.Replica(m.Was)] = was.last

@@ -36,11 +36,17 @@ func (c *Core) ask(p *peer, whole bool) {
 	if c.incoming != nil || c.now.Before(c.askAfter) || c.revoked != nil && !whole {
 		return
 	}
-	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0))) // not one from before a restore [R57]
-	c.incoming = &request{id: c.nextID, member: p.ID, have: c.seen, prints: c.printsOut(c.seen), copied: c.state(), whole: whole, last: -1}
+	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, prints: c.printsOut(c.seen), copied: c.state(), whole: whole, last: -1}
 	c.progress()
 	c.incoming.nudge = c.now.Add(c.cfg.Grace) // for the first time soon: little can be on its way yet
 	c.sendRequest(p)
+}
+
+// newID returns a number for a request or an answer: not one that this replica gave before it was restored from a snapshot
+// [R57].
+func (c *Core) newID() uint64 {
+	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0)))
+	return c.nextID
 }
 
 func (c *Core) sendRequest(p *peer) {
