@@ -129,14 +129,10 @@ func (n *Node) settle(ctx context.Context) error {
 	n.mu.Lock()
 	n.mu.ended = true
 	n.mu.Unlock()
-	done := make(chan struct{})
-	go func() { n.working.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("work given to Go has not returned: %w", context.Cause(ctx))
+	if err := lifecycle.Wait(ctx, &n.working); err != nil {
+		return fmt.Errorf("work given to Go has not returned: %w", err)
 	}
+	return nil
 }
 
 // errGoexit is what a function of the user ended with that called runtime.Goexit.

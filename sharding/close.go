@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/internal/ask"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // Close ends this member's part. Its shards are given to other members, one by one as they get ready: entities handle what
@@ -62,26 +63,11 @@ func (l *life) handOff(ctx context.Context) error {
 	}
 	l.shutDoors()
 	l.system.Root.Stop(l.control)
-	if e := l.wait(ctx); err == nil {
+	if e := lifecycle.Wait(ctx, &l.actors); err == nil {
 		err = e
 	}
 	if err != nil {
 		return fmt.Errorf("sharding %q: closing: %w: %w", l.cfg.Type, ErrUnknown, err)
 	}
 	return nil
-}
-
-// wait waits until the actors have stopped.
-func (l *life) wait(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() {
-		l.actors.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

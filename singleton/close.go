@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/internal/ask"
+	"github.com/concord-go/concord/internal/lifecycle"
 )
 
 // Messages of Close to the actors, and their answers.
@@ -71,26 +72,11 @@ func (l *life) handOver(ctx context.Context) error {
 	if l.manager != nil {
 		l.system.Root.Stop(l.manager)
 	}
-	if err := l.wait(ctx); err != nil {
+	if err := lifecycle.Wait(ctx, &l.actors); err != nil { // and for the instance
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {
 		return fmt.Errorf("singleton %q: closing: %w: %w", l.cfg.Name, ErrUnknown, errs[0])
 	}
 	return nil
-}
-
-// wait waits until the actors have stopped, and the instance with them.
-func (l *life) wait(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() {
-		l.actors.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

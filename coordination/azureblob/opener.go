@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 var _ coordination.Opener = Opener
@@ -73,11 +74,8 @@ func (s Settings) identity() bool { return !s.signed() && s.Account == "" && s.A
 // Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Without Install it
 // opens also while the service is away.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/clienttls"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 var _ coordination.Opener = Opener
@@ -53,11 +54,8 @@ func (s Settings) Validate() error {
 // Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Closing the store
 // closes the client. Without Username it opens also while etcd is away.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil

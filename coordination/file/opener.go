@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 var _ coordination.Opener = Opener
@@ -24,11 +25,8 @@ func (s Settings) Validate() error {
 
 // Opener is for a Provider, and for a configuration file: Settings, and Open.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (coordination.Store, error) { return coordination.Opened(Open(s.Directory)) }, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 var _ coordination.Opener = Opener
@@ -54,11 +55,8 @@ func (s Settings) withDefaults() Settings {
 // Opener is for a Provider, and for a configuration file: Settings, a pool of its own, and New. Closing the store
 // closes the pool. Without Install it opens also while the database is away.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil

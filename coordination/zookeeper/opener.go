@@ -10,6 +10,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/clienttls"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 var _ coordination.Opener = Opener
@@ -45,11 +46,8 @@ func (s Settings) withDefaults() Settings {
 
 // Opener is for a Provider, and for a configuration file: Settings, and Open.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil

@@ -23,10 +23,40 @@ type Lives struct {
 	mu struct {
 		sync.Mutex
 		handles map[string]any
-		onLast  []func()
-		last    bool
-		onEnd   []func()
-		ended   bool
+		last    moment
+		end     moment
+	}
+}
+
+// moment comes once. It is guarded by the lock of its Lives.
+type moment struct {
+	come bool
+	then []func() // called when it comes
+}
+
+// on has f called when the moment comes, or at once if it has come.
+func (l *Lives) on(m *moment, f func()) {
+	l.mu.Lock()
+	if !m.come {
+		m.then = append(m.then, f)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	f()
+}
+
+// come lets the moment come. Later calls do nothing.
+func (l *Lives) come(m *moment) {
+	l.mu.Lock()
+	then := m.then
+	m.then, m.come = nil, true
+	if l.mu.end.come {
+		clear(l.mu.handles)
+	}
+	l.mu.Unlock()
+	for _, f := range then {
+		f()
 	}
 }
 
@@ -69,7 +99,7 @@ func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, erro
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.ended {
+	if l.mu.end.come {
 		return handle, false, ErrStopping
 	}
 	if old, ok := l.mu.handles[name]; ok {
@@ -85,49 +115,14 @@ func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, erro
 }
 
 // OnLast registers f to be called once by Last, or calls it at once after Last.
-func (l *Lives) OnLast(f func()) {
-	l.mu.Lock()
-	if !l.mu.last {
-		l.mu.onLast = append(l.mu.onLast, f)
-		l.mu.Unlock()
-		return
-	}
-	l.mu.Unlock()
-	f()
-}
+func (l *Lives) OnLast(f func()) { l.on(&l.mu.last, f) }
 
 // Last says that no life follows the present one, which is about to stop: components leave the cluster for good. Handles
 // go on working until they have stopped. Later calls do nothing.
-func (l *Lives) Last() {
-	l.mu.Lock()
-	fs := l.mu.onLast
-	l.mu.onLast, l.mu.last = nil, true
-	l.mu.Unlock()
-	for _, f := range fs {
-		f()
-	}
-}
+func (l *Lives) Last() { l.come(&l.mu.last) }
 
 // OnEnd registers f to be called once by End, or calls it at once after End.
-func (l *Lives) OnEnd(f func()) {
-	l.mu.Lock()
-	if !l.mu.ended {
-		l.mu.onEnd = append(l.mu.onEnd, f)
-		l.mu.Unlock()
-		return
-	}
-	l.mu.Unlock()
-	f()
-}
+func (l *Lives) OnEnd(f func()) { l.on(&l.mu.end, f) }
 
 // End says that there is no next life: whoever waits for one stops waiting. Later calls do nothing.
-func (l *Lives) End() {
-	l.mu.Lock()
-	fs := l.mu.onEnd
-	l.mu.onEnd, l.mu.ended = nil, true
-	clear(l.mu.handles)
-	l.mu.Unlock()
-	for _, f := range fs {
-		f()
-	}
-}
+func (l *Lives) End() { l.come(&l.mu.end) }

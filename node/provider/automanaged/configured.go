@@ -1,14 +1,15 @@
 package automanaged
 
-import "github.com/asynkron/protoactor-go/cluster"
+import (
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"github.com/concord-go/concord/internal/settings"
+)
 
 // Configured is for a configuration file (package config): Config, checked, and New.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
-	var c Config
-	if err := decode(&c); err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
+	c, err := settings.Read[Config](decode)
+	if err != nil {
 		return nil, err
 	}
 	return New(c), nil

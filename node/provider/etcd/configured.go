@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/internal/clienttls"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Settings are what Configured reads.
@@ -21,22 +22,29 @@ type Settings struct {
 	TLS clienttls.Files `yaml:"tls"`
 }
 
-// Configured is for a configuration file (package config): Settings, checked, and New.
-func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	c := s.Config
-	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password
-	errs := []error{c.Validate()}
+// Validate returns all problems at once; each matches ErrInvalid.
+func (s Settings) Validate() error {
+	errs := []error{s.config().Validate()}
 	if (s.Username == "") != (s.Password == "") {
 		errs = append(errs, fmt.Errorf("%w: Username and Password belong together", ErrInvalid))
 	}
 	if err := s.TLS.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// config is the Config of the settings, without TLS, whose files are read for each life.
+func (s Settings) config() Config {
+	c := s.Config
+	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password
+	return c
+}
+
+// Configured is for a configuration file (package config): Settings, checked, and New.
+func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (cluster.ClusterProvider, error) {
@@ -44,7 +52,7 @@ func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, e
 		if err != nil {
 			return nil, fmt.Errorf("etcd: %w", err)
 		}
-		c := c
+		c := s.config()
 		c.Client.TLS = secure
 		return New(c)()
 	}, nil

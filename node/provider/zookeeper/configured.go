@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/internal/clienttls"
+	"github.com/concord-go/concord/internal/settings"
 )
 
 // Settings are what Configured reads.
@@ -19,17 +20,19 @@ type Settings struct {
 	TLS clienttls.Files `yaml:"tls"`
 }
 
-// Configured is for a configuration file (package config): Settings, checked, and New.
-func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
-	var s Settings
-	if err := decode(&s); err != nil {
-		return nil, err
-	}
-	errs := []error{s.Validate()}
+// Validate returns all problems at once; each matches ErrInvalid.
+func (s Settings) Validate() error {
+	errs := []error{s.Config.Validate()}
 	if err := s.TLS.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// Configured is for a configuration file (package config): Settings, checked, and New.
+func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
+	s, err := settings.Read[Settings](decode)
+	if err != nil {
 		return nil, err
 	}
 	return func() (cluster.ClusterProvider, error) {
