@@ -93,10 +93,10 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 	return open, nil
 }
 
-// Lease returns the lease of the name at a location, for an owner, who is shown to people; "" is the Owner of the
-// section, or else the default of Config.Owner. options change the section's configuration. The same three values give the same lease, which
-// must have the same options: else the error is ErrInvalid, as it is for a location that is not known. The
-// error of an opener is not remembered: the next call tries again.
+// Lease returns the lease of the name at a location. owner is what people are shown as its holder; "" is the Owner of
+// the section, or else the default of Config.Owner. options change the section's configuration. The same three values
+// give the same lease, which must have the same options: else the error is ErrInvalid, as it is for a location that is
+// not known. The error of an opener is not remembered: the next call tries again.
 //
 // drop gives the lease back, once, however often it is called. The last one of a session closes it: it waits as
 // Session.Close does, and returns what that returns. To drop a lease does not release it while others have

@@ -1,6 +1,6 @@
 // Command autoscaled runs a cluster whose members have no names: they come and go as an autoscaler likes, at
-// addresses that nobody knows beforehand. Who is counted in majorities is a record in the lease store, here a
-// directory. All members write at a majority all the time.
+// addresses that nobody knows beforehand. A record in the lease store, here a directory, says which members are
+// counted in majorities. All members write at a majority all the time.
 //
 //	go run ./examples/autoscaled
 //

@@ -71,7 +71,7 @@ func restores() []mutant {
 			killer: scenario("TestRetract_WhereTheHistoriesPart"),
 		},
 		{
-			name:   "believe a retraction of who runs",
+			name:   "believe that a running replica has retracted events",
 			rule:   "a replica that runs has retracted nothing [R66]",
 			edits:  in(replDir+"retract.go", "c.peerOf(r.replica) != nil || ", ""),
 			killer: scenario("TestRetract_WhatIsNotTaken"),
