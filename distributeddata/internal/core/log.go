@@ -101,9 +101,11 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 
 // revoke forgets the events of r behind n.
 func (l *eventLog) revoke(r causal.Replica, n uint64) {
+	if l.floor.Get(r) > n { // also of one that is there: it may be let go of later
+		l.floor = l.floor.Set(r, n)
+	}
 	o := l.origins[r]
 	if o == nil {
-		l.floor = l.floor.Set(r, min(l.floor.Get(r), n))
 		return
 	}
 	for len(o.events) > 0 && o.floor+uint64(len(o.events)) > n {

@@ -165,6 +165,17 @@ func TestRetract_ALogThatHasLetGoOfTheOrigin(t *testing.T) {
 	require.EqualValues(t, 3, l.floor.Get(7))
 }
 
+// Nor does one that lets go of the origin afterwards.
+func TestRetract_ALogThatLetsGoOfTheOriginLater(t *testing.T) {
+	l := newEventLog()
+	l.add(event{dot: causal.Dot{Replica: 7, N: 1}})
+	before := causal.MakeVector(causal.Dot{Replica: 7, N: 1})
+	l.skip(causal.MakeVector(causal.Dot{Replica: 7, N: 5}), before)
+	l.revoke(7, 3)
+	l.retire(func(causal.Replica) bool { return true })
+	require.EqualValues(t, 3, l.floor.Get(7))
+}
+
 // A retraction names the events behind the last that both histories have, whatever of them is known.
 func TestRetract_WhereTheHistoriesPart(t *testing.T) {
 	prints := func(xs ...imprint) ownPrints { return ownPrints{of: append([]imprint{0}, xs...)} }
