@@ -1647,6 +1647,7 @@ type Ack struct {
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"`      // digest of the members that the sender remembers [M1]
 	Prints        []uint32               `protobuf:"fixed32,4,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of these events up to n, as the sender has them, the last ones; none: not known [R57]
+	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                  // the member that has them so, if it is not the sender, which has others: nothing is acknowledged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1707,6 +1708,13 @@ func (x *Ack) GetPrints() []uint32 {
 		return x.Prints
 	}
 	return nil
+}
+
+func (x *Ack) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
 }
 
 // A read asks what the others have seen. With want it asks to be answered when they cover that, which
@@ -2062,12 +2070,13 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\x06R\x05after\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x05 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04last\x18\x06 \x01(\bR\x04last\"[\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\"k\n" +
 	"\x03Ack\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
 	"\amembers\x18\x03 \x01(\x06R\amembers\x12\x16\n" +
-	"\x06prints\x18\x04 \x03(\aR\x06prints\"F\n" +
+	"\x06prints\x18\x04 \x03(\aR\x06prints\x12\x0e\n" +
+	"\x02of\x18\x05 \x01(\tR\x02of\"F\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
 	"\x04want\x18\x02 \x01(\v2\x19.concord.v1.VersionVectorR\x04want\"e\n" +

@@ -41,6 +41,18 @@ func restores() []mutant {
 			killer: saved(replCore, "asks_with_events_that_have_been_retracted"),
 		},
 		{
+			name:   "tell a restored member only of its own events",
+			rule:   "a restored member hears of the other events from whoever hears of them [R57]",
+			edits:  in(replDir+"retract.go", "if o != p {", "if false {"),
+			killer: saved(replCore, "a_noop_rests_on_an_event_that_others_have_otherwise"),
+		},
+		{
+			name:   "believe an old acknowledgement, not a new print",
+			rule:   "a member that has other events by now has not the restored member's any more [R57]",
+			edits:  in(replDir+"reborn.go", "return min(common, at-1)", "continue"),
+			killer: scenario("TestRestored_TheLastCommonEvent"),
+		},
+		{
 			name:   "answer under numbers from before a restore",
 			rule:   "no two answers have one number [R57]",
 			edits:  in(replDir+"answer.go", "number := c.newID()", "c.nextID++\n\tnumber := c.nextID"),

@@ -249,3 +249,8 @@ func encodeAck(n uint64, ready bool, members uint64, prints []imprint) []byte {
 	b := field.Flag(field.Number(make([]byte, 0, 24+4*len(prints)), 1, n), 2, ready)
 	return field.Fixed32s(field.Fixed(b, 3, members), 4, prints)
 }
+
+// encodeOther writes which other events of the receiver a member has.
+func encodeOther(member string, n uint64, prints []imprint) []byte {
+	return field.Text(encodeAck(n, false, 0, prints), 5, member)
+}

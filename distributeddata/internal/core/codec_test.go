@@ -36,6 +36,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
 	for _, prints := range [][]imprint{nil, {1}, {1, 2, 1 << 31}} {
 		sameAsGenerated(t, encodeAck(7, true, 9, prints), &pb.Ack{})
+		sameAsGenerated(t, encodeOther("c", 7, prints), &pb.Ack{})
 	}
 
 	for name, src := range map[string]source{

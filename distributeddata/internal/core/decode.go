@@ -73,11 +73,15 @@ func parsePrints(list []imprint, b []byte) ([]imprint, error) {
 	return list, nil
 }
 
+// maxMember bounds the id of a member in an acknowledgement.
+const maxMember = 512
+
 // acknowledgement is what encodeAck wrote.
 type acknowledgement struct {
 	n, members uint64
 	ready      bool
 	prints     []byte // see parsePrints
+	of         string // of this member, not of the sender
 }
 
 func decodeAck(b []byte) (a acknowledgement, err error) {
@@ -92,7 +96,12 @@ func decodeAck(b []byte) (a acknowledgement, err error) {
 			a.members = c.v
 		case 4:
 			a.prints = c.chunk
+		case 5:
+			a.of = string(c.chunk)
 		}
+	}
+	if c.err == nil && len(a.of) > maxMember {
+		c.err = malformed("member of %d bytes, limit %d", len(a.of), maxMember)
 	}
 	if c.err == nil && len(a.prints) > 4*2*keepPrints {
 		c.err = malformed("%d prints, limit %d", len(a.prints)/4, 2*keepPrints)

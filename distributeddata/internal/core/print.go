@@ -287,10 +287,10 @@ func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 	switch {
 	case n > c.seen.Get(c.me):
-		c.reborn(p, n, prints)
+		c.reborn(p.ID, p.acked, heardPrints{n, prints})
 		return false
 	case n > 0 && len(prints) > 0 && contradict(c.prints.at(n), prints[len(prints)-1]):
-		c.reborn(p, n, prints)
+		c.reborn(p.ID, p.acked, heardPrints{n, prints})
 		return false
 	}
 	if counts {
@@ -302,4 +302,18 @@ func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 		c.copied = max(c.copied, n)
 	}
 	return true
+}
+
+// disputed takes it from p that a member has other events under own numbers than p, which has those of this replica. That
+// member may not be in view, or not see this one.
+func (c *Core) disputed(p *peer, member string, its heardPrints) {
+	if len(its.last) == 0 || its.n <= c.seen.Get(c.me) && !contradict(c.prints.at(its.n), its.last[len(its.last)-1]) {
+		return
+	}
+	acked := uint64(0)
+	if o := c.peer(member); o != nil {
+		acked = o.acked
+	}
+	c.stats.Forks++
+	c.reborn(member, acked, its)
 }

@@ -60,16 +60,16 @@ type revoked struct {
 	delayed []Update // came since
 }
 
-// reborn goes on under a new id: under the old one p has events up to n that this replica does not know, or
-// knows as others. prints are the last of those that p has. Own events behind the last that both have in common are
-// done again, under the new id, on the state of p. Writes that wait for them go on waiting.
-func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
+// reborn goes on under a new id: under the old one a member, which has acknowledged own events up to acked, has events that
+// this replica does not know, or knows as others. its are the prints of those that it has. Own events behind the last that
+// both have in common are done again, under the new id, on the state of that member. Writes that wait for them go on waiting.
+func (c *Core) reborn(member string, acked uint64, its heardPrints) {
 	c.end()
 	was, own := c.me, c.seen.Get(c.me)
-	common := c.common(p, n, prints)
+	common := c.common(acked, its)
 	var v *revoked
 	if common < own {
-		v = c.revocation(p, common)
+		v = c.revocation(member, common)
 	}
 	ended := c.abandonCalls()
 	// From here on nothing panics until the replica is another one [R29].
@@ -99,13 +99,17 @@ func (c *Core) reborn(p *peer, n uint64, prints []imprint) {
 	}
 }
 
-// common returns the last own event that p is known to have as this replica has it: it has acknowledged it, or one of
-// prints says so, which are the last of those up to n that p has.
-func (c *Core) common(p *peer, n uint64, prints []imprint) uint64 {
+// common returns the last own event that a member is known to have as this replica has it: it has acknowledged it, and
+// has no other by now, or one of its prints says so.
+func (c *Core) common(acked uint64, its heardPrints) uint64 {
 	own := c.seen.Get(c.me)
-	common := min(p.acked, own)
-	for at, x := range (heardPrints{n, prints}).all() {
-		if at > common && at <= own && x != 0 && x == c.prints.at(at) {
+	common := min(acked, own)
+	for at, x := range its.all() {
+		switch {
+		case at > own:
+		case contradict(c.prints.at(at), x): // and so are all behind it
+			return min(common, at-1)
+		case at > common && x != 0 && x == c.prints.at(at):
 			common = at
 		}
 	}
@@ -113,9 +117,9 @@ func (c *Core) common(p *peer, n uint64, prints []imprint) uint64 {
 }
 
 // revocation returns what own events behind common did, and takes the calls out that wait for them.
-func (c *Core) revocation(p *peer, common uint64) *revoked {
+func (c *Core) revocation(member string, common uint64) *revoked {
 	own := c.seen.Get(c.me)
-	v := &revoked{from: p.ID, was: c.me, common: common, own: own, prints: c.prints, keys: map[string]*effects{}}
+	v := &revoked{from: member, was: c.me, common: common, own: own, prints: c.prints, keys: map[string]*effects{}}
 	for _, e := range c.undos {
 		if e.n > common && e.n <= own {
 			v.recall(c, e, common)

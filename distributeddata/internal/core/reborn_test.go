@@ -475,3 +475,55 @@ func TestRestored_AStepThatPanics(t *testing.T) {
 		}
 	}
 }
+
+// The last event that a restored replica has in common with another is the last that the other has acknowledged, or tells
+// the print of, unless it tells another print.
+func TestRestored_TheLastCommonEvent(t *testing.T) {
+	c := New(Config{NewReplica: func() causal.Replica { return 5 }})
+	c.prints = ownPrints{of: []imprint{0, 1, 3, 5}}
+	c.seen = causal.MakeVector(causal.Dot{Replica: 5, N: 3})
+	for _, test := range []struct {
+		acked  uint64
+		its    heardPrints
+		common uint64
+	}{
+		{0, heardPrints{}, 0},
+		{2, heardPrints{n: 9}, 2},
+		{9, heardPrints{n: 9}, 3},
+		{0, heardPrints{4, []imprint{1, 3, 5, 7}}, 3},
+		{0, heardPrints{4, []imprint{1, 3, 9, 11}}, 2},
+		{3, heardPrints{4, []imprint{1, 3, 9, 11}}, 2}, // it had acknowledged the third
+		{3, heardPrints{4, []imprint{9, 11, 13}}, 1},
+		{3, heardPrints{5, []imprint{7, 9}}, 3}, // it does not say
+	} {
+		require.Equal(t, test.common, c.common(test.acked, test.its), "%+v", test)
+	}
+}
+
+// A member that has the events of a restored replica, and hears of others under their numbers, tells that replica of both:
+// the one that has the others may not reach it.
+func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
+	l := newLab(t, "a", "b")
+	was := l.cores["a"].me
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(all)
+	n := l.cores["a"].seen.Get(was)
+	tell := func(n uint64, prints ...imprint) {
+		l.step("a", Receive{
+			Member: "b", From: l.cores["b"].me, To: was, Manifest: wire.ReplicatorAck, Payload: encodeOther("c", n, prints),
+		})
+	}
+	tell(n)
+	require.Equal(t, was, l.cores["a"].me, "that says nothing")
+	tell(n, l.cores["a"].prints.at(n))
+	require.Equal(t, was, l.cores["a"].me, "these are its own")
+	tell(n, 7)
+	require.NotEqual(t, was, l.cores["a"].me)
+	require.Equal(t, "c", l.cores["a"].revoked.from)
+	for range 10 {
+		l.tick(time.Second)
+	}
+	require.Nil(t, l.cores["a"].revoked, "it has taken the state of b, since c is not there")
+	l.shows("a", "s/x=1\n")
+	l.shows("b", "s/x=1\n")
+}

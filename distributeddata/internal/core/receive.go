@@ -94,6 +94,10 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	if err != nil {
 		return err
 	}
+	if a.of != "" {
+		c.disputed(p, a.of, heardPrints{a.n, prints})
+		return nil
+	}
 	p.ready, c.stirred = a.ready, true
 	c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)
 	return nil
@@ -117,7 +121,7 @@ func (c *Core) acknowledge() {
 // It reports false if this replica goes on under another id because of it.
 func (c *Core) heard(p *peer, v causal.Vector) bool {
 	if n := v.Get(c.me); n > c.seen.Get(c.me) {
-		c.reborn(p, n, nil)
+		c.reborn(p.ID, p.acked, heardPrints{n: n})
 		return false
 	}
 	p.take(v)

@@ -183,7 +183,7 @@ func (c *Core) giveUp(p *peer, r retraction) {
 // other events under its own numbers than this replica, and is told those [R57]. Who wants a whole state puts it in the
 // place of its own.
 func (c *Core) denied(p *peer, have causal.Vector, told origins, whole bool) bool {
-	return c.stale(p, have, told, whole) || c.contests(have, told, func(r causal.Replica) bool { return r == p.replica })
+	return c.stale(p, have, told, whole) || c.contests(p, have, origins{p.replica: told[p.replica]})
 }
 
 // stale reports whether p, which has seen v and told these prints, has retracted events, or may have some and wants or
@@ -210,7 +210,7 @@ func (c *Core) refused(p *peer, r *request) bool {
 	if r.whole {
 		return false
 	}
-	if !c.contests(h.head, h.prints, func(o causal.Replica) bool { return o != c.me }) {
+	if !c.contests(p, h.head, h.prints) {
 		return false
 	}
 	if c.contested.IsZero() || c.now.After(c.contested.Add(2*c.cfg.Patience)) {
@@ -219,17 +219,21 @@ func (c *Core) refused(p *peer, r *request) bool {
 	return c.now.Before(c.contested.Add(c.cfg.Patience))
 }
 
-// contests reports whether prints of the last events in v, of the origins that are of interest, contradict those that
-// this replica knows. The origins are told.
-func (c *Core) contests(v causal.Vector, told origins, of func(causal.Replica) bool) (found bool) {
+// contests reports whether the prints of what p has seen, v, contradict those that this replica knows, of any other
+// origin. These origins are told what both of them have: one of the two may not reach them.
+func (c *Core) contests(p *peer, v causal.Vector, told origins) (found bool) {
 	for _, r := range slices.Sorted(maps.Keys(told)) {
-		if !of(r) || !c.contradicts(r, heardPrints{v.Get(r), told[r]}) {
+		its := heardPrints{v.Get(r), told[r]}
+		if r == c.me || !c.contradicts(r, its) {
 			continue
 		}
 		found = true
 		c.stats.Forks++
 		if o := c.peerOf(r); o != nil {
 			c.sendAck(o, c.heardOf[r].last)
+			if o != p {
+				c.send(o, wire.ReplicatorAck, encodeOther(p.ID, its.n, its.last))
+			}
 		}
 	}
 	return found
