@@ -31,7 +31,7 @@ func restores() []mutant {
 		{
 			name:   "take answers from another history",
 			rule:   "an answer goes on with the events that its receiver has [R57]",
-			edits:  in(replDir+"retract.go", "return c.now.Before(c.contested.Add(c.cfg.Patience))", "return false"),
+			edits:  in(replDir+"retract.go", "return c.now.Before(c.contested.Add(wait))", "return false"),
 			killer: scenario("TestRetract_AnAnswerOfAnotherHistoryIsRefused"),
 		},
 		{
@@ -51,6 +51,18 @@ func restores() []mutant {
 			rule:   "a member that has other events by now has not the restored member's any more [R57]",
 			edits:  in(replDir+"reborn.go", "return min(common, at-1)", "continue"),
 			killer: scenario("TestRestored_TheLastCommonEvent"),
+		},
+		{
+			name:   "take a state with the own events soon",
+			rule:   "a restored member goes on from a state with the other events [R57]",
+			edits:  in(replDir+"retract.go", "return c.revoked.shared(h) && ", "return false && c.revoked.shared(h) && "),
+			killer: saved(replCore, "takes_the_state_of_one_that_has_its_own_events"),
+		},
+		{
+			name:   "join two histories soon",
+			rule:   "members wait for the replica that has two histories [R57]",
+			edits:  in(replDir+"retract.go", "wait := c.cfg.BeatInterval * forkBeats", "wait := c.cfg.Patience"),
+			killer: saved(replCore, "two_histories_are_joined_before_their_origin_hears"),
 		},
 		{
 			name:   "answer under numbers from before a restore",

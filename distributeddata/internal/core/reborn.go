@@ -129,6 +129,24 @@ func (c *Core) revocation(member string, common uint64) *revoked {
 	return v
 }
 
+// forkBeats is for how many heartbeat intervals members wait until one history is left of two: a restored replica for a
+// state with the other events, and those that have the one or the other for the replica. After that those that are waited for
+// may be gone for good.
+const forkBeats = 60
+
+// shared reports whether the sender of a state has any of the events that have been revoked.
+func (v *revoked) shared(h *head) bool {
+	if v == nil {
+		return false
+	}
+	for n, x := range (heardPrints{h.head.Get(v.was), h.prints[v.was]}).all() {
+		if n > v.common && n <= v.own && x != 0 && x == v.prints.at(n) {
+			return true
+		}
+	}
+	return false
+}
+
 // again is what the next life of the process does again: the effects, and updates that nobody waits for.
 func (v *revoked) again() *revoked {
 	if v == nil {

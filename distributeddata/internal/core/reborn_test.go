@@ -520,10 +520,14 @@ func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
 	tell(n, 7)
 	require.NotEqual(t, was, l.cores["a"].me)
 	require.Equal(t, "c", l.cores["a"].revoked.from)
+	for range forkBeats - 1 {
+		l.tick(time.Second)
+	}
+	require.NotNil(t, l.cores["a"].revoked, "b has none of the events of c")
 	for range 10 {
 		l.tick(time.Second)
 	}
-	require.Nil(t, l.cores["a"].revoked, "it has taken the state of b, since c is not there")
+	require.Nil(t, l.cores["a"].revoked, "it has taken the state of b, since c does not come")
 	l.shows("a", "s/x=1\n")
 	l.shows("b", "s/x=1\n")
 }

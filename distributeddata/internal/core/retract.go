@@ -201,22 +201,24 @@ func (c *Core) stale(p *peer, v causal.Vector, told origins, whole bool) bool {
 
 // refused reports whether an answer must not be applied: it comes from another history than that of this replica. As
 // long as the replica whose events the two have under the same numbers may still hear of it and retract those of one side,
-// that is waited for.
+// that is waited for. A replica that is to do its own events again takes no state of one that has just those, for a while:
+// the others that it is to go on from are elsewhere.
 func (c *Core) refused(p *peer, r *request) bool {
 	h := &r.stage.head
 	if c.stale(p, h.head, h.prints, r.whole) {
 		return true
 	}
+	wait := c.cfg.BeatInterval * forkBeats
 	if r.whole {
-		return false
+		return c.revoked.shared(h) && c.now.Before(c.revoked.since.Add(wait))
 	}
 	if !c.contests(p, h.head, h.prints) {
 		return false
 	}
-	if c.contested.IsZero() || c.now.After(c.contested.Add(2*c.cfg.Patience)) {
+	if c.contested.IsZero() || c.now.After(c.contested.Add(2*wait)) {
 		c.contested = c.now
 	}
-	return c.now.Before(c.contested.Add(c.cfg.Patience))
+	return c.now.Before(c.contested.Add(wait))
 }
 
 // contests reports whether the prints of what p has seen, v, contradict those that this replica knows, of any other
