@@ -44,7 +44,7 @@ func restores() []mutant {
 			name:   "tell a restored member only of its own events",
 			rule:   "a restored member hears of the other events from whoever hears of them [R57]",
 			edits:  in(replDir+"retract.go", "if o != p {", "if false {"),
-			killer: saved(replCore, "a_noop_rests_on_an_event_that_others_have_otherwise"),
+			killer: scenario("TestRetract_AnAnswerOfAnotherHistoryIsRefused"),
 		},
 		{
 			name:   "believe an old acknowledgement, not a new print",

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +113,10 @@ func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	require.Nil(t, b.incoming)
 	require.Positive(t, b.Stats().Forks)
 	l.shows("b", "s/base=1\ns/old=1\n")
+	require.True(t, slices.ContainsFunc(l.box, func(m mail) bool {
+		told, err := decodeAck(m.send.Payload)
+		return between("b", "a")(m) && m.send.Manifest == wire.ReplicatorAck && err == nil && told.of == "c"
+	}), "a is told what c has, too")
 	l.settled()
 	for _, n := range l.order {
 		l.shows(n, "c/n=5\ns/base=1\ns/new=1\ns/old=1\ns2/own=1\n")
