@@ -2,7 +2,6 @@ package badger
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -30,26 +29,23 @@ func ours(name string) bool {
 		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") || strings.HasSuffix(name, ".mem")
 }
 
-// tidy deletes the newest log of each kind if it is empty. A process that was killed between making a log and giving it
-// its size leaves it so, and Badger refuses it.
+// tidy deletes logs that are empty. A process that was killed while Badger made a log, before it gave it its size, or
+// while Badger deleted one, after it took its size away, leaves it so, and Badger refuses it. A log that damage has emptied
+// is told of as any other end of the log that is missing.
 func tidy(dir string) error {
 	for _, suffix := range []string{"*.mem", "*.vlog"} {
 		logs, err := filepath.Glob(filepath.Join(dir, suffix))
 		if err != nil {
 			return err
 		}
-		if len(logs) == 0 {
-			continue
-		}
-		newest := slices.MaxFunc(logs, func(a, b string) int {
-			return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-		})
-		info, err := os.Stat(newest)
-		if err == nil && info.Size() == 0 {
-			err = os.Remove(newest)
-		}
-		if err != nil {
-			return err
+		for _, log := range logs {
+			info, err := os.Stat(log)
+			if err == nil && info.Size() == 0 {
+				err = os.Remove(log)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

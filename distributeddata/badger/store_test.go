@@ -250,22 +250,26 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 }
 
 // Badger drops its log from the first damaged record on, and says nothing. The anchor does.
-// A kill between the making of a log and its first byte leaves a directory that opens. An older log that is empty has
-// been damaged.
-func TestKill_WhileALogIsMade(t *testing.T) {
+// A kill while a log is made or deleted leaves it empty, and the directory opens. If damage has emptied one, Load says so.
+func TestKill_WhileALogIsMadeOrDeleted(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
 	require.NoError(t, s.Commit(t.Context(), puts("a", "1")))
-	for _, newest := range []string{"99999.mem", "999999.vlog"} {
+	for _, log := range []string{"00000.mem", "99999.mem", "000000.vlog", "999999.vlog"} {
 		killed := copyDir(t, dir)
-		require.NoError(t, os.WriteFile(filepath.Join(killed, newest), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(killed, log), nil, 0o600))
 		rows, err := load(mustOpen(t, killed))
-		require.NoError(t, err, newest)
-		require.Equal(t, map[string]string{"a": "1"}, rows, newest)
+		require.NoError(t, err, log)
+		require.Equal(t, map[string]string{"a": "1"}, rows, log)
 	}
 	damaged := copyDir(t, dir)
-	require.NoError(t, os.WriteFile(filepath.Join(damaged, "00000.mem"), nil, 0o600))
-	_, err := Open(damaged, Config{})
+	logs, err := filepath.Glob(filepath.Join(damaged, "*.mem"))
+	require.NoError(t, err)
+	for _, log := range logs {
+		require.NoError(t, os.Truncate(log, 0))
+	}
+	rows, err := load(mustOpen(t, damaged))
+	require.Empty(t, rows)
 	require.ErrorIs(t, err, store.ErrCorrupt)
 }
 

@@ -64,7 +64,7 @@ func verify(o badger.Options) error {
 	return nil
 }
 
-// verifyLogs checks that the logs have a beginning, and name keys that there are: Badger would leave goroutines behind.
+// verifyLogs checks that the logs name keys that there are: Badger would leave goroutines behind.
 func verifyLogs(dir string, keys *badger.KeyRegistry) error {
 	for _, suffix := range []string{"*.mem", "*.vlog"} {
 		logs, err := filepath.Glob(filepath.Join(dir, suffix))
@@ -78,10 +78,7 @@ func verifyLogs(dir string, keys *badger.KeyRegistry) error {
 				return err
 			}
 			_, err = io.ReadFull(f, id[:])
-			if errors.Is(err, io.EOF) {
-				return errors.Join(corrupt(filepath.Base(path), errors.New("it is empty")), f.Close())
-			}
-			if err = errors.Join(ignore(err, io.ErrUnexpectedEOF), f.Close()); err != nil {
+			if err = errors.Join(ignore(err, io.EOF, io.ErrUnexpectedEOF), f.Close()); err != nil {
 				return err
 			}
 			if _, err := keys.DataKey(binary.BigEndian.Uint64(id[:])); err != nil {

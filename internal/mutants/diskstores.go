@@ -120,10 +120,10 @@ func diskStores() []mutant {
 			killer: onDisks("TestDamage_IsFoundOrHarmless$/^badger$", "-damages 60"),
 		},
 		{
-			name:   "take a log that was being made for damage",
+			name:   "take a log that was being made or deleted for damage",
 			rule:   "a kill at any moment leaves a directory that opens",
 			edits:  in(badger+"store.go", "if err := tidy(dir); err != nil {", "if err := error(nil); err != nil {"),
-			killer: test("badger", "TestKill_WhileALogIsMade"),
+			killer: test("badger", "TestKill_WhileALogIsMadeOrDeleted"),
 		},
 		{
 			name:   "bbolt opens a tree that nobody has read",
