@@ -2,10 +2,8 @@ package zookeeper
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/concord-go/concord/coordination"
@@ -54,15 +52,13 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 }
 
 func (s Settings) open() (*Store, error) {
-	secure, err := s.TLS.Config()
+	dial, err := s.TLS.Dialer()
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}
 	c := s.Config
-	if secure != nil {
-		c.Dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
-			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, secure)
-		}
+	if dial != nil {
+		c.Dial = dial
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.OpenTimeout)
 	defer cancel()

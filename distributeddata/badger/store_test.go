@@ -249,7 +249,6 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// Badger drops its log from the first damaged record on, and says nothing. The anchor does.
 // A kill while a log is made or deleted leaves it empty, and the directory opens. If damage has emptied one, Load says so.
 func TestKill_WhileALogIsMadeOrDeleted(t *testing.T) {
 	dir := newDir(t)
@@ -273,6 +272,7 @@ func TestKill_WhileALogIsMadeOrDeleted(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrCorrupt)
 }
 
+// Badger drops its log from the first damaged record on, and says nothing. The anchor does.
 func TestLoad_TellsOfALostTail(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)

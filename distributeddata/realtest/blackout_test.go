@@ -91,7 +91,7 @@ type darkening struct {
 	random  *rand.Rand
 	longest time.Duration // until a majority was ready
 	without int           // rounds that ended without some member
-	shown   int           // clients of whom a member that was alone had something
+	shown   int           // how often a member that was alone had writes of a client
 }
 
 // flush waits until every disk says that its member has counted: one that is killed before that starts like one without

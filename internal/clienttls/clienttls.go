@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"time"
 )
 
 // Files are PEM files. The zero value means that the client does not use TLS.
@@ -50,4 +52,15 @@ func (f Files) Config() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// Dialer returns what connects with TLS; nil without TLS.
+func (f Files) Dialer() (func(network, address string, timeout time.Duration) (net.Conn, error), error) {
+	c, err := f.Config()
+	if c == nil {
+		return nil, err
+	}
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, c)
+	}, nil
 }

@@ -73,8 +73,8 @@ func restores() []mutant {
 		{
 			name:   "tell prints of those in view alone",
 			rule:   "an answer tells the prints of the members that its sender sees or remembers [R57]",
-			edits:  in(replDir+"print.go", "if r.rank != gone && c.peerOf(r.inc.replica) == nil {", "if false {"),
-			killer: saved(replCore, "hears_of_events_from_one_that_does_not_see_their_origin"),
+			edits:  in(replDir+"print.go", "if r.rank != gone {", "if false {"),
+			killer: scenario("TestRestored_AnswersTellPrintsOfMembersOutOfView"),
 		},
 		{
 			name:   "keep the floor of an origin that is revoked",
@@ -111,14 +111,14 @@ func restores() []mutant {
 			rule: "a replica that others know more of goes on under a new id [R2a]",
 			edits: []edit{ // a vector tells, and so does an acknowledgement
 				{replDir + "receive.go", "if n := v.Get(c.me); n > c.seen.Get(c.me) {", "if n := v.Get(c.me); false {"},
-				{replDir + "print.go", "case n > c.seen.Get(c.me):", "case false:"},
+				{replDir + "print.go", "return its.n > c.seen.Get(c.me) || ", "return "},
 			},
 			killer: scenario("TestReborn_WhenOthersKnowMoreOfUs"),
 		},
 		{
 			name:   "take other events under the same number for one's own",
 			rule:   "an event is confirmed by what it did, not by its number [R57]",
-			edits:  in(replDir+"print.go", "case n > 0 && len(prints) > 0 && contradict(", "case false && contradict("),
+			edits:  in(replDir+"print.go", " || contradict(c.prints.at(its.n), its.at(its.n))", ""),
 			killer: scenario("TestRestored_TheFirstActIsAWrite"),
 		},
 		{

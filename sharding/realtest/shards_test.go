@@ -198,6 +198,18 @@ func numbers(lines []line, sender string) (out []int) {
 
 const entities = 30
 
+// gone waits until the i-th member has left.
+func (c *members) gone(i int) {
+	c.t.Helper()
+	select {
+	case <-c.live[i].Gone():
+	case <-time.After(patience):
+		c.t.Fatal("it does not leave")
+	}
+	require.Zero(c.t, c.live[i].ExitCode(), c.live[i].Stderr())
+	c.live[i] = nil
+}
+
 // A member leaves in order while all others send: every message is handled, once, in order.
 func TestReal_LeaveLosesNothing(t *testing.T) {
 	c := start(t, 3, 24)
@@ -212,13 +224,7 @@ func TestReal_LeaveLosesNothing(t *testing.T) {
 	for _, p := range c.live[1:] {
 		c.tell(p, command{Send: n, Entities: entities})
 	}
-	select {
-	case <-left.Gone():
-	case <-time.After(patience):
-		t.Fatal("it does not leave")
-	}
-	require.Zero(t, left.ExitCode(), left.Stderr())
-	c.live[0] = nil
+	c.gone(0)
 	c.list()
 	for _, p := range c.here() {
 		for range 2 {
@@ -277,13 +283,7 @@ func TestReal_LeaveWithManyShards(t *testing.T) {
 	c.hosts(left, manyShards()*9/10)
 	begun := time.Now()
 	left.Hangup()
-	select {
-	case <-left.Gone():
-	case <-time.After(patience):
-		t.Fatal("it does not leave")
-	}
-	require.Zero(t, left.ExitCode(), left.Stderr())
-	c.live[1] = nil
+	c.gone(1)
 	t.Logf("a member with about %d shards has left after %v", manyShards(), time.Since(begun).Round(time.Millisecond))
 	c.list()
 	c.settled()

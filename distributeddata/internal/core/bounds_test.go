@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,6 +115,13 @@ func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 			require.Equal(t, m.digest, again.digest)
 		}
 	}
+}
+
+func TestBounds_TheMemberOfAnAcknowledgement(t *testing.T) {
+	_, err := decodeAck(encodeOther(strings.Repeat("m", MaxMember), 1, nil))
+	require.NoError(t, err)
+	_, err = decodeAck(encodeOther(strings.Repeat("m", MaxMember+1), 1, nil))
+	require.ErrorContains(t, err, "limit 256")
 }
 
 // An update that comes while a restored replica waits for the state of another is refused if too many wait already.

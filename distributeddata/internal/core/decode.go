@@ -73,9 +73,6 @@ func parsePrints(list []imprint, b []byte) ([]imprint, error) {
 	return list, nil
 }
 
-// maxMember bounds the id of a member in an acknowledgement.
-const maxMember = 512
-
 // acknowledgement is what encodeAck wrote.
 type acknowledgement struct {
 	n, members uint64
@@ -100,8 +97,8 @@ func decodeAck(b []byte) (a acknowledgement, err error) {
 			a.of = string(c.chunk)
 		}
 	}
-	if c.err == nil && len(a.of) > maxMember {
-		c.err = malformed("member of %d bytes, limit %d", len(a.of), maxMember)
+	if c.err == nil && len(a.of) > MaxMember {
+		c.err = malformed("member of %d bytes, limit %d", len(a.of), MaxMember)
 	}
 	if c.err == nil && len(a.prints) > 4*2*keepPrints {
 		c.err = malformed("%d prints, limit %d", len(a.prints)/4, 2*keepPrints)

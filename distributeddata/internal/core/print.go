@@ -94,6 +94,9 @@ func (h heardPrints) all() iter.Seq2[uint64, imprint] {
 // contradict reports whether two prints of one number are known, and differ.
 func contradict(a, b imprint) bool { return a != 0 && b != 0 && a != b }
 
+// agree reports whether two prints of one number are known, and the same.
+func agree(a, b imprint) bool { return a != 0 && a == b }
+
 // printOf returns the print of what this replica has applied of an origin.
 func (c *Core) printOf(r causal.Replica) imprint {
 	n := c.seen.Get(r)
@@ -204,6 +207,9 @@ func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins,
 func (c *Core) printsOut(have causal.Vector) origins {
 	out := origins{}
 	tell := func(r causal.Replica) {
+		if _, told := out[r]; told {
+			return
+		}
 		n := c.seen.Get(r)
 		from := max(min(have.Get(r), n), n-min(n, keepPrints)+1)
 		var run []imprint
@@ -219,7 +225,7 @@ func (c *Core) printsOut(have causal.Vector) origins {
 		tell(p.replica)
 	}
 	for _, r := range c.roll.all {
-		if r.rank != gone && c.peerOf(r.inc.replica) == nil {
+		if r.rank != gone {
 			tell(r.inc.replica)
 		}
 	}
@@ -285,12 +291,8 @@ func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 // speaks as one that is counted. What it has
 // under another print is not what this replica did: both come from one snapshot of a machine [R57].
 func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
-	switch {
-	case n > c.seen.Get(c.me):
-		c.reborn(p.ID, p.acked, heardPrints{n, prints})
-		return false
-	case n > 0 && len(prints) > 0 && contradict(c.prints.at(n), prints[len(prints)-1]):
-		c.reborn(p.ID, p.acked, heardPrints{n, prints})
+	if its := (heardPrints{n, prints}); c.foreign(its) {
+		c.reborn(p.ID, p.acked, its)
 		return false
 	}
 	if counts {
@@ -304,10 +306,15 @@ func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 	return true
 }
 
-// disputed takes it from p that a member has other events under own numbers than p, which has those of this replica. That
-// member may not be in view, or not see this one.
-func (c *Core) disputed(p *peer, member string, its heardPrints) {
-	if len(its.last) == 0 || its.n <= c.seen.Get(c.me) && !contradict(c.prints.at(its.n), its.last[len(its.last)-1]) {
+// foreign reports whether the last of these events, which somebody has under own numbers, is none of this replica's.
+func (c *Core) foreign(its heardPrints) bool {
+	return its.n > c.seen.Get(c.me) || contradict(c.prints.at(its.n), its.at(its.n))
+}
+
+// disputed takes it from another that a member has other events under own numbers than that other, which has those of this
+// replica. That member may not be in view, or not see this one.
+func (c *Core) disputed(member string, its heardPrints) {
+	if len(its.last) == 0 || !c.foreign(its) {
 		return
 	}
 	acked := uint64(0)

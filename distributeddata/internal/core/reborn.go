@@ -109,7 +109,7 @@ func (c *Core) common(acked uint64, its heardPrints) uint64 {
 		case at > own:
 		case contradict(c.prints.at(at), x): // and so are all behind it
 			return min(common, at-1)
-		case at > common && x != 0 && x == c.prints.at(at):
+		case at > common && agree(x, c.prints.at(at)):
 			common = at
 		}
 	}
@@ -140,7 +140,7 @@ func (v *revoked) shared(h *head) bool {
 		return false
 	}
 	for n, x := range (heardPrints{h.head.Get(v.was), h.prints[v.was]}).all() {
-		if n > v.common && n <= v.own && x != 0 && x == v.prints.at(n) {
+		if n > v.common && n <= v.own && agree(x, v.prints.at(n)) {
 			return true
 		}
 	}

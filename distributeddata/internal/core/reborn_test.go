@@ -531,3 +531,14 @@ func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
 	l.shows("a", "s/x=1\n")
 	l.shows("b", "s/x=1\n")
 }
+
+// An answer tells the prints of a member that its sender has lost sight of: the receiver may see it.
+func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", Level{}, add("s", "x"))
+	l.deliver(all)
+	b, a := l.cores["b"], l.cores["a"]
+	l.step("b", View{Others: []Member{{ID: "c"}}})
+	require.Nil(t, b.peerOf(a.me))
+	require.Equal(t, a.prints.at(a.seen.Get(a.me)), b.printsOut(causal.Vector{}).last(a.me))
+}

@@ -95,7 +95,7 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 		return err
 	}
 	if a.of != "" {
-		c.disputed(p, a.of, heardPrints{a.n, prints})
+		c.disputed(a.of, heardPrints{a.n, prints})
 		return nil
 	}
 	p.ready, c.stirred = a.ready, true

@@ -30,7 +30,7 @@ const (
 
 // has reports whether x is the print of the retracted event n.
 func (r retraction) has(n uint64, x imprint) bool {
-	return x != 0 && n > r.after && n-r.after <= uint64(len(r.prints)) && r.prints[n-r.after-1] == x
+	return n > r.after && n-r.after <= uint64(len(r.prints)) && agree(x, r.prints[n-r.after-1])
 }
 
 // retract makes a retraction of the events that have been done again. line are the prints of the events that the other
@@ -43,7 +43,7 @@ func (c *Core) retract(v *revoked, line heardPrints) {
 			return
 		case x == v.prints.at(n): // and so are all before it
 			return
-		case n-1 == v.common || line.at(n-1) != 0 && line.at(n-1) == v.prints.at(n-1):
+		case n-1 == v.common || agree(line.at(n-1), v.prints.at(n-1)):
 			for r.after = n - 1; n <= v.own && len(r.prints) < maxRetractedPrint; n++ {
 				r.prints = append(r.prints, v.prints.at(n))
 			}

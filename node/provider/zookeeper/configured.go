@@ -1,11 +1,8 @@
 package zookeeper
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
 
@@ -36,15 +33,13 @@ func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, e
 		return nil, err
 	}
 	return func() (cluster.ClusterProvider, error) {
-		secure, err := s.TLS.Config()
+		dial, err := s.TLS.Dialer()
 		if err != nil {
 			return nil, fmt.Errorf("zookeeper: %w", err)
 		}
 		c := s.Config
-		if secure != nil {
-			c.Dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
-				return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, secure)
-			}
+		if dial != nil {
+			c.Dial = dial
 		}
 		return New(c)()
 	}, nil

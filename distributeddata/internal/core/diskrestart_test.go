@@ -1,0 +1,125 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What was acknowledged at a majority is there once a majority is, whichever of them come back.
+func TestDisk_WholeClusterRestarts(t *testing.T) {
+	for _, back := range [][]string{{"a", "b"}, {"b", "c"}, {"a", "c"}} {
+		l := newDiskLab(t, "a", "b", "c")
+		id := l.update("a", majority, add("s", "x"))
+		l.deliver(between("a", "b"))
+		l.deliver(between("b", "a"))
+		require.Contains(t, l.done, id, "a and b have it")
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		l.boot(back[0])
+		l.order = back[:1]
+		l.meet()
+		require.False(t, l.cores[back[0]].Ready(), "one alone serves what it has")
+		l.order = back
+		l.boot(back[1])
+		for range 4 {
+			l.meet()
+		}
+		for _, n := range back {
+			require.True(t, l.cores[n].Ready(), "%s of %v", n, back)
+			l.shows(n, "s/x=1\n")
+		}
+	}
+}
+
+// Disks that stand still while a majority meets delay it, and no more.
+func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	for _, n := range l.order {
+		l.crash(n)
+	}
+	l.order = []string{"a", "b"}
+	for _, n := range l.order {
+		l.boot(n)
+		l.disks[n].held = true
+	}
+	for range 4 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.Equal(t, DiskStalled, l.cores[n].Disk().Phase, n)
+		require.False(t, l.cores[n].Ready(), "%s: its disk stands still", n)
+	}
+	for _, n := range l.order {
+		l.sync(n)
+	}
+	for range 4 {
+		l.meet()
+	}
+	for _, n := range l.order {
+		require.True(t, l.cores[n].Ready(), n)
+	}
+}
+
+// A member whose disk is that of a former process is no holder of what the later one acknowledged.
+func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
+	l := newDiskLab(t, "a", "b", "c")
+	rows := l.rowsOf("b")
+	l.crash("b")
+	l.boot("b")
+	l.meet()
+	id := l.update("a", majority, add("s", "x"))
+	l.deliver(between("a", "b"))
+	l.deliver(between("b", "a"))
+	require.Contains(t, l.done, id, "a and b have it")
+	l.crash("a")
+	l.crash("b")
+	l.disks["b"].rows = rows
+	l.boot("b")
+	l.order = []string{"b", "c"}
+	for range 4 {
+		l.meet()
+	}
+	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
+}
+
+// A disk that was set aside and has not been refilled is none that has all that its member acknowledged, however often
+// that starts.
+func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
+	for _, damage := range []string{"corrupt", "all"} {
+		l := newDiskLab(t, "a", "b", "c")
+		id := l.update("a", majority, add("s", "x"))
+		l.deliver(between("a", "c"))
+		l.deliver(between("c", "a"))
+		require.Contains(t, l.done, id, "a and c have it")
+		for _, n := range l.order {
+			l.crash(n)
+		}
+		d := &l.disks["a"].simDisk
+		if damageRow(d, damage); damage == "all" {
+			d.rows = nil // another disk
+		}
+		l.order = []string{"a", "b"}
+		l.boot("b")
+		for range 3 {
+			l.boot("a")
+			for range 4 {
+				l.meet()
+			}
+			require.False(t, l.cores["a"].Ready(), "b lacks the write")
+			require.False(t, l.cores["b"].Ready(), "and a has lost it")
+			l.crash("a")
+		}
+		l.order = []string{"a", "b", "c"}
+		l.boot("a")
+		l.boot("c")
+		for range 4 {
+			l.meet()
+		}
+		for _, n := range l.order {
+			require.True(t, l.cores[n].Ready(), "%s, %s", n, damage)
+			l.shows(n, "s/x=1\n")
+		}
+	}
+}
