@@ -52,7 +52,7 @@ func quorums() []mutant {
 					replDir + "admit.go", "\town.inc = incarnation{own.inc.number + 1, c.me}\n",
 					"\tif own.rank == in {\n\t\tc.roll.inc = own.inc\n\t\treturn\n\t}\n\town.inc = incarnation{own.inc.number + 1, c.me}\n",
 				},
-				{replDir + "beat.go", "Announced: c.roll.inc.number > 0,", "Announced: c.roll.inc.replica == c.me,"},
+				{replDir + "admit.go", "return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc", "return c.roll.inc.replica == c.me"},
 			},
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
@@ -150,6 +150,18 @@ func quorums() []mutant {
 			rule:   "a recorded process gives way to none from before it [R56]",
 			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent && ", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
+		},
+		{
+			name:   "an overtaken process that never counted says that it has its place",
+			rule:   "a process that never counted and was overtaken begins anew [M2]",
+			edits:  in(replDir+"admit.go", "return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc", "return c.roll.inc.number > 0"),
+			killer: scenario("TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone"),
+		},
+		{
+			name:   "one that has counted waits to be filled",
+			rule:   "one that has counted needs nobody to fill it before it takes its place again [M2]",
+			edits:  in(replDir+"admit.go", "c.roll.entering, c.roll.counted, c.roll.filled = false, true, true //", "c.roll.entering, c.roll.counted = false, true //"),
+			killer: scenario("TestName_OneThatCountedFromTheBeginningCountsAgain"),
 		},
 		{
 			name:   "take the place from a later process at once",

@@ -33,7 +33,7 @@ func (c *Core) admit() {
 			c.enter(own)
 		}
 	case c.admitted():
-		c.roll.entering, c.roll.counted = false, true // before anything of it shows
+		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true // before anything of it shows
 		c.ready, c.stirred, c.disk.kept = true, true, c.disk.phase != NoDisk
 		for _, p := range c.peers {
 			c.sendBeat(p)
@@ -87,6 +87,12 @@ func (c *Core) usurped(own remembered) bool {
 	}
 	wait := c.cfg.BeatInterval * usurperBeats << min(c.roll.usurpers-1, 10)
 	return c.now.Before(c.roll.usurperAt.Add(wait))
+}
+
+// announced reports whether this replica has its place. One that has never counted, and whose place another has taken, begins
+// anew: while it said otherwise, those that remember the other would take it for a former one and not fill it [R56].
+func (c *Core) announced() bool {
+	return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc
 }
 
 // usurperBeats is for how many heartbeat intervals a later process of this name has to be out of view before this one

@@ -53,12 +53,17 @@ func newLab(t *testing.T, names ...string) *lab { return newLabOf(t, 0, names...
 
 // newLabOf begins with members that have the given MinMembers.
 func newLabOf(t *testing.T, least int, names ...string) *lab {
-	l := &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
+	l := emptyLab(t, least, names)
 	for _, n := range names {
 		l.start(n)
 	}
 	l.meet()
 	return l
+}
+
+// emptyLab begins without members.
+func emptyLab(t *testing.T, least int, names []string) *lab {
+	return &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
 }
 
 func (l *lab) start(name string) {

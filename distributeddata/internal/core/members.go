@@ -19,7 +19,7 @@ type roll struct {
 	takeAt    time.Time               // not before: it takes its place again
 	entering  bool                    // it is a newcomer, which has not counted yet [M3]
 	counted   bool                    // it has counted in quorums
-	filled    bool                    // a replica that counts has answered it since its start
+	filled    bool                    // a replica that counts has answered it since its start, or it has counted itself
 	viewed    bool                    // it has been told a view
 	resigned  bool                    // it counted when it was marked as going: it helps to remove members [M5]
 	leaving   bool                    // it wants to be forgotten, in order [M4]

@@ -109,6 +109,60 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	require.NotEqual(t, s.cores["a"].Ready(), s.cores["x"].Ready(), "one of the two counts")
 }
 
+// [M2] A process that has its place and has not counted yet stands still, another takes its place and ends, and the first
+// goes on. The others take it for a former one; so it has to begin anew, or nobody fills it and it never counts.
+func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
+	s := newBeginning(t, "abc")
+	s.talk(12, func(m mail) bool {
+		return m.send.Manifest == wire.ReplicatorBeat || m.send.Manifest == wire.ReplicatorMembers
+	})
+	first := s.cores["a"]
+	require.Equal(t, joining, first.own().rank)
+	require.Equal(t, first.me, first.own().inc.replica)
+
+	s.start("a")
+	s.suit("a")
+	s.see("a", "abc")
+	s.calm(40)
+	require.True(t, s.cores["a"].Ready())
+	s.play("write a; meet a b")
+	s.stands(1, 0)
+
+	s.cores["a"] = first
+	s.calm(60)
+	require.True(t, first.Ready())
+	require.False(t, first.Rollcall().Usurped)
+	s.play("read a; ask a c")
+	s.stands(1, 1)
+	s.end()
+}
+
+// [M2] The same of one that has counted since the cluster began, so that nobody had to fill it, beside another that has
+// restarted since.
+func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
+	s := newBeginning(t, "abc")
+	s.calm(12)
+	first := s.cores["a"]
+	require.True(t, first.Ready())
+
+	s.start("a")
+	s.suit("a")
+	s.see("a", "abc")
+	s.calm(40)
+	require.True(t, s.cores["a"].Ready())
+	s.play("crash c; start c")
+	s.calm(40)
+	s.play("write a; meet a b")
+	s.stands(1, 0)
+
+	s.cores["a"] = first
+	s.calm(4 * (usurperBeats + 20))
+	require.True(t, first.Ready())
+	s.play("read a; ask a c")
+	s.stands(1, 1)
+	s.end()
+}
+
 // The memory of members does not depend on MinMembers; that two differ is told by both, once.
 func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 	s := newScript(t, "abc")

@@ -40,16 +40,30 @@ type script struct {
 
 // newScript begins with members that count each other and have nothing to say any more.
 func newScript(t *testing.T, names string) *script {
-	s := &script{
-		lab: newLabOf(t, 1, strings.Split(names, "")...), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{},
-		reader: map[uint64]string{},
-	}
+	s := scriptIn(newLabOf(t, 1, strings.Split(names, "")...))
 	for _, n := range s.order {
 		require.True(t, s.cores[n].Ready(), n)
 		s.suit(n)
 		s.see(n, names)
 	}
 	s.calm(20)
+	return s
+}
+
+func scriptIn(l *lab) *script {
+	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{}}
+}
+
+// newBeginning starts members that see each other and have said nothing yet.
+func newBeginning(t *testing.T, names string) *script {
+	s := scriptIn(emptyLab(t, 0, strings.Split(names, "")))
+	for _, n := range s.order {
+		s.start(n)
+		s.suit(n)
+	}
+	for _, n := range s.order {
+		s.see(n, names)
+	}
 	return s
 }
 
@@ -198,12 +212,19 @@ func (s *script) check(step string) {
 // calm lets all that run talk, with nothing lost, for some times a quarter of a heartbeat interval.
 func (s *script) calm(times int) {
 	s.t.Helper()
+	s.talk(times, all)
+}
+
+// talk is calm, but only the matching mail arrives.
+func (s *script) talk(times int, match func(mail) bool) {
+	s.t.Helper()
 	for range times {
 		s.now = s.now.Add(250 * time.Millisecond)
 		for _, n := range s.order {
 			s.step(n, Wake{})
 		}
-		s.deliver(all)
+		s.deliver(match)
+		s.take(all)
 		s.check("a while without faults")
 	}
 }
