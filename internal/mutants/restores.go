@@ -17,6 +17,18 @@ func restores() []mutant {
 			killer: saved(replCore, "waits_for_a_state_with_an_update_that_nobody_waits_for"),
 		},
 		{
+			name: "end late calls one at a time before they are taken out",
+			rule: "a step that panics while it ends late calls ends none of them twice [R29]",
+			edits: []edit{
+				{replDir + "reborn.go", "\tupdates, calls := takeLate(", "\tall := slices.Clone(v.delayed)\n\tupdates, calls := takeLate("},
+				{
+					replDir + "reborn.go", "\tfor _, ev := range updates {\n\t\tc.emit(Done{ID: ev.ID, Err: errRestored})\n\t}\n",
+					"\trest := v.delayed\n\tv.delayed = all\n\tfor _, ev := range updates {\n\t\tc.emit(Done{ID: ev.ID, Err: errRestored})\n\t}\n\tv.delayed = rest\n",
+				},
+			},
+			killer: scenario("TestRestored_AStepThatPanicsEndsNoCallTwice"),
+		},
+		{
 			name:   "retract nothing",
 			rule:   "a restored replica retracts what it has done again [R66]",
 			edits:  in(replDir+"retract.go", "if r.prints != nil {", "if false {"),

@@ -265,23 +265,29 @@ func (c *Core) delay(ev Update) {
 	c.revoked.delayed = append(c.revoked.delayed, ev)
 }
 
-// expireDelayed ends what has waited for too long: calls whose events are revoked, and updates that came since.
+// expireDelayed ends what has waited for too long: updates that came since, and calls whose events are revoked. It takes them
+// all out first, since the step may panic while it ends them [R29].
 func (c *Core) expireDelayed() {
 	v := c.revoked
-	v.delayed = slices.DeleteFunc(v.delayed, func(ev Update) bool {
-		late := ev.ID != 0 && !c.now.Before(ev.Deadline)
-		if late {
-			c.emit(Done{ID: ev.ID, Err: errRestored})
+	updates, calls := takeLate(&v.delayed, c.now), takeLate(&v.calls, c.now)
+	for _, ev := range updates {
+		c.emit(Done{ID: ev.ID, Err: errRestored})
+	}
+	for _, ev := range calls {
+		c.emit(Done{ID: ev.ID, Short: &Short{Needed: ev.Level.need(c.size())}})
+	}
+}
+
+// takeLate takes those updates out that somebody waits for, and whose time is over.
+func takeLate(updates *[]Update, now time.Time) (late []Update) {
+	*updates = slices.DeleteFunc(*updates, func(ev Update) bool {
+		if ev.ID == 0 || now.Before(ev.Deadline) {
+			return false
 		}
-		return late
+		late = append(late, ev)
+		return true
 	})
-	v.calls = slices.DeleteFunc(v.calls, func(ev Update) bool {
-		late := !c.now.Before(ev.Deadline)
-		if late {
-			c.emit(Done{ID: ev.ID, Short: &Short{Needed: ev.Level.need(c.size())}})
-		}
-		return late
-	})
+	return late
 }
 
 var errRestored = errors.New("core: this replica was restored from a snapshot, and waits for the state of another member: nothing was done")

@@ -476,6 +476,40 @@ func TestRestored_AStepThatPanics(t *testing.T) {
 	}
 }
 
+// Nor is a call answered twice if the step panics in which those that have waited for the state for too long end.
+func TestRestored_AStepThatPanicsEndsNoCallTwice(t *testing.T) {
+	for place := 1; ; place++ {
+		l, snapshot := restorable(t)
+		l.deliver(all)
+		l.cores["a"] = snapshot
+		l.id++
+		calls := []uint64{l.id}
+		l.step("a", Update{ID: l.id, Level: majority, Deadline: l.now.Add(time.Second), Modify: func(t *Txn) error { return perform(t, []op{add("s", "new")}) }})
+		l.step("a", Wake{})
+		l.deliver(of(wire.ReplicatorPush))
+		l.deliver(of(wire.ReplicatorAck))
+		require.NotNil(t, l.cores["a"].revoked)
+		for range 3 {
+			l.id++
+			calls = append(calls, l.id)
+			l.step("a", Update{ID: l.id, Deadline: l.now.Add(time.Second), Modify: func(*Txn) error { return nil }})
+		}
+		l.take(all)
+		l.now = l.now.Add(time.Second)
+		l.fuse["a"] = place
+		l.step("a", Wake{}) // the lab asserts that no call is answered twice
+		l.fuse["a"] = 0
+		l.settled()
+		for _, id := range calls {
+			require.Contains(t, l.done, id, "place %d", place)
+		}
+		if l.blasted == 0 {
+			require.Greater(t, place, 4)
+			return
+		}
+	}
+}
+
 // The last event that a restored replica has in common with another is the last that the other has acknowledged, or tells
 // the print of, unless it tells another print.
 func TestRestored_TheLastCommonEvent(t *testing.T) {
