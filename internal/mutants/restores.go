@@ -29,6 +29,24 @@ func restores() []mutant {
 			killer: scenario("TestRestored_AStepThatPanicsEndsNoCallTwice"),
 		},
 		{
+			name:   "do events again that the state contains",
+			rule:   "no event is done again that the state which has come contains [R57]",
+			edits:  in(replDir+"fill.go", "\t\tv.narrow(its)\n", ""),
+			killer: scenario("TestRestored_AnEventThatOthersHaveIsNotDoneTwice"),
+		},
+		{
+			name:   "refuse the state of whoever has any of the revoked events",
+			rule:   "a state is taken of a member that has the other events, whatever else it has [R57]",
+			edits:  in(replDir+"reborn.go", "\t\tif contradict(x, v.prints.at(n)) {\n\t\t\treturn false\n\t\t}\n", ""),
+			killer: scenario("TestRestored_AnEventThatOthersHaveIsNotDoneTwice"),
+		},
+		{
+			name:   "refuse the state of whoever has more than the revoked events",
+			rule:   "events of the restored replica behind its last are among the others [R57]",
+			edits:  in(replDir+"reborn.go", "v == nil || h.head.Get(v.was) > v.own", "v == nil"),
+			killer: scenario("TestRestored_AMemberThatHasMoreHasTheOtherEvents"),
+		},
+		{
 			name:   "retract nothing",
 			rule:   "a restored replica retracts what it has done again [R66]",
 			edits:  in(replDir+"retract.go", "if r.prints != nil {", "if false {"),
@@ -172,7 +190,7 @@ func restores() []mutant {
 		{
 			name:   "take the slot that goes on for one that was replaced",
 			rule:   "of a counter slot what the revoked events added is done again [R57]",
-			edits:  in(replDir+"redo.go", "a.N <= common) && !owns(c.me, a.Path)", "a.N <= common)"),
+			edits:  in(replDir+"redo.go", "a.N <= v.common) && !owns(v.was, a.Path)", "a.N <= v.common)"),
 			killer: scenario("TestRestored_Counters"),
 		},
 		{

@@ -258,7 +258,9 @@ func (c *Core) mended(s State, h head) {
 	c.stats.Mended++
 	c.emit(Mended{})
 	if v := c.revoked; v != nil {
-		c.retract(v, heardPrints{h.head.Get(v.was), h.prints[v.was]})
+		its := heardPrints{h.head.Get(v.was), h.prints[v.was]}
+		v.narrow(its)
+		c.retract(v, its)
 		c.redo()
 	}
 	for _, p := range c.peers {

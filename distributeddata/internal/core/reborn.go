@@ -54,6 +54,8 @@ type revoked struct {
 	common  uint64         // the events up to this one are those of the others as well
 	own     uint64         // of this last one
 	prints  ownPrints      // with these prints
+	undos   []undo         // the events behind common,
+	held    Keys           // and what they have led to
 	gives   causal.Replica // or the other replica, whose retracted events are given up [R66]
 	keys    map[string]*effects
 	calls   []Update // writes that wait for these events
@@ -118,15 +120,36 @@ func (c *Core) common(acked uint64, its heardPrints) uint64 {
 
 // revocation returns what own events behind common did, and takes the calls out that wait for them.
 func (c *Core) revocation(member string, common uint64) *revoked {
-	own := c.seen.Get(c.me)
-	v := &revoked{from: member, was: c.me, common: common, own: own, prints: c.prints, keys: map[string]*effects{}}
-	for _, e := range c.undos {
-		if e.n > common && e.n <= own {
-			v.recall(c, e, common)
-		}
-	}
+	v := &revoked{from: member, was: c.me, common: common, own: c.seen.Get(c.me), prints: c.prints, undos: c.undos, held: c.keys}
+	v.recallAll()
 	v.calls = c.suspend(common)
 	return v
+}
+
+// recallAll finds out what the events behind common did.
+func (v *revoked) recallAll() {
+	v.keys = map[string]*effects{}
+	for _, e := range v.undos {
+		if e.n > v.common && e.n <= v.own {
+			v.recall(e)
+		}
+	}
+}
+
+// narrow leaves out the events that the state which has come contains as well: no more than that they were covered may
+// have been known, by an acknowledgement that was lost. To do them again would add to a counter twice, and bring back
+// what others have removed since.
+func (v *revoked) narrow(its heardPrints) {
+	common := v.common
+	for n, x := range its.all() {
+		if n <= v.own && agree(x, v.prints.at(n)) {
+			common = max(common, n)
+		}
+	}
+	if common > v.common {
+		v.common = common
+		v.recallAll()
+	}
 }
 
 // forkBeats is for how many heartbeat intervals members wait until one history is left of two: a restored replica for a
@@ -134,17 +157,22 @@ func (c *Core) revocation(member string, common uint64) *revoked {
 // may be gone for good.
 const forkBeats = 60
 
-// shared reports whether the sender of a state has any of the events that have been revoked.
-func (v *revoked) shared(h *head) bool {
-	if v == nil {
+// shared reports whether the sender of a state has events that have been revoked, and none of the others: those that
+// differ, or lie behind the last.
+func (v *revoked) shared(h *head) (any bool) {
+	if v == nil || h.head.Get(v.was) > v.own {
 		return false
 	}
 	for n, x := range (heardPrints{h.head.Get(v.was), h.prints[v.was]}).all() {
-		if n > v.common && n <= v.own && agree(x, v.prints.at(n)) {
-			return true
+		if n <= v.common || n > v.own {
+			continue
 		}
+		if contradict(x, v.prints.at(n)) {
+			return false
+		}
+		any = any || agree(x, v.prints.at(n))
 	}
-	return false
+	return any
 }
 
 // again is what the next life of the process does again: the effects, and updates that nobody waits for.

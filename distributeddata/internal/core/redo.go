@@ -21,8 +21,8 @@ type ownSlot struct {
 }
 
 // recall adds what is left of an own event: atoms that live, and what it took away of others.
-func (v *revoked) recall(c *Core, e undo, common uint64) {
-	d := causal.Dot{Replica: c.me, N: e.n}
+func (v *revoked) recall(e undo) {
+	d := causal.Dot{Replica: v.was, N: e.n}
 	for _, w := range e.work {
 		k := w.keyChange(d)
 		if k.Empty() {
@@ -31,26 +31,26 @@ func (v *revoked) recall(c *Core, e undo, common uint64) {
 		x := v.keys[w.key]
 		if x == nil {
 			x = &effects{slots: map[string]*ownSlot{}}
-			x.noteSlots(w.before, c.me, func(s *ownSlot, l causal.Leaf) { s.had = l })
+			x.noteSlots(w.before, v.was, func(s *ownSlot, l causal.Leaf) { s.had = l })
 			v.keys[w.key] = x
 		}
-		h, _ := c.keys.Get(w.key)
+		h, _ := v.held.Get(w.key)
 		for _, a := range k.Adds {
 			at, _ := h.Get(a.Path)
-			if l, ok := at.Of(c.me); ok && l.N == e.n && !owns(c.me, a.Path) {
+			if l, ok := at.Of(v.was); ok && l.N == e.n && !owns(v.was, a.Path) {
 				x.Adds = append(x.Adds, causal.Atom{Path: a.Path, Leaf: l})
 			}
 		}
 		for _, a := range k.Removes {
-			if (a.Replica != c.me || a.N <= common) && !owns(c.me, a.Path) {
+			if (a.Replica != v.was || a.N <= v.common) && !owns(v.was, a.Path) {
 				x.Removes = append(x.Removes, a)
 			}
 		}
 		x.Marks = append(x.Marks, k.Marks...)
 		if k.Clear {
-			x.Clear, x.deps = true, x.deps.Join(e.seen.Set(c.me, min(common, e.seen.Get(c.me))))
+			x.Clear, x.deps = true, x.deps.Join(e.seen.Set(v.was, min(v.common, e.seen.Get(v.was))))
 		}
-		x.noteSlots(h.Store, c.me, func(s *ownSlot, l causal.Leaf) { s.holds = l })
+		x.noteSlots(h.Store, v.was, func(s *ownSlot, l causal.Leaf) { s.holds = l })
 	}
 }
 
