@@ -47,6 +47,12 @@ func restores() []mutant {
 			killer: scenario("TestRestored_AMemberThatHasMoreHasTheOtherEvents"),
 		},
 		{
+			name:   "tell no prints of replicas that ran until lately",
+			rule:   "prints are told of replicas that ran for members until lately [R57]",
+			edits:  in(replDir+"print.go", "\tfor _, f := range c.formers {\n", "\tfor _, f := range c.formers[:0] {\n"),
+			killer: saved(replCore, "takes_the_events_of_an_id_that_was_given_up"),
+		},
+		{
 			name:   "retract nothing",
 			rule:   "a restored replica retracts what it has done again [R66]",
 			edits:  in(replDir+"retract.go", "if r.prints != nil {", "if false {"),

@@ -24,6 +24,7 @@ func (c *Core) beats() {
 	c.scrubSome()
 	c.tidy()
 	c.forgetUndos()
+	c.forgetFormers()
 	c.tellRetractions()
 }
 
@@ -166,6 +167,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 		return false
 	}
 	greets := c.greets(p)
+	c.replaced(p.replica)
 	*p = peer{Member: p.Member, replica: r, pacing: p.pacing}
 	c.identify(p)
 	delete(c.outgoing, p.ID)

@@ -44,6 +44,7 @@ type Core struct {
 	undos         []undo        // own events that some member may not cover yet
 	revoked       *revoked      // own events that are to be done again [R57]
 	retracted     []retraction  // events of replicas that were restored [R66]
+	formers       []former      // replicas that ran for members until lately
 	contested     time.Time     // an answer of another history came first
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
@@ -365,6 +366,11 @@ func (c *Core) view(others []Member) {
 		}
 		p.Member = m
 		next = append(next, p)
+	}
+	for _, p := range c.peers {
+		if !slices.Contains(next, p) {
+			c.replaced(p.replica)
+		}
 	}
 	c.peers = next
 	c.stirred, c.roll.viewed = true, true

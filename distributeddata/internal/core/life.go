@@ -26,7 +26,7 @@ func (c *Core) Again(cfg Config) *Core {
 	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
-	n.revoked, n.retracted = c.revoked.again(), c.retracted
+	n.revoked, n.retracted, n.formers = c.revoked.again(), c.retracted, c.formers
 	if n.disk.phase != NoDisk {
 		n.takeDisk(c)
 	}

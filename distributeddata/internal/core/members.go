@@ -127,6 +127,7 @@ func (c *Core) recall(m memory) {
 		return
 	}
 	c.placed(m)
+	c.replacedIn(m)
 	c.roll.memory = m
 	c.reconsider()
 	for _, p := range c.peers {

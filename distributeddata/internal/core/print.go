@@ -200,8 +200,8 @@ func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins,
 	return out, nil
 }
 
-// printsOut returns the prints of what this replica has applied of the members that it sees or remembers and of those
-// that have retracted events, and of its own events: from that of what have covers on, as far as they are known. The
+// printsOut returns the prints of what this replica has applied of the members that it sees or remembers, or did until lately,
+// and of those that have retracted events, and of its own events: from that of what have covers on, as far as they are known. The
 // receiver may see more than this replica does, and without a print would take it from a vector alone that it has what
 // the origin did.
 func (c *Core) printsOut(have causal.Vector) origins {
@@ -231,6 +231,9 @@ func (c *Core) printsOut(have causal.Vector) origins {
 	}
 	for _, r := range c.retracted {
 		tell(r.replica)
+	}
+	for _, f := range c.formers {
+		tell(f.replica)
 	}
 	tell(c.me)
 	return out

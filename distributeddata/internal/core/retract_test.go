@@ -123,6 +123,24 @@ func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	}
 }
 
+// Replicas that ran for members until lately are known for a while, and no more than so many.
+func TestFormers_AreBounded(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	a, c := l.cores["a"], l.cores["c"].me
+	l.cores["c"] = nil
+	l.start("c")
+	l.meet()
+	require.Equal(t, c, a.formers[0].replica)
+	for r := range causal.Replica(2 * maxFormers) {
+		a.replaced(1000 + r)
+	}
+	require.Len(t, a.formers, maxFormers)
+	for range 2*forkBeats + 1 {
+		l.tick(time.Second)
+	}
+	require.Empty(t, a.formers)
+}
+
 // What is said of a replica that runs, of the receiver, and of nobody that is known changes nothing; what is too long is
 // refused; and what is kept does not grow.
 func TestRetract_WhatIsNotTaken(t *testing.T) {

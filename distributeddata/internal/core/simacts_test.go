@@ -157,7 +157,7 @@ func (s *play) makeUp(r *rand.Rand) {
 	if s.w.Chance("ghosts", 1./4) {
 		s.makeGhosts(r, keys)
 	}
-	if s.w.Chance("restored", 1./6) {
+	if s.w.Chance("restored", *restored) {
 		s.makeSnapshots(r)
 	}
 }

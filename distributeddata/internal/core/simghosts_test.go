@@ -86,6 +86,10 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 // process, and a life that ends after a restore before others have noticed it. One such history in some hundred fails.
 var restores = flag.Bool("restores", false, "histories also restore a snapshot twice, or one of a former life, and end restored lives that nobody has noticed")
 
+// What others do with the events of a restored machine is the rarest of all that can go wrong: a campaign of its own finds
+// more of it with -restored 1.
+var restored = flag.Float64("restored", 1./6, "the share of histories in which a machine is restored from a snapshot")
+
 // image is a snapshot of a machine on which a member runs.
 type image struct {
 	core  *Core
