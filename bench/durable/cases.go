@@ -58,7 +58,7 @@ func openDisk(dir string) (writer, error) {
 // lean are the options that package badger takes, for a fair comparison.
 func lean(dir string) rawbadger.Options {
 	return rawbadger.DefaultOptions(dir).WithSyncWrites(true).WithMemTableSize(32 << 20).WithNumMemtables(2).
-		WithNumLevelZeroTables(2).WithNumLevelZeroTablesStall(4).WithNumCompactors(2).WithValueThreshold(1 << 20).
+		WithNumLevelZeroTables(1).WithNumLevelZeroTablesStall(4).WithCompactL0OnClose(true).WithNumCompactors(2).WithValueThreshold(1 << 20).
 		WithValueLogFileSize(64 << 20).WithBlockCacheSize(0).WithCompression(options.None).WithDetectConflicts(false).
 		WithMetricsEnabled(false).WithLogger(nil)
 }

@@ -1,8 +1,8 @@
 // Command durable measures the durable stores beside the disk and the databases they are on, in one run, in turn: commits
 // of one row of 1 kB, updates of replicators that keep their keys in these stores, what a store costs volatile keys, loads,
-// and the heap of a store at rest.
+// starts after kill -9 and after an orderly stop, and the heap of a store at rest.
 //
-//	go run ./bench/durable [-dir DIR] [-rounds 5] [-time 1s] [-load 100000,1000000]
+//	go run ./bench/durable [-dir DIR] [-rounds 5] [-time 1s] [-load 100000,1000000] [-only starts]
 //
 // Rates are medians of the rounds. Only ratios within one run mean something.
 package main
@@ -25,40 +25,66 @@ func main() {
 	dir := flag.String("dir", "", "a directory on the disk to be measured; a temporary one if empty")
 	rounds := flag.Int("rounds", 5, "rounds of each case")
 	each := flag.Duration("time", time.Second, "how long a case runs in a round")
-	loads := flag.String("load", "100000,1000000", "numbers of rows to be loaded, with commas")
+	loads := flag.String("load", "100000,1000000", "numbers of rows and of entries to be loaded, with commas")
+	only := flag.String("only", "", "one part: heaps, commits, volatile, amplification, starts or loads; empty: all")
+	engine := flag.String("write", "", "write with this store to -dir until the standard input ends; the starts run themselves so")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	if err := measure(*dir, *rounds, *each, *loads); err != nil {
+	sizes, err := numbers(*loads)
+	switch {
+	case err != nil:
+	case *engine != "":
+		err = writeUntilEnd(*dir, *engine, sizes[0])
+	default:
+		err = measure(*dir, *rounds, *each, sizes, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func measure(dir string, rounds int, each time.Duration, loads string) error {
+func numbers(list string) (all []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func measure(dir string, rounds int, each time.Duration, sizes []int, only string) error {
 	dir, err := os.MkdirTemp(dir, "durable")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := heaps(dir); err != nil {
-		return err
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{
+		{"heaps", func() error { return heaps(dir) }},
+		{"commits", func() error { return commits(dir, rounds, each) }},
+		{"volatile", func() error { return volatile(dir, rounds, each) }},
+		{"amplification", func() error { return amplification(dir) }},
+		{"starts", func() error { return forEach(sizes, func(n int) error { return starts(dir, rounds, n) }) }},
+		{"loads", func() error { return forEach(sizes, func(n int) error { return loadsOf(dir, n) }) }},
+	} {
+		if only != "" && only != part.name {
+			continue
+		}
+		if err := part.run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
 	}
-	if err := commits(dir, rounds, each); err != nil {
-		return err
-	}
-	if err := volatile(dir, rounds, each); err != nil {
-		return err
-	}
-	if err := amplification(dir); err != nil {
-		return err
-	}
-	if err := starts(dir, 100_000); err != nil {
-		return err
-	}
-	for text := range strings.SplitSeq(loads, ",") {
-		if rows, err := strconv.Atoi(text); err != nil {
-			return err
-		} else if err := loadsOf(dir, rows); err != nil {
+	return nil
+}
+
+func forEach(sizes []int, f func(n int) error) error {
+	for _, n := range sizes {
+		if err := f(n); err != nil {
 			return err
 		}
 	}

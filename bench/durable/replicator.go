@@ -40,9 +40,9 @@ func openStore(engine, dir string) (store.Store, error) {
 	return badger.Open(dir, badger.Config{})
 }
 
-// openMembers starts n of them, each with a store in a directory of its own, or without one. Keys that begin with d are
+// startMembers starts n of them, each with a store in a directory of its own, or without one. Keys that begin with d are
 // durable.
-func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (m members, err error) {
+func startMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (m members, err error) {
 	var stores []store.Store
 	for i := range n {
 		if engine == "" {
@@ -70,7 +70,7 @@ func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) 
 		},
 	})
 	m.close = func() (err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		for _, dd := range m.dd {
 			err = errors.Join(err, dd.Close(ctx))
@@ -81,17 +81,31 @@ func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) 
 		}
 		return err
 	}
+	return m, err
+}
+
+// openMembers starts them, and returns when they are ready.
+func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (members, error) {
+	m, err := startMembers(dir, engine, n, wrap)
 	if err != nil {
 		return m, err
 	}
+	if err := m.ready(); err != nil {
+		return m, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// ready waits until all are.
+func (m members) ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, dd := range m.dd {
 		if err := dd.Ready(ctx); err != nil {
-			return m, errors.Join(err, m.close())
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // register is the n-th key, of a value of 1 kB; durable if its prefix begins with d.
@@ -106,11 +120,11 @@ func updates(engine string, n, writers int, level distributeddata.Consistency, n
 		if err != nil {
 			return writer{}, err
 		}
-		return writer{write(m.dd[0], "d", level), m.close}, nil
+		return writer{writing(m.dd[0], "d", level), m.close}, nil
 	}}
 }
 
-func write(dd *distributeddata.Replicator, prefix string, level distributeddata.Consistency) func(n int) error {
+func writing(dd *distributeddata.Replicator, prefix string, level distributeddata.Consistency) func(n int) error {
 	v := string(value())
 	return func(n int) error {
 		_, err := register(prefix, n).Update(context.Background(), dd, func(w *crdt.Writer, r *crdt.LWWRegister[string]) error {
@@ -143,7 +157,7 @@ func volatile(dir string, rounds int, each time.Duration) error {
 					if err != nil {
 						return writer{}, err
 					}
-					return writer{write(m.dd[0], "volatile", distributeddata.Local), m.close}, nil
+					return writer{writing(m.dd[0], "volatile", distributeddata.Local), m.close}, nil
 				}}
 				r, err := c.run(filepath.Join(dir, fmt.Sprint("volatile", writers, round, i)), each)
 				if err != nil {
@@ -188,55 +202,4 @@ func amplification(dir string) error {
 	}
 	fmt.Printf("\none add to a set of %d: %d bytes of rows\n", elements, (c.bytes.Load()-before)/adds)
 	return errors.Join(err, m.close())
-}
-
-// starts prints how long a replicator takes from its start until it shows so many durable entries of 1 kB.
-func starts(dir string, entries int) error {
-	fmt.Printf("\n%-34s %10s %9s\n", fmt.Sprintf("start with %d entries of 1 kB", entries), "write s", "start s")
-	for _, engine := range []string{"badger", "bbolt"} {
-		at := filepath.Join(dir, "starts-"+engine)
-		begin := time.Now()
-		m, err := openMembers(at, engine, 1, nil)
-		if err != nil {
-			return err
-		}
-		if err := fillEntries(m.dd[0], entries); err != nil {
-			return errors.Join(err, m.close())
-		}
-		if err := m.close(); err != nil {
-			return err
-		}
-		wrote := time.Since(begin)
-		begin = time.Now()
-		if m, err = openMembers(at, engine, 1, nil); err != nil {
-			return err
-		}
-		took := time.Since(begin)
-		if got := m.dd[0].Status().Durable.Keys; got != entries {
-			err = fmt.Errorf("%d entries of %d", got, entries)
-		}
-		fmt.Printf("%-34s %10.1f %9.2f\n", engine, wrote.Seconds(), took.Seconds())
-		if err = errors.Join(err, m.close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func fillEntries(dd *distributeddata.Replicator, entries int) error {
-	v := string(value())
-	for n := 0; n < entries; {
-		end := min(n+500, entries)
-		err := distributeddata.Atomically(context.Background(), dd, func(tx *distributeddata.Tx) error {
-			for i := n; i < end; i++ {
-				distributeddata.NewKey(fmt.Sprintf("d key of thirty bytes %08d", i), crdt.LWWRegister[string]{}).In(tx).Set(tx.Writer, v)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		n = end
-	}
-	return nil
 }

@@ -59,7 +59,8 @@ func badgerOptions(dir string, key []byte, log badger.Logger) badger.Options {
 		WithSyncWrites(true).
 		WithMemTableSize(memTable).
 		WithNumMemtables(2).
-		WithNumLevelZeroTables(2).
+		WithNumLevelZeroTables(1). // rows in it that are overwritten or deleted still take room
+		WithCompactL0OnClose(true).
 		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).
 		WithValueThreshold(1 << 20). // above store.MaxValue: nothing goes to the value log

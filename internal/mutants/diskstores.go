@@ -21,6 +21,12 @@ func diskStores() []mutant {
 			killer: onDisks("TestPowerCut_LeavesWhatWasAcknowledged$/^bbolt$", "-mounts -cuts 3"),
 		},
 		{
+			name:   "Badger store keeps rows that were deleted when it is closed",
+			rule:   "files take at most twice what the rows take that live",
+			edits:  in(badger+"config.go", "WithCompactL0OnClose(true)", "WithCompactL0OnClose(false)"),
+			killer: onDisks("TestSpace_IsThatOfWhatLives$/^badger$", ""),
+		},
+		{
 			name: "store answers a group of commits before its sync",
 			rule: "a commit that has returned is on the disk",
 			edits: in(dir+"store.go", "err = s.attempt(all)",
