@@ -65,11 +65,12 @@ func (t *Table) View(self string, others []string) {
 	}
 }
 
-// Put tells what an entry says of its last use, and its time to live. A stamp of the future counts as one of the moment at
-// which it is told first, so that no clock keeps an entry for longer than a use of that moment does.
+// Put tells what an entry that has changed says of its last use, and its time to live. A stamp of the future counts as one
+// of this moment, so that no clock keeps an entry for longer than a use does. One that no clock within the skew has made counts
+// so whenever the entry changes: honest stamps may lie below it.
 func (t *Table) Put(now int64, key string, use, ttl int64) {
 	i, known := t.index[key]
-	if known && t.items[i].use == use && t.items[i].ttl == ttl {
+	if known && t.items[i].use == use && t.items[i].ttl == ttl && use <= now+t.cfg.Skew {
 		return
 	}
 	if !known {

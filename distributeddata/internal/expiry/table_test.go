@@ -56,8 +56,10 @@ func TestTable_ExpiresAfterItsTimeAQuarterAndTheSkew(t *testing.T) {
 func TestTable_StampOfTheFutureCountsAsOfNow(t *testing.T) {
 	x := table("a")
 	x.Put(100, "k", 1<<50, ttl)
-	x.Put(900, "k", 1<<50, ttl) // the same stamp again changes nothing
 	require.Equal(t, int64(100+ttl+ttl/4+skew), expires(x, "k", 100, 5000))
+	x.Put(100, "l", 100+skew, ttl)
+	x.Put(110, "l", 100+skew, ttl) // a clock within the skew: the same stamp again changes nothing
+	require.Equal(t, int64(100+ttl+ttl/4+skew), expires(x, "l", 100, 5000))
 	require.True(t, expiry.Use{At: 1 << 50}.Stale(100, ttl, skew), "the next use replaces it")
 	require.False(t, expiry.Use{At: 100 + skew}.Stale(100, ttl, skew), "a clock within the skew makes it")
 }
