@@ -64,6 +64,14 @@ func TestTable_StampOfTheFutureCountsAsOfNow(t *testing.T) {
 	require.False(t, expiry.Use{At: 100 + skew}.Stale(100, ttl, skew), "a clock within the skew makes it")
 }
 
+// Below a stamp that no clock has made there may be honest ones, which it hides: each change counts as a use.
+func TestTable_StampOfTheFutureHidesNoUse(t *testing.T) {
+	x := table("a")
+	x.Put(100, "k", 1<<50, ttl)
+	x.Put(900, "k", 1<<50, ttl)
+	require.Equal(t, int64(900+ttl+ttl/4+skew), expires(x, "k", 100, 5000))
+}
+
 // What has no stamp comes at once, to be given one.
 func TestTable_WithoutAStampIsDueAtOnce(t *testing.T) {
 	x := table("a")
