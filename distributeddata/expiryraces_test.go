@@ -120,7 +120,7 @@ func TestExpiry_HalfOfTheMembersDeleteNothing(t *testing.T) {
 // The member whose turn it is has crashed, or does not delete: the next one does.
 func TestExpiry_TheNextMemberTakesOver(t *testing.T) {
 	runVaried(t, 5, forgetful, without(func(i int) bool { return i < 3 }), nil, func(c *cluster) {
-		for _, k := range strings.Fields("a b c d e f g h i j") {
+		for k := range strings.FieldsSeq("a b c d e f g h i j") {
 			c.put(0, xs.Key(k), "1", distributeddata.All)
 			c.put(3, xs.Key(k), "1", distributeddata.All) // stamps it
 		}

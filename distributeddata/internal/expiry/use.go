@@ -32,11 +32,11 @@ func Parse(payload string) Use {
 	b := []byte(payload)
 	i := 0
 	for ; i < len(v) && len(b) > 0; i++ {
-		n := 0
-		if v[i], n = binary.Uvarint(b); n <= 0 || v[i] > maxMoment {
+		x, n := binary.Uvarint(b)
+		if n <= 0 || x > maxMoment {
 			return Use{}
 		}
-		b = b[n:]
+		v[i], b = x, b[n:]
 	}
 	if len(b) > 0 || i == 2 || v[1] > MaxTTL {
 		return Use{}
