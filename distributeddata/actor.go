@@ -40,6 +40,7 @@ type replica struct {
 	unloaded error        // why the durable rows cannot be used
 	subs     *subscriptions
 	pending  map[uint64]pending
+	expirer  *expirer
 	clerk    *clerk // nil: the membership is no record
 	nextID   uint64
 	before   uint64        // nextID before the message being handled
@@ -76,6 +77,7 @@ func newReplica(l *life) *replica {
 		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
+	a.expirer = &expirer{a: a}
 	a.volatile = newDomain(a, false)
 	a.domains = []*domain{a.volatile}
 	if l.r.choice != nil {
@@ -134,6 +136,8 @@ func (a *replica) receive(ctx actor.Context) {
 	case *actor.DeadLetterResponse: // a subscriber has stopped
 	case *recorded:
 		m.d.step(m.event)
+	case goOn:
+		a.expirer.wake()
 	case tellOn:
 		a.telling = false
 		a.tellAll()
@@ -187,6 +191,7 @@ func (a *replica) startUp() {
 	}
 	a.publish()
 	a.subs.changed(nil, a.l.published.Load())
+	a.expirer.start()
 	a.l.run(a.ctx.Self())
 	a.l.members.Subscribe(a.ctx.Self())
 	if a.durable != nil {
@@ -210,6 +215,7 @@ func (a *replica) shutDown() {
 	}
 	a.notify.Stop()
 	a.patience.Stop()
+	a.expirer.stop()
 	for _, w := range a.waiting {
 		a.refuse(w, a.cutShort(pending{}))
 	}
@@ -243,6 +249,7 @@ func (a *replica) onView(v *membership.View) {
 		a.address[m.ID] = m.Address
 	}
 	a.noteOthers()
+	a.expirer.view()
 	for _, d := range a.domains {
 		d.catchUp()
 	}
@@ -292,6 +299,8 @@ func (a *replica) onTimer(m *timer.Fired) {
 		a.tellAll()
 	case a.patience.Mine(m):
 		a.impatient()
+	case a.expirer.timer.Mine(m):
+		a.expirer.wake()
 	case !a.stopped:
 		for _, d := range a.domains {
 			if d.shell.Fired(a.ctx, m) {
@@ -338,6 +347,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.DiskIs:
 		d.diskIs(e.DiskState)
 	case core.Changed:
+		a.expirer.changed(e.Keys)
 		a.changed(e.Keys)
 	case core.Diverged:
 		d.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",

@@ -5,6 +5,7 @@ package distributeddata_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +21,9 @@ func TestCost_Calls(t *testing.T) {
 	ctx := context.Background()
 	key := distributeddata.NewKey("key", crdt.PNCounter{})
 	add := func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
+	expires := distributeddata.NewKey("expires", crdt.PNCounter{})
+	_, err := expires.Update(ctx, dd, add, distributeddata.ExpireAfter(time.Hour))
+	require.NoError(t, err)
 	for _, c := range []struct {
 		name   string
 		allocs float64
@@ -36,6 +40,7 @@ func TestCost_Calls(t *testing.T) {
 		}},
 		{"majority read", 17, func() error { _, err := key.Get(ctx, dd, distributeddata.Majority); return err }},
 		{"local read", 0, func() error { _, err := key.Get(ctx, dd); return err }},
+		{"local read of an entry that expires", 0, func() error { _, err := expires.Get(ctx, dd); return err }},
 	} {
 		for range 300 { // until logs have their room
 			require.NoError(t, c.call())

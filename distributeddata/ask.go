@@ -25,7 +25,8 @@ func (k Key[T]) GetMessage(opts ...Option) *Get[T] { return &Get[T]{Key: k, At: 
 
 // UpdateMessage returns Update as a message.
 func (k Key[T]) UpdateMessage(modify func(w *crdt.Writer, v *T) error, opts ...Option) *Update[T] {
-	return &Update[T]{Key: k, Modify: modify, At: applied(opts).level}
+	o := applied(opts)
+	return &Update[T]{Key: k, Modify: modify, At: o.level, TTL: o.ttl}
 }
 
 // DeleteMessage returns Delete as a message.

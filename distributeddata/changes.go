@@ -48,7 +48,7 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator, e Entries[T]) 
 			news, flushed := r.news.next(), r.flushed.next() // before the state is looked at
 			_, lives, err := r.look()
 			if err != nil || !f.follow(r.state(), func(key string, old, now told) bool {
-				return ctx.Err() == nil && yield(change(e.named(key), old, now))
+				return ctx.Err() == nil && yield(change(e.named(key), old, now, r.now()))
 			}) || !awaitAny(ctx, news, lives) {
 				return
 			}
@@ -58,8 +58,8 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator, e Entries[T]) 
 }
 
 // change is the notice for the change from one state of an entry to another.
-func change[T crdt.Value[T]](k Key[T], old, now told) *Changed[T] {
-	c := &Changed[T]{Key: k, Deleted: now.store.Empty() || buried(now.store)}
+func change[T crdt.Value[T]](k Key[T], old, now told, at time.Time) *Changed[T] {
+	c := &Changed[T]{Key: k, Deleted: now.gone(), Expired: old.expired(now, at)}
 	c.Value, c.Err = k.load(now.store, now.seen)
 	if now.store.Empty() {
 		c.Err = nil
@@ -84,7 +84,7 @@ func (f *follower) follow(p *published, tell func(key string, old, now told) boo
 	case f.exact:
 		old := f.held
 		f.held = p.get(f.text)
-		return old.store.SameValue(f.held.store) || tell(f.text, old, f.held)
+		return old.same(f.held) || tell(f.text, old, f.held)
 	}
 	was := f.was
 	f.was = p

@@ -51,11 +51,15 @@ type cluster struct {
 	disks  map[string]*testkit.Disk // by address
 	stores map[string]store.Store   // of the present process there
 	slow   time.Duration            // how long a process that starts waits for its rows
+	vary   func(m *simnet.Member, cfg *distributeddata.Config)
 }
 
 // config returns the configuration of a member. One that starts anew finds on its disk what was synced.
 func (c *cluster) config(m *simnet.Member, life bool) distributeddata.Config {
 	cfg := c.cfg
+	if c.vary != nil {
+		c.vary(m, &cfg)
+	}
 	if cfg.Durable == nil {
 		return cfg
 	}
@@ -85,10 +89,15 @@ func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster))
 
 // runWith hands every replicator to setup before its member starts.
 func runWith(t *testing.T, n int, cfg distributeddata.Config, setup func(*distributeddata.Replicator), test func(c *cluster)) {
+	runVaried(t, n, cfg, nil, setup, test)
+}
+
+// runVaried gives every member a configuration of its own.
+func runVaried(t *testing.T, n int, cfg distributeddata.Config, vary func(*simnet.Member, *distributeddata.Config), setup func(*distributeddata.Replicator), test func(c *cluster)) {
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
 	}
-	c := &cluster{t: t, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}}
+	c := &cluster{t: t, vary: vary, cfg: listed(cfg), dd: map[*simnet.Member]*distributeddata.Replicator{}}
 	simnet.Run(t, simnet.Config{
 		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n,
 		Setup: func(m *simnet.Member) {

@@ -64,6 +64,26 @@ type Config struct {
 	// when so many have it in memory, and a crash of all of them at once may cost the changes of this time, up to
 	// 16 MiB of them: Flush waits for the disk. At most 1m. Default 0.
 	WriteBehind time.Duration `yaml:"write-behind"`
+	// Expiry gives entries a time to live, by their names or by prefixes with a star behind them, as "session-*"; a name counts
+	// before a prefix, and a longer prefix before a shorter one. An entry that no member has used for its time is deleted, by one
+	// member, for all: within a quarter of the time and ClockSkew more, where members see each other. Uses are Get, by any key
+	// and at any level, Update, and Key.In; Snapshot, Changes, Subscribe and Keys are none. A use is told to the others, as
+	// one small update, only if the last that is known is older than a quarter of the time; see ExpireAfter for the time of one
+	// entry. Each is at least twice ClockSkew, and at most a hundred years.
+	//
+	// It is for caches. What is updated at the same time survives, alone: the entry then holds that and nothing of before. A
+	// read at the same time, or in another part of a partition, does not keep the entry. A member deletes
+	// nothing before it is Ready, nor while it sees half or less of the members that majorities are counted in. An entry that is
+	// there when it gets a time to live first counts as used then.
+	//
+	// All members should have the same. If not, an entry expires after the shortest of their times, also while it is used at
+	// members with a longer one, which tell of its use less often. Members of versions before this setting cannot read entries
+	// that have a time to live: set it when all run this one.
+	Expiry map[string]time.Duration `yaml:"expiry"`
+	// ClockSkew is by how much the wall clocks of two members may differ, from 1ms to 1h. If they differ by more, entries may
+	// expire that much too early, or stay that much longer, but never longer than their time, a quarter, and ClockSkew after a
+	// member has seen them used. It should be the same at all members. Default 5s.
+	ClockSkew time.Duration `yaml:"clock-skew"`
 	// CloseOnStoreFailure has the replicator close itself, as by Close, when the store has failed for good
 	// (store.ErrFailed): it then takes part in nothing any more, and everything returns ErrClosed. By default it goes on with
 	// volatile keys, and shows durable keys as they are in memory, but acknowledges no change of them.
@@ -108,6 +128,7 @@ func (c Config) withDefaults() Config {
 		set(&c.MinMembers, 1)
 	}
 	set(&c.ForgetAfter, 10*time.Minute)
+	set(&c.ClockSkew, 5*time.Second)
 	set(&c.HeartbeatInterval, time.Second)
 	set(&c.OperationTimeout, 5*time.Second)
 	set(&c.NotifyInterval, 50*time.Millisecond)
@@ -151,6 +172,9 @@ func (c Config) Validate() error {
 		bad("MinMembers is %d, must be from 1 to %d, or 0 for nothing but Local", c.MinMembers, maxMinMembers)
 	}
 	if _, err := newChoice(c.Durable); err != nil {
+		errs = append(errs, err)
+	}
+	if err := c.wrongExpiry(); err != nil {
 		errs = append(errs, err)
 	}
 	if (len(c.Durable) > 0) != (c.Store != nil) {

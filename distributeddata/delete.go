@@ -16,6 +16,9 @@ import (
 // Errors: ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
 func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
 	o := r.options(opts)
+	if o.ttl != 0 {
+		return errNotUpdate
+	}
 	_, err := call[*DeleteResponse[T]](ctx, r, k.empty, &Delete[T]{Key: k, At: o.level, Permanently: o.permanently})
 	return err
 }

@@ -3,6 +3,7 @@ package distributeddata
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -47,13 +48,20 @@ func (k Key[T]) String() string { return k.id }
 // Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
+	if o.ttl != 0 {
+		return k.empty, errNotUpdate
+	}
 	if o.level == Local {
 		p := r.readable()
 		if p == nil {
 			return k.empty, ErrClosed
 		}
 		if !p.of(k.id).loading() {
-			return k.read(p)
+			v, renewAt, err := k.read(p)
+			if renewAt != 0 {
+				r.used(k.id, renewAt)
+			}
+			return v, err
 		}
 	}
 	return call[*GetResponse[T]](ctx, r, k.empty, &Get[T]{Key: k, At: o.level})
@@ -72,7 +80,8 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 // Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant, ErrInvalid; of
 // durable keys ErrStore, ErrStoreBusy, ErrLoading.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
-	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: r.options(opts).level})
+	o := r.options(opts)
+	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: o.level, TTL: o.ttl})
 }
 
 // Subscribe tells an actor of this member of changes; see the message Subscribe. Before the replica runs the
@@ -82,24 +91,23 @@ func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) 
 	return subscribeTo(r, k, to, adapt)
 }
 
-// read returns the value in a published state.
-func (k Key[T]) read(p *published) (T, error) {
+// read returns the value in a published state, and from when on reading it is a use to be told: see lifetimes.renewAt.
+func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
 	if was := k.last.in(p); was != nil {
-		return was.value, nil
+		return was.value, was.renewAt, nil
 	}
 	if err := k.usable(); err != nil {
-		return k.empty, err
+		return k.empty, 0, err
 	}
 	if err := k.of.check(p); err != nil {
-		return k.empty, err
+		return k.empty, 0, err
 	}
-	h := p.of(k.id)
-	at, _ := h.keys.Get(k.id)
-	v, err := k.load(at.Store, h.seen)
-	if err == nil {
-		k.last.keep(h, v)
+	now := p.get(k.id)
+	if v, err = k.load(now.store, now.seen); err == nil {
+		renewAt = p.ttls.renewAt(now)
+		k.last.keep(p.of(k.id), v, renewAt)
 	}
-	return v, err
+	return v, renewAt, err
 }
 
 func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
@@ -110,8 +118,9 @@ func (k Key[T]) load(s causal.Store, seen causal.Vector) (T, error) {
 }
 
 // modified runs a modify function inside the update t and returns the value after it.
-func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T, err error) {
-	base := t.Get(k.id)
+func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) error) (v T, err error) {
+	was := t.Get(k.id)
+	base := content(was)
 	if v, err = k.editable(base, t.Seen()); err != nil {
 		return k.empty, err
 	}
@@ -131,8 +140,9 @@ func (k Key[T]) modified(t *core.Txn, modify func(*crdt.Writer, *T) error) (v T,
 	if err != nil {
 		return k.empty, refused(k.id, err)
 	}
-	t.Put(k.id, next)
-	crdt.Saved(&v, next, t.After(!next.Same(base)))
+	is := s.stamped(t, k.id, was, base, next)
+	t.Put(k.id, is)
+	crdt.Saved(&v, next, t.After(!is.Same(was)))
 	return v, nil
 }
 
@@ -142,6 +152,7 @@ type Option interface{ apply(*options) }
 type options struct {
 	level       Consistency
 	permanently bool
+	ttl         time.Duration // 0: not given; below: not one
 }
 
 func (c Consistency) apply(o *options) { o.level = c }

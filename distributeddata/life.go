@@ -16,6 +16,7 @@ import (
 	"github.com/concord-go/concord/internal/early"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/internal/timer"
 )
 
 // life is what a Replicator has of one life of its member. Nothing that outlives it may point to it, since it keeps
@@ -37,7 +38,8 @@ type life struct {
 	end       context.CancelFunc
 	spawning  sync.Once
 	closing   sync.Once
-	timers    timers       // of calls
+	timers    timers // of calls
+	ttls      *lifetimes
 	unobserve func() error // ends the metrics
 	durations metric.Float64Histogram
 	failure   error // why the actor could not be spawned; before ended
@@ -54,7 +56,7 @@ const (
 // bind begins a life of the replicator on system.
 func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	l := &life{
-		r: r, system: system, cfg: cfg, members: membership.Attach(system),
+		r: r, system: system, cfg: cfg, members: membership.Attach(system), ttls: newLifetimes(cfg, timer.ClockOf(system)),
 		running: make(chan struct{}), ready: make(chan struct{}),
 	}
 	l.ended, l.end = context.WithCancel(context.Background())

@@ -77,6 +77,7 @@ func (a *replica) near(l limit, n, most int, key string) {
 
 // fits checks what an update has made of an entry, of which added so many are new.
 func (a *replica) fits(key string, was, is causal.Store, added *int) error {
+	was, is = content(was), content(is)
 	if n := is.Len(); n > was.Len() {
 		if err := a.within(maxElements, n, key); err != nil {
 			return err

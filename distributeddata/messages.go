@@ -42,6 +42,7 @@ type (
 		Key     Key[T]
 		Modify  func(w *crdt.Writer, v *T) error
 		At      Consistency
+		TTL     time.Duration // see ExpireAfter; 0: as it is
 		Timeout time.Duration
 		Echo    any
 		Adapt   func(*UpdateResponse[T]) any
@@ -113,6 +114,9 @@ type Changed[T crdt.Value[T]] struct {
 	Value   T      // the empty value if the entry is not there any more
 	Old     T      // what this subscriber was told before; the empty value at first
 	Deleted bool   // the entry is not there any more: deleted or emptied
+	// Expired says that the entry is Deleted, and that it had not been used for its time to live, as far as this subscriber was
+	// told: see Config.Expiry. A Delete of an entry that was about to expire shows as this too.
+	Expired bool
 	// Err is ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good; or says why
 	// the value could not be decoded, or what became of Adapt.
 	Err error
@@ -154,7 +158,9 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		// What was sent before shows in the published state, unless an open event gathers it. Values of own
 		// types take the long way: their codecs may end this goroutine, and what is pending is answered then.
 		a.of(m.Key.id).settle()
-		answer(m.Key.read(a.l.published.Load()))
+		v, renewAt, err := m.Key.read(a.l.published.Load())
+		a.l.r.used(m.Key.id, renewAt)
+		answer(v, err)
 		return
 	}
 	a.expect(m.operation())
@@ -165,8 +171,9 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		now := p.get(m.Key.id)
 		if d.State != nil {
 			h, _ := d.State.Keys.Get(m.Key.id)
-			now = told{h.Store, d.State.Seen}
+			now = p.ttls.told(m.Key.id, h.Store, d.State.Seen)
 		}
+		a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
 		v, unread := m.Key.empty, errExit // if a codec does not return
 		defer func() { answer(v, cmp.Or(err, unread)) }()
 		if unread = m.Key.of.check(p); unread != nil {
@@ -191,7 +198,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
 	}
-	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
+	if err := cmp.Or(m.Key.valid(m.At), a.validTTL(m.Key.id, m.TTL), a.admit(m.At, m.Key.id)); err != nil {
 		answer(core.Done{}, err)
 		return
 	}
@@ -202,7 +209,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 		}
 		defer a.l.r.host(&m.Key.id).done()
 		was := t.Get(m.Key.id)
-		if res.value, err = m.Key.modified(t, m.Modify); err == nil {
+		if res.value, err = m.Key.modified(t, a.l.ttls.stamper(m.TTL), m.Modify); err == nil {
 			err = a.fits(m.Key.id, was, t.Get(m.Key.id), new(int))
 		}
 		if err != nil {

@@ -54,6 +54,8 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Gauge("concord.ddata.filled", "Keys or events of the answer under way that are here.", func(s Status) int { return int(s.Filled) })
 	m.Gauge("concord.ddata.to_fill", "Keys or events of the answer under way.", func(s Status) int { return int(s.ToFill) })
 	m.Gauge("concord.ddata.log.bytes", "Memory of the event log.", func(s Status) int { return s.LogBytes }, metric.WithUnit("By"))
+	m.Count("concord.ddata.expired", "Entries deleted here since they had not been used for their time.", func(s Status) uint64 { return s.Expired })
+	m.Count("concord.ddata.touches", "Uses told to others that were no part of an update.", func(s Status) uint64 { return s.Touches })
 	m.Count("concord.ddata.updates", "Updates made here; those that nobody waited for count together.", func(s Status) uint64 { return s.Updates })
 	m.Count("concord.ddata.applied", "Updates of others applied here.", func(s Status) uint64 { return s.Applied })
 	m.Count("concord.ddata.repairs", "Answers to requests for what was missed.", func(s Status) uint64 { return s.Repairs })

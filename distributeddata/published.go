@@ -14,9 +14,10 @@ import (
 // published is the state as readers see it: of one instant, and immutable. All that is asked of it may be asked
 // of nil, which holds nothing.
 type published struct {
-	half                      // of the volatile keys
-	durable  *half            // nil without Config.Durable
-	choice   *choice          // of the durable keys
+	half             // of the volatile keys
+	durable  *half   // nil without Config.Durable
+	choice   *choice // of the durable keys
+	ttls     *lifetimes
 	members  int              // in view, this one included
 	unloaded error            // why the rows of the durable keys cannot be used
 	others   []string         // addresses of those that list other durable keys
@@ -117,7 +118,7 @@ func (p *published) get(key string) told {
 	}
 	h := p.of(key)
 	at, _ := h.keys.Get(key)
-	return told{at.Store, h.seen}
+	return p.ttls.told(key, at.Store, h.seen)
 }
 
 // address returns where a member is, for people.
@@ -134,7 +135,7 @@ func (p *published) address(id string) string {
 func (p *published) names(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key, now := range p.entries(prefix, prefix) {
-			if !now.store.Empty() && !buried(now.store) && !yield(key) {
+			if !now.gone() && !yield(key) {
 				return
 			}
 		}
@@ -154,7 +155,7 @@ func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
 		}
 		return func(yield func(string, told) bool) {
 			for key, at := range h.keys.From(from) {
-				if !strings.HasPrefix(key, prefix) || !yield(key, told{at.Store, h.seen}) {
+				if !strings.HasPrefix(key, prefix) || !yield(key, p.ttls.told(key, at.Store, h.seen)) {
 					return
 				}
 			}
@@ -180,7 +181,8 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 		}
 		return func(yield func(string, turn) bool) {
 			core.Changes(old.keys, now.keys, prefix, func(key string, a, b causal.Store) bool {
-				return yield(key, turn{told{a, old.seen}, told{b, now.seen}})
+				t := turn{p.ttls.told(key, a, old.seen), p.ttls.told(key, b, now.seen)}
+				return t.old.same(t.now) || yield(key, t)
 			})
 		}
 	})
@@ -223,7 +225,7 @@ func (a *replica) publish() {
 	if old == nil {
 		old = new(published)
 	}
-	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, unloaded: a.unloaded, members: len(a.address) + 1, others: a.others, view: a.view}
+	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls, unloaded: a.unloaded, members: len(a.address) + 1, others: a.others, view: a.view}
 	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) || !slices.Equal(next.others, old.others)
 	for _, d := range a.domains {
 		now := d.half()

@@ -17,6 +17,8 @@ type recall[T any] struct{ last atomic.Pointer[recalled[T]] }
 type recalled[T any] struct {
 	state uint64 // half.number; the state itself would be kept in memory by it
 	value T
+	// renewAt is what read returned with it.
+	renewAt int64
 }
 
 // newRecall returns nil for a type of the application: only decoding makes a private copy of its values.
@@ -39,8 +41,8 @@ func (r *recall[T]) in(p *published) *recalled[T] {
 	return nil
 }
 
-func (r *recall[T]) keep(h *half, v T) {
+func (r *recall[T]) keep(h *half, v T, renewAt int64) {
 	if r != nil {
-		r.last.Store(&recalled[T]{h.number, v})
+		r.last.Store(&recalled[T]{h.number, v, renewAt})
 	}
 }

@@ -35,9 +35,12 @@ type Replicator struct {
 	hosts   atomic.Pointer[string]
 	faults  faults
 	near    nearness
-	news    news        // of published states
-	flushed news        // of FlushChanges
-	shut    atomic.Bool // closed, for reads
+	uses    uses
+	expired atomic.Uint64 // entries that this member has deleted for their time
+	touches atomic.Uint64 // stamps that were no part of another update
+	news    news          // of published states
+	flushed news          // of FlushChanges
+	shut    atomic.Bool   // closed, for reads
 
 	mu struct {
 		sync.Mutex

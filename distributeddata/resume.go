@@ -65,6 +65,7 @@ func (a *replica) resume() {
 	}
 	a.publish()
 	a.subs.caughtUp(a.l.published.Load())
+	a.expirer.start()
 	a.tellLater()
 	for i, d := range a.domains {
 		d.carryOn(effects[i]...)

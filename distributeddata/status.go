@@ -37,6 +37,11 @@ type Status struct {
 
 	Keys int // concord.ddata.keys: entries, those with nothing but bookkeeping included
 
+	// Expired counts the entries that this member has deleted since they had not been used for their time to live, and Touches
+	// the uses it has told the others of that were no part of an update: see Config.Expiry.
+	Expired uint64 // concord.ddata.expired
+	Touches uint64 // concord.ddata.touches
+
 	Updates uint64 // concord.ddata.updates: made here; those that nobody waited for count together
 	Applied uint64 // concord.ddata.applied: of others, applied here
 	Repairs uint64 // concord.ddata.repairs: answers to requests for what was missed
@@ -88,6 +93,7 @@ func (r *Replicator) Status() Status {
 	s := Status{
 		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members, Seen: p.main().seen.String(), OtherDurable: p.others,
 		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
+		Expired: r.expired.Load(), Touches: r.touches.Load(),
 		NearLimits: r.near.of(time.Now()),
 	}
 	if roll := p.main().roll; roll != nil {

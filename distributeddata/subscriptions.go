@@ -3,9 +3,11 @@ package distributeddata
 import (
 	"container/list"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/distributeddata/internal/expiry"
 	"github.com/concord-go/concord/internal/causal"
 )
 
@@ -40,8 +42,23 @@ type noticeFunc func(key string, old, now told, send func(any))
 
 // told is what an entry held.
 type told struct {
-	store causal.Store
+	store causal.Store // without what it said of its last use
 	seen  causal.Vector
+	use   expiry.Use
+	ttl   int64 // in milliseconds; 0: it did not expire
+}
+
+// gone reports whether the entry is not there.
+func (t told) gone() bool { return t.store.Empty() || buried(t.store) }
+
+// same reports whether both certainly show the same value.
+func (t told) same(o told) bool {
+	return t.store.SameValue(o.store) || t.use.At+o.use.At != 0 && t.store.EqualValue(o.store)
+}
+
+// expired reports whether an entry that is gone at now had not been used for its time to live.
+func (t told) expired(now told, at time.Time) bool {
+	return now.store.Empty() && t.use.Passed(at.UnixMilli(), t.ttl)
 }
 
 func (x index) add(s *subscription) {

@@ -80,7 +80,7 @@ func (a *replica) tellAll() {
 func (a *replica) tell(s *subscription, key string, old told) {
 	defer a.guard("telling a subscriber")
 	now := a.l.published.Load().get(key)
-	if old.store.SameValue(now.store) {
+	if old.same(now) {
 		return
 	}
 	s.notice(key, old, now, func(msg any) {

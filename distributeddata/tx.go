@@ -25,6 +25,7 @@ type Tx struct {
 	volatile *core.Txn
 	durable  *core.Txn // nil without Config.Durable
 	choice   *choice
+	stamper  stamper
 	now      *published // when it began
 	txn      *core.Txn  // the one of these that the entries opened so far are of
 	first    string     // the first of them; empty: there is none
@@ -53,7 +54,11 @@ type opened struct {
 //
 // Errors: as of Key.Update. ErrModify, which is ErrInvalid too, if some of the entries are durable and some are not.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, opts ...Option) error {
-	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: r.options(opts).level})
+	o := r.options(opts)
+	if o.ttl != 0 {
+		return errNotUpdate
+	}
+	_, err := call[*TransactionResponse](ctx, r, struct{}{}, &Transaction{Modify: modify, At: o.level})
 	return err
 }
 
@@ -165,7 +170,7 @@ func elsewhere(err error) bool { return err == errElsewhere } //nolint:errorlint
 func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool, modify func(*Tx) error, done func(core.Done, error)) {
 	if a.durable == nil || a.durable.loading() {
 		a.update(a.volatile, at, timeout, "", adapted, func(t *core.Txn) error {
-			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, now: a.l.published.Load()})
+			return modify(&Tx{volatile: t, txn: t, choice: a.l.r.choice, stamper: a.l.ttls.stamper(0), now: a.l.published.Load()})
 		}, done)
 		return
 	}
@@ -178,7 +183,7 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 		a.expect(operation{"atomically", at}, "")
 		theirs := errElsewhere // unless the other step is refused for being the wrong one
 		a.update(a.durable, at, timeout, "", adapted, func(durable *core.Txn) error {
-			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice, now: a.l.published.Load()}
+			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice, stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
 			if err := modify(tx); err != nil || tx.txn == durable {
 				return err
 			}
@@ -213,7 +218,8 @@ func (k Key[T]) In(tx *Tx) *T {
 		tx.Fail(err)
 		return &v
 	}
-	base := txn.Get(k.id)
+	was := txn.Get(k.id)
+	base := content(was)
 	v, err := k.editable(base, txn.Seen())
 	if err != nil {
 		tx.Fail(err)
@@ -222,7 +228,7 @@ func (k Key[T]) In(tx *Tx) *T {
 	o := &opened{k.id, base, &v, func() error {
 		next, err := crdt.Save(tx.Writer, base, &v)
 		if err == nil {
-			txn.Put(k.id, next)
+			txn.Put(k.id, tx.stamper.stamped(txn, k.id, was, base, next))
 		}
 		return err
 	}}
@@ -265,7 +271,8 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 	if s.p.of(k.id).loading() {
 		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrLoading)
 	}
-	return k.read(s.p)
+	v, _, err := k.read(s.p)
+	return v, err
 }
 
 // editable returns the value of a store for an update.

@@ -53,8 +53,9 @@ var arrows = map[string][]string{
 	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
 	"crdt":                            {"internal/causal", "internal/pmap"},
 	"distributeddata/internal/sketch": {},
+	"distributeddata/internal/expiry": {},
 	"distributeddata/internal/core":   {"distributeddata/internal/sketch", "distributeddata/store", "internal/causal", "internal/field", "internal/pmap", "internal/wire", "proto"},
-	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "distributeddata/store", "internal/causal", "internal/pmap"}, shared...),
+	"distributeddata":                 append([]string{"crdt", "distributeddata/internal/core", "distributeddata/internal/expiry", "distributeddata/store", "internal/causal", "internal/pmap"}, shared...),
 	"distributeddata/store":           {},
 	"distributeddata/internal/disk":   {"distributeddata/store"},
 	"distributeddata/badger":          {"distributeddata/internal/disk", "distributeddata/store", "internal/settings"},
@@ -106,7 +107,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages in which nothing depends on anything but their inputs.
-var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "sharding/internal/core", "node/internal/arbiter"}
+var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/expiry", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "sharding/internal/core", "node/internal/arbiter"}
 
 type file struct {
 	pkg  string // path below the module

@@ -47,6 +47,8 @@ func checkEnd(rest, path string, l Leaf) bool {
 		return len(rest) == 1 && len(l.Payload) >= 8
 	case MVRegister, Extreme, Own:
 		return len(rest) == 1
+	case Tombstone:
+		return t.Class() != lastUse || rest == path && len(rest) == 1 && len(l.Payload) <= MaxUse
 	}
 	return true
 }

@@ -75,7 +75,16 @@ const (
 	Float    Class = 6
 
 	Min Class = 8 // added to the class of an Extreme
+
+	lastUse Class = 15 // of Tombstone: when the entry was used last
 )
+
+// UsePath is the path of the atoms that say when an entry was used last. They are of the entry and not of its value. It
+// is behind every path of a value.
+var UsePath = string([]byte{byte(MakeTag(Tombstone, lastUse))})
+
+// MaxUse bounds the payload of such an atom.
+const MaxUse = 64
 
 // MakeTag joins a kind and a class.
 func MakeTag(k Kind, c Class) Tag { return Tag(byte(k)<<4 | byte(c)) }
@@ -88,6 +97,9 @@ func (t Tag) Class() Class { return Class(t & 15) }
 
 func (t Tag) String() string {
 	kind, ok := kindNames[t.Kind()]
+	if t == Tag(UsePath[0]) {
+		return "last use"
+	}
 	if !ok {
 		kind = fmt.Sprintf("kind %d", t.Kind())
 	}

@@ -46,9 +46,20 @@ func (s Store) Same(o Store) bool { return s.atoms.Same(o.atoms) && s.marks.Same
 // SameValue reports whether both certainly show the same value: their atoms are the same, and no mark
 // that only one of them has takes anything off a live counter slot.
 func (s Store) SameValue(o Store) bool {
-	if !s.atoms.Same(o.atoms) {
-		return false
+	return s.atoms.Same(o.atoms) && s.sameCounts(o)
+}
+
+// EqualValue reports whether both show the same value. It compares atoms where the two do not share them.
+func (s Store) EqualValue(o Store) bool {
+	same := s.Len() == o.Len()
+	if same {
+		pmap.DiffRuns(s.atoms, o.atoms, sameEntries, func(string, Entry, bool, Entry, bool) bool { same = false; return false })
 	}
+	return same && s.sameCounts(o)
+}
+
+// sameCounts reports whether no mark that only one of two stores with equal atoms has takes anything off a live counter slot.
+func (s Store) sameCounts(o Store) bool {
 	same := true
 	pmap.Diff(s.marks, o.marks, sameMark, func(path string, _ Mark, _ bool, _ Mark, _ bool) bool {
 		e, live := s.atoms.Get(path)
@@ -73,6 +84,16 @@ func (s Store) Prefix(p string) iter.Seq2[string, Entry] { return s.atoms.Prefix
 
 // From yields the paths from p on, in order.
 func (s Store) From(p string) iter.Seq2[string, Entry] { return s.atoms.From(p) }
+
+// LastUse returns the atoms that say when the entry was used last.
+func (s Store) LastUse() (Entry, bool) {
+	n := s.Len()
+	if n == 0 {
+		return Entry{}, false
+	}
+	path, e := s.At(n - 1)
+	return e, path == UsePath
+}
 
 // CountPrefix returns the number of paths that begin with p.
 func (s Store) CountPrefix(p string) int { return s.atoms.CountPrefix(p) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/simnet"
 )
 
@@ -16,6 +17,12 @@ import (
 func Check(t *testing.T, name string, example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return run(ctx, out, example) })
+}
+
+// CheckWith is Check for an example on members with configurations.
+func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config, example Example) {
+	t.Helper()
+	check(t, name, func(ctx context.Context, out io.Writer) error { return Run(ctx, out, config, example) })
 }
 
 // CheckWithLeases is Check for an example with leases. A store on a server cannot be in virtual time.

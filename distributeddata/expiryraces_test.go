@@ -1,0 +1,255 @@
+package distributeddata_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/concord-go/concord/crdt"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/internal/simnet"
+)
+
+// without has no expiry at the members for which it is true.
+func without(at func(i int) bool) func(*simnet.Member, *distributeddata.Config) {
+	return func(m *simnet.Member, cfg *distributeddata.Config) {
+		if at(m.Index) {
+			cfg.Expiry = nil
+		}
+	}
+}
+
+func first(i int) bool { return i == 0 }
+
+// split cuts the network in two parts, of which each goes on without the other.
+func (c *cluster) split(a, b []int) (heal func()) {
+	one, other := c.members(a), c.members(b)
+	c.Net.Partition(addresses(c, a...), addresses(c, b...))
+	c.Unlist(one, other)
+	c.Unlist(other, one)
+	return func() {
+		c.Net.Heal()
+		c.List(one, other)
+		c.List(other, one)
+	}
+}
+
+func (c *cluster) members(numbers []int) (all []*simnet.Member) {
+	for _, i := range numbers {
+		all = append(all, c.Member(i))
+	}
+	return all
+}
+
+// R24: what is updated while the entry is deleted survives alone: what was there before does not come back with it.
+func TestExpiry_AConcurrentUpdateSurvivesAlone(t *testing.T) {
+	run(t, 5, forgetful, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "old", distributeddata.All)
+		time.Sleep(forgetAfter)
+		heal := c.split([]int{0, 1}, []int{2, 3, 4})
+		time.Sleep(gone - forgetAfter)
+		require.Empty(t, c.there(3, a))
+		require.Equal(t, []string{"old"}, c.there(0, a), "a minority deletes nothing")
+		c.put(0, a, "new")
+		require.Equal(t, []string{"new", "old"}, c.there(0, a))
+		heal()
+		time.Sleep(5 * time.Second)
+		c.everywhere(a, "new")
+		time.Sleep(forgetAfter)
+		c.everywhere(a, "new")
+		time.Sleep(gone)
+		c.everywhere(a)
+	})
+}
+
+// R24: a read at the same time does not keep the entry, and leaves nothing that shows.
+func TestExpiry_AConcurrentReadKeepsNothing(t *testing.T) {
+	run(t, 5, forgetful, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "old", distributeddata.All)
+		time.Sleep(forgetAfter)
+		heal := c.split([]int{0, 1}, []int{2, 3, 4})
+		_, err := a.Get(context.Background(), c.at(0))
+		require.NoError(t, err)
+		time.Sleep(gone - forgetAfter)
+		told, stop := c.told(3, a, xs)
+		defer stop()
+		heal()
+		time.Sleep(5 * time.Second)
+		c.everywhere(a)
+		for i := range 5 {
+			require.Empty(t, slices.Collect(c.at(i).Keys()))
+			_, err := a.Get(context.Background(), c.at(i), distributeddata.Majority)
+			require.ErrorIs(t, err, distributeddata.ErrNotFound)
+			require.Equal(t, 1, c.at(i).Status().Keys, "the stamp of the read")
+		}
+		time.Sleep(gone)
+		for i := range 5 {
+			require.Zero(t, c.at(i).Status().Keys)
+		}
+		require.Empty(t, told("actor"))
+		require.Empty(t, told("loop"))
+	})
+}
+
+// Half of the members, which cannot know what the others use, delete nothing; nor does a member before it is ready.
+func TestExpiry_HalfOfTheMembersDeleteNothing(t *testing.T) {
+	run(t, 4, forgetful, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "1", distributeddata.All)
+		heal := c.split([]int{0, 1}, []int{2, 3})
+		for range 40 {
+			time.Sleep(10 * time.Second)
+			_, err := a.Get(context.Background(), c.at(3))
+			require.NoError(t, err)
+		}
+		heal()
+		time.Sleep(5 * time.Second)
+		c.everywhere(a, "1")
+		time.Sleep(gone)
+		c.everywhere(a)
+	})
+}
+
+// The member whose turn it is has crashed, or does not delete: the next one does.
+func TestExpiry_TheNextMemberTakesOver(t *testing.T) {
+	runVaried(t, 5, forgetful, without(func(i int) bool { return i < 3 }), nil, func(c *cluster) {
+		for k := range strings.FieldsSeq("a b c d e f g h i j") {
+			c.put(0, xs.Key(k), "1", distributeddata.All)
+			c.put(3, xs.Key(k), "1", distributeddata.All) // stamps it
+		}
+		const turn = 14 * time.Second
+		time.Sleep(gone + 4*turn)
+		for i := range 5 {
+			require.Empty(t, slices.Collect(c.at(i).Keys()))
+		}
+	})
+}
+
+// What a program without expiry has written counts as used when a member with it sees it first.
+func TestExpiry_EntriesWithoutAStampCountAsUsedWhenSeen(t *testing.T) {
+	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "1", distributeddata.All)
+		time.Sleep(forgetAfter)
+		c.everywhere(a, "1")
+		time.Sleep(gone + 14*time.Second)
+		c.everywhere(a)
+	})
+	run(t, 3, distributeddata.Config{}, func(c *cluster) { // it gets a time to live by a restart
+		a := xs.Key("a")
+		c.put(0, a, "1", distributeddata.All)
+		time.Sleep(time.Hour)
+		c.cfg.Expiry = forgetful.Expiry
+		for i := range 3 {
+			c.ready(c.Restart(c.Member(i)))
+		}
+		time.Sleep(forgetAfter - 10*time.Second)
+		for _, m := range c.Live() {
+			v, err := a.Of(c.dd[m].Snapshot())
+			require.NoError(t, err)
+			require.Equal(t, 1, v.Len())
+		}
+		time.Sleep(gone + 3*14*time.Second)
+		for _, m := range c.Live() {
+			_, err := a.Of(c.dd[m].Snapshot())
+			require.ErrorIs(t, err, distributeddata.ErrNotFound)
+		}
+	})
+}
+
+// Programs that differ: the shortest time counts, also while the entry is used where it is longer.
+func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
+	runVaried(t, 3, forgetful, func(m *simnet.Member, cfg *distributeddata.Config) {
+		if m.Index == 0 {
+			cfg.Expiry = map[string]time.Duration{"x-*": 24 * time.Hour}
+		}
+	}, nil, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "1", distributeddata.All)
+		for range int((gone + 14*time.Second) / time.Second) {
+			time.Sleep(time.Second)
+			_, _ = a.Get(context.Background(), c.at(0))
+		}
+		c.everywhere(a)
+	})
+}
+
+// Durable entries leave the disk, and their stamps are on it: a member that comes back after days neither deletes what the
+// others use nor keeps what they have deleted, and a cluster that comes back goes on where it was.
+func TestExpiry_OfDurableEntries(t *testing.T) {
+	cfg := forgetful
+	cfg.Durable = []string{"x-*"}
+	run(t, 3, cfg, func(c *cluster) {
+		a, used := xs.Key("a"), []distributeddata.Key[items]{}
+		c.put(0, a, "1", distributeddata.All)
+		for i := range 10 { // each member is the first in turn of some
+			used = append(used, xs.Key(fmt.Sprint("b", i)))
+			c.put(1, used[i], "1", distributeddata.All)
+			c.put(1, used[i], "2", distributeddata.All)
+		}
+		c.Crash(c.Member(2))
+		c.disks[c.Member(2).Address].Crash()
+		for range 60 {
+			time.Sleep(10 * time.Second)
+			for _, b := range used {
+				_, err := b.Get(context.Background(), c.at(0))
+				require.NoError(t, err)
+			}
+		}
+		require.Empty(t, c.there(0, a))
+		c.Net.Partition(addresses(c, 0, 1), addresses(c, 2))
+		m := c.Restart(c.Member(2)) // lists the others, and cannot ask them
+		time.Sleep(time.Minute)
+		c.Net.Heal()
+		c.ready(m)
+		time.Sleep(10 * time.Second)
+		for _, m := range c.Live() {
+			for _, b := range used {
+				v, err := b.Of(c.dd[m].Snapshot())
+				require.NoError(t, err)
+				require.Equal(t, []string{"1", "2"}, slices.Collect(v.All()))
+			}
+			require.NotContains(t, c.onDisk(m), "x-a")
+			require.Contains(t, c.onDisk(m), "x-b")
+		}
+		time.Sleep(forgetAfter / 2)
+		c.restart()
+		time.Sleep(forgetAfter/2 + forgetAfter/4 + 20*time.Second) // since the use before the restart
+		for _, m := range c.Live() {
+			require.Empty(t, slices.Collect(c.dd[m].Keys()))
+			require.NotContains(t, c.onDisk(m), "x-b")
+		}
+	})
+}
+
+// onDisk returns the keys of the rows on a member's disk.
+func (c *cluster) onDisk(m *simnet.Member) string {
+	c.t.Helper()
+	var keys []string
+	for row, err := range c.stores[m.Address].Load(context.Background()) {
+		require.NoError(c.t, err)
+		keys = append(keys, row.Key)
+	}
+	return strings.Join(keys, "\n")
+}
+
+// A permanent deletion stays.
+func TestExpiry_WhatWasDeletedForGoodStaysSo(t *testing.T) {
+	run(t, 3, forgetful, func(c *cluster) {
+		a := xs.Key("a")
+		c.put(0, a, "1", distributeddata.All)
+		require.NoError(t, a.Delete(context.Background(), c.at(0), distributeddata.Permanently, distributeddata.All))
+		time.Sleep(time.Hour)
+		for i := range 3 {
+			_, err := a.Update(context.Background(), c.at(i), func(*crdt.Writer, *items) error { return nil })
+			require.ErrorIs(t, err, distributeddata.ErrDeleted)
+		}
+	})
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/examples/internal/three"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOutput_IsAsPromised(t *testing.T) { three.CheckWith(t, "cache", config, run) }

@@ -1,0 +1,112 @@
+package main
+
+// expiries are the bugs of entries that expire.
+func expiries() []mutant {
+	const (
+		pkg   = "./distributeddata"
+		core  = "./distributeddata/internal/expiry"
+		use   = "distributeddata/internal/expiry/use.go"
+		table = "distributeddata/internal/expiry/table.go"
+		actor = "distributeddata/expirer.go"
+	)
+	simulation := killer{pkg: core, run: "^TestSimulation$"}
+	uses := killer{pkg: pkg, run: "^TestExpiry_UseAtOneMemberKeepsItEverywhere$"}
+	return []mutant{
+		{
+			name:   "a stamp does not stand for uses up to a quarter later",
+			rule:   "nothing expires within its time to live after a use",
+			edits:  in(use, "return ttl + ttl/4 + skew", "return ttl + skew"),
+			killer: simulation,
+		},
+		{
+			name:   "clocks are taken for equal",
+			rule:   "nothing expires within its time to live after a use",
+			edits:  in(use, "return ttl + ttl/4 + skew", "return ttl + ttl/4"),
+			killer: killer{pkg: core, run: "^TestTable_ExpiresAfterItsTimeAQuarterAndTheSkew$"},
+		},
+		{
+			name:   "a stamp of the future keeps an entry for ever",
+			rule:   "no clock keeps an entry for longer than a use does",
+			edits:  in(table, "min(use, now)+lasts", "use+lasts"),
+			killer: simulation,
+		},
+		{
+			name:   "a stamp of the future hides honest ones below it",
+			rule:   "nothing expires within its time to live after a use",
+			edits:  in(table, " && use <= now+t.cfg.Skew {", " {"),
+			killer: killer{pkg: core, run: "^TestTable_StampOfTheFutureHidesNoUse$"},
+		},
+		{
+			name:   "a use does not replace a stamp of the future",
+			rule:   "nothing expires within its time to live after a use",
+			edits:  in(use, "if u.At > now+skew {", "if u.At < 0 {"),
+			killer: simulation,
+		},
+		{
+			name:   "all members delete an entry at once",
+			rule:   "one member deletes, the next after a turn",
+			edits:  in(table, "\t\t\tbefore++\n", ""),
+			killer: killer{pkg: core, run: "^TestTable_MembersTakeTurns$"},
+		},
+		{
+			name:   "no member takes over",
+			rule:   "one member deletes, the next after a turn",
+			edits:  in(table, "\treturn before\n", "\treturn 1000 * before\n"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_TheNextMemberTakesOver$"},
+		},
+		{
+			name:   "a new view gives nobody another turn",
+			rule:   "one member deletes, the next after a turn",
+			edits:  in(table, "\t\t\tit.turns = t.rank(it.key)\n\t\t\tt.moved(it.pos)\n", ""),
+			killer: killer{pkg: core, run: "^TestTable_ViewChangesTurns$"},
+		},
+		{
+			name:   "half of the members delete what the others use",
+			rule:   "a member deletes only while it sees most of those counted",
+			edits:  in(actor, "2*len(roll.Missing()) < roll.Counted", "roll.Counted > 0"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_HalfOfTheMembersDeleteNothing$"},
+		},
+		{
+			name:   "an entry without a stamp is deleted when it is seen",
+			rule:   "what has no stamp counts as used when it is seen",
+			edits:  in(actor, "case x.Use == 0:", "case x.Use < 0:"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_EntriesWithoutAStampCountAsUsedWhenSeen$"},
+		},
+		{
+			name:   "a read is no use",
+			rule:   "a use at one member keeps an entry everywhere",
+			edits:  in("distributeddata/uses.go", "l.ttls.now() >= renewAt &&", "l.ttls.now() < renewAt &&"),
+			killer: uses,
+		},
+		{
+			name:   "every use is told",
+			rule:   "a use is told four times in the time to live at most",
+			edits:  in(use, "return u.At + max(ttl/4, 1)", "return u.At"),
+			killer: uses,
+		},
+		{
+			name:   "subscribers are told of uses",
+			rule:   "a use is no change of the value",
+			edits:  in("distributeddata/subscriptions.go", " || t.use.At+o.use.At != 0 && t.store.EqualValue(o.store)", ""),
+			killer: killer{pkg: pkg, run: "^TestExpiry_WatchingIsNoUse$"},
+		},
+		{
+			name:   "every deletion is told as an expiry",
+			rule:   "Expired says that the entry had not been used for its time",
+			edits:  in(use, "return u.At > 0 && ttl > 0 && now >= u.At+ttl+ttl/4", "return u.At > 0 && ttl > 0 && now > 0"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_IsToldApart$"},
+		},
+		{
+			name:   "a value has the stamp of its entry in it",
+			rule:   "types do not see that entries expire",
+			edits:  in("distributeddata/lifetimes.go", "\t\treturn s.Drop(causal.UsePath)\n", "\t\treturn s\n"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_TypesDoNotSeeIt$"},
+		},
+		{
+			name:   "the earlier of two times to live counts",
+			rule:   "of two times to live the one set later counts",
+			edits:  in(use, "if o.Set > u.Set ||", "if o.Set < u.Set ||"),
+			killer: killer{pkg: core, run: "^TestUse_RoundTripAndMerge$"},
+		},
+	}
+}
