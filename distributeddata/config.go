@@ -66,7 +66,7 @@ type Config struct {
 	WriteBehind time.Duration `yaml:"write-behind"`
 	// Expiry gives entries a time to live, by their names or by prefixes with a star behind them, as "session-*"; a name counts
 	// before a prefix, and a longer prefix before a shorter one. An entry that no member has used for its time is deleted, by one
-	// member, for all: within a quarter of the time and ClockSkew more, where members see each other. Uses are Get, by any key
+	// member, for all: within a quarter of the time, ClockSkew twice and a few heartbeats more, where members see each other. Uses are Get, by any key
 	// and at any level, Update, and Key.In; Snapshot, Changes, Subscribe and Keys are none. A use is told to the others, as
 	// one small update, only if the last that is known is older than a quarter of the time; see ExpireAfter for the time of one
 	// entry. Each is at least twice ClockSkew, and at most a hundred years.

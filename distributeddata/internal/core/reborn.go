@@ -159,7 +159,7 @@ const forkBeats = 60
 
 // shared reports whether the sender of a state has events that have been revoked, and none of the others: those that
 // differ, or lie behind the last.
-func (v *revoked) shared(h *head) (any bool) {
+func (v *revoked) shared(h *head) (found bool) {
 	if v == nil || h.head.Get(v.was) > v.own {
 		return false
 	}
@@ -170,9 +170,9 @@ func (v *revoked) shared(h *head) (any bool) {
 		if contradict(x, v.prints.at(n)) {
 			return false
 		}
-		any = any || agree(x, v.prints.at(n))
+		found = found || agree(x, v.prints.at(n))
 	}
-	return any
+	return found
 }
 
 // again is what the next life of the process does again: the effects, and updates that nobody waits for.
