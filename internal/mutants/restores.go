@@ -53,6 +53,12 @@ func restores() []mutant {
 			killer: saved(replCore, "takes_the_events_of_an_id_that_was_given_up"),
 		},
 		{
+			name:   "open the event that does revoked ones again as the last of the former id",
+			rule:   "an event that a panic kept from being installed is installed afterwards [R29]",
+			edits:  in(replDir+"reborn.go", "\tc.openAs = t.Dot() //", "\t//"),
+			killer: scenario("TestRestored_AStepThatPanics"),
+		},
+		{
 			name:   "retract nothing",
 			rule:   "a restored replica retracts what it has done again [R66]",
 			edits:  in(replDir+"retract.go", "if r.prints != nil {", "if false {"),

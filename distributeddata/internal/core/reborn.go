@@ -270,6 +270,7 @@ func (c *Core) redo() {
 		}
 		return nil
 	})
+	c.openAs = t.Dot() // the one before was of the former id: the state that has come may cover it [R29]
 	for _, w := range t.work {
 		c.merge(w)
 	}

@@ -500,31 +500,36 @@ func TestRestored_LeavesWhenItsEventsAreDoneAgain(t *testing.T) {
 	l.shows("b", "s/base=1\ns/new=1\ns/old=1\n")
 }
 
-// The step in which a replica notices that it was restored panics, at each place where it can: its events are done
-// again all the same, and every call is answered once.
+// The step in which a replica notices that it was restored panics, or the one in which its events are done again, at each
+// place where they can: they are done again all the same, and every call is answered once. The others have used as many
+// numbers as the restored replica, or fewer.
 func TestRestored_AStepThatPanics(t *testing.T) {
-	for place := 1; ; place++ {
-		l, snapshot := restorable(t)
-		l.deliver(all)
-		l.cores["a"] = snapshot
-		calls := []uint64{l.act("new"), l.act("newer")}
-		l.deliver(of(wire.ReplicatorPush))
-		l.fuse["a"] = place
-		l.deliver(of(wire.ReplicatorAck))
-		calls = append(calls, l.act("later"))
-		l.settled()
-		if l.blasted == 0 {
-			require.Greater(t, place, 20)
-			return
-		}
-		for _, id := range calls {
-			require.Contains(t, l.done, id, "place %d", place)
-		}
-		for _, n := range l.order {
-			got, err := shown(l.cores[n].Keys())
-			require.NoError(t, err)
-			for _, e := range []string{"base", "old", "new", "newer"} {
-				require.Contains(t, got, "s/"+e+"=1\n", "place %d, %s", place, n)
+	for _, acts := range [][]string{{"new"}, {"new", "newer"}} {
+		for place, blasted := 1, 1; blasted > 0; place++ {
+			l, snapshot := restorable(t)
+			l.deliver(all)
+			l.cores["a"] = snapshot
+			var calls []uint64
+			for _, e := range acts {
+				calls = append(calls, l.act(e))
+			}
+			l.deliver(of(wire.ReplicatorPush))
+			l.fuse["a"] = place
+			l.deliver(of(wire.ReplicatorAck))
+			calls = append(calls, l.act("later"))
+			l.settled()
+			for _, id := range calls {
+				require.Contains(t, l.done, id, "place %d", place)
+			}
+			for _, n := range l.order {
+				got, err := shown(l.cores[n].Keys())
+				require.NoError(t, err)
+				for _, e := range append([]string{"base", "old"}, acts...) {
+					require.Contains(t, got, "s/"+e+"=1\n", "place %d, %s", place, n)
+				}
+			}
+			if blasted = l.blasted; blasted == 0 {
+				require.Greater(t, place, 20)
 			}
 		}
 	}
