@@ -273,6 +273,52 @@ func TestDurable_AMajorityIsReadyWithoutTheRest(t *testing.T) {
 	}
 }
 
+// Each level survives the crash of all members and the loss of as many disks as docs/durability.md promises. The write is on
+// no more disks than its level needs, and those are lost first.
+func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
+	for name, level := range map[string]struct {
+		level  distributeddata.Consistency
+		beside int // others that have the write
+		lost   int // disks, that of the writer first
+	}{
+		"Local":    {distributeddata.Local, 0, 0},
+		"Majority": {distributeddata.Majority, 1, 1},
+		"Nodes(2)": {distributeddata.Nodes(2), 1, 1},
+		"All":      {distributeddata.All, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 3, distributeddata.Config{Durable: []string{"*"}}, func(c *cluster) {
+				all := c.Live()
+				switch level.beside {
+				case 0:
+					c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+				case 1:
+					c.Net.Partition(addresses(c, 0, 1), addresses(c, 2))
+				}
+				_, err := durableCart.Update(context.Background(), c.at(0), adding("x"), level.level)
+				require.NoError(t, err)
+				for i, m := range all {
+					c.Crash(m)
+					if i < level.lost {
+						delete(c.disks, m.Address)
+						delete(c.stores, m.Address)
+					}
+				}
+				c.Net.Heal()
+				for _, m := range all {
+					c.Restart(m)
+				}
+				time.Sleep(20 * time.Second)
+				for _, m := range c.Live() {
+					v, err := durableCart.Get(context.Background(), c.dd[m])
+					require.NoError(t, err, m)
+					require.Equal(t, []string{"x"}, slices.Collect(v.All()), m)
+				}
+			})
+		})
+	}
+}
+
 // One of a majority that is back leaves before the rest has come, and what it wrote is there.
 func TestDurable_AMemberLeavesAMajorityOfDisks(t *testing.T) {
 	run(t, 5, distributeddata.Config{Durable: []string{"*"}, OperationTimeout: 10 * time.Second}, func(c *cluster) {

@@ -15,7 +15,7 @@
 //	heap at rest              under 1 MB                        44 MB, Badger's own, touched as it fills; 90 MB later
 //	files                     one, never smaller, some 2 times  several, some 200 MB of apparent size more than
 //	                          the size of the rows              they take on the disk
-//	a commit                  two syncs, a page (4 KiB) for     one sync, what is written
+//	a commit                  two syncs, a page (4 KiB) for     what is written, and two syncs, one of an unchanged file
 //	                          each row that is touched
 //	many small random writes  slower with the number of rows    as fast as ever, compactions come later
 //	                          that a commit touches
