@@ -66,10 +66,10 @@ type Config struct {
 	WriteBehind time.Duration `yaml:"write-behind"`
 	// Expiry gives entries a time to live, by their names or by prefixes with a star behind them, as "session-*"; a name counts
 	// before a prefix, and a longer prefix before a shorter one. An entry that no member has used for its time is deleted, by one
-	// member, for all: within a quarter of the time, ClockSkew twice and a few heartbeats more, where members see each other. Uses are Get, by any key
-	// and at any level, Update, and Key.In; Snapshot, Changes, Subscribe and Keys are none. A use is told to the others, as
-	// one small update, only if the last that is known is older than a quarter of the time; see ExpireAfter for the time of one
-	// entry. Each is at least twice ClockSkew, and at most a hundred years.
+	// member, for all: within a quarter of the time, ClockSkew twice and a few heartbeats more, where members see each other.
+	// Uses are Get, by any key and at any level, Update, and Key.In; Snapshot, Changes, Subscribe and Keys are none. A use is
+	// told to the others, as one small update, only if the last that is known is older than a quarter of the time; see
+	// ExpireAfter for the time of one entry. Each is at least twice ClockSkew, and at most a hundred years.
 	//
 	// It is for caches. What is updated at the same time survives, alone: the entry then holds that and nothing of before. A
 	// read at the same time, or in another part of a partition, does not keep the entry. A member deletes

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,22 +66,13 @@ func atRest(t *testing.T, expires bool) (cost rest) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		cost.memory = (after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)) / uint64(*restEntries)
-		sent, cpu := c.at(0).Status().Traffic(), processor()
+		sent, cpu := c.at(0).Status().Traffic(), used()
 		time.Sleep(5 * time.Minute)
-		cost.cpu = processor() - cpu
+		cost.cpu = used() - cpu
 		now := c.at(0).Status().Traffic()
 		cost.messages, cost.bytes = now.Messages-sent.Messages, now.Bytes-sent.Bytes
 		require.Equal(t, *restEntries, c.at(1).Status().Keys)
 		require.Zero(t, c.at(0).Status().Touches+c.at(1).Status().Touches)
 	})
 	return cost
-}
-
-// processor returns the processor time that the process has used.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

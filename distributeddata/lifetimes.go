@@ -143,9 +143,10 @@ func (s stamper) stamped(t *core.Txn, key string, was, before, next causal.Store
 	if next.Empty() || buried(next) {
 		return next
 	}
-	old := expiry.Use{}
-	if !before.Empty() { // else it is of a former life of the entry
-		_, old = lastUse(was)
+	var atoms causal.Entry
+	var old expiry.Use
+	if !before.Empty() { // else they are of a former life of the entry
+		atoms, old = lastUse(was)
 	}
 	u := old
 	if ttl := s.ttl.Milliseconds(); ttl > 0 && ttl != u.TTL {
@@ -158,7 +159,7 @@ func (s stamper) stamped(t *core.Txn, key string, was, before, next causal.Store
 	if next.Same(before) {
 		return was
 	}
-	if atoms, _ := lastUse(was); old != (expiry.Use{}) {
+	if old != (expiry.Use{}) {
 		for l := range atoms.All() {
 			next = next.Insert(causal.UsePath, l)
 		}

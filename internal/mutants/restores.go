@@ -91,7 +91,7 @@ func restores() []mutant {
 		{
 			name:   "believe an old acknowledgement, not a new print",
 			rule:   "a member that has other events by now has not the restored member's any more [R57]",
-			edits:  in(replDir+"reborn.go", "return min(common, at-1)", "continue"),
+			edits:  in(replDir+"print.go", "return min(common, at-1)", "continue"),
 			killer: scenario("TestRestored_TheLastCommonEvent"),
 		},
 		{

@@ -367,12 +367,13 @@ func (c *Core) view(others []Member) {
 		p.Member = m
 		next = append(next, p)
 	}
-	for _, p := range c.peers {
-		if !slices.Contains(next, p) {
+	before := c.peers
+	c.peers = next
+	for _, p := range before {
+		if c.peer(p.ID) == nil {
 			c.replaced(p.replica)
 		}
 	}
-	c.peers = next
 	c.stirred, c.roll.viewed = true, true
 	c.roll.version++
 	for id := range c.outgoing {

@@ -130,7 +130,7 @@ func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 // the second does not begin.
 func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 	begin := func(least int) *script {
-		s := &script{lab: newLabOf(t, least), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{}}
+		s := scriptIn(newLabOf(t, least))
 		for _, n := range []string{"a", "b", "c", "d", "e", "f"} {
 			s.order = append(s.order, n)
 			s.start(n)

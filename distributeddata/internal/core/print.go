@@ -50,6 +50,22 @@ func (o *ownPrints) at(n uint64) imprint {
 	return o.of[n-o.from]
 }
 
+// common returns the last of the events up to own that somebody with these prints has as well, who is known to have those up
+// to known.
+func (o *ownPrints) common(known, own uint64, its heardPrints) uint64 {
+	common := known
+	for at, x := range its.all() {
+		switch {
+		case at > own:
+		case contradict(o.at(at), x): // and so are all behind it
+			return min(common, at-1)
+		case at > common && agree(x, o.at(at)):
+			common = at
+		}
+	}
+	return common
+}
+
 // behind returns the prints of the events up to n, and up to each of count behind it.
 // The result is valid until the next call.
 func (o *ownPrints) behind(n uint64, count int) []imprint {

@@ -105,17 +105,7 @@ func (c *Core) reborn(member string, acked uint64, its heardPrints) {
 // has no other by now, or one of its prints says so.
 func (c *Core) common(acked uint64, its heardPrints) uint64 {
 	own := c.seen.Get(c.me)
-	common := min(acked, own)
-	for at, x := range its.all() {
-		switch {
-		case at > own:
-		case contradict(c.prints.at(at), x): // and so are all behind it
-			return min(common, at-1)
-		case at > common && agree(x, c.prints.at(at)):
-			common = at
-		}
-	}
-	return common
+	return c.prints.common(min(acked, own), own, its)
 }
 
 // revocation returns what own events behind common did, and takes the calls out that wait for them.
@@ -140,12 +130,7 @@ func (v *revoked) recallAll() {
 // have been known, by an acknowledgement that was lost. To do them again would add to a counter twice, and bring back
 // what others have removed since.
 func (v *revoked) narrow(its heardPrints) {
-	common := v.common
-	for n, x := range its.all() {
-		if n <= v.own && agree(x, v.prints.at(n)) {
-			common = max(common, n)
-		}
-	}
+	common := v.prints.common(v.common, v.own, its)
 	if common > v.common {
 		v.common = common
 		v.recallAll()

@@ -33,9 +33,7 @@ var errDown = errors.New("down")
 
 func newRecorded(t *testing.T, names string) *recorded {
 	r := &recorded{asked: map[string]Effect{}}
-	r.script = &script{
-		lab: newLabOf(t, 1), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{},
-	}
+	r.script = scriptIn(newLabOf(t, 1))
 	r.stored = func(at string, e Effect) {
 		require.NotContains(t, r.asked, at, "one call at a time")
 		r.asked[at] = e

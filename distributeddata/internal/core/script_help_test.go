@@ -50,6 +50,7 @@ func newScript(t *testing.T, names string) *script {
 	return s
 }
 
+// scriptIn returns a script of the members of a lab.
 func scriptIn(l *lab) *script {
 	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{}}
 }

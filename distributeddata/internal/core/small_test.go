@@ -39,9 +39,7 @@ type small struct {
 }
 
 func newSmall(t *testing.T, w *sim.World, names string, b budget) *small {
-	s := &small{w: w, left: b, script: &script{
-		lab: newLabOf(t, 1), writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{},
-	}}
+	s := &small{w: w, left: b, script: scriptIn(newLabOf(t, 1))}
 	for i := range b.join {
 		s.fresh = append(s.fresh, string(rune('x'+i)))
 	}

@@ -58,7 +58,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// views tells every member whom it reaches.
+// views tells every member which others it reaches.
 func (w *world) views() {
 	for i, n := range w.nodes {
 		var others []string
