@@ -73,8 +73,9 @@ type Config struct {
 	//
 	// It is for caches. What is updated at the same time survives, alone: the entry then holds that and nothing of before. A
 	// read at the same time, or in another part of a partition, does not keep the entry. A member deletes
-	// nothing before it is Ready, nor while it sees half or less of the members that majorities are counted in. An entry that is
-	// there when it gets a time to live first counts as used then.
+	// nothing before it is Ready, nor while it sees half or less of the members that majorities are counted in; one that has been
+	// cut off, and has not noticed yet, may delete what the others use. An entry that is there when it gets a time to live
+	// first counts as used then.
 	//
 	// All members should have the same. If not, an entry expires after the shortest of their times, also while it is used at
 	// members with a longer one, which tell of its use less often. Members of versions before this setting cannot read entries
