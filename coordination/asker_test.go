@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// An asker that has terminated holds no lease, and waits for none; what another one holds too stays.
+// An asker that has terminated holds no lease and waits for none. A grant that another asker shares
+// stays.
 func TestProps_DeadAskerHoldsNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p, q, r := s.probe(), s.probe(), s.probe()
@@ -35,7 +36,7 @@ func TestProps_DeadAskerHoldsNothing(t *testing.T) {
 	})
 }
 
-// A future that has timed out before the answer holds nothing.
+// A future that has timed out before the answer holds no lease.
 func TestProps_LateFutureHoldsNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		g, err := s.b.Lease("lease").TryAcquire(s.Context())

@@ -11,17 +11,17 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// AcquireTo acquires in the background and tells the actor: one *Acquired, then *LeaseNearExpiry as
-// it happens and one *LeaseLost if the tenure ends otherwise than by a release. cancel withdraws, or
-// releases what has been acquired, without waiting; call it when the actor's work has ended, at the
-// latest in Stopped, as often as you like. If the session is closed before, the actor gets an
-// *AcquireResult with the error.
+// AcquireTo acquires the lease in the background and sends messages to the actor: one *Acquired,
+// then *LeaseNearExpiry for each episode, and one *LeaseLost if the tenure ends other than by a
+// release. cancel withdraws the request, or releases the acquired grant, without waiting. Call it
+// when the actor's work has stopped, at the latest in Stopped; it may be called more than once. If
+// the session is closed first, the actor gets an *AcquireResult with the error.
 //
-// After a loss, call cancel as soon as the work has ended, then AcquireTo again.
+// After a loss, call cancel as soon as the work has stopped, then AcquireTo again.
 //
-// When the member of system leaves its cluster, or ends a life of it, the tenure ends: the actor gets
-// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If it still waits, or calls
-// AcquireTo later, it gets an *AcquireResult.
+// When the member of system leaves its cluster, or ends a life, the tenure ends: the actor gets
+// *LeaseLost with the reason Closed and has Config.Drain to call cancel. If the request is still
+// pending, or AcquireTo is called later, the actor gets an *AcquireResult.
 func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := func(m any) { system.Root.Send(pid, m) }
 	return l.inBackground(system, l.Acquire, tell, func(g *Grant, tell func(any)) {
@@ -30,27 +30,28 @@ func (l *Lease) AcquireTo(system *actor.ActorSystem, pid *actor.PID) (cancel fun
 	}, func(err error) any { return &AcquireResult{Err: err} }).cancel
 }
 
-// forward tells what happens to a grant from now on.
+// forward reports the events of a grant from now on.
 func forward(g *Grant, tell func(any)) {
 	g.OnLost(func(e *LostError) { tell(&LeaseLost{g, e}) })
 	g.OnNearExpiry(func(left time.Duration) { tell(&LeaseNearExpiry{g, left}) })
 }
 
-// background is an acquire beside its caller, and what comes of it: a grant, until cancel.
+// background is an acquire beside its caller, and the resulting grant, until cancel.
 type background struct {
 	lease  *Lease
 	tell   func(any)
-	failed func(error) any // makes a message of an error
+	failed func(error) any // makes a message from an error
 	ctx    context.Context // ends with cancel
 	stop   context.CancelFunc
-	leave  func() // the stop of the actor system is not waited for any more
+	leave  func() // unregisters the stop hook of the actor system
 
 	mu    sync.Mutex
 	grant *Grant
 }
 
-// inBackground acquires for an actor of system. held is called with the grant, or failed makes a message of
-// the error. After cancel nothing more is told, and what was acquired is released.
+// inBackground acquires for an actor of system. It calls held with the grant, or sends the message
+// that failed makes from the error. After cancel it sends nothing more and releases what was
+// acquired.
 func (l *Lease) inBackground(system *actor.ActorSystem, acquire func(context.Context) (*Grant, error), tell func(any),
 	held func(*Grant, func(any)), failed func(error) any) *background {
 	b := &background{lease: l, tell: tell, failed: failed, leave: func() {}}
@@ -80,7 +81,7 @@ func (b *background) run(acquire func(context.Context) (*Grant, error), held fun
 	context.AfterFunc(b.ctx, g.abandon)
 }
 
-// say tells unless it has been cancelled.
+// say sends m unless the acquire was cancelled.
 func (b *background) say(m any) {
 	if b.ctx.Err() == nil {
 		b.tell(m)
@@ -92,16 +93,16 @@ func (b *background) fail(err error) {
 	b.say(b.failed(err))
 }
 
-// cancel withdraws, or ends the grant and has it released.
+// cancel withdraws the acquire, or ends the grant and lets it be released.
 func (b *background) cancel() {
 	b.leave()
 	if g := b.withdraw(); g != nil {
-		b.stop()                            // first, so that nothing is told; the store is told by abandon
-		g.finish(ending{ErrReleased, true}) // at once for this caller
+		b.stop()                            // first, so that no message is sent; abandon releases
+		g.finish(ending{ErrReleased, true}) // immediately for this caller
 	}
 }
 
-// withdraw stops an acquire that has not brought a grant; else it returns the grant.
+// withdraw stops an acquire that has not brought a grant. Otherwise it returns the grant.
 func (b *background) withdraw() *Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +112,9 @@ func (b *background) withdraw() *Grant {
 	return b.grant
 }
 
-// endLife is a hook of the actor system: it ends the tenure as Session.Close does, and waits for cancel and
-// for the store. Without cancel it releases when Config.Drain is over, even if ctx has ended.
+// endLife is a stop hook of the actor system. It ends the tenure as Session.Close does, and waits
+// for cancel and for the store. Without cancel it releases after Config.Drain, even if ctx has
+// ended.
 func (b *background) endLife(ctx context.Context) error {
 	g := b.withdraw()
 	if g == nil {

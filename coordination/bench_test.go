@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// held returns a grant of a session that ends with the test.
+// held returns a grant of a session that is closed at the end of the test.
 func held(tb testing.TB) *coordination.Grant {
 	tb.Helper()
 	session, err := coordination.Open(memory.New(), coordination.Config{})
@@ -29,7 +29,8 @@ func held(tb testing.TB) *coordination.Grant {
 	return g
 }
 
-// TestCheck_DoesNotAllocate is the part of BenchmarkGrantCheck that does not depend on the machine.
+// TestCheck_DoesNotAllocate tests the part of BenchmarkGrantCheck that does not depend on the
+// machine.
 func TestCheck_DoesNotAllocate(t *testing.T) {
 	g := held(t)
 	lease := g.Lease().Bool()
@@ -46,7 +47,8 @@ func TestCheck_DoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkAcquireRelease is a tenure on a store that costs nothing, in a session that holds other leases.
+// BenchmarkAcquireRelease measures a tenure on a store without cost, in a session that holds other
+// leases.
 func BenchmarkAcquireRelease(b *testing.B) {
 	for _, others := range []int{0, 1000} {
 		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) {

@@ -6,28 +6,32 @@ import (
 	"sync"
 )
 
-// Bool returns the thin form of a lease: acquired or not, released or not, or an error for "unknown".
-// It has no fencing token and takes no context; prefer Lease where the work can carry a token.
+// Bool returns the boolean form of the lease: acquired or not, released or not, or an error for
+// "unknown". It has no fencing token and takes no context; prefer Lease where the work can carry a
+// token.
 func (l *Lease) Bool() *BoolLease { return &BoolLease{l: l} }
 
-// BoolLease is a lease as the four functions that leases of other actor systems have. It holds at most one
-// grant. Each call but CheckLease waits for the store, Config.OperationTimeout at most.
+// BoolLease is a lease in the form of the four functions that leases of other actor systems have.
+// It holds at most one grant. Each call except CheckLease waits for the store, for at most
+// Config.OperationTimeout.
 type BoolLease struct {
 	l *Lease
 
 	mu struct {
 		sync.Mutex
 		grant    *Grant
-		attempts map[*context.CancelFunc]struct{} // acquires under way
+		attempts map[*context.CancelFunc]struct{} // pending acquires
 	}
 }
 
-// Acquire makes one attempt, as Lease.TryAcquire does. true: held, also if it was before. false: certainly held
-// by another. An error: unknown; nothing is held, and no holder is left behind.
+// Acquire makes one attempt, as Lease.TryAcquire does. true: held, also if it was held before.
+// false: certainly held by another session. An error: unknown; nothing is held, and no holder is
+// left behind.
 func (b *BoolLease) Acquire() (bool, error) { return b.AcquireWithCallback(nil) }
 
-// AcquireWithCallback is Acquire, and has onLost run once, in its own goroutine, when this tenure is lost: with
-// a *LostError, not before the lease was held, and not after Release. Each call that returned true has its own.
+// AcquireWithCallback is like Acquire, and runs onLost once, in its own goroutine, when this tenure
+// is lost. onLost receives a *LostError; it does not run before the lease was held, nor after
+// Release. Each call that returned true runs its own onLost.
 func (b *BoolLease) AcquireWithCallback(onLost func(cause error)) (bool, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -60,9 +64,10 @@ func (b *BoolLease) AcquireWithCallback(onLost func(cause error)) (bool, error) 
 	return true, nil
 }
 
-// Release gives up what is held, and withdraws an Acquire under way. true: certainly not held by this
-// any more, also if nothing was held. false: certainly still held. An error: unknown. After false and after an
-// error it is tried again in the background. CheckLease is false from the call on.
+// Release gives up the lease and withdraws a pending Acquire. true: certainly not held by this
+// BoolLease any more, also if nothing was held. false: certainly still held. An error: unknown.
+// After false and after an error the session tries again in the background. CheckLease returns
+// false from the call on.
 func (b *BoolLease) Release() (bool, error) {
 	ctx, cancel := b.l.s.timeout(context.Background())
 	defer cancel()
@@ -83,8 +88,8 @@ func (b *BoolLease) Release() (bool, error) {
 	return err == nil, err
 }
 
-// CheckLease reports whether the lease is held and new work may start. It compares the clock, does no I/O and
-// does not allocate. Call it before each guarded action.
+// CheckLease reports whether the lease is held and new work may start. It compares the clock, does
+// no I/O and does not allocate. Call it before each guarded action.
 func (b *BoolLease) CheckLease() bool {
 	b.mu.Lock()
 	g := b.mu.grant

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// What code written for another actor system's lease asks for.
+// The interface that code written for another actor system's lease expects.
 var _ interface {
 	Acquire() (bool, error)
 	AcquireWithCallback(onLost func(cause error)) (bool, error)
@@ -21,7 +21,7 @@ var _ interface {
 	CheckLease() bool
 } = (*coordination.BoolLease)(nil)
 
-// losses collects what callbacks are told.
+// losses collects the arguments of callbacks.
 type losses struct {
 	mu   sync.Mutex
 	told []error

@@ -7,34 +7,34 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Clock is what a session takes all time from, see Config.Clock. Its methods may be called by many
-// goroutines. Reading and timers belong together: a clock that is slow or stands still has timers that
-// are late or wait.
+// Clock is the source of all time in a session; see Config.Clock. Its methods may be called from
+// many goroutines. Readings and timers must agree: if a clock is slow or stands still, its timers
+// are late or do not fire.
 type Clock interface {
-	// Read returns what the clocks show now.
+	// Read returns the present readings of the clocks.
 	Read() Reading
-	// AfterFunc calls f in its own goroutine when Mono has risen by d. stop withdraws it and reports whether
-	// that was in time.
+	// AfterFunc calls f in its own goroutine when Mono has risen by d. stop cancels the call and
+	// reports whether it did so in time.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Reading is what the clocks of a process show at one moment. Each counts from any moment that is the same
-// for all readings of one Clock.
+// Reading is what the clocks of a process show at one moment. Each counts from an arbitrary origin,
+// which is the same for all readings of one Clock.
 type Reading struct {
 	Mono time.Duration // never goes back; stops while the machine is suspended
-	Boot time.Duration // runs on while it is suspended; always 0 if there is none
+	Boot time.Duration // continues while it is suspended; always 0 if there is no such clock
 	Wall time.Duration // may jump in both directions
 }
 
-// processClock is the clocks of this process, by way of package time, so that a testing/synctest bubble
-// governs it all.
+// processClock reads the clocks of this process through package time, so that it also works in a
+// testing/synctest bubble.
 type processClock struct {
 	start time.Time
-	boot  *bootClock // nil: there is none, or it belongs to another time than package time
+	boot  *bootClock // nil: there is none, or its time is not that of package time
 }
 
-// newClock uses the boot clock only if the kernel agrees with package time on what time it is: in a
-// bubble it does not.
+// newClock uses the boot clock only if the kernel and package time agree about the present time. In
+// a synctest bubble they do not.
 func newClock() processClock {
 	c := processClock{start: time.Now()}
 	if kernel, ok := kernelTime(); ok && kernel.Sub(c.start).Abs() < time.Minute {
@@ -43,7 +43,8 @@ func newClock() processClock {
 	return c
 }
 
-// Read reads the monotonic clock first: what happens between two samples makes a holder give up early.
+// Read reads the monotonic clock first, so that time passing between the two reads makes a holder
+// give up early.
 func (c processClock) Read() Reading {
 	r := c.running()
 	if c.boot != nil {
@@ -52,7 +53,7 @@ func (c processClock) Read() Reading {
 	return r
 }
 
-// running is what the clocks show that package time reads; that takes no call of the kernel.
+// running reads the clocks that package time provides. It makes no system call.
 func (c processClock) running() Reading {
 	t := time.Now()
 	return Reading{Mono: t.Sub(c.start), Wall: time.Duration(t.UnixNano() - c.start.UnixNano())}
@@ -64,8 +65,8 @@ func (processClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 
 func (s *Session) now() core.Reading { return core.Reading(s.clock.Read()) }
 
-// timeout bounds ctx by Config.OperationTimeout. On a Clock of the user's, the context has no Deadline, for
-// that would be a moment of another clock.
+// timeout bounds ctx by Config.OperationTimeout. With Config.Clock set, the context has no
+// Deadline, because a deadline would refer to another clock.
 func (s *Session) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.cfg.Clock == nil {
 		return context.WithTimeout(ctx, s.cfg.OperationTimeout)
@@ -75,17 +76,17 @@ func (s *Session) timeout(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() { stop(); cancel(context.Canceled) }
 }
 
-// alarm rings a channel on the time of a Clock. It belongs to one goroutine.
+// alarm sends on a channel after a time on a Clock. It belongs to one goroutine.
 type alarm struct {
 	clock Clock
-	rings chan struct{}      // has room for one
+	rings chan struct{}      // buffered, capacity one
 	at    time.Duration      // on Mono, while set
 	stop  func() (soon bool) // nil: not set
 }
 
 func newAlarm(c Clock) *alarm { return &alarm{clock: c, rings: make(chan struct{}, 1)} }
 
-// within lets it ring after d at the latest. It may ring sooner, or once too often.
+// within sets the alarm to fire after d at the latest. It may fire earlier, or once too often.
 func (a *alarm) within(d time.Duration) {
 	at := a.clock.Read().Mono + d
 	if a.stop != nil && a.at <= at {

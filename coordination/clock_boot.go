@@ -5,21 +5,24 @@ import (
 	"time"
 )
 
-// bootClock spares most calls of the kernel, each of which takes longer than all else in a Check. The boot
-// clock differs from the monotonic one by the sum of all suspends. A suspend moves the wall clock by as much
-// against the monotonic one, in the same step of the kernel; else only who sets the wall clock does that. So while
-// wall and monotonic clock differ by what they did, there was no suspend, unless somebody has set the wall
-// clock back by just as much, to two millionths of a second. If they differ by anything else, the kernel is asked.
+// bootClock avoids most system calls for the boot clock, each of which takes longer than the rest
+// of a Check. The boot clock differs from the monotonic clock by the sum of all suspends. A suspend
+// also moves the wall clock against the monotonic clock by the same amount, in the same step of the
+// kernel. Apart from suspends, only setting the wall clock changes that difference. So as long as
+// wall − mono is unchanged there was no suspend, unless the wall clock has been set back by the
+// length of the suspend, to within two microseconds. If wall − mono has changed, bootClock asks the
+// kernel.
 type bootClock struct {
 	kernel func() time.Duration
-	again  func() Reading // the other clocks, once more
+	again  func() Reading // reads the other clocks once more
 	known  calibration
 }
 
-// calibration is how the clocks stand to each other. It is read and written without locks and allocation, for Check
-// does: it is right if serial is even, and the same before and after.
+// calibration holds the differences between the clocks. It is read and written without locks or
+// allocation, since Check uses it. A read is valid if serial is even and is the same before and
+// after.
 type calibration struct {
-	serial    atomic.Uint64 // 0: none yet; odd: it is being written
+	serial    atomic.Uint64 // 0: not set yet; odd: a write is in progress
 	set       atomic.Int64  // wall − mono
 	suspended atomic.Int64  // boot − mono
 }
@@ -30,7 +33,7 @@ func (c *calibration) load() (set, suspended time.Duration, ok bool) {
 	return set, suspended, before != 0 && before%2 == 0 && c.serial.Load() == before
 }
 
-// store leaves it to another who is at it.
+// store is a no-op if another goroutine is storing.
 func (c *calibration) store(set, suspended time.Duration) {
 	before := c.serial.Load()
 	if before%2 != 0 || !c.serial.CompareAndSwap(before, before+1) {
@@ -42,14 +45,14 @@ func (c *calibration) store(set, suspended time.Duration) {
 }
 
 const (
-	// steady bounds by how much wall − mono differs between two readings if nobody has set the clock.
+	// steady bounds the change of wall − mono between two readings while the wall clock is not set.
 	steady = 2 * time.Microsecond
-	// together bounds how far apart the clocks may be read in a calibration, and so its error. Config.Margin
-	// covers that.
+	// together bounds the time between the clock reads of one calibration, and so its error.
+	// Config.Margin covers that error.
 	together = 20 * time.Microsecond
 )
 
-// at is the boot clock at the moment of a reading of the others.
+// at returns the boot clock at the moment of reading r.
 func (b *bootClock) at(r Reading) time.Duration {
 	set := r.Wall - r.Mono
 	if known, suspended, ok := b.known.load(); ok && (set-known).Abs() <= steady {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// hardware is clocks that a test moves.
+// hardware is a set of clocks that a test moves.
 type hardware struct {
 	Reading
 	asked int
-	step  time.Duration // that the others move while the kernel is asked
+	step  time.Duration // how far the other clocks move during a kernel call
 }
 
 func (h *hardware) clock() *bootClock {
@@ -49,7 +49,7 @@ func TestBootClock_AsksTheKernelOnlyIfTheClocksHaveMoved(t *testing.T) {
 	h.suspend(time.Second)
 	h.reads(t, b, 2)
 	h.reads(t, b, 2)
-	h.Wall -= time.Minute // somebody sets the clock
+	h.Wall -= time.Minute // the wall clock is set
 	h.reads(t, b, 3)
 	h.reads(t, b, 3)
 	h.Wall += time.Minute
@@ -60,7 +60,8 @@ func TestBootClock_AsksTheKernelOnlyIfTheClocksHaveMoved(t *testing.T) {
 	h.reads(t, b, 5)
 }
 
-// TestBootClock_IsNotCalibratedBySlowReadings: what is not read at one moment is not kept.
+// TestBootClock_IsNotCalibratedBySlowReadings checks that readings of different moments are not
+// kept.
 func TestBootClock_IsNotCalibratedBySlowReadings(t *testing.T) {
 	h := &hardware{step: 30 * time.Microsecond}
 	b := h.clock()
@@ -72,7 +73,8 @@ func TestBootClock_IsNotCalibratedBySlowReadings(t *testing.T) {
 	h.reads(t, b, 3)
 }
 
-// TestBootClock_ManyMayReadWhileItIsCalibrated, and none sees half of a calibration: each has its two numbers equal.
+// TestBootClock_ManyMayReadWhileItIsCalibrated checks that no reader sees half of a calibration:
+// the two numbers of each calibration are equal.
 func TestBootClock_ManyMayReadWhileItIsCalibrated(t *testing.T) {
 	var c calibration
 	var all sync.WaitGroup
@@ -98,7 +100,7 @@ func TestBootClock_DoesNotAllocate(t *testing.T) {
 	h := &hardware{}
 	b := h.clock()
 	if n := testing.AllocsPerRun(1000, func() {
-		h.Wall += time.Second // somebody sets the clock before each
+		h.Wall += time.Second // the wall clock is set before each reading
 		b.at(Reading{Mono: h.Mono, Wall: h.Wall})
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -9,13 +9,14 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// grantAt is a grant whose session runs nothing: only the clock can end it.
+// grantAt returns a grant whose session runs no loop: only the clock can end the grant.
 func grantAt(c Clock, sent Reading) *Grant {
 	l := &Lease{s: &Session{clock: c}, name: "lease"}
 	return newGrant(l, 1, core.Validity{Sent: core.Reading(sent), StopAfter: 20 * time.Second, ValidFor: 25 * time.Second})
 }
 
-// TestGrant_CheckAsksNoTimer is K5: no timer has run, no loop exists, and Check knows.
+// TestGrant_CheckAsksNoTimer tests K5: Check reports the expiry although no timer has run and no
+// loop exists.
 func TestGrant_CheckAsksNoTimer(t *testing.T) {
 	c := newClock()
 	for _, past := range []struct {
@@ -37,8 +38,8 @@ func TestGrant_CheckAsksNoTimer(t *testing.T) {
 	}
 }
 
-// TestGrant_WallAndBootClock is G2 and G4 for the holder: a clock that ran ahead ends it, one that went
-// back does not prolong it.
+// TestGrant_WallAndBootClock tests G2 and G4 for the holder: a clock that ran ahead ends the grant,
+// and a clock that went back does not prolong it.
 func TestGrant_WallAndBootClock(t *testing.T) {
 	c := newClock()
 	for name, test := range map[string]struct {
@@ -58,8 +59,8 @@ func TestGrant_WallAndBootClock(t *testing.T) {
 	}
 }
 
-// BenchmarkGrantCheck compares what a Check costs with what it costs if the kernel is asked for the boot clock each
-// time.
+// BenchmarkGrantCheck compares the cost of a Check with the cost if each Check asks the kernel for
+// the boot clock.
 func BenchmarkGrantCheck(b *testing.B) {
 	for _, asked := range []bool{false, true} {
 		b.Run(fmt.Sprintf("kernel-asked=%t", asked), func(b *testing.B) {

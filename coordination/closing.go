@@ -9,19 +9,21 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Close ends every tenure with the cause Closed and releases its lease. A lease that nobody releases is
-// released Config.Drain later: what was acquired by Lease.Acquire or TryAcquire may have work that only
-// its owner knows of. Do, Gated and the actor of Props release as soon as their work has ended, so they
-// do not use the Drain up.
+// Close ends every tenure with the cause Closed and releases its lease. A lease that its owner does
+// not release is released after Config.Drain: work under a grant of Lease.Acquire or TryAcquire is
+// known only to its owner. Do, Gated and the actor of Props release as soon as their work has
+// stopped, so they do not use up the Drain.
 //
-// It returns nil when every lease is certainly released or expired. Otherwise the error is ErrUnknown and
-// names the leases, each with the last answer of the store: what is left expires by itself. Close stops
-// trying when ctx ends, or Config.Drain and six times Config.OperationTimeout after the call. Where the
-// session renews one record for all its leases, it gives that record up after half of those operations:
-// then nobody takes the session for a holder any more, although a record that cannot be read or written
+// Close returns nil when every lease is certainly released or expired. Otherwise the error is
+// ErrUnknown and names the leases, each with the last answer of the store. Those leases expire by
+// themselves. Close stops trying when ctx ends, or after Config.Drain and six times
+// Config.OperationTimeout. If the session renews one record for all its leases, Close gives that
+// record up after Config.Drain and three times Config.OperationTimeout. From then on no session
+// regards this one as a holder, even where the record of a lease cannot be read or written and
 // still names it.
 //
-// Afterwards nothing of the session runs. Calling it again gives the same result.
+// After Close has returned, no goroutine of the session runs. A second call returns the same
+// result.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.mu.closed = true
@@ -46,7 +48,7 @@ func (s *Session) closeError() error {
 }
 
 const (
-	// releaseOperations is how many calls of the store a release may take after the Drain: a write, a look
+	// releaseOperations is how many store calls a release may take after the Drain: a write, a read
 	// after a conflict, and another write.
 	releaseOperations = 3
 	// closeOperations adds the same for the record of the session.
@@ -57,14 +59,14 @@ const (
 
 var errNotReleased = errors.New("not released in time")
 
-// closing is how far Close has come.
+// closing is the progress of Close.
 type closing struct {
 	begun  bool
 	since  time.Duration // on the monotonic clock
 	keeper bool          // the session record is being given up
 }
 
-// close ends every tenure, once.
+// close ends every tenure. Only the first call has an effect.
 func (l *loop) close() {
 	if l.closing.begun {
 		return
@@ -76,12 +78,13 @@ func (l *loop) close() {
 	l.endObservers()
 }
 
-// finished reports that Close has nothing left to do.
+// finished reports whether Close has nothing left to do.
 func (l *loop) finished() bool {
 	return l.closing.begun && l.quiet() && (l.keeper == nil || l.keeper.machine.Quiet())
 }
 
-// overdue reports that Close has had its Drain and time for so many calls of the store.
+// overdue reports whether Close has used up its Drain and the time of the given number of store
+// calls.
 func (l *loop) overdue(operations time.Duration) bool {
 	return l.closing.begun && l.untilPatienceFor(operations) <= 0
 }
@@ -91,7 +94,7 @@ func (l *loop) untilPatienceFor(operations time.Duration) time.Duration {
 	return end - l.s.now().Mono
 }
 
-// untilOverdue is the time until Close gives something up.
+// untilOverdue returns the time until Close gives something up.
 func (l *loop) untilOverdue() time.Duration {
 	switch {
 	case !l.closing.begun:
@@ -102,7 +105,7 @@ func (l *loop) untilOverdue() time.Duration {
 	return l.untilPatienceFor(releaseOperations)
 }
 
-// dismiss gives up the session record. Leases that are not released by then are held by nobody with it.
+// dismiss gives up the session record. With it ends every lease that is not released by then.
 func (l *loop) dismiss() {
 	l.closing.keeper = true
 	for _, d := range l.leases {
@@ -114,7 +117,7 @@ func (l *loop) dismiss() {
 	l.keeper.step(core.Close{})
 }
 
-// end ends the loop. What is not released is left to expire.
+// end stops the loop. Leases that are not released are left to expire.
 func (l *loop) end() {
 	l.s.result = l.unreleased()
 	for _, d := range l.leases {
@@ -125,7 +128,7 @@ func (l *loop) end() {
 	close(l.s.done)
 }
 
-// unreleased names the leases whose records may still name this session.
+// unreleased returns an error that names the leases whose records may still name this session.
 func (l *loop) unreleased() error {
 	var errs []error
 	left := 0
@@ -144,7 +147,8 @@ func (l *loop) unreleased() error {
 	return errors.Join(errs...)
 }
 
-// unreleased says why the record of the lease may still name this session; nil: it does not.
+// unreleased returns why the record of the lease may still name this session, or nil if it does
+// not.
 func (d *driver) unreleased() error {
 	switch {
 	case d.machine.Quiet() && !d.dismissed:

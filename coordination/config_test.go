@@ -21,7 +21,7 @@ func TestConfig_DefaultsAreValid(t *testing.T) {
 	}
 }
 
-// TestConfig_ReportsEveryProblem is A6 and A7.
+// TestConfig_ReportsEveryProblem tests A6 and A7.
 func TestConfig_ReportsEveryProblem(t *testing.T) {
 	err := Config{TTL: 25 * time.Hour, RenewInterval: 13 * time.Hour, OperationTimeout: -time.Second,
 		RetryInterval: -1, Drain: -1, Margin: -1, ClockRateError: math.NaN()}.Validate()
@@ -44,7 +44,7 @@ func TestConfig_ReportsEveryProblem(t *testing.T) {
 	}
 }
 
-// TestConfig_TwoRenewalsMayFail is the invariant at its bound.
+// TestConfig_TwoRenewalsMayFail tests the invariant at its bound.
 func TestConfig_TwoRenewalsMayFail(t *testing.T) {
 	c := Config{TTL: 30 * time.Second, RenewInterval: 10 * time.Second, OperationTimeout: 3 * time.Second,
 		Margin: 600 * time.Millisecond, Drain: 6100 * time.Millisecond}

@@ -1,6 +1,6 @@
-// Package coordination is a distributed lock with a time to live, a fencing token and notice of loss:
-// a lease. It is what singletons and shards rest on, and useful by itself wherever one process of many
-// must do something.
+// Package coordination implements leases: distributed locks with a time to live, a fencing token
+// and notification of loss. Singletons and shards are built on leases, and a lease is useful by
+// itself wherever exactly one of many processes must do something.
 //
 //	store, err := file.Open("/var/lib/shop/leases")
 //	session, err := coordination.Open(store, coordination.Config{})
@@ -18,67 +18,72 @@
 //		return nil
 //	})
 //
-// An actor that is to work only under a lease is made by Gated; one written by hand uses
-// Lease.AcquireTo and the messages Acquired and LeaseLost; Props offers a lease to actors by messages. A
-// Provider makes sessions from named sections of a configuration; Lease.Bool is for code written for the leases
-// of other actor systems.
+// Gated makes an actor that works only under a lease. An actor written by hand uses Lease.AcquireTo
+// and the messages Acquired and LeaseLost. Props makes an actor that acquires and releases a lease
+// on behalf of other actors, by messages. A Provider opens sessions from named sections of a
+// configuration. Lease.Bool returns the boolean API of other actor systems, for code written
+// against it.
 //
 // # What the caller must do
 //
-//  1. Choose Config.TTL longer than the pauses of the process that should be survived, and Config.Drain
-//     longer than the work needs to stop.
+//  1. Choose Config.TTL longer than the process pauses that a holder should survive, and
+//     Config.Drain longer than the work needs to stop.
 //  2. Call Check before each guarded action, and keep the action short.
 //  3. Stop when Context ends.
-//  4. Put Token into each effect, and let its target keep the largest token it has seen and refuse
+//  4. Put Token into each effect, and let its target keep the largest token it has seen and reject
 //     smaller ones, in the same step as the effect.
-//  5. Call Release when the work has ended, also after a loss. Do does it.
-//  6. Treat an error that is not ErrHeld as "not holding, and nobody knows who is".
+//  5. Call Release when the work has stopped, also after a loss. Do does this.
+//  6. Treat an error that is not ErrHeld as "not held here, and the holder is unknown".
 //
 // # What is guaranteed
 //
-// At any moment of true time at most one session holds a valid grant of a name, for any difference
-// between the clocks, any loss, delay or repetition of calls of the store, any pause, crash or restart
-// of processes, if
+// At any moment of true time at most one session holds a valid grant of a name. This holds for any
+// difference between the clocks, for any loss, delay or repetition of store calls, and for any
+// pause, crash or restart of processes, if
 //
-//   - the store compares and replaces records atomically and never goes back to an older state,
-//   - every clock runs right within Config.ClockRateError, and
-//   - nobody deletes or overwrites records behind the store's back. ForceRelease does, on purpose. Who has seen
-//     a record before it was deleted still waits until its holder has expired or must have noticed, which takes
-//     five TTLs at most if it reaches the store; who comes new does not.
+//   - the store compares and replaces records atomically and never returns to an older state,
+//   - every clock runs at the right rate within Config.ClockRateError, and
+//   - nobody deletes or overwrites records behind the store's back. ForceRelease does so on
+//     purpose. A contender that saw a record before it was deleted still waits until the holder has
+//     expired or must have noticed the deletion: at most five TTLs if the holder can reach the
+//     store. A contender that first reads after the deletion does not wait.
 //
-// The holder counts from the moment before it sent the write that is found in the record, on the
-// fastest of the monotonic, boot and wall clock, and gives up early by the rate error and Config.Margin.
-// If the lease is held through the session, that write is the one of the session's record.
-// A contender counts from the moment it saw that record, on its monotonic clock, and waits longer by
-// the same amounts. No time is ever compared between machines.
+// A holder counts from the moment before it sent the write that the record contains. It takes the
+// fastest of its monotonic, boot and wall clock, and gives up early by the rate error and
+// Config.Margin. If the lease is held through the session, that write is the one in the session's
+// record. A contender counts from the moment it first saw that record, on its monotonic clock, and
+// waits longer by the same amounts. Times of different machines are never compared.
 //
-// Tokens grow with every tenure, also after expiry, crash and restart. A loss is told once per tenure,
-// after the grant. A caller that gives up leaves no holder behind. An unknown outcome is resolved by
-// reading, never guessed.
+// Tokens grow with every tenure, also after expiry, crash and restart. A loss is reported once per
+// tenure, after the grant. A caller that gives up leaves no holder behind. An unknown outcome is
+// resolved by reading, never guessed.
 //
 // # What is not
 //
-// The lease ends a tenure on time; it cannot end the work. Between a Check and the effect that follows,
-// a process may be paused for longer than any TTL, and then act when another holds the lease. Only a
-// target that compares tokens keeps such an effect out. The same holds if a clock is worse than
-// promised, and after a ForceRelease.
+// The lease ends a tenure on time, but it cannot stop the work. Between a Check and the effect that
+// follows, a process may be paused for longer than any TTL and then act while another process holds
+// the lease. Only a target that compares tokens rejects such an effect. The same holds if a clock
+// is worse than Config.ClockRateError says, and after a ForceRelease.
 //
-// Unless Config.Fair is set there is no order among those who wait: after a release, whoever comes first wins.
-// While the store is away nobody acquires, and holders stop when their time is up.
+// Unless Config.Fair is set, waiters have no order: after a release, the first to claim the lease
+// gets it. While the store is unavailable no session acquires a lease, and holders stop when their
+// time is up.
 //
 // # What it costs
 //
-// A session renews one record for all its leases, where the store is a SessionKeeper: a thousand leases cost
-// one write in TTL/3, two for each that is acquired and released, and a look at each in three TTLs. The
-// session's record is written before the first lease is acquired, and removed by Close, or after a crash by who takes
-// its leases over. When it cannot be renewed, all leases of the session are lost at one time. With other stores, and with Config.Forever, each
-// lease has its own renewals, or none.
+// If the store is a SessionKeeper, a session renews one record for all its leases. A thousand
+// leases then cost one write every TTL/3, two writes for each lease that is acquired and released,
+// and one read of each lease every three TTLs. The session writes its record before it acquires its
+// first lease, and Close removes it; after a crash, the session that takes over one of its leases
+// removes it. If the record cannot be renewed, the session loses all its leases at once. With other
+// stores each lease has its own renewals; with Config.Forever it has none.
 //
 // # How long a takeover takes
 //
-// After a release: the store's Watch, or Config.RetryInterval, and one write. After a crash: the
-// holder's TTL and Config.LockDelay since its last renewal, a little more for clocks and margin, and the watch or the
-// interval; up to one TTL longer for who did not watch the record before.
+// After a release: the notification of the store's Watch, or Config.RetryInterval, and one write.
+// After a crash: the holder's TTL and Config.LockDelay since its last renewal, a little more for
+// clocks and margin, and the notification or the interval. A contender that did not watch the
+// record before the crash may wait up to one more TTL.
 //
 // # Life of a grant
 //
@@ -87,11 +92,11 @@
 //	   ├────────────────────┼────────────────────────┼─────────────────────┤
 //	   0                    V − Drain                V = TTL·(1−ρ)−Margin  TTL·(1+ρ)+Margin, or more
 //
-// A renewal that succeeds before stop-by moves everything to the right. Less than TTL/3 before V,
-// OnNearExpiry tells that renewals are failing. At stop-by the loss is final.
+// A renewal that succeeds before stop-by moves everything to the right. When less than TTL/3
+// remains before V, OnNearExpiry reports that renewals are failing. At stop-by the loss is final.
 //
 // The timing follows the leader election of Kubernetes' client-go (observed records instead of
 // timestamps), the validity arithmetic of Redlock, and Gray and Cheriton's leases; the token is
-// Chubby's sequencer. It differs from the leases of Akka, Pekko and Akka.NET in that a check compares
-// time, a token exists, an unknown outcome stays unknown, and wall clocks do not matter.
+// Chubby's sequencer. It differs from the leases of Akka, Pekko and Akka.NET in that a check
+// compares time, a token exists, an unknown outcome stays unknown, and wall clocks do not matter.
 package coordination

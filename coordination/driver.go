@@ -17,30 +17,30 @@ type machine interface {
 	Quiet() bool
 }
 
-// driver connects the machine of one lease with the store and the callers. It belongs to the loop.
+// driver connects the machine of one lease to the store and the callers. It belongs to the loop.
 type driver struct {
 	lease   *Lease
 	machine machine
-	loop    *loop // nil until it knows of the driver, and when it has forgotten it
+	loop    *loop // nil until the loop has taken the driver over, and after it has forgotten it
 	index   int   // in the leases of the loop
 	wake    time.Duration
 	place   int // in wakes; 0: not there
 	grant   *Grant
-	warned  bool // it is near expiry
+	warned  bool // the lease is near expiry
 	replies map[uint64]chan answer
 	unwatch context.CancelFunc
-	told    func(core.Event) // of the session record: what the leases need to know; else nil
+	told    func(core.Event) // of the session record: reports its events to the leases; else nil
 	looks   int              // calls of Lease.Observe that have not been stopped
 
 	failure   error // of the last call of the store; nil after an answer
-	dismissed bool  // it was not released when the session record was given up
+	dismissed bool  // the lease was not released when the session record was given up
 }
 
 func newDriver(l *Lease, m machine) *driver {
 	return &driver{lease: l, machine: m, replies: map[uint64]chan answer{}}
 }
 
-// take notes who waits for the answer, then steps.
+// take stores the channel that waits for the answer, then steps.
 func (d *driver) take(m message) {
 	if m.reply != nil {
 		switch ev := m.event.(type) {
@@ -139,14 +139,14 @@ func (d *driver) end(e core.End) {
 		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
 }
 
-// count changes the statistics of leases; the session record is none.
+// count changes the statistics of leases. The session record is not counted.
 func (d *driver) count(change func(*Status)) {
 	if d.told == nil {
 		d.lease.s.count(change)
 	}
 }
 
-// near notes that renewals of the lease fail, or no longer.
+// near notes whether renewals of the lease are failing.
 func (d *driver) near(ongoing bool) {
 	if d.warned == ongoing {
 		return
@@ -173,7 +173,7 @@ func (d *driver) answer(a core.Answer) {
 	reply <- answer{a, d.grant}
 }
 
-// endingOf tells a loss in the words of the API.
+// endingOf converts the end of a tenure to the types of the API.
 func endingOf(e core.End) ending {
 	switch e.Why {
 	case core.Released:
@@ -206,8 +206,8 @@ func (d *driver) swap(e core.Swap) {
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 
-// call runs f beside the loop and brings its event back. A panic of the store is an error of unknown
-// outcome.
+// call runs f outside the loop and posts its event to the loop. A panic of the store becomes an
+// error of unknown outcome.
 func (d *driver) call(f func(context.Context) core.Event, failed func(error) core.Event) {
 	s := d.lease.s
 	s.work.Go(func() { // the loop is alive, so Close is not waiting for work yet
@@ -226,8 +226,8 @@ func guarded(ctx context.Context, f func(context.Context) core.Event, failed fun
 	return f(ctx)
 }
 
-// watch starts or stops listening for hints. A watch that fails is begun again after a while; polling
-// goes on meanwhile.
+// watch starts or stops listening for hints. A failed watch is started again after a while; polling
+// continues meanwhile.
 func (d *driver) watch(on bool) {
 	s := d.lease.s
 	w, able := s.store.(Watcher)
@@ -256,7 +256,7 @@ func (d *driver) watch(on bool) {
 }
 
 func (d *driver) listen(ctx context.Context, w Watcher) {
-	defer func() { _ = recover() }() // a hint lost; polling goes on
+	defer func() { _ = recover() }() // the hint is lost; polling continues
 	for rec, err := range w.Watch(ctx, d.lease.name) {
 		if err != nil || ctx.Err() != nil {
 			return
@@ -265,7 +265,7 @@ func (d *driver) listen(ctx context.Context, w Watcher) {
 	}
 }
 
-// shut answers whoever still waits when the loop ends.
+// shut answers the remaining callers when the loop stops.
 func (d *driver) shut() {
 	for id, reply := range d.replies {
 		reply <- answer{Answer: core.Answer{ID: id, Outcome: core.Shut}}

@@ -5,38 +5,41 @@ import (
 	"fmt"
 )
 
-// An attempt to acquire ends in one of three ways: nil, ErrHeld (certainly another holder), anything
-// else (unknown: act as not holding, try again later). None is ever turned into another.
+// An attempt to acquire ends in one of three ways: nil, ErrHeld (certainly held by another
+// session), or any other error (unknown: act as not holding, try again later). None is ever turned
+// into another.
 var (
 	// ErrHeld is returned by Acquire and TryAcquire after a read that names another, living holder.
-	// It comes as a *HeldError.
+	// The error is a *HeldError.
 	ErrHeld = errors.New("coordination: lease held by another owner")
-	// ErrUnknown is returned when the store gave no answer that decides. What was begun is resolved
-	// in the background: a write that turns out to have succeeded is taken back.
+	// ErrUnknown is returned when the store gave no conclusive answer. The session resolves a
+	// pending write in the background: a claim that turns out to have succeeded is released.
 	ErrUnknown = errors.New("coordination: outcome unknown")
-	// ErrLost is the cause of a grant's context after a loss. It comes as a *LostError.
+	// ErrLost is the cause of a grant's context after a loss. The error is a *LostError.
 	ErrLost = errors.New("coordination: lease lost")
 	// ErrReleased is the cause of a grant's context after its Release.
 	ErrReleased = errors.New("coordination: lease released")
-	// ErrStillHeld is returned by Release when the store has refused before the grant expired: the lease is
-	// certainly still held by this grant's record, although the grant is over. It is tried again until it
-	// expires. Of a grant that has expired already Release returns ErrUnknown then.
+	// ErrStillHeld is returned by Release when the store refused the write before the grant
+	// expired. The record certainly still names this grant, although the grant is over. The session
+	// repeats the write until the grant expires. If the grant had already expired, Release returns
+	// ErrUnknown instead.
 	ErrStillHeld = errors.New("coordination: lease still held")
-	// ErrConflict is returned by Store.Swap: the version was another, nothing was written.
+	// ErrConflict is returned by Store.Swap if the version was not the expected one. Nothing was
+	// written.
 	ErrConflict = errors.New("coordination: record changed")
-	// ErrRefused is returned by Store.Swap when nothing was written for certain, and for another
-	// reason than a conflict: no permission, a read-only disk, a name the store cannot keep.
+	// ErrRefused is returned by Store.Swap when certainly nothing was written, for a reason
+	// other than a conflict: no permission, a read-only disk, a name the store cannot keep.
 	ErrRefused = errors.New("coordination: store refused")
-	// ErrDamagedDocument is returned by Document.Load for content that Document.Swap has not written. Swap does not
-	// overwrite it: repair or delete it by hand.
+	// ErrDamagedDocument is returned by Document.Load for content that Document.Swap did not write.
+	// Swap does not overwrite such content: repair or delete it by hand.
 	ErrDamagedDocument = errors.New("coordination: damaged document")
-	// ErrClosed is returned by everything that needs a session after its Close.
+	// ErrClosed is returned by every call that needs a session, after Close.
 	ErrClosed = errors.New("coordination: session closed")
-	// ErrInvalid is wrapped by mistakes in names, locations and configurations.
+	// ErrInvalid is wrapped by errors about names, locations and configurations.
 	ErrInvalid = errors.New("coordination: invalid argument")
 )
 
-// HeldError says who holds the lease. It is ErrHeld.
+// HeldError names the holder of the lease. It wraps ErrHeld.
 type HeldError struct {
 	Holder Holder
 }
@@ -45,13 +48,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%v: %s, token %d", ErrHeld, e.Holder.Owner, e.Holder.Token)
 }
 
-// Unwrap makes it ErrHeld.
+// Unwrap returns ErrHeld.
 func (e *HeldError) Unwrap() error { return ErrHeld }
 
-// LostError says why a tenure ended otherwise than by Release. It is ErrLost, and Err if there is one.
+// LostError says why a tenure ended other than by Release. It wraps ErrLost, and Err if Err is not
+// nil.
 type LostError struct {
 	Why Loss
-	Err error // the last error of the store, or a *HeldError naming who took over; may be nil
+	Err error // the last error of the store, or a *HeldError that names the new holder; may be nil
 }
 
 func (e *LostError) Error() string {
@@ -61,7 +65,7 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%v: %v: %v", ErrLost, e.Why, e.Err)
 }
 
-// Unwrap makes it ErrLost and its own cause.
+// Unwrap returns ErrLost, and Err if it is not nil.
 func (e *LostError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrLost}

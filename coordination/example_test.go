@@ -55,7 +55,7 @@ func ExampleLease_TryAcquire() {
 	_, err = b.Lease("leader").TryAcquire(context.Background())
 	switch held, ok := errors.AsType[*coordination.HeldError](err); {
 	case err == nil: // held
-	case ok: // certainly another's
+	case ok: // certainly held by another session
 		fmt.Println("held by", held.Holder.Owner)
 	default: // unknown: act as not holding
 	}
@@ -70,7 +70,8 @@ func ExampleLease_TryAcquire() {
 	// lease "leader", token 2 <nil>
 }
 
-// A dashboard shows who holds the lease; an operator who knows that the holder is dead takes it away.
+// A dashboard shows the holder of a lease. An operator who knows that the holder is dead releases
+// the lease by force.
 func ExampleLease_ForceRelease() {
 	store, ctx := memory.New(), context.Background()
 	a, _ := coordination.Open(store, coordination.Config{Owner: "node-1"})
@@ -82,7 +83,7 @@ func ExampleLease_ForceRelease() {
 	lease := b.Lease("billing")
 	holder, err := lease.Holder(ctx)
 	fmt.Println(holder.Owner, holder.Token, err)
-	fmt.Println(lease.ForceRelease(ctx, holder.Token+1)) // only the tenure that was looked at
+	fmt.Println(lease.ForceRelease(ctx, holder.Token+1)) // only the tenure that was read
 	fmt.Println(lease.ForceRelease(ctx, holder.Token))
 	grant, err := lease.TryAcquire(ctx)
 	fmt.Println(grant, err)
@@ -94,7 +95,7 @@ func ExampleLease_ForceRelease() {
 	// lease "billing", token 2 <nil>
 }
 
-// What else runs under the lease hears of its end.
+// Code beside the guarded work is notified of the end of the lease.
 func ExampleGrant_OnLost() {
 	session, _ := coordination.Open(memory.New(), coordination.Config{})
 	grant, _ := session.Lease("billing").TryAcquire(context.Background())
@@ -105,7 +106,7 @@ func ExampleGrant_OnLost() {
 	go func() { closed <- session.Close(context.Background()) }()
 	lost := <-stopped
 	fmt.Println(lost.Why, errors.Is(grant.Check(), coordination.ErrLost))
-	fmt.Println(grant.Release(context.Background())) // the work has ended
+	fmt.Println(grant.Release(context.Background())) // the work has stopped
 	fmt.Println(<-closed)
 	// Output:
 	// session closed true
@@ -113,7 +114,7 @@ func ExampleGrant_OnLost() {
 	// <nil>
 }
 
-// The form that leases of other actor systems have: true, false, or an error for "unknown".
+// The boolean API of other actor systems: true, false, or an error for "unknown".
 func ExampleBoolLease() {
 	session, _ := coordination.Open(memory.New(), coordination.Config{})
 	defer session.Close(context.Background())
@@ -127,7 +128,7 @@ func ExampleBoolLease() {
 	// true <nil> false
 }
 
-// greeter works only under the lease; it exists only while it is held.
+// greeter works only under the lease; it exists only while the lease is held.
 type greeter struct{ tenure coordination.Tenure }
 
 func (g *greeter) Receive(ctx actor.Context) {
@@ -201,8 +202,8 @@ func (b *byHand) AcquiringLease(ctx actor.Context) {
 func (b *byHand) Active(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *coordination.LeaseLost:
-		if m.Grant == b.grant { // not an old tenure's
-			b.cancel() // the work has ended: let others in
+		if m.Grant == b.grant { // not an old tenure
+			b.cancel() // the work has stopped: let others in
 			b.behavior.Become(b.AcquiringLease)
 			b.cancel = b.lease.AcquireTo(ctx.ActorSystem(), ctx.Self())
 		}
@@ -218,7 +219,8 @@ func (b *byHand) work(ctx actor.Context, name string) {
 	}
 }
 
-// The same by hand: acquire at start, keep messages back, stop on loss, release at stop.
+// The same without Gated: acquire at the start, keep messages back, stop on loss, release at the
+// end.
 func ExampleLease_AcquireTo() {
 	session, _ := coordination.Open(memory.New(), coordination.Config{})
 	system := actor.NewActorSystem()
@@ -234,7 +236,8 @@ func ExampleLease_AcquireTo() {
 	// Output: hello Bob under token 1
 }
 
-// Which store a lease lives in, and its times, are a matter of configuration. Package config reads it from a file.
+// A configuration chooses the store of a lease, and its times. Package config reads the
+// configuration from a file.
 func ExampleProvider() {
 	provider, err := coordination.NewProvider(map[string]coordination.Section{
 		"shop.billing": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 6 * time.Second}},

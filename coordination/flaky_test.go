@@ -11,7 +11,7 @@ import (
 
 var errAway = errors.New("store away")
 
-// flaky is a memory store that can be away, or refuse to write.
+// flaky is a memory store that can be unavailable, or refuse to write.
 type flaky struct {
 	*memory.Store
 	away, refuses atomic.Bool

@@ -2,10 +2,10 @@ package coordination
 
 import "github.com/concord-go/concord/coordination/internal/core"
 
-// Forget lets the session forget the name, so that a process which uses ever new names does not remember
-// them all. It reports whether it has: it does not while the lease is held, waited for or observed, nor
-// while a write is on its way that the store has not answered; try again later, or leave it. What was
-// forgotten can be used again, through this Lease or a new one of the name.
+// Forget removes the name from the session, so that a process that uses ever new names does not
+// remember them all. It reports whether it did. It does not while the lease is held, waited for or
+// observed, nor while the store has not answered a pending write; try again later, or leave the
+// name. A forgotten name can be used again, through this Lease or a new one.
 func (l *Lease) Forget() bool {
 	done := make(chan bool, 1)
 	return l.s.send(message{do: func(lp *loop) { done <- lp.forget(l) }}) && <-done

@@ -40,7 +40,7 @@ func TestForget_WhatIsInUseIsNotForgotten(t *testing.T) {
 	})
 }
 
-// An old Lease and a new one of a name that was forgotten in between are the same lease.
+// If a name was forgotten in between, an old Lease and a new one of that name are the same lease.
 func TestForget_TheNameStaysOneLease(t *testing.T) {
 	onStage(t, func(s *stage) {
 		old := s.a.Lease("lease")
@@ -70,7 +70,7 @@ func TestForget_NamesDoNotAccumulate(t *testing.T) {
 func TestYield_TheNextHolderNeedsOneCall(t *testing.T) {
 	onStage(t, func(s *stage) {
 		g, _ := s.acquireWithin(s.a.Lease("lease"), time.Second)
-		_, _ = s.acquireWithin(s.b.Lease("other"), time.Second) // its session has begun
+		_, _ = s.acquireWithin(s.b.Lease("other"), time.Second) // its session record exists
 		left, err := g.Yield(s.Context())
 		s.that(err == nil && left.Token == 1 && left.Version != "", "left %v, %v", left, err)
 		before := s.b.Status().Calls
@@ -83,7 +83,7 @@ func TestYield_TheNextHolderNeedsOneCall(t *testing.T) {
 		again, err := g.Yield(s.Context())
 		s.that(err == nil && again == coordination.Blank{}, "a second time: %v, %v", again, err)
 		s.that(got.Release(s.Context()) == nil, "not released")
-		late, err := s.a.Lease("lease").AcquireBlank(s.Context(), left) // by now it is out of date
+		late, err := s.a.Lease("lease").AcquireBlank(s.Context(), left) // out of date by now
 		s.that(err == nil && late.Token() == 3, "%v, %v", late, err)
 		none, err := s.a.Lease("third").AcquireBlank(s.Context(), coordination.Blank{})
 		s.that(err == nil && none.Token() == 1, "%v, %v", none, err)

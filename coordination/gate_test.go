@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// journal notes what workers do, and answers strings.
+// journal records the actions of workers, and answers strings.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -146,7 +146,8 @@ func TestGated_WorkerThatStopsItselfEndsIt(t *testing.T) {
 	})
 }
 
-// A forged termination of its worker made a gate stop, and release the lease under which the worker went on.
+// Once, a forged termination of its worker stopped a gate, which released the lease while the
+// worker continued under it.
 func TestGated_ATerminationIsComparedWithTheWorker(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}

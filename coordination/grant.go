@@ -13,14 +13,14 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Grant is one tenure of a lease, from an acquire to its release or loss. It is a Tenure, and safe for
-// use by many goroutines. The methods of a grant that is over keep answering; they never speak of a
-// later tenure.
+// Grant is one tenure of a lease, from an acquire to its release or loss. It implements Tenure and
+// is safe for concurrent use. After the tenure has ended the methods keep answering, and never
+// report about a later tenure.
 //
-// Two deadlines govern it. Until stop-by, Check is nil and new work may start. At stop-by, which is
-// Config.Drain earlier than validity ends, a grant that could not be renewed is lost for good: Check
-// fails, Context ends, OnLost runs. Until validity ends, the work under way may finish; Remaining says
-// how long. Nobody else can hold the lease before.
+// A grant has two deadlines. Until stop-by, Check returns nil and new work may start. Stop-by is
+// Config.Drain before the end of validity. A grant that was not renewed by then is lost for good:
+// Check fails, Context ends, OnLost runs. Until validity ends, running work may finish; Remaining
+// returns how long. No other session can hold the lease before that.
 type Grant struct {
 	lease    *Lease
 	token    Token
@@ -29,7 +29,7 @@ type Grant struct {
 	cancel   context.CancelCauseFunc
 	validity atomic.Pointer[core.Validity]
 	end      atomic.Pointer[ending]
-	expired  *LostError // what Check says before the session has noticed
+	expired  *LostError // what Check returns before the session has noticed the expiry
 
 	near struct {
 		sync.Mutex
@@ -38,10 +38,10 @@ type Grant struct {
 	}
 }
 
-// ending is how a grant ended.
+// ending describes how a grant ended.
 type ending struct {
 	err     error
-	drained bool // nothing may be finished any more
+	drained bool // running work has no time left
 }
 
 func newGrant(l *Lease, token Token, v core.Validity) *Grant {
@@ -58,9 +58,9 @@ func (g *Grant) Lease() *Lease { return g.lease }
 // Token returns the fencing token of the tenure.
 func (g *Grant) Token() Token { return g.token }
 
-// Previous returns the token of the tenure before this one, whoever had it: nobody held the lease in between.
-// It is 0 if there was none, or the store has forgotten it. So what that tenure has left, under its token, is
-// known to be the last word.
+// Previous returns the token of the tenure before this one, whichever session held it; no other
+// tenure was in between. It is 0 if there was none, or if the store has forgotten it. State that
+// carries this token is therefore the last that was written before this tenure.
 func (g *Grant) Previous() Token { return g.previous }
 
 // Context ends with the tenure; see Tenure.
@@ -77,8 +77,8 @@ func (g *Grant) Check() error {
 	return nil
 }
 
-// Remaining is the time until nothing may be finished any more; 0 if that has come. It is Config.Drain
-// longer than new work may start.
+// Remaining returns the time until running work must have finished, or 0 if that time has passed.
+// It is longer than the time for new work by Config.Drain.
 func (g *Grant) Remaining() time.Duration {
 	if e := g.end.Load(); e != nil && e.drained {
 		return 0
@@ -86,9 +86,10 @@ func (g *Grant) Remaining() time.Duration {
 	return max(0, g.validity.Load().Remaining(g.lease.s.now()))
 }
 
-// OnLost runs f once, in its own goroutine, when the tenure ends otherwise than by Release; at once if
-// it has already. Any number of functions may be registered; stop withdraws f and reports whether that
-// was in time. A panic in f is logged and hurts nobody else. f may call anything here.
+// OnLost runs f once, in its own goroutine, when the tenure ends other than by Release, or
+// immediately if it has already ended so. Any number of functions may be registered. stop
+// unregisters f and reports whether it did so in time. A panic in f is logged and affects nothing
+// else. f may call any function of this package.
 func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 	return context.AfterFunc(g.ctx, func() {
 		if lost, ok := errors.AsType[*LostError](context.Cause(g.ctx)); ok {
@@ -97,9 +98,9 @@ func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 	})
 }
 
-// OnNearExpiry runs f, in its own goroutine, when renewals fail so long that less than a third of the
-// TTL remains: once per episode, an episode ending with a renewal that succeeds. During one, it runs
-// at once. Stop withdraws f.
+// OnNearExpiry runs f, in its own goroutine, when renewals have failed until less than a third of
+// the TTL remains. It runs f once per episode; a successful renewal ends an episode. During an
+// episode OnNearExpiry runs f immediately. stop unregisters f.
 func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 	g.near.Lock()
 	defer g.near.Unlock()
@@ -120,23 +121,27 @@ func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 	}
 }
 
-// Release gives the lease up. Call it when the guarded work has ended, also after a loss: it lets
-// others in sooner. Check fails from the call on. It waits for the store:
+// Release gives the lease up. Call it when the guarded work has stopped, also after a loss: other
+// sessions can then acquire the lease sooner. Check fails from the call on. Release waits for the
+// store:
 //
-//   - nil: this grant certainly does not hold the lease any more, also if it never did or was released
-//     before.
-//   - ErrStillHeld: the store has refused.
-//   - anything else: unknown, for ctx ended or the store gave no answer until the lease expired.
+//   - nil: this grant certainly does not hold the lease any more. This is also the result if it
+//     never did, or was released before.
+//   - ErrStillHeld: the store has refused the write.
+//   - any other error: unknown, because ctx ended or the store did not answer before the lease
+//     expired.
 //
-// After an error it is tried again in the background until it is certain or the lease has expired.
+// After an error the session tries again in the background until the release is certain or the
+// lease has expired.
 func (g *Grant) Release(ctx context.Context) error {
 	_, err := g.Yield(ctx)
 	return err
 }
 
-// Yield is Release for a hand-over: it also returns how it has left the lease, for Lease.AcquireBlank of
-// the session that is to have it next. The Blank is zero if that is not known, also when the error is nil:
-// the grant was over already, or another call has released it.
+// Yield is Release for a hand-over. It also returns the record it left behind, for
+// Lease.AcquireBlank in the session that takes the lease over. The Blank is zero if that record is
+// not known, even when the error is nil: if the grant was already over, or another call released
+// it.
 func (g *Grant) Yield(ctx context.Context) (Blank, error) {
 	g.finish(ending{ErrReleased, true})
 	return g.lease.release(ctx, g.token)
@@ -148,13 +153,13 @@ func (g *Grant) abandon() {
 	g.lease.s.post(g.lease, core.Release{ID: g.lease.s.id(), Token: uint64(g.token)}, nil)
 }
 
-// finish ends the grant, once; the first reason counts.
+// finish ends the grant, once; the first reason wins.
 func (g *Grant) finish(e ending) {
 	if g.end.CompareAndSwap(nil, &e) {
 		g.cancel(e.err)
 		g.near.Lock()
 		defer g.near.Unlock()
-		g.near.handlers = nil // they may keep an actor system alive
+		g.near.handlers = nil // a handler may keep an actor system alive
 		return
 	}
 	if e.drained { // released after a loss
@@ -162,7 +167,7 @@ func (g *Grant) finish(e ending) {
 	}
 }
 
-// drain leaves no time to finish anything, once the grant has ended.
+// drain leaves running work no more time, once the grant has ended.
 func (g *Grant) drain() {
 	if first := g.end.Load(); !first.drained {
 		g.end.CompareAndSwap(first, &ending{first.err, true})
@@ -187,7 +192,7 @@ func (g *Grant) warn(remaining time.Duration) {
 
 func contain(g *Grant, f func()) { g.lease.s.contain(slog.String("lease", g.lease.name), f) }
 
-// contain runs a handler of the user and survives its panic.
+// contain runs a handler of the user and recovers from its panic.
 func (s *Session) contain(of slog.Attr, f func()) {
 	defer func() {
 		if p := recover(); p != nil {

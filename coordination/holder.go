@@ -9,22 +9,22 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Holder is what a record says of who holds the lease. It is for people and dashboards, not for
-// decisions: it is old when it arrives.
+// Holder describes the holder that a record names. It is meant for people and dashboards, not for
+// decisions: it may be out of date by the time it is returned.
 type Holder struct {
 	Owner string
-	// Session is the Session.ID of the holder; empty if nobody holds the lease.
+	// Session is the Session.ID of the holder. It is empty if nobody holds the lease.
 	Session string
 	Token   Token
-	// Remaining is the time until the lease can be another's if the record is not renewed. It is an
-	// upper bound, counted from when the record was read. 0 if nobody holds the lease.
+	// Remaining is the time until another session can take the lease if the record is not renewed.
+	// It is an upper bound, counted from the read of the record. It is 0 if nobody holds the lease.
 	Remaining time.Duration
-	// Forever tells that the lease does not expire; Remaining says nothing then.
+	// Forever reports that the lease does not expire. Remaining then has no meaning.
 	Forever bool
 }
 
-// Holder reads the record. With nobody holding the lease, Owner is empty and Token is the last one
-// known.
+// Holder reads the record and returns its holder. If nobody holds the lease, Owner is empty and
+// Token is the last one known.
 func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	rec, _, err := l.read(ctx)
 	if err != nil {
@@ -41,7 +41,8 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	return h, nil
 }
 
-// sessionOver reports that the session through which a lease is held has been given up, or has begun anew.
+// sessionOver reports whether the session through which the lease is held was given up, or has
+// begun a new tenure of its record.
 func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 	if rec.Session == 0 || rec.Nonce == "" {
 		return false, nil
@@ -68,11 +69,12 @@ func (l *Lease) read(ctx context.Context) (Record, Version, error) {
 	return rec, ver, nil
 }
 
-// ForceRelease takes the lease from the tenure with the expected token, whoever holds it. It is for
-// operators who know that the holder is dead: a living holder learns of it with its next renewal, or, if it
-// does not renew this lease but its session, or nothing, when it looks, which it does every three TTLs. Until
-// then only fencing keeps its effects out. nil: that tenure does not hold the lease any
-// more. A *HeldError: another one does, nothing was done.
+// ForceRelease ends the tenure with the expected token, whichever session holds it. It is for
+// operators who know that the holder is dead. A living holder learns of it at its next renewal; a
+// holder that renews only its session, or nothing, learns of it at its next read of the record,
+// every three TTLs. Until then only fencing rejects its effects. A nil error means that the tenure
+// no longer holds the lease. A *HeldError means that another tenure holds it and nothing was
+// written.
 func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 	for {
 		rec, ver, err := l.read(ctx)

@@ -10,17 +10,18 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// HolderChanged tells an actor that subscribed by HoldersTo.
+// HolderChanged reports a holder to an actor that was subscribed with HoldersTo.
 type HolderChanged struct {
 	Lease  string
 	Holder Holder
-	Err    error // the store did not answer; Holder says nothing
+	Err    error // no answer of the store, or no subscription; Holder is then zero
 }
 
-// Holders yields who holds the lease, now and after each change of owner or token: when the store's watch
-// tells, and every Config.RetryInterval. Holders in between may be skipped. It is for people and dashboards,
-// as Holder is; renewals are no change. A store that does not answer yields its error once per outage, and is
-// asked again. It ends with ctx, and when the session is closed.
+// Holders yields the present holder of the lease, and the holder after each change of owner or
+// token. It reads the record on each report of the store's watch, and every Config.RetryInterval.
+// Holders in between may be skipped, and a renewal is not a change. Like Holder it is meant for
+// people and dashboards. If the store does not answer, Holders yields the error once per outage and
+// tries again. The sequence ends when ctx ends or the session is closed.
 func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	return func(yield func(Holder, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -61,7 +62,7 @@ func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 	}
 }
 
-// hints tells of changes if the store can; else it never does.
+// hints returns a channel that signals changes. It never signals if the store is not a Watcher.
 func (l *Lease) hints(ctx context.Context) <-chan struct{} {
 	told := make(chan struct{}, 1)
 	w, able := l.s.store.(Watcher)
@@ -73,7 +74,7 @@ func (l *Lease) hints(ctx context.Context) <-chan struct{} {
 	started := l.s.spawn(func() {
 		defer stop()
 		defer cancel()
-		defer func() { _ = recover() }() // of the store; polling goes on
+		defer func() { _ = recover() }() // of the store; polling continues
 		for _, err := range w.Watch(ctx, l.name) {
 			if err != nil {
 				return
@@ -101,8 +102,9 @@ func (s *Session) ended() bool {
 	}
 }
 
-// HoldersTo tells the actor what Holders yields, as *HolderChanged, until cancel is called, the session is
-// closed, or the member of system leaves its cluster. Call cancel in Stopped at the latest, as often as you like.
+// HoldersTo sends the values of Holders to the actor, as *HolderChanged, until cancel is called,
+// the session is closed, or the member of system leaves its cluster. Call cancel in Stopped at the
+// latest. It may be called more than once.
 func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := func(h Holder, err error) { system.Root.Send(pid, &HolderChanged{l.name, h, err}) }
 	ctx, end := context.WithCancel(context.Background())

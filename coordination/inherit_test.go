@@ -12,8 +12,9 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// A process that is started again has at once what the one before held, with the next token; who has another name, or
-// does not inherit, waits. One that lives in spite of all learns of it at its next renewal.
+// A restarted process takes over at once the leases of its predecessor, with the next token. A
+// process with another name, or one that does not inherit, waits. If the predecessor is still
+// alive, it learns of the takeover at its next renewal.
 func TestInherit_ASuccessorGoesOnAtOnce(t *testing.T) {
 	for name, store := range map[string]func(t *testing.T) coordination.Store{
 		"memory": func(*testing.T) coordination.Store { return memory.New() },

@@ -9,50 +9,53 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Lease is one name in one session. It excludes other sessions, not other goroutines of this one: who
-// acquires it here while it is held gets the same Grant, and a Release ends it for all. Methods may be
-// called by many goroutines.
+// Lease is one name in one session. It excludes other sessions, not other goroutines of the same
+// session: an acquire while this session holds the lease returns the same Grant, and one Release
+// ends that grant for all of them. Methods may be called from many goroutines.
 //
-// A name is from 1 to MaxName bytes of UTF-8 and does not begin with SessionRecords. All of it counts: upper and
-// lower case, slashes and spaces make different leases in every store, and nothing is cut off. A name that is not
-// allowed makes every call return ErrInvalid. Sessions of one store and name, in any process, mean one lease; clusters
-// that share a store put their own name into those of their leases. CheckName applies the rules; whatever names a lease
-// in this module does so by it.
+// A name has from 1 to MaxName bytes of UTF-8 and does not begin with SessionRecords. Every byte
+// counts: upper and lower case, slashes and spaces make different leases in every store, and names
+// are never truncated. With an invalid name every call returns ErrInvalid. Sessions of one store
+// that use the same name, in any process, share one lease; clusters that share a store put their
+// own name into the names of their leases. CheckName applies these rules, and every part of this
+// module that names a lease uses it.
 type Lease struct {
 	s      *Session
 	name   string
-	driver *driver // touched by the loop of the session alone
+	driver *driver // used only by the loop of the session
 }
 
-// Name returns the name.
+// Name returns the name of the lease.
 func (l *Lease) Name() string { return l.name }
 
-// TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. Held by this session
-// already: the same grant. After ErrHeld another session certainly holds it; after any other error the
-// outcome is unknown and no holder is left behind.
+// TryAcquire makes one attempt, bounded by ctx and Config.OperationTimeout. If this session already
+// holds the lease, it returns the present grant. After ErrHeld another session certainly holds the
+// lease. After any other error the outcome is unknown, and the attempt leaves no holder behind.
 func (l *Lease) TryAcquire(ctx context.Context) (*Grant, error) {
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
 	return l.acquire(ctx, core.Acquire{})
 }
 
-// Acquire waits until the lease is held or ctx ends, with Config.Fair in the order of arrival; the error then wraps the outcome of the last
-// attempt and the cause of ctx. What is under way then is resolved in the background and released: a
-// caller that gave up never leaves a holder behind. An outage of the store is waited out.
+// Acquire waits until the session holds the lease or ctx ends. With Config.Fair, waiters are served
+// in order of arrival. If ctx ends, the error wraps the outcome of the last attempt and the cause
+// of ctx, and an attempt in flight is resolved and released in the background: a caller that gives
+// up never leaves a holder behind. Acquire keeps waiting through an outage of the store.
 func (l *Lease) Acquire(ctx context.Context) (*Grant, error) {
 	return l.acquire(ctx, core.Acquire{Wait: true})
 }
 
-// Blank is how a session has left a lease that it released; see Grant.Yield.
+// Blank identifies the record that a session left behind when it released a lease; see Grant.Yield.
 type Blank struct {
 	Version Version
 	Token   Token
 }
 
-// AcquireBlank is Acquire by a session that has been told, by the one that held the lease last, how it was
-// left: the lease is claimed without a look, which saves a call of the store. If it has been written
-// since, the claim fails and Acquire goes on as usual. A zero Blank says nothing. One that did not come from
-// Grant.Yield of this lease may break the promise that tokens grow, so take it from trusted members only.
+// AcquireBlank is like Acquire for a session that received the Blank of the lease from its last
+// holder. It claims the lease without reading the record first, which saves one call of the store.
+// If the record has been written since, the claim fails and AcquireBlank continues like Acquire. A
+// zero Blank carries no information. A Blank that did not come from Grant.Yield of this lease may
+// break the promise that tokens grow, so accept one only from trusted members.
 func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
 	return l.acquire(ctx, core.Acquire{Wait: true, From: core.Blank{Version: core.Version(b.Version), Token: uint64(b.Token)}})
 }
@@ -71,7 +74,7 @@ func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
 	return g, err
 }
 
-// answered counts what a caller was told.
+// answered counts an answer to a caller.
 func (l *Lease) answered(err error, begun time.Duration) {
 	result := "unknown"
 	l.s.count(func(s *Status) {
@@ -90,7 +93,7 @@ func (l *Lease) answered(err error, begun time.Duration) {
 	l.s.meters.waited(l.s.clock.Read().Mono-begun, result)
 }
 
-// ask makes a request of the loop and waits for its answer.
+// ask sends a request to the loop and waits for its answer.
 func (l *Lease) ask(ctx context.Context, how core.Acquire) (*Grant, error) {
 	id, reply := l.s.id(), make(chan answer, 1)
 	how.ID = id
@@ -104,7 +107,7 @@ func (l *Lease) ask(ctx context.Context, how core.Acquire) (*Grant, error) {
 	case <-ctx.Done():
 		gaveUp = context.Cause(ctx)
 		l.s.post(l, core.Cancel{ID: id}, nil)
-		a = <-reply // at once: the loop answers, or has
+		a = <-reply // does not wait: the loop answers the Cancel, or has already answered
 	}
 	if a.Outcome == core.Acquired {
 		return a.grant, nil
@@ -112,7 +115,7 @@ func (l *Lease) ask(ctx context.Context, how core.Acquire) (*Grant, error) {
 	return nil, l.failure(a.Answer, gaveUp)
 }
 
-// failure is the error of an attempt that was not granted.
+// failure returns the error of an attempt that was not granted.
 func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	cause := ErrUnknown
 	switch a.Outcome {
@@ -133,7 +136,7 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	return err
 }
 
-// release waits for the end of a tenure to be certain.
+// release waits until the end of the tenure is certain.
 func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 	reply := make(chan answer, 1)
 	if !l.s.post(l, core.Release{ID: l.s.id(), Token: uint64(token)}, reply) {
@@ -150,9 +153,10 @@ func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 	}
 }
 
-// Do acquires, runs work under a context that ends with ctx or with the grant, and releases when work
-// has returned or panicked. It returns the error of work, or why there was no grant. The release is
-// waited for during Config.OperationTimeout and then goes on in the background.
+// Do acquires the lease, runs work under a context that ends with ctx or with the grant, and
+// releases the lease when work has returned or panicked. It returns the error of work, or the error
+// of Acquire. Do waits for the release for at most Config.OperationTimeout; after that the release
+// continues in the background.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant) error) error {
 	g, err := l.Acquire(ctx)
 	if err != nil {
@@ -161,7 +165,7 @@ func (l *Lease) Do(ctx context.Context, work func(ctx context.Context, g *Grant)
 	defer func() {
 		after, cancel := l.s.timeout(context.WithoutCancel(ctx))
 		defer cancel()
-		_ = g.Release(after) // expires by itself if the store stays away
+		_ = g.Release(after) // the lease expires if the store stays unavailable
 	}()
 	under, cancel := context.WithCancelCause(context.WithValue(ctx, tenureKey{}, Tenure(g)))
 	defer cancel(ErrReleased)

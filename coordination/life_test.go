@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// life is another actor system on the stage, as the next life of a member has.
+// life returns another actor system on the stage, as in the next life of a member.
 func (s *stage) life() *actor.ActorSystem {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
@@ -24,7 +24,8 @@ func (s *stage) life() *actor.ActorSystem {
 	return system
 }
 
-// endLife stops what the system's components registered, within d, and returns how long that took.
+// endLife stops the components that the system has registered, within d, and returns how long that
+// took.
 func (s *stage) endLife(system *actor.ActorSystem, d time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), d)
 	defer cancel()
@@ -89,7 +90,8 @@ func TestAcquireTo_EndsWithTheLifeOfItsSystem(t *testing.T) {
 	})
 }
 
-// TestAcquireTo_ReleasesThoughTheStopRanOutOfTime: the member has left before the Drain was over.
+// TestAcquireTo_ReleasesThoughTheStopRanOutOfTime has a member that leaves before the Drain is
+// over.
 func TestAcquireTo_ReleasesThoughTheStopRanOutOfTime(t *testing.T) {
 	onStage(t, func(s *stage) {
 		p := s.probe()
@@ -182,7 +184,7 @@ func TestGated_ProducersThatFail(t *testing.T) {
 	}
 }
 
-// TestGated_ProducerThatBlocks: the lease is lost meanwhile, and the worker never starts.
+// TestGated_ProducerThatBlocks loses the lease while produce blocks; the worker never starts.
 func TestGated_ProducerThatBlocks(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}
@@ -205,8 +207,8 @@ func TestGated_ProducerThatBlocks(t *testing.T) {
 	})
 }
 
-// TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped: Proto.Actor tells an actor of its restart while its
-// children are running.
+// TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped tests a case in which Proto.Actor reports a
+// restart to an actor while its children are still running.
 func TestGated_RestartDoesNotReleaseBeforeTheWorkerStopped(t *testing.T) {
 	onStage(t, func(s *stage) {
 		j := &journal{}

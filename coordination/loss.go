@@ -7,15 +7,16 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// OnLost runs f, in its own goroutine, each time the session loses its record, and with it every lease
-// that it held at that moment: one notice for all, where Grant.OnLost is one for each. The contexts of
-// their grants have ended by then, and each has Config.Drain to finish its work, as after any loss. The
-// session begins a new record by itself; leases have to be acquired again.
+// OnLost runs f, in its own goroutine, each time the session loses its record, and with it every
+// lease that it holds at that moment: one call for all of them, where Grant.OnLost runs once for
+// each. By then the contexts of their grants have ended, and each has Config.Drain to finish its
+// work, as after any loss. The session begins a new record by itself; leases must be acquired
+// again.
 //
-// f is not called for what Close ends, and never by a session whose leases are renewed or kept one by one:
-// with Config.Forever, or if the store is no SessionKeeper. Any number of functions may be registered; stop
-// withdraws f, as often as it is called. A panic in f is logged and hurts nobody else. f may call anything
-// here.
+// f does not run when Close ends the session. It never runs for a session whose leases are renewed
+// or kept individually: with Config.Forever, or if the store is not a SessionKeeper. Any number of
+// functions may be registered. stop unregisters f and may be called more than once. A panic in f is
+// logged and affects nothing else. f may call any function of this package.
 func (s *Session) OnLost(f func(*LostError)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +31,7 @@ func (s *Session) OnLost(f func(*LostError)) (stop func()) {
 	}
 }
 
-// lostAll tells of the end of a tenure of the session record.
+// lostAll reports the end of a tenure of the session record to the handlers of OnLost.
 func (s *Session) lostAll(ev core.Unbacked) {
 	lost, ok := errors.AsType[*LostError](endingOf(core.End{Token: ev.Token, Why: ev.Why, Err: ev.Err}).err)
 	if !ok || ev.Why == core.Closed {
@@ -43,17 +44,17 @@ func (s *Session) lostAll(ev core.Unbacked) {
 	}
 }
 
-// Failing reports whether the store does not answer so long that leases are near expiry, as
-// Grant.OnNearExpiry tells, or have expired: true until the store has answered. One call that fails, or
-// several that are repeated in time, are not enough. A session that has never held anything is not failing.
-// It asks nobody and does not allocate.
+// Failing reports whether the store has not answered for so long that leases are near expiry, in
+// the sense of Grant.OnNearExpiry, or have expired. It stays true until the store answers. One
+// failed call, or several that are repeated in time, are not enough. A session that has never held
+// a lease is not failing. Failing does no I/O and does not allocate.
 func (s *Session) Failing() bool {
 	s.stats.Lock()
 	defer s.stats.Unlock()
 	return s.stats.near || s.stats.expired || s.stats.status.NearExpiry > 0
 }
 
-// stand changes what is known of the store's answers.
+// stand changes what is known about the store's answers.
 func (s *Session) stand(change func(*stats)) {
 	s.stats.Lock()
 	defer s.stats.Unlock()

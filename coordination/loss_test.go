@@ -59,7 +59,7 @@ func TestOnLost_OneNoticeForAllLeases(t *testing.T) {
 	})
 }
 
-// Without a record of its own, the session of each lease is near expiry when that is.
+// Without session records, a session is failing when one of its leases is near expiry.
 func TestFailing_WithoutSessionRecords(t *testing.T) {
 	onStage(t, func(s *stage) {
 		shared := &flaky{Store: memory.New()}

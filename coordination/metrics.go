@@ -15,7 +15,8 @@ const meterName = "github.com/concord-go/concord/coordination"
 
 func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
-// instruments are those of a session. All but the two histograms are read from Status when they are collected.
+// instruments are the metrics of a session. All but the two histograms are read from Status at
+// collection.
 type instruments struct {
 	owner     attribute.KeyValue
 	waits     metric.Float64Histogram

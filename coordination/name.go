@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName is the length of the longest lease name, in bytes. Every store keeps each valid name of up to that
-// length, and keeps it apart from all others.
+// MaxName is the maximum length of a lease name in bytes. Every store keeps each valid name of up
+// to that length, and distinguishes it from all others.
 const MaxName = 512
 
-// CheckName returns ErrInvalid for what is not allowed as the name of a lease, and says why.
+// CheckName returns an error that wraps ErrInvalid and says why if name is not a valid lease name.
 func CheckName(name string) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: lease %.80q: name "+format, append([]any{ErrInvalid, name}, args...)...)
@@ -28,7 +28,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// validBytes is the length of the longest prefix that is UTF-8.
+// validBytes returns the length of the longest prefix of s that is valid UTF-8.
 func validBytes(s string) int {
 	for i, r := range s {
 		if _, width := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && width == 1 {

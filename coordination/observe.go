@@ -7,25 +7,28 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// ID identifies the session among all sessions, for Observe. It is not a secret, and is never used
-// again by another session.
+// ID identifies the session among all sessions, for Observe. It is not a secret, and no other
+// session ever uses it again.
 func (s *Session) ID() string { return s.nonce }
 
 // maxID is longer than any ID, and short enough for the name of a session record.
 const maxID = 64
 
-// Observe follows the record of another session, given its ID, for all leases that are held through it.
+// Observe follows the record of another session, given its ID, for all leases that are held through
+// that session.
 //
-// A lease outlives its holder by the TTL, which each contender counts from the last renewal that it has
-// seen. A contender that looks only after it has missed the holder waits for a whole TTL from then on. With
-// Observe, called early, the TTL runs while the crash is being noticed: an Acquire is granted
-// TTL·(1+ClockRateError)+Margin after the last renewal was seen. It costs one read of the store for each
-// renewal if the store is a Watcher, and one read every Config.RetryInterval in any case. A contender that
-// waits in Acquire observes by itself.
+// A lease outlives its holder by the TTL, which each contender counts from the last renewal it has
+// seen. A contender that first reads after the crash waits for a whole TTL from that read. If
+// Observe is called before the crash, the TTL already runs while the crash is being detected: an
+// Acquire is granted TTL·(1+ClockRateError)+Margin after the last renewal was seen. Observe costs
+// one read of the store for each renewal if the store is a Watcher, and one read every
+// Config.RetryInterval in any case. A contender that waits in Acquire observes the holder without
+// this call.
 //
-// The other session need hold nothing, nor exist. The observation goes on until stop is called, as often as
-// you like, or this session is closed. It has no effect if the store keeps no session records. An id that
-// is empty or longer than 64 bytes is ErrInvalid.
+// The other session need not hold anything, nor exist. The observation continues until stop is
+// called or this session is closed; stop may be called more than once. Observe has no effect if the
+// store keeps no session records. It returns ErrInvalid for an id that is empty or longer than 64
+// bytes.
 func (s *Session) Observe(id string) (stop func(), err error) {
 	if id == "" || len(id) > maxID {
 		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d", ErrInvalid, id, len(id), maxID)
@@ -36,17 +39,18 @@ func (s *Session) Observe(id string) (stop func(), err error) {
 	return s.until(func(l *loop) { l.follow(id, true) }, func(l *loop) { l.follow(id, false) }), nil
 }
 
-// Observe follows who holds the lease, without claiming it. After a crash of the holder, an Acquire then
-// counts the TTL from the last renewal instead of from its own first look; see Session.Observe. The
-// observation goes on until stop is called, as often as you like, or the session is closed.
+// Observe follows the holder of the lease without claiming the lease. After a crash of the holder,
+// an Acquire then counts the TTL from the last renewal instead of from its own first read; see
+// Session.Observe. The observation continues until stop is called or the session is closed; stop
+// may be called more than once.
 func (l *Lease) Observe() (stop func()) {
 	if CheckName(l.name) != nil {
-		return func() {} // calls that have an error return it
+		return func() {} // methods with an error result report the bad name
 	}
 	return l.s.until(func(lp *loop) { lp.known(l).look(1) }, func(lp *loop) { lp.known(l).look(-1) })
 }
 
-// until has the loop do begin now, and end when stop is called.
+// until runs begin in the loop now, and end when stop is called.
 func (s *Session) until(begin, end func(*loop)) (stop func()) {
 	if !s.send(message{do: begin}) {
 		return func() {}
@@ -55,19 +59,20 @@ func (s *Session) until(begin, end func(*loop)) (stop func()) {
 	return func() { once.Do(func() { s.send(message{do: end}) }) }
 }
 
-// look counts how often the lease is observed.
+// look adds change to the number of observations of the lease.
 func (d *driver) look(change int) {
 	d.looks += change
 	d.step(core.Look{On: d.looks > 0})
 }
 
-// observer is the driver of an observation, and how many have asked for it.
+// observer is the driver of an observation and the number of calls that have asked for it.
 type observer struct {
 	driver *driver
 	refs   int
 }
 
-// follow begins to observe another session, or ends it when it is not asked for any more.
+// follow begins to observe another session, or stops when no caller asks for the observation any
+// more.
 func (l *loop) follow(id string, on bool) {
 	o := l.observers[id]
 	switch {
@@ -90,7 +95,7 @@ func (l *loop) follow(id string, on bool) {
 	}
 }
 
-// endObservers ends all observations.
+// endObservers stops all observations.
 func (l *loop) endObservers() {
 	for id, o := range l.observers {
 		delete(l.observers, id)

@@ -14,7 +14,8 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// counted counts the reads of a store. Whole, it keeps sessions and can watch; else it does neither.
+// counted counts the reads of a store. It implements only Store, so a session on it keeps no
+// session record and cannot watch.
 type counted struct {
 	coordination.Store
 	loads atomic.Int64
@@ -25,14 +26,14 @@ func (s *counted) Load(ctx context.Context, name string) (coordination.Record, c
 	return s.Store.Load(ctx, name)
 }
 
-// A contender that notices the crash of a holder late has waited for the TTL meanwhile, if it has observed the
-// lease or the session of its holder.
+// If a contender has observed the lease, or the session of its holder, the TTL runs before the
+// contender notices the crash of the holder.
 func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 	const noticed = 20 * time.Second
 	for name, c := range map[string]struct {
 		plain   bool // the store keeps no sessions and cannot watch
 		observe func(contender, holder *coordination.Session) (stop func())
-		late    time.Duration // at most, after the TTL
+		late    time.Duration // upper bound, after the TTL
 	}{
 		"the lease": {observe: func(b, _ *coordination.Session) func() { return b.Lease("lease").Observe() }, late: time.Second},
 		"the session": {observe: func(b, a *coordination.Session) func() {
@@ -72,8 +73,8 @@ func TestObserve_TheWaitBeginsBeforeTheCrashIsNoticed(t *testing.T) {
 	}
 }
 
-// After a crash of the holder of many leases, who takes them over reads the session's record once, and not once for
-// each of them.
+// After a crash of the holder of many leases, the session that takes them over reads the holder's
+// session record once, not once for each lease.
 func TestObserve_OneLookForAllLeasesOfASession(t *testing.T) {
 	const leases = 200
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestObserve_OneLookForAllLeasesOfASession(t *testing.T) {
 	})
 }
 
-// sessions is a store that keeps sessions, and no more.
+// sessions is a store that keeps sessions and has no other optional ability.
 type sessions struct{ *counted }
 
 func (*sessions) KeepsSessions() bool { return true }
@@ -146,7 +147,7 @@ func TestObserve_BadInput(t *testing.T) {
 	})
 }
 
-// A lease that is observed is left alone, and its session lets go of it at Close.
+// Observing a lease does not claim it, and Close of the observing session ends the observation.
 func TestObserve_ClaimsNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		stop := s.b.Lease("lease").Observe()

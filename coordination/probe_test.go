@@ -59,13 +59,13 @@ func (s *stage) that(ok bool, format string, args ...any) {
 	}
 }
 
-// free reports whether b gets the lease now; it keeps it.
+// free reports whether session b can acquire the lease now; b keeps it.
 func (s *stage) free() bool {
 	_, err := s.b.Lease("lease").TryAcquire(s.Context())
 	return err == nil
 }
 
-// probe is an actor that keeps what it is told.
+// probe is an actor that keeps the messages it receives.
 type probe struct {
 	pid *actor.PID
 	mu  sync.Mutex
@@ -90,7 +90,7 @@ func (s *stage) probe() *probe {
 	return p
 }
 
-// take returns what has come since the last take.
+// take returns the messages since the last take.
 func (p *probe) take() []any {
 	synctest.Wait()
 	p.mu.Lock()
@@ -100,7 +100,7 @@ func (p *probe) take() []any {
 	return got
 }
 
-// types is what came, by type and order.
+// types returns the types of messages in order.
 func types(messages []any) string {
 	s := ""
 	for _, m := range messages {

@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Opener checks the settings of a section, which decode puts into a struct with yaml tags, and returns a function that
-// opens the store. It does nothing that could block: NewProvider calls it for every section, so that what is wrong with a
-// configuration is told before anything runs. While open runs, others that want a lease of the same location wait for
-// what it returns. A store that is an io.Closer is closed by the provider. The packages of stores have one each.
+// Opener checks the settings of a section, which decode puts into a struct with yaml tags, and
+// returns a function that opens the store. An Opener must not block: NewProvider calls it for every
+// section, so that all mistakes of a configuration are reported before anything runs. While open
+// runs, other callers that want a lease of the same location wait for its result. The provider
+// closes a store that is an io.Closer. Each store package has an Opener.
 type Opener func(decode func(into any) error) (open func() (Store, error), err error)
 
-// Provider gives out leases by configuration location, name and owner. Stores are opened, and sessions begun,
-// when the first lease of theirs is asked for: one store for each location, one session for each location, owner
-// and configuration. Methods may be called by many goroutines.
+// Provider hands out leases by configuration location, name and owner. It opens stores and sessions
+// when a caller asks for their first lease: one store for each location, one session for each
+// location, owner and configuration. Methods may be called from many goroutines.
 type Provider struct {
 	sections map[string]Section
 	openers  map[string]func() (Store, error) // by location
@@ -40,18 +41,18 @@ type leaseKey struct{ location, name, owner string }
 
 type sessionKey struct {
 	location string
-	config   Config // without what cannot be compared
+	config   Config // without the fields that cannot be compared
 }
 
-// provided is a session and how many have a lease of it.
+// provided is a session and its reference counts, by lease.
 type provided struct {
 	session *Session
 	refs    map[leaseKey]int
 }
 
-// NewProvider checks all sections, and tells all problems at once: a class that has no opener, a configuration
-// that Config.Validate refuses, settings of a store that its opener does. It opens nothing. The map of sections must not be
-// changed afterwards.
+// NewProvider checks all sections and reports all problems at once: a class without an opener, a
+// configuration that Config.Validate rejects, store settings that the opener rejects. It opens
+// nothing. The caller must not change the map of sections afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
 	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (Store, error){}}
@@ -74,7 +75,7 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 	return p, nil
 }
 
-// opener returns what opens the store of a section.
+// opener returns the function that opens the store of a section.
 func (s Section) opener(openers map[string]Opener) (func() (Store, error), error) {
 	opener, decode := openers[s.LeaseClass], s.Store
 	if opener == nil {
@@ -93,14 +94,15 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 	return open, nil
 }
 
-// Lease returns the lease of the name at a location. owner is what people are shown as its holder; "" is the Owner of
-// the section, or else the default of Config.Owner. options change the section's configuration. The same three values
-// give the same lease, which must have the same options: else the error is ErrInvalid, as it is for a location that is
-// not known. The error of an opener is not remembered: the next call tries again.
+// Lease returns the lease of the name at a location. owner is the holder's name as shown to people;
+// "" stands for the Owner of the section, or else the default of Config.Owner. options change the
+// section's configuration. The same location, name and owner give the same lease, and must come
+// with the same options: otherwise the error is ErrInvalid, as it is for an unknown location. The
+// error of an opener is not remembered: the next call tries again.
 //
-// drop gives the lease back, once, however often it is called. The last one of a session closes it: it waits as
-// Session.Close does, and returns what that returns. To drop a lease does not release it while others have
-// it.
+// drop gives the lease back; only its first call has an effect. Dropping the last lease of a
+// session closes the session: drop then waits as Session.Close does and returns its result.
+// Dropping a lease does not release it while another caller has it.
 func (p *Provider) Lease(location, name, owner string, options ...func(*Config)) (l *Lease, drop func(context.Context) error, err error) {
 	section, ok := p.sections[location]
 	if !ok {
@@ -135,8 +137,8 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 	return s.session.Lease(name), p.dropper(key, triple), nil
 }
 
-// Document returns a document in the store of a location, which it opens if it has to. It needs no session. The
-// errors are those of Lease and of NewDocument.
+// Document returns a document in the store of a location, and opens the store if necessary. It
+// needs no session. The errors are those of Lease and of NewDocument.
 func (p *Provider) Document(location, name string) (*Document, error) {
 	if _, ok := p.sections[location]; !ok {
 		return nil, p.unknown(location)
@@ -152,7 +154,7 @@ func (p *Provider) unknown(location string) error {
 	return fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location, slices.Sorted(maps.Keys(p.sections)))
 }
 
-// plain leaves out what belongs to the process, and cannot always be compared.
+// plain clears the fields that belong to the process and cannot always be compared.
 func plain(c Config) Config {
 	c.Clock, c.Logger, c.Meters = nil, nil, nil
 	return c
@@ -171,7 +173,8 @@ func (p *Provider) sessionLocked(key sessionKey, store Store, cfg Config) (*prov
 	return s, nil
 }
 
-// store opens the store of a location, once for all who ask meanwhile, and without holding up other locations.
+// store opens the store of a location, once for all concurrent callers, and without blocking other
+// locations.
 func (p *Provider) store(location string) (Store, error) {
 	opened, err, _ := p.opening.Do(location, func() (any, error) {
 		if known, err := p.known(location); known != nil || err != nil {
@@ -206,7 +209,7 @@ func (p *Provider) open(location string) (Store, error) {
 	return store, err
 }
 
-// keep takes over a store, unless the provider has been closed meanwhile.
+// keep stores an opened store, unless the provider has been closed meanwhile.
 func (p *Provider) keep(location string, store Store) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +223,7 @@ func (p *Provider) keep(location string, store Store) error {
 	return ErrClosed
 }
 
-// dropper gives one reference back.
+// dropper returns a function that gives one reference back.
 func (p *Provider) dropper(key sessionKey, triple leaseKey) func(context.Context) error {
 	var once sync.Once
 	return func(ctx context.Context) (err error) {
@@ -234,7 +237,7 @@ func (p *Provider) dropper(key sessionKey, triple leaseKey) func(context.Context
 	}
 }
 
-// unref returns the session if nobody has a lease of it any more.
+// unref returns the session if no lease of it is in use any more.
 func (p *Provider) unref(key sessionKey, triple leaseKey) *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,9 +258,10 @@ func (p *Provider) unref(key sessionKey, triple leaseKey) *Session {
 	return s.session
 }
 
-// Close closes all sessions side by side, as Session.Close does, waits for those that drop is closing, and then
-// closes the stores. Their errors are joined. It does not wait for an opener: a store that comes later is closed by
-// who asked for it. Later calls of Lease fail with ErrClosed, and of drop do nothing.
+// Close closes all sessions concurrently, as Session.Close does, waits for sessions that drop is
+// closing, and then closes the stores. It joins their errors. It does not wait for an opener: the
+// call of Lease or Document that opened a store after Close closes that store. Later calls of Lease
+// fail with ErrClosed, and later calls of drop do nothing.
 func (p *Provider) Close(ctx context.Context) error {
 	p.mu.Lock()
 	sessions, stores := p.mu.sessions, p.mu.stores

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// closing counts what is opened and closed.
+// shelf counts the stores that are opened and closed.
 type shelf struct{ opened, closed int }
 
 type closingStore struct {
@@ -43,12 +43,12 @@ func (s *shelf) openers() map[string]coordination.Opener {
 	}
 }
 
-// opens is an opener that has no settings.
+// opens returns an opener without settings.
 func opens(open func() (coordination.Store, error)) coordination.Opener {
 	return func(func(any) error) (func() (coordination.Store, error), error) { return open, nil }
 }
 
-// at returns sections of the classes, in the order a, b, c.
+// at returns sections with these classes, at the locations a, b, c.
 func at(classes ...string) map[string]coordination.Section {
 	sections := map[string]coordination.Section{}
 	for i, class := range classes {
@@ -145,7 +145,7 @@ func TestProvider_AllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// What failed is tried again.
+// A failed opening is tried again.
 func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 	broken := errors.New("no disk")
 	p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "x"}}, map[string]coordination.Opener{
@@ -180,7 +180,7 @@ func TestProvider_SettingsOfTheStoreReachItsOpener(t *testing.T) {
 	require.Equal(t, 1, shelf.opened)
 }
 
-// Without an owner in the call, that of the section counts.
+// Without an owner in the call, the owner of the section is used.
 func TestProvider_OwnerOfTheSection(t *testing.T) {
 	p, _ := provide(t, map[string]coordination.Section{"a": {LeaseClass: "memory", Config: coordination.Config{Owner: "10.0.0.1:7000"}}})
 	for owner, want := range map[string]string{"": "10.0.0.1:7000", "me": "me"} {
@@ -211,7 +211,7 @@ func TestProvider_CloseClosesStores(t *testing.T) {
 	require.ErrorIs(t, err, coordination.ErrClosed)
 }
 
-// An opener that waits for a server holds up its own location alone, and not even Close.
+// An opener that waits for a server delays only its own location, and does not delay Close.
 func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
@@ -242,7 +242,7 @@ func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// Two who ask for one location at the same time get one store.
+// Two concurrent callers for one location get one store.
 func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
@@ -274,7 +274,8 @@ func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 	})
 }
 
-// Documents of a location are in the store of its leases, which is opened once and closed with the provider.
+// Documents of a location are in the store of its leases, which is opened once and closed with the
+// provider.
 func TestProvider_Documents(t *testing.T) {
 	p, shelf := provide(t, at("memory", "memory", "none"))
 	d, err := p.Document("a", "members")

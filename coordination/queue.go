@@ -6,7 +6,7 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// enqueue asks the store for a place; Open has made sure that it can.
+// enqueue asks the store for a place. Open has checked that the store is a Queuer.
 func (d *driver) enqueue(e core.Enqueue) {
 	d.call(func(ctx context.Context) core.Event {
 		ahead, err := d.lease.s.store.(Queuer).Enqueue(ctx, d.lease.name, Place(e.Place))
@@ -18,7 +18,7 @@ func (d *driver) enqueue(e core.Enqueue) {
 	}, func(err error) core.Event { return core.Enqueued{Op: e.Op, Err: err} })
 }
 
-// leave gives up the own place, and takes along those of the dead.
+// leave gives up the session's own place and removes the places of dead sessions.
 func (d *driver) leave(e core.Leave) {
 	gone := make([]Place, len(e.Places))
 	for i, p := range e.Places {

@@ -10,13 +10,14 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Bugs that users of other lease modules have met, as stories that must end well here. Most are rules of
-// testkit/leasetest, which every store is held to; TRACK_RECORD.md lists them all.
+// These scenarios are bugs that users of other lease modules have met. Most of them are rules of
+// testkit/leasetest, which every store must pass; TRACK_RECORD.md lists them all.
 
-// stale is when, after it was seen first, a record with the default TTL may be taken: TTL·(1+ρ) + margin.
+// stale is how long after its first sight a record with the default TTL may be taken: TTL·(1+ρ) +
+// margin.
 const stale = 30*time.Second*101/100 + 600*time.Millisecond
 
-// acquireWithin acquires, and says how long that took.
+// acquireWithin acquires the lease, and returns how long that took.
 func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordination.Grant, time.Duration) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), d)
@@ -29,23 +30,23 @@ func (s *stage) acquireWithin(l *coordination.Lease, d time.Duration) (*coordina
 	return g, time.Since(begin)
 }
 
-// akka.net management 2383: expiry was kept as milliseconds since midnight, so that after midnight the lease of a
-// crashed holder could not be taken until the next day.
+// akka.net management 2383: the expiry was kept as milliseconds since midnight, so after midnight
+// the lease of a crashed holder could not be taken until the next day.
 func TestScenario_ACrashBeforeMidnightIsTakenOverAfterIt(t *testing.T) {
 	onStage(t, func(s *stage) {
 		now := time.Now()
 		midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
 		s.sleep(midnight.Sub(now) - 5*time.Second)
 		s.acquireWithin(s.a.Lease("lease"), time.Second)
-		s.store.away.Store(true) // the holder is heard of no more
+		s.store.away.Store(true) // the holder is silent from here on
 		_, took := s.acquireWithin(s.b.Lease("lease"), time.Minute)
 		s.that(time.Now().After(midnight), "before midnight")
 		s.that(took >= 29*time.Second && took <= stale+time.Second, "taken over after %v, want about %v", took, stale)
 	})
 }
 
-// akka management 910, akka 32122, 29837, 30024, 31925: names that differed in what was cut off, in case or in
-// odd characters shared one lease, or were refused by the store.
+// akka management 910, akka 32122, 29837, 30024, 31925: names that differed in a truncated part, in
+// case or in unusual characters shared one lease, or were rejected by the store.
 func TestScenario_NamesThatLookAlikeAreDifferentLeases(t *testing.T) {
 	onStage(t, func(s *stage) {
 		long := strings.Repeat("x", 80)
@@ -63,8 +64,8 @@ func TestScenario_NamesThatLookAlikeAreDifferentLeases(t *testing.T) {
 	})
 }
 
-// pekko management 543, akka.net management 3397: a store that did not answer was taken for "held by another", on
-// all members at once.
+// pekko management 543, akka.net management 3397: a store that did not answer was mistaken for
+// "held by another", on all members at once.
 func TestScenario_AStoreThatIsAwayIsNotALeaseThatIsTaken(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.store.away.Store(true)
@@ -74,8 +75,8 @@ func TestScenario_AStoreThatIsAwayIsNotALeaseThatIsTaken(t *testing.T) {
 	})
 }
 
-// akka.net management 2890: the first answer was kept for ever: a lost lease was still told to be held, and one that
-// had been taken once could never be acquired.
+// akka.net management 2890: the first answer was kept forever: a lost lease was still reported as
+// held, and a lease that had been held by another once could never be acquired.
 func TestScenario_TheFirstAnswerIsNotTheLast(t *testing.T) {
 	onStage(t, func(s *stage) {
 		lease := s.a.Lease("lease")
@@ -92,8 +93,8 @@ func TestScenario_TheFirstAnswerIsNotTheLast(t *testing.T) {
 	})
 }
 
-// akka management 1440, akka.net management 3404: one renewal that failed lost the lease, and what depended on it was
-// gone for a minute and a half.
+// akka management 1440, akka.net management 3404: one failed renewal lost the lease, and everything
+// that depended on it was down for a minute and a half.
 func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 	onStage(t, func(s *stage) {
 		g, _ := s.acquireWithin(s.a.Lease("lease"), time.Second)
@@ -109,7 +110,8 @@ func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 	})
 }
 
-// actor-ts 598: a record with an absurd duration, written by a broken peer, pinned the lease for decades.
+// actor-ts 598: a record with an absurd duration, written by a broken peer, pinned the lease for
+// decades.
 func TestScenario_AnAbsurdRecordBlocksForADayAtMost(t *testing.T) {
 	onStage(t, func(s *stage) {
 		absurd := coordination.Record{Owner: "broken", Nonce: "n", Token: 7, TTL: 100 * 365 * 24 * time.Hour}

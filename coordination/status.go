@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// Status is what a session has done and has. Numbers without a word of their own count since Open.
+// Status is a snapshot of the state and the counters of a session. Counters start at Open.
 type Status struct {
 	Owner string
-	// Held leases now, and how many of them are near expiry: see Grant.OnNearExpiry.
+	// Held is the number of leases held now. NearExpiry is how many of them are near expiry; see
+	// Grant.OnNearExpiry.
 	Held, NearExpiry int
-	// Waiting callers of Acquire and TryAcquire now.
+	// Waiting is the number of callers that wait in Acquire and TryAcquire now.
 	Waiting int
-	// Granted, Taken and Unknown are what those callers were told.
+	// Granted, Taken and Unknown count the answers to those callers.
 	Granted, Taken, Unknown uint64
-	// Released tenures, and Lost ones by reason.
+	// Released counts the tenures that were released, and Lost those that were lost, by reason.
 	Released uint64
 	Lost     map[Loss]uint64
-	// Calls of the store, by Operation, without watching.
+	// Calls of the store, by Operation. Watches are not counted.
 	Calls map[Operation]Calls
-	// Renewed is how long ago a write succeeded last: a renewal, or one that began or ended a tenure. 0 before the
-	// first.
+	// Renewed is the time since the last successful write: a renewal, or a write that began or
+	// ended a tenure. It is 0 before the first.
 	Renewed time.Duration
 }
 
-// Operation is a call of the store.
+// Operation is a method of the store.
 type Operation string
 
 // Operations.
@@ -36,17 +37,17 @@ const (
 	OperationSwap Operation = "swap"
 )
 
-// Calls of one operation that have ended. A conflict is an answer and no failure.
+// Calls counts the finished calls of one operation. A conflict is an answer, not a failure.
 type Calls struct{ Succeeded, Conflicted, Failed uint64 }
 
-// stats is what Status is made of.
+// stats is the data behind Status.
 type stats struct {
 	sync.Mutex
 	status  Status
 	renewed time.Duration // monotonic
 	wrote   bool
 	near    bool // the session record is near expiry
-	expired bool // something has expired since the store's last answer
+	expired bool // a lease has expired since the store's last answer
 }
 
 // count changes the statistics.
@@ -56,7 +57,7 @@ func (s *Session) count(change func(*Status)) {
 	change(&s.stats.status)
 }
 
-// called notes the end of a call of the store.
+// called records a finished call of the store.
 func (s *Session) called(op Operation, begun time.Duration, err error) {
 	now := s.clock.Read().Mono
 	s.meters.call(op, now-begun, err)
@@ -80,7 +81,7 @@ func (s *Session) called(op Operation, begun time.Duration, err error) {
 	}
 }
 
-// Status returns the numbers. It asks nobody and may be called at any time, also after Close.
+// Status returns a snapshot. It does no I/O and may be called at any time, also after Close.
 func (s *Session) Status() Status {
 	s.stats.Lock()
 	defer s.stats.Unlock()
@@ -92,9 +93,9 @@ func (s *Session) Status() Status {
 	return st
 }
 
-// Health asks the store for one record. It is nil if the store has answered and no lease is near expiry; else
-// the error wraps ErrClosed after Close, ErrUnknown if there is no answer within ctx and
-// Config.OperationTimeout, or ErrLost if leases are about to be lost.
+// Health reads one record from the store. It returns nil if the store has answered and no lease is
+// near expiry. Otherwise the error wraps ErrClosed after Close, ErrUnknown if the store did not
+// answer within ctx and Config.OperationTimeout, or ErrLost if leases are about to be lost.
 func (s *Session) Health(ctx context.Context) error {
 	if s.ended() {
 		return ErrClosed
@@ -110,7 +111,7 @@ func (s *Session) Health(ctx context.Context) error {
 	return nil
 }
 
-// load is Store.Load, counted.
+// load calls Store.Load and counts the call.
 func (s *Session) load(ctx context.Context, name string) (Record, Version, error) {
 	begun := s.clock.Read().Mono
 	rec, ver, err := s.store.Load(ctx, name)
@@ -118,7 +119,7 @@ func (s *Session) load(ctx context.Context, name string) (Record, Version, error
 	return rec, ver, err
 }
 
-// swap is Store.Swap, counted.
+// swap calls Store.Swap and counts the call.
 func (s *Session) swap(ctx context.Context, name string, old Version, next Record) (Version, error) {
 	begun := s.clock.Read().Mono
 	ver, err := s.store.Swap(ctx, name, old, next)
@@ -126,7 +127,7 @@ func (s *Session) swap(ctx context.Context, name string, old Version, next Recor
 	return ver, err
 }
 
-// given is the token that the store has given a record itself, or 0.
+// given returns the token that the store itself gave to the record of version ver, or 0.
 func (s *Session) given(ver Version) Token {
 	if g, ok := s.store.(TokenGiver); ok {
 		return g.TokenOf(ver)

@@ -15,7 +15,8 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// collected returns the last value of each metric, summed over its attributes; of histograms the count.
+// collected returns the last value of each metric, summed over its attributes. For histograms it
+// returns the count.
 func collected(t *testing.T, reader sdk.Reader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -171,7 +172,7 @@ func TestHolders_YieldsChangesAndNoRenewals(t *testing.T) {
 	}
 }
 
-// unwatched is a store that can do nothing but what it must.
+// unwatched is a store without optional abilities.
 type unwatched struct{ coordination.Store }
 
 func TestHoldersTo_TellsAnActor(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// wakes are the drivers of a loop whose machines want a tick, the soonest first.
+// wakes is a heap of the drivers whose machines want a tick, earliest first.
 type wakes struct{ order wakeOrder }
 
-// note takes in when the machine of a driver wants its next tick, if at all.
+// note records when the machine of a driver wants its next tick, if it wants one.
 func (w *wakes) note(d *driver) {
 	at, wanted := d.machine.Wake()
 	switch {
@@ -23,7 +23,7 @@ func (w *wakes) note(d *driver) {
 	}
 }
 
-// next is when the first of them wants it.
+// next returns the time of the earliest tick.
 func (w *wakes) next() (at time.Duration, ok bool) {
 	if len(w.order) == 0 {
 		return 0, false
@@ -31,7 +31,7 @@ func (w *wakes) next() (at time.Duration, ok bool) {
 	return w.order[0].wake, true
 }
 
-// due takes out those whose time has come. Each is noted again by its step.
+// due removes and returns the drivers whose time has come. Their next step adds them again.
 func (w *wakes) due(now time.Duration) (due []*driver) {
 	for at, ok := w.next(); ok && at <= now; at, ok = w.next() {
 		due = append(due, heap.Pop(&w.order).(*driver))
@@ -39,7 +39,7 @@ func (w *wakes) due(now time.Duration) (due []*driver) {
 	return due
 }
 
-// wakeOrder is a heap; a driver knows its place in it, counted from 1.
+// wakeOrder is a heap. Each driver knows its position in it, counted from 1.
 type wakeOrder []*driver
 
 func (o wakeOrder) Len() int           { return len(o) }

@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// The cases that Akka and Pekko measure their sets and vectors with; bench/pekko has the same for Pekko,
-// and make bench-pekko runs both.
+// These benchmarks repeat those of Akka and Pekko for sets and vectors. bench/pekko has the same
+// cases for Pekko; make bench-pekko runs both.
 
 // filledBy returns n elements added by five replicas in turn, and the replicas.
 func filledBy(n int) (s crdt.ORSet[string], at [5]*crdt.Replica) {
@@ -21,7 +21,7 @@ func filledBy(n int) (s crdt.ORSet[string], at [5]*crdt.Replica) {
 	return s, at
 }
 
-// after returns s after the changes of one writer each.
+// after returns s after the changes, each made with its own writer.
 func after(s crdt.ORSet[string], changes ...func(s *crdt.ORSet[string])) crdt.ORSet[string] {
 	for _, change := range changes {
 		change(&s)
@@ -72,7 +72,7 @@ func BenchmarkPeers_ORSetMerge(b *testing.B) {
 func BenchmarkPeers_VersionVector(b *testing.B) {
 	for _, n := range []int{1, 2, 5} {
 		id := func(i int) crdt.ReplicaID { return crdt.ReplicaID(i%5 + 1) }
-		var base, same crdt.VersionVector // equal, and built apart
+		var base, same crdt.VersionVector // equal, but built separately
 		for i := range n {
 			base, same = base.Next(id(i)), same.Next(id(i))
 		}

@@ -24,8 +24,8 @@ func sizes(b *testing.B, run func(b *testing.B, n int)) {
 	}
 }
 
-// places returns 64 new elements spread over a set of n, so that a split of a node counts as often as
-// it happens.
+// places returns 64 new elements spread over a set of n, so that the benchmark includes node splits
+// at their natural frequency.
 func places(n int) (out []string) {
 	for i := range 64 {
 		out = append(out, element(i*n/64)+"+")
@@ -249,7 +249,7 @@ func tenBytes(n int, name func(int) string) crdt.ORSet[string] {
 	return s
 }
 
-// large runs for a set of 100,000 strings of ten bytes.
+// large runs a benchmark for a set of 100,000 strings of ten bytes.
 func large(b *testing.B, run func(b *testing.B, s crdt.ORSet[string])) {
 	for name, f := range map[string]func(int) string{"numbered": numbered, "scattered": scattered} {
 		b.Run(name, func(b *testing.B) { run(b, tenBytes(100_000, f)) })

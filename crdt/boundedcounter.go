@@ -10,38 +10,40 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// BoundedCounter is a counter that never falls below zero, though no replica asks another before it
-// counts down: seats, stock, quotas. Counting up gives the replica the right to count as much down
-// again, on its own, at any time. Rights are spent by counting down, and given to another replica by
-// [BoundedCounter.Transfer]; a replica without enough of them is refused with [ErrBounds], although
-// others may hold some. So a refusal means "not here, now", and Value may be larger than what any one
-// replica can take. Every change counts, once, whatever is concurrent with it. The zero value is 0.
-// Copies are snapshots.
+// BoundedCounter is a counter that never falls below zero, although no replica asks another before
+// it counts down. Use it for seats, stock and quotas. Adding n gives the replica the right to
+// subtract n later, on its own, at any time. Subtracting spends rights, and
+// [BoundedCounter.Transfer] gives them to another replica. A replica that holds too few rights gets
+// [ErrBounds], even if other replicas hold enough. A refusal therefore means "not here, not now",
+// and Value may be larger than what any single replica can take. Every change counts exactly once,
+// whatever is concurrent with it. The zero value is 0. Copies are snapshots.
 //
-// Rights belong to a replica, and a restarted program is another one: what it held before is left
-// with its old id for ever. Transfer it before a clean stop, and keep no more in one place than you can
-// afford to lose.
+// Rights belong to a replica, and a restarted program is a new replica: the rights it held before
+// stay with its old id forever. Transfer them before a clean stop, and keep no more in one place
+// than you can afford to lose.
 //
-// A reset (removing the counter from the map it lies in, or deleting its key) is not bounded: it takes
-// away exactly what it has seen, and where it is concurrent with a Sub the count may be below zero
-// afterwards, until as much is added.
+// A reset (removing the counter from its map, or deleting its key) is not bounded. It removes
+// exactly the changes it has seen. If it is concurrent with a Sub, the count may be below zero
+// afterwards, until as much is added again.
 //
-// It costs about 50 bytes for each replica that counted and for each pair of replicas of which one gave
-// the other rights. Resets leave marks as in [GCounter].
+// A BoundedCounter costs about 50 bytes for each replica that counted and for each pair of replicas
+// between which rights were transferred. Resets leave marks as in [GCounter].
 //
-// Take [PNCounter] when a count below zero is no harm, and a lease when one holder at a time is enough.
+// Use [PNCounter] if a count below zero does no harm, and a lease if one holder at a time is
+// enough.
 type BoundedCounter struct{ view }
 
 func (c *BoundedCounter) tag() causal.Tag { return causal.MakeTag(causal.Bounded, causal.Custom) }
 
-// slot is the path of what one replica gave another, or of what it counted itself.
+// slot returns the path of the slot for rights transferred between the two replicas, or for the
+// replica's own changes if both are the same.
 func (c *BoundedCounter) slot(from, to causal.Replica) string {
 	var buf [64]byte
 	return causal.SlotPath(causal.SlotPath(string(c.base(buf[:0], c.tag())), from), to)
 }
 
-// Add counts n up, and gives w's replica the right to count n down. A counter that would pass 2^63-1
-// refuses the update with [ErrOverflow].
+// Add adds n and gives w's replica the right to subtract n. If the counter would exceed 2^63-1, the
+// update fails with [ErrOverflow].
 func (c *BoundedCounter) Add(w *Writer, n uint64) {
 	if n == 0 || !c.open(w) {
 		return
@@ -55,8 +57,7 @@ func (c *BoundedCounter) Add(w *Writer, n uint64) {
 	c.countAt(w, c.slot(w.dot.Replica, w.dot.Replica), n, 0)
 }
 
-// Sub counts n down, which w's replica must hold the rights for; otherwise it refuses the update with
-// [ErrBounds].
+// Sub subtracts n. If w's replica holds fewer than n rights, the update fails with [ErrBounds].
 func (c *BoundedCounter) Sub(w *Writer, n uint64) {
 	if n == 0 || !c.open(w) || !c.holds(w, n) {
 		return
@@ -64,8 +65,9 @@ func (c *BoundedCounter) Sub(w *Writer, n uint64) {
 	c.countAt(w, c.slot(w.dot.Replica, w.dot.Replica), 0, n)
 }
 
-// Transfer gives n of the rights that w's replica holds to another replica, which holds them as soon as
-// the change has reached it. With fewer at hand it refuses the update with [ErrBounds].
+// Transfer gives n of the rights that w's replica holds to another replica, which holds them as
+// soon as it has received the change. If w's replica holds fewer than n, the update fails with
+// [ErrBounds].
 func (c *BoundedCounter) Transfer(w *Writer, to ReplicaID, n uint64) {
 	if n == 0 || to == w.Replica() || !c.open(w) || !c.holds(w, n) {
 		return
@@ -85,8 +87,8 @@ func (c *BoundedCounter) holds(w *Writer, n uint64) bool {
 	return n <= have
 }
 
-// Rights returns how much the replica can count down. Of another replica it may hold more or less by
-// now; of the own it is exact.
+// Rights returns how much the replica can subtract. The result is exact for the local replica;
+// another replica may hold more or less by now.
 func (c BoundedCounter) Rights(of ReplicaID) uint64 {
 	var s sums
 	c.each(func(from, to ReplicaID, plus, minus uint64) {
@@ -120,7 +122,7 @@ func (c *BoundedCounter) total() (s sums) {
 	return s
 }
 
-// each calls f for each slot with what it contributes.
+// each calls f for each slot with the slot's contribution.
 func (c *BoundedCounter) each(f func(from, to ReplicaID, plus, minus uint64)) {
 	base := string(c.base(nil, c.tag()))
 	for path, e := range c.store.Prefix(base) {
@@ -144,7 +146,7 @@ func (c BoundedCounter) Merge(o BoundedCounter) BoundedCounter {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (c BoundedCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
 
-// Decode returns the counter that AppendBinary wrote.
+// Decode returns the counter encoded by AppendBinary.
 func (c BoundedCounter) Decode(src []byte) (BoundedCounter, error) {
 	v, err := decodeView(src, c.tag())
 	if err != nil {
@@ -156,7 +158,7 @@ func (c BoundedCounter) Decode(src []byte) (BoundedCounter, error) {
 // String returns the count.
 func (c BoundedCounter) String() string { return strconv.FormatInt(c.Value(), 10) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (c BoundedCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
 
 // MarshalJSON returns the count as a number.

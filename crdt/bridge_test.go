@@ -11,14 +11,14 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// node is a replicator reduced to one key: it keeps atoms and a vector, and knows no Go type.
+// node is a replicator reduced to one key: it holds atoms and a vector, and knows no Go types.
 type node struct {
 	id    causal.Replica
 	store causal.Store
 	seen  causal.Vector
 }
 
-// event is what a node's update did, as it would travel.
+// event is the change made by a node's update, as sent to other nodes.
 type event struct {
 	dot    causal.Dot
 	deps   causal.Vector
@@ -61,7 +61,8 @@ func elements(t *testing.T, n *node) []string {
 	return slices.Collect(v.All())
 }
 
-// A typed set on one node reaches another as atoms alone, and an add that a remove had not seen wins.
+// A typed set is sent from one node to another as atoms alone, and an add that a remove had not
+// seen wins.
 func TestBridge_TypedSetTravelsAsAtoms(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
 	add := func(e ...string) func(*crdt.Writer, *crdt.ORSet[string]) error {
@@ -88,7 +89,7 @@ func TestBridge_TypedSetTravelsAsAtoms(t *testing.T) {
 	require.Equal(t, a.store, b.store)
 }
 
-// What an update makes and takes away again leaves no trace, and neither does one that does nothing.
+// An update that undoes its own change creates no event, and neither does one that does nothing.
 func TestBridge_NoChangeNoEvent(t *testing.T) {
 	a := &node{id: 1}
 	e, err := update(t, a, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
@@ -100,7 +101,7 @@ func TestBridge_NoChangeNoEvent(t *testing.T) {
 	require.True(t, e.change.Empty())
 }
 
-// The state under a key is of one type; asking for another is an error that changes nothing.
+// The state under a key has one type; requesting another type is an error that changes nothing.
 func TestBridge_OtherTypeIsRefused(t *testing.T) {
 	a := &node{id: 1}
 	_, err := update(t, a, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
@@ -113,7 +114,7 @@ func TestBridge_OtherTypeIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "ORSet[string], wanted ORSet[int]")
 }
 
-// A value that comes from elsewhere cannot smuggle atoms in under the dot of this update.
+// A value that comes from elsewhere cannot add atoms under the dot of this update.
 func TestBridge_ForeignValueIsRefused(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
 	_, err := update(t, b, crdt.ORSet[string]{}, func(w *crdt.Writer, s *crdt.ORSet[string]) error {
@@ -131,8 +132,9 @@ func TestBridge_ForeignValueIsRefused(t *testing.T) {
 	require.True(t, a.store.Empty())
 }
 
-// The bytes of a value that a replicator handed out do not grow with the number of replicas that ever ran:
-// they name those that its atoms name. What its bytes have seen of these covers what they removed.
+// The size of a value handed out by a replicator does not grow with the number of replicas that
+// ever existed: the value names only the replicas of its atoms. The vector in its bytes covers the
+// removals of these replicas.
 func TestSnapshot_NamesTheReplicasOfItsAtoms(t *testing.T) {
 	var past []causal.Dot
 	for i := range 100_000 {

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// Bugs of other libraries, and of simpler designs, as the shortest stories that show them.
+// Bugs of other libraries, and of simpler designs, each reproduced by the shortest history.
 
 type counters = crdt.ORMap[string, crdt.PNCounter]
 
@@ -26,8 +26,8 @@ func valueOf(t *testing.T, m counters, key string) int64 {
 	return c.Value()
 }
 
-// A reset races an increment that continues the same slot: the increment counts alone, and so does
-// everything added to the chain later, until the next reset.
+// A reset races an increment that continues the same slot. The increment counts without the earlier
+// part of the chain, and so does everything added to the chain later, until the next reset.
 func TestCounter_ResetRacesIncrement(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b counters
@@ -47,7 +47,7 @@ func TestCounter_ResetRacesIncrement(t *testing.T) {
 	require.Equal(t, encode(t, a.Merge(b)), encode(t, b.Merge(a)))
 }
 
-// An owner that resets its own slot and counts on begins anew, whatever older marks say.
+// An owner that resets its own slot and counts again starts from zero, whatever older marks say.
 func TestCounter_OwnResetBeginsAnew(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var a counters
@@ -57,7 +57,8 @@ func TestCounter_OwnResetBeginsAnew(t *testing.T) {
 	require.EqualValues(t, 2, valueOf(t, a, "k"))
 }
 
-// A remove that arrives before the add it saw must not be forgotten when the add comes (akka #22648).
+// A remove that arrives before the add it saw must not be forgotten when the add comes (akka
+// #22648).
 func TestORSet_RemoveOvertakesAdd(t *testing.T) {
 	alice, bob, carol := crdt.NewReplica(1), crdt.NewReplica(2), crdt.NewReplica(3)
 	var a, b, c crdt.ORSet[string]
@@ -75,7 +76,7 @@ func TestORSet_RemoveOvertakesAdd(t *testing.T) {
 	require.True(t, c.Merge(a).Contains("x"))
 }
 
-// A key that is removed and set again has none of its old contents, also at a replica that has not
+// A key that is removed and set again has none of its old contents, even at a replica that has not
 // seen the remove yet (akka #27428).
 func TestORMap_ContentsDoNotComeBack(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
@@ -94,7 +95,8 @@ func TestORMap_ContentsDoNotComeBack(t *testing.T) {
 	}
 }
 
-// Two writes with one stamp: every replica takes that of the larger replica, in any order of merges.
+// If two writes have one stamp, every replica takes the write of the larger replica id, in any
+// order of merges.
 func TestLWWRegister_EqualStamps(t *testing.T) {
 	now := func() uint64 { return 7 }
 	alice, bob := crdt.NewReplicaWithClock(1, now), crdt.NewReplicaWithClock(2, now)
@@ -109,7 +111,8 @@ func TestLWWRegister_EqualStamps(t *testing.T) {
 	}
 }
 
-// A write from a clock in the far future loses to whoever has seen it, and stays in its register.
+// A write from a clock in the far future loses to a writer that has seen it, and affects only its
+// own register.
 func TestLWWRegister_FarFutureIsOverwrittenAndDoesNotSpread(t *testing.T) {
 	alice := crdt.NewReplicaWithClock(1, func() uint64 { return 1000 })
 	mad := crdt.NewReplicaWithClock(2, func() uint64 { return math.MaxUint64 })
@@ -151,7 +154,7 @@ func TestORSet_SiblingsOfOneDotSurvive(t *testing.T) {
 	require.Equal(t, []string{"x", "z"}, slices.Collect(a.Merge(b).All()))
 }
 
-// Ten thousand adds and removes leave no trace but the number of changes (law 16).
+// Ten thousand adds and removes leave only the number of changes in the state (law 16).
 func TestORSet_ChurnLeavesNothing(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var s crdt.ORSet[int]
@@ -166,7 +169,7 @@ func TestORSet_ChurnLeavesNothing(t *testing.T) {
 	require.Less(t, len(encode(t, m)), 20)
 }
 
-// A map key whose value is of another type: typed error, nothing touched (law 18).
+// A map key whose value has another type gives a typed error and changes nothing (law 18).
 func TestORMap_ChildOfAnotherType(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var sets crdt.ORMap[string, crdt.ORSet[string]]
@@ -271,7 +274,7 @@ func TestORMap_DepthIsBounded(t *testing.T) {
 	require.Zero(t, deep.Len())
 }
 
-// Counters refuse what they cannot hold, and never wrap.
+// Counters reject additions they cannot hold, and never wrap around.
 func TestCounter_Overflow(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var g, h crdt.GCounter
@@ -303,7 +306,7 @@ func TestCounter_Overflow(t *testing.T) {
 	require.EqualValues(t, -1, p.Value())
 }
 
-// A failed or idle update leaves nothing, and a writer is dead afterwards.
+// A failed or idle update changes nothing, and its writer is invalid afterwards.
 func TestUpdate_ErrorsAndIdleUpdatesLeaveNothing(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var s crdt.ORSet[string]
@@ -325,7 +328,7 @@ func TestUpdate_ErrorsAndIdleUpdatesLeaveNothing(t *testing.T) {
 	require.Panics(t, func() { s.Add(kept, "z") })
 }
 
-// Two lives of one replica id would give two changes one name.
+// Two incarnations with one replica id would give two changes the same name.
 func TestReplica_UsedIdIsRefused(t *testing.T) {
 	first, second := crdt.NewReplica(1), crdt.NewReplica(1)
 	var s crdt.ORSet[string]

@@ -10,19 +10,20 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Codec turns elements and map keys into canonical bytes and back: equal elements have equal bytes,
-// and only those. Strings, booleans, integers, floats, slices and arrays of bytes, and named types of
-// these, have a natural encoding and need none; its order is that of the elements. Of floats, NaN is
-// refused, since it equals nothing, and -0 is kept as 0. A codec must not keep what it is given.
+// Codec converts elements and map keys to canonical bytes and back: two elements have equal bytes
+// if and only if they are equal. Strings, booleans, integers, floats, slices and arrays of bytes,
+// and named types of these have a natural encoding and need no codec. The natural encoding
+// preserves the order of the elements. NaN is rejected, since it does not equal itself, and -0 is
+// stored as 0. A codec must not retain its arguments.
 type Codec[E any] interface {
 	Append(dst []byte, e E) ([]byte, error)
 	Decode(src []byte) (E, error)
 }
 
-// elem encodes elements with the codec, or naturally without one.
+// elem encodes elements with the codec, or with the natural encoding if the codec is nil.
 type elem[E any] struct{ codec Codec[E] }
 
-// class says how elements are encoded.
+// class returns how elements are encoded.
 func (c elem[E]) class() causal.Class {
 	if c.codec != nil {
 		return causal.Custom
@@ -89,7 +90,7 @@ func (c elem[E]) natural(dst []byte, e E) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
 }
 
-// decode is the reverse of append; it refuses what append does not write.
+// decode is the inverse of append. It rejects bytes that append does not write.
 func (c elem[E]) decode(src []byte) (e E, err error) {
 	if c.codec != nil {
 		return c.codec.Decode(src)
@@ -144,8 +145,8 @@ func (c elem[E]) decode(src []byte) (e E, err error) {
 	return e, fmt.Errorf("%w: %v, for example crdt.JSON[%v]()", ErrNoCodec, v.Type(), v.Type())
 }
 
-// Integers are encoded so that the order of the bytes is the order of the numbers: a byte that says
-// the sign and the length, then the fewest bytes that hold the number, big endian.
+// Integers are encoded so that byte order is numeric order: one byte for the sign and the length,
+// followed by the shortest big-endian representation of the number.
 
 const zeroByte = 0x80
 
@@ -206,15 +207,15 @@ func parseSigned(src []byte) (int64, error) {
 	return int64(m), nil
 }
 
-// Floats are eight bytes, so that the order of the bytes is the order of the numbers: the sign bit is
-// turned, and below zero all others too.
+// Floats are encoded in eight bytes so that byte order is numeric order: the sign bit is flipped,
+// and for negative numbers all other bits too.
 
 func appendFloat(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) {
 		return dst, fmt.Errorf("%w: NaN", ErrElement)
 	}
 	if f == 0 {
-		f = 0 // and not -0
+		f = 0 // turns -0 into 0
 	}
 	n := math.Float64bits(f)
 	if n>>63 == 1 {

@@ -22,7 +22,8 @@ type (
 	secret []byte
 )
 
-// checkNatural adds elements of one type: they come back in order, equal ones once, through bytes.
+// checkNatural checks that elements of one type are read in order and without duplicates, also
+// after encoding and decoding.
 func checkNatural[E any](t *testing.T, compare func(a, b E) int, elems *rapid.Generator[E]) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +91,7 @@ func TestCodec_MissingIsRefusedWithTheRemedy(t *testing.T) {
 	require.False(t, s.Contains(point{1, 2}))
 }
 
-// A type that loses a part of itself in JSON in a way that the encoding shows.
+// unstable is a type that loses part of its value in JSON, which its encoding reveals.
 type unstable struct{ N int }
 
 func (u unstable) MarshalJSON() ([]byte, error) {
@@ -151,7 +152,8 @@ func TestLimits_ElementSize(t *testing.T) {
 	require.ErrorIs(t, w.Err(), crdt.ErrTooLarge)
 }
 
-// Decoding bytes of another type is a typed error (law 18), of garbage ErrMalformed (law 15).
+// Decoding bytes of another type gives a typed error (law 18), decoding garbage gives ErrMalformed
+// (law 15).
 func TestDecode_OtherTypeVersionAndGarbage(t *testing.T) {
 	var s crdt.ORSet[string]
 	s.Add(crdt.NewReplica(1).Writer(), "x")

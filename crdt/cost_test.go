@@ -11,11 +11,11 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// What does not depend on the machine is held here: allocations and bytes. Times are in
-// docs/performance.md.
+// These tests bound the costs that do not depend on the machine: allocations and bytes. Times are
+// in docs/performance.md.
 
-// bytesPerRun returns the bytes that f allocates, on average: the least of five rounds, because the runtime
-// allocates for itself as well.
+// bytesPerRun returns the average number of bytes that f allocates per run. It returns the least of
+// five rounds, because the runtime allocates too.
 func bytesPerRun(runs int, f func()) float64 {
 	least := math.Inf(1)
 	f()
@@ -77,7 +77,8 @@ func TestCost_Updates(t *testing.T) {
 	}
 }
 
-// Merging what brings nothing new allocates nothing, and merging one change takes only that.
+// A merge that brings nothing new allocates nothing, and a merge of one change allocates only for
+// that change.
 func TestCost_Merges(t *testing.T) {
 	skipCosts(t)
 	s, alice := filled(10_000)
@@ -102,7 +103,7 @@ func TestCost_Merges(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { c.Merge(more) }), "a counter one slot ahead")
 }
 
-// A merge of concurrent states takes one write for each path that the first has to change.
+// A merge of concurrent states needs one write for each path that changes in the first state.
 func TestCost_ConcurrentMerges(t *testing.T) {
 	skipCosts(t)
 	base, at := filledBy(100)
@@ -116,7 +117,8 @@ func TestCost_ConcurrentMerges(t *testing.T) {
 	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { left.Merge(right) }), 12.0)
 }
 
-// Encoding into a buffer allocates nothing for an element, and decoding a few slices for fourteen.
+// Encoding an element into a buffer allocates nothing, and decoding fourteen elements allocates a
+// few slices.
 func TestCost_Wire(t *testing.T) {
 	skipCosts(t)
 	const n = 10_000
@@ -132,7 +134,7 @@ func TestCost_Wire(t *testing.T) {
 	require.LessOrEqual(t, bytesPerRun(10, decode), 52.0*n, "decode")
 }
 
-// A read that finds nothing to build allocates nothing.
+// A read that returns no new value allocates nothing.
 func TestCost_Reads(t *testing.T) {
 	skipCosts(t)
 	s, _ := filled(10_000)
@@ -142,7 +144,8 @@ func TestCost_Reads(t *testing.T) {
 	require.LessOrEqual(t, testing.AllocsPerRun(10, func() { m.Len() }), 4.0)
 }
 
-// A hundred thousand elements of ten bytes: their wire size, and their memory beyond the elements.
+// This test bounds the wire size of a hundred thousand elements of ten bytes, and their memory
+// overhead.
 func TestCost_LargeSet(t *testing.T) {
 	skipCosts(t)
 	const n = 100_000

@@ -7,21 +7,23 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// GCounter is a counter that only grows. Every increment counts, once, whatever is concurrent with
-// it; only a reset ([GCounter.Reset], removing it from the map it lies in, or deleting its key)
-// takes away, and it takes away exactly the increments it has seen. The zero value is 0. Copies are snapshots.
+// GCounter is a counter that only grows. Every increment counts exactly once, whatever is
+// concurrent with it. Only a reset ([GCounter.Reset], removing the counter from its map, or
+// deleting its key) lowers the count, and it removes exactly the increments it has seen. The zero
+// value is 0. Copies are snapshots.
 //
-// It costs about 40 bytes for each replica that incremented it, for as long as the counter lives:
-// replicas are incarnations, so a restarted program takes another slot. A reset leaves a mark of
-// about 60 bytes in each slot of another replica; a replicator drops it when nothing can need it any
-// more, a value used alone keeps it.
+// A GCounter costs about 40 bytes for each replica that incremented it, for as long as the counter
+// exists. Replicas are incarnations, so a restarted program takes another slot. A reset leaves a
+// mark of about 60 bytes in the slot of each other replica. A replicator drops the mark when no
+// member can need it any longer; a value used alone keeps it.
 //
-// Take [PNCounter] to count down as well, and [LWWRegister] for a number that is set, not counted.
+// Use [PNCounter] to count down as well, and [LWWRegister] for a number that is set rather than
+// counted.
 type GCounter struct{ view }
 
 func (c *GCounter) tag() causal.Tag { return causal.MakeTag(causal.GCounter, causal.Custom) }
 
-// Add counts n up. A counter that would pass 2^64-1 refuses the update with [ErrOverflow].
+// Add adds n. If the counter would exceed 2^64-1, the update fails with [ErrOverflow].
 func (c *GCounter) Add(w *Writer, n uint64) {
 	if n == 0 || !c.open(w) {
 		return
@@ -34,10 +36,10 @@ func (c *GCounter) Add(w *Writer, n uint64) {
 	c.count(w, c.tag(), n, 0)
 }
 
-// Reset takes away every increment it has seen; concurrent ones survive, alone.
+// Reset removes every increment it has seen. Concurrent increments survive.
 func (c *GCounter) Reset(w *Writer) { c.reset(w, c.tag()) }
 
-// Value returns the count. Concurrent additions that are too large together show as 2^64-1.
+// Value returns the count. If concurrent additions together exceed 2^64-1, it returns 2^64-1.
 func (c GCounter) Value() uint64 {
 	s := c.sum(c.tag())
 	if s.plus.hi != 0 {
@@ -52,7 +54,7 @@ func (c GCounter) Merge(o GCounter) GCounter { return GCounter{c.merge(&o.view)}
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (c GCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
 
-// Decode returns the counter that AppendBinary wrote.
+// Decode returns the counter encoded by AppendBinary.
 func (c GCounter) Decode(src []byte) (GCounter, error) {
 	v, err := decodeView(src, c.tag())
 	if err != nil {
@@ -61,18 +63,18 @@ func (c GCounter) Decode(src []byte) (GCounter, error) {
 	return GCounter{v}, nil
 }
 
-// PNCounter is a counter that counts up and down. Every addition counts, once, whatever is concurrent
-// with it; only a reset takes away, exactly the additions it has seen. See [GCounter] for resets and
-// cost. The zero value is 0. Copies are snapshots.
+// PNCounter is a counter that counts up and down. Every addition counts exactly once, whatever is
+// concurrent with it. Only a reset removes additions, and exactly those it has seen. See
+// [GCounter] for resets and cost. The zero value is 0. Copies are snapshots.
 //
-// It cannot keep a bound: two replicas that both take the last one leave -1.
+// A PNCounter cannot enforce a bound: two replicas that both take the last one leave -1.
 type PNCounter struct{ view }
 
 func (c *PNCounter) tag() causal.Tag { return causal.MakeTag(causal.PNCounter, causal.Custom) }
 
-// Add adds n, which may be negative. A counter that would leave the range of int64, and a replica
-// whose additions since the last reset pass 2^64-1 in one direction, refuse the update with
-// [ErrOverflow].
+// Add adds n, which may be negative. The update fails with [ErrOverflow] if the counter would leave
+// the range of int64, or if the additions of w's replica since the last reset would exceed 2^64-1
+// in one direction.
 func (c *PNCounter) Add(w *Writer, n int64) {
 	if n == 0 || !c.open(w) {
 		return
@@ -91,11 +93,11 @@ func (c *PNCounter) Add(w *Writer, n int64) {
 	c.count(w, c.tag(), plus, minus)
 }
 
-// Reset takes away every addition it has seen; concurrent ones survive, alone.
+// Reset removes every addition it has seen. Concurrent additions survive.
 func (c *PNCounter) Reset(w *Writer) { c.reset(w, c.tag()) }
 
-// Value returns the count. Concurrent additions that leave the range of int64 together show as its
-// end.
+// Value returns the count. If concurrent additions together leave the range of int64, it returns
+// the nearest end of that range.
 func (c PNCounter) Value() int64 {
 	n, _ := c.sum(c.tag()).net()
 	return n
@@ -107,7 +109,7 @@ func (c PNCounter) Merge(o PNCounter) PNCounter { return PNCounter{c.merge(&o.vi
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (c PNCounter) AppendBinary(dst []byte) ([]byte, error) { return c.appendBinary(dst) }
 
-// Decode returns the counter that AppendBinary wrote.
+// Decode returns the counter encoded by AppendBinary.
 func (c PNCounter) Decode(src []byte) (PNCounter, error) {
 	v, err := decodeView(src, c.tag())
 	if err != nil {
@@ -116,8 +118,9 @@ func (c PNCounter) Decode(src []byte) (PNCounter, error) {
 	return PNCounter{v}, nil
 }
 
-// count adds to the slot of w's replica: it continues the chain of the live atom, so that a reset
-// concurrent with it can be told what it had seen of the chain, or begins one.
+// count adds to the slot of w's replica. It continues the chain of the live atom if there is one,
+// so that a concurrent reset can record how much of the chain it had seen; otherwise it begins a
+// chain.
 func (v *view) count(w *Writer, tag causal.Tag, plus, minus uint64) {
 	var buf [64]byte
 	v.countAt(w, causal.SlotPath(string(v.base(buf[:0], tag)), w.dot.Replica), plus, minus)
@@ -156,7 +159,7 @@ func (v *view) reset(w *Writer, tag causal.Tag) {
 	}
 }
 
-// sum adds up what all slots contribute.
+// sum returns the sum of the contributions of all slots.
 func (v *view) sum(tag causal.Tag) (s sums) {
 	var buf [64]byte
 	for path, e := range v.store.Prefix(string(v.base(buf[:0], tag))) {
@@ -172,7 +175,7 @@ func (v *view) sum(tag causal.Tag) (s sums) {
 // sums holds the gross totals of a counter.
 type sums struct{ plus, minus wide }
 
-// wide is a number of 128 bits, which no sum over slots can pass.
+// wide is a 128-bit number, which no sum over slots can overflow.
 type wide struct{ hi, lo uint64 }
 
 func (n *wide) add(m uint64) {
@@ -181,7 +184,7 @@ func (n *wide) add(m uint64) {
 	n.hi += carry
 }
 
-// net returns the difference, or the end of the range it lies beyond and false.
+// net returns the difference and true, or the nearest end of the range of int64 and false.
 func (s sums) net() (int64, bool) {
 	lo, borrow := bits.Sub64(s.plus.lo, s.minus.lo, 0)
 	hi, _ := bits.Sub64(s.plus.hi, s.minus.hi, borrow)

@@ -6,18 +6,18 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Delta is what one [Update] changed. It is a value of a few pointers and may be read from many
-// goroutines. The zero value changes nothing.
+// Delta is the change made by one [Update]. It is a value of a few pointers and is safe for
+// concurrent reads. The zero value changes nothing.
 type Delta struct{ event causal.Event }
 
 // Empty reports whether the delta changes nothing.
 func (d Delta) Empty() bool { return d.event.N == 0 }
 
-// Update changes a value used alone, in one event of r, and returns what changed, for [Apply] on other
-// replicas of the value. An error of change, or of a mutator, leaves *v as it was. A change that does
-// nothing is no event: the delta is empty.
+// Update changes a value used alone, as one event of r, and returns the delta for [Apply] on other
+// replicas of the value. If change or a mutator fails, Update returns the error and leaves *v
+// unchanged. A change that does nothing creates no event, and its delta is empty.
 //
-// Own types have no deltas: ErrNoDelta.
+// User-defined types have no deltas: Update returns ErrNoDelta for them.
 func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d Delta, err error) {
 	was := *v
 	h, ok := heldBy(v)
@@ -72,10 +72,10 @@ func Update[T Value[T]](r *Replica, v *T, change func(w *Writer, v *T) error) (d
 	return d, nil
 }
 
-// Apply brings a change made elsewhere into a value used alone, and costs as much as the change. A
-// delta that *v has seen already, as such or as part of a state it was merged with, does nothing. A
-// delta that builds on others which *v has not seen is refused with [ErrGap], and one of another type
-// with [ErrType]; *v is then unchanged.
+// Apply applies a change made elsewhere to a value used alone. Its cost is proportional to the
+// change. Apply does nothing if *v has already seen the delta, either directly or in a state merged
+// into *v. It returns [ErrGap] if the delta builds on others that *v has not seen, and [ErrType] if
+// the delta belongs to another type; *v is then unchanged.
 func Apply[T Value[T]](v *T, d Delta) error {
 	next := *v
 	h, ok := heldBy(&next)
@@ -103,7 +103,7 @@ func Apply[T Value[T]](v *T, d Delta) error {
 	return nil
 }
 
-// AppendBinary appends the canonical encoding. An empty delta has none: nothing is appended.
+// AppendBinary appends the canonical encoding. An empty delta appends nothing.
 func (d Delta) AppendBinary(dst []byte) ([]byte, error) {
 	if d.Empty() {
 		return dst, nil
@@ -111,7 +111,7 @@ func (d Delta) AppendBinary(dst []byte) ([]byte, error) {
 	return causal.AppendEvent(dst, d.event)
 }
 
-// ParseDelta decodes what AppendBinary wrote. It returns [ErrMalformed], [ErrVersion] or
+// ParseDelta decodes bytes written by AppendBinary. It returns [ErrMalformed], [ErrVersion] or
 // [ErrTooLarge] for other bytes, and never panics.
 func ParseDelta(src []byte) (Delta, error) {
 	if len(src) == 0 {

@@ -72,7 +72,8 @@ func ExampleORSet_Diff() {
 }
 
 func ExampleLWWRegister() {
-	// Bob's clock is ahead, so of concurrent writes his wins; but a write wins over what it has seen.
+	// Bob's clock is ahead, so his write wins over concurrent writes. But a write always wins over
+	// the writes it has seen.
 	alice := crdt.NewReplicaWithClock(1, func() uint64 { return 1000 })
 	bob := crdt.NewReplicaWithClock(2, func() uint64 { return 5000 })
 	var a, b crdt.LWWRegister[string]
@@ -95,8 +96,8 @@ func ExampleORMap() {
 	}
 	add(&a, alice.Writer(), "bread", 100)
 	b = b.Merge(a)
-	b.Remove(bob.Writer(), "bread")     // takes away the 100 it has seen
-	add(&a, alice.Writer(), "bread", 1) // and not this one
+	b.Remove(bob.Writer(), "bread")     // removes the 100 it has seen
+	add(&a, alice.Writer(), "bread", 1) // but not this one
 	fmt.Println(a.Merge(b), b.Merge(a))
 	// Output: {bread:1} {bread:1}
 }

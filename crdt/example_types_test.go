@@ -12,8 +12,8 @@ func ExamplePNCounter() {
 	var a, b crdt.PNCounter
 	a.Add(alice.Writer(), 5)
 	b = b.Merge(a)
-	b.Reset(bob.Writer())     // takes away the 5 it has seen
-	a.Add(alice.Writer(), -2) // and not this
+	b.Reset(bob.Writer())     // removes the 5 it has seen
+	a.Add(alice.Writer(), -2) // but not this
 	fmt.Println(a.Merge(b), b.Merge(a))
 	// Output: -2 -2
 }
@@ -28,7 +28,7 @@ func ExampleGSet() {
 }
 
 func ExampleRWSet() {
-	// One history with two answers: a permission is revoked while it is granted once more elsewhere.
+	// One history gives two results: a permission is revoked while another replica grants it again.
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b crdt.RWSet[string]
 	var c, d crdt.ORSet[string]
@@ -108,7 +108,7 @@ func ExampleMinRegister() {
 func ExampleBoundedCounter() {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b crdt.BoundedCounter
-	a.Add(alice.Writer(), 3) // three seats, all to be given away by alice
+	a.Add(alice.Writer(), 3) // three seats, all held by alice
 	b = b.Merge(a)
 
 	_, err := crdt.Update(bob, &b, func(w *crdt.Writer, c *crdt.BoundedCounter) error {
@@ -119,7 +119,7 @@ func ExampleBoundedCounter() {
 
 	a.Transfer(alice.Writer(), bob.ID(), 1)
 	b = b.Merge(a)
-	b.Sub(bob.Writer(), 1) // both without asking the other
+	b.Sub(bob.Writer(), 1) // both without asking each other
 	a.Sub(alice.Writer(), 2)
 	fmt.Println(a.Merge(b), b.Merge(a))
 	// Output:
@@ -128,7 +128,7 @@ func ExampleBoundedCounter() {
 }
 
 func ExampleLWWRegister_SetFirst() {
-	// Who came first? Bob's clock says earlier.
+	// Who came first? Bob's clock is earlier.
 	alice := crdt.NewReplicaWithClock(1, func() uint64 { return 5000 })
 	bob := crdt.NewReplicaWithClock(2, func() uint64 { return 1000 })
 	var a, b crdt.LWWRegister[string]
@@ -145,8 +145,8 @@ func ExampleORMultiMap() {
 	var a, b crdt.ORMultiMap[string, string]
 	a.Add(alice.Writer(), "fruit", "apple", "pear")
 	b = b.Merge(a)
-	b.RemoveKeys(bob.Writer(), "fruit")      // takes away apple and pear
-	a.Add(alice.Writer(), "fruit", "quince") // and not the quince
+	b.RemoveKeys(bob.Writer(), "fruit")      // removes apple and pear
+	a.Add(alice.Writer(), "fruit", "quince") // but not the quince
 	a = a.Merge(b)
 	for key, e := range a.All() {
 		fmt.Println(key, e)
@@ -168,9 +168,9 @@ func ExamplePNCounterMap() {
 func ExampleVersionVector() {
 	const alice, bob crdt.ReplicaID = 1, 2
 	var base crdt.VersionVector
-	a, b := base.Next(alice), base.Next(bob) // two versions, made at the same time
+	a, b := base.Next(alice), base.Next(bob) // two concurrent versions
 	fmt.Println(a.Compare(base), a.Compare(b))
-	both := a.Merge(b).Next(alice) // made from both
+	both := a.Merge(b).Next(alice) // derived from both
 	fmt.Println(a.Compare(both), both)
 	// Output:
 	// after concurrent
@@ -191,7 +191,7 @@ func ExampleLog() {
 	change(func(w *crdt.Writer, s *crdt.ORSet[string]) { s.Add(w, "tea") })
 	b.Add(bob.Writer(), "salt")
 
-	missing, ok := log.Since(a, crdt.Seen(b)) // bob says what he has seen
+	missing, ok := log.Since(a, crdt.Seen(b)) // bob reports what he has seen
 	for _, d := range missing {
 		_ = crdt.Apply(&b, d)
 	}

@@ -48,7 +48,8 @@ func TestExhaustive_PNCounterMap(t *testing.T) {
 	s.run(t, exhaustiveDepth())
 }
 
-// A remove-wins set: an element is in if it was added and each remove was seen by some later add.
+// In a remove-wins set an element is present if it was added and each remove was seen by a later
+// add.
 func TestExhaustive_RWSet(t *testing.T) {
 	s := &small[crdt.RWSet[int]]{
 		rule: removeWins,
@@ -59,10 +60,10 @@ func TestExhaustive_RWSet(t *testing.T) {
 		},
 		value: func(v *crdt.RWSet[int], elem int) int64 { return oneIf(v.Contains(elem)) },
 	}
-	s.run(t, exhaustiveDepth()-1) // every remove is a step, also of what is not there
+	s.run(t, exhaustiveDepth()-1) // every remove is a step, even of an absent element
 }
 
-// The writes of a register that no other write has seen.
+// An MVRegister holds the writes that no other write has seen.
 func TestExhaustive_MVRegisterInMap(t *testing.T) {
 	type m = crdt.ORMap[int, crdt.MVRegister[int64]]
 	s := &small[m]{
@@ -82,7 +83,8 @@ func TestExhaustive_MVRegisterInMap(t *testing.T) {
 	s.run(t, exhaustiveDepth())
 }
 
-// A disable-wins flag under each key: on if it was enabled and each disable was seen by some later enable.
+// A disable-wins flag under each key is on if it was enabled and each disable was seen by a later
+// enable.
 func TestExhaustive_DWFlagInMap(t *testing.T) {
 	type m = crdt.ORMap[int, crdt.DWFlag]
 	s := &small[m]{
@@ -100,7 +102,7 @@ func TestExhaustive_DWFlagInMap(t *testing.T) {
 	s.run(t, exhaustiveDepth()-1)
 }
 
-// Of concurrent writes the one that was raised over most others wins, then that of the largest replica.
+// Among concurrent writes the one with the largest stamp wins, then the one of the largest replica.
 func TestExhaustive_LWWMap(t *testing.T) {
 	type m = crdt.LWWMap[int, int64]
 	s := &small[m]{
@@ -115,7 +117,7 @@ func TestExhaustive_LWWMap(t *testing.T) {
 	s.run(t, exhaustiveDepth())
 }
 
-// A record of a set and a counter: the first element is in the set, the second is the count.
+// A record has a set and a counter: the first element is in the set, the second is the count.
 func TestExhaustive_Record(t *testing.T) {
 	type fields struct {
 		Set   crdt.ORSet[int]
@@ -152,7 +154,7 @@ func TestExhaustive_Record(t *testing.T) {
 	s.run(t, exhaustiveDepth())
 }
 
-// lastWrite stamps the writes one after the other: one above those it replaces.
+// lastWrite stamps the writes in sequence: each one above the stamps it replaces.
 func lastWrite(steps []smallStep, seen uint64, elem int) int64 {
 	best, at := int64(0), smallStep{replica: -1}
 	for _, i := range last(steps, seen, elem) {
@@ -179,7 +181,7 @@ func stamp(steps []smallStep, i int) int64 {
 	return n
 }
 
-// last returns the steps on elem in seen that no other one of them has seen.
+// last returns the steps on elem in seen that no other such step has seen.
 func last(steps []smallStep, seen uint64, elem int) (out []int) {
 	var past uint64
 	for i, s := range steps {

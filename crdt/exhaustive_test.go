@@ -15,17 +15,17 @@ import (
 
 var exhaustive = flag.Int("exhaustive", 0, "steps of the small model; 0: as many as fit the other tests")
 
-// The small model: three replicas and two elements (or keys) under every schedule of a few steps.
-// A step adds, removes or merges; steps that change nothing end their branch. The specification is a
-// bit mask of known steps for each.
+// The small model has three replicas and two elements (or keys), and runs every schedule of a few
+// steps. A step adds, removes or merges; a step that changes nothing ends its branch. The
+// specification is a bit mask of known steps for each replica.
 //
-// Two schedules with the same events, of which each knew of the same, and with the same known to each
-// replica, must have led to the same bytes. Then there is no need to go on from both.
+// Two schedules with the same events, the same causal order, and the same events known to each
+// replica must produce the same bytes. The search then continues from only one of them.
 
 type small[T crdt.Value[T]] struct {
 	add    func(w *crdt.Writer, v *T, elem int, amount int64)
 	remove func(w *crdt.Writer, v *T, elem int) int
-	count  bool // the value counts amounts; else it is there or not
+	count  bool // the value counts amounts; otherwise elements are present or absent
 	value  func(v *T, elem int) int64
 	rule   func(steps []smallStep, seen uint64, elem int) int64 // nil: adds win, by count or presence
 
@@ -34,9 +34,9 @@ type small[T crdt.Value[T]] struct {
 	checked int
 }
 
-// visit is what became of a state.
+// visit records the result of a state.
 type visit struct {
-	left  int // steps that were explored from it
+	left  int // number of steps explored from the state
 	bytes [8]byte
 }
 
@@ -48,7 +48,7 @@ type smallStep struct {
 	n       uint64 // the number of the event at its replica
 }
 
-// amount is a number of the event's own, of which sums do not meet.
+// amount returns a number unique to the event, such that sums of different events differ.
 func (s smallStep) amount() int64 { return 1 << (s.replica*10 + int(s.n)) }
 
 type world[T any] struct {
@@ -57,7 +57,7 @@ type world[T any] struct {
 	events [3]uint64
 }
 
-// want is the specification: what adds of elem are in seen and before no remove in seen.
+// want is the specification: the adds of elem that are in seen and not before a remove in seen.
 func (m *small[T]) want(seen uint64, elem int) (sum int64) {
 	if m.rule != nil {
 		return m.rule(m.steps, seen, elem)
@@ -120,7 +120,8 @@ func (m *small[T]) explore(t *testing.T, w world[T], depth int) {
 	}
 }
 
-// known reports whether a schedule with as many steps left was here, and checks that it left the same.
+// known reports whether a schedule with as many remaining steps reached this state before, and
+// checks that it produced the same bytes.
 func (m *small[T]) known(t *testing.T, w world[T], left int) bool {
 	var b []byte
 	for i := range w.values {
@@ -140,7 +141,8 @@ func (m *small[T]) known(t *testing.T, w world[T], left int) bool {
 	return false
 }
 
-// key names the events by replica and number, whatever the order of the steps, and what each has seen.
+// key identifies the events by replica and number, independent of the order of the steps, and what
+// each has seen.
 func (m *small[T]) key(w world[T]) [16]byte {
 	order := slices.Clone(m.steps)
 	slices.SortFunc(order, func(a, b smallStep) int {
@@ -161,7 +163,8 @@ func (m *small[T]) key(w world[T]) [16]byte {
 	return [16]byte(sum[:])
 }
 
-// cut is a set of steps as numbers of events of each replica: who knows one knows those before it.
+// cut returns a set of steps as event numbers per replica: a step is known with all its
+// predecessors.
 func (m *small[T]) cut(set uint64) []byte {
 	var n [3]byte
 	for i, s := range m.steps {
@@ -191,7 +194,7 @@ func (m *small[T]) change(t *testing.T, w world[T], depth, i, elem int, add bool
 	m.steps = m.steps[:n]
 }
 
-// end joins all replicas in two orders.
+// end joins all replicas in two different orders.
 func (m *small[T]) end(t *testing.T, w world[T]) {
 	all := w.seen[0] | w.seen[1] | w.seen[2]
 	x := w.values[0].Merge(w.values[1].Merge(w.values[2]))

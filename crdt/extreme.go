@@ -8,16 +8,16 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// MaxRegister holds the largest element that was ever written, whatever is concurrent. Larger is what
-// the encoding says: of numbers and strings with a natural encoding their own order, of elements with a
-// codec the order of its bytes. The zero value is empty, for elements with a natural encoding; see
-// [NewMaxRegister] for others. Copies are snapshots.
+// MaxRegister holds the largest element ever written, whatever is concurrent. The encoding defines
+// the order: numbers and strings with a natural encoding have their own order, elements with a
+// codec the order of their bytes. The zero value is empty, for elements with a natural encoding;
+// see [NewMaxRegister] for others. Copies are snapshots.
 //
-// It costs the encoded element and some 60 bytes, the same again for each write that is concurrent with
-// the last. Writing what is not larger is no change and sends nothing; it does not survive a concurrent
-// removal of the key under which the register lies.
+// A MaxRegister costs the encoded element and about 60 bytes, and as much again for each write that
+// is concurrent with the last. Writing an element that is not larger changes and sends nothing, so
+// such a write does not survive a concurrent removal of the register's key.
 //
-// Take [LWWRegister] when the last write counts and not the largest.
+// Use [LWWRegister] if the last write should win rather than the largest.
 type MaxRegister[E any] struct{ extreme[E] }
 
 // NewMaxRegister returns an empty register whose elements use the codec.
@@ -27,8 +27,8 @@ func NewMaxRegister[E any](c Codec[E]) MaxRegister[E] {
 
 func (r *MaxRegister[E]) tag() causal.Tag { return causal.MakeTag(causal.Extreme, r.elem.class()) }
 
-// Set writes e and reports whether it is larger than all before. An element that cannot be encoded
-// refuses the update.
+// Set writes e and reports whether it is larger than all elements before. The update fails if e
+// cannot be encoded.
 func (r *MaxRegister[E]) Set(w *Writer, e E) bool { return r.write(w, r.tag(), e) }
 
 // Value returns the largest element, and whether any was written.
@@ -43,7 +43,7 @@ func (r MaxRegister[E]) Merge(o MaxRegister[E]) MaxRegister[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (r MaxRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
 
-// Decode returns the register that AppendBinary wrote, with the receiver's codec.
+// Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MaxRegister[E]) Decode(src []byte) (MaxRegister[E], error) {
 	v, err := decodeView(src, r.tag())
 	if err != nil {
@@ -56,13 +56,13 @@ func (r MaxRegister[E]) Decode(src []byte) (MaxRegister[E], error) {
 // String returns the element, or "empty".
 func (r MaxRegister[E]) String() string { return textOf(r.Value()) }
 
-// LogValue returns the type, and as size 1 if anything was written.
+// LogValue returns the type, and a size of 1 if an element was written.
 func (r MaxRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the element, or null.
 func (r MaxRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }
 
-// MinRegister holds the smallest element that was ever written; all else is as in [MaxRegister].
+// MinRegister holds the smallest element ever written. Otherwise it behaves like [MaxRegister].
 type MinRegister[E any] struct{ extreme[E] }
 
 // NewMinRegister returns an empty register whose elements use the codec.
@@ -74,8 +74,8 @@ func (r *MinRegister[E]) tag() causal.Tag {
 	return causal.MakeTag(causal.Extreme, causal.Min+r.elem.class())
 }
 
-// Set writes e and reports whether it is smaller than all before. An element that cannot be encoded
-// refuses the update.
+// Set writes e and reports whether it is smaller than all elements before. The update fails if e
+// cannot be encoded.
 func (r *MinRegister[E]) Set(w *Writer, e E) bool { return r.write(w, r.tag(), e) }
 
 // Value returns the smallest element, and whether any was written.
@@ -90,7 +90,7 @@ func (r MinRegister[E]) Merge(o MinRegister[E]) MinRegister[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (r MinRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
 
-// Decode returns the register that AppendBinary wrote, with the receiver's codec.
+// Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MinRegister[E]) Decode(src []byte) (MinRegister[E], error) {
 	v, err := decodeView(src, r.tag())
 	if err != nil {
@@ -103,13 +103,13 @@ func (r MinRegister[E]) Decode(src []byte) (MinRegister[E], error) {
 // String returns the element, or "empty".
 func (r MinRegister[E]) String() string { return textOf(r.Value()) }
 
-// LogValue returns the type, and as size 1 if anything was written.
+// LogValue returns the type, and a size of 1 if an element was written.
 func (r MinRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the element, or null.
 func (r MinRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }
 
-// extreme is what both registers have in common. The payload is the encoded element.
+// extreme is the common part of both registers. The payload is the encoded element.
 type extreme[E any] struct {
 	view
 	elem elem[E]
@@ -123,7 +123,7 @@ func better(t causal.Tag, a, b string) bool {
 	return a > b
 }
 
-// best returns the payload that wins.
+// best returns the winning payload, and whether there is one.
 func (r *extreme[E]) best(t causal.Tag) (best string, ok bool) {
 	at, ok := r.atoms(t)
 	if !ok {

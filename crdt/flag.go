@@ -7,16 +7,16 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// EWFlag is a flag that is on or off. Enable wins over a concurrent disable: a disable takes away the
-// enables it has seen and no others. The zero value is off. Copies are snapshots.
+// EWFlag is a flag that is on or off. Enable wins over a concurrent disable: a disable removes only
+// the enables it has seen. The zero value is off. Copies are snapshots.
 //
-// On it costs some 40 bytes, and 24 more for each further replica that enabled it concurrently; off it
-// costs nothing.
+// An EWFlag that is on costs about 40 bytes, and 24 more for each further replica that enabled it
+// concurrently. An EWFlag that is off costs nothing.
 //
-// Take [DWFlag] when off has to win.
+// Use [DWFlag] if off must win.
 type EWFlag struct{ view }
 
-// Flag is [EWFlag] under the name that users of Akka know. Theirs cannot be switched off.
+// Flag is [EWFlag] under the name used by Akka, whose flag cannot be switched off.
 type Flag = EWFlag
 
 func (f *EWFlag) tag() causal.Tag { return causal.MakeTag(causal.EWFlag, causal.Custom) }
@@ -43,7 +43,7 @@ func (f EWFlag) Merge(o EWFlag) EWFlag { return EWFlag{f.merge(&o.view)} }
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (f EWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
 
-// Decode returns the flag that AppendBinary wrote.
+// Decode returns the flag encoded by AppendBinary.
 func (f EWFlag) Decode(src []byte) (EWFlag, error) {
 	v, err := decodeView(src, f.tag())
 	if err != nil {
@@ -55,19 +55,20 @@ func (f EWFlag) Decode(src []byte) (EWFlag, error) {
 // String returns true or false.
 func (f EWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
 
-// LogValue returns the type, and as size 1 if the flag is on.
+// LogValue returns the type, and a size of 1 if the flag is on.
 func (f EWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
 
 // MarshalJSON returns true or false.
 func (f EWFlag) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
 
-// DWFlag is a flag that is on or off. Disable wins over a concurrent enable: the flag is on if it was
-// enabled and every disable was seen by a later enable. The zero value is off. Copies are snapshots.
+// DWFlag is a flag that is on or off. Disable wins over a concurrent enable: the flag is on if it
+// was enabled and a later enable has seen every disable. The zero value is off. Copies are
+// snapshots.
 //
-// It costs some 60 bytes once it was switched, on or off, and 40 more for each further replica that
-// switched it concurrently.
+// A DWFlag costs about 60 bytes once it was switched, on or off, and 40 more for each further
+// replica that switched it concurrently.
 //
-// Take [EWFlag] when on has to win.
+// Use [EWFlag] if on must win.
 type DWFlag struct{ view }
 
 func (f *DWFlag) tag() causal.Tag { return causal.MakeTag(causal.DWFlag, causal.Custom) }
@@ -75,7 +76,7 @@ func (f *DWFlag) tag() causal.Tag { return causal.MakeTag(causal.DWFlag, causal.
 // Enable switches the flag on.
 func (f *DWFlag) Enable(w *Writer) { f.say(w, f.tag(), "") }
 
-// Disable switches the flag off, also against enables that are not seen yet.
+// Disable switches the flag off, even if there are concurrent enables it has not seen.
 func (f *DWFlag) Disable(w *Writer) { f.say(w, f.tag(), causal.Gone) }
 
 // Enabled reports whether the flag is on.
@@ -90,7 +91,7 @@ func (f DWFlag) Merge(o DWFlag) DWFlag { return DWFlag{f.merge(&o.view)} }
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (f DWFlag) AppendBinary(dst []byte) ([]byte, error) { return f.appendBinary(dst) }
 
-// Decode returns the flag that AppendBinary wrote.
+// Decode returns the flag encoded by AppendBinary.
 func (f DWFlag) Decode(src []byte) (DWFlag, error) {
 	v, err := decodeView(src, f.tag())
 	if err != nil {
@@ -102,7 +103,7 @@ func (f DWFlag) Decode(src []byte) (DWFlag, error) {
 // String returns true or false.
 func (f DWFlag) String() string { return strconv.FormatBool(f.Enabled()) }
 
-// LogValue returns the type, and as size 1 if the flag was ever switched.
+// LogValue returns the type, and a size of 1 if the flag was ever switched.
 func (f DWFlag) LogValue() slog.Value { return f.logValue(f.tag()) }
 
 // MarshalJSON returns true or false.
@@ -114,7 +115,7 @@ func (v *view) atoms(t causal.Tag) (causal.Entry, bool) {
 	return v.store.Get(string(v.base(buf[:0], t)))
 }
 
-// say writes a payload in the place of all atoms of a value that lives at one path.
+// say replaces all atoms of a value that lives at one path with a single payload.
 func (v *view) say(w *Writer, t causal.Tag, payload string) {
 	if !v.open(w) {
 		return

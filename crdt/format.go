@@ -11,8 +11,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// How values show: String and JSON have their contents, in order; a log gets type and size alone,
-// since contents may be private and are not bounded.
+// String and JSON show the contents of a value, in order. Logs show only type and size, since
+// contents may be private and are unbounded.
 
 // String returns the count.
 func (c GCounter) String() string { return strconv.FormatUint(c.Value(), 10) }
@@ -38,22 +38,22 @@ func (m ORMap[K, V]) String() string {
 // String returns the keys with their elements, in order of the keys.
 func (m LWWMap[K, E]) String() string { return m.m.String() }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (c GCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (c PNCounter) LogValue() slog.Value { return c.logValue(c.tag()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (s ORSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (r LWWRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (m ORMap[K, V]) LogValue() slog.Value { return m.logValue(m.tag()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (m LWWMap[K, E]) LogValue() slog.Value { return m.m.LogValue() }
 
 func (v *view) logValue(t causal.Tag) slog.Value {
@@ -73,8 +73,8 @@ func (s ORSet[E]) MarshalJSON() ([]byte, error) { return jsonArray(s.All()) }
 // MarshalJSON returns the element, or null.
 func (r LWWRegister[E]) MarshalJSON() ([]byte, error) { return jsonOf(r.Value()) }
 
-// MarshalJSON returns the map as an object in the order of the keys. Keys that are no strings in JSON
-// are quoted.
+// MarshalJSON returns the map as an object in the order of the keys. Keys that are not strings in
+// JSON are quoted.
 func (m ORMap[K, V]) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for k, v := range m.All() {

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// tried is what the fuzzers do with a value of some type.
+// tried is the set of operations that the fuzzers apply to a value of some type.
 type tried interface {
 	decode(t *testing.T, b []byte)
 	merge(t *testing.T, a, b []byte)
@@ -37,7 +37,8 @@ func each() []tried {
 	}
 }
 
-// usable checks that what came out of bytes of a stranger can be shown and encoded, and is itself.
+// usable checks that a value decoded from untrusted bytes can be printed and encoded, and equals
+// its decoded encoding.
 func usable[T interface {
 	crdt.Value[T]
 	String() string
@@ -45,7 +46,7 @@ func usable[T interface {
 	_ = v.String()
 	b, err := v.AppendBinary(nil)
 	if errors.Is(err, crdt.ErrTooLarge) {
-		return // two states below the limits may be above them together
+		return // two states below the limits may exceed them together
 	}
 	require.NoError(t, err)
 	again, err := v.Decode(b)
@@ -96,7 +97,8 @@ func (o of[T]) apply(t *testing.T, state []byte, d crdt.Delta) {
 	require.True(t, crdt.Seen(v).Covers(crdt.Seen(was)))
 }
 
-// FuzzDecode reads values as every type: no panic, and what decodes can be used and encodes the same.
+// FuzzDecode decodes bytes as every type: decoding never panics, and a decoded value is usable and
+// encodes to the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens(f) {
 		f.Add(g)
@@ -111,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzMerge merges what two strangers sent, as every type.
+// FuzzMerge merges two untrusted states, as every type.
 func FuzzMerge(f *testing.F) {
 	g := goldens(f)
 	for i := range g {
@@ -125,7 +127,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// FuzzApply applies a delta of one stranger to the state of another, as every type.
+// FuzzApply applies an untrusted delta to an untrusted state, as every type.
 func FuzzApply(f *testing.F) {
 	g := goldens(f)
 	for _, state := range g {
@@ -146,7 +148,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzSince asks a log what a replica lacks that claims to have seen anything at all.
+// FuzzSince asks a log what a replica lacks that claims to have seen an arbitrary vector.
 func FuzzSince(f *testing.F) {
 	f.Add([]byte{0, 0, 0}, uint8(20))
 	f.Add([]byte{3, 1, 0}, uint8(20))
@@ -176,7 +178,7 @@ func FuzzSince(f *testing.F) {
 	})
 }
 
-// seenBy lists how the deltas of what was seen would begin.
+// seenBy lists the prefixes of the string forms of the deltas in seen.
 func seenBy(seen crdt.VersionVector) (out []string) {
 	for r, n := range seen.All() {
 		for i := range n {

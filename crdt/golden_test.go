@@ -12,9 +12,9 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// The files in testdata/golden are encodings that were written once. They must decode for ever, to the
-// value beside them. Set UPDATE_GOLDEN=1 to write those of new types; a changed file means that data
-// on disks is lost.
+// The files in testdata/golden are encodings written by earlier versions. They must decode forever,
+// to the value beside them. Set UPDATE_GOLDEN=1 to write those of new types. If a file changes,
+// data on disks is lost.
 
 func checkGolden[T crdt.Value[T]](t *testing.T, name string, empty, v T, text func(T) string) {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// The types that came after those of TestGolden.
+// TestGolden_Types covers the types added after TestGolden.
 func TestGolden_Types(t *testing.T) {
 	now := func() uint64 { return 1_700_000_000_000 }
 	alice, bob := crdt.NewReplicaWithClock(0xa11ce, now), crdt.NewReplicaWithClock(0xb0b, now)

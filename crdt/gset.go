@@ -7,16 +7,15 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// GSet is a set that only grows. There is nothing to win: concurrent adds are all in. Adding what is
-// there already is no change and sends nothing. The zero value is an empty set of elements with a
-// natural encoding; see [NewGSet] for others. Copies are snapshots and may be read from many
-// goroutines.
+// GSet is a set that only grows: all concurrent adds are kept. Adding an element that is already in
+// the set changes and sends nothing. The zero value is an empty set of elements with a natural
+// encoding; see [NewGSet] for others. Copies are snapshots and are safe for concurrent reads.
 //
-// An element costs its encoding and about 30 bytes, and 24 more for each further replica that added it
-// concurrently. Only removing the key under which the set lies frees them; an Add that found its
-// element there does not survive such a removal, since it changed nothing.
+// An element costs its encoding and about 30 bytes, and 24 more for each further replica that added
+// it concurrently. Only removing the set's key frees them. An Add of an element that was already
+// there does not survive such a removal, since it changed nothing.
 //
-// Take [ORSet] or [RWSet] when elements have to leave again.
+// Use [ORSet] or [RWSet] if elements must be removed again.
 type GSet[E any] struct {
 	view
 	elem elem[E]
@@ -27,7 +26,7 @@ func NewGSet[E any](c Codec[E]) GSet[E] { return GSet[E]{elem: elem[E]{c}} }
 
 func (s *GSet[E]) tag() causal.Tag { return causal.MakeTag(causal.GSet, s.elem.class()) }
 
-// Add puts elements into the set. An element that cannot be encoded refuses the update.
+// Add adds elements to the set. The update fails if an element cannot be encoded.
 func (s *GSet[E]) Add(w *Writer, elems ...E) {
 	if !s.open(w) {
 		return
@@ -67,8 +66,9 @@ func (s GSet[E]) Len() int { return s.store.CountPrefix(string(s.base(nil, s.tag
 // All yields the elements in the order of their encoding.
 func (s GSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), present) }
 
-// Diff returns what must be added to and removed from old to get the set, in order; of one history
-// nothing is removed. Between two states of one history it costs as much as the change.
+// Diff returns, in order, the elements that must be added to and removed from old to obtain s. If
+// old is an earlier state of s, nothing is removed. Between two states of one history the cost is
+// proportional to the change.
 func (s GSet[E]) Diff(old GSet[E]) (added, removed iter.Seq[E]) {
 	return newMembers(old.view, s.view, s.elem, s.tag(), present), newMembers(s.view, old.view, s.elem, s.tag(), present)
 }
@@ -82,7 +82,7 @@ func (s GSet[E]) Merge(o GSet[E]) GSet[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (s GSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
 
-// Decode returns the set that AppendBinary wrote, with the receiver's codec.
+// Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s GSet[E]) Decode(src []byte) (GSet[E], error) {
 	v, err := decodeView(src, s.tag())
 	if err != nil {
@@ -95,7 +95,7 @@ func (s GSet[E]) Decode(src []byte) (GSet[E], error) {
 // String returns the elements in order.
 func (s GSet[E]) String() string { return text(s.All()) }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (s GSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
 
 // MarshalJSON returns the elements as an array.

@@ -176,7 +176,8 @@ func TestLaws_NestedMaps(t *testing.T) {
 	})
 }
 
-// Flags, registers and remove-wins sets in a map are reset by what the removal of their key has seen.
+// Removing a key resets the flags, registers and remove-wins sets under it by what the removal has
+// seen.
 func TestLaws_ORMapOfFlagsRegistersAndSets(t *testing.T) {
 	t.Run("DWFlag", func(t *testing.T) {
 		type m = crdt.ORMap[string, crdt.DWFlag]

@@ -11,14 +11,14 @@ import (
 	"github.com/concord-go/concord/testkit/crdttest"
 )
 
-// The laws of every type, in random histories; see package crdttest.
+// The laws of every type, checked in random histories; see package crdttest.
 
 type (
 	draw   = crdttest.Draw
 	effect = crdttest.Effect
 )
 
-// cell shows a value with a single cell.
+// cell returns the cells of a value with a single cell.
 func cell(there bool, v any) map[string]string {
 	if !there {
 		return map[string]string{}
@@ -26,7 +26,7 @@ func cell(there bool, v any) map[string]string {
 	return map[string]string{"": fmt.Sprint(v)}
 }
 
-// in shows a set.
+// in returns the cells of a set.
 func in(all iter.Seq[string], n int) map[string]string {
 	out := map[string]string{}
 	for e := range all {
@@ -35,7 +35,7 @@ func in(all iter.Seq[string], n int) map[string]string {
 	return sized(out, n)
 }
 
-// sized makes a wrong Len visible.
+// sized adds a cell if Len is wrong.
 func sized(out map[string]string, n int) map[string]string {
 	if n != len(out) {
 		out["len"] = fmt.Sprint(n)
@@ -52,13 +52,13 @@ func amountOf(d *draw) int64 {
 	return n
 }
 
-// bytesOf bounds an encoding by what three replicas may cost (law 16).
+// bytesOf bounds an encoding by its cost for three replicas (law 16).
 func bytesOf(base, perCell int) func(int) int {
 	return func(cells int) int { return base + perCell*cells }
 }
 
-// slotsAndMarks bounds counters by a slot and a mark for each replica and counter that ever was, since a
-// value used alone keeps its marks.
+// slotsAndMarks bounds counters by a slot and a mark for each replica and each counter that ever
+// existed, since a value used alone keeps its marks.
 func slotsAndMarks(counters int) func(int) int {
 	return func(int) int { return 3*14 + counters*3*(24+28) }
 }
@@ -102,7 +102,8 @@ func counted(text string, there bool) map[string]string { return cell(there, tex
 // slots returns the number of replicas that counted since the last reset.
 func slots(c interface{ LogValue() logValue }) int64 { return c.LogValue().Group()[1].Value.Int64() }
 
-// The bounded counter is its sum, and never below zero in any replica, though two of three subtract.
+// The bounded counter equals its sum and is never below zero in any replica, although two of three
+// replicas subtract.
 func TestLaws_BoundedCounter(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.BoundedCounter]{
 		Spec:     crdttest.Sum,
@@ -341,7 +342,7 @@ func TestLaws_MinRegister(t *testing.T) {
 	})
 }
 
-// A version vector is an own type: a cell for each event that is known.
+// A version vector is a user-defined type with a cell for each known event.
 func TestLaws_VersionVector(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[crdt.VersionVector]{
 		Spec:     crdttest.Present,

@@ -7,18 +7,20 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// LWWRegister holds one element, the last one written. Of concurrent writes the one with the largest
-// stamp wins, of equal stamps that of the largest replica id; the others are lost without a word. The
-// stamp is the hybrid time of the writer, so among replicas with good clocks the later write wins;
-// it is always above the stamps the writer saw in this register, so a write wins over everything it
-// has seen even if clocks run wild. One bad stamp does not spread to other registers.
-// The zero value is empty. Copies are snapshots.
+// LWWRegister holds one element, the last one written. Among concurrent writes the one with the
+// largest stamp wins; if stamps are equal, the largest replica id wins. The other writes are
+// silently lost. The stamp is the writer's hybrid logical time, so among replicas with accurate
+// clocks the later write wins. A new stamp is always above the stamps that the writer saw in this
+// register, so a write wins over everything it has seen even if clocks are wrong. One bad stamp
+// does not spread to other registers. The zero value is empty. Copies are snapshots.
 //
-// It costs the encoded element and some 60 bytes, the same again for each write that is concurrent
-// with the last; the next write that has seen them takes them away. No tombstones.
+// An LWWRegister costs the encoded element and about 60 bytes, and as much again for each write
+// that is concurrent with the last; the next write that has seen them removes them. There are no
+// tombstones.
 //
-// Take another type when no concurrent change may be lost: [PNCounter] for numbers that are counted,
-// [ORSet] for elements that come and go, [ORMap] for records whose fields change on their own.
+// Use another type if no concurrent change may be lost: [PNCounter] for numbers that are counted,
+// [ORSet] for elements that are added and removed, [ORMap] for records whose fields change
+// independently.
 type LWWRegister[E any] struct {
 	view
 	elem elem[E]
@@ -34,7 +36,7 @@ func (r *LWWRegister[E]) path() string {
 	return string(r.base(buf[:0], r.tag()))
 }
 
-// Set writes e. An element that cannot be encoded refuses the update.
+// Set writes e. The update fails if e cannot be encoded.
 func (r *LWWRegister[E]) Set(w *Writer, e E) {
 	if !r.open(w) {
 		return
@@ -46,9 +48,9 @@ func (r *LWWRegister[E]) Set(w *Writer, e E) {
 	r.write(w, e, stamp)
 }
 
-// SetAt writes e with a stamp from elsewhere, for example the version of a row in a database. It
-// returns false and changes nothing if the register holds a write that wins over it. Registers
-// written with SetAt should be written with nothing else.
+// SetAt writes e with the given stamp, for example the version of a row in a database. It returns
+// false and changes nothing if the register holds a write that wins over it. Do not mix SetAt with
+// other writes to the same register.
 func (r *LWWRegister[E]) SetAt(w *Writer, e E, stamp uint64) bool {
 	if !r.open(w) {
 		return false
@@ -61,10 +63,10 @@ func (r *LWWRegister[E]) SetAt(w *Writer, e E, stamp uint64) bool {
 	return r.write(w, e, stamp)
 }
 
-// SetFirst writes e unless the register holds an element, and reports whether it did: the first write
-// wins. Of concurrent first writes the one with the earliest clock does, of equal clocks that of the
-// largest replica id. Registers written with SetFirst should be written with nothing else: its stamps
-// run backwards.
+// SetFirst writes e unless the register holds an element, and reports whether it did: the first
+// write wins. Among concurrent first writes the one with the earliest clock wins; if clocks are
+// equal, the largest replica id wins. Do not mix SetFirst with other writes to the same register:
+// its stamps run backwards.
 func (r *LWWRegister[E]) SetFirst(w *Writer, e E) bool {
 	if !r.open(w) {
 		return false
@@ -75,7 +77,7 @@ func (r *LWWRegister[E]) SetFirst(w *Writer, e E) bool {
 	return r.write(w, e, ^w.stamp)
 }
 
-// write replaces all atoms seen, so only concurrent writes are left to compare with.
+// write replaces all atoms seen, so only concurrent writes remain to be compared.
 func (r *LWWRegister[E]) write(w *Writer, e E, stamp uint64) bool {
 	var buf, at [64]byte
 	b, err := r.elem.append(binary.BigEndian.AppendUint64(buf[:0], stamp), e)
@@ -91,14 +93,14 @@ func (r *LWWRegister[E]) write(w *Writer, e E, stamp uint64) bool {
 	return true
 }
 
-// last returns the atom that wins.
+// last returns the winning atom, and whether there is one.
 func (r *LWWRegister[E]) last() (last causal.Leaf, ok bool) {
 	e, ok := r.store.Get(r.path())
 	if !ok {
 		return last, false
 	}
 	last = e.First()
-	for l := range e.All() { // ascending by replica: an equal stamp later on wins
+	for l := range e.All() { // ascending by replica: of equal stamps the last wins
 		if stampOf(l) >= stampOf(last) {
 			last = l
 		}
@@ -120,7 +122,7 @@ func (r LWWRegister[E]) Value() (e E, ok bool) {
 	return e, true
 }
 
-// Stamp returns the stamp of the write that Value returns, 0 if there is none.
+// Stamp returns the stamp of the write that Value returns, or 0 if there is none.
 func (r LWWRegister[E]) Stamp() uint64 {
 	last, ok := r.last()
 	if !ok {
@@ -138,7 +140,7 @@ func (r LWWRegister[E]) Merge(o LWWRegister[E]) LWWRegister[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (r LWWRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
 
-// Decode returns the register that AppendBinary wrote, with the receiver's codec.
+// Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r LWWRegister[E]) Decode(src []byte) (LWWRegister[E], error) {
 	v, err := decodeView(src, r.tag())
 	if err != nil {
@@ -156,8 +158,8 @@ func stampOf(l causal.Leaf) (stamp uint64) {
 	return stamp
 }
 
-// saturate returns the next stamp. A register at the end of time is still written: the write takes
-// away what it has seen.
+// saturate returns the next stamp, or the same one at the maximum. A register at the maximum stamp
+// can still be written, since a write removes the atoms it has seen.
 func saturate(stamp uint64) uint64 {
 	if stamp == math.MaxUint64 {
 		return stamp

@@ -9,12 +9,13 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// What the sets have in common: elements are in or not by the atoms at their paths.
+// This file has the common part of the sets: the atoms at an element's path decide whether the
+// element is in the set.
 
-// present is the rule of sets in which every atom says that its element is in.
+// present is the rule of sets in which any atom means that the element is in the set.
 func present(causal.Entry) bool { return true }
 
-// agreed is the rule of remove-wins: no atom says that its element is gone.
+// agreed is the rule of remove-wins types: no atom records a removal.
 func agreed(e causal.Entry) bool {
 	for l := range e.All() {
 		if l.Payload == causal.Gone {
@@ -24,8 +25,8 @@ func agreed(e causal.Entry) bool {
 	return true
 }
 
-// members yields the elements that are in, in the order of their encoding. Bytes that are no element,
-// which only a peer with another codec can have put there, are passed over.
+// members yields the elements of the set in the order of their encoding. It skips bytes that do not
+// decode, which only a peer with another codec can have written.
 func members[E any](v view, c elem[E], t causal.Tag, in func(causal.Entry) bool) iter.Seq[E] {
 	return func(yield func(E) bool) {
 		base := string(v.base(nil, t))
@@ -40,7 +41,7 @@ func members[E any](v view, c elem[E], t causal.Tag, in func(causal.Entry) bool)
 	}
 }
 
-// newMembers yields the elements that are in a set and were not in old, in order.
+// newMembers yields, in order, the elements that are in the set and were not in old.
 func newMembers[E any](old, v view, c elem[E], t causal.Tag, in func(causal.Entry) bool) iter.Seq[E] {
 	v, old = together(v, old)
 	return func(yield func(E) bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// A value in the middle of its update holds atoms that it has not noted as seen: a merge with one that
-// has seen more keeps them.
+// A value in the middle of an update holds atoms that its seen vector does not cover yet. A merge
+// with a value that has seen more keeps them.
 func TestMerge_WithinAnUpdateKeepsWhatItMade(t *testing.T) {
 	held, later := crdt.ORSet[string]{}, crdt.ORSet[string]{}
 	later.Add(crdt.NewReplica(2).Writer(), "theirs")
@@ -24,8 +24,8 @@ func TestMerge_WithinAnUpdateKeepsWhatItMade(t *testing.T) {
 	require.Equal(t, "{mine theirs}", later.Merge(held).String())
 }
 
-// A merge with a state that has seen all of the other costs nothing, whatever lies between them, and
-// also when they were built apart.
+// A merge with a state that has seen everything the other has costs nothing, whatever their
+// difference, even if they were built separately.
 func TestMerge_WithAnAncestor(t *testing.T) {
 	base, alice := filled(1000)
 	later := base

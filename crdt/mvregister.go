@@ -8,15 +8,15 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// MVRegister holds what was written last, and where writes are concurrent all of them: nothing is lost
-// without a word, and the reader decides. A write replaces the elements it has seen, and only those.
-// The zero value is empty, for elements with a natural encoding; see [NewMVRegister] for others. Copies
+// MVRegister holds the last element written, or all of them if several were written concurrently.
+// Nothing is silently lost; the reader decides. A write replaces only the elements it has seen. The
+// zero value is empty, for elements with a natural encoding; see [NewMVRegister] for others. Copies
 // are snapshots.
 //
-// It costs the encoded element and some 60 bytes for each write that is concurrent with the others, at
-// most one of each replica; the next write that has seen them takes them away. No tombstones.
+// An MVRegister costs the encoded element and about 60 bytes for each concurrent write, at most one
+// per replica; the next write that has seen them removes them. There are no tombstones.
 //
-// Take [LWWRegister] when a clock may decide.
+// Use [LWWRegister] if a clock may decide.
 type MVRegister[E any] struct {
 	view
 	elem elem[E]
@@ -27,8 +27,7 @@ func NewMVRegister[E any](c Codec[E]) MVRegister[E] { return MVRegister[E]{elem:
 
 func (r *MVRegister[E]) tag() causal.Tag { return causal.MakeTag(causal.MVRegister, r.elem.class()) }
 
-// Set writes e in the place of all elements the register holds. An element that cannot be encoded
-// refuses the update.
+// Set replaces all elements of the register with e. The update fails if e cannot be encoded.
 func (r *MVRegister[E]) Set(w *Writer, e E) {
 	if !r.open(w) {
 		return
@@ -46,14 +45,14 @@ func (r *MVRegister[E]) Set(w *Writer, e E) {
 	r.set(w, next)
 }
 
-// Clear takes away the elements the register holds.
+// Clear removes all elements of the register.
 func (r *MVRegister[E]) Clear(w *Writer) {
 	if r.open(w) {
 		r.set(w, drop(w, r.store, r.base(nil, r.tag())))
 	}
 }
 
-// payloads returns the encoded elements in order, each once.
+// payloads returns the encoded elements, sorted and without duplicates.
 func (r *MVRegister[E]) payloads() (out []string) {
 	var buf [64]byte
 	at, ok := r.store.Get(string(r.base(buf[:0], r.tag())))
@@ -67,7 +66,7 @@ func (r *MVRegister[E]) payloads() (out []string) {
 	return slices.Compact(out)
 }
 
-// Values yields the elements in the order of their encoding, those written twice once.
+// Values yields the elements in the order of their encoding, without duplicates.
 func (r MVRegister[E]) Values() iter.Seq[E] { return r.decoded(r.payloads()) }
 
 func (r *MVRegister[E]) decoded(payloads []string) iter.Seq[E] {
@@ -81,7 +80,8 @@ func (r *MVRegister[E]) decoded(payloads []string) iter.Seq[E] {
 	}
 }
 
-// Len returns the number of different elements: 0 before a write, 2 or more after concurrent ones.
+// Len returns the number of distinct elements: 0 before the first write, 2 or more after concurrent
+// writes.
 func (r MVRegister[E]) Len() int { return len(r.payloads()) }
 
 // Value returns the element if the register holds exactly one.
@@ -97,7 +97,7 @@ func (r MVRegister[E]) Value() (e E, ok bool) {
 	return d, true
 }
 
-// Diff returns the elements that are new and those of old that are gone, in order.
+// Diff returns the elements added and removed since old, in order.
 func (r MVRegister[E]) Diff(old MVRegister[E]) (added, removed iter.Seq[E]) {
 	is, was := r.payloads(), old.payloads()
 	only := func(a, b []string) iter.Seq[E] {
@@ -115,7 +115,7 @@ func (r MVRegister[E]) Merge(o MVRegister[E]) MVRegister[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (r MVRegister[E]) AppendBinary(dst []byte) ([]byte, error) { return r.appendBinary(dst) }
 
-// Decode returns the register that AppendBinary wrote, with the receiver's codec.
+// Decode returns the register encoded by AppendBinary, with the receiver's codec.
 func (r MVRegister[E]) Decode(src []byte) (MVRegister[E], error) {
 	v, err := decodeView(src, r.tag())
 	if err != nil {
@@ -128,7 +128,7 @@ func (r MVRegister[E]) Decode(src []byte) (MVRegister[E], error) {
 // String returns the elements in order.
 func (r MVRegister[E]) String() string { return text(r.Values()) }
 
-// LogValue returns the type, and as size whether anything was written.
+// LogValue returns the type, and a size of 1 if anything was written.
 func (r MVRegister[E]) LogValue() slog.Value { return r.logValue(r.tag()) }
 
 // MarshalJSON returns the elements as an array.

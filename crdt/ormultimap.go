@@ -7,16 +7,17 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ORMultiMap is a map from keys to sets of elements: an [ORMap] of [ORSet], with methods that name key
-// and element at once. Both types read and write the same state. An add wins over a concurrent remove
-// of the element or of its key, which take away only what they have seen; a key is present while its
-// set has an element. The zero value is an empty map of keys and elements with a natural encoding; see
-// [NewORMultiMap] for others. Copies are snapshots and may be read from many goroutines.
+// ORMultiMap is a map from keys to sets of elements: an [ORMap] of [ORSet], with methods that take
+// key and element together. Both types read and write the same state. An add wins over a concurrent
+// remove of the element or of its key, since a remove deletes only what it has seen. A key is
+// present while its set has an element. The zero value is an empty map of keys and elements with a
+// natural encoding; see [NewORMultiMap] for others. Copies are snapshots and are safe for
+// concurrent reads.
 //
-// A present element costs the encodings of its key and its own and about 30 bytes; an absent one, and
-// an absent key, costs nothing: there are no tombstones. A change travels as that change alone.
+// A present element costs the encodings of its key and of itself and about 30 bytes. An absent
+// element or key costs nothing: there are no tombstones. A change is sent as that change alone.
 //
-// Take [LWWMap] when each key has one element.
+// Use [LWWMap] if each key has one element.
 type ORMultiMap[K, E any] struct{ m ORMap[K, ORSet[E]] }
 
 // NewORMultiMap returns an empty map. Either codec may be nil for a type with a natural encoding.
@@ -27,19 +28,19 @@ func NewORMultiMap[K, E any](keys Codec[K], elems Codec[E]) ORMultiMap[K, E] {
 func (m *ORMultiMap[K, E]) hold() *view     { return &m.m.view }
 func (m *ORMultiMap[K, E]) tag() causal.Tag { return m.m.tag() }
 
-// Add puts elements under the key.
+// Add adds elements to the set at key.
 func (m *ORMultiMap[K, E]) Add(w *Writer, key K, elems ...E) {
 	m.m.Update(w, key, func(s *ORSet[E]) { s.Add(w, elems...) })
 }
 
-// Remove takes elements from under the key and returns how many of them were there.
+// Remove removes elements from the set at key and returns how many of them were present.
 func (m *ORMultiMap[K, E]) Remove(w *Writer, key K, elems ...E) (n int) {
 	m.m.Update(w, key, func(s *ORSet[E]) { n = s.Remove(w, elems...) })
 	return n
 }
 
-// Set makes elems what is under the key. Elements that are there and stay are not written again, so a
-// concurrent remove of one of them stands.
+// Set replaces the set at key with elems. It does not rewrite elements that are already present, so
+// a concurrent remove of one of them takes effect.
 func (m *ORMultiMap[K, E]) Set(w *Writer, key K, elems ...E) {
 	m.m.Update(w, key, func(s *ORSet[E]) {
 		var want ORSet[E]
@@ -58,19 +59,19 @@ func (m *ORMultiMap[K, E]) Set(w *Writer, key K, elems ...E) {
 	})
 }
 
-// RemoveKeys takes keys out with all their elements and returns how many of them were there.
+// RemoveKeys removes keys with all their elements and returns how many of the keys were present.
 func (m *ORMultiMap[K, E]) RemoveKeys(w *Writer, keys ...K) (n int) { return m.m.Remove(w, keys...) }
 
-// Clear takes out every key.
+// Clear removes every key.
 func (m *ORMultiMap[K, E]) Clear(w *Writer) { m.m.Clear(w) }
 
-// Get returns a copy of the set under the key, which is empty if the key is absent.
+// Get returns a copy of the set at key, which is empty if the key is absent.
 func (m ORMultiMap[K, E]) Get(key K) ORSet[E] {
 	s, _ := m.m.Get(key)
 	return s
 }
 
-// Contains reports whether e is under the key.
+// Contains reports whether the set at key contains e.
 func (m ORMultiMap[K, E]) Contains(key K, e E) bool { return m.Get(key).Contains(e) }
 
 // Len returns the number of keys.
@@ -79,10 +80,10 @@ func (m ORMultiMap[K, E]) Len() int { return m.m.Len() }
 // Keys yields the keys in the order of their encoding.
 func (m ORMultiMap[K, E]) Keys() iter.Seq[K] { return m.m.Keys() }
 
-// All yields each key with each of its elements, in order: a key as often as it has elements.
+// All yields each pair of a key and one of its elements, in order.
 func (m ORMultiMap[K, E]) All() iter.Seq2[K, E] { return flatten(m.m.All()) }
 
-// flatten yields each key with each element of its set.
+// flatten yields each pair of a key and an element of its set.
 func flatten[K, E any](sets iter.Seq2[K, ORSet[E]]) iter.Seq2[K, E] {
 	return func(yield func(K, E) bool) {
 		for k, s := range sets {
@@ -95,8 +96,9 @@ func flatten[K, E any](sets iter.Seq2[K, ORSet[E]]) iter.Seq2[K, E] {
 	}
 }
 
-// Diff returns what must be added to and removed from old to get the map, key by element, in order.
-// Between two states of one history it costs as much as the sets under the keys that changed.
+// Diff returns, in order, the pairs of key and element that must be added to and removed from old
+// to obtain m. Between two states of one history the cost is proportional to the sets of the keys
+// that changed.
 func (m ORMultiMap[K, E]) Diff(old ORMultiMap[K, E]) (added, removed iter.Seq2[K, E]) {
 	only := func(m, old ORMultiMap[K, E]) iter.Seq2[K, E] {
 		changed, _ := m.m.Diff(old.m)
@@ -122,7 +124,7 @@ func (m ORMultiMap[K, E]) Merge(o ORMultiMap[K, E]) ORMultiMap[K, E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (m ORMultiMap[K, E]) AppendBinary(dst []byte) ([]byte, error) { return m.m.AppendBinary(dst) }
 
-// Decode returns the map that AppendBinary wrote, with the receiver's codecs.
+// Decode returns the map encoded by AppendBinary, with the receiver's codecs.
 func (m ORMultiMap[K, E]) Decode(src []byte) (ORMultiMap[K, E], error) {
 	o, err := m.m.Decode(src)
 	return ORMultiMap[K, E]{o}, err
@@ -131,7 +133,7 @@ func (m ORMultiMap[K, E]) Decode(src []byte) (ORMultiMap[K, E], error) {
 // String returns the keys with their elements, in order.
 func (m ORMultiMap[K, E]) String() string { return m.m.String() }
 
-// LogValue returns the type, and as size the number of elements under all keys.
+// LogValue returns the type, and as size the number of elements of all keys.
 func (m ORMultiMap[K, E]) LogValue() slog.Value { return m.m.LogValue() }
 
 // MarshalJSON returns the map as an object of arrays, in the order of the keys.

@@ -6,16 +6,17 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ORSet is a set in which an add wins over a concurrent remove: a remove takes away what it has seen,
-// and an add it has not seen stays. The zero value is an empty set of elements with a natural
-// encoding; see [NewORSet] for others. Copies are snapshots and may be read from many goroutines.
+// ORSet is a set in which an add wins over a concurrent remove: a remove deletes only what it has
+// seen, and an add it has not seen survives. The zero value is an empty set of elements with a
+// natural encoding; see [NewORSet] for others. Copies are snapshots and are safe for concurrent
+// reads.
 //
-// A present element costs its encoding and about 30 bytes, and 24 more for each further replica that
-// added it concurrently; an absent one costs nothing, whatever its history: there are no tombstones.
-// A set used alone keeps 16 bytes for each replica that ever changed it.
+// A present element costs its encoding and about 30 bytes, and 24 more for each further replica
+// that added it concurrently. An absent element costs nothing, whatever its history: there are no
+// tombstones. A set used alone keeps 16 bytes for each replica that ever changed it.
 //
-// Take another type when the elements carry a value ([LWWMap]), or when the number of additions
-// matters ([PNCounter]).
+// Use another type if the elements carry a value ([LWWMap]), or if the number of additions matters
+// ([PNCounter]).
 type ORSet[E any] struct {
 	view
 	elem elem[E]
@@ -26,12 +27,12 @@ func NewORSet[E any](c Codec[E]) ORSet[E] { return ORSet[E]{elem: elem[E]{c}} }
 
 func (s *ORSet[E]) tag() causal.Tag { return causal.MakeTag(causal.ORSet, s.elem.class()) }
 
-// path appends where e lives.
+// path appends the path of e.
 func (s *ORSet[E]) path(dst []byte, e E) ([]byte, error) {
 	return s.elem.append(s.base(dst, s.tag()), e)
 }
 
-// Add puts elements into the set. An element that cannot be encoded refuses the update.
+// Add adds elements to the set. The update fails if an element cannot be encoded.
 func (s *ORSet[E]) Add(w *Writer, elems ...E) {
 	if !s.open(w) {
 		return
@@ -51,8 +52,8 @@ func (s *ORSet[E]) Add(w *Writer, elems ...E) {
 	s.set(w, next)
 }
 
-// Remove takes elements out and returns how many of them were there. An element that cannot be
-// encoded refuses the update.
+// Remove removes elements and returns how many of them were present. The update fails if an element
+// cannot be encoded.
 func (s *ORSet[E]) Remove(w *Writer, elems ...E) (n int) {
 	if !s.open(w) {
 		return 0
@@ -73,7 +74,7 @@ func (s *ORSet[E]) Remove(w *Writer, elems ...E) (n int) {
 	return n
 }
 
-// Clear takes out every element.
+// Clear removes every element.
 func (s *ORSet[E]) Clear(w *Writer) {
 	if s.open(w) {
 		s.set(w, s.store.DropPrefix(string(s.base(nil, s.tag()))))
@@ -91,19 +92,19 @@ func (s ORSet[E]) Contains(e E) bool {
 	return ok
 }
 
-// AppendElement appends the canonical encoding of an element: equal elements have equal bytes. The error is that of the
-// codec.
+// AppendElement appends the canonical encoding of an element: equal elements have equal bytes. It
+// returns the codec's error.
 func (s ORSet[E]) AppendElement(dst []byte, e E) ([]byte, error) { return s.elem.append(dst, e) }
 
 // Len returns the number of elements.
 func (s ORSet[E]) Len() int { return s.store.CountPrefix(string(s.base(nil, s.tag()))) }
 
-// All yields the elements in the order of their encoding. Bytes that are no element, which only a
-// peer with another codec can have put there, are passed over.
+// All yields the elements in the order of their encoding. It skips bytes that do not decode, which
+// only a peer with another codec can have written.
 func (s ORSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), present) }
 
-// Diff returns what must be added to and removed from old to get the set, in order. Between two
-// states of one history it costs as much as the change, not as the set.
+// Diff returns, in order, the elements that must be added to and removed from old to obtain s.
+// Between two states of one history the cost is proportional to the change, not to the set.
 func (s ORSet[E]) Diff(old ORSet[E]) (added, removed iter.Seq[E]) {
 	return newMembers(old.view, s.view, s.elem, s.tag(), present), newMembers(s.view, old.view, s.elem, s.tag(), present)
 }
@@ -117,7 +118,7 @@ func (s ORSet[E]) Merge(o ORSet[E]) ORSet[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (s ORSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
 
-// Decode returns the set that AppendBinary wrote, with the receiver's codec.
+// Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s ORSet[E]) Decode(src []byte) (ORSet[E], error) {
 	v, err := decodeView(src, s.tag())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// highest is an own type: three methods, no dots.
+// highest is a user-defined type: three methods, no dots.
 type highest struct{ n uint8 }
 
 func (h highest) Merge(o highest) highest                 { return highest{max(h.n, o.n)} }
@@ -24,7 +24,7 @@ func (h highest) Decode(src []byte) (highest, error) {
 	return highest{src[0]}, nil
 }
 
-// labeled embeds a type of the package and is an own type all the same.
+// labeled embeds a type of the package and is still a user-defined type.
 type labeled struct {
 	crdt.ORSet[string]
 	label string
@@ -41,7 +41,8 @@ func (l labeled) Decode(src []byte) (labeled, error) {
 	return labeled{s, string(src[1 : 1+src[0]])}, err
 }
 
-// An own type in a replicator is one atom for each concurrent write, merged when it is read.
+// A user-defined type in a replicator has one atom for each concurrent write; they are merged on
+// read.
 func TestOwn_ConcurrentWritesMergeOnRead(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
 	raise := func(n uint8) func(*crdt.Writer, *highest) error {
@@ -96,7 +97,7 @@ func TestOwn_EmbeddingATypeOfThePackage(t *testing.T) {
 	require.Equal(t, "x", l.label)
 }
 
-// A hosted counter cannot be reset by assigning an empty one: resets need their marks.
+// Assigning an empty counter to a hosted one is rejected, since resets need their marks.
 func TestSave_AssignedValueIsRefused(t *testing.T) {
 	a := &node{id: 1}
 	_, err := update(t, a, crdt.PNCounter{}, func(w *crdt.Writer, c *crdt.PNCounter) error { c.Add(w, 1); return nil })
@@ -105,7 +106,7 @@ func TestSave_AssignedValueIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, crdt.ErrForeign)
 }
 
-// An ORMap of registers and an LWWMap are one state.
+// An ORMap of registers and an LWWMap share one state.
 func TestLWWMap_IsAnORMapOfRegisters(t *testing.T) {
 	a := &node{id: 1}
 	_, err := update(t, a, crdt.LWWMap[string, int]{}, func(w *crdt.Writer, m *crdt.LWWMap[string, int]) error {
@@ -121,7 +122,7 @@ func TestLWWMap_IsAnORMapOfRegisters(t *testing.T) {
 	require.Equal(t, 7, n)
 }
 
-// Strings and JSON show contents in order, logs only type and size.
+// Strings and JSON show contents in order, logs show only type and size.
 func TestFormat(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	w := alice.Writer()
@@ -154,7 +155,7 @@ func TestFormat(t *testing.T) {
 	require.Contains(t, out.String(), "m.type=ORMap[int] m.size=3")
 }
 
-// twoSets is an own type made of types of the package.
+// twoSets is a user-defined type made of types of the package.
 type twoSets struct{ in, out crdt.GSet[string] }
 
 func (s twoSets) Merge(o twoSets) twoSets { return twoSets{s.in.Merge(o.in), s.out.Merge(o.out)} }
@@ -179,7 +180,7 @@ func (s twoSets) Decode(src []byte) (twoSets, error) {
 	return twoSets{in, out}, err
 }
 
-// The parts of an own type keep their own vectors, also when the whole lives in a replicator.
+// The parts of a user-defined type keep their own vectors, even if the whole is in a replicator.
 func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
 	add := func(e string) func(*crdt.Writer, *twoSets) error {
@@ -199,14 +200,15 @@ func TestOwn_PartsChangedByAHostedWriter(t *testing.T) {
 	require.Equal(t, "{x y} {x}", s.in.String()+" "+s.out.String())
 }
 
-// blob encodes as so many bytes.
+// blob encodes as n bytes.
 type blob struct{ n int }
 
 func (b blob) Merge(o blob) blob                       { return blob{max(b.n, o.n)} }
 func (b blob) AppendBinary(dst []byte) ([]byte, error) { return append(dst, make([]byte, b.n)...), nil }
 func (b blob) Decode(src []byte) (blob, error)         { return blob{len(src)}, nil }
 
-// What no replica takes is refused where it is made, in own types and in records as elsewhere.
+// A value that no replica accepts is rejected where it is made, in user-defined types and in
+// records too.
 func TestOwn_TooLargeIsRefused(t *testing.T) {
 	grow := func(n int) func(*crdt.Writer, *blob) error {
 		return func(_ *crdt.Writer, b *blob) error { b.n = n; return nil }

@@ -7,17 +7,18 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// RWSet is a set in which a remove wins over a concurrent add: an element is in if it was added and
-// every remove of it was seen by a later add. The zero value is an empty set of elements with a natural
-// encoding; see [NewRWSet] for others. Copies are snapshots and may be read from many goroutines.
+// RWSet is a set in which a remove wins over a concurrent add: an element is in the set if it was
+// added and a later add has seen every remove of it. The zero value is an empty set of elements
+// with a natural encoding; see [NewRWSet] for others. Copies are snapshots and are safe for
+// concurrent reads.
 //
-// A remove has to be remembered, or it could not win over an add that comes later: a removed element
-// costs as much as a present one, its encoding and about 60 bytes, until it is added again or
-// forgotten, see [RWSet.Forget]. Each further replica that wrote the element concurrently costs 40
-// bytes more. Removing an element that was never there is remembered too.
+// The set must remember a remove so that it wins over adds that arrive later. A removed element
+// therefore costs as much as a present one, its encoding and about 60 bytes, until it is added
+// again or forgotten, see [RWSet.Forget]. Each further replica that wrote the element concurrently
+// costs 40 bytes more. Removing an element that was never in the set is remembered too.
 //
-// Take it for permissions and the like, where a wrong yes is worse than a wrong no; [ORSet], which
-// keeps nothing of what was removed, for everything else.
+// Use RWSet for permissions and the like, where a wrong yes is worse than a wrong no. For
+// everything else use [ORSet], which keeps nothing of removed elements.
 type RWSet[E any] struct {
 	view
 	elem elem[E]
@@ -28,14 +29,14 @@ func NewRWSet[E any](c Codec[E]) RWSet[E] { return RWSet[E]{elem: elem[E]{c}} }
 
 func (s *RWSet[E]) tag() causal.Tag { return causal.MakeTag(causal.RWSet, s.elem.class()) }
 
-// Add puts elements into the set. An element that cannot be encoded refuses the update.
+// Add adds elements to the set. The update fails if an element cannot be encoded.
 func (s *RWSet[E]) Add(w *Writer, elems ...E) { s.write(w, "", elems) }
 
-// Remove takes elements out, also against adds that are not seen yet, and returns how many of them
-// were in. An element that cannot be encoded refuses the update.
+// Remove removes elements, even if there are concurrent adds it has not seen, and returns how many
+// of them were in the set. The update fails if an element cannot be encoded.
 func (s *RWSet[E]) Remove(w *Writer, elems ...E) (n int) { return s.write(w, causal.Gone, elems) }
 
-// write says the payload of elements and returns how many of them were in.
+// write writes the payload for each element and returns how many of the elements were in the set.
 func (s *RWSet[E]) write(w *Writer, payload string, elems []E) (n int) {
 	if !s.open(w) {
 		return 0
@@ -59,7 +60,7 @@ func (s *RWSet[E]) write(w *Writer, payload string, elems []E) (n int) {
 	return n
 }
 
-// Clear removes every element that is in.
+// Clear removes every element that is in the set.
 func (s *RWSet[E]) Clear(w *Writer) {
 	if !s.open(w) {
 		return
@@ -73,8 +74,8 @@ func (s *RWSet[E]) Clear(w *Writer) {
 	s.set(w, next)
 }
 
-// Forget frees what is remembered of removed elements. An add that is concurrent with such a remove,
-// and not seen yet, will then be in: call it when none can be on its way any more.
+// Forget frees the memory used by removed elements. A concurrent add that arrives after Forget puts
+// its element back into the set, so call Forget only when no such add can still be in flight.
 func (s *RWSet[E]) Forget(w *Writer) {
 	if !s.open(w) {
 		return
@@ -99,7 +100,8 @@ func (s RWSet[E]) Contains(e E) bool {
 	return ok && agreed(at)
 }
 
-// Len returns the number of elements. It takes time in proportion to them and to the removed ones.
+// Len returns the number of elements, in time proportional to the number of present and removed
+// elements.
 func (s RWSet[E]) Len() (n int) {
 	for _, at := range s.store.Prefix(string(s.base(nil, s.tag()))) {
 		if agreed(at) {
@@ -112,8 +114,8 @@ func (s RWSet[E]) Len() (n int) {
 // All yields the elements in the order of their encoding.
 func (s RWSet[E]) All() iter.Seq[E] { return members(s.view, s.elem, s.tag(), agreed) }
 
-// Diff returns what must be added to and removed from old to get the set, in order. Between two states
-// of one history it costs as much as the change, not as the set.
+// Diff returns, in order, the elements that must be added to and removed from old to obtain s.
+// Between two states of one history the cost is proportional to the change, not to the set.
 func (s RWSet[E]) Diff(old RWSet[E]) (added, removed iter.Seq[E]) {
 	return newMembers(old.view, s.view, s.elem, s.tag(), agreed), newMembers(s.view, old.view, s.elem, s.tag(), agreed)
 }
@@ -127,7 +129,7 @@ func (s RWSet[E]) Merge(o RWSet[E]) RWSet[E] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (s RWSet[E]) AppendBinary(dst []byte) ([]byte, error) { return s.appendBinary(dst) }
 
-// Decode returns the set that AppendBinary wrote, with the receiver's codec.
+// Decode returns the set encoded by AppendBinary, with the receiver's codec.
 func (s RWSet[E]) Decode(src []byte) (RWSet[E], error) {
 	v, err := decodeView(src, s.tag())
 	if err != nil {
@@ -140,7 +142,7 @@ func (s RWSet[E]) Decode(src []byte) (RWSet[E], error) {
 // String returns the elements in order.
 func (s RWSet[E]) String() string { return text(s.All()) }
 
-// LogValue returns type and size, removed elements included.
+// LogValue returns the type and the size, removed elements included.
 func (s RWSet[E]) LogValue() slog.Value { return s.logValue(s.tag()) }
 
 // MarshalJSON returns the elements as an array.

@@ -9,9 +9,10 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// FuzzLWWRegister_Stamps lets two replicas write with any stamps at once, as clocks that are wrong do. The larger one
-// wins, of equal ones that of the larger replica, in whatever order they meet; and who writes after having seen both
-// is read everywhere, also behind the largest stamp that there is.
+// FuzzLWWRegister_Stamps lets two replicas write concurrently with arbitrary stamps, as wrong
+// clocks do. The larger stamp wins; if the stamps are equal, the larger replica id wins, in every
+// order of merges. A write made after seeing both is read everywhere, even after the largest
+// possible stamp.
 func FuzzLWWRegister_Stamps(f *testing.F) {
 	f.Add(uint64(0), uint64(0))
 	f.Add(uint64(1), uint64(math.MaxUint64))

@@ -11,10 +11,10 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// A peer with another codec of the same class puts bytes into a value that are no elements here. They
-// are passed over, merge and travel on, and what is an element stays to be seen.
+// A peer with another codec of the same class writes bytes that do not decode here. Reads skip
+// them, merges keep and pass them on, and the elements that decode stay visible.
 
-// odd encodes numbers as one byte, and reads back only odd ones.
+// odd encodes numbers as one byte, and decodes only odd ones.
 type odd struct{}
 
 var errEven = errors.New("even")
@@ -33,12 +33,12 @@ func (odd) Decode(src []byte) (int, error) {
 	return int(src[0]), nil
 }
 
-// anyByte reads back what odd does not.
+// anyByte also decodes what odd rejects.
 type anyByte struct{ odd }
 
 func (anyByte) Decode(src []byte) (int, error) { return int(src[0]), nil }
 
-// here returns the value of a peer as it is read here.
+// here returns the value of a peer as decoded by this replica.
 func here[T crdt.Value[T]](t *testing.T, empty, theirs T) T {
 	t.Helper()
 	v, err := empty.Decode([]byte(encode(t, theirs)))
@@ -104,7 +104,7 @@ func TestStranger_KeysArePassedOver(t *testing.T) {
 	require.Equal(t, 2, m.Remove(alice.Writer(), 0, 2))
 }
 
-// A key that its codec refuses is in no map, and refuses the update that names it.
+// A key that its codec rejects is in no map, and makes the update that uses it fail.
 func TestStranger_KeysWithoutEncoding(t *testing.T) {
 	m := crdt.NewORMap[int, crdt.PNCounter](odd{}, crdt.PNCounter{})
 	_, ok := m.Get(-1)
@@ -126,7 +126,7 @@ func TestStranger_KeysWithoutEncoding(t *testing.T) {
 	require.False(t, s.Contains(-1))
 }
 
-// voice cannot be shown as JSON.
+// voice is a string that cannot be marshaled as JSON.
 type voice string
 
 func (voice) MarshalJSON() ([]byte, error) { return nil, errEven }
@@ -145,7 +145,7 @@ func TestFormat_ErrorsOfElementsReachTheCaller(t *testing.T) {
 	}
 }
 
-// A loop that ends early ends the walk.
+// A loop that breaks early stops the iteration.
 func TestAll_EndsEarly(t *testing.T) {
 	m, _ := voted(3)
 	for range m.Keys() {

@@ -2,17 +2,17 @@ package crdt
 
 import "github.com/concord-go/concord/internal/causal"
 
-// maxTrail is the number of steps up to which looking at each path is quicker than comparing states.
+// maxTrail is the number of steps up to which comparing single paths is faster than comparing
+// states.
 const maxTrail = 8
 
-// trail notes where a writer changes a value, so that the delta of a small change need not be found by
-// comparing the states before and after it.
+// trail records where a writer changes a value, so that the delta of a small change can be computed
+// without comparing whole states.
 //
-// A nil trail notes nothing.
+// A nil trail records nothing.
 //
-// Invariant: while on, the state at differs from the one the trail began with at no other paths than
-// paths. A change that no step tells of breaks the line of states: then the trail ends nowhere, and
-// the states are compared.
+// Invariant: while on is set, the state at differs from the initial state only at paths. A change
+// made without a call of step breaks the chain of states; change then compares whole states.
 type trail struct {
 	at    causal.Store
 	paths []string
@@ -25,7 +25,7 @@ func (t *trail) begin(s causal.Store) {
 	t.paths = t.first[:0]
 }
 
-// step notes that the state from became to by a change at path.
+// step records a change at path that turned state from into state to.
 func (t *trail) step(from, to causal.Store, path []byte) {
 	if t == nil || !t.on {
 		return
@@ -37,7 +37,7 @@ func (t *trail) step(from, to causal.Store, path []byte) {
 	t.at, t.paths = to, append(t.paths, string(path))
 }
 
-// change returns what the event of d did to turn base into next.
+// change returns the change that event d made from base to next.
 func (t *trail) change(base, next causal.Store, d causal.Dot) (causal.Change, error) {
 	if t.on && next.Same(t.at) {
 		return causal.BetweenAt(base, next, d, t.paths)

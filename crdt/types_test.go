@@ -21,7 +21,7 @@ func requireDiff[E any](t *testing.T, added, removed iter.Seq[E], wantAdded, wan
 	require.Equal(t, wantRemoved, slices.Collect(removed))
 }
 
-// Change sets say what is new and what is gone, not what happened in between.
+// Diff reports what was added and removed, not the changes in between.
 func TestDiff_OfEveryTypeWithElements(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var g crdt.GSet[string]
@@ -72,7 +72,7 @@ func TestDiff_OfEveryTypeWithElements(t *testing.T) {
 	require.Zero(t, cm.Len())
 }
 
-// Sets in a map change and diff as sets alone do.
+// Sets in a map change and diff like sets used alone.
 func TestDiff_InsideAMap(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var m crdt.ORMap[string, crdt.RWSet[string]]
@@ -85,7 +85,7 @@ func TestDiff_InsideAMap(t *testing.T) {
 	added, removed := s.Diff(old)
 	requireDiff(t, added, removed, []string{"c"}, []string{"a"})
 	require.Equal(t, 2, s.Len())
-	s.Forget(alice.Writer()) // a copy: refused by the writer, and nothing happens
+	s.Forget(alice.Writer()) // a copy: the writer rejects the change
 	require.Equal(t, 2, s.Len())
 }
 
@@ -127,7 +127,7 @@ func TestBoundedCounter_Refusals(t *testing.T) {
 	require.EqualValues(t, 4, c.Value())
 }
 
-// What no replica holds cannot be taken, however the two race for it (Balegas et al. 2015).
+// Rights that a replica does not hold cannot be spent, whatever races (Balegas et al. 2015).
 func TestBoundedCounter_TwoTakeTheLastOne(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b crdt.BoundedCounter
@@ -174,7 +174,7 @@ func TestTypes_BadElementsRefuseTheUpdate(t *testing.T) {
 	require.False(t, crdt.RWSet[float64]{}.Contains(nan))
 }
 
-// Each type refuses the bytes of another, and keeps the receiver.
+// Each type rejects the bytes of another type and leaves the receiver unchanged.
 func TestTypes_DecodeOtherType(t *testing.T) {
 	var s crdt.ORSet[string]
 	s.Add(crdt.NewReplica(1).Writer(), "x")
@@ -305,7 +305,7 @@ func TestLog_CutAndMergedStatesAreNotThere(t *testing.T) {
 	require.True(t, ok)
 }
 
-// The last methods that nothing else calls.
+// TestLWWMap_FirstWriteAndFormat covers the methods that no other test calls.
 func TestLWWMap_FirstWriteAndFormat(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	m := crdt.NewLWWMap[string, string](nil, nil)
@@ -348,7 +348,7 @@ func TestLWWMap_FirstWriteAndFormat(t *testing.T) {
 	}
 }
 
-// Writers that may not write: after an error, and on a copy out of a map.
+// A writer changes nothing after an error, or on a copy taken out of a map.
 func TestTypes_RefusedWritersChangeNothing(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	w := alice.Writer()

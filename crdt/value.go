@@ -8,31 +8,32 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Value is what a type needs to be replicated: a commutative, associative, idempotent Merge and a
-// canonical encoding (equal values, equal bytes). T is the type itself. Decode is called on the empty
-// value of a key, which supplies codecs; it bounds before it allocates and never panics.
+// Value is the set of methods that a type needs to be replicated: a commutative, associative and
+// idempotent Merge, and a canonical encoding (equal values, equal bytes). T is the type itself.
+// Decode is called on the empty value of a key, which supplies codecs. It must check sizes before
+// it allocates, and must not panic.
 //
-// The types of this package are Values. An own type that implements it is kept as one encoded value
-// per concurrent write and merged when it is read.
+// The types of this package implement Value. A user-defined type that implements it is stored as
+// one encoded value per concurrent write; the values are merged on read.
 type Value[T any] interface {
 	Merge(T) T
 	AppendBinary(dst []byte) ([]byte, error)
 	Decode(src []byte) (T, error)
 }
 
-// view is what every value of this package is: the part of an immutable store that lies under a
-// prefix. Copying it is a snapshot.
+// view is the representation of every value in this package: the part of an immutable store below a
+// prefix. A copy is a snapshot.
 type view struct {
 	store  causal.Store
-	prefix string        // ends where the tag of the value begins; "" unless the value lies in a map
-	seen   causal.Vector // what a value used alone has seen; a replicator keeps it for the values it holds
+	prefix string        // ends before the tag of the value; "" unless the value is inside a map
+	seen   causal.Vector // seen by a value used alone; a replicator keeps it for its values
 	depth  uint8         // number of maps around the value
-	line   uint32        // the line of descent: see open; 0 for a value that nobody handed out
-	in     *Writer       // of a value inside a map: the writer that may change it, nil for a copy
-	free   bool          // of a field: it is as free to change as the record, which takes its changes up
+	line   uint32        // the line of descent, see open; 0 if the value was not handed out
+	in     *Writer       // for a value inside a map: the writer that may change it; nil for a copy
+	free   bool          // for a field: it may be changed freely, as the record gathers its changes
 }
 
-// loaded is the line of a value that a replicator handed out.
+// loaded is the line of a value handed out by a replicator.
 const loaded = 1
 
 // held is implemented by pointers to the values of this package.
@@ -43,17 +44,18 @@ type held interface {
 
 func (v *view) hold() *view { return v }
 
-// home tells the types of this package from own types that embed one of them.
+// home is this package's path. It distinguishes the types of this package from user-defined types
+// that embed one of them.
 var home = reflect.TypeFor[view]().PkgPath()
 
-// heldBy returns p, a pointer to a value, as a value of this package.
+// heldBy returns p, a pointer to a value, as held, and whether its type belongs to this package.
 func heldBy(p any) (held, bool) {
 	h, ok := p.(held)
 	return h, ok && reflect.TypeOf(p).Elem().PkgPath() == home
 }
 
-// open reports whether a mutator with w may go on. The value inside a map may be changed within the
-// Update that handed it out, and nowhere else: a change to a copy would be lost without a word.
+// open reports whether a mutator with w may continue. A value inside a map may be changed only
+// within the Update that handed it out, since a change to a copy would be silently lost.
 func (v *view) open(w *Writer) bool {
 	if !w.ok() {
 		return false
@@ -69,8 +71,8 @@ func (v *view) open(w *Writer) bool {
 	return true
 }
 
-// set takes the next state, and notes the event of w in a value used alone, as is the part of an own
-// type wherever that lives.
+// set replaces the state. In a value used alone it also adds the event of w to the seen vector; the
+// parts of a user-defined type are values used alone wherever the type is stored.
 func (v *view) set(w *Writer, next causal.Store) {
 	if next.Same(v.store) {
 		return
@@ -81,12 +83,12 @@ func (v *view) set(w *Writer, next causal.Store) {
 	}
 }
 
-// base appends the path before the variable part of the value's paths.
+// base appends the fixed part of the value's paths.
 func (v *view) base(dst []byte, t causal.Tag) []byte {
 	return append(append(dst, v.prefix...), byte(t))
 }
 
-// alone returns the view as a value of its own: cut out of the map it lies in.
+// alone returns the view as an independent value, cut out of its map.
 func (v *view) alone() view {
 	if v.prefix == "" {
 		return *v
@@ -105,12 +107,12 @@ func (v *view) alone() view {
 	return view{store: s, seen: v.seen}
 }
 
-// settled reports whether the value is certainly used alone, with each of its atoms noted in what it
-// has seen.
+// settled reports whether the value is certainly used alone, so that its seen vector covers each of
+// its atoms.
 func (v *view) settled() bool { return v.line == 0 && v.prefix == "" }
 
-// merge joins two values of one type. What a value is follows from what it has seen: one that has seen
-// all that the other has, and more, is the join.
+// merge joins two values of one type. A value is determined by what it has seen, so if one value
+// has seen everything the other has, and more, it is the join.
 func (v *view) merge(o *view) view {
 	switch {
 	case v.settled() && v.seen.Before(o.seen):
@@ -122,7 +124,7 @@ func (v *view) merge(o *view) view {
 	return view{store: causal.Join(a.store, a.seen, b.store, b.seen), seen: a.seen.Join(b.seen)}
 }
 
-// copied returns the value as one used alone.
+// copied returns the value as a value used alone.
 func (v *view) copied() view {
 	a := v.alone()
 	return view{store: a.store, seen: a.seen}
@@ -142,11 +144,11 @@ func checkType(s causal.Store, prefix string, want causal.Tag) error {
 	return fmt.Errorf("%w: %v, wanted %v", ErrType, other, want)
 }
 
-// ownTag is the tag of values that a user's type encodes whole.
+// ownTag is the tag of values of user-defined types, which are encoded whole.
 var ownTag = string([]byte{byte(causal.MakeTag(causal.Own, causal.Custom))})
 
-// Load is for the replicator of this module: it returns the value of type T that lives in s. empty
-// supplies the codecs. The error is ErrType, or that of the Decode of an own type.
+// Load is for the replicator of this module. It returns the value of type T stored in s. empty
+// supplies the codecs. The error is ErrType or, for a user-defined type, the error of its Decode.
 func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	v := empty
 	h, ok := heldBy(&v)
@@ -157,15 +159,17 @@ func Load[T Value[T]](empty T, s causal.Store, seen causal.Vector) (T, error) {
 	return v, checkHeld(h)
 }
 
-// Shareable is for the replicator of this module: it reports whether the values of type T are of this
-// package, so that a copy of one may be changed without a change to the other. An own type may hold a map.
+// Shareable is for the replicator of this module. It reports whether type T belongs to this
+// package, so that changing a copy of a value does not change the original. A user-defined type may
+// hold a map.
 func Shareable[T Value[T]]() bool {
 	_, ok := heldBy(new(T))
 	return ok
 }
 
-// TypeName is for the replicator of this module: it returns what a store tells the type of a value by, such as
-// "ORSet[string]" or "ORMap[string]PNCounter". All own types have one name.
+// TypeName is for the replicator of this module. It returns the name by which a store identifies
+// the type of a value, such as "ORSet[string]" or "ORMap[string]PNCounter". All user-defined types
+// have one name.
 func TypeName[T Value[T]](empty T) string {
 	h, ok := heldBy(&empty)
 	if !ok {
@@ -178,7 +182,7 @@ func TypeName[T Value[T]](empty T) string {
 	return name
 }
 
-// checkHeld returns ErrType unless what lives where h is bound to is of its type.
+// checkHeld returns ErrType unless the state that h is bound to has the type of h.
 func checkHeld(h held) error {
 	if err := h.hold().check(h.tag()); err != nil {
 		return err
@@ -189,8 +193,8 @@ func checkHeld(h held) error {
 	return nil
 }
 
-// Save is for the replicator of this module: it returns the store that holds *v, which the update of w
-// made from what Load returned for base.
+// Save is for the replicator of this module. It returns the store that holds *v, which the update
+// of w made from the value that Load returned for base.
 func Save[T Value[T]](w *Writer, base causal.Store, v *T) (causal.Store, error) {
 	h, ok := heldBy(v)
 	if !ok {
@@ -206,15 +210,15 @@ func Save[T Value[T]](w *Writer, base causal.Store, v *T) (causal.Store, error) 
 	return at.store, nil
 }
 
-// Saved is for the replicator of this module: it makes *v, which Save put into s, what Load returns from s once
-// seen covers the update. An own type is what it is.
+// Saved is for the replicator of this module. After Save has put *v into s, it makes *v the value
+// that Load returns from s once seen covers the update. It leaves a user-defined type unchanged.
 func Saved[T Value[T]](v *T, s causal.Store, seen causal.Vector) {
 	if h, ok := heldBy(v); ok {
 		bindTo(h, view{store: s, seen: seen, line: loaded})
 	}
 }
 
-// loadOwn merges what concurrent writes of an own type left under the prefix.
+// loadOwn merges the concurrent writes of a user-defined type under the prefix.
 func loadOwn[T Value[T]](empty T, s causal.Store, prefix string) (T, error) {
 	v := empty
 	if err := checkType(s, prefix, causal.Tag(ownTag[0])); err != nil {
@@ -234,7 +238,7 @@ func loadOwn[T Value[T]](empty T, s causal.Store, prefix string) (T, error) {
 	return v, nil
 }
 
-// saveOwn writes v whole, unless it is what s holds already.
+// saveOwn writes v whole, unless s already holds it.
 func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.Store, error) {
 	b, err := v.AppendBinary(nil)
 	if err != nil {
@@ -249,7 +253,7 @@ func saveOwn[T Value[T]](w *Writer, s causal.Store, prefix string, v T) (causal.
 	return s.Put(prefix+ownTag, causal.Leaf{Dot: w.dot, Payload: string(b)}), nil
 }
 
-// fits returns an error for a path or a payload over the limits of a state.
+// fits returns an error if a path or a payload exceeds the limits of a state.
 func fits(path, payload int) error {
 	switch {
 	case path > causal.MaxPath:
@@ -260,7 +264,7 @@ func fits(path, payload int) error {
 	return nil
 }
 
-// put is Store.Put within the limits of a state, noted in the trail of w.
+// put is Store.Put with the limits of a state, recorded in the trail of w.
 func put(w *Writer, s causal.Store, path []byte, l causal.Leaf) (causal.Store, error) {
 	if err := fits(len(path), len(l.Payload)); err != nil {
 		return s, err
@@ -275,14 +279,14 @@ func put(w *Writer, s causal.Store, path []byte, l causal.Leaf) (causal.Store, e
 	return next, nil
 }
 
-// drop is Store.Drop, noted in the trail of w.
+// drop is Store.Drop, recorded in the trail of w.
 func drop(w *Writer, s causal.Store, path []byte) causal.Store {
 	next := s.Drop(string(path))
 	w.trail.step(s, next, path)
 	return next
 }
 
-// together returns two views under one prefix.
+// together returns two views with a common prefix.
 func together(a, b view) (view, view) {
 	if a.prefix == b.prefix {
 		return a, b

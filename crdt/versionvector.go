@@ -9,20 +9,20 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// VersionVector says for each replica how many of its events are known: n means the events 1 to n. It
-// tells whether one version of something was made from another or both at the same time, for programs
-// that keep versions themselves; the other types of this package have theirs inside, see [Seen]. The
-// zero value knows nothing and is before all others. It is immutable and may be read from many
-// goroutines.
+// VersionVector holds, for each replica, the number of its known events: n means the events 1 to n.
+// It determines whether one version was derived from another or the two are concurrent, for
+// programs that track versions themselves. The other types of this package contain such a vector,
+// see [Seen]. The zero value knows no events and is before all others. A VersionVector is immutable
+// and safe for concurrent reads.
 //
-// It costs 16 bytes for each replica. Nothing is ever dropped from it.
+// It costs 16 bytes for each replica. Entries are never removed.
 type VersionVector struct{ v causal.Vector }
 
-// Order says how two version vectors stand to each other.
+// Order is the relation between two version vectors.
 type Order int
 
-// The orders. Before and After: one knows all that the other knows, and more. Concurrent: each knows
-// something that the other does not.
+// Before and After mean that one vector knows all that the other knows, and more. Concurrent means
+// that each knows something the other does not.
 const (
 	Equal Order = iota
 	Before
@@ -47,7 +47,7 @@ func (o Order) String() string {
 // Get returns the number of the last known event of r.
 func (v VersionVector) Get(r ReplicaID) uint64 { return v.v.Get(causal.Replica(r)) }
 
-// Next returns the vector that also knows the next event of r: the version that r makes from v.
+// Next returns the vector that also knows the next event of r: the version that r derives from v.
 func (v VersionVector) Next(r ReplicaID) VersionVector {
 	n := v.Get(r)
 	if n == math.MaxUint64 {
@@ -56,7 +56,8 @@ func (v VersionVector) Next(r ReplicaID) VersionVector {
 	return v.With(r, n+1)
 }
 
-// With returns the vector that also knows the events of r up to n. Replica 0 is nobody and has none.
+// With returns the vector that also knows the events of r up to n. Replica 0 is not a valid id;
+// With returns v for it.
 func (v VersionVector) With(r ReplicaID, n uint64) VersionVector {
 	if r == 0 {
 		return v
@@ -67,7 +68,7 @@ func (v VersionVector) With(r ReplicaID, n uint64) VersionVector {
 // Covers reports whether v knows all that o knows.
 func (v VersionVector) Covers(o VersionVector) bool { return o.v.Leq(v.v) }
 
-// Compare says how v stands to o.
+// Compare returns the order of v relative to o.
 func (v VersionVector) Compare(o VersionVector) Order {
 	switch below, above := v.v.Leq(o.v), o.v.Leq(v.v); {
 	case below && above:
@@ -80,10 +81,10 @@ func (v VersionVector) Compare(o VersionVector) Order {
 	return Concurrent
 }
 
-// Len returns the number of replicas of which an event is known.
+// Len returns the number of replicas with a known event.
 func (v VersionVector) Len() int { return v.v.Len() }
 
-// All yields the replicas, ascending, with the numbers of their last known events.
+// All yields the replicas, ascending, with the number of the last known event of each.
 func (v VersionVector) All() iter.Seq2[ReplicaID, uint64] {
 	return func(yield func(ReplicaID, uint64) bool) {
 		for d := range v.v.All() {
@@ -94,7 +95,7 @@ func (v VersionVector) All() iter.Seq2[ReplicaID, uint64] {
 	}
 }
 
-// Merge returns the vector that knows what either knows.
+// Merge returns the vector that knows the events of both.
 func (v VersionVector) Merge(o VersionVector) VersionVector { return VersionVector{v.v.Join(o.v)} }
 
 // AppendBinary appends the canonical encoding: equal vectors have equal bytes.
@@ -102,7 +103,7 @@ func (v VersionVector) AppendBinary(dst []byte) ([]byte, error) {
 	return causal.AppendState(dst, causal.Store{}, v.v)
 }
 
-// Decode returns the vector that AppendBinary wrote.
+// Decode returns the vector encoded by AppendBinary.
 func (v VersionVector) Decode(src []byte) (VersionVector, error) {
 	s, seen, err := causal.ParseState(src)
 	switch {
@@ -117,7 +118,7 @@ func (v VersionVector) Decode(src []byte) (VersionVector, error) {
 // String lists the replicas in order.
 func (v VersionVector) String() string { return v.v.String() }
 
-// LogValue returns type and size.
+// LogValue returns the type and the size.
 func (v VersionVector) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("type", "VersionVector"), slog.Int("size", v.Len()))
 }
@@ -131,12 +132,14 @@ func (v VersionVector) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Seen returns what a value used alone has seen of the changes of each replica. A value that lies in a
-// replicator has seen what the replicator has; of that its encoding keeps what concerns the replicas that
-// the value names, so that its size does not depend on how many ever ran. Own types have no such vector.
+// Seen returns the changes of each replica that a value used alone has seen. A value in a
+// replicator has seen what the replicator has seen. Its encoding keeps only the entries of replicas
+// that the value names, so that its size does not depend on how many replicas ever existed.
+// User-defined types have no such vector; Seen returns an empty one.
 //
-// So what is decoded is a snapshot. Merged with an older one, an element that was removed in between comes
-// back if nothing else of the replica that had added it is left. Replicators merge their states, not snapshots.
+// A decoded value is therefore a snapshot. If it is merged with an older snapshot, an element
+// removed in between can reappear: this happens if nothing else remains of the replica that added
+// the element. Replicators merge their states, not snapshots.
 func Seen[T Value[T]](v T) VersionVector {
 	h, ok := heldBy(&v)
 	if !ok {

@@ -2,8 +2,8 @@ package crdt
 
 import "github.com/concord-go/concord/internal/causal"
 
-// appendBinary appends the encoding. A value that a replicator handed out names the replicas that its atoms
-// name, and not all that the replicator has ever heard of.
+// appendBinary appends the encoding. For a value handed out by a replicator the encoding names only
+// the replicas that its atoms name, not all that the replicator knows.
 func (v view) appendBinary(dst []byte) ([]byte, error) {
 	a := v.alone()
 	if v.line != 0 {

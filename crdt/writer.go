@@ -7,49 +7,50 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// ReplicaID names one incarnation of one replica. A restarted program is a new replica: an id that
-// was used before must never be used again, or two different changes would carry one name. Zero is
-// not an id.
+// ReplicaID identifies one incarnation of one replica. A restarted program is a new replica: an id
+// must never be used again, or two different changes would have the same name. Zero is not a valid
+// id.
 type ReplicaID uint64
 
 func (id ReplicaID) String() string { return causal.Replica(id).String() }
 
 // Writer is the right to change values within one update. It supplies the dot and the time of the
-// change and remembers the first error, which refuses the whole update. All changes made with one
-// writer are one event. A writer belongs to the function it was given to; a mutator that is called
-// with it afterwards panics, as a write to a nil map does. It is not safe for concurrent use.
+// change and records the first error, which makes the whole update fail. All changes made with one
+// writer are one event. A writer is valid only within the function it is passed to; a mutator
+// called with it later panics, like a write to a nil map. A Writer is not safe for concurrent use.
 type Writer struct {
 	dot    causal.Dot
 	stamp  uint64
-	hosted bool // the values live in a replicator, which keeps what has been seen
+	hosted bool // the values belong to a replicator, which tracks what has been seen
 	done   bool
 	err    error
-	lines  uint32 // values handed out by the maps that w changes
-	trail  *trail // of an Update without a replicator, nil without one
+	lines  uint32 // number of values handed out by the maps that w changes
+	trail  *trail // of an Update without a replicator; otherwise nil
 }
 
-// Host is for the replicator of this module: it returns the writer of event d at the hybrid time
-// stamp, and the function that ends it.
+// Host is for the replicator of this module. It returns the writer of event d with the hybrid
+// timestamp stamp, and a function that ends the writer.
 func Host(d causal.Dot, stamp uint64) (w *Writer, end func()) {
 	w = &Writer{dot: d, stamp: stamp, hosted: true}
 	return w, func() { w.done = true }
 }
 
-// Err returns the first error of a mutator called with w, nil if there was none.
+// Err returns the first error of a mutator called with w, or nil.
 func (w *Writer) Err() error { return w.err }
 
-// Fail refuses the update with err, unless an earlier error already does. It is for mutators of own
-// types.
+// Fail makes the update fail with err, unless an earlier error is recorded. It is for mutators of
+// user-defined types.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// Replica returns the replica that writes.
+// Replica returns the replica that makes the change.
 func (w *Writer) Replica() ReplicaID { return ReplicaID(w.dot.Replica) }
 
-// ok reports whether a mutator may go on: not after an error, and never outside the update.
+// ok reports whether a mutator may continue. It returns false after an error, and panics outside
+// the update.
 func (w *Writer) ok() bool {
 	if w == nil || w.done {
 		panic("crdt: mutator called outside its update")
@@ -57,9 +58,9 @@ func (w *Writer) ok() bool {
 	return w.err == nil
 }
 
-// Replica hands out writers to a program that uses values without a replicator. Each value must have
-// one line of descent at a replica: change the same variable again, not an older copy of it. It is
-// safe for concurrent use; the values are not.
+// Replica supplies writers to a program that uses values without a replicator. Each value must have
+// one line of descent at a replica: change the same variable again, not an older copy of it.
+// Replica is safe for concurrent use; the values are not.
 type Replica struct {
 	id     ReplicaID
 	events atomic.Uint64
@@ -68,13 +69,13 @@ type Replica struct {
 }
 
 // NewReplica returns the replica with the given id, which must not be zero and must never have been
-// used before. Its registers are ordered by the number of the change, so that a later write of one
-// replica wins over its earlier ones, and concurrent writes of different replicas are ordered by
-// these numbers and then by id; see [NewReplicaWithClock] for wall time.
+// used before. Registers are ordered by the number of the change: a later write of one replica wins
+// over its earlier ones, and concurrent writes of different replicas are ordered by these numbers
+// and then by id. See [NewReplicaWithClock] for wall time.
 func NewReplica(id ReplicaID) *Replica { return NewReplicaWithClock(id, nil) }
 
-// NewReplicaWithClock is NewReplica with hybrid time for registers: clock returns the wall time in
-// milliseconds since 1970.
+// NewReplicaWithClock is like NewReplica, with hybrid logical time for registers. clock returns the
+// wall time in milliseconds since 1970.
 func NewReplicaWithClock(id ReplicaID, clock func() uint64) *Replica {
 	if id == 0 {
 		panic("crdt: replica id 0")

@@ -14,7 +14,8 @@ import (
 	"github.com/concord-go/concord/internal/ask"
 )
 
-// What a call allocates, the actor's work included; by message with what ask.Request makes.
+// The allocations of a call, including the actor's work; by message, including those of
+// ask.Request.
 func TestCost_Calls(t *testing.T) {
 	system, dd, stop := startMember()
 	defer stop()
@@ -42,7 +43,7 @@ func TestCost_Calls(t *testing.T) {
 		{"local read", 0, func() error { _, err := key.Get(ctx, dd); return err }},
 		{"local read of an entry that expires", 0, func() error { _, err := expires.Get(ctx, dd); return err }},
 	} {
-		for range 300 { // until logs have their room
+		for range 300 { // until logs have grown to their size
 			require.NoError(t, c.call())
 		}
 		var err error

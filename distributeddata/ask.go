@@ -8,19 +8,19 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// Message is what a Replicator takes from actors: pointers to Get, Update, Delete, Transaction, Subscribe, Unsubscribe,
-// GetKeys, GetReplicaCount, FlushChanges and ForgetMember.
+// Message is a message that a Replicator accepts from actors: a pointer to Get, Update, Delete,
+// Transaction, Subscribe, Unsubscribe, GetKeys, GetReplicaCount, FlushChanges or ForgetMember.
 type Message interface{ request }
 
-// Request sends a message in the name of the actor of ctx, which gets the response. It never blocks. ctx is an
-// actor.Context.
+// Request sends a message on behalf of the actor of ctx, which receives the response. It never
+// blocks. ctx is an actor.Context.
 func (r *Replicator) Request(ctx interface {
 	Request(to *actor.PID, message any)
 }, m Message) {
 	ctx.Request(r.pid, m)
 }
 
-// GetMessage returns Get as a message. Without a level it is Local.
+// GetMessage returns Get as a message. The default level is Local.
 func (k Key[T]) GetMessage(opts ...Option) *Get[T] { return &Get[T]{Key: k, At: applied(opts).level} }
 
 // UpdateMessage returns Update as a message.
@@ -55,37 +55,42 @@ func (p Prefix[T]) UnsubscribeMessage(to *actor.PID) *Unsubscribe[T] {
 	return &Unsubscribe[T]{Key: p, Subscriber: to}
 }
 
-// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+// Then makes the asker receive f's result instead of the response; a nil result is not sent. It
+// returns m.
 func (m *Get[T]) Then(f func(v T, err error) any) *Get[T] {
 	m.Adapt = func(r *GetResponse[T]) any { return f(r.value, r.err) }
 	return m
 }
 
-// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+// Then makes the asker receive f's result instead of the response; a nil result is not sent. It
+// returns m.
 func (m *Update[T]) Then(f func(v T, err error) any) *Update[T] {
 	m.Adapt = func(r *UpdateResponse[T]) any { return f(r.value, r.err) }
 	return m
 }
 
-// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+// Then makes the asker receive f's result instead of the response; a nil result is not sent. It
+// returns m.
 func (m *Delete[T]) Then(f func(err error) any) *Delete[T] {
 	m.Adapt = func(r *DeleteResponse[T]) any { return f(r.err) }
 	return m
 }
 
-// Then has the asker get what f makes of the result, instead of the response; nil: nothing. It returns m.
+// Then makes the asker receive f's result instead of the response; a nil result is not sent. It
+// returns m.
 func (m *Transaction) Then(f func(err error) any) *Transaction {
 	m.Adapt = func(r *TransactionResponse) any { return f(r.err) }
 	return m
 }
 
-// Then has the subscriber get what f makes of a change, instead of the change; nil: nothing. It returns m.
+// Then makes the subscriber receive f's result instead of the change; a nil result is not sent. It
+// returns m.
 func (m *Subscribe[T]) Then(f func(*Changed[T]) any) *Subscribe[T] {
 	m.Adapt = f
 	return m
 }
 
-// GetKeys asks for the names of the entries that are there, and is answered with *KeysResponse.
+// GetKeys asks for the names of the existing entries, and is answered with *KeysResponse.
 type GetKeys struct {
 	Prefix string // of the names; empty: all
 	Echo   any
@@ -98,12 +103,12 @@ type KeysResponse struct {
 	keys iter.Seq[string]
 }
 
-// Result returns the names in order, as of one instant. They are found while they are looped over.
+// Result returns the names in order, as of one instant. They are looked up during the iteration.
 func (r *KeysResponse) Result() (iter.Seq[string], error) { return r.keys, r.err }
 
 func (m *GetKeys) run(a *replica, respond func(any)) {
 	for _, d := range a.domains {
-		d.settle() // what was sent before shows
+		d.settle() // makes earlier messages visible
 	}
 	adapted(a.l.r, &KeysResponse{answer{"", m.Echo, nil}, a.l.published.Load().names(m.Prefix)}, m.Adapt, respond)
 }
@@ -112,7 +117,7 @@ func (m *GetKeys) refuse(err error, r *Replicator, respond func(any)) {
 	adapted(r, &KeysResponse{answer{"", m.Echo, err}, func(func(string) bool) {}}, m.Adapt, respond)
 }
 
-// GetReplicaCount asks how many replicas there are, and is answered with *ReplicaCountResponse.
+// GetReplicaCount asks for the number of replicas, and is answered with *ReplicaCountResponse.
 type GetReplicaCount struct {
 	Echo  any
 	Adapt func(*ReplicaCountResponse) any
@@ -121,9 +126,11 @@ type GetReplicaCount struct {
 // ReplicaCountResponse answers GetReplicaCount.
 type ReplicaCountResponse struct {
 	answer
-	Seen    int  // in view, this one included
-	Counted int  // that majorities are counted in, seen or not; of durable keys it may be another number: see Status
-	Ready   bool // this one counts
+	Seen int // replicas in view, including this one
+	// Counted is the number of replicas that majorities are counted over, seen or not. It is that
+	// of the volatile keys and may differ for durable ones; see Status.
+	Counted int
+	Ready   bool // this replica counts
 }
 
 // Result returns Counted.

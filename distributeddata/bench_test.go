@@ -13,7 +13,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// Local operations on one member, with so many entries there: what a call costs without a network.
+// BenchmarkLocal measures local operations on one member with n entries: the cost of a call without
+// a network.
 func BenchmarkLocal(b *testing.B) {
 	for _, keys := range []int{1, 10_000} {
 		_, dd, stop := startMember()
@@ -46,7 +47,8 @@ func BenchmarkLocal(b *testing.B) {
 	}
 }
 
-// The same by message, from so many actors that each wait for their answer.
+// BenchmarkLocalByMessage measures the same by message, from n actors that each wait for their
+// answer.
 func BenchmarkLocalByMessage(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		for _, op := range []string{"get", "update", "direct"} {

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// posted is a request of a call. Either the actor takes it or the caller withdraws it.
+// posted is the request of a direct call. Either the actor takes it or the caller withdraws it.
 //
-// The actor answers through a channel of the call. A call thus needs no process in the registry and no context of its
-// own, which together took a quarter of the processor time of a local update.
+// The actor answers through the call's own channel. A call thus needs no process in the registry
+// and no context, which together took a quarter of the processor time of a local update.
 type posted struct {
 	request
 	timeout time.Duration
 	taken   atomic.Bool
-	answer  chan any // of one answer, never closed
+	answer  chan any // holds one answer; never closed
 }
 
-// take reports whether it was the first call.
+// take reports whether this is the first call of take.
 func (p *posted) take() bool { return p.taken.CompareAndSwap(false, true) }
 
-// respond answers the call. A second answer is dropped, as is one that comes after the call has ended.
+// respond answers the call. It drops a second answer and an answer after the call has returned.
 func (p *posted) respond(res any) {
 	select {
 	case p.answer <- res:
@@ -32,14 +32,16 @@ func (p *posted) respond(res any) {
 	}
 }
 
-// IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging: the caller is told.
+// IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging: the caller gets an error
+// instead.
 func (p *posted) IgnoreDeadLetterLogging() {}
 
 // errNotTaken says that a life ended before its actor took a request: nothing was done.
 var errNotTaken = fmt.Errorf("distributeddata: nothing was done: %w", ErrBetweenLives)
 
-// ask sends a request to the actor and waits for its answer. The actor answers at the deadline of ctx, saying how far
-// it came, so it is given a moment longer. An answer that is there wins over whatever else has ended the wait.
+// ask sends a request to the actor and waits for its answer. At the deadline of ctx the actor
+// answers with how far the operation got, so ask waits slightly longer than that. An available
+// answer takes precedence over everything else that ends the wait.
 func (l *life) ask(ctx context.Context, m request) (any, error) {
 	p := &posted{request: m, timeout: l.timeout(ctx), answer: make(chan any, 1)}
 	var late <-chan time.Time
@@ -48,7 +50,8 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 		defer l.timers.put(t)
 		late = t.C
 	}
-	if err := ctx.Err(); err == nil || errors.Is(err, context.DeadlineExceeded) { // what is cancelled is not begun
+	// A cancelled call is not started.
+	if err := ctx.Err(); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		l.system.Root.Send(l.pid, p)
 	}
 	for done := ctx.Done(); ; {
@@ -72,7 +75,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	}
 	switch {
 	case !l.over():
-		p.take() // if it has not been taken it never will
+		p.take() // if the actor has not taken it yet, it never will
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, l.r.busy(cmp.Or(context.Cause(ctx), context.DeadlineExceeded)))
 	case p.take():
 		return nil, errNotTaken
@@ -80,7 +83,7 @@ func (l *life) ask(ctx context.Context, m request) (any, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUnknown, ErrClosed)
 }
 
-// timeout is the time an operation has under ctx.
+// timeout returns the time that an operation has under ctx.
 func (l *life) timeout(ctx context.Context) time.Duration {
 	if at, ok := ctx.Deadline(); ok {
 		return max(time.Until(at), time.Nanosecond)
@@ -88,10 +91,10 @@ func (l *life) timeout(ctx context.Context) time.Duration {
 	return l.cfg.OperationTimeout
 }
 
-// answerMargin is how long a call waits past its deadline for the actor to say how far it came.
+// answerMargin is how long a call waits past its deadline for the actor's report of how far it got.
 const answerMargin = 100 * time.Millisecond
 
-// timers are stopped timers that are used again.
+// timers is a pool of stopped timers.
 type timers struct{ pool sync.Pool }
 
 // get returns a timer that fires after d.
@@ -103,7 +106,7 @@ func (p *timers) get(d time.Duration) *time.Timer {
 	return time.NewTimer(d)
 }
 
-// put takes a timer back.
+// put stops a timer and returns it to the pool.
 func (p *timers) put(t *time.Timer) {
 	t.Stop()
 	p.pool.Put(t)

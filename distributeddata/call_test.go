@@ -13,7 +13,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// A call whose context is cancelled is not begun; one whose deadline has passed is, and its actor says how far it came.
+// A call whose context is cancelled is not begun. A call whose deadline has passed is begun, and
+// its actor reports how far it got.
 func TestCall_OfAContextThatHasEnded(t *testing.T) {
 	early(t, func(t *testing.T, _ *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -36,7 +37,8 @@ func TestCall_OfAContextThatHasEnded(t *testing.T) {
 	})
 }
 
-// A call that is cancelled while it waits ends at once. What it has begun goes on, and its answer reaches nobody.
+// A call that is cancelled while it waits returns at once. Its operation continues, and the answer
+// is dropped.
 func TestCall_CancelledWhileItWaits(t *testing.T) {
 	early(t, func(t *testing.T, _ *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()

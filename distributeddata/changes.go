@@ -9,26 +9,28 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// Changes yields the entry if it is there, and then its changes, gathered for Config.NotifyInterval: always the
-// newest value, however long the loop was busy with the one before.
+// Changes yields the entry if it exists, and then its changes, batched over Config.NotifyInterval.
+// It always yields the newest value, however long the loop body took for the previous one.
 //
 //	for c := range Cart.Changes(ctx, dd) {
 //		added, removed := c.Value.Diff(c.Old)
 //		…
 //	}
 //
-// The loop ends with ctx, and when the replicator has been closed for good. It goes on in every life of the member: what
-// changed between two lives is told as one change. It waits for the first. A key that cannot be used, and a loop in a
-// function that the replicator runs, yield one Changed with ErrInvalid or ErrReentrant and end.
+// The loop ends when ctx is done and when the replicator has been closed for good. It waits for the
+// first life of the member and continues in every later one: changes between two lives are yielded
+// as one change. An invalid key, and a loop inside a function that the replicator runs, yield one
+// Changed with ErrInvalid or ErrReentrant and end.
 //
-// The loop runs on the goroutine of the caller and costs the replicator nothing. While its body runs, it keeps what it
-// was told last in memory.
+// The loop runs on the caller's goroutine and costs the replicator nothing. While its body runs,
+// the loop keeps the previously yielded state in memory.
 func (k Key[T]) Changes(ctx context.Context, r *Replicator) iter.Seq[*Changed[T]] {
 	return changes(ctx, r, k)
 }
 
-// Changes yields every entry with the prefix, in the order of their names, and then the changes of any of them, those
-// of one instant together: what an atomic update changed is not torn apart. In all else it is as Key.Changes.
+// Changes yields every entry with the prefix, in the order of their names, and then the changes of
+// all of them. Changes of one instant are yielded together, so an atomic update is not split. In
+// all other respects it works like Key.Changes.
 func (p Prefix[T]) Changes(ctx context.Context, r *Replicator) iter.Seq[*Changed[T]] {
 	return changes(ctx, r, p)
 }
@@ -45,7 +47,7 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator, e Entries[T]) 
 		}
 		f := follower{text: text, exact: exact}
 		for ctx.Err() == nil {
-			news, flushed := r.news.next(), r.flushed.next() // before the state is looked at
+			news, flushed := r.news.next(), r.flushed.next() // before the state is read
 			_, lives, err := r.look()
 			if err != nil || !f.follow(r.state(), func(key string, old, now told) bool {
 				return ctx.Err() == nil && yield(change(e.named(key), old, now, r.now()))
@@ -57,7 +59,7 @@ func changes[T crdt.Value[T]](ctx context.Context, r *Replicator, e Entries[T]) 
 	}
 }
 
-// change is the notice for the change from one state of an entry to another.
+// change returns the notice for the change of an entry from the state old to the state now.
 func change[T crdt.Value[T]](k Key[T], old, now told, at time.Time) *Changed[T] {
 	c := &Changed[T]{Key: k, Deleted: now.gone(), Expired: old.expired(now, at)}
 	c.Value, c.Err = k.load(now.store, now.seen)
@@ -68,15 +70,16 @@ func change[T crdt.Value[T]](k Key[T], old, now told, at time.Time) *Changed[T] 
 	return c
 }
 
-// follower finds what has changed from one published state to another, for a key or a prefix.
+// follower finds the differences between two published states, for a key or a prefix.
 type follower struct {
 	text  string
 	exact bool
-	was   *published // of a prefix
-	held  told       // of a key
+	was   *published // the state last followed, for a prefix
+	held  told       // the entry as last told, for a key
 }
 
-// follow calls f for each entry that has changed, until that returns false, and reports whether it has not.
+// follow calls tell for each entry that has changed, until tell returns false. It reports whether
+// all calls returned true.
 func (f *follower) follow(p *published, tell func(key string, old, now told) bool) bool {
 	switch {
 	case p == nil:
@@ -96,7 +99,8 @@ func (f *follower) follow(p *published, tell func(key string, old, now told) boo
 	return true
 }
 
-// gather lets changes come together until the interval is over or flushed is closed.
+// gather waits until Config.NotifyInterval has passed, flushed is closed or ctx is done, so that
+// changes are batched.
 func (r *Replicator) gather(ctx context.Context, flushed <-chan struct{}) {
 	r.mu.Lock()
 	interval := r.mu.cfg.NotifyInterval
@@ -113,7 +117,7 @@ func (r *Replicator) gather(ctx context.Context, flushed <-chan struct{}) {
 	}
 }
 
-// awaitAny waits for one of two events, and returns false if ctx ends before.
+// awaitAny waits for one of two events. It returns false if ctx is done first.
 func awaitAny(ctx context.Context, a, b <-chan struct{}) bool {
 	select {
 	case <-a:
@@ -124,10 +128,11 @@ func awaitAny(ctx context.Context, a, b <-chan struct{}) bool {
 	return true
 }
 
-// news wakes any number of goroutines that wait for the next event. An event that nobody waits for costs one load.
+// news wakes any number of goroutines that wait for the next event. An event without waiters costs
+// one load.
 type news struct{ waited atomic.Pointer[chan struct{}] }
 
-// next returns what the next event closes.
+// next returns a channel that the next event closes.
 func (n *news) next() <-chan struct{} {
 	for {
 		if c := n.waited.Load(); c != nil {
@@ -137,7 +142,7 @@ func (n *news) next() <-chan struct{} {
 	}
 }
 
-// tell is the event.
+// tell signals the event.
 func (n *news) tell() {
 	if n.waited.Load() == nil {
 		return

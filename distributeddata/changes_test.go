@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// heard collects what a loop over changes is told, until stop.
+// heard collects what a loop over changes yields, until stop.
 type heard struct {
 	lines []string
 	stop  func()
@@ -34,7 +34,7 @@ func hear(dd *distributeddata.Replicator, changes func(context.Context, *distrib
 	return h
 }
 
-// take returns the lines since it was called last.
+// take returns the lines since its last call.
 func (h *heard) take() []string {
 	synctest.Wait()
 	defer func() { h.lines = nil }()
@@ -49,7 +49,8 @@ func ofCarts(ctx context.Context, dd *distributeddata.Replicator) func(func(*dis
 	return carts.Changes(ctx, dd)
 }
 
-// A loop over changes begins before the member does, gathers them, and is told at once after FlushChanges.
+// A loop over changes begins before the member does, batches them, and yields at once after
+// FlushChanges.
 func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		key, prefix := hear(dd, ofCart), hear(dd, ofCarts)
@@ -84,7 +85,7 @@ func TestChanges_OfAKeyAndOfAPrefix(t *testing.T) {
 	})
 }
 
-// A loop that is busy is told of the newest value alone, and break ends it.
+// A loop with a slow body gets only the newest value, and break ends it.
 func TestChanges_ASlowLoopGetsTheNewest(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -106,7 +107,7 @@ func TestChanges_ASlowLoopGetsTheNewest(t *testing.T) {
 	})
 }
 
-// The loop ends with its context, also while the body runs, and with the replicator.
+// The loop ends with its context, even while the body runs, and with the replicator.
 func TestChanges_End(t *testing.T) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -145,7 +146,7 @@ func TestChanges_End(t *testing.T) {
 	})
 }
 
-// A loop goes on in the next life of the member, with what it was told in the one before.
+// A loop continues in the next life of the member, with what it yielded in the previous one.
 func TestLives_LoopsOverChangesGoOn(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
 		m := c.Member(0)
@@ -172,7 +173,8 @@ func TestLives_LoopsOverChangesGoOn(t *testing.T) {
 	})
 }
 
-// The change set costs what changed: an element of a hundred thousand, a handful of allocations.
+// A change set costs as much as the change: an element of a hundred thousand takes a handful of
+// allocations.
 func TestChanged_CostsWhatChanged(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -220,7 +222,7 @@ func TestChanged_CostsWhatChanged(t *testing.T) {
 	})
 }
 
-// BenchmarkChangeSet is one element of so many that came.
+// BenchmarkChangeSet measures the change set of one added element of n.
 func BenchmarkChangeSet(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		b.Run(fmt.Sprintf("elems=%d", n), func(b *testing.B) {

@@ -12,14 +12,14 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// choice is what Config.Durable lists: it says which keys are durable. nil: none is.
+// choice is the parsed list of Config.Durable: it decides which keys are durable. nil means none.
 type choice struct {
 	names    map[string]bool // none begins with one of the prefixes
 	prefixes []string        // ascending; none begins with another
 	digest   uint64          // of names and prefixes; not 0
 }
 
-// newChoice returns what list says. The error names the entry that cannot be used.
+// newChoice parses list. Its error names the entry that is not valid.
 func newChoice(list []string) (*choice, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -44,7 +44,7 @@ func newChoice(list []string) (*choice, error) {
 	return c, nil
 }
 
-// wrongEntry says what is wrong with an entry of the list; empty: nothing is.
+// wrongEntry says what is wrong with an entry of the list; it returns "" for a valid one.
 func wrongEntry(entry string) string {
 	switch name := strings.TrimSuffix(entry, "*"); {
 	case entry == "":
@@ -59,7 +59,8 @@ func wrongEntry(entry string) string {
 	return ""
 }
 
-// reduce takes out what other entries say already, so that lists that choose the same keys become equal.
+// reduce removes entries that other entries cover, so that lists that choose the same keys become
+// equal.
 func (c *choice) reduce() {
 	slices.Sort(c.prefixes)
 	kept := c.prefixes[:0]
@@ -84,8 +85,8 @@ func (c *choice) sign() {
 	c.digest = max(binary.BigEndian.Uint64(h.Sum(nil)), 1)
 }
 
-// covers reports whether a text begins with one of the prefixes. Only the last one that is not behind it can be that,
-// since none begins with another.
+// covers reports whether text begins with one of the prefixes. Only the last prefix that sorts at
+// or before text can match, since no prefix begins with another.
 func (c *choice) covers(text string) bool {
 	i, found := slices.BinarySearch(c.prefixes, text)
 	return found || i > 0 && strings.HasPrefix(text, c.prefixes[i-1])
@@ -94,12 +95,13 @@ func (c *choice) covers(text string) bool {
 // all reports whether every key is durable.
 func (c *choice) all() bool { return c != nil && c.covers("") }
 
-// durable reports whether a key is.
+// durable reports whether key is durable.
 func (c *choice) durable(key string) bool {
 	return c != nil && (c.covers(key) || c.names[key])
 }
 
-// below reports whether names that begin with a text can be of volatile keys, and of durable ones.
+// below reports whether names that begin with text can be volatile, and whether they can be
+// durable.
 func (c *choice) below(text string) (volatile, durable bool) {
 	switch {
 	case c == nil:
@@ -119,7 +121,7 @@ func (c *choice) below(text string) (volatile, durable bool) {
 	return true, false
 }
 
-// sum is the digest, 0 of no choice.
+// sum returns the digest, or 0 for a nil choice.
 func (c *choice) sum() uint64 {
 	if c == nil {
 		return 0

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzChoice compares which keys a list chooses with a walk over the list, and with that of the list turned around.
+// FuzzChoice compares the keys that a list chooses with a linear search of the list, and with those
+// of the reversed list.
 func FuzzChoice(f *testing.F) {
 	f.Add("cart-*,cart-1,a", "cart-1")
 	f.Add("*,a*", "")

@@ -24,7 +24,7 @@ import (
 
 var durableKeys = flag.String("durable", "", `what all tests list as Config.Durable unless they list something, with commas: -durable '*' plays them on durable keys`)
 
-// listed returns a configuration with the keys of that flag.
+// listed returns a configuration with the durable keys of the flag.
 func listed(cfg distributeddata.Config) distributeddata.Config {
 	if cfg.Durable == nil && *durableKeys != "" {
 		cfg.Durable = strings.Split(*durableKeys, ",")
@@ -49,12 +49,13 @@ type cluster struct {
 	dd  map[*simnet.Member]*distributeddata.Replicator
 
 	disks  map[string]*testkit.Disk // by address
-	stores map[string]store.Store   // of the present process there
-	slow   time.Duration            // how long a process that starts waits for its rows
+	stores map[string]store.Store   // of the present process at an address
+	slow   time.Duration            // how long a starting process waits for its rows
 	vary   func(m *simnet.Member, cfg *distributeddata.Config)
 }
 
-// config returns the configuration of a member. One that starts anew finds on its disk what was synced.
+// config returns the configuration of a member. A restarted member finds on its disk what was
+// synced.
 func (c *cluster) config(m *simnet.Member, life bool) distributeddata.Config {
 	cfg := c.cfg
 	if c.vary != nil {
@@ -87,12 +88,12 @@ func run(t *testing.T, n int, cfg distributeddata.Config, test func(c *cluster))
 	runWith(t, n, cfg, nil, test)
 }
 
-// runWith hands every replicator to setup before its member starts.
+// runWith passes every replicator to setup before its member starts.
 func runWith(t *testing.T, n int, cfg distributeddata.Config, setup func(*distributeddata.Replicator), test func(c *cluster)) {
 	runVaried(t, n, cfg, nil, setup, test)
 }
 
-// runVaried gives every member a configuration of its own.
+// runVaried gives every member its own configuration.
 func runVaried(t *testing.T, n int, cfg distributeddata.Config, vary func(*simnet.Member, *distributeddata.Config), setup func(*distributeddata.Replicator), test func(c *cluster)) {
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = n
@@ -126,7 +127,7 @@ func (c *cluster) ready(m *simnet.Member) {
 	require.NoError(c.t, c.dd[m].Ready(ctx), m)
 }
 
-// close stops every replica, those of crashed members too: their goroutines live on.
+// close stops every replica, including those of crashed members, whose goroutines still run.
 func (c *cluster) close() {
 	for _, dd := range c.dd {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -144,8 +145,8 @@ func (c *cluster) add(i int, e string, opts ...distributeddata.Option) error {
 	return err
 }
 
-// Updates without a sender go to the others as what they amount to; one that fails is reported, and does
-// not hurt the others.
+// Only the net effect of updates without a sender is sent to other members. A failing one is
+// reported, and does not affect the others.
 func TestUpdate_NobodyWaitsFor(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		counter := distributeddata.NewKey("counter", crdt.GCounter{})
@@ -225,8 +226,8 @@ func TestPartition_MinoritySaysSoAndHealsWithoutLoss(t *testing.T) {
 	})
 }
 
-// A write that failed to reach its majority may be seen by one majority read and missed by the next; a
-// linearizable read that has shown it has made it stay.
+// A write that failed to reach its majority may be seen by one majority read and missed by the
+// next. A linearizable read that has shown it makes it permanent.
 func TestGet_LinearizableReadsNeverGoBack(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 5}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2, 3, 4))
@@ -271,7 +272,7 @@ func TestRestart_CatchesUpFromPeersBeforeItCounts(t *testing.T) {
 
 const largeEntry = 30_000 // elements: some 900 kB
 
-// An entry larger than any message crosses in parts, in both directions of a restart.
+// An entry larger than any message is sent in parts, in both directions of a restart.
 func TestLargeEntry_CrossesInParts(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -339,12 +340,13 @@ func TestErrors_OfEveryCall(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		closing, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, c.at(0).Close(closing), distributeddata.ErrQuorum) // nobody else has x
+		// No other member has x.
+		require.ErrorIs(t, c.at(0).Close(closing), distributeddata.ErrQuorum)
 		require.ErrorIs(t, c.add(0, "y"), distributeddata.ErrClosed)
 	})
 }
 
-// shopper is an actor that uses the message protocol only.
+// shopper is an actor that uses only the message protocol.
 type shopper struct {
 	dd      *distributeddata.Replicator
 	changes []*distributeddata.Changed[items]
@@ -391,7 +393,7 @@ func TestMessages_AnActorUpdatesGetsDeletesAndHearsOfChanges(t *testing.T) {
 		require.Equal(t, []string{"milk"}, slices.Collect(v.All()))
 		_, err = s.replies[2].(*distributeddata.DeleteResponse[items]).Result()
 		require.NoError(t, err)
-		// milk came and went within one notice interval: only what is new is told
+		// milk was added and removed within one notice interval: only the net change is sent
 		last := s.changes[len(s.changes)-1]
 		require.Equal(t, []string{"bread"}, slices.Collect(last.Value.All()))
 		require.False(t, last.Deleted)
@@ -425,7 +427,7 @@ func TestSubscribe_TellsOldAndNewAndDeletion(t *testing.T) {
 	})
 }
 
-// startMember is for the examples: a cluster of one, in real time.
+// startMember starts a cluster of one in real time, for the examples.
 func startMember() (*actor.ActorSystem, *distributeddata.Replicator, func()) {
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {

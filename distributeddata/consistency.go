@@ -6,13 +6,14 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Consistency says how many replicas, this one included, must take part before an operation succeeds.
-// The zero value is Local.
+// Consistency says how many replicas, including this one, must take part before an operation
+// succeeds. The zero value is Local.
 //
-// A write at a level is on so many replicas when it succeeds. A read at a level returns a value that
-// contains every write that so many replicas knew of when they were asked; so a Majority read sees
-// every Majority write that succeeded before it began. Levels are counted in the members that the cluster remembers,
-// see the package comment, and in at least Config.MinMembers.
+// A write that succeeds at a level is on the required number of replicas. A read at a level returns
+// a value that contains every write that the required number of replicas had seen when they were
+// asked, so a Majority read sees every Majority write that succeeded before it began. Levels are
+// counted over the members that the cluster remembers (see the package comment), and over at least
+// Config.MinMembers.
 type Consistency uint32
 
 // The levels without parameters. See also Nodes.
@@ -20,9 +21,9 @@ const (
 	Local    Consistency = iota // this replica only: reads never wait, writes spread in the background
 	Majority                    // more than half of the replicas
 	All                         // every replica
-	// Linearizable is for reads: as Majority, and what is returned is on a majority before it is, so
-	// that no read at this level that begins later can miss any of it. It costs a second round trip
-	// while writes are under way. A write at this level is one at Majority.
+	// Linearizable is for reads. It works like Majority, but a majority holds the result before it
+	// is returned, so a later read at this level cannot miss any of it. It costs a second round
+	// trip while writes are in flight. A write at this level is a write at Majority.
 	Linearizable
 	nodes
 )
@@ -34,10 +35,11 @@ const (
 	nodesMax   = 1<<16 - 1
 )
 
-// Nodes asks for n replicas, this one included; n from 2 to 65535.
+// Nodes returns the level that requires n replicas, including this one; n is from 2 to 65535.
 func Nodes(n int) Consistency { return nodes | Consistency(clamp(n, nodesMax))<<nodesShift }
 
-// Plus asks for n replicas beyond a majority, up to all; n from 0 to 4095. It changes Majority only.
+// Plus returns the level that requires n replicas beyond a majority, but at most all; n is from 0
+// to 4095. It changes Majority only.
 func (c Consistency) Plus(n int) Consistency {
 	if c.kind() != Majority {
 		return c
@@ -45,8 +47,8 @@ func (c Consistency) Plus(n int) Consistency {
 	return c&^(plusMax<<plusShift) | Consistency(clamp(n, plusMax))<<plusShift
 }
 
-// AtLeast raises a majority in small clusters to n replicas, up to all; n from 0 to 65535. It changes
-// Majority only.
+// AtLeast returns the level that requires a majority and at least n replicas, but at most all; n is
+// from 0 to 65535. It changes Majority only.
 func (c Consistency) AtLeast(n int) Consistency {
 	if c.kind() != Majority {
 		return c
@@ -60,7 +62,7 @@ func (c Consistency) kind() Consistency { return c & (1<<plusShift - 1) }
 func (c Consistency) plus() int         { return int(c>>plusShift) & plusMax }
 func (c Consistency) count() int        { return int(c >> nodesShift) }
 
-// validate says what is wrong with a level, if anything.
+// validate returns an error if the level is not a valid one.
 func (c Consistency) validate() error {
 	if c.kind() > nodes || c.kind() == nodes && c.count() < 2 {
 		return fmt.Errorf("%w: consistency %v: want Local, Majority, All, Linearizable or Nodes of 2 and more", ErrInvalid, c)
@@ -82,7 +84,7 @@ func (c Consistency) level() core.Level {
 	return core.Level{}
 }
 
-// String is the level as one would write it.
+// String returns the level in words, such as "majority+1".
 func (c Consistency) String() string {
 	switch c.kind() {
 	case Local:

@@ -9,9 +9,10 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Delete removes from the entry everything that this replica has seen. Updates that it has not seen
-// survive alone: what was deleted never comes back with them. The entry can be used again at once.
-// Deleting what is not there succeeds. With Permanently it cannot be used again.
+// Delete removes everything that this replica has seen of the entry. Updates that it has not seen
+// survive on their own and do not bring deleted data back. The entry can be used again at once.
+// Deleting a missing entry succeeds. After a Delete with Permanently the entry cannot be used
+// again.
 //
 // Errors: ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrInvalid.
 func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error {
@@ -23,10 +24,10 @@ func (k Key[T]) Delete(ctx context.Context, r *Replicator, opts ...Option) error
 	return err
 }
 
-// Permanently is an option of Delete: from then on every Get and Update of the entry returns ErrDeleted, at
-// every member that has heard of it, for ever. An update that a member makes before it has heard is
-// lost. It costs some 50 bytes of memory per deleted entry at each replica, for ever; an entry that is
-// deleted without it costs nothing.
+// Permanently is an option of Delete. It makes every Get and Update of the entry return ErrDeleted
+// forever, at every member that has heard of the deletion. An update that a member makes before it
+// has heard is lost. A permanent deletion costs some 50 bytes of memory per entry at each replica,
+// forever; an ordinary deletion costs nothing.
 const Permanently deletion = 1
 
 type deletion int
@@ -52,8 +53,8 @@ func (m *Delete[T]) refuse(err error, r *Replicator, respond func(any)) {
 	adapted(r, m.response(err), m.Adapt, respond)
 }
 
-// clearEntry takes away what is under a key, unless that has been deleted for good. A permanent
-// deletion leaves an atom of its own, the tombstone, which no update can observe and remove.
+// clearEntry removes everything under a key, unless the key was permanently deleted. A permanent
+// deletion adds a separate atom, the tombstone, which no update can observe and remove.
 func clearEntry(t *core.Txn, id string, permanently bool) {
 	s := t.Get(id)
 	if buried(s) {
@@ -65,13 +66,13 @@ func clearEntry(t *core.Txn, id string, permanently bool) {
 	}
 }
 
-// buried reports whether the entry has been deleted for good.
+// buried reports whether the entry was permanently deleted.
 func buried(s causal.Store) bool {
 	_, ok := s.Get(tombstone)
 	return ok
 }
 
-// tombstone is the path of the atom of a permanent deletion.
+// tombstone is the path of the atom that a permanent deletion adds.
 var tombstone = string([]byte{byte(causal.MakeTag(causal.Tombstone, causal.Custom))})
 
 // DeleteResponse answers Delete.
@@ -85,5 +86,5 @@ func (m *Delete[T]) response(err error) *DeleteResponse[T] {
 	return &DeleteResponse[T]{answer{m.Key.id, m.Echo, err}, m.Key, m.Key.empty}
 }
 
-// Result is the empty value and what Key.Delete would have returned.
+// Result returns the empty value and the error that Key.Delete would have returned.
 func (r *DeleteResponse[T]) Result() (T, error) { return r.empty, r.err }

@@ -19,7 +19,7 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Of these keys every second is durable: their names alternate.
+// Every second of these keys, in the order of their names, is durable.
 var twoDomains = distributeddata.Config{Durable: []string{"cart-b", "cart-d*"}}
 
 // runDomains runs a test on three members once for a volatile key and once for a durable one.
@@ -113,7 +113,8 @@ func TestDomains_AtomicUpdatesAreOfOne(t *testing.T) {
 	})
 }
 
-// A transaction that nobody waits for, and one whose function ends the goroutine, leave both domains at work.
+// A transaction without a waiter, and one whose function ends the goroutine, leave both domains
+// working.
 func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testing.T) {
 	run(t, 1, twoDomains, func(c *cluster) {
 		send := func(modify func(tx *distributeddata.Tx) error) {
@@ -138,7 +139,8 @@ func TestDomains_TransactionsThatNobodyWaitsForOrThatEndTheirGoroutine(t *testin
 	})
 }
 
-// Prefixes, snapshots, loops and subscriptions show the entries of both domains as one, in the order of their names.
+// Prefixes, snapshots, loops and subscriptions show the entries of both domains as one, in the
+// order of their names.
 func TestDomains_AreReadAsOne(t *testing.T) {
 	run(t, 2, twoDomains, func(c *cluster) {
 		ctx := context.Background()
@@ -187,7 +189,7 @@ func TestDomains_AreReadAsOne(t *testing.T) {
 	})
 }
 
-// With a record of the membership each domain has a line of it, and neither waits for the other for ever.
+// With a membership record each domain has a line in it, and neither waits forever for the other.
 func TestDomains_ShareTheRecordOfTheMembership(t *testing.T) {
 	s := &shelf{}
 	cfg := twoDomains
@@ -222,8 +224,8 @@ func TestDomains_WithoutDurableThereIsOne(t *testing.T) {
 	})
 }
 
-// A member that lists other durable keys is named, and nothing of durable keys goes either way, until it lists the
-// same. Volatile keys go on.
+// A member that lists different durable keys is reported, and no durable keys are exchanged with it
+// until its list is equal. Volatile keys continue.
 func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 	for name, other := range map[string][]string{"another": {"cart-b"}, "none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +266,7 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 				if other != nil {
 					require.ErrorContains(t, lifecycle.Of(c.Member(2).System).Check(), "list other durable keys")
 				}
-				// It starts again, with the list of the others.
+				// It restarts with the list of the others.
 				next := c.Restart(c.Member(2))
 				c.ready(next)
 				time.Sleep(5 * time.Second)
@@ -281,7 +283,7 @@ func TestDomains_AnotherListIsNamedAndNotMerged(t *testing.T) {
 	}
 }
 
-// What a life held goes on in the next one, in both domains, and so do loops and handles.
+// The state of a life continues in the next one, in both domains, and so do loops and handles.
 func TestDomains_GoOnInTheNextLife(t *testing.T) {
 	runLives(t, 3, twoDomains, func(c *livesCluster) {
 		m := c.Member(0)

@@ -8,30 +8,32 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// maxAtDoor is how many messages wait for the actor to run. One more is refused.
+// maxAtDoor is the number of messages that may wait for the actor to run. Further messages are
+// rejected.
 const maxAtDoor = 1024
 
-// door is the process behind Replicator.PID. It is the same in every life, and hands messages to the actor of the
-// present one. What comes before the actor runs waits, in order. Between two lives only updates that nobody waits
-// for do: whoever waits is told, and subscriptions end with a life.
+// door is the process behind Replicator.PID. It is the same in every life, and passes messages to
+// the actor of the present one. Messages that arrive before the actor runs wait, in order. Between
+// two lives only updates without a waiter wait: requests with a sender are answered with an error,
+// and subscriptions end with a life.
 type door struct {
 	mu struct {
 		sync.RWMutex
-		life    *life // the present one, or the last; the next bind replaces it
+		life    *life // the present or the last one; the next bind replaces it
 		to      actor.Process
 		waiting []any
-		closed  bool // there is no next life
+		closed  bool // there will be no next life
 	}
 }
 
-// bind lets messages wait for l.
+// bind makes messages wait for l.
 func (d *door) bind(l *life) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.life, d.mu.to, d.mu.closed = l, nil, false
 }
 
-// open hands over what has waited, and what comes from now on.
+// open passes the waiting messages to the actor, and later ones as they come.
 func (d *door) open(l *life) {
 	to, ok := l.system.ProcessRegistry.GetLocal(l.pid.Id)
 	d.mu.Lock()
@@ -45,7 +47,7 @@ func (d *door) open(l *life) {
 	d.mu.to, d.mu.waiting = to, nil
 }
 
-// shut ends the way to the actor of l: when it returns, nothing more comes.
+// shut disconnects the actor of l: after shut has returned, no further message reaches it.
 func (d *door) shut(l *life) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +56,8 @@ func (d *door) shut(l *life) {
 	}
 }
 
-// close refuses what comes from now on, and what has waited, if l is the last life bound; nil: whichever that is.
+// close rejects the waiting messages and all later ones if l is the last life that was bound. A nil
+// l stands for whatever life that is.
 func (d *door) close(l *life) {
 	d.mu.Lock()
 	if d.mu.life == nil || l != nil && l != d.mu.life {
@@ -80,7 +83,7 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	}
 }
 
-// pass hands a message to the actor if that runs.
+// pass sends a message to the actor if the actor is running.
 func (d *door) pass(message any) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -91,7 +94,7 @@ func (d *door) pass(message any) bool {
 	return true
 }
 
-// keep lets a message wait, or says why it may not, and in which life it is to be refused.
+// keep queues a message, or returns an error and the life in which the message must be rejected.
 func (d *door) keep(message any) (*life, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +102,7 @@ func (d *door) keep(message any) (*life, error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
 	req, ok := asRequest(m)
 	switch {
-	case d.mu.to != nil: // opened meanwhile
+	case d.mu.to != nil: // the door was opened meanwhile
 		d.mu.to.SendUserMessage(l.pid, message)
 		return nil, nil
 	case d.mu.closed:
@@ -124,7 +127,8 @@ func (d *door) SendSystemMessage(pid *actor.PID, message any) {
 	d.mu.to.SendSystemMessage(d.mu.life.pid, message)
 }
 
-// Stop implements actor.Process. A stop from outside ends the life without waiting for others.
+// Stop implements actor.Process. A stop from outside ends the life without a handover to other
+// members.
 func (d *door) Stop(*actor.PID) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -133,8 +137,8 @@ func (d *door) Stop(*actor.PID) {
 	}
 }
 
-// refuse answers a message that cannot be carried out. What nobody waits for, or is no request, goes to the dead
-// letters.
+// refuse answers a message that cannot be carried out. A message without a sender, or one that is
+// not a request, goes to the dead letters.
 func (l *life) refuse(message any, why error) {
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if req, ok := asRequest(m); ok && sender != nil && answered(req) {

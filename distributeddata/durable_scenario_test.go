@@ -16,8 +16,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// The scenarios of Akka's DurableDataSpec and DurablePruningSpec. There, expired keys are gone after a restart too; nothing
-// expires here, and deleted keys take their place.
+// The scenarios of Akka's DurableDataSpec and DurablePruningSpec. There, expired keys are also gone
+// after a restart; nothing expires here, and deleted keys take their place.
 
 var durableCounter = distributeddata.NewKey("d-counter", crdt.GCounter{})
 
@@ -48,7 +48,7 @@ func (c *cluster) counted(dd *distributeddata.Replicator, level distributeddata.
 	return v.Value()
 }
 
-// flushed has all disks have what their members hold.
+// flushed waits until all disks have what their members hold.
 func (c *cluster) flushed() {
 	c.t.Helper()
 	for _, m := range c.Live() {
@@ -56,7 +56,7 @@ func (c *cluster) flushed() {
 	}
 }
 
-// again crashes members with their power and starts them again, and returns their replicators.
+// again crashes members with a power loss and restarts them, and returns their replicators.
 func (c *cluster) again(all ...*simnet.Member) (out []*distributeddata.Replicator) {
 	c.t.Helper()
 	for _, m := range all {
@@ -66,11 +66,12 @@ func (c *cluster) again(all ...*simnet.Member) (out []*distributeddata.Replicato
 	for _, m := range all {
 		out = append(out, c.dd[c.Restart(m)])
 	}
-	time.Sleep(20 * time.Millisecond) // they have started; their rows may not be there
+	time.Sleep(20 * time.Millisecond) // they have started; their rows may not be loaded
 	return out
 }
 
-// A member alone has its counter after a restart; what is sent while it loads is carried out then, in order, and merged.
+// A single member has its counter after a restart. Messages sent while it loads are carried out
+// afterwards, in order, and merged.
 func TestScenario_DurableData_ACounterAfterARestart(t *testing.T) {
 	behinds(t, 1, func(c *cluster) {
 		t := c.t
@@ -89,7 +90,7 @@ func TestScenario_DurableData_ACounterAfterARestart(t *testing.T) {
 	})
 }
 
-// A key that was deleted is not there after a restart, nor on the disk; another one is.
+// A deleted key is absent after a restart, and absent from the disk; another key is present.
 func TestScenario_DurableData_DeletedKeysLeaveTheDisk(t *testing.T) {
 	behinds(t, 1, func(c *cluster) {
 		t := c.t
@@ -121,7 +122,8 @@ func TestScenario_DurableData_DeletedKeysLeaveTheDisk(t *testing.T) {
 	})
 }
 
-// What two members have written and read together is there after both have restarted, at each level.
+// What two members have written and read together is present after both have restarted, at each
+// level.
 func TestScenario_DurableData_TwoMembersRestart(t *testing.T) {
 	behinds(t, 2, func(c *cluster) {
 		t := c.t
@@ -137,7 +139,7 @@ func TestScenario_DurableData_TwoMembersRestart(t *testing.T) {
 	})
 }
 
-// What came from another member alone, and was written by nobody here, is on this disk too.
+// An update received from another member, of a key never written here, is on this disk too.
 func TestScenario_DurableData_WhatWasReceivedIsDurable(t *testing.T) {
 	behinds(t, 2, func(c *cluster) {
 		t := c.t
@@ -151,7 +153,8 @@ func TestScenario_DurableData_WhatWasReceivedIsDurable(t *testing.T) {
 	})
 }
 
-// A response that says that the store has failed brings what the request had as its Echo; the change stands in memory.
+// A response that says that the store has failed contains the request's Echo; the change stays in
+// memory.
 func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
 	run(t, 1, distributeddata.Config{Durable: []string{"d-*"}}, func(c *cluster) {
 		c.disks[c.Member(0).Address].Set(testkit.DiskFaults{FailSync: true})
@@ -169,8 +172,9 @@ func TestScenario_DurableData_StoreFailureAnswersTheRequest(t *testing.T) {
 	})
 }
 
-// Akka's DurablePruning: one of four members leaves, and its part of a counter stays; nobody ever sees another sum. Its
-// address comes back with the disk of before, twice, and the sum is the same, at all and on their disks.
+// Akka's DurablePruning: one of four members leaves, and its part of a counter stays; no member
+// ever sees a different sum. Its address comes back with its old disk, twice, and the sum is the
+// same, at all members and on their disks.
 func TestScenario_DurablePruning_AnOldDiskComesBack(t *testing.T) {
 	behinds(t, 4, func(c *cluster) {
 		t := c.t

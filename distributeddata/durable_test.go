@@ -20,7 +20,7 @@ import (
 
 var durableCart = carts.Key("b")
 
-// restart crashes all members at once and starts them again, in another order.
+// restart crashes all members at once and restarts them, in a different order.
 func (c *cluster) restart() {
 	c.t.Helper()
 	all := c.Live()
@@ -38,8 +38,8 @@ func (c *cluster) restart() {
 	}
 }
 
-// akka DurableData: what was acknowledged is there after all members have lost their power at once; what is volatile
-// is gone. With write-behind it is what Flush has waited for.
+// akka DurableData: acknowledged data is present after all members have lost power at once;
+// volatile data is gone. With write-behind, what Flush has waited for is present.
 func TestDurable_TheWholeClusterStops(t *testing.T) {
 	for name, behind := range map[string]time.Duration{"at once": 0, "write-behind": 200 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestDurable_TheWholeClusterStops(t *testing.T) {
 	}
 }
 
-// A full disk and one that fails say so to the writer; the change stands and goes on to the others. The full one goes on
-// by itself when there is room.
+// A full disk and a failing one report that to the writer; the change stays and spreads to the
+// others. The full one recovers by itself when there is room.
 func TestDurable_DisksThatFillUpAndFail(t *testing.T) {
 	run(t, 3, twoDomains, func(c *cluster) {
 		ctx := context.Background()
@@ -129,7 +129,7 @@ func TestDurable_CloseOnStoreFailure(t *testing.T) {
 	})
 }
 
-// slowStore waits before it yields its rows, and then ends as it is told.
+// slowStore waits before it yields its rows, and then calls end.
 type slowStore struct {
 	store.Store
 	wait time.Duration
@@ -144,7 +144,7 @@ func (s *slowStore) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 	}
 }
 
-// loading runs a test on a member whose rows take a while.
+// loading runs a test on a member whose rows take a while to load.
 func loading(t *testing.T, end func(), test func(c *cluster, dd *distributeddata.Replicator)) {
 	c := &cluster{t: t, dd: map[*simnet.Member]*distributeddata.Replicator{}, cfg: twoDomains}
 	simnet.Run(t, simnet.Config{
@@ -164,7 +164,7 @@ func loading(t *testing.T, end func(), test func(c *cluster, dd *distributeddata
 	})
 }
 
-// Until the rows are there, operations on durable keys wait; volatile keys do not.
+// Until the rows are loaded, operations on durable keys wait; those on volatile keys do not.
 func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 	loading(t, func() {}, func(c *cluster, dd *distributeddata.Replicator) {
 		ctx := context.Background()
@@ -195,7 +195,7 @@ func TestDurable_OperationsWaitForTheRows(t *testing.T) {
 	})
 }
 
-// A store that cannot be read says so to each operation on durable keys, and nothing is written to it.
+// An unreadable store makes each operation on durable keys fail, and nothing is written to it.
 func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
 	for name, end := range map[string]func(){"panics": func() { panic("oh") }, "ends its goroutine": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestDurable_AStoreThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// The rows of another replicator are refused, and stay as they are.
+// The rows of another replicator are rejected, and left unchanged.
 func TestDurable_RowsOfAnotherAreRefused(t *testing.T) {
 	run(t, 1, twoDomains, func(c *cluster) {
 		_, err := durableCart.Update(context.Background(), c.at(0), adding("x"))
@@ -230,8 +230,9 @@ func TestDurable_RowsOfAnotherAreRefused(t *testing.T) {
 	})
 }
 
-// With "*" no key is volatile, so after a stop of all a majority with its disks is ready, whoever else is missing; one alone
-// is not. Where keys can be volatile, those begin anew with MinMembers.
+// With "*" no key is volatile, so after a stop of all, a majority with its disks is ready,
+// whichever members are missing; one alone is not. Where keys can be volatile, those begin anew
+// with MinMembers.
 func TestDurable_AMajorityIsReadyWithoutTheRest(t *testing.T) {
 	for _, list := range [][]string{{"*"}, twoDomains.Durable} {
 		t.Run(list[0], func(t *testing.T) {
@@ -249,7 +250,7 @@ func TestDurable_AMajorityIsReadyWithoutTheRest(t *testing.T) {
 				require.False(t, s.Ready)
 				require.Contains(t, s.NotReady, "1 of 3 members seen")
 				v, err := durableCart.Get(ctx, first)
-				if err == nil { // its disk may not have been of the majority
+				if err == nil { // its disk may not have belonged to the majority
 					require.Equal(t, []string{"x"}, slices.Collect(v.All()))
 				}
 				second := c.dd[c.Restart(all[1])]
@@ -273,13 +274,13 @@ func TestDurable_AMajorityIsReadyWithoutTheRest(t *testing.T) {
 	}
 }
 
-// Each level survives the crash of all members and the loss of as many disks as docs/durability.md promises. The write is on
-// no more disks than its level needs, and those are lost first.
+// Each level survives the crash of all members and the loss of as many disks as docs/durability.md
+// promises. The write is on exactly as many disks as its level needs, and those are lost first.
 func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
 	for name, level := range map[string]struct {
 		level  distributeddata.Consistency
-		beside int // others that have the write
-		lost   int // disks, that of the writer first
+		beside int // number of others that have the write
+		lost   int // number of disks, that of the writer first
 	}{
 		"Local":    {distributeddata.Local, 0, 0},
 		"Majority": {distributeddata.Majority, 1, 1},
@@ -319,7 +320,7 @@ func TestDurable_LevelsSurviveTheLossOfDisks(t *testing.T) {
 	}
 }
 
-// One of a majority that is back leaves before the rest has come, and what it wrote is there.
+// One of a majority that is back leaves before the rest has returned, and its writes are present.
 func TestDurable_AMemberLeavesAMajorityOfDisks(t *testing.T) {
 	run(t, 5, distributeddata.Config{Durable: []string{"*"}, OperationTimeout: 10 * time.Second}, func(c *cluster) {
 		ctx := context.Background()

@@ -17,7 +17,7 @@ type profile struct {
 	Hits crdt.PNCounter
 }
 
-// basket is an own type made of a type of package crdt.
+// basket is a user-defined type built from a type of package crdt.
 type basket struct{ inside crdt.ORSet[string] }
 
 func (b basket) Merge(o basket) basket                   { return basket{b.inside.Merge(o.inside)} }
@@ -57,14 +57,14 @@ func encodes[T crdt.Value[T]](name string, empty T, edits ...edit[T]) func(t *te
 			require.NoError(t, err, "%s, edit %d", name, i)
 			require.Equal(t, b, bytes(t, back), "%s, edit %d", name, i)
 			if i%2 == 0 {
-				require.NoError(t, c.add(0, name, distributeddata.All)) // an event between
+				require.NoError(t, c.add(0, name, distributeddata.All)) // an event in between
 			}
 		}
 	}
 }
 
-// What Update returns is a value like the one that Get returns: it encodes to the same bytes, and these decode.
-// Before, it did not cover its own event, and nobody could decode it.
+// The value that Update returns is like the one that Get returns: it encodes to the same bytes, and
+// these can be decoded. Before, it did not cover its own event, and could not be decoded.
 func TestUpdate_WhatItReturnsEncodesAsWhatGetReturns(t *testing.T) {
 	type W = *crdt.Writer
 	run(t, 2, distributeddata.Config{}, func(c *cluster) {

@@ -11,13 +11,13 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// Items is the type of a shopping cart here.
+// Items is the type of a shopping cart in these examples.
 type Items = crdt.ORSet[string]
 
-// Cart is an entry. Keys are cheap: make them as needed.
+// Cart is an entry. Keys are cheap: create them as needed.
 var Cart = distributeddata.NewKey("cart-17", Items{})
 
-// Plain code changes and reads an entry.
+// Ordinary code changes and reads an entry.
 func ExampleKey_Update() {
 	ctx := context.Background()
 	_, dd, stop := startMember() // a member of a cluster with a replicator, see package node
@@ -25,7 +25,7 @@ func ExampleKey_Update() {
 
 	items, err := Cart.Update(ctx, dd, func(w *crdt.Writer, items *Items) error {
 		if items.Len() >= 100 {
-			return errors.New("cart is full") // refuses the update
+			return errors.New("cart is full") // rejects the update
 		}
 		items.Add(w, "milk", "bread")
 		return nil
@@ -47,7 +47,7 @@ func ExampleKey_Update() {
 	// <nil>
 }
 
-// An actor sends messages instead, and gets the answer in its own words.
+// An actor sends messages instead, and receives the answer as a message of its own protocol.
 func ExampleUpdate() {
 	system, dd, stop := startMember()
 	defer stop()
@@ -89,14 +89,14 @@ func ExampleAtomically() {
 		return nil
 	}, distributeddata.Majority)
 
-	now := dd.Snapshot() // reads that belong together
+	now := dd.Snapshot() // consistent reads
 	left, _ := stock.Of(now)
 	placed, _ := orders.Of(now)
 	fmt.Println(left.Value(), placed.Len(), err)
 	// Output: -1 1 <nil>
 }
 
-// A map of millions of elements is spread over a number of entries.
+// A map of millions of elements is spread over several entries.
 func ExampleShardedMap() {
 	ctx := context.Background()
 	_, dd, stop := startMember()
@@ -115,7 +115,7 @@ func ExampleShardedMap() {
 	n, err := stock.Get(ctx, dd, "butter") // local, never waits
 	fmt.Println(n.Value(), err)
 
-	now, err := stock.Of(dd.Snapshot()) // all shards, of one instant
+	now, err := stock.Of(dd.Snapshot()) // all shards at one instant
 	fmt.Println(now.Len(), now.Contains("cheese"), err)
 
 	other := distributeddata.NewShardedMap("stock", 16, crdt.ORMap[string, crdt.PNCounter]{})

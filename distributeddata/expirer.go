@@ -9,32 +9,33 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// expirer deletes entries that have not been used for their time to live, if it is this member's turn, and stamps those that
-// have been read here, or have no stamp yet [R24]. It is a part of the replica's actor.
+// expirer deletes entries that have not been used for their time to live, when it is this member's
+// turn to do so. It also stamps entries that were read here or that have no stamp yet [R24]. It is
+// part of the replica's actor.
 type expirer struct {
 	a     *replica
 	table *expiry.Table
 	timer *timer.Timer
-	at    time.Time // that the timer is armed for
-	began time.Time // of the replica
-	last  time.Time // that entries were deleted
-	uses  time.Time // when those that were read are to be stamped; zero: none was
-	going bool      // a goOn is on its way
+	at    time.Time // when the timer fires
+	began time.Time // when the replica started
+	last  time.Time // when entries were last deleted
+	uses  time.Time // when to stamp the entries that were read; zero: there are none
+	going bool      // a goOn message is in the mailbox
 }
 
-// goOn goes on with what is due: much of it holds nobody up.
+// goOn continues with the entries that are due, so that a long list does not delay other messages.
 type goOn struct{}
 
-// someEntries is how many entries are stamped or deleted before the next message is handled.
+// someEntries is how many entries are stamped or deleted before other messages are handled.
 const someEntries = 256
 
-// longest is how long the expirer sleeps, since the wall clock may be set.
+// longest is the longest sleep of the expirer. It is bounded because the wall clock may be set.
 const longest = time.Minute
 
-// turn is how long a member has for deleting an entry before the next one does.
+// turn is how long a member has to delete an entry before it is the turn of the next member.
 func (c *Config) turn() time.Duration { return 2*c.ClockSkew + 4*c.HeartbeatInterval }
 
-// start begins with what is there.
+// start fills the table with the existing entries.
 func (e *expirer) start() {
 	l := e.a.l
 	if e.timer == nil {
@@ -57,7 +58,7 @@ func (e *expirer) stop() {
 	}
 }
 
-// view tells the table of the members.
+// view passes the members to the table.
 func (e *expirer) view() {
 	v := e.a.view
 	if v == nil || e.table == nil {
@@ -72,7 +73,7 @@ func (e *expirer) view() {
 	e.arm()
 }
 
-// changed notes what became of entries.
+// changed updates the table after entries have changed.
 func (e *expirer) changed(keys []string) {
 	for _, key := range keys {
 		held, _ := e.a.l.published.Load().of(key).keys.Get(key)
@@ -81,7 +82,7 @@ func (e *expirer) changed(keys []string) {
 	e.arm()
 }
 
-// put notes what an entry holds.
+// put updates the table for one entry.
 func (e *expirer) put(key string, s causal.Store) {
 	_, u := lastUse(s)
 	ttl := e.a.l.ttls.of(key, u)
@@ -92,7 +93,7 @@ func (e *expirer) put(key string, s causal.Store) {
 	e.table.Put(e.a.l.ttls.now(), key, u.At, ttl)
 }
 
-// gather sees to it that what was read is stamped soon.
+// gather schedules the stamping of entries that were read.
 func (e *expirer) gather() {
 	if e.uses.IsZero() {
 		e.uses = e.timer.Now().Add(gatherUses)
@@ -100,7 +101,7 @@ func (e *expirer) gather() {
 	e.arm()
 }
 
-// arm sets the timer, unless it fires soon enough.
+// arm sets the timer, unless it fires early enough already.
 func (e *expirer) arm() {
 	if e.a.stopped {
 		return
@@ -129,7 +130,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// wake does what is due, and goes on with the rest after the messages that wait.
+// wake handles the entries that are due. If there are many, it continues after the messages in the
+// mailbox.
 func (e *expirer) wake() {
 	if e.a.stopped {
 		return
@@ -149,7 +151,7 @@ func (e *expirer) wake() {
 	e.arm()
 }
 
-// stampUsed stamps entries that were read, and reports whether there are more.
+// stampUsed stamps entries that were read, and reports whether more remain.
 func (e *expirer) stampUsed() (more bool) {
 	keys, more := e.a.l.r.uses.take(someEntries)
 	if !more {
@@ -161,7 +163,8 @@ func (e *expirer) stampUsed() (more bool) {
 	return more
 }
 
-// expire deletes what it is this member's turn to delete, and reports whether there may be more.
+// expire deletes the entries that it is this member's turn to delete, and reports whether more may
+// remain.
 func (e *expirer) expire(now time.Time) (more bool) {
 	e.last = now
 	may := map[*domain]bool{}
@@ -195,9 +198,9 @@ func (e *expirer) expire(now time.Time) (more bool) {
 	return len(due) == someEntries
 }
 
-// sees reports whether this member knows enough to delete entries of a domain: it has been refilled, and sees more than half of
-// the members that majorities are counted in, so that it has heard of uses elsewhere. Without majorities some time has to
-// do.
+// sees reports whether this member may delete entries of a domain. It must have been refilled and
+// must see more than half of the counted members, so that it knows of uses elsewhere. Without
+// majorities it waits for one turn instead.
 func (e *expirer) sees(d *domain, now time.Time) bool {
 	if d.durable && d.loading() {
 		return false
@@ -209,7 +212,7 @@ func (e *expirer) sees(d *domain, now time.Time) bool {
 	return d.core.Ready() && roll != nil && 2*len(roll.Missing()) < roll.Counted
 }
 
-// byDomain parts keys.
+// byDomain groups keys by their domain.
 func (e *expirer) byDomain(keys []string) map[*domain][]string {
 	parts := map[*domain][]string{}
 	for _, key := range keys {
@@ -219,7 +222,7 @@ func (e *expirer) byDomain(keys []string) map[*domain][]string {
 	return parts
 }
 
-// stamp stamps entries of a domain, as far as their stamps are too old.
+// stamp renews the stamps of entries of a domain, where they are due.
 func (e *expirer) stamp(d *domain, keys []string) {
 	if len(keys) == 0 || d.durable && d.loading() {
 		return
@@ -240,7 +243,7 @@ func (e *expirer) stamp(d *domain, keys []string) {
 	e.a.l.r.touches.Add(uint64(n))
 }
 
-// remove deletes entries of a domain, unless they have been used since it was decided.
+// remove deletes entries of a domain, except those that have been used in the meantime.
 func (e *expirer) remove(d *domain, due []expiry.Due) {
 	if len(due) == 0 {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// An entry's own time to live counts before Config.Expiry, at members without it too, until another is given or the entry is
-// emptied or deleted.
+// An entry's own time to live takes precedence over Config.Expiry, also at members without it,
+// until another one is set or the entry is emptied or deleted.
 func TestExpireAfter(t *testing.T) {
 	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
 		ctx := context.Background()
@@ -108,7 +108,7 @@ func TestExpiry_BadSettingsAreNamed(t *testing.T) {
 	require.NoError(t, distributeddata.Config{ClockSkew: time.Millisecond, Expiry: map[string]time.Duration{"*": 2 * time.Millisecond}}.Validate())
 }
 
-// An exact name counts before prefixes, and of these the longest.
+// An exact name takes precedence over prefixes, and a longer prefix over a shorter one.
 func TestExpiry_TheNearestPatternCounts(t *testing.T) {
 	run(t, 2, forgetful, func(c *cluster) {
 		for _, name := range []string{"exact", "long-1", "other"} {
@@ -123,7 +123,7 @@ func TestExpiry_TheNearestPatternCounts(t *testing.T) {
 	})
 }
 
-// expiring is what one type is tried with.
+// expiring is how one type is tested.
 type expiring struct {
 	set func(dd *distributeddata.Replicator, name string, opts ...distributeddata.Option) error
 	get func(dd *distributeddata.Replicator, name string) ([]byte, error)
@@ -149,7 +149,8 @@ func expiringOf[T crdt.Value[T]](empty T, modify func(w *crdt.Writer, v *T) erro
 	}
 }
 
-// No type sees that its entry expires: it is read, changed, encoded and merged as any other, and its size is that of its value.
+// No type notices that its entry expires: it is read, changed, encoded and merged as usual, and its
+// size is that of its value.
 func TestExpiry_TypesDoNotSeeIt(t *testing.T) {
 	types := map[string]expiring{
 		"GCounter":    expiringOf(crdt.GCounter{}, func(w *crdt.Writer, v *crdt.GCounter) error { v.Add(w, 1); return nil }),
@@ -189,7 +190,7 @@ func TestExpiry_TypesDoNotSeeIt(t *testing.T) {
 	})
 }
 
-// The shards of a collection expire one by one, and a use of any of its elements keeps the shard.
+// The shards of a collection expire independently, and a use of any element keeps its shard.
 func TestExpiry_OfShards(t *testing.T) {
 	cfg := distributeddata.Config{Expiry: map[string]time.Duration{"users#*": 2 * time.Minute}}
 	run(t, 2, cfg, func(c *cluster) {
@@ -210,8 +211,8 @@ func TestExpiry_OfShards(t *testing.T) {
 	})
 }
 
-// A read in a function of a transaction, or in an actor's turn, does not wait for its use to be told, and one that is repeated
-// without pause tells it once.
+// A read in a function of a transaction, or in an actor's turn, does not wait for its use to be
+// announced, and one that is repeated without pause announces it once.
 func TestExpiry_ManyReadsAreOneUse(t *testing.T) {
 	run(t, 2, forgetful, func(c *cluster) {
 		ctx := context.Background()

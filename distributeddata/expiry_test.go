@@ -16,15 +16,15 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// forgetful is a cluster whose carts below "x-" expire after two minutes, but for one.
+// forgetful is a cluster whose carts below "x-" expire after two minutes, except for one.
 var forgetful = distributeddata.Config{
 	Expiry: map[string]time.Duration{"x-*": 2 * time.Minute, "x-long-*": time.Hour, "x-exact": 10 * time.Minute},
 }
 
 const (
 	forgetAfter = 2 * time.Minute
-	// gone is when an entry of theirs is gone for certain, where all members see each other: a quarter of the time, twice the
-	// skew, and the heartbeat by which deletes gather.
+	// gone is when such an entry is certainly gone, where all members see each other: a quarter of
+	// the time, twice the skew, and the heartbeat over which deletes are batched.
 	gone = forgetAfter + forgetAfter/4 + 10*time.Second + 2*time.Second
 )
 
@@ -36,7 +36,7 @@ func (c *cluster) put(i int, k distributeddata.Key[items], e string, opts ...dis
 	require.NoError(c.t, err)
 }
 
-// there returns what an entry holds at a member, without using it.
+// there returns the content of an entry at a member, without using it.
 func (c *cluster) there(i int, k distributeddata.Key[items]) []string {
 	v, err := k.Of(c.at(i).Snapshot())
 	if err != nil {
@@ -52,8 +52,8 @@ func (c *cluster) everywhere(k distributeddata.Key[items], want ...string) {
 	}
 }
 
-// akka ExpirySpec "expire key": what nobody uses is gone everywhere, in time, and not before; its name can be used again; other
-// entries stay.
+// akka ExpirySpec "expire key": an unused entry is deleted everywhere, in time, and not before; its
+// name can be used again; other entries stay.
 func TestExpiry_WhatNobodyUsesGoesEverywhere(t *testing.T) {
 	run(t, 3, forgetful, func(c *cluster) {
 		a, other := xs.Key("a"), distributeddata.NewKey("other", items{})
@@ -79,8 +79,8 @@ func TestExpiry_WhatNobodyUsesGoesEverywhere(t *testing.T) {
 	})
 }
 
-// akka ExpirySpec "not expire when updated or read": at one member, it stays at all; a use costs the others four small updates
-// in the time to live at most.
+// akka ExpirySpec "not expire when updated or read": an entry used at one member stays at all of
+// them. A use costs the others at most four small updates in the time to live.
 func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 	for name, use := range map[string]func(c *cluster, k distributeddata.Key[items]) error{
 		"update": func(c *cluster, k distributeddata.Key[items]) error {
@@ -127,7 +127,8 @@ func TestExpiry_UseAtOneMemberKeepsItEverywhere(t *testing.T) {
 	}
 }
 
-// A subscriber, a loop over changes, a snapshot and a list do not use an entry, and are not told of uses.
+// A subscriber, a loop over changes, a snapshot and a list do not use an entry, and are not
+// notified of uses.
 func TestExpiry_WatchingIsNoUse(t *testing.T) {
 	run(t, 2, forgetful, func(c *cluster) {
 		a := xs.Key("a")
@@ -151,7 +152,7 @@ func TestExpiry_WatchingIsNoUse(t *testing.T) {
 	})
 }
 
-// akka ExpirySpec, Expired: it is told apart from a deletion, and from an emptied value.
+// akka ExpirySpec, Expired: an expiry is distinguished from a deletion, and from an emptied value.
 func TestExpiry_IsToldApart(t *testing.T) {
 	run(t, 2, forgetful, func(c *cluster) {
 		a := xs.Key("a")
@@ -179,7 +180,7 @@ func TestExpiry_IsToldApart(t *testing.T) {
 	})
 }
 
-// told has an actor of a member and a loop told of changes, and returns what they were told.
+// told subscribes an actor of a member and a loop to changes, and returns what they received.
 func (c *cluster) told(i int, k distributeddata.Key[items], e interface {
 	Changes(ctx context.Context, r *distributeddata.Replicator) iter.Seq[*distributeddata.Changed[items]]
 },

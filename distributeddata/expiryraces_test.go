@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// without has no expiry at the members for which it is true.
+// without disables expiry at the members for which at is true.
 func without(at func(i int) bool) func(*simnet.Member, *distributeddata.Config) {
 	return func(m *simnet.Member, cfg *distributeddata.Config) {
 		if at(m.Index) {
@@ -26,7 +26,7 @@ func without(at func(i int) bool) func(*simnet.Member, *distributeddata.Config) 
 
 func first(i int) bool { return i == 0 }
 
-// split cuts the network in two parts, of which each goes on without the other.
+// split separates the network into two parts, which continue without each other.
 func (c *cluster) split(a, b []int) (heal func()) {
 	one, other := c.members(a), c.members(b)
 	c.Net.Partition(addresses(c, a...), addresses(c, b...))
@@ -46,7 +46,8 @@ func (c *cluster) members(numbers []int) (all []*simnet.Member) {
 	return all
 }
 
-// R24: what is updated while the entry is deleted survives alone: what was there before does not come back with it.
+// R24: an update concurrent with the deletion survives on its own: the earlier content does not
+// come back with it.
 func TestExpiry_AConcurrentUpdateSurvivesAlone(t *testing.T) {
 	run(t, 5, forgetful, func(c *cluster) {
 		a := xs.Key("a")
@@ -68,7 +69,7 @@ func TestExpiry_AConcurrentUpdateSurvivesAlone(t *testing.T) {
 	})
 }
 
-// R24: a read at the same time does not keep the entry, and leaves nothing that shows.
+// R24: a concurrent read does not keep the entry, and leaves nothing visible.
 func TestExpiry_AConcurrentReadKeepsNothing(t *testing.T) {
 	run(t, 5, forgetful, func(c *cluster) {
 		a := xs.Key("a")
@@ -98,7 +99,8 @@ func TestExpiry_AConcurrentReadKeepsNothing(t *testing.T) {
 	})
 }
 
-// Half of the members, which cannot know what the others use, delete nothing; nor does a member before it is ready.
+// Half of the members, which cannot know what the others use, delete nothing; nor does a member
+// that is not ready.
 func TestExpiry_HalfOfTheMembersDeleteNothing(t *testing.T) {
 	run(t, 4, forgetful, func(c *cluster) {
 		a := xs.Key("a")
@@ -132,7 +134,7 @@ func TestExpiry_TheNextMemberTakesOver(t *testing.T) {
 	})
 }
 
-// What a program without expiry has written counts as used when a member with it sees it first.
+// What a program without expiry has written counts as used when a member with it first sees it.
 func TestExpiry_EntriesWithoutAStampCountAsUsedWhenSeen(t *testing.T) {
 	runVaried(t, 3, forgetful, without(first), nil, func(c *cluster) {
 		a := xs.Key("a")
@@ -164,7 +166,8 @@ func TestExpiry_EntriesWithoutAStampCountAsUsedWhenSeen(t *testing.T) {
 	})
 }
 
-// Programs that differ: the shortest time counts, also while the entry is used where it is longer.
+// Programs with different times: the shortest counts, also while the entry is used where it is
+// longer.
 func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 	runVaried(t, 3, forgetful, func(m *simnet.Member, cfg *distributeddata.Config) {
 		if m.Index == 0 {
@@ -181,15 +184,16 @@ func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 	})
 }
 
-// Durable entries leave the disk, and their stamps are on it: a member that comes back after days neither deletes what the
-// others use nor keeps what they have deleted, and a cluster that comes back goes on where it was.
+// Durable entries are deleted from the disk, and their stamps are on it. A member that comes back
+// after days neither deletes what the others use nor keeps what they have deleted. A cluster that
+// comes back continues where it was.
 func TestExpiry_OfDurableEntries(t *testing.T) {
 	cfg := forgetful
 	cfg.Durable = []string{"x-*"}
 	run(t, 3, cfg, func(c *cluster) {
 		a, used := xs.Key("a"), []distributeddata.Key[items]{}
 		c.put(0, a, "1", distributeddata.All)
-		for i := range 10 { // each member is the first in turn of some
+		for i := range 10 { // each member is the first in turn for some
 			used = append(used, xs.Key(fmt.Sprint("b", i)))
 			c.put(1, used[i], "1", distributeddata.All)
 			c.put(1, used[i], "2", distributeddata.All)
@@ -205,7 +209,7 @@ func TestExpiry_OfDurableEntries(t *testing.T) {
 		}
 		require.Empty(t, c.there(0, a))
 		c.Net.Partition(addresses(c, 0, 1), addresses(c, 2))
-		m := c.Restart(c.Member(2)) // lists the others, and cannot ask them
+		m := c.Restart(c.Member(2)) // lists the others, but cannot reach them
 		time.Sleep(time.Minute)
 		c.Net.Heal()
 		c.ready(m)

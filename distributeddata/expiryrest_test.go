@@ -18,15 +18,15 @@ import (
 
 var restEntries = flag.Int("rest", 2_000, "entries of TestExpiry_CostAtRest; with a million its bound on processor time is checked too")
 
-// rest is what two members at rest cost in five minutes.
+// rest is the cost of five minutes at rest for two members.
 type rest struct {
 	cpu             time.Duration
 	messages, bytes uint64
-	memory          uint64 // for each entry, of both
+	memory          uint64 // per entry, of both
 }
 
-// Entries that expire cost members at rest nothing: no message, and no noticeable processor time. (Virtual time has no pauses
-// in it, so the processor time is all there is.)
+// Entries that expire cost members at rest no messages and no noticeable processor time. (Virtual
+// time has no pauses, so processor time is all there is.)
 //
 //	go test ./distributeddata -run TestExpiry_CostAtRest -v -rest 1000000
 func TestExpiry_CostAtRest(t *testing.T) {

@@ -1,4 +1,4 @@
 package distributeddata
 
-// Reach has f called in the middle of the steps of the replica, which starts later.
+// Reach makes the replica, which starts later, call f in the middle of its steps.
 func (r *Replicator) Reach(f func(place string)) { r.reach = f }

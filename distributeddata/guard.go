@@ -19,7 +19,8 @@ func caught(p any) *panicked { return &panicked{fmt.Sprintf("panic: %v", p), str
 
 func (p *panicked) Error() string { return p.text }
 
-// stackOf returns the stack of a panic; "" of any other error, which may be the application's and is asked nothing.
+// stackOf returns the stack of a panic, and "" for any other error. It calls no methods of err,
+// which may be the application's.
 func stackOf(err error) string {
 	switch e := err.(type) { //nolint:errorlint // see above
 	case *panicked:
@@ -30,13 +31,13 @@ func stackOf(err error) string {
 	return ""
 }
 
-// refused returns the error of an update that its function refused.
+// refused returns the error of an update that its modify function rejected.
 func refused(key string, why error) *ModifyError {
 	e := &ModifyError{Key: key, Reason: why, Stack: stackOf(why)}
 	if key != "" {
 		e.text = fmt.Sprintf("key %q: ", key)
 	}
-	e.text += fmt.Sprintf("%v: %v", ErrModify, why) // now, on the goroutine that may be ended by it
+	e.text += fmt.Sprintf("%v: %v", ErrModify, why) // here: why's methods may end the goroutine
 	return e
 }
 
@@ -50,20 +51,22 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// guard is deferred: it ends a panic of a function of the application, or of a process that takes a message.
+// guard is deferred. It recovers from a panic of an application function, or of a process that
+// receives a message.
 func (a *replica) guard(what string) {
 	if p := recover(); p != nil {
 		a.l.r.fault(what, caught(p))
 	}
 }
 
-// adapted responds in the words of the asker, or with the response as it is if adapt panics or ends its goroutine.
+// adapted responds with the result of adapt, or with res itself if adapt panics or ends its
+// goroutine.
 func adapted[R any](r *Replicator, res *R, adapt func(*R) any, respond func(any)) {
 	if adapt == nil {
 		respond(res)
 		return
 	}
-	out, err := any(res), errExit // if adapt does not return
+	out, err := any(res), errExit // in case adapt does not return
 	defer func() {
 		if err != nil {
 			r.fault(fmt.Sprintf("Adapt of %T: the message goes out without it", res), err)
@@ -77,18 +80,20 @@ func adapted[R any](r *Replicator, res *R, adapt func(*R) any, respond func(any)
 	err = guarded(func() error { out = adapt(res); return nil })
 }
 
-// failing is a message that says that it could not be adapted.
+// failing is a message that can record that it was not adapted.
 type failing interface{ failed(err error) }
 
-// errExit says that a function ended the goroutine that it ran in; errExited answers the request it was given with.
+// errExit says that a function ended the goroutine that it ran on. errExited is the answer to the
+// request that the function belongs to.
 var (
 	errExit   = errors.New("the function called runtime.Goexit, as FailNow of a test does")
 	errExited = fmt.Errorf("%w: %w", ErrModify, errExit)
 )
 
-// interrupted runs while the goroutine of the actor ends in the middle of a message: user code has called
-// runtime.Goexit. What the message began has not happened, since Modify runs before a step changes anything, and
-// whoever waits for it is told. The mailbox goes on in another goroutine, see steadfast.
+// interrupted runs while the goroutine of the actor exits in the middle of a message because user
+// code has called runtime.Goexit. The operations of that message have not happened, since Modify
+// runs before a step changes anything, and their callers are answered. The mailbox continues on
+// another goroutine; see steadfast.
 func (a *replica) interrupted() {
 	if !a.begun() || a.stopped {
 		return
@@ -106,7 +111,7 @@ func (a *replica) interrupted() {
 	a.tellLater()
 }
 
-// asRequest returns the request in a message, also one that was sent by value or is that of a call.
+// asRequest returns the request in a message, including one sent by value and one of a direct call.
 func asRequest(message any) (request, bool) {
 	v := reflect.ValueOf(message)
 	if p, ok := message.(*posted); ok {
@@ -127,11 +132,11 @@ func asRequest(message any) (request, bool) {
 	return r, ok
 }
 
-// maxStrangers bounds the types of messages that are logged.
+// maxStrangers bounds the number of logged message types.
 const maxStrangers = 64
 
-// stranger logs a message that the actor does not know, once for each type, and makes it a dead letter, so that
-// whoever asked hears of it.
+// stranger logs an unknown message, once per type, and makes it a dead letter, so that its sender
+// is notified.
 func (a *replica) stranger(m any) {
 	if t := reflect.TypeOf(m); !a.strangers[t] && len(a.strangers) < maxStrangers {
 		a.strangers[t] = true

@@ -12,25 +12,26 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Key names an entry and fixes its type, its codecs and its empty value. Keys are cheap values; declare
-// them as package variables, or make them as needed. Two programs that use one name with different
-// types get ErrType.
+// Key names an entry and fixes its type, its codecs and its empty value. Keys are cheap values:
+// declare them as package variables, or create them as needed. Using one name with different types
+// returns ErrType.
 //
-// The methods of Key are the direct calls, for goroutines that may wait. An actor sends the messages
-// Get, Update, Delete and Subscribe to Replicator.PID instead.
+// The methods of Key are direct calls, for goroutines that may block. An actor instead sends the
+// messages Get, Update, Delete and Subscribe to Replicator.PID.
 type Key[T crdt.Value[T]] struct {
 	id    string
 	empty T
 	last  *recall[T] // nil if values are not remembered
-	of    *layout    // of the collection that the entry is a shard of; nil: of none
+	of    *layout    // of the collection that this entry is a shard of; nil: none
 }
 
-// NewKey returns the key of the entry id: UTF-8, from 1 to 512 bytes, and no star at its end, which other systems
-// take for a prefix: see NewPrefix. With any other every operation returns ErrInvalid. empty is the value of an entry
-// that is not there; it supplies the codecs, as in NewKey("points", crdt.NewORSet(crdt.JSON[point]())).
+// NewKey returns the key of the entry id. The id must be valid UTF-8 of 1 to 512 bytes and must not
+// end with a star, which other systems take for a prefix; see NewPrefix. With any other id every
+// operation returns ErrInvalid. empty is the value of a missing entry; it also supplies the codecs,
+// as in NewKey("points", crdt.NewORSet(crdt.JSON[point]())).
 //
-// A key remembers the value it was last read as, for as long as it is kept: reading an entry again in a
-// state in which nothing has changed costs next to nothing.
+// A key remembers the last value read through it for as long as the key is reachable, so reading an
+// unchanged entry again costs next to nothing.
 func NewKey[T crdt.Value[T]](id string, empty T) Key[T] {
 	return Key[T]{id: id, empty: empty, last: newRecall[T]()}
 }
@@ -40,12 +41,14 @@ func (k Key[T]) ID() string { return k.id }
 
 func (k Key[T]) String() string { return k.id }
 
-// Get reads the entry. At Local, the level without options, it reads this member's replica, takes no
-// locks and never waits, but for the durable keys at the start, see Config.Store; it sees every update of this member that has returned. Between two lives it shows what
-// was there last. At other levels it waits until this replica has seen what so many replicas had seen, or ctx ends.
+// Get reads the entry. At Local, the default level, it reads this member's replica and takes no
+// locks. It never waits, except for durable keys during startup; see Config.Store. It sees every
+// update of this member that has returned. Between two lives it returns the last value. At other
+// levels it waits until this replica has seen everything that the required number of replicas had
+// seen when they were asked, or until ctx is done.
 //
-// Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown, ErrBetweenLives (not at
-// Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
+// Errors: ErrNotFound and ErrDeleted (with the empty value), ErrType, ErrQuorum, ErrUnknown,
+// ErrBetweenLives (not at Local), ErrLoading, ErrStore (of durable keys), ErrClosed, ErrInvalid.
 func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, error) {
 	o := r.options(opts)
 	if o.ttl != 0 {
@@ -68,30 +71,33 @@ func (k Key[T]) Get(ctx context.Context, r *Replicator, opts ...Option) (T, erro
 }
 
 // Update changes the entry and returns its value after the change. modify runs once, on the
-// replicator's goroutine, on a private copy of the value: it must be quick, must not block, and must
-// not keep w or v. A direct call in it, other than a read at Local, returns ErrReentrant; while it runs, calls of others
-// wait, until their time is up. If it returns an error, panics or calls runtime.Goexit, or a mutator or a codec
-// fails, nothing changes and the error is ErrModify. Otherwise the change is applied here at once, and pushed to the other replicas; the
-// call returns when so many of them have it as the level says, or with ErrQuorum.
+// replicator's goroutine, on a private copy of the value: it must be quick, must not block, and
+// must not retain w or v. A direct call in it, other than a read at Local, returns ErrReentrant.
+// While modify runs, other calls wait until their time is up. If modify returns an error, panics or
+// calls runtime.Goexit, or if a mutator or a codec fails, nothing changes and the error is
+// ErrModify. Otherwise the change is applied here at once and pushed to the other replicas. Update
+// returns when as many replicas have the change as the level requires, or with ErrQuorum.
 //
-// A change that modify makes to several values of the entry is one event: every replica shows all of
-// it or nothing. An update that changes nothing sends nothing.
+// All changes that modify makes to the entry form one event: every replica shows all of them or
+// none. An update that changes nothing sends nothing.
 //
-// Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant, ErrInvalid; of
-// durable keys ErrStore, ErrStoreBusy, ErrLoading.
+// Errors: ErrModify, ErrDeleted, ErrType, ErrLimit, ErrQuorum, ErrUnknown, ErrBetweenLives,
+// ErrClosed, ErrReentrant, ErrInvalid; of durable keys ErrStore, ErrStoreBusy, ErrLoading.
 func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.Writer, v *T) error, opts ...Option) (T, error) {
 	o := r.options(opts)
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: o.level, TTL: o.ttl})
 }
 
-// Subscribe tells an actor of this member of changes; see the message Subscribe. Before the replica runs the
-// subscription waits for it. It ends with stop, with the actor, or with the life of the member. One that cannot be taken,
-// after Close or between two lives, is logged, and goes to the dead letters.
+// Subscribe notifies an actor of this member of changes; see the message Subscribe. A subscription
+// made before the replica runs waits for it. It ends when stop is called, when the actor stops, or
+// with the life of the member. A subscription that cannot be accepted, after Close or between two
+// lives, is logged and goes to the dead letters.
 func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, k, to, adapt)
 }
 
-// read returns the value in a published state, and from when on reading it is a use to be told: see lifetimes.renewAt.
+// read returns the value in a published state, and the time from which reading it must be announced
+// as a use; see lifetimes.renewAt.
 func (k Key[T]) read(p *published) (v T, renewAt int64, err error) {
 	if was := k.last.in(p); was != nil {
 		return was.value, was.renewAt, nil
@@ -146,13 +152,13 @@ func (k Key[T]) modified(t *core.Txn, s stamper, modify func(*crdt.Writer, *T) e
 	return v, nil
 }
 
-// Option refines one call. A Consistency is one.
+// Option modifies one call. A Consistency is an Option.
 type Option interface{ apply(*options) }
 
 type options struct {
 	level       Consistency
 	permanently bool
-	ttl         time.Duration // 0: not given; below: not one
+	ttl         time.Duration // 0: not given; negative: invalid
 }
 
 func (c Consistency) apply(o *options) { o.level = c }

@@ -12,7 +12,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// reached does a write and a read at a level with so many of n members out of reach, and returns their errors.
+// reached makes a write and a read at a level with away of n members out of reach, and returns
+// their errors.
 func (c *cluster) reached(level distributeddata.Consistency, away int) (write, read error) {
 	n := len(c.Live())
 	here, there := addresses(c, 0), []string(nil)
@@ -34,8 +35,8 @@ func (c *cluster) reached(level distributeddata.Consistency, away int) (write, r
 	return c.count(0, 1, level), read
 }
 
-// Each level is reached while as many members are, and not with one less: the numbers of the originals
-// (distributed-data.md 1.3), for writes and for reads.
+// Each level is reached with as many members as it needs, and not with one less. The numbers are
+// those of the originals (distributed-data.md 1.3), for writes and for reads.
 func TestLevels_AtTheirEdges(t *testing.T) {
 	majority := distributeddata.Majority
 	for _, e := range []struct {
@@ -88,7 +89,8 @@ func TestLevels_AtTheirEdges(t *testing.T) {
 	}
 }
 
-// More than there are fails at once, whatever is out of reach; and the write stays.
+// A level that needs more members than there are fails at once, whatever is out of reach; the write
+// stays.
 func TestLevels_ThatCannotBeReachedFailAtOnce(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		for i, level := range []distributeddata.Consistency{distributeddata.Nodes(4), distributeddata.Nodes(65535)} {
@@ -119,7 +121,7 @@ func TestLevels_NameWhoIsMissingAfterTheyWereDropped(t *testing.T) {
 	})
 }
 
-// Plus and AtLeast change Majority alone. Before, Nodes(3).AtLeast(1) was one node.
+// Plus and AtLeast change Majority only. Before, Nodes(3).AtLeast(1) was one node.
 func TestLevels_PlusAndAtLeastAreOfMajority(t *testing.T) {
 	for _, level := range []distributeddata.Consistency{
 		distributeddata.Local, distributeddata.Nodes(3), distributeddata.All, distributeddata.Linearizable,

@@ -14,12 +14,12 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// lifetimes are what Config.Expiry and Config.ClockSkew say, in milliseconds, and the clock that stamps are made by. They are
-// those of one life.
+// lifetimes holds Config.Expiry and Config.ClockSkew in milliseconds, and the clock for stamps. Each
+// life has its own.
 type lifetimes struct {
 	names    map[string]int64
 	prefixes map[string]int64
-	lengths  []int // of the prefixes, the longest first
+	lengths  []int // of the prefixes, in descending order
 	skew     int64
 	clock    timer.Clock
 }
@@ -41,7 +41,7 @@ func newLifetimes(cfg Config, clock timer.Clock) *lifetimes {
 	return t
 }
 
-// wrongExpiry returns what is wrong with Expiry and ClockSkew.
+// wrongExpiry returns the problems of Expiry and ClockSkew.
 func (c *Config) wrongExpiry() error {
 	if c.ClockSkew < time.Millisecond || c.ClockSkew > time.Hour {
 		return fmt.Errorf("%w: ClockSkew is %v, must be from 1ms to 1h", ErrInvalid, c.ClockSkew)
@@ -59,7 +59,7 @@ func (c *Config) wrongExpiry() error {
 	return errors.Join(errs...)
 }
 
-// wrongTTL says what is wrong with a time to live; empty: nothing is.
+// wrongTTL describes what is wrong with a time to live. It returns "" for a valid one.
 func wrongTTL(what string, ttl, skew time.Duration) string {
 	switch {
 	case ttl < 2*skew:
@@ -70,10 +70,10 @@ func wrongTTL(what string, ttl, skew time.Duration) string {
 	return ""
 }
 
-// now is the time of the clock.
+// now returns the time in milliseconds.
 func (t *lifetimes) now() int64 { return t.clock.Now().UnixMilli() }
 
-// of returns the time to live of an entry that says u of itself; 0: it does not expire.
+// of returns the time to live of an entry whose stamp is u, or 0 if it does not expire.
 func (t *lifetimes) of(key string, u expiry.Use) int64 {
 	if u.TTL > 0 {
 		return u.TTL
@@ -91,7 +91,7 @@ func (t *lifetimes) of(key string, u expiry.Use) int64 {
 	return 0
 }
 
-// renewAt returns from when on a read of an entry is to stamp it; 0: never.
+// renewAt returns the time from which a read of an entry must renew its stamp, or 0 for never.
 func (t *lifetimes) renewAt(e told) int64 {
 	if e.ttl == 0 || e.gone() {
 		return 0
@@ -99,7 +99,7 @@ func (t *lifetimes) renewAt(e told) int64 {
 	return e.use.RenewAt(t.now(), e.ttl, t.skew)
 }
 
-// told returns what an entry holds, apart from what it says of its last use.
+// told splits an entry into its content and its stamp.
 func (t *lifetimes) told(key string, s causal.Store, seen causal.Vector) told {
 	e := told{store: content(s), seen: seen}
 	_, e.use = lastUse(s)
@@ -109,7 +109,7 @@ func (t *lifetimes) told(key string, s causal.Store, seen causal.Vector) told {
 	return e
 }
 
-// content returns what an entry holds, apart from what it says of its last use.
+// content returns an entry without its stamp.
 func content(s causal.Store) causal.Store {
 	if _, ok := s.LastUse(); ok {
 		return s.Drop(causal.UsePath)
@@ -117,7 +117,7 @@ func content(s causal.Store) causal.Store {
 	return s
 }
 
-// lastUse returns what an entry says of its last use, and the atoms that say it, if there are any.
+// lastUse returns the stamp of an entry and the atoms that hold it, if there are any.
 func lastUse(s causal.Store) (atoms causal.Entry, u expiry.Use) {
 	atoms, ok := s.LastUse()
 	if ok {
@@ -131,21 +131,22 @@ func lastUse(s causal.Store) (atoms causal.Entry, u expiry.Use) {
 // stamper stamps the entries that an update uses.
 type stamper struct {
 	*lifetimes
-	at  int64         // the time of the update
-	ttl time.Duration // that the update gives the entry; 0: the one it has
+	at  int64         // time of the update
+	ttl time.Duration // set by the update; 0: unchanged
 }
 
 func (t *lifetimes) stamper(ttl time.Duration) stamper { return stamper{t, t.now(), ttl} }
 
-// stamped returns what an entry that held was, of which before is the content, is to hold after an update, which has made next
-// of that: with a new stamp if its own is too old, and without any if nothing is left.
+// stamped returns the entry after an update. The entry was was, with the content before, which the
+// update has changed to next. The result has a new stamp if the old one is due for renewal, and
+// none if next is empty.
 func (s stamper) stamped(t *core.Txn, key string, was, before, next causal.Store) causal.Store {
 	if next.Empty() || buried(next) {
 		return next
 	}
 	var atoms causal.Entry
 	var old expiry.Use
-	if !before.Empty() { // else they are of a former life of the entry
+	if !before.Empty() { // otherwise the stamp belongs to an entry that was deleted
 		atoms, old = lastUse(was)
 	}
 	u := old
@@ -167,24 +168,26 @@ func (s stamper) stamped(t *core.Txn, key string, was, before, next causal.Store
 	return next
 }
 
-// ExpireAfter is an option of Update: the entry expires when no member has used it for so long, whatever Config.Expiry says
-// of it. It keeps that until a later Update gives it another time, or it is deleted or emptied. Of two updates at the same time
-// the later one counts, by the clocks of their members. It is at least twice Config.ClockSkew, at most a hundred years, and
-// counted in whole milliseconds; with any other, and in other calls than Update, the error is ErrInvalid.
+// ExpireAfter is an option of Update. It sets the time to live of the entry, in place of that of
+// Config.Expiry: the entry expires when no member has used it for d. The setting remains until a
+// later Update sets another one, or until the entry is deleted or emptied. Of two concurrent
+// updates, the later one by the clocks of their members wins. d must be at least twice
+// Config.ClockSkew and at most a hundred years, and is rounded down to milliseconds. Any other
+// value, and the option in any call other than Update, returns ErrInvalid.
 func ExpireAfter(d time.Duration) Option { return expireAfter(d) }
 
 type expireAfter time.Duration
 
 func (d expireAfter) apply(o *options) {
 	if o.ttl = time.Duration(d); d == 0 {
-		o.ttl = -1 // refused
+		o.ttl = -1 // rejected
 	}
 }
 
-// errNotUpdate refuses ExpireAfter in other calls.
+// errNotUpdate rejects ExpireAfter in calls other than Update.
 var errNotUpdate = fmt.Errorf("%w: ExpireAfter is an option of Update alone", ErrInvalid)
 
-// validTTL checks what ExpireAfter has given.
+// validTTL checks the argument of ExpireAfter.
 func (a *replica) validTTL(key string, ttl time.Duration) error {
 	if ttl == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// churn is a cluster whose members come and go while clients use those that run.
+// churn is a cluster whose members come and go while clients use the running ones.
 type churn struct {
 	*cluster
 	random *rand.Rand
@@ -43,7 +43,8 @@ func (c *churn) use(members []*simnet.Member) {
 	}
 }
 
-// replace lets a member come, and another one go: in order, by a crash, or by one after which it starts again.
+// replace makes a member join, and another one go: in order, by a crash, or by a crash with a
+// restart.
 func (c *churn) replace() {
 	next := c.Join()
 	c.ready(next)
@@ -69,15 +70,15 @@ func (c *churn) replace() {
 	}
 	c.use(c.Live())
 	c.went++
-	for _, m := range c.Live() { // the dead do not count any more
+	for _, m := range c.Live() { // crashed members do not count any more
 		for end := time.Now().Add(time.Minute); c.dd[m].Status().Counted != len(c.Live()); time.Sleep(100 * time.Millisecond) {
 			require.True(c.t, time.Now().Before(end), "%v counts %d, missing %v", m, c.dd[m].Status().Counted, c.dd[m].Status().Missing)
 		}
 	}
 }
 
-// Increments at a majority and linearizable reads of counters are linearizable while members join, leave, crash and are
-// replaced.
+// Increments at a majority and linearizable reads of counters are linearizable while members join,
+// leave, crash and are replaced.
 func TestQuorums_AreLinearizableWhereMembersComeAndGo(t *testing.T) {
 	const members, keys, clients, each = 5, 4, 5, 40
 	for round := range max(1, *quorumOperations/(keys*clients*each)) {
@@ -120,7 +121,7 @@ func TestQuorums_AreLinearizableWhereMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// increment raises a counter at a majority, or reads it.
+// increment increments a counter at a majority, or reads it.
 func increment(ctx context.Context, rec *history.Recorder[totalOp, uint64], dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
 	k := distributeddata.NewKey(key, crdt.GCounter{})
 	if r.IntN(2) == 0 {

@@ -42,8 +42,8 @@ type totalOp struct {
 	read bool
 }
 
-// quorums runs clients on each of seven members, which lose messages and are cut off by ones and twos, until
-// so many operations are done on each of several keys.
+// quorums runs clients on each of seven members, which lose messages and are cut off by ones and
+// twos, until a number of operations are done on each of several keys.
 func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand)) {
 	const members, perKey = 7, 301
 	keys := min(10, *quorumOperations/perKey)
@@ -85,7 +85,8 @@ func quorums(t *testing.T, name string, do func(ctx context.Context, dd *distrib
 	}
 }
 
-// Increments on a majority and linearizable reads of counters are linearizable while the view stands.
+// Increments on a majority and linearizable reads of counters are linearizable while the view is
+// stable.
 func TestQuorums_CountersAreLinearizable(t *testing.T) {
 	var rec history.Recorder[totalOp, uint64]
 	quorums(t, "counter", func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
@@ -94,7 +95,8 @@ func TestQuorums_CountersAreLinearizable(t *testing.T) {
 	judge(t, total(), rec.Operations())
 }
 
-// So are writes of registers, as far as the clocks of the members agree on their order.
+// Writes of registers are linearizable too, as far as the clocks of the members agree on their
+// order.
 func TestQuorums_RegistersAreLinearizable(t *testing.T) {
 	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
 	quorums(t, "register", func(ctx context.Context, dd *distributeddata.Replicator, client int, key string, r *rand.Rand) {
@@ -114,8 +116,8 @@ func TestQuorums_RegistersAreLinearizable(t *testing.T) {
 	judge(t, history.Register(), rec.Operations())
 }
 
-// finish records an answer. A read that failed has shown nothing; an update that failed stands all the same,
-// here, and may be seen at any time.
+// finish records an answer. A failed read has shown nothing. A failed update is kept here all the
+// same, and may become visible at any time.
 func finish[I, O any](op *history.Pending[I, O], out O, err error, read bool) {
 	switch {
 	case err == nil || errors.Is(err, distributeddata.ErrNotFound):

@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// shelf keeps the record of a membership. What goes wrong with it a test says.
+// shelf stores the membership record. A test decides what goes wrong with it.
 type shelf struct {
 	mu      sync.Mutex
 	text    []byte
@@ -103,7 +103,7 @@ func TestMembership_IsARecordThatARunningClusterDoesNotNeed(t *testing.T) {
 	})
 }
 
-// Whatever the store does, the replicator answers, and goes on when the store does.
+// Whatever the store does, the replicator answers, and recovers when the store does.
 func TestMembership_AStoreThatMisbehavesBlocksNothing(t *testing.T) {
 	for name, spoil := range map[string]func() (wrong func() error, end func()){
 		"panics": func() (func() error, func()) { return func() error { panic("planted") }, func() {} },

@@ -17,12 +17,12 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// The scenarios that replicated data has been tested with elsewhere, with their numbers of nodes and
-// operations, on virtual clusters.
+// The scenarios that replicated data has been tested with elsewhere, with their numbers of nodes
+// and operations, on virtual clusters.
 
 var numbers = distributeddata.NewKey("numbers", crdt.ORSet[int]{})
 
-// insertAll has node i of n add the numbers that are i modulo n, all nodes at once.
+// insertAll makes node i of n add the numbers that are i modulo n, on all nodes at once.
 func (c *cluster) insertAll(count int, level distributeddata.Consistency) (failed []int) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -94,7 +94,7 @@ func TestMultiNode_Insert200(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			for _, i := range []int{3, 4} {
-				c.hasAll(i, 200, distributeddata.Majority) // what failed goes on spreading
+				c.hasAll(i, 200, distributeddata.Majority) // failed updates continue to spread
 			}
 		})
 	})
@@ -182,7 +182,7 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 							level = distributeddata.Majority
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-						// The level may fail under loss; the update stands.
+						// The level may fail under loss; the update stays.
 						_, _ = total.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, n-9); return nil }, level)
 						_, _ = perKey.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.PNCounterMap[string]) error { v.Add(w, name, 1); return nil })
 						_, _ = index.Update(ctx, c.at(i), func(w *crdt.Writer, v *crdt.ORMultiMap[string, string]) error {
@@ -223,7 +223,7 @@ func TestMultiNode_RandomOperationsEndEqual(t *testing.T) {
 	}
 }
 
-// Node 2 is cut off while "b" and "d" are written; "c" must not show there before "b".
+// Node 2 is cut off while "b" and "d" are written; "c" must not be visible there before "b".
 func TestMultiNode_LaterElementsWaitForEarlierOnes(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		require.NoError(t, c.add(0, "a", distributeddata.All))
@@ -244,7 +244,7 @@ func TestMultiNode_LaterElementsWaitForEarlierOnes(t *testing.T) {
 	})
 }
 
-// 500 small and 15 large sets reach a member that joins, in messages within the budget.
+// 500 small and 15 large sets reach a joining member, in messages within the budget.
 func TestMultiNode_ManyEntriesReachANewcomer(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		fill := func(name string, n int, e string) {

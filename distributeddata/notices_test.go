@@ -20,7 +20,7 @@ import (
 
 var carts = distributeddata.NewPrefix("cart-", items{})
 
-// line is a notice on one line.
+// line formats a notice on one line.
 func line(c *distributeddata.Changed[items]) string {
 	s := fmt.Sprintf("%v %v%v", c.Key, slices.Collect(c.Old.All()), slices.Collect(c.Value.All()))
 	if c.Deleted {
@@ -54,8 +54,8 @@ func put(t *testing.T, dd *distributeddata.Replicator, k distributeddata.Key[ite
 	require.NoError(t, err)
 }
 
-// Prefixes tell which entry it is. Of a change each subscriber is told once, through the most specific of its
-// subscriptions, and through the next one when that ends.
+// Notices of a prefix identify the entry. Each subscriber is notified of a change once, through the
+// most specific of its subscriptions, and through the next one when that ends.
 func TestSubscribe_ByPrefix(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -71,7 +71,7 @@ func TestSubscribe_ByPrefix(t *testing.T) {
 
 		all := distributeddata.NewPrefix("", items{})
 		all.Subscribe(dd, p.PID(), adapt("all"))
-		lines(p, "all: other [][x y]") // the carts are told of through the longer prefix
+		lines(p, "all: other [][x y]") // the carts are covered by the longer prefix
 		stop := two.Subscribe(dd, p.PID(), adapt("two"))
 		lines(p, "two: cart-2 [][b]")
 		for _, k := range []distributeddata.Key[items]{one, two, other} {
@@ -119,7 +119,7 @@ func TestPrefix_ListsEntriesOfItsType(t *testing.T) {
 	})
 }
 
-// An empty name, and a star where a name is wanted, are refused by everything, at every level, in words that help.
+// All operations, at every level, reject an empty name, and a star in a name, with helpful errors.
 func TestErrInvalid_NamesThatCannotBe(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -151,7 +151,8 @@ func TestErrInvalid_NamesThatCannotBe(t *testing.T) {
 	})
 }
 
-// A subscription that cannot be is logged, with why; nobody is told anything, and the others go on.
+// A subscription that is not valid is logged, with the reason; no notice is sent, and the others
+// continue.
 func TestSubscribe_WhatCannotBe(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -180,7 +181,8 @@ func TestSubscribe_WhatCannotBe(t *testing.T) {
 	})
 }
 
-// A subscriber that is slow holds nobody up, has a bounded number of notices waiting, and gets the newest value.
+// A slow subscriber blocks no one, has a bounded number of notices waiting, and gets the newest
+// value.
 func TestSubscribe_ASlowSubscriberGetsTheNewest(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -215,7 +217,7 @@ func TestSubscribe_ASlowSubscriberGetsTheNewest(t *testing.T) {
 	})
 }
 
-// A subscriber of a hundred thousand entries is told of all of them, while others are served.
+// A subscriber to a hundred thousand entries is notified of all of them, while others are served.
 func TestSubscribe_ToALotOfEntries(t *testing.T) {
 	const n = 100_000
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
@@ -249,7 +251,7 @@ func TestSubscribe_ToALotOfEntries(t *testing.T) {
 	})
 }
 
-// The functions of a subscription by prefix may do what they must not.
+// The functions of a subscription by prefix may misbehave.
 func TestHostile_AdaptOfAPrefix(t *testing.T) {
 	for name, fail := range map[string]evil{"panic": func() { panic(badError{}) }, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +280,8 @@ func TestHostile_AdaptOfAPrefix(t *testing.T) {
 	}
 }
 
-// Subscriptions by prefix go on when the replicator's actor is restarted, and when it begins anew.
+// Subscriptions by prefix continue when the replicator's actor is restarted, and when it starts
+// empty.
 func TestResume_SubscriptionsByPrefixGoOn(t *testing.T) {
 	var f fuse
 	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {

@@ -11,59 +11,59 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// published is the state as readers see it: of one instant, and immutable. All that is asked of it may be asked
-// of nil, which holds nothing.
+// published is the state that readers see: immutable, and of one instant. All methods that readers
+// use may be called on nil, which holds nothing.
 type published struct {
 	half             // of the volatile keys
 	durable  *half   // nil without Config.Durable
 	choice   *choice // of the durable keys
 	ttls     *lifetimes
-	members  int              // in view, this one included
+	members  int              // number in view, including this one
 	unloaded error            // why the rows of the durable keys cannot be used
-	others   []string         // addresses of those that list other durable keys
-	view     *membership.View // nil before the first
+	others   []string         // addresses of members that list other durable keys
+	view     *membership.View // nil before the first view
 }
 
-// half is what is published of one domain.
+// half is the published state of one domain.
 type half struct {
-	number  uint64 // another one for each state of any domain of the process
+	number  uint64 // unique to each state of any domain of the process
 	replica causal.Replica
 	keys    core.Keys
 	seen    causal.Vector
 	ready   bool
-	silent  []string // while not ready: members that have not answered
+	silent  []string // while not ready: the members that have not answered
 	stats   core.Stats
 	lags    []core.Lag
-	roll    *core.Rollcall // who is counted
+	roll    *core.Rollcall // the counted members
 	disk    core.DiskState
 }
 
-// states numbers the published states of the process.
+// states generates the numbers of the published states of the process.
 var states atomic.Uint64
 
-// same reports whether both show the same.
+// same reports whether both halves show the same state.
 func (h *half) same(o *half) bool {
 	return h.replica == o.replica && h.ready == o.ready && h.keys.Same(o.keys) && h.seen.Equal(o.seen) && h.stats == o.stats &&
 		h.roll == o.roll && sameDisk(h.disk, o.disk) && slices.Equal(h.lags, o.lags) && slices.Equal(h.silent, o.silent)
 }
 
-// sameDisk compares all but the errors, which are the store's and may be of any type.
+// sameDisk compares all fields except the errors, which are the store's and may be of any type.
 func sameDisk(a, b core.DiskState) bool {
 	none := a.Err == nil && b.Err == nil || a.Err != nil && b.Err != nil
 	a.Err, b.Err = nil, nil
 	return none && a == b
 }
 
-// loading reports whether the rows of the domain are not there yet.
+// loading reports whether the rows of the domain have not been loaded yet.
 func (h *half) loading() bool { return h.disk.Phase == core.DiskLoading }
 
-// past returns the half after the life in which it was published.
+// past returns the half as shown after the life in which it was published.
 func (h half) past() half {
 	h.ready, h.lags = false, nil
 	return h
 }
 
-// past returns the state after the life in which it was published; nil if nothing was.
+// past returns the state as shown after the life in which it was published; nil for nil.
 func (p *published) past() *published {
 	if p == nil {
 		return nil
@@ -76,12 +76,13 @@ func (p *published) past() *published {
 	return &q
 }
 
-// allReady reports whether the replica counts, in every domain that can have keys.
+// allReady reports whether the replica counts in every domain that can have keys.
 func (p *published) allReady() bool {
 	return (p.ready || p.choice.all()) && (p.durable == nil || p.durable.ready)
 }
 
-// main returns the half that stands for both where there is room for one: the volatile one, if it can have keys.
+// main returns the half that represents both where there is room for only one. It is the volatile
+// one if there can be volatile keys.
 func (p *published) main() *half {
 	if p.choice.all() {
 		return p.durable
@@ -89,12 +90,12 @@ func (p *published) main() *half {
 	return &p.half
 }
 
-// stored reports whether the disk takes changes, if there is one.
+// stored reports whether the disk accepts changes; it is true without a disk.
 func (p *published) stored() bool {
 	return p.durable == nil || p.durable.disk.Phase == core.DiskWorking
 }
 
-// halves yields what is published of each domain.
+// halves yields the published state of each domain.
 func (p *published) halves() iter.Seq[*half] {
 	return func(yield func(*half) bool) {
 		if yield(&p.half) && p.durable != nil {
@@ -103,7 +104,7 @@ func (p *published) halves() iter.Seq[*half] {
 	}
 }
 
-// of returns the half of a key.
+// of returns the half that key belongs to.
 func (p *published) of(key string) *half {
 	if p.choice.durable(key) {
 		return p.durable
@@ -111,7 +112,7 @@ func (p *published) of(key string) *half {
 	return &p.half
 }
 
-// get returns what an entry holds.
+// get returns the content of an entry.
 func (p *published) get(key string) told {
 	if p == nil {
 		return told{}
@@ -121,7 +122,7 @@ func (p *published) get(key string) told {
 	return p.ttls.told(key, at.Store, h.seen)
 }
 
-// address returns where a member is, for people.
+// address returns the address of a member, or its id if it is not in view.
 func (p *published) address(id string) string {
 	for _, m := range p.view.Members {
 		if m.ID == id {
@@ -131,7 +132,7 @@ func (p *published) address(id string) string {
 	return id
 }
 
-// names yields the names of the entries that are there and begin with a prefix.
+// names yields the names of the existing entries that begin with a prefix.
 func (p *published) names(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key, now := range p.entries(prefix, prefix) {
@@ -142,8 +143,9 @@ func (p *published) names(prefix string) iter.Seq[string] {
 	}
 }
 
-// entries yields the entries whose names begin with a prefix, in order, from a name on that does. What a domain holds
-// under keys of the other one is passed over: Config.Durable was another one. The names alias the state.
+// entries yields the entries whose names begin with prefix, in order, beginning at the name from,
+// which must begin with prefix. It skips entries that a domain holds under keys of the other one
+// because Config.Durable has changed. The names alias the state.
 func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
 	if p == nil {
 		return func(func(string, told) bool) {}
@@ -163,11 +165,11 @@ func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
 	})
 }
 
-// turn is what became of an entry from one state to another.
+// turn is the change of an entry between two states.
 type turn struct{ old, now told }
 
-// turns yields the entries with a prefix that may hold another value in p than in was, in the order of their names. It
-// costs as much as what changed. The names alias the states.
+// turns yields the entries with a prefix whose values may differ between was and p, in the order of
+// their names. Its cost is proportional to the changes. The names alias the states.
 func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn] {
 	return mergedOf(p.choice, prefix, func(durable bool) iter.Seq2[string, turn] {
 		now, old := &p.half, &half{}
@@ -188,8 +190,8 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 	})
 }
 
-// mergedOf yields what two sequences, of the volatile and of the durable keys with a prefix, yield in the order of
-// their names, each its own keys alone.
+// mergedOf merges two sequences, of the volatile and of the durable keys with a prefix, in the
+// order of their names. It yields only those keys of each sequence that belong to its domain.
 func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[string, T]) iter.Seq2[string, T] {
 	volatile, durable := c.below(prefix)
 	switch {
@@ -219,7 +221,7 @@ func mergedOf[T any](c *choice, prefix string, of func(durable bool) iter.Seq2[s
 	}
 }
 
-// publish shows readers what the domains hold, if that is another thing than before.
+// publish makes the state of the domains visible to readers, if it has changed.
 func (a *replica) publish() {
 	old := a.l.published.Load()
 	if old == nil {
@@ -248,7 +250,7 @@ func (a *replica) publish() {
 	}
 }
 
-// closeOnce closes c unless it is closed. Only the actor closes running and ready.
+// closeOnce closes c unless it is closed. Only the actor closes the channels running and ready.
 func closeOnce(c chan struct{}) {
 	select {
 	case <-c:

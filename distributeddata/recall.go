@@ -6,22 +6,23 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// recall keeps the last value that a key was read as, so that reading it again in the same published state
-// costs nothing. It is shared by the copies of the key.
+// recall caches the last value read through a key, so that reading the key again in the same
+// published state costs nothing. The copies of a key share it.
 //
-// Invariant: a kept value is what load returned for this key in the state of that number, without an
-// error. Its type is one of package crdt, whose values share what is never written, so every reader is
-// given a copy.
+// Invariant: a cached value is the result of load for this key in the state with that number,
+// without an error. Its type is one of package crdt. Such values share only data that is never
+// written, so every reader gets a copy.
 type recall[T any] struct{ last atomic.Pointer[recalled[T]] }
 
 type recalled[T any] struct {
-	state uint64 // half.number; the state itself would be kept in memory by it
+	state uint64 // half.number; a pointer would keep the whole state in memory
 	value T
-	// renewAt is what read returned with it.
+	// renewAt is the result of read that belongs to value.
 	renewAt int64
 }
 
-// newRecall returns nil for a type of the application: only decoding makes a private copy of its values.
+// newRecall returns nil for a type of the application: only decoding makes a private copy of such
+// values.
 func newRecall[T crdt.Value[T]]() *recall[T] {
 	if !crdt.Shareable[T]() {
 		return nil
@@ -29,7 +30,7 @@ func newRecall[T crdt.Value[T]]() *recall[T] {
 	return &recall[T]{}
 }
 
-// in returns the value in a published state if that was read last.
+// in returns the cached value if it is that of the published state p.
 func (r *recall[T]) in(p *published) *recalled[T] {
 	if r == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// A key that remembers what it was read as shows every change, hands out values that are the reader's
-// own, and allocates nothing as long as nothing changes.
+// A key that remembers its last value shows every change, returns values that belong to the reader,
+// and allocates nothing as long as nothing changes.
 func TestGet_RememberedValue(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
@@ -42,7 +42,7 @@ func TestGet_RememberedValue(t *testing.T) {
 	require.ErrorIs(t, err, distributeddata.ErrNotFound)
 }
 
-// Keys of one name remember apart: each has its own codecs, and may have another type.
+// Keys with one name remember separately: each has its own codecs, and may have another type.
 func TestGet_KeysOfOneNameRememberApart(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()

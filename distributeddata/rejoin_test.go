@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// Members add to a counter while one is cut off, on a provider that bans ids as Proto.Actor's do. What was added
-// alone is there after the split has healed, by the same handle.
+// Members add to a counter while one is cut off, on a provider that bans ids as Proto.Actor's do.
+// Its own additions are present after the split has healed, through the same handle.
 func TestRejoin_WhatWasAddedAloneIsThere(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		dd := testkit.Each(c, func(m *testkit.Member) (*distributeddata.Replicator, error) {

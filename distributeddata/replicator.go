@@ -13,58 +13,61 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Replicator is this member's replica of the data. Its methods, and those of Key that take it, may be
-// called from any goroutine.
+// Replicator is this member's replica of the data. Its methods, and those of Key that take it, are
+// safe for concurrent use.
 //
-// Where a process runs one life of its member after another (node.Run), the Replicator outlives them: New in a later
-// life returns the same one, which goes on with what it held, so a handle may be kept. Between two lives Get at Local,
-// Keys and Snapshot show what was there last. Everything else waits for the next life, as long as its context lets
-// it, and then fails with ErrBetweenLives.
+// Where a process runs one life of its member after another (node.Run), one Replicator serves all
+// of them: New in a later life returns the same Replicator, which continues with the data it held,
+// so a handle may be kept. Between two lives, Get at Local, Keys and Snapshot show the last state.
+// Every other operation waits for the next life until its context is done, and then fails with
+// ErrBetweenLives.
 type Replicator struct {
 	name    string
-	pid     *actor.PID // of the door, the same in every life
+	pid     *actor.PID // PID of the door, the same in every life
 	door    door
-	choice  *choice                   // of durable keys, the same in every life
-	disk    *disk                     // of their rows; nil: none is durable
+	choice  *choice                   // selects the durable keys; the same in every life
+	disk    *disk                     // stores their rows; nil: no key is durable
 	present atomic.Pointer[life]      // nil between two lives
-	last    atomic.Pointer[published] // of the life that ended last
+	last    atomic.Pointer[published] // the state of the life that ended last
 	traffic traffic
 	panics  atomic.Uint64
-	reach   func(place string) // of a test, in the middle of steps
-	number  number             // of its actor, in call stacks
+	reach   func(place string) // test hook, called in the middle of steps
+	number  number             // identifies its actor in call stacks
 	hosts   atomic.Pointer[string]
 	faults  faults
 	near    nearness
 	uses    uses
-	expired atomic.Uint64 // entries that this member has deleted for their time
-	touches atomic.Uint64 // stamps that were no part of another update
-	news    news          // of published states
-	flushed news          // of FlushChanges
-	shut    atomic.Bool   // closed, for reads
+	expired atomic.Uint64 // number of entries that this member has deleted because they expired
+	touches atomic.Uint64 // number of stamps that were not part of another update
+	news    news          // wakes waiters for published states
+	flushed news          // wakes waiters for FlushChanges
+	shut    atomic.Bool   // closed for reads as well
 
 	mu struct {
 		sync.Mutex
 		present *life
-		cfg     Config        // of the present life, or the last
-		log     *slog.Logger  // of the same
-		changed chan struct{} // closed when any of this has changed
-		lives   int           // so far
-		again   bool          // there may be another one
-		closed  error         // nobody may wait for one; nil: but they may
-		held    []held        // by lives that have ended, for the next
-		heir    *actor.PID    // of the actor that took it, in the present life
+		cfg     Config        // of the present life, or of the last one
+		log     *slog.Logger  // of the same life
+		changed chan struct{} // closed when any of these fields has changed
+		lives   int           // number of lives so far
+		again   bool          // another life may follow
+		closed  error         // error for callers that would wait for a life; nil: they may
+		held    []held        // left by lives that have ended, for the next life
+		heir    *actor.PID    // the actor of the present life that took held
 	}
 }
 
-// New prepares the replicator of a member. Call it before the member starts, and before other components of the
-// life: it then hears of every other member, and starts its actor as soon as this one is in. Until then
-// operations return ErrClosed.
+// New returns the replicator of a member. Call it before the member starts, and before any other
+// component of the life is created: the replicator then learns of every other member, and starts
+// its actor as soon as this member has joined. Until then operations return ErrClosed.
 //
-// In a later life of the same process (node.Run) it returns the Replicator of the former ones, bound to the new
-// system. The new cfg counts; another Name is another replicator.
+// In a later life of the same process (node.Run), New returns the Replicator of the previous lives,
+// bound to the new system, and cfg replaces the previous configuration. A different Name is a
+// different replicator.
 //
-// The error is ErrInvalid, also for a second call with one Name on one system and for a later life with another
-// Durable, or says that the member is stopping.
+// New returns ErrInvalid for a bad configuration, for a second call with the same Name on one
+// system, and for a later life with a different Durable. It returns another error if the member is
+// stopping.
 func New(system *actor.ActorSystem, cfg Config) (*Replicator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -105,23 +108,24 @@ func newReplicator(cfg Config, chosen *choice, again bool, log *slog.Logger) *Re
 	return r
 }
 
-// actorName is the name of the actor at every member.
+// actorName returns the name that the replicator's actor has at every member.
 func actorName(replicator string) string { return "concord-replicator-" + replicator }
 
-// PID is where actors of this member send Get, Update, Delete, Transaction and Subscribe. It is the same in every
-// life, never nil, and always safe to send to. What comes before the replica runs waits for that, in order, up to
-// 1024 messages. Between two lives an update without a sender waits for the next; a request with one is answered
-// with ErrBetweenLives. Whatever cannot be carried out is answered with its error; what has no sender is
-// logged, and goes to the dead letters.
+// PID returns the address to which actors of this member send Get, Update, Delete, Transaction and
+// Subscribe. It is the same in every life, never nil, and always safe to send to. Up to 1024
+// messages that arrive before the replica runs are queued and handled in order. Between two lives,
+// an update without a sender waits for the next life, and a request with a sender is answered with
+// ErrBetweenLives. A request that cannot be carried out is answered with its error; if it has no
+// sender, the error is logged and the message goes to the dead letters.
 func (r *Replicator) PID() *actor.PID { return r.pid }
 
-// Ready waits until the replica holds what the cluster held when it started: it has been refilled by so
-// many other replicas that every earlier majority write is here. Until then it serves local reads and
-// writes, but does not count in quorums. A replica is ready for the rest of its life; between two lives Ready waits for
-// the next.
+// Ready waits until the replica has been refilled: enough other replicas have answered it that it
+// holds every earlier majority write. Until then it serves local reads and writes, but does not
+// count in quorums. A replica stays ready for the rest of its life; between two lives Ready waits
+// for the next one.
 //
-// Errors: the cause of ctx, with how many members are seen, how many are needed and which are missing; ErrInvalid
-// without Config.MinMembers; ErrClosed; ErrReentrant.
+// Errors: the cause of ctx, with the number of members seen, the number needed and the missing
+// ones; ErrInvalid without Config.MinMembers; ErrClosed; ErrReentrant.
 func (r *Replicator) Ready(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {
 		return err
@@ -148,7 +152,7 @@ func (r *Replicator) Ready(ctx context.Context) error {
 	}
 }
 
-// notReady says what Ready has waited for.
+// notReady returns the error that says what Ready was waiting for.
 func (r *Replicator) notReady(ctx context.Context) error {
 	l, _, err := r.look()
 	if err != nil {
@@ -161,21 +165,24 @@ func (r *Replicator) notReady(ctx context.Context) error {
 	return fmt.Errorf("distributeddata: replicator %q is not ready: %w: %w", r.name, why, context.Cause(ctx))
 }
 
-// Keys yields the names of the entries that are there, in order, as of one instant.
+// Keys yields the names of the existing entries, in order, as of one instant.
 func (r *Replicator) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) { r.readable().names("")(yield) }
 }
 
-// Close waits until a majority of the other replicas has all that this one has seen, or ctx ends, and
-// stops the replicator: of members that leave one after the other no acknowledged update is lost. From
-// the beginning of Close this replica counts in no quorum. Operations under way end with ErrClosed.
-// node.Shutdown calls it. It takes as long as ctx, or Config.OperationTimeout if that has no deadline, if too few
-// replicas can be reached, and no time if this member was removed from its cluster: the others do
-// not listen to it. Afterwards everything returns ErrClosed, reads at Local too; a value or a Snapshot that was read
-// before stays as it is.
+// Close waits until a majority of the other replicas has everything that this one has seen, or
+// until ctx is done, and then stops the replicator. If members leave one after the other, no
+// acknowledged update is lost. From the start of Close this replica counts in no quorum. Pending
+// operations return ErrClosed. node.Shutdown calls Close.
 //
-// The error is that of ctx, or ErrQuorum: nobody confirmed in time, so the last updates may be lost
-// with this member. If the process goes on in another life they are not. ErrReentrant: nothing was done.
+// If too few replicas can be reached, Close takes until ctx is done, or Config.OperationTimeout if
+// ctx has no deadline. If this member was removed from its cluster, Close returns at once, since
+// the other members do not listen to it. Afterwards every operation returns ErrClosed, including
+// reads at Local. Values and Snapshots read before remain valid.
+//
+// Close returns the error of ctx or ErrQuorum if the handover was not confirmed in time: the last
+// updates may be lost with this member, unless the process continues in another life. ErrReentrant
+// means that nothing was done.
 func (r *Replicator) Close(ctx context.Context) error {
 	if err := r.reentrant(); err != nil {
 		return err
@@ -194,12 +201,12 @@ func (r *Replicator) Close(ctx context.Context) error {
 	return l.close(ctx)
 }
 
-// tell sends a message that nobody answers.
+// tell sends a message that is not answered.
 func (r *Replicator) tell(m request) { r.door.SendUserMessage(r.pid, m) }
 
 func (r *Replicator) options(opts []Option) options {
 	if len(opts) == 0 {
-		return options{} // apart, so that it stays on the stack
+		return options{} // a separate path, so that the value stays on the stack
 	}
 	return applied(opts)
 }
@@ -214,7 +221,8 @@ func applied(opts []Option) (o options) {
 // result is implemented by the responses.
 type result[T any] interface{ Result() (T, error) }
 
-// call sends a request to the actor and waits for its response. What a life did not begin is left to the next.
+// call sends a request to the actor and waits for its response. A request that a life did not begin
+// is retried in the next one.
 func call[R result[T], T any](ctx context.Context, r *Replicator, empty T, m request) (T, error) {
 	if err := r.reentrant(); err != nil {
 		return empty, err
@@ -247,5 +255,6 @@ func callOn[R result[T], T any](ctx context.Context, r *Replicator, empty T, m r
 	}
 }
 
-// notTaken reports whether the next life may try again. It asks err nothing, which may be the application's.
+// notTaken reports whether the request may be retried in the next life. It calls no method of err,
+// which may be the application's.
 func notTaken(err error) bool { return err == errNotTaken } //nolint:errorlint // never wrapped

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Response is the answer to a message, whatever it asked for: *GetResponse[T], *UpdateResponse[T], *DeleteResponse[T],
-// *TransactionResponse, *KeysResponse, *ReplicaCountResponse and *ForgetResponse are Responses. An actor that asks
-// much can take them in one case:
+// Response is the answer to any message. *GetResponse[T], *UpdateResponse[T], *DeleteResponse[T],
+// *TransactionResponse, *KeysResponse, *ReplicaCountResponse and *ForgetResponse are Responses. An
+// actor that sends many requests can handle them in one case:
 //
 //	case distributeddata.Response:
 //		switch m.Outcome() {
@@ -18,25 +18,31 @@ import (
 //		case distributeddata.NotReached:
 //			…
 type Response interface {
-	ID() string       // the name of the entry; empty if it is not about one
+	ID() string       // the name of the entry; empty if the response is not about one
 	Outcome() Outcome // what became of the request
-	Err() error       // as the direct call would have returned it
-	Echo() any        // what the request had as its Echo
+	Err() error       // the error that the direct call would have returned
+	Echo() any        // the Echo of the request
 	isResponse()
 }
 
-// Outcome says in one word what became of a request.
+// Outcome classifies the result of a request.
 type Outcome int
 
 // The outcomes. Response.Err has the details.
 const (
-	Success    Outcome = iota
-	NotFound           // of Get: ErrNotFound
-	Buried             // ErrDeleted: the entry was deleted for good
-	Refused            // ErrModify: the function refused or panicked; nothing has changed; see ModifyError
-	NotReached         // ErrQuorum, ErrStore: a write is kept here, and goes on spreading; see QuorumError
-	Unclear            // ErrUnknown: it may have happened
-	Failed             // nothing was done: ErrInvalid, ErrType, ErrLimit, ErrClosed, ErrBetweenLives, ErrLoading, ErrStoreBusy, a value that cannot be decoded
+	Success  Outcome = iota
+	NotFound         // of Get: ErrNotFound
+	Buried           // ErrDeleted: the entry was permanently deleted
+	// Refused is ErrModify: the function rejected the update or panicked. Nothing has changed; see
+	// ModifyError.
+	Refused
+	// NotReached is ErrQuorum or ErrStore. A write is kept here and continues to spread; see
+	// QuorumError.
+	NotReached
+	Unclear // ErrUnknown: the operation may have happened
+	// Failed says that nothing was done: ErrInvalid, ErrType, ErrLimit, ErrClosed, ErrBetweenLives,
+	// ErrLoading, ErrStoreBusy, or a value that cannot be decoded.
+	Failed
 )
 
 var outcomes = [...]string{"success", "not found", "buried", "refused", "not reached", "unclear", "failed"}
@@ -49,7 +55,7 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// answer is what all responses have.
+// answer holds the fields that all responses share.
 type answer struct {
 	id   string
 	echo any
@@ -70,7 +76,7 @@ func (a *answer) Echo() any { return a.echo }
 // Outcome implements Response.
 func (a *answer) Outcome() Outcome { return outcomeOf(a.err) }
 
-// outcomeOf returns what an error of an operation says in one word.
+// outcomeOf returns the Outcome for an error of an operation.
 func outcomeOf(err error) Outcome {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
@@ -90,8 +96,8 @@ func outcomeOf(err error) Outcome {
 	return Failed
 }
 
-// Value returns the value in the response to a Get or an Update of this key. The result is false for any other
-// response, and for one that brings no value.
+// Value returns the value in the response to a Get or an Update of this key. ok is false for any
+// other response, and for one without a value.
 func (k Key[T]) Value(r Response) (v T, ok bool) {
 	if r.ID() == k.id && r.Err() == nil {
 		switch m := r.(type) {

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// fuse makes a step of the first member's replicator panic, after so many places.
+// fuse makes a step of the first member's replicator panic, after a number of places.
 type fuse struct {
 	left  atomic.Int64
 	every atomic.Bool // and then at each place
@@ -32,7 +32,7 @@ func (f *fuse) setup(dd *distributeddata.Replicator) {
 	})
 }
 
-// counter of what one subscriber is told.
+// hearer stores the count that one subscriber was last sent.
 type hearer struct{ last uint64 }
 
 var clicks = distributeddata.NewKey("clicks", crdt.GCounter{})
@@ -48,8 +48,8 @@ func click(ctx context.Context, dd *distributeddata.Replicator, opts ...distribu
 	return err
 }
 
-// A panic of our own code, wherever it hits: the replica goes on under its id, ready, with its subscribers; nothing
-// acknowledged is lost, and every call is answered in time.
+// A panic of our own code, wherever it hits: the replica continues under its id, ready, with its
+// subscribers; nothing acknowledged is lost, and every call is answered in time.
 func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 	var f fuse
 	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {
@@ -60,11 +60,11 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 		was, acked := c.at(0).Status().Replica, uint64(0)
 		unknown := 0
 		for place := int64(1); place <= 40; place++ {
-			time.Sleep(25 * time.Second) // those before are forgotten
+			time.Sleep(25 * time.Second) // earlier panics are forgotten
 			panics := c.at(0).Status().Panics
 			f.left.Store(place)
 			writes, reads := make(chan error, 3), make(chan error, 3)
-			for i := range 3 { // all at once: pushes and updates of others arrive while own ones wait
+			for i := range 3 { // at once: foreign pushes and updates arrive while own ones wait
 				go func() { writes <- click(context.Background(), c.at(i), distributeddata.Majority) }()
 				go func() {
 					_, err := clicks.Get(context.Background(), c.at(i), distributeddata.Linearizable)
@@ -89,7 +89,7 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 				}
 			}
 			time.Sleep(5 * time.Second)
-			for f.left.Load() > 0 { // heartbeats come to it
+			for f.left.Load() > 0 { // heartbeats reach it
 				time.Sleep(time.Second)
 			}
 			time.Sleep(3 * time.Second)
@@ -111,7 +111,8 @@ func TestResume_WhateverAPanicInterrupts(t *testing.T) {
 	})
 }
 
-// What panics again and again, whatever is tried, begins empty under a new id, and is refilled: the member is not lost.
+// A replica that panics repeatedly, whatever is tried, starts empty under a new id, and is
+// refilled: the member is not lost.
 func TestResume_GivesUpWhatPanicsForEver(t *testing.T) {
 	var f fuse
 	runWith(t, 3, distributeddata.Config{MinMembers: 3}, f.setup, func(c *cluster) {

@@ -34,7 +34,8 @@ func TestScenario_MajorityReadsSeeTheWriteAfterMembersChanged(t *testing.T) {
 	})
 }
 
-// akka 30327, akka.net 8547: members that leave stalled the writes of others, and their own were dropped.
+// akka 30327, akka.net 8547: members that leave stalled the writes of others, and their own were
+// dropped.
 func TestScenario_ALeavingMemberStallsNobodyAndLosesNothing(t *testing.T) {
 	run(t, 4, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		leaver := c.Member(3)
@@ -84,7 +85,8 @@ func TestScenario_MembersWithoutTheRoleDoNotCount(t *testing.T) {
 	})
 }
 
-// akka 23683, 25699, and GoAkt 94c8740c: what was removed or deleted came back with a member that had missed it.
+// akka 23683, 25699, and GoAkt 94c8740c: removed or deleted data came back with a member that had
+// missed the removal.
 func TestScenario_AReturnerDoesNotBringBackWhatWasRemoved(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 5, HeartbeatInterval: time.Minute}, func(c *cluster) {
 		require.NoError(t, c.add(4, "removed", distributeddata.All))
@@ -103,7 +105,8 @@ func TestScenario_AReturnerDoesNotBringBackWhatWasRemoved(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: two members that read with a majority at the same moment waited five seconds for each other.
+// GoAkt 94c8740c: two members that read at a majority at the same moment waited five seconds for
+// each other.
 func TestScenario_MajorityReadsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		require.NoError(t, c.add(0, "x", distributeddata.All))
@@ -123,8 +126,8 @@ func TestScenario_MajorityReadsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: with one peer hanging, all reads and writes of a member hung, plain updates between the others
-// did not arrive, and the write to all returned without an error.
+// GoAkt 94c8740c: with one hanging peer, all reads and writes of a member hung, plain updates
+// between the others did not arrive, and the write to all returned without an error.
 func TestScenario_OneHangingMemberHarmsNobodyElse(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		c.Freeze(c.Member(2))

@@ -20,8 +20,8 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// Bugs that users of other replicated-data modules have met, as stories that must end well here. Each
-// names where it was reported or seen; TRACK_RECORD.md lists them.
+// Bugs that users of other replicated-data modules have encountered, as stories that must end well
+// here. Each names where it was reported or seen; TRACK_RECORD.md lists them.
 
 var visits = distributeddata.NewKey("visits", crdt.PNCounter{})
 
@@ -48,7 +48,7 @@ func (c *cluster) removeFrom(i int, elems ...string) error {
 	return err
 }
 
-// manifests counts the messages between members by kind, and keeps the largest size.
+// manifests counts the messages between members by kind, and records the largest size.
 type manifests struct {
 	mu      sync.Mutex
 	seen    map[wire.Manifest]int
@@ -80,8 +80,8 @@ func (m *manifests) of(kind wire.Manifest) int {
 	return m.seen[kind]
 }
 
-// GoAkt 94c8740c: 20 adds without any fault left 20, 1 and 1 elements, since a delta claimed everything that
-// its writer had done before.
+// GoAkt 94c8740c: 20 adds without any fault left 20, 1 and 1 elements, since a delta claimed
+// everything that its writer had done before.
 func TestScenario_EveryAddArrivesWithoutAnyFault(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		for i := range 20 {
@@ -95,7 +95,7 @@ func TestScenario_EveryAddArrivesWithoutAnyFault(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c, and akka 22890: the delta of a remove took elements away that it did not name.
+// GoAkt 94c8740c, and akka 22890: the delta of a remove removed elements that it did not name.
 func TestScenario_RemoveTakesOnlyWhatItNames(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		for _, e := range []string{"x", "y", "z"} {
@@ -110,7 +110,8 @@ func TestScenario_RemoveTakesOnlyWhatItNames(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: two members that had made equally many changes took their states for equal, for ever.
+// GoAkt 94c8740c: two members that had made equally many changes considered their states equal,
+// forever.
 func TestScenario_EquallyManyChangesAreNotEqualStates(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))
@@ -126,8 +127,9 @@ func TestScenario_EquallyManyChangesAreNotEqualStates(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: a member that came back on its address counted below what others remembered of it, and its
-// acknowledged increments were lost. akka.net 4200: counters of restarted members ended at 42 instead of 9.
+// GoAkt 94c8740c: a member that came back on its address counted from below what others remembered
+// of it, and its acknowledged increments were lost. akka.net 4200: counters of restarted members
+// ended at 42 instead of 9.
 func TestScenario_CountersOfRestartedMembersAreExact(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		want := int64(0)
@@ -149,8 +151,8 @@ func TestScenario_CountersOfRestartedMembersAreExact(t *testing.T) {
 	})
 }
 
-// akka and pekko: after a replicator was restarted, peers acknowledged its writes as handled already, without
-// applying them, as their memory of its sequence numbers was ahead.
+// akka and pekko: after a replicator was restarted, peers acknowledged its writes as already
+// handled, without applying them, since their memory of its sequence numbers was ahead.
 func TestScenario_AcknowledgedAfterARestartMeansApplied(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		for i := range 50 {
@@ -164,8 +166,9 @@ func TestScenario_AcknowledgedAfterARestartMeansApplied(t *testing.T) {
 	})
 }
 
-// akka and pekko: while a removed member was pruned, deltas of its element's new owner wiped the element
-// everywhere (akka.net 8219; it may be akka 30002, where registrations vanished while members left).
+// akka and pekko: while a removed member was pruned, deltas of its element's new owner wiped the
+// element everywhere (akka.net 8219; possibly akka 30002, where registrations vanished while
+// members left).
 func TestScenario_ElementsOfMembersThatLeftStay(t *testing.T) {
 	run(t, 5, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		want := []string{}
@@ -178,21 +181,22 @@ func TestScenario_ElementsOfMembersThatLeftStay(t *testing.T) {
 			m := c.Member(gone)
 			require.NoError(t, c.dd[m].Close(context.Background()))
 			c.Leave(m)
-			for k := range 20 { // the others go on meanwhile
+			for k := range 20 { // the others continue meanwhile
 				e := fmt.Sprintf("while %d left: %02d", gone, k)
 				require.NoError(t, c.add(k%2, e))
 				want = append(want, e)
 				time.Sleep(50 * time.Millisecond)
 			}
 		}
-		time.Sleep(10 * time.Minute) // longer than any margin of a pruning
+		time.Sleep(10 * time.Minute) // longer than any pruning margin
 		slices.Sort(want)
 		require.Equal(t, want, c.elements(0))
 		require.Equal(t, want, c.elements(1))
 	})
 }
 
-// akka and pekko: one lost delta stopped all later ones of its key, until a random full-state gossip.
+// akka and pekko: one lost delta stopped all later ones of its key, until a random full-state
+// gossip.
 func TestScenario_OneLostChangeDoesNotStopTheNext(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		lost := c.Net.Link(c.Member(0).Address, c.Member(1).Address).Next(func(p simnet.Packet) bool {
@@ -208,7 +212,7 @@ func TestScenario_OneLostChangeDoesNotStopTheNext(t *testing.T) {
 	})
 }
 
-// akka 22188, 22331, 22378, 22648: deltas that overtook each other made holes, and a removal that came before
+// akka 22188, 22331, 22378, 22648: reordered deltas made holes, and a removal that arrived before
 // its add was forgotten.
 func TestScenario_ChangesThatOvertakeEachOtherMakeNoHoles(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -216,7 +220,7 @@ func TestScenario_ChangesThatOvertakeEachOtherMakeNoHoles(t *testing.T) {
 		for i := range 60 {
 			require.NoError(t, c.add(i%3, fmt.Sprintf("item %02d", i)))
 			if i%4 == 3 {
-				require.NoError(t, func() error { // of its own element, so that it is seen
+				require.NoError(t, func() error { // of its own element, so that it is visible
 					_, err := cart.Update(context.Background(), c.at(i%3), func(w *crdt.Writer, v *items) error {
 						v.Remove(w, fmt.Sprintf("item %02d", i))
 						return nil
@@ -234,8 +238,8 @@ func TestScenario_ChangesThatOvertakeEachOtherMakeNoHoles(t *testing.T) {
 	})
 }
 
-// akka 22606: a delta that was not reset went out again and again. A change crosses once, and a change that
-// changes nothing (akka 22655) does not cross.
+// akka 22606: a delta that was not reset was sent again and again. A change is sent once, and an
+// update that changes nothing (akka 22655) is not sent.
 func TestScenario_AChangeCrossesOnceAndNoChangeNever(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		m := c.counts()
@@ -248,8 +252,8 @@ func TestScenario_AChangeCrossesOnceAndNoChangeNever(t *testing.T) {
 	})
 }
 
-// akka.net 3759, 4198, 4302, 4367, 4400, 4806: a delta of another type stopped the replication of all keys
-// that travelled with it.
+// akka.net 3759, 4198, 4302, 4367, 4400, 4806: a delta of another type stopped the replication of
+// all keys that were sent with it.
 func TestScenario_AKeyOfAnotherTypeDoesNotStopTheRest(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		numbers := distributeddata.NewKey("cart", crdt.PNCounter{}) // the same key
@@ -275,7 +279,7 @@ func TestScenario_AKeyOfAnotherTypeDoesNotStopTheRest(t *testing.T) {
 	})
 }
 
-// akka 26283: what could not be merged stopped the replicator. Garbage of a peer is dropped.
+// akka 26283: an unmergeable value stopped the replicator. Garbage from a peer is dropped.
 func TestScenario_GarbageOfAPeerStopsNothing(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		require.NoError(t, c.add(0, "milk", distributeddata.All))
@@ -291,7 +295,7 @@ func TestScenario_GarbageOfAPeerStopsNothing(t *testing.T) {
 	})
 }
 
-// akka 27428: what was under a removed key of a map came back when the key was put again.
+// akka 27428: the content of a removed map key came back when the key was put again.
 func TestScenario_APutAfterARemoveBringsNothingBack(t *testing.T) {
 	baskets := distributeddata.NewKey("baskets", crdt.ORMap[string, items]{})
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -356,8 +360,8 @@ func TestScenario_NothingIsMissingFromAMapUnderLoad(t *testing.T) {
 	})
 }
 
-// akka 25529: a last-writer-wins map became inconsistent, and ran out of memory, under puts and removes of the
-// same keys. akka 21249: so did the store, under keys that were made and deleted.
+// akka 25529: a last-writer-wins map became inconsistent, and ran out of memory, under puts and
+// removes of the same keys. akka 21249: so did the store, under keys that were created and deleted.
 func TestScenario_ChurnLeavesNothingBehind(t *testing.T) {
 	prices := distributeddata.NewKey("prices", crdt.LWWMap[string, int]{})
 	run(t, 3, distributeddata.Config{MinMembers: 3, LogBytes: 1 << 16}, func(c *cluster) {
@@ -390,8 +394,8 @@ func TestScenario_ChurnLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// akka.net 7250: a set of 20,000 identifiers could never be sent. akka 22327, 23025, 27175, 28421: gossip and
-// deltas were larger than a frame.
+// akka.net 7250: a set of 20,000 identifiers could never be sent. akka 22327, 23025, 27175, 28421:
+// gossip and deltas were larger than a frame.
 func TestScenario_NoMessageGrowsWithTheData(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		m := c.counts()
@@ -429,12 +433,13 @@ func TestScenario_QuorumWritesLeaveNoActorsBehind(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: a delete of a key that the member had not seen was told to nobody, and members disagreed for a day.
+// GoAkt 94c8740c: a delete of a key that the member had not seen was sent to no other, and members
+// disagreed for a day.
 func TestScenario_ADeleteOfAnUnknownKeyMeansTheSameEverywhere(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1))
 		require.NoError(t, c.add(1, "made elsewhere"))
-		_ = cart.Delete(context.Background(), c.at(0)) // it takes what it has seen: nothing
+		_ = cart.Delete(context.Background(), c.at(0)) // it deletes what it has seen: nothing
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"made elsewhere"}, c.elements(0))
@@ -454,9 +459,9 @@ func TestScenario_ADeletedKeyCanBeUsedAgainAtOnce(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: a subscriber was not told the present value nor of a deletion, was told a hundred times of updates
-// that changed nothing, and its messages did not name the key. akka.net 7804: to unsubscribe killed the
-// replicator.
+// GoAkt 94c8740c: a subscriber was not sent the present value or a deletion, got a hundred notices
+// of updates that changed nothing, and its messages did not name the key. akka.net 7804:
+// unsubscribing killed the replicator.
 func TestScenario_SubscribersHearOfChangesAndOnlyOfThem(t *testing.T) {
 	run(t, 2, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		require.NoError(t, c.add(0, "before", distributeddata.All))
@@ -479,7 +484,7 @@ func TestScenario_SubscribersHearOfChangesAndOnlyOfThem(t *testing.T) {
 		require.NoError(t, cart.Delete(context.Background(), c.at(0), distributeddata.All))
 		time.Sleep(time.Second)
 		stop()
-		stop() // twice does no harm
+		stop() // a second call does no harm
 		require.NoError(t, c.add(0, "unheard", distributeddata.All))
 		time.Sleep(time.Second)
 		root.Stop(pid)
@@ -490,7 +495,7 @@ func TestScenario_SubscribersHearOfChangesAndOnlyOfThem(t *testing.T) {
 	})
 }
 
-// GoAkt 94c8740c: of 64,000 questions by 64 callers at once, some fifty were never answered.
+// GoAkt 94c8740c: of 64,000 questions by 64 concurrent callers, some fifty were never answered.
 func TestScenario_EveryOneOfManyCallersIsAnswered(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		var wg sync.WaitGroup

@@ -20,9 +20,10 @@ import (
 
 type number = crdt.LWWRegister[int]
 
-// BenchmarkSharded updates random elements of a ShardedMap of so many small ones on one member, in turn with those of an
-// ORMap of 1,000 in one entry, and with the same 1,000 elements of the large one again and again: processor time per update
-// with garbage collection, of each.
+// BenchmarkSharded updates random elements of a ShardedMap of n small ones on one member. It
+// alternates with updates of an ORMap of 1,000 in one entry, and of the same 1,000 elements of the
+// large map again and again. It measures the processor time per update, including garbage
+// collection, of each.
 //
 //	go test ./distributeddata -run '^$' -bench 'Sharded/' -benchtime 20000x -timeout 30m
 func BenchmarkSharded(b *testing.B) {
@@ -110,7 +111,7 @@ func benchSharded(b *testing.B, n, shards int) {
 	b.ReportMetric(heap(), "MiB-heap")
 }
 
-// heap is what is reachable.
+// heap returns the size of the reachable heap.
 func heap() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -118,7 +119,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// fill makes elements, so many in one transaction.
+// fill adds n elements, batch of them in one transaction.
 func fill(b *testing.B, n, batch int, put func(tx *distributeddata.Tx, i int), dd *distributeddata.Replicator) {
 	b.Helper()
 	for from := 0; from < n; from += batch {
@@ -136,8 +137,8 @@ func fill(b *testing.B, n, batch int, put func(tx *distributeddata.Tx, i int), d
 	}
 }
 
-// BenchmarkShardedOnThree updates elements of 1 kB of a ShardedMap at a majority of three members in one process, over a
-// network in memory: processor time of all three per update.
+// BenchmarkShardedOnThree updates elements of 1 kB of a ShardedMap at a majority of three members
+// in one process, over a network in memory. It measures the processor time of all three per update.
 //
 //	go test ./distributeddata -run '^$' -bench ShardedOnThree -benchtime 5000x -timeout 30m
 func BenchmarkShardedOnThree(b *testing.B) {

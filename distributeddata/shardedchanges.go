@@ -10,25 +10,28 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// MapChange tells what became of one key of a ShardedMap.
+// MapChange describes the change of one key of a ShardedMap.
 type MapChange[K any, V crdt.Value[V]] struct {
 	Key     K
-	Value   V    // the empty value if the key is not there any more
-	Old     V    // what was told before; the empty value if it was not there
-	Removed bool // the key is not there any more
-	// Err is set in a change that is about no key: of each entry that is there in another layout, see ShardedMap, and of
-	// one that cannot be read. ErrInvalid, ErrType, ErrReentrant, ErrDeleted or that of a codec.
+	Value   V    // the empty value if the key is no longer present
+	Old     V    // the value yielded or sent before; the empty value if the key was absent
+	Removed bool // the key is no longer present
+	// Err is set in a change that is not about a key: one for each entry in another layout (see
+	// ShardedMap), and one for each entry that cannot be read. It is ErrInvalid, ErrType,
+	// ErrReentrant, ErrDeleted or the error of a codec.
 	Err error
 }
 
-// Changes yields each key that is there, and then each that has changed, gathered for Config.NotifyInterval, with the newest
-// value: however often a key changed while the loop was busy, it is told of once. A round costs what has changed
-// since the one before. In all else it is as Key.Changes. What one update changed in several shards is yielded together.
+// Changes yields each existing key, and then each key that has changed, batched over
+// Config.NotifyInterval, with its newest value. A key that changed several times while the loop
+// body ran is yielded once. A round costs as much as the changes since the previous one. Changes
+// that one update made in several shards are yielded together. In all other respects it works like
+// Key.Changes.
 func (m ShardedMap[K, V]) Changes(ctx context.Context, r *Replicator) iter.Seq[*MapChange[K, V]] {
 	return eachChange(ctx, r, m.entries, m.changes)
 }
 
-// changes yields what has changed in one shard.
+// changes yields the changes in one shard.
 func (m ShardedMap[K, V]) changes(c *Changed[crdt.ORMap[K, V]]) iter.Seq[*MapChange[K, V]] {
 	return func(yield func(*MapChange[K, V]) bool) {
 		if ok, err := m.entries.about(c); !ok {
@@ -51,8 +54,8 @@ func (m ShardedMap[K, V]) changes(c *Changed[crdt.ORMap[K, V]]) iter.Seq[*MapCha
 	}
 }
 
-// MapChanges tells an actor what has changed in one shard of a ShardedMap. They are found while they are looped over, by
-// the actor.
+// MapChanges notifies an actor of the changes in one shard of a ShardedMap. The changes are
+// computed when the actor iterates over them.
 type MapChanges[K any, V crdt.Value[V]] struct {
 	all iter.Seq[*MapChange[K, V]]
 }
@@ -60,20 +63,21 @@ type MapChanges[K any, V crdt.Value[V]] struct {
 // All yields the changes.
 func (c *MapChanges[K, V]) All() iter.Seq[*MapChange[K, V]] { return c.all }
 
-// Subscribe tells an actor of this member of what is there and of changes: each shard that has changed is one
-// *MapChanges[K, V]. Everything else is as with Key.Subscribe.
+// Subscribe notifies an actor of this member of existing keys and of changes: each shard that has
+// changed is one *MapChanges[K, V]. Everything else works as in Key.Subscribe.
 func (m ShardedMap[K, V]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
 	return subscribeTo(r, m.entries, to, func(c *Changed[crdt.ORMap[K, V]]) any { return &MapChanges[K, V]{m.changes(c)} })
 }
 
-// SetChange tells that an element of a ShardedSet was added or removed.
+// SetChange describes the addition or removal of an element of a ShardedSet.
 type SetChange[E any] struct {
 	Element E
 	Removed bool
-	Err     error // as MapChange has it
+	Err     error // as in MapChange
 }
 
-// Changes yields each element that is there, and then each that is added or removed, as ShardedMap.Changes does.
+// Changes yields each existing element, and then each addition and removal, as ShardedMap.Changes
+// does.
 func (s ShardedSet[E]) Changes(ctx context.Context, r *Replicator) iter.Seq[*SetChange[E]] {
 	return eachChange(ctx, r, s.entries, s.changes)
 }
@@ -98,18 +102,19 @@ func (s ShardedSet[E]) changes(c *Changed[crdt.ORSet[E]]) iter.Seq[*SetChange[E]
 	}
 }
 
-// SetChanges tells an actor what has changed in one shard of a ShardedSet, as MapChanges does.
+// SetChanges notifies an actor of the changes in one shard of a ShardedSet, as MapChanges does.
 type SetChanges[E any] struct{ all iter.Seq[*SetChange[E]] }
 
 // All yields the changes.
 func (c *SetChanges[E]) All() iter.Seq[*SetChange[E]] { return c.all }
 
-// Subscribe tells an actor of this member of what is there and of changes, as ShardedMap.Subscribe does.
+// Subscribe notifies an actor of this member of existing elements and of changes, as
+// ShardedMap.Subscribe does.
 func (s ShardedSet[E]) Subscribe(r *Replicator, to *actor.PID) (stop func()) {
 	return subscribeTo(r, s.entries, to, func(c *Changed[crdt.ORSet[E]]) any { return &SetChanges[E]{s.changes(c)} })
 }
 
-// eachChange yields what has changed in each shard that has.
+// eachChange yields the changes in all shards that have changed.
 func eachChange[T crdt.Value[T], C any](ctx context.Context, r *Replicator, s sharded[T], of func(*Changed[T]) iter.Seq[C]) iter.Seq[C] {
 	return func(yield func(C) bool) {
 		for c := range changes(ctx, r, s) {
@@ -122,11 +127,11 @@ func eachChange[T crdt.Value[T], C any](ctx context.Context, r *Replicator, s sh
 	}
 }
 
-// about reports whether the change of an entry tells of elements. If it does not, err says why: the entry is of
-// another layout, or cannot be read; nil: there is nothing to tell.
+// about reports whether c, the change of an entry, describes elements. If not, err says that the
+// entry is of another layout or cannot be read; err is nil if there is nothing to report.
 func (s sharded[T]) about(c *Changed[T]) (elements bool, err error) {
 	switch {
-	case s.bad != nil || c.Key.id == s.family && c.Err != nil: // of the loop itself
+	case s.bad != nil || c.Key.id == s.family && c.Err != nil: // the loop itself failed
 		return false, c.Err
 	case strings.HasPrefix(c.Key.id, s.own):
 		return c.Err == nil, c.Err

@@ -9,10 +9,11 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// ShardedMap is one map that is spread over a number of entries, its shards, by a hash of the keys: for a million elements
-// and more, where a single entry would reach the bounds of a value, and a member that is far behind would be sent all
-// of it. An update costs what one of a shard costs. Keys and values are those of crdt.ORMap; a key is present while its
-// value holds anything.
+// ShardedMap is one map spread over a number of entries, its shards, by a hash of the keys. Use it
+// for a million elements and more, where a single entry would reach the bounds of a value and a
+// member that is far behind would have to be sent all of it. An update costs as much as an update
+// of one shard. Keys and values are those of crdt.ORMap; a key is present while its value holds
+// anything.
 //
 //	var Users = distributeddata.NewShardedMap("users", 1024, crdt.ORMap[string, crdt.LWWRegister[string]]{})
 //
@@ -22,22 +23,25 @@ import (
 //	})
 //	name, err := Users.Get(ctx, dd, "ada") // local, never waits
 //
-// Levels, errors and what an update in progress means are those of Key. Several elements change together in Atomically,
-// with UpdateIn and RemoveIn.
+// Levels, errors and the restrictions on modify functions are those of Key. To change several
+// elements together, use UpdateIn and RemoveIn in Atomically.
 //
-// The number of shards is fixed: it is a part of the names of the shards, as are the types of keys and values. While this
-// replica holds entries of the same collection that were written with another number, every operation but Clear returns
-// ErrInvalid, and with another type ErrType, naming both; nothing of the two is mixed up. Two programs that differ and
-// write at the same time notice it when they have heard of each other.
+// The number of shards is fixed: it is part of the names of the shards, as are the types of keys
+// and values. If this replica holds entries of the same collection written with another number of
+// shards, every operation except Clear returns ErrInvalid; with another type, ErrType. The error
+// names both layouts, and their contents never mix. Two programs that use different layouts at the
+// same time detect this once they have heard of each other.
 //
-// Maps are cheap values; declare them as package variables. Config.Durable has a collection durable by "users#*".
+// Maps are cheap values; declare them as package variables. The entry "users#*" in Config.Durable
+// makes the collection "users" durable.
 type ShardedMap[K any, V crdt.Value[V]] struct {
 	entries sharded[crdt.ORMap[K, V]]
 }
 
-// NewShardedMap returns the map name: UTF-8, from 1 to 256 bytes, without # and *. shards is from 1 to MaxShards; about
-// one for 10,000 elements that are expected at the most is a good number, and an entry costs little while it is empty. With
-// any other every operation returns ErrInvalid. empty supplies the codecs, as in NewKey.
+// NewShardedMap returns the map with the given name: valid UTF-8 of 1 to 256 bytes, without # and
+// *. shards is from 1 to MaxShards; a good number is one shard per 10,000 elements expected at
+// most, since an empty shard costs little. With invalid arguments every operation returns
+// ErrInvalid. empty supplies the codecs, as in NewKey.
 func NewShardedMap[K any, V crdt.Value[V]](name string, shards int, empty crdt.ORMap[K, V]) ShardedMap[K, V] {
 	return ShardedMap[K, V]{sharded[crdt.ORMap[K, V]]{newLayout(name, crdt.TypeName(empty), shards), empty}}
 }
@@ -49,8 +53,8 @@ func (m ShardedMap[K, V]) encode(key K) func([]byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) { return m.entries.empty.AppendKey(dst, key) }
 }
 
-// Get returns the value at key; ErrNotFound if there is none. Key.Get says what a level means; here it is the whole map
-// that this replica has then seen.
+// Get returns the value at key, or ErrNotFound. The levels are those of Key.Get, applied to the
+// whole map.
 func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ...Option) (v V, err error) {
 	all, err := m.entries.get(ctx, r, m.encode(key), opts)
 	if err != nil {
@@ -63,15 +67,15 @@ func (m ShardedMap[K, V]) Get(ctx context.Context, r *Replicator, key K, opts ..
 	return v, err
 }
 
-// valueOf is ORMap.Get. It runs the codec of an own type.
+// valueOf calls ORMap.Get, which may run the codec of a user-defined type.
 func valueOf[K any, V crdt.Value[V]](all crdt.ORMap[K, V], key K) (v V, ok bool, err error) {
 	err = guarded(func() error { v, ok = all.Get(key); return nil })
 	return v, ok, err
 }
 
-// Update changes the value at key, which begins empty, and returns it after the change. See Key.Update, which also says
-// what modify must not do. Where the codec of an own type cannot decode what it has encoded, its error says so, and the
-// change is made.
+// Update changes the value at key, which is empty at first, and returns it after the change. See
+// Key.Update, which also lists what modify must not do. If the codec of a user-defined type cannot
+// decode what it has encoded, Update returns that error although the change is made.
 func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K, modify func(w *crdt.Writer, v *V) error, opts ...Option) (v V, err error) {
 	shard, err := m.entries.shard(m.encode(key))
 	if err != nil {
@@ -82,8 +86,8 @@ func (m ShardedMap[K, V]) Update(ctx context.Context, r *Replicator, key K, modi
 	return v, cmp.Or(err, unread)
 }
 
-// UpdateMessage returns Update as a message; what the response brings is the shard. A key that cannot be encoded refuses
-// the update.
+// UpdateMessage returns Update as a message; the response carries the shard. The update fails if
+// key cannot be encoded.
 func (m ShardedMap[K, V]) UpdateMessage(key K, modify func(w *crdt.Writer, v *V) error, opts ...Option) *Update[crdt.ORMap[K, V]] {
 	return m.entries.message(m.encode(key), updating(key, modify), opts)
 }
@@ -95,7 +99,7 @@ func updating[K any, V crdt.Value[V]](key K, modify func(w *crdt.Writer, v *V) e
 	}
 }
 
-// Remove takes a key out: what this replica has seen of its value. Removing what is not there succeeds.
+// Remove removes what this replica has seen of the value at key. Removing a missing key succeeds.
 func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts ...Option) error {
 	shard, err := m.entries.shard(m.encode(key))
 	if err != nil {
@@ -105,7 +109,7 @@ func (m ShardedMap[K, V]) Remove(ctx context.Context, r *Replicator, key K, opts
 	return err
 }
 
-// RemoveMessage returns Remove as a message; what the response brings is the shard.
+// RemoveMessage returns Remove as a message; the response carries the shard.
 func (m ShardedMap[K, V]) RemoveMessage(key K, opts ...Option) *Update[crdt.ORMap[K, V]] {
 	return m.entries.message(m.encode(key), removing[K, V](key), opts)
 }
@@ -121,7 +125,7 @@ func (m ShardedMap[K, V]) UpdateIn(tx *Tx, key K, change func(v *V)) {
 	}
 }
 
-// RemoveIn takes keys out inside a transaction.
+// RemoveIn removes keys inside a transaction.
 func (m ShardedMap[K, V]) RemoveIn(tx *Tx, keys ...K) {
 	for _, key := range keys {
 		if all := m.entries.in(tx, m.encode(key)); all != nil {
@@ -130,7 +134,8 @@ func (m ShardedMap[K, V]) RemoveIn(tx *Tx, keys ...K) {
 	}
 }
 
-// GetIn returns a copy of the value at key inside a transaction, as that has left it so far, and whether there is one.
+// GetIn returns a copy of the value at key inside a transaction, including the transaction's
+// changes so far, and whether the key is present.
 func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
 	if all := m.entries.in(tx, m.encode(key)); all != nil {
 		return all.Get(key)
@@ -138,30 +143,32 @@ func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
 	return v, false
 }
 
-// Clear takes out all that this replica has seen of the map as this program lays it out, shard after shard: it is not
-// atomic, and an element that is put there meanwhile may stay. It returns when so many replicas have heard of it as
-// the level says. It is what clears up after a program with another number of shards: call it there.
+// Clear removes everything that this replica has seen of the map in this program's layout, one
+// shard after the other. It is not atomic: an element that is added meanwhile may stay. Clear
+// returns when as many replicas have heard of it as the level requires. To clean up after a program
+// with another number of shards, call Clear in that program.
 func (m ShardedMap[K, V]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
 	return m.entries.clear(ctx, r, opts)
 }
 
-// MapSnapshot is what a ShardedMap held in a Snapshot: of one instant, in all shards. It may be kept, and read from many
-// goroutines.
+// MapSnapshot is the content of a ShardedMap in a Snapshot: all shards at one instant. It may be
+// kept, and is safe for concurrent use.
 type MapSnapshot[K any, V crdt.Value[V]] struct {
 	m   ShardedMap[K, V]
 	now Snapshot
 }
 
-// Of reads the map in a snapshot, which shows each update of this member that returned before the snapshot was taken, and
-// each update whole or not at all, also one of several elements. For one that shows what a majority had seen, call Get at
-// Majority with any key before the snapshot is taken.
+// Of reads the map in a snapshot. The result contains each update of this member that returned
+// before the snapshot was taken. It shows every update, including one of several elements, as a
+// whole or not at all. For a result that contains what a majority had seen, call Get at Majority
+// with any key before taking the snapshot.
 //
-// Errors: ErrClosed, ErrLoading, ErrInvalid, ErrType. A map without keys is no error.
+// Errors: ErrClosed, ErrLoading, ErrInvalid, ErrType. An empty map is not an error.
 func (m ShardedMap[K, V]) Of(now Snapshot) (MapSnapshot[K, V], error) {
 	return MapSnapshot[K, V]{m, now}, m.entries.usable(now)
 }
 
-// Get returns a copy of the value at key, and whether there is one.
+// Get returns a copy of the value at key, and whether the key is present.
 func (s MapSnapshot[K, V]) Get(key K) (v V, ok bool) {
 	if all, ok := s.m.entries.at(s.now, s.m.encode(key)); ok {
 		return all.Get(key)
@@ -169,14 +176,14 @@ func (s MapSnapshot[K, V]) Get(key K) (v V, ok bool) {
 	return v, false
 }
 
-// Contains reports whether the key is present.
+// Contains reports whether key is present.
 func (s MapSnapshot[K, V]) Contains(key K) bool {
 	all, ok := s.m.entries.at(s.now, s.m.encode(key))
 	return ok && all.Contains(key)
 }
 
-// Len returns the number of keys: exactly those that All yields. It adds up the numbers that the shards keep, so it costs
-// one to five microseconds for each shard, however many keys there are.
+// Len returns the number of keys that All yields. It sums the counts kept by the shards, which
+// takes one to five microseconds per shard, regardless of the number of keys.
 func (s MapSnapshot[K, V]) Len() (n int) {
 	for all := range s.m.entries.of(s.now) {
 		n += all.Len()
@@ -184,9 +191,9 @@ func (s MapSnapshot[K, V]) Len() (n int) {
 	return n
 }
 
-// All yields the keys with copies of their values: shard after shard, in an order that means nothing and is the same each
-// time. What changes meanwhile does not show. Shards and values of another type, and those that cannot be decoded, are
-// passed over.
+// All yields the keys with copies of their values, one shard after the other, in an unspecified
+// order that is the same each time. Later changes do not show. All skips shards and values of
+// another type and those that cannot be decoded.
 func (s MapSnapshot[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for all := range s.m.entries.of(s.now) {

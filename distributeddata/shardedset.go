@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// ShardedSet is one set that is spread over a number of entries by a hash of the elements. In all that is not said here
-// it is as ShardedMap. An add wins over a concurrent remove, as in crdt.ORSet.
+// ShardedSet is one set spread over a number of entries by a hash of the elements. Everything not
+// described here works as in ShardedMap. An add wins over a concurrent remove, as in crdt.ORSet.
 //
 //	var Seen = distributeddata.NewShardedSet("seen", 1024, crdt.ORSet[string]{})
 //
@@ -16,7 +16,7 @@ import (
 //	ok, err := Seen.Contains(ctx, dd, "4711") // local, never waits
 type ShardedSet[E any] struct{ entries sharded[crdt.ORSet[E]] }
 
-// NewShardedSet returns the set name, as NewShardedMap does.
+// NewShardedSet returns the set with the given name, with the bounds of NewShardedMap.
 func NewShardedSet[E any](name string, shards int, empty crdt.ORSet[E]) ShardedSet[E] {
 	return ShardedSet[E]{sharded[crdt.ORSet[E]]{newLayout(name, crdt.TypeName(empty), shards), empty}}
 }
@@ -28,13 +28,14 @@ func (s ShardedSet[E]) encode(e E) func([]byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) { return s.entries.empty.AppendElement(dst, e) }
 }
 
-// Contains reports whether e is in the set. See Key.Get for levels and errors; that nothing is there is none.
+// Contains reports whether e is in the set. Levels and errors are those of Key.Get, but a missing
+// entry is not an error.
 func (s ShardedSet[E]) Contains(ctx context.Context, r *Replicator, e E, opts ...Option) (bool, error) {
 	all, err := s.entries.get(ctx, r, s.encode(e), opts)
 	return err == nil && all.Contains(e), err
 }
 
-// Add puts an element into the set.
+// Add adds an element to the set.
 func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Option) error {
 	shard, err := s.entries.shard(s.encode(e))
 	if err != nil {
@@ -44,7 +45,7 @@ func (s ShardedSet[E]) Add(ctx context.Context, r *Replicator, e E, opts ...Opti
 	return err
 }
 
-// AddMessage returns Add as a message; what the response brings is the shard.
+// AddMessage returns Add as a message; the response carries the shard.
 func (s ShardedSet[E]) AddMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
 	return s.entries.message(s.encode(e), adding(e), opts)
 }
@@ -53,7 +54,7 @@ func adding[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 	return func(w *crdt.Writer, all *crdt.ORSet[E]) error { all.Add(w, e); return nil }
 }
 
-// Remove takes an element out. Removing what is not there succeeds.
+// Remove removes an element. Removing a missing element succeeds.
 func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...Option) error {
 	shard, err := s.entries.shard(s.encode(e))
 	if err != nil {
@@ -63,7 +64,7 @@ func (s ShardedSet[E]) Remove(ctx context.Context, r *Replicator, e E, opts ...O
 	return err
 }
 
-// RemoveMessage returns Remove as a message; what the response brings is the shard.
+// RemoveMessage returns Remove as a message; the response carries the shard.
 func (s ShardedSet[E]) RemoveMessage(e E, opts ...Option) *Update[crdt.ORSet[E]] {
 	return s.entries.message(s.encode(e), dropping(e), opts)
 }
@@ -72,7 +73,7 @@ func dropping[E any](e E) func(*crdt.Writer, *crdt.ORSet[E]) error {
 	return func(w *crdt.Writer, all *crdt.ORSet[E]) error { all.Remove(w, e); return nil }
 }
 
-// AddIn puts elements into the set inside a transaction.
+// AddIn adds elements to the set inside a transaction.
 func (s ShardedSet[E]) AddIn(tx *Tx, elems ...E) {
 	for _, e := range elems {
 		if all := s.entries.in(tx, s.encode(e)); all != nil {
@@ -81,7 +82,7 @@ func (s ShardedSet[E]) AddIn(tx *Tx, elems ...E) {
 	}
 }
 
-// RemoveIn takes elements out inside a transaction.
+// RemoveIn removes elements inside a transaction.
 func (s ShardedSet[E]) RemoveIn(tx *Tx, elems ...E) {
 	for _, e := range elems {
 		if all := s.entries.in(tx, s.encode(e)); all != nil {
@@ -90,18 +91,19 @@ func (s ShardedSet[E]) RemoveIn(tx *Tx, elems ...E) {
 	}
 }
 
-// ContainsIn reports whether e is in the set inside a transaction, as that has left it so far.
+// ContainsIn reports whether e is in the set inside a transaction, including the transaction's
+// changes so far.
 func (s ShardedSet[E]) ContainsIn(tx *Tx, e E) bool {
 	all := s.entries.in(tx, s.encode(e))
 	return all != nil && all.Contains(e)
 }
 
-// Clear takes out every element, as ShardedMap.Clear does.
+// Clear removes every element, as ShardedMap.Clear does.
 func (s ShardedSet[E]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
 	return s.entries.clear(ctx, r, opts)
 }
 
-// SetSnapshot is what a ShardedSet held in a Snapshot. See MapSnapshot.
+// SetSnapshot is the content of a ShardedSet in a Snapshot. See MapSnapshot.
 type SetSnapshot[E any] struct {
 	s   ShardedSet[E]
 	now Snapshot
@@ -118,7 +120,7 @@ func (s SetSnapshot[E]) Contains(e E) bool {
 	return ok && all.Contains(e)
 }
 
-// Len returns the number of elements: exactly those that All yields. It costs what MapSnapshot.Len does.
+// Len returns the number of elements that All yields. It costs as much as MapSnapshot.Len.
 func (s SetSnapshot[E]) Len() (n int) {
 	for all := range s.s.entries.of(s.now) {
 		n += all.Len()
@@ -126,7 +128,7 @@ func (s SetSnapshot[E]) Len() (n int) {
 	return n
 }
 
-// All yields the elements, in an order that means nothing and is the same each time.
+// All yields the elements, in an unspecified order that is the same each time.
 func (s SetSnapshot[E]) All() iter.Seq[E] {
 	return func(yield func(E) bool) {
 		for all := range s.s.entries.of(s.now) {

@@ -9,82 +9,96 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Status is a picture for people and dashboards. It holds no user data. What is in it is also measured,
-// under the names given; counts are since the start of the replicator.
+// Status describes the condition of a replica, for people and dashboards. It holds no user data.
+// Its fields are also metrics, under the names given; counters start with the replicator.
 type Status struct {
 	Replica crdt.ReplicaID
 	Address string // of this member; attribute "node" of every metric, beside "replicator"
 	Seen    string // the version vector
 	Ready   bool   // concord.ddata.ready, 0 or 1
 	Members int    // concord.ddata.members: replicas in view, this one included
-	Counted int    // concord.ddata.counted: members that majorities are counted in, seen or not
-	// Missing are the members that are counted and not in view, by name, with the address where they were seen
-	// last if that is another. concord.ddata.missing is their number.
+	Counted int    // concord.ddata.counted: members that majorities are counted over, seen or not
+	// Missing lists the counted members that are not in view, by name. If a member was last seen at
+	// an address that differs from its name, the address is added. concord.ddata.missing is their
+	// number.
 	Missing []string
-	// Epoch is how often the record of the membership has been changed, as far as this member knows; Trouble what is
-	// wrong with it, empty if nothing is known to be. Both are zero without Config.Membership.
+	// Epoch is the number of changes of the membership record that this member knows of. Trouble
+	// says what is wrong with the record; it is empty if no problem is known. Both are zero without
+	// Config.Membership.
 	Epoch   uint64
 	Trouble string
-	// OtherDurable are the addresses of members whose Config.Durable is another list than here. It should be empty.
+	// OtherDurable lists the addresses of members whose Config.Durable differs from this member's.
+	// It should be empty.
 	OtherDurable []string // concord.ddata.other_durable is their number
-	// Durable is what concerns the durable keys alone; nil without Config.Durable. What stands beside it is of both: counts
-	// are sums, Ready and NotReady hold if they do for both, and Missing are those that are missing for one of them. Replica,
-	// Seen, Counted, Epoch and Trouble are of the volatile keys. With "*" no key is volatile, and all of this is of the
-	// durable ones.
+	// Durable describes the durable keys alone; it is nil without Config.Durable. The other fields
+	// cover both kinds of keys: counters are sums, Ready and NotReady hold if they do for both, and
+	// Missing lists the members missing for either. Replica, Seen, Counted, Epoch and Trouble are
+	// those of the volatile keys. With "*" no key is volatile, and all fields are those of the
+	// durable keys.
 	Durable *DurableStatus
-	// NotReady says why the replica is not ready; empty if it is, or is not to be.
+	// NotReady says why the replica is not ready. It is empty if the replica is ready or need not
+	// be.
 	NotReady string
 
-	Keys int // concord.ddata.keys: entries, those with nothing but bookkeeping included
+	Keys int // concord.ddata.keys: entries, including those that hold only bookkeeping
 
-	// Expired counts the entries that this member has deleted since they had not been used for their time to live, and Touches
-	// the uses it has told the others of that were no part of an update: see Config.Expiry.
+	// Expired counts the entries that this member has deleted because they had not been used for
+	// their time to live. Touches counts the uses it has announced to other members that were not
+	// part of an update. See Config.Expiry.
 	Expired uint64 // concord.ddata.expired
 	Touches uint64 // concord.ddata.touches
 
-	Updates uint64 // concord.ddata.updates: made here; those that nobody waited for count together
-	Applied uint64 // concord.ddata.applied: of others, applied here
-	Repairs uint64 // concord.ddata.repairs: answers to requests for what was missed
-	Bulks   uint64 // concord.ddata.bulks: those of them that were a state, because the log did not reach back
+	// Updates counts updates made here; consecutive updates without a waiter count as one.
+	// concord.ddata.updates.
+	Updates uint64
+	Applied uint64 // concord.ddata.applied: made by other members and applied here
+	Repairs uint64 // concord.ddata.repairs: answers to requests for missed events
+	Bulks   uint64 // concord.ddata.bulks: repairs with a whole state
 
-	// Filled and ToFill are the progress of an answer under way, in keys or events; 0 of 0 if there is none.
+	// Filled and ToFill are the progress of an incoming answer, in keys or events; both are 0 if
+	// there is none.
 	Filled, ToFill uint64 // concord.ddata.filled, concord.ddata.to_fill
 
-	LogBytes int // concord.ddata.log.bytes: kept for members that may have missed something
-	// Lag is how many updates that this replica has seen each member, by address, is not known to have
-	// seen; whoever is at the top of it holds the log. concord.ddata.lag, by member.
+	LogBytes int // concord.ddata.log.bytes: kept for members that may have missed events
+	// Lag maps each member, by address, to the number of updates that this replica has seen and
+	// that member is not known to have seen. The member with the largest lag determines how much of
+	// the log is kept. concord.ddata.lag, by member.
 	Lag map[string]uint64
 
-	// Diverged counts how often another replica with an equal vector was found to hold something else,
-	// Rotten entries whose memory had changed by itself, and Mended how often this replica was outvoted
-	// and took another's state. All three should be 0 for ever: raise an alarm.
+	// Diverged counts how often another replica with an equal vector was found to hold a different
+	// state. Rotten counts entries whose memory changed without a write. Mended counts how often
+	// this replica was outvoted and took another's state. All three should always be 0: alert on
+	// any other value.
 	Diverged uint64 // concord.ddata.diverged
 	Rotten   uint64 // concord.ddata.rotten
 	Mended   uint64 // concord.ddata.mended
 
-	Malformed uint64 // concord.ddata.malformed: messages of other members that could not be read
-	Strangers uint64 // concord.ddata.strangers: messages from outside the view or of earlier incarnations
-	Waiting   uint64 // concord.ddata.waiting: updates that came before what they follow
+	Malformed uint64 // concord.ddata.malformed: messages of other members that could not be decoded
+	Strangers uint64 // concord.ddata.strangers: from outside the view or of earlier incarnations
+	Waiting   uint64 // concord.ddata.waiting: updates that arrived before their causes
 
-	// Faults counts functions of the application (Adapt, codecs while subscribers are told, processes that take a
-	// response) that panicked or called runtime.Goexit on the replicator's goroutine. concord.ddata.faults.
+	// Faults counts functions of the application that panicked or called runtime.Goexit on the
+	// replicator's goroutine: Adapt, codecs run for subscribers, and processes that receive a
+	// response. concord.ddata.faults.
 	Faults uint64
-	// Panics counts how often a bug of this library interrupted the replicator, which goes on with what it held. It should
-	// be 0 for ever: raise an alarm. concord.ddata.panics.
+	// Panics counts how often a bug of this library interrupted the replicator, which then resumes
+	// with the data it held. It should always be 0: alert on any other value. concord.ddata.panics.
 	Panics uint64
 
-	// NearLimits are the limits of Config of which more than half was used within the last minute, by name.
-	// concord.ddata.near_limit is 1 or 0, by setting.
+	// NearLimits names the limits of Config of which more than half was used within the last
+	// minute. concord.ddata.near_limit is 1 or 0, by setting.
 	NearLimits []string
 
-	Sent map[string]Traffic // to other members, by kind; concord.ddata.sent.messages and .bytes, by kind
+	// Sent counts the traffic to other members, by kind; concord.ddata.sent.messages and .bytes, by
+	// kind.
+	Sent map[string]Traffic
 }
 
-// Traffic is a count of messages and the bytes in them, without envelopes and framing.
+// Traffic counts messages and the bytes in them, without envelopes and framing.
 type Traffic struct{ Messages, Bytes uint64 }
 
-// Status returns the present state of the replica; zero before it runs. Between two lives it is the last one, not
-// ready. Counts go on in the next life.
+// Status returns the condition of the replica; it is zero before the replica runs. Between two
+// lives it is the last one, with Ready false. Counters continue in the next life.
 func (r *Replicator) Status() Status {
 	p := r.state()
 	if p == nil {
@@ -123,24 +137,27 @@ func (r *Replicator) Status() Status {
 	return s
 }
 
-// DurableStatus is the part of Status that is of the durable keys alone.
+// DurableStatus is the part of Status that describes the durable keys alone.
 type DurableStatus struct {
 	Replica crdt.ReplicaID
 	Seen    string // the version vector
 	Ready   bool   // concord.ddata.durable.ready
-	Counted int    // members that majorities are counted in
+	Counted int    // number of members that majorities are counted over
 	Keys    int    // concord.ddata.durable.keys
-	Epoch   uint64 // as Status has it
+	Epoch   uint64 // as in Status
 	Trouble string
 
-	// Disk is "working", or why changes are not acknowledged: "loading", "stalled", "full" or "failed";
-	// concord.ddata.durable.working is 1 or 0. DiskError is what the store has said.
+	// Disk is "working", or the reason why changes are not acknowledged: "loading", "stalled",
+	// "full" or "failed"; concord.ddata.durable.working is 1 or 0. DiskError is the store's error.
 	Disk      string
 	DiskError string
-	Unsaved   int    // concord.ddata.durable.unsaved: bytes of changes that are not on the disk yet, an estimate
-	Batches   uint64 // concord.ddata.durable.batches: written since the start
-	// Rows and Bytes have been read at the start, so far; Holes of the rows could not be, and Refilling says that what
-	// they held is being asked of the others. concord.ddata.durable.rows, .holes.
+	// Unsaved estimates the bytes of changes that are not on the disk yet;
+	// concord.ddata.durable.unsaved.
+	Unsaved int
+	Batches uint64 // concord.ddata.durable.batches: written since the start
+	// Rows and Bytes count what has been read during the start so far. Holes counts the rows that
+	// could not be read. Refilling says that their contents are being requested from other members.
+	// concord.ddata.durable.rows, .holes.
 	Rows, Bytes int64
 	Holes       int
 	Refilling   bool
@@ -158,7 +175,7 @@ func (h *half) status() *DurableStatus {
 	return s
 }
 
-// add adds what is counted of one domain.
+// add adds the counters of one domain.
 func (s *Status) add(h *half) {
 	s.Keys += h.keys.Len()
 	s.Updates += h.stats.Events
@@ -176,7 +193,7 @@ func (s *Status) add(h *half) {
 	s.Waiting += h.stats.Waiting
 }
 
-// miss adds the members that are missing for one domain.
+// miss adds the members that one domain misses.
 func (s *Status) miss(h *half) {
 	for _, m := range h.roll.Missing() {
 		if !slices.Contains(s.Missing, m) {
@@ -185,7 +202,7 @@ func (s *Status) miss(h *half) {
 	}
 }
 
-// traffic counts what was sent, by manifest.
+// traffic counts sent messages, by manifest.
 type traffic [2][wire.ReplicatorRetract + 1]counts
 
 type counts struct{ messages, bytes atomic.Uint64 }
@@ -215,7 +232,7 @@ func (t *traffic) of(m wire.Manifest) *[wire.ReplicatorRetract + 1]counts {
 	return &t[0]
 }
 
-// Traffic returns the sum of all that was sent.
+// Traffic returns the sum of all sent traffic.
 func (s Status) Traffic() (sum Traffic) {
 	for _, t := range s.Sent {
 		sum.Messages += t.Messages

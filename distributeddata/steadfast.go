@@ -5,21 +5,22 @@ import (
 	"sync"
 )
 
-// steadfast is the dispatcher of one mailbox, which runs on one goroutine for as long as its actor lives. With
-// Proto.Actor's own, each run of the mailbox has a new goroutine, whose stack grows anew in the middle of an update,
-// and an actor whose goroutine has ended by runtime.Goexit never runs again.
+// steadfast is the dispatcher of one mailbox, which runs on one goroutine for as long as its actor
+// lives. With Proto.Actor's own dispatcher, each run of the mailbox has a new goroutine, whose
+// stack has to grow again in the middle of an update. An actor whose goroutine has exited by
+// runtime.Goexit would never run again.
 //
-// Each goroutine begins with the runs that the one before it, which ended by Goexit, has left. A mailbox has one
-// run scheduled at a time, and may schedule the next while that one returns.
+// If a goroutine exits by Goexit, the next one starts with the runs that it left. A mailbox has one
+// scheduled run at a time, and may schedule the next while the current one returns.
 type steadfast struct {
 	number number          // written into the call stack
 	ended  <-chan struct{} // closed when the actor has stopped
-	runs   chan func()     // of one run, so that it never blocks
+	runs   chan func()     // buffered for one run, so that sending never blocks
 
 	mu struct {
 		sync.Mutex
 		alive bool // a goroutine serves runs
-		over  bool // and none will
+		over  bool // no goroutine will serve runs any more
 	}
 }
 
@@ -30,8 +31,8 @@ func newSteadfast(n number, ended <-chan struct{}) *steadfast {
 // Throughput implements actor.Dispatcher.
 func (d *steadfast) Throughput() int { return throughput }
 
-// Schedule implements actor.Dispatcher. What is scheduled for a stopped actor, to make dead letters of its messages,
-// runs on a goroutine of its own.
+// Schedule implements actor.Dispatcher. A run that is scheduled for a stopped actor turns the
+// actor's messages into dead letters; it gets a goroutine of its own.
 func (d *steadfast) Schedule(run func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,7 +47,7 @@ func (d *steadfast) Schedule(run func()) {
 	}
 }
 
-// start begins a goroutine.
+// start is the body of a goroutine that serves the mailbox.
 func (d *steadfast) start() {
 	room()
 	d.number.run(d.serve)
@@ -64,12 +65,12 @@ func (d *steadfast) serve() {
 	}
 }
 
-// once runs the mailbox, and hands it to another goroutine if this one ends.
+// once runs the mailbox, and hands it to another goroutine if this one exits.
 func (d *steadfast) once(run func()) {
 	returned := false
 	defer func() {
 		if !returned {
-			d.runs <- run // no other is scheduled: the mailbox still counts as running
+			d.runs <- run // there is room: no other run is scheduled
 			go d.start()
 		}
 	}()
@@ -77,7 +78,7 @@ func (d *steadfast) once(run func()) {
 	returned = true
 }
 
-// end leaves what is scheduled now and later to goroutines of its own.
+// end runs anything scheduled now or later on separate goroutines.
 func (d *steadfast) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,8 +90,9 @@ func (d *steadfast) end() {
 	}
 }
 
-// room makes the stack of a new goroutine as large as an update needs it, while it is empty: to grow it in the middle
-// of one, frame by frame, took 40 % of the time of a local update.
+// room grows the stack of a new goroutine to the size that an update needs while the stack is
+// empty. Growing it in the middle of an update, frame by frame, took 40 % of the time of a local
+// update.
 //
 //go:noinline
 func room() {

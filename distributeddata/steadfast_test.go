@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goroutine names the goroutine that calls it.
+// goroutine identifies the goroutine that calls it.
 func goroutine() string {
 	var b [64]byte
 	return strings.Fields(string(b[:runtime.Stack(b[:], false)]))[1]
 }
 
-// A mailbox runs on one goroutine until one of its runs ends that, then on the next; with the actor the
-// goroutine ends, and what is scheduled later runs all the same. The bubble fails if one is left.
+// A mailbox runs on one goroutine until one of its runs exits that, and then on the next. The
+// goroutine ends with the actor, and runs scheduled later are still executed. The bubble fails if a
+// goroutine is left.
 func TestSteadfast_OneGoroutineUntilTheActorStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
@@ -27,7 +28,8 @@ func TestSteadfast_OneGoroutineUntilTheActorStops(t *testing.T) {
 			synctest.Wait()
 		}
 		run(func() {})
-		run(func() { d.Schedule(func() { on = append(on, goroutine()) }) }) // the next one, while this returns
+		// The next run, while this one returns.
+		run(func() { d.Schedule(func() { on = append(on, goroutine()) }) })
 		require.Len(t, on, 3)
 		require.Equal(t, on[0], on[1])
 		require.Equal(t, on[0], on[2])

@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// subscribeTo is Subscribe of keys and prefixes.
+// subscribeTo implements Subscribe for keys and prefixes.
 func subscribeTo[T crdt.Value[T]](r *Replicator, e Entries[T], to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	r.tell(&Subscribe[T]{Key: e, Subscriber: to, Adapt: adapt})
 	return func() { r.tell(&Unsubscribe[T]{Key: e, Subscriber: to}) }
@@ -28,7 +28,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 	a.subscribe(m.Subscriber, text, exact, func(key string, old, now told, send func(any)) {
 		k := m.Key.named(key)
 		c := &Changed[T]{Key: k, Value: k.empty, Old: k.empty, Deleted: now.gone(), Expired: old.expired(now, a.l.ttls.clock.Now())}
-		err := errExit // if a codec does not return
+		err := errExit // in case a codec does not return
 		defer func() {
 			if !now.store.Empty() {
 				c.Err = err
@@ -41,7 +41,7 @@ func (m *Subscribe[T]) run(a *replica, _ func(any)) {
 	})
 }
 
-// check says what is wrong with a subscription, if anything.
+// check returns an error if the subscription is not valid.
 func (m *Subscribe[T]) check(a *replica) (text string, exact bool, err error) {
 	switch {
 	case m.Key == nil:
@@ -55,7 +55,7 @@ func (m *Subscribe[T]) check(a *replica) (text string, exact bool, err error) {
 	return m.Key.pattern()
 }
 
-// here reports whether a PID is of this member.
+// here reports whether pid is an actor of this member.
 func (a *replica) here(pid *actor.PID) bool {
 	return pid.Address == a.l.system.Address() || pid.Address == a.l.r.pid.Address
 }
@@ -74,11 +74,12 @@ func (m *Unsubscribe[T]) run(a *replica, _ func(any)) {
 	}
 }
 
-// FlushChanges is the message for Replicator.FlushChanges. It is not answered.
+// FlushChanges is the message form of Replicator.FlushChanges. It is not answered.
 type FlushChanges struct{}
 
-// FlushChanges tells subscribers of this member now what Config.NotifyInterval would have them wait for: every
-// update that was made through this member before the call, and what has come from others.
+// FlushChanges notifies the subscribers of this member at once, without waiting for
+// Config.NotifyInterval. The notices cover every update made through this member before the call,
+// and the updates received from other members so far.
 func (r *Replicator) FlushChanges() {
 	r.flushed.tell()
 	r.tell(&FlushChanges{})

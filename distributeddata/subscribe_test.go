@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// world has subscriptions beside what entries hold, and does what the actor does.
+// world has subscriptions and the content of entries, and plays the actor's part.
 type world struct {
 	*subscriptions
 	choice *choice
@@ -23,7 +23,7 @@ type world struct {
 	via    []string // subscriptions through which notices came
 }
 
-// newWorld returns a world in which some keys are durable.
+// newWorld returns a world with the given durable keys.
 func newWorld(durable ...string) *world {
 	chosen, err := newChoice(durable)
 	if err != nil {
@@ -38,7 +38,7 @@ func newWorld(durable ...string) *world {
 	return w
 }
 
-// now is what is there.
+// now returns the current state.
 func (w *world) now() *published {
 	p := &published{half: half{keys: w.cores[0].Keys(), seen: w.cores[0].Seen()}, choice: w.choice}
 	if w.choice != nil {
@@ -47,7 +47,7 @@ func (w *world) now() *published {
 	return p
 }
 
-// put changes entries, or takes them away.
+// put changes entries.
 func (w *world) put(keys ...string) { w.change(false, keys) }
 
 func (w *world) clear(keys ...string) { w.change(true, keys) }
@@ -84,7 +84,7 @@ func (w *world) step(c *core.Core, gone bool, keys []string) {
 	}
 }
 
-// subscribe is replica.subscribe.
+// subscribe corresponds to replica.subscribe.
 func (w *world) subscribe(who, text string, exact bool) {
 	s, _ := w.watcher(actor.NewPID("host", who))
 	via := strings.TrimSuffix(text, "*")
@@ -120,7 +120,7 @@ func (t told) dot() uint64 {
 	return e.First().N
 }
 
-// tell tells of up to most keys, and reports whether there are others.
+// tell sends up to most notices, and reports whether there are more.
 func (w *world) tell(most int) bool {
 	for most > 0 {
 		s := w.next()
@@ -182,7 +182,7 @@ func TestSubscriptions_AreToldInStrides(t *testing.T) {
 	w.put(keys...)
 	require.True(t, w.tell(4))
 	require.Equal(t, 4, w.count)
-	w.put(keys[3:5]...) // the one has been told, and is again; the other has not
+	w.put(keys[3:5]...) // the one has been sent, and is again; the other has not
 	require.Len(t, w.watchers["one"].queue, 7)
 	require.True(t, w.tell(4))
 	require.False(t, w.tell(4))
@@ -190,7 +190,7 @@ func TestSubscriptions_AreToldInStrides(t *testing.T) {
 	require.Nil(t, w.watchers["one"].noted)
 }
 
-// A subscriber that is behind holds nobody up: those that are take turns.
+// A subscriber that is behind does not block others: they take turns.
 func TestSubscriptions_TakeTurns(t *testing.T) {
 	w, keys := newWorld(), numbered("key-", 1000)
 	w.put(keys...)
@@ -204,8 +204,9 @@ func TestSubscriptions_TakeTurns(t *testing.T) {
 	require.Less(t, len(w.told["all"]), 250)
 }
 
-// Whatever a subscriber subscribes to, and in whatever order things happen: it is told of each change at most once,
-// through the most specific subscription, and in the end knows what is there.
+// Whatever a subscriber subscribes to, and in whatever order things happen, it is notified of each
+// change at most once, through the most specific subscription, and in the end knows the final
+// state.
 func TestSubscriptions_AreAsAPlainModelSays(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 16))
@@ -243,7 +244,7 @@ func TestSubscriptions_AreAsAPlainModelSays(t *testing.T) {
 				text, exact := pick()
 				w.remove(actor.NewPID("host", "one"), text, exact)
 				delete(live, fmt.Sprint(text, exact))
-				for _, k := range keys { // what is told of them later counts
+				for _, k := range keys { // only later notices count
 					if _, ok := names(k); !ok {
 						delete(w.told["one"], k)
 					}
@@ -281,7 +282,7 @@ func TestSubscriptions_AreAsAPlainModelSays(t *testing.T) {
 	}
 }
 
-// What a step changed without a word is noticed.
+// Changes that a step did not report are noticed.
 func TestSubscriptions_CatchUp(t *testing.T) {
 	w := newWorld()
 	w.subscribe("one", "a", false)
@@ -296,7 +297,7 @@ func TestSubscriptions_CatchUp(t *testing.T) {
 	require.Zero(t, w.behind.Len())
 }
 
-// A million subscriptions that begin and end leave nothing, also where changes come in between.
+// A million subscriptions that begin and end leave nothing behind, also with changes in between.
 func TestSubscriptions_LeaveNothing(t *testing.T) {
 	w := newWorld()
 	names := numbered("key-", 1000)
@@ -318,7 +319,8 @@ func TestSubscriptions_LeaveNothing(t *testing.T) {
 	w.isEmpty(t)
 }
 
-// Of many subscriptions none costs a change that is not its own: what is looked at is counted.
+// A change does not pay for subscriptions that it does not concern: the test counts the inspected
+// ones.
 func TestSubscriptions_AChangeCostsItsSubscribers(t *testing.T) {
 	w := newWorld()
 	for i, k := range numbered("key-", 100_000) {
@@ -331,7 +333,8 @@ func TestSubscriptions_AChangeCostsItsSubscribers(t *testing.T) {
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { w.changed([]string{"key-000500", "elsewhere"}, w.was) }), 3.0)
 }
 
-// BenchmarkSubscriptions is what a change of every key costs one subscriber, with the end of each subscription.
+// BenchmarkSubscriptions measures the cost of a change of every key to one subscriber, and of the
+// end of each subscription.
 func BenchmarkSubscriptions(b *testing.B) {
 	for _, n := range []int{400, 4000, 40_000} {
 		for _, prefix := range []bool{false, true} {

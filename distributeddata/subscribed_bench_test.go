@@ -18,9 +18,9 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// BenchmarkSubscribed changes so many keys of one subscriber in one transaction: what that costs for each key until
-// all has been told, with the longest wait meanwhile of an update and of a local read, and what the end of a
-// subscription costs.
+// BenchmarkSubscribed changes n keys of one subscriber in one transaction. It measures the cost per
+// key until all notices are sent, the longest wait of an update and of a local read meanwhile, and
+// the cost of ending a subscription.
 func BenchmarkSubscribed(b *testing.B) {
 	for _, n := range []int{400, 4000, 40_000} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) { benchSubscribed(b, n) })
@@ -119,8 +119,8 @@ func benchSubscribed(b *testing.B, n int) {
 	}), "cpu-ns/unsubscribe")
 }
 
-// benchUnsubscribed returns the processor time of the end of one of n subscriptions, of as many ends for each n.
-// handled returns when all that was sent has been.
+// benchUnsubscribed returns the processor time of ending one of n subscriptions; the number of
+// ended ones is the same for each n. handled returns when everything sent has been handled.
 func benchUnsubscribed(b *testing.B, n int, subscribe, unsubscribe, handled func()) float64 {
 	var spent time.Duration
 	ended := 0
@@ -137,7 +137,7 @@ func benchUnsubscribed(b *testing.B, n int, subscribe, unsubscribe, handled func
 	return float64(spent.Nanoseconds()) / float64(ended)
 }
 
-// used is what this process has used of all processors.
+// used returns the processor time that this process has used.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,44 +11,45 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// subscriptions are those of one replica's actor. A change is noted at each subscriber it concerns, at a cost
-// that depends on how many those are, and on how many lengths prefixes have, and on nothing else. A
-// subscriber is told of the newest value it has not been told of, however many came in between.
+// subscriptions are the subscriptions at one replica's actor. A change is recorded at each
+// subscriber that it concerns. The cost depends only on the number of those subscribers and on the
+// number of different prefix lengths. A subscriber gets the newest value that it has not been sent,
+// however many values came in between.
 type subscriptions struct {
-	watchers map[string]*watcher // by the id of their PID: all are of this member
+	watchers map[string]*watcher // by the id of their PID; all are actors of this member
 	byKey    index
 	byPrefix index
 	lengths  []int       // of the prefixes, ascending
-	count    map[int]int // of the prefixes of a length
-	behind   list.List   // of *watcher: those that have something to be told
+	count    map[int]int // number of prefixes of each length
+	behind   list.List   // of *watcher: those with pending changes
 	total    int         // of subscriptions
-	was      *published  // up to which changes have been noted
+	was      *published  // the state up to which changes have been recorded
 }
 
 // index finds subscriptions by key or by prefix.
 type index map[string][]*subscription
 
-// subscription is of one subscriber to a key or a prefix.
+// subscription is the subscription of one subscriber to a key or a prefix.
 type subscription struct {
 	w      *watcher
 	text   string
 	exact  bool
-	at     int // in its list of the index
+	at     int // its position in its list of the index
 	notice noticeFunc
 }
 
-// noticeFunc sends the message for the change from one state of an entry to another.
+// noticeFunc sends the message for the change of an entry from the state old to the state now.
 type noticeFunc func(key string, old, now told, send func(any))
 
-// told is what an entry held.
+// told is the content of an entry at some state.
 type told struct {
-	store causal.Store // without what it said of its last use
+	store causal.Store // without the atom of its last use
 	seen  causal.Vector
 	use   expiry.Use
-	ttl   int64 // in milliseconds; 0: it did not expire
+	ttl   int64 // in milliseconds; 0: the entry does not expire
 }
 
-// gone reports whether the entry is not there.
+// gone reports whether the entry does not exist.
 func (t told) gone() bool { return t.store.Empty() || buried(t.store) }
 
 // same reports whether both certainly show the same value.
@@ -56,7 +57,7 @@ func (t told) same(o told) bool {
 	return t.store.SameValue(o.store) || t.use.At+o.use.At != 0 && t.store.EqualValue(o.store)
 }
 
-// expired reports whether an entry that is gone at now had not been used for its time to live.
+// expired reports whether the entry is gone in now and had not been used for its time to live.
 func (t told) expired(now told, at time.Time) bool {
 	return now.store.Empty() && t.use.Passed(at.UnixMilli(), t.ttl)
 }
@@ -81,7 +82,7 @@ func newSubscriptions() *subscriptions {
 	return &subscriptions{watchers: map[string]*watcher{}, byKey: index{}, byPrefix: index{}, count: map[int]int{}}
 }
 
-// watcher returns the subscriber of a PID, which may be a new one.
+// watcher returns the subscriber with a PID, and whether it is a new one.
 func (s *subscriptions) watcher(pid *actor.PID) (w *watcher, isNew bool) {
 	if w = s.watchers[pid.Id]; w != nil {
 		return w, false
@@ -91,7 +92,7 @@ func (s *subscriptions) watcher(pid *actor.PID) (w *watcher, isNew bool) {
 	return w, true
 }
 
-// add takes in a subscription, in the place of one of the same subscriber to the same.
+// add adds a subscription. It replaces one of the same subscriber to the same key or prefix.
 func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFunc) *subscription {
 	if old := w.find(text, exact); old != nil {
 		old.notice = notice
@@ -112,13 +113,14 @@ func (s *subscriptions) add(w *watcher, text string, exact bool, notice noticeFu
 	return sub
 }
 
-// has reports whether there is a subscription.
+// has reports whether the subscription exists.
 func (s *subscriptions) has(pid *actor.PID, text string, exact bool) bool {
 	w := s.watchers[pid.Id]
 	return w != nil && w.find(text, exact) != nil
 }
 
-// remove ends a subscription, if there is one, and reports whether it was the last of its subscriber.
+// remove removes a subscription, if it exists, and reports whether it was the last of its
+// subscriber.
 func (s *subscriptions) remove(pid *actor.PID, text string, exact bool) (last bool) {
 	w := s.watchers[pid.Id]
 	if w == nil {
@@ -136,7 +138,7 @@ func (s *subscriptions) remove(pid *actor.PID, text string, exact bool) (last bo
 	return false
 }
 
-// drop takes a subscription out of its index.
+// drop removes a subscription from its index.
 func (s *subscriptions) drop(sub *subscription) {
 	s.total--
 	if sub.exact {
@@ -152,7 +154,7 @@ func (s *subscriptions) drop(sub *subscription) {
 	}
 }
 
-// removeAll forgets a subscriber that has stopped.
+// removeAll removes a subscriber that has stopped.
 func (s *subscriptions) removeAll(pid *actor.PID) {
 	w := s.watchers[pid.Id]
 	if w == nil {
@@ -171,7 +173,7 @@ func (s *subscriptions) forget(w *watcher) {
 	s.settled(w)
 }
 
-// matching calls f for each subscription to a key, or to a prefix of it.
+// matching calls f for each subscription to key, or to a prefix of it.
 func (s *subscriptions) matching(key string, f func(*subscription)) {
 	for _, sub := range s.byKey[key] {
 		f(sub)
@@ -186,8 +188,8 @@ func (s *subscriptions) matching(key string, f func(*subscription)) {
 	}
 }
 
-// changed notes that keys hold something else in now than when it was called last, and reports whether
-// anybody is to be told of it.
+// changed records that keys have changed since its last call, when the state was s.was. It reports
+// whether a subscriber has pending changes.
 func (s *subscriptions) changed(keys []string, now *published) bool {
 	for _, key := range keys {
 		var before *told
@@ -203,7 +205,7 @@ func (s *subscriptions) changed(keys []string, now *published) bool {
 	return s.behind.Len() > 0
 }
 
-// caughtUp notes what has changed without a word since changed was called last.
+// caughtUp records all changes since the last call of changed that no one reported.
 func (s *subscriptions) caughtUp(now *published) {
 	var keys []string
 	for key := range now.turns(s.was, "") {
@@ -212,15 +214,15 @@ func (s *subscriptions) caughtUp(now *published) {
 	s.changed(keys, now)
 }
 
-// late puts a subscriber into the row of those that have something to be told, unless it has yet to take what it
-// was sent.
+// late puts a subscriber into the queue of those with pending changes, unless it still has to take
+// earlier notices.
 func (s *subscriptions) late(w *watcher) {
 	if w.row == nil && w.behind() && !w.full() {
 		w.row = s.behind.PushBack(w)
 	}
 }
 
-// settled takes a subscriber out of that row.
+// settled removes a subscriber from that queue.
 func (s *subscriptions) settled(w *watcher) {
 	if w.row != nil {
 		s.behind.Remove(w.row)
@@ -228,7 +230,8 @@ func (s *subscriptions) settled(w *watcher) {
 	}
 }
 
-// next returns the subscriber whose turn it is, nil if nobody is behind, and puts it last.
+// next returns the first subscriber of the queue and moves it to the end; nil if the queue is
+// empty.
 func (s *subscriptions) next() *watcher {
 	e := s.behind.Front()
 	if e == nil {

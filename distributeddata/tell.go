@@ -6,7 +6,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// changed notes keys that hold something else. Subscribers are told after Config.NotifyInterval.
+// changed records that keys have changed. Subscribers are notified after Config.NotifyInterval.
 func (a *replica) changed(keys []string) {
 	if !a.subs.changed(keys, a.l.published.Load()) {
 		return
@@ -18,15 +18,15 @@ func (a *replica) changed(keys []string) {
 	}
 }
 
-// flush tells subscribers at once what they have not been told.
+// flush notifies subscribers of all pending changes at once.
 func (a *replica) flush() {
 	for _, d := range a.domains {
-		d.step(core.Wake{}) // publishes what nobody waits for
+		d.step(core.Wake{}) // publishes updates without a waiter
 	}
 	a.tellAll()
 }
 
-// subscribe takes in a subscription, and tells the subscriber what is there.
+// subscribe adds a subscription, and sends the existing entries to the subscriber.
 func (a *replica) subscribe(pid *actor.PID, text string, exact bool, notice noticeFunc) {
 	w, isNew := a.subs.watcher(pid)
 	if isNew {
@@ -51,13 +51,14 @@ func (a *replica) unsubscribe(pid *actor.PID, text string, exact bool) {
 	}
 }
 
-// tellSome is of how many keys subscribers are told before the next message is handled, and tellOn is the message
-// that goes on with the others: a change of many keys holds nobody up.
+// tellSome is the number of keys for which subscribers are notified before the next message is
+// handled. tellOn is the message that continues with the rest, so a change of many keys does not
+// block the actor.
 const tellSome = 256
 
 type tellOn struct{}
 
-// tellAll tells every subscriber what is new for it.
+// tellAll sends the pending changes to the subscribers, up to tellSome of them.
 func (a *replica) tellAll() {
 	now := a.l.published.Load()
 	for left := tellSome; left > 0; {
@@ -76,7 +77,7 @@ func (a *replica) tellAll() {
 	}
 }
 
-// tell tells a subscriber what is new for it of a key. If that fails the other subscribers are told all the same.
+// tell sends the change of a key to a subscriber. A failure does not affect the other subscribers.
 func (a *replica) tell(s *subscription, key string, old told) {
 	defer a.guard("telling a subscriber")
 	now := a.l.published.Load().get(key)
@@ -91,8 +92,9 @@ func (a *replica) tell(s *subscription, key string, old told) {
 	})
 }
 
-// pace asks a subscriber now and then whether it has taken what it was sent. While it has not, what changes is
-// only noted, so that a slow subscriber has a bounded number of notices waiting, and then gets the newest values.
+// pace asks a subscriber from time to time whether it has taken the notices sent to it. Until it
+// answers, further changes are only recorded. A slow subscriber thus has a bounded number of
+// notices in its mailbox, and then gets the newest values.
 func (a *replica) pace(w *watcher) {
 	if w.sent++; !w.paced || w.sent < window {
 		return
@@ -102,22 +104,24 @@ func (a *replica) pace(w *watcher) {
 	a.ctx.Request(w.pid, &pace{})
 }
 
-// pace is a question that the context of every actor answers by itself, after what was sent before it.
+// pace is a question that the context of every actor answers by itself, after all messages sent
+// before it.
 type pace struct{}
 
-// taken is the answer of the subscriber of that id.
+// taken is the answer of the subscriber with that id.
 type taken struct{ id string }
 
 // GetAutoResponse implements actor.AutoRespond.
 func (*pace) GetAutoResponse(ctx actor.Context) any { return &taken{ctx.Self().Id} }
 
-// AutoReceiveMessage implements actor.AutoReceiveMessage, so that an actor can tell it from messages for it.
+// AutoReceiveMessage implements actor.AutoReceiveMessage, so that an actor can distinguish pace
+// from its own messages.
 func (*pace) AutoReceiveMessage() {}
 
 // IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging.
 func (*pace) IgnoreDeadLetterLogging() {}
 
-// onTaken goes on with a subscriber.
+// onTaken resumes sending to a subscriber.
 func (a *replica) onTaken(m *taken) {
 	w := a.subs.watchers[m.id]
 	if w == nil || w.asked == 0 {

@@ -13,19 +13,20 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// An operation that may wait, for others or for the disk, is a span below the caller's, of the caller's own tracer, and
-// a value of a histogram by operation, level and outcome. One that is answered at once is neither, and costs nothing.
+// An operation that may wait for other members or for the disk is recorded as a child of the
+// caller's span, by the caller's tracer provider, and as a value of a histogram by operation, level
+// and outcome. An operation that is answered at once is not recorded and costs nothing.
 
-// operation says what an operation is, for spans and histograms.
+// operation describes an operation for spans and histograms.
 type operation struct {
-	name string // empty: it is not measured
+	name string // empty: not measured
 	at   Consistency
 }
 
 // waits reports whether an operation on a key at a level may wait.
 func (c *choice) waits(key string, at Consistency) bool { return at != Local || c.durable(key) }
 
-// traceable is implemented by the requests that spans are made of.
+// traceable is implemented by requests that are recorded as spans.
 type traceable interface {
 	operation() (op operation, key string)
 }
@@ -37,7 +38,7 @@ func (m *Transaction) operation() (operation, string) {
 	return operation{"atomically", m.At}, ""
 }
 
-// span begins the span of a call; nil if the caller has none that is recorded.
+// span starts the span of a call. It returns nil if the caller has no recorded span.
 func (r *Replicator) span(ctx context.Context, m request) (context.Context, trace.Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -57,7 +58,7 @@ func (r *Replicator) span(ctx context.Context, m request) (context.Context, trac
 	))
 }
 
-// endSpan ends a span with what became of the call.
+// endSpan ends a span with the outcome of the call.
 func endSpan(s trace.Span, err error) {
 	outcome := outcomeOf(err)
 	s.SetAttributes(attribute.String("concord.ddata.outcome", outcome.String()))
@@ -71,13 +72,13 @@ func endSpan(s trace.Span, err error) {
 	s.End()
 }
 
-// measured is a kind of operation with its outcome: one of a small number.
+// measured is a kind of operation with its outcome. There are few different values.
 type measured struct {
 	name, level string
 	outcome     Outcome
 }
 
-// measure notes how long an operation has taken. It is called for each that may wait, at its end.
+// measure records the duration of an operation that may wait, when it ends.
 func (a *replica) measure(p pending, err error) {
 	if p.op.name == "" || elsewhere(err) || a.l.durations == nil {
 		return
@@ -96,12 +97,12 @@ func (a *replica) measure(p pending, err error) {
 
 // ended ends a pending operation.
 func (a *replica) ended(p pending, d core.Done, err error) {
-	defer func() { p.done(d, err) }() // whatever the provider of the metrics does
+	defer func() { p.done(d, err) }() // even if the provider of the metrics panics
 	defer a.guard("measuring")
 	a.measure(p, err)
 }
 
-// expect has the next operation that begins be measured as op, if it may wait.
+// expect marks the next operation that begins as op, to be measured if it may wait.
 func (a *replica) expect(op operation, key string) {
 	if a.l.r.choice.waits(key, op.at) {
 		a.next = op
@@ -116,7 +117,7 @@ func (c Consistency) kindName() string {
 	return "unknown"
 }
 
-// begun is when a pending operation began; only those that are measured are asked.
+// begun returns the time at which a pending operation began, or zero if it is not measured.
 func (d *domain) begun(op operation) (at time.Time) {
 	if op.name != "" {
 		at = d.shell.Now()

@@ -79,7 +79,8 @@ func TestTrace_OperationsThatWaitAreSpansOfTheirCaller(t *testing.T) {
 	})
 }
 
-// How long operations take is counted by operation, level and outcome, also of those that came as messages.
+// How long operations take is counted by operation, level and outcome, also of those that came as
+// messages.
 func TestMetrics_DurationsOfOperations(t *testing.T) {
 	reader := sdk.NewManualReader()
 	run(t, 3, distributeddata.Config{Meters: sdk.NewMeterProvider(sdk.WithReader(reader))}, func(c *cluster) {

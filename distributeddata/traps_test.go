@@ -17,9 +17,9 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// What vanished without an answer, a dead letter or a log line.
+// Things that vanished without an answer, a dead letter or a log line.
 
-// early runs a cluster of one whose test begins before the member is up; up lists it.
+// early runs a cluster of one whose test begins before the member is up; calling up lists it.
 func early(t *testing.T, test func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func())) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		defer func() { require.NoError(t, dd.Close(context.Background())) }()
@@ -46,7 +46,8 @@ func addTo(elems ...string) func(w *crdt.Writer, v *items) error {
 	return func(w *crdt.Writer, v *items) error { v.Add(w, elems...); return nil }
 }
 
-// Before, Key.Subscribe did nothing, and sending to the PID, which was nil, was a panic inside Proto.Actor.
+// Before, Key.Subscribe did nothing, and sending to the PID, which was nil, caused a panic inside
+// Proto.Actor.
 func TestPID_MessagesBeforeTheStartWaitInOrder(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		p := testkit.NewProbe(t, system)
@@ -77,7 +78,8 @@ func resultOf[T any](r interface{ Result() (T, error) }) error {
 	return err
 }
 
-// What waits for the start is bounded; one more is answered, or becomes a dead letter.
+// The messages that wait for the start are bounded; a further one is answered, or becomes a dead
+// letter.
 func TestPID_MessagesBeforeTheStartAreBounded(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		p := testkit.NewProbe(t, system)
@@ -136,7 +138,7 @@ func TestMessages_ByValueAreCarriedOut(t *testing.T) {
 
 type misdirected struct{ secret string }
 
-// Unknown messages are dead letters; their types, and nothing else of them, are logged, once.
+// Unknown messages become dead letters; only their types are logged, once.
 func TestMessages_OfUnknownTypesAreDeadLettersAndLogged(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -185,7 +187,8 @@ func TestAdapt_MayPanicOrExit(t *testing.T) {
 	}
 }
 
-// Modify that ends its goroutine refuses the update alone. Before, the actor never ran again.
+// A modify function that ends its goroutine fails only its update. Before, the actor never ran
+// again.
 func TestModify_MayExit(t *testing.T) {
 	early(t, func(t *testing.T, _ *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()

@@ -12,28 +12,28 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Tx is an update of several entries that is one event: every replica shows all of it or nothing, at one
-// moment. It is the writer of all its changes. Open an entry with Key.In. Like a writer it must not be
-// used after the function it was given to.
+// Tx is an update of several entries that forms one event: every replica shows all of it or none,
+// at one moment. A Tx is also the writer for all its changes. Open an entry with Key.In. Like a
+// writer, a Tx must not be used after its function has returned.
 //
-// It is atomic, not isolated from other members: updates they make at the same time merge with it, entry by
-// entry, as each type says. What it reads is this member's state.
+// A Tx is atomic but not isolated from other members: updates that they make at the same time merge
+// with it, entry by entry, as each type defines. It reads this member's state.
 //
-// Its entries are all durable, or none is: see Config.Durable.
+// Its entries must be all durable or all volatile; see Config.Durable.
 type Tx struct {
 	*crdt.Writer
 	volatile *core.Txn
 	durable  *core.Txn // nil without Config.Durable
 	choice   *choice
 	stamper  stamper
-	now      *published // when it began
-	txn      *core.Txn  // the one of these that the entries opened so far are of
-	first    string     // the first of them; empty: there is none
-	open     []*opened  // in the order they were opened
+	now      *published // the state when the transaction began
+	txn      *core.Txn  // volatile or durable: the one that holds the opened entries
+	first    string     // the first opened entry; empty: none is open
+	open     []*opened  // in the order in which they were opened
 	byID     map[string]*opened
 }
 
-// opened is an entry that a transaction works on.
+// opened is an entry that a transaction has opened.
 type opened struct {
 	id    string
 	base  causal.Store
@@ -41,10 +41,10 @@ type opened struct {
 	save  func() error
 }
 
-// Atomically runs modify, once, on the replicator's goroutine; Key.Update says what it must not do. If it
-// returns an error or panics, if a mutator fails, or if an entry is of another type, nothing changes.
-// Otherwise all its changes are applied here at once and pushed together; the call returns when so many
-// replicas have them as the level says.
+// Atomically runs modify once, on the replicator's goroutine; Key.Update lists what modify must not
+// do. If modify returns an error or panics, if a mutator fails, or if an entry is of another type,
+// nothing changes. Otherwise all changes are applied here at once and pushed together. Atomically
+// returns when as many replicas have them as the level requires.
 //
 //	err := distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 //		From.In(tx).Dec(tx.Writer, amount)
@@ -52,7 +52,8 @@ type opened struct {
 //		return nil
 //	}, distributeddata.Majority)
 //
-// Errors: as of Key.Update. ErrModify, which is ErrInvalid too, if some of the entries are durable and some are not.
+// Errors: those of Key.Update. If some of the entries are durable and some are not, the error
+// matches both ErrModify and ErrInvalid.
 func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, opts ...Option) error {
 	o := r.options(opts)
 	if o.ttl != 0 {
@@ -62,7 +63,8 @@ func Atomically(ctx context.Context, r *Replicator, modify func(tx *Tx) error, o
 	return err
 }
 
-// Transaction is Atomically for actors: see Update. It is answered with *TransactionResponse.
+// Transaction is the message form of Atomically; see Update. It is answered with
+// *TransactionResponse.
 type Transaction struct {
 	Modify  func(tx *Tx) error
 	At      Consistency
@@ -74,7 +76,7 @@ type Transaction struct {
 // TransactionResponse answers Transaction.
 type TransactionResponse struct{ answer }
 
-// Result is what Atomically would have returned.
+// Result returns the error that Atomically would have returned.
 func (r *TransactionResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *Transaction) run(a *replica, respond func(any)) {
@@ -99,7 +101,7 @@ func (m *Transaction) refuse(err error, r *Replicator, respond func(any)) {
 	adapted(r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 }
 
-// run runs a modify function.
+// run runs the modify function and saves the opened entries.
 func (tx *Tx) run(modify func(*Tx) error) error {
 	w, end := crdt.Host(tx.txn.Dot(), tx.txn.Stamp())
 	defer end()
@@ -121,7 +123,7 @@ func (tx *Tx) run(modify func(*Tx) error) error {
 	return nil
 }
 
-// fits checks what the transaction has made of its entries.
+// fits returns an error if the transaction's entries exceed a limit.
 func (tx *Tx) fits(a *replica) error {
 	added := 0
 	for _, o := range tx.open {
@@ -132,8 +134,8 @@ func (tx *Tx) fits(a *replica) error {
 	return nil
 }
 
-// of returns the working copy that an entry is in; nil, with the transaction refused, if that is not the one of the entries
-// before it.
+// of returns the working copy of the domain that an entry belongs to. If the entries opened before
+// belong to the other domain, of fails the transaction and returns nil.
 func (tx *Tx) of(id string) *core.Txn {
 	txn := tx.volatile
 	if tx.choice.durable(id) {
@@ -145,7 +147,7 @@ func (tx *Tx) of(id string) *core.Txn {
 		return nil
 	case txn == tx.txn:
 	case tx.first == "" && tx.Err() == nil:
-		w, _ := crdt.Host(txn.Dot(), txn.Stamp()) // the writer ends with the one that it replaces
+		w, _ := crdt.Host(txn.Dot(), txn.Stamp()) // it ends with the writer it replaces
 		tx.txn, *tx.Writer = txn, *w
 	default:
 		of := [...]string{"volatile", "durable"}
@@ -159,14 +161,17 @@ func (tx *Tx) of(id string) *core.Txn {
 	return txn
 }
 
-// errElsewhere refuses an update in the domain that a transaction is not of; it is no one's error.
+// errElsewhere rejects an update in the domain that a transaction does not touch. No caller sees
+// it.
 var errElsewhere = errors.New("distributeddata: the transaction is of the other domain")
 
-// elsewhere reports whether an error is that. It asks err nothing, which may be the application's.
+// elsewhere reports whether err is errElsewhere. It calls no method of err, which may be the
+// application's.
 func elsewhere(err error) bool { return err == errElsewhere } //nolint:errorlint // never wrapped
 
-// updateEither begins an update of volatile keys or of durable ones: which they are shows when modify has run. It runs
-// once, inside a step of both domains, one of which is then refused.
+// updateEither begins a transaction on volatile keys or on durable ones. Which of the two shows
+// only when modify has run. It runs once, inside a step of both domains, and one of the two steps
+// is then rejected.
 func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bool, modify func(*Tx) error, done func(core.Done, error)) {
 	if a.durable == nil || a.durable.loading() {
 		a.update(a.volatile, at, timeout, "", adapted, func(t *core.Txn) error {
@@ -181,7 +186,7 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 	}
 	a.update(a.volatile, at, timeout, "", adapted, func(volatile *core.Txn) error {
 		a.expect(operation{"atomically", at}, "")
-		theirs := errElsewhere // unless the other step is refused for being the wrong one
+		theirs := errElsewhere // unless the transaction turns out to be volatile
 		a.update(a.durable, at, timeout, "", adapted, func(durable *core.Txn) error {
 			tx := &Tx{volatile: volatile, durable: durable, txn: volatile, choice: a.l.r.choice, stamper: a.l.ttls.stamper(0), now: a.l.published.Load()}
 			if err := modify(tx); err != nil || tx.txn == durable {
@@ -194,9 +199,9 @@ func (a *replica) updateEither(at Consistency, timeout time.Duration, adapted bo
 	}, answer)
 }
 
-// In returns the value of the entry inside a transaction, to be read and changed in place. Calling it
-// again gives the same. An entry of another type, one that was deleted for good and a key that cannot be
-// used refuse the whole transaction.
+// In returns the value of the entry inside a transaction, to be read and changed in place. Calling
+// it again returns the same pointer. The whole transaction fails for an entry of another type, a
+// permanently deleted entry or an invalid key.
 func (k Key[T]) In(tx *Tx) *T {
 	v := k.empty
 	if o := tx.byID[k.id]; o != nil {
@@ -239,8 +244,8 @@ func (k Key[T]) In(tx *Tx) *T {
 	return &v
 }
 
-// DeleteIn deletes the entry inside a transaction, as Delete does. What the transaction has changed in it
-// before is undone; a value that In returned before must not be used any more.
+// DeleteIn deletes the entry inside a transaction, as Delete does. It undoes earlier changes of the
+// transaction to the entry. A value that In returned before must not be used afterwards.
 func (k Key[T]) DeleteIn(tx *Tx) {
 	if err := k.valid(Local); err != nil {
 		tx.Fail(err)
@@ -255,15 +260,15 @@ func (k Key[T]) DeleteIn(tx *Tx) {
 	}
 }
 
-// Snapshot is what this member's replica held at one instant. It is immutable, and may be kept; it costs
-// memory only for what has changed since.
+// Snapshot is the state of this member's replica at one instant. It is immutable and may be kept.
+// It costs memory only for what has changed since.
 type Snapshot struct{ p *published }
 
-// Snapshot returns the present state: reads of several entries from it belong together, so what an
-// atomic update did is in all of them or in none.
+// Snapshot returns the current state. Reads of several entries from one Snapshot are consistent:
+// they show all of an atomic update or none of it.
 func (r *Replicator) Snapshot() Snapshot { return Snapshot{r.readable()} }
 
-// Of reads the entry in a snapshot. The errors are those of Get at Local.
+// Of reads the entry in a snapshot. It returns the errors of Get at Local.
 func (k Key[T]) Of(s Snapshot) (T, error) {
 	if s.p == nil {
 		return k.empty, ErrClosed
@@ -275,7 +280,7 @@ func (k Key[T]) Of(s Snapshot) (T, error) {
 	return v, err
 }
 
-// editable returns the value of a store for an update.
+// editable decodes the value in a store, for an update.
 func (k Key[T]) editable(s causal.Store, seen causal.Vector) (T, error) {
 	if buried(s) {
 		return k.empty, fmt.Errorf("key %q: %w", k.id, ErrDeleted)

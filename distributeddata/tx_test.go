@@ -111,7 +111,7 @@ func TestDelete_PermanentlyIsForEver(t *testing.T) {
 		ctx := context.Background()
 		require.NoError(t, c.add(0, "x", distributeddata.All))
 		c.Net.Partition(addresses(c, 2), addresses(c, 0, 1))
-		require.NoError(t, c.add(2, "concurrent")) // has not heard
+		require.NoError(t, c.add(2, "concurrent")) // has not heard of it
 		require.NoError(t, cart.Delete(ctx, c.at(0), distributeddata.Permanently, distributeddata.Majority))
 		c.Net.Heal()
 		time.Sleep(5 * time.Second)

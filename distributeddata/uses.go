@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// uses are the entries that have been read since the actor has looked, with stamps that were too old. They outlive lives.
+// uses collects the entries that were read and whose stamps are due for renewal. It is kept across
+// lives.
 type uses struct {
 	mu   sync.Mutex
 	keys map[string]struct{}
-	told bool // the actor has been told that there are some
+	told bool // the actor knows that there are keys
 }
 
-// gatherUses is how long uses come together before others are told of them.
+// gatherUses is how long uses are collected before they are sent to the other members.
 const gatherUses = 100 * time.Millisecond
 
-// add notes the use of an entry, and reports whether the actor is to be told.
+// add records the use of an entry. It reports whether the actor must be notified.
 func (u *uses) add(key string) (tell bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,7 +29,7 @@ func (u *uses) add(key string) (tell bool) {
 	return tell
 }
 
-// take removes up to most of the entries, in order, and reports whether there are more.
+// take removes and returns up to most keys, sorted, and reports whether more remain.
 func (u *uses) take(most int) (keys []string, more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -44,7 +45,8 @@ func (u *uses) take(most int) (keys []string, more bool) {
 	return keys, u.told
 }
 
-// used notes that an entry has been read, if that is due to be told: see lifetimes.renewAt. It never waits.
+// used records that an entry has been read, if its stamp is due for renewal: see
+// lifetimes.renewAt. It does not block.
 func (r *Replicator) used(key string, renewAt int64) {
 	if renewAt == 0 {
 		return
@@ -55,7 +57,7 @@ func (r *Replicator) used(key string, renewAt int64) {
 	}
 }
 
-// now is the time of the clock of the present life.
+// now returns the time by the clock of the present life.
 func (r *Replicator) now() time.Time {
 	if p := r.state(); p != nil && p.ttls != nil {
 		return p.ttls.clock.Now()
@@ -63,7 +65,7 @@ func (r *Replicator) now() time.Time {
 	return time.Now()
 }
 
-// usesNoted tells the actor that there are uses.
+// usesNoted notifies the actor that uses have been recorded.
 type usesNoted struct{}
 
 func (*usesNoted) run(a *replica, _ func(any)) { a.expirer.gather() }

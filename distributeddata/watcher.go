@@ -8,38 +8,39 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// watcher is an actor that is told of changes. Of each it is told once, through the most specific of its
-// subscriptions: that to the key, or to the longest prefix.
+// watcher is an actor that subscribes to changes. It is notified of each change once, through its
+// most specific subscription: the one to the key, or the one to the longest prefix.
 //
-// What it has to be told is bounded: each key that has changed once, and for each prefix how far the entries that
-// were there when it subscribed have been walked over.
+// Its pending notices are bounded: each changed key is recorded once, and for each prefix a cursor
+// over the entries that existed at the time of the subscription.
 type watcher struct {
 	pid            *actor.PID
 	keys, prefixes map[string]*subscription
-	noted          map[string]*told // keys that have changed, with what was told of them
+	noted          map[string]*told // keys that have changed, with the state last sent
 	queue          []string         // those keys, in the order of their changes
 	walks          []walk
-	row            *list.Element // its place in subscriptions.behind; nil: none
-	paced          bool          // it says when it has taken what it was sent
-	sent           int           // notices since it was asked that
-	asked          int           // questions that it has not answered
+	row            *list.Element // its element in subscriptions.behind; nil: none
+	paced          bool          // it answers pace
+	sent           int           // notices since the last pace
+	asked          int           // unanswered paces
 }
 
-// walk tells of entries that are there, from a name on. It is for those of which no subscription to a longer
-// prefix, or to the key, tells.
+// walk sends the existing entries from a name on. It skips those that a subscription to a longer
+// prefix, or to the key, covers.
 type walk struct{ prefix, from string }
 
-// window is how many notices a subscriber is sent before it is asked whether it has taken them, and windows how
-// many such questions it may owe an answer to.
+// window is the number of notices sent to a subscriber before it is asked whether it has taken
+// them. windows is the maximum number of such questions that may be unanswered.
 const window, windows = 64, 2
 
-// full reports whether the subscriber is slow: it is told nothing before it has taken something.
+// full reports whether the subscriber is too slow: it gets nothing more before it has taken
+// something.
 func (w *watcher) full() bool { return w.asked >= windows }
 
-// behind reports whether there is anything to be told.
+// behind reports whether there are pending notices.
 func (w *watcher) behind() bool { return len(w.queue) > 0 || len(w.walks) > 0 }
 
-// idle reports whether there is no subscription left.
+// idle reports whether no subscription is left.
 func (w *watcher) idle() bool { return len(w.keys) == 0 && len(w.prefixes) == 0 }
 
 func (w *watcher) find(text string, exact bool) *subscription {
@@ -60,7 +61,7 @@ func (w *watcher) put(s *subscription) {
 	(*subs)[s.text] = s
 }
 
-// cut ends a subscription. What a longer prefix has yet to walk over is left to a shorter one.
+// cut removes a subscription. The rest of the walk of a longer prefix is left to a shorter one.
 func (w *watcher) cut(s *subscription) {
 	if s.exact {
 		delete(w.keys, s.text)
@@ -70,7 +71,8 @@ func (w *watcher) cut(s *subscription) {
 	w.walks = slices.DeleteFunc(w.walks, func(k walk) bool { return w.longest(k.prefix) == nil })
 }
 
-// best returns the subscription through which the subscriber is told of a key; nil if there is none.
+// best returns the subscription through which the subscriber is notified of a key; nil if there is
+// none.
 func (w *watcher) best(key string) *subscription {
 	if s := w.keys[key]; s != nil {
 		return s
@@ -78,7 +80,7 @@ func (w *watcher) best(key string) *subscription {
 	return w.longest(key)
 }
 
-// longest returns the subscription to the longest prefix of a text.
+// longest returns the subscription to the longest prefix of text, or nil.
 func (w *watcher) longest(text string) (best *subscription) {
 	if len(w.prefixes) < len(text) {
 		for prefix, s := range w.prefixes {
@@ -96,8 +98,8 @@ func (w *watcher) longest(text string) (best *subscription) {
 	return nil
 }
 
-// awaits reports whether a walk is about to tell of a key. It tells of what is there alone: that something is gone
-// has to be told apart, since an earlier subscription may have told that it was there.
+// awaits reports whether a walk will still send a key. A walk sends existing entries only: a
+// removal must be sent separately, since an earlier subscription may have sent the entry.
 func (w *watcher) awaits(key string, now *published) bool {
 	for _, k := range w.walks {
 		if k.from <= key && strings.HasPrefix(key, k.prefix) && w.walksOver(k, key) {
@@ -107,13 +109,13 @@ func (w *watcher) awaits(key string, now *published) bool {
 	return false
 }
 
-// walksOver reports whether a walk tells of a key.
+// walksOver reports whether a walk covers a key.
 func (w *watcher) walksOver(k walk, key string) bool {
 	s := w.best(key)
 	return s != nil && !s.exact && len(s.text) <= len(k.prefix)
 }
 
-// note notes that a key holds something else than what was told of it.
+// note records that a key no longer holds what was last sent.
 func (w *watcher) note(key string, was *told) {
 	if w.noted[key] != nil {
 		return
@@ -125,22 +127,22 @@ func (w *watcher) note(key string, was *told) {
 	w.queue = append(w.queue, key)
 }
 
-// toldOf notes that the subscriber is told what a key holds. That it holds nothing is not what a new subscription
-// tells: it stays noted.
+// toldOf records that the subscriber is being sent the content of a key. A new subscription does
+// not send that a key is empty, so such a key stays recorded.
 func (w *watcher) toldOf(key string, now told) {
 	if w.noted[key] != nil && !now.store.Empty() {
 		w.noted[key] = &now
 	}
 }
 
-// begin begins to tell of what is there below a prefix, from the first entry on.
+// begin starts a walk over the existing entries with a prefix, at the first entry.
 func (w *watcher) begin(prefix string) {
 	w.walks = slices.DeleteFunc(w.walks, func(k walk) bool { return k.prefix == prefix })
 	w.walks = append(w.walks, walk{prefix, prefix})
 }
 
-// tell calls notice for up to most keys that have changed or that a walk comes to, and returns how many it has
-// looked at. notice may not return: what it was called for has been told.
+// tell calls notice for up to most keys that have changed or that a walk reaches, and returns the
+// number of keys inspected. notice may not return: its key then counts as sent.
 func (w *watcher) tell(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
 	for ; looked < most && len(w.queue) > 0 && !w.full(); looked++ {
 		key := w.queue[0]
@@ -159,7 +161,7 @@ func (w *watcher) tell(most int, now *published, notice func(s *subscription, ke
 	return looked
 }
 
-// step goes on with the first walk.
+// step continues the first walk.
 func (w *watcher) step(most int, now *published, notice func(s *subscription, key string, old told)) (looked int) {
 	k := &w.walks[0]
 	for key := range now.entries(k.prefix, k.from) {

@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// instances counts those of a singleton that are alive, by member.
+// instances counts the live instances of a singleton by member.
 type instances struct {
 	mu    sync.Mutex
 	alive []int
@@ -44,7 +44,8 @@ func (n *instances) where() []int {
 	return slices.Clone(n.alive)
 }
 
-// TestArbiter_ASingletonMovesToTheMajority: its host is on the side of two of five, and reaches the lease store.
+// TestArbiter_ASingletonMovesToTheMajority cuts off the host with a minority of two of five, which
+// reaches the lease store.
 func TestArbiter_ASingletonMovesToTheMajority(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 5)

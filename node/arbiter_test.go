@@ -17,7 +17,7 @@ import (
 
 const arbiterLease = "concord.arbiter/test"
 
-// arbitrate starts an arbiter at every member.
+// arbitrate starts an arbiter on every member.
 func arbitrate(c *testkit.Cluster, members int) {
 	testkit.Each(c, func(m *testkit.Member) (struct{}, error) {
 		stop, err := startArbiter(m.System, m.Session, ArbiterConfig{Lease: arbiterLease, Members: members})
@@ -38,7 +38,7 @@ func hosts(c *testkit.Cluster) (open []int) {
 	return open
 }
 
-// split splits the network, and lets every side see itself alone.
+// split splits the network, and makes every side see only itself.
 func split(c *testkit.Cluster, sides ...[]int) {
 	c.Partition(sides...)
 	for _, m := range c.Members() {
@@ -53,7 +53,7 @@ func split(c *testkit.Cluster, sides ...[]int) {
 	}
 }
 
-// meet heals the network, and lets everybody see everybody.
+// meet heals the network, and makes all members see each other.
 func meet(c *testkit.Cluster) {
 	c.Heal()
 	for _, m := range c.Members() {
@@ -61,14 +61,14 @@ func meet(c *testkit.Cluster) {
 	}
 }
 
-// holder is the owner of the arbiter lease in the store.
+// holder returns the owner of the arbiter lease in the store.
 func holder(t *testing.T, c *testkit.Cluster, from int) string {
 	h, err := c.Member(from).Session.Lease(arbiterLease).Holder(context.Background())
 	require.NoError(t, err)
 	return h.Owner
 }
 
-// within waits until ok, in virtual time.
+// within waits in virtual time until ok returns true.
 func within(t *testing.T, c *testkit.Cluster, d time.Duration, what string, ok func() bool) time.Duration {
 	t.Helper()
 	for took := time.Duration(0); took <= d; took += 100 * time.Millisecond {
@@ -85,7 +85,8 @@ func openAt(c *testkit.Cluster, want ...int) func() bool {
 	return func() bool { return slices.Equal(hosts(c), want) }
 }
 
-// TestArbiter_TheMajorityHosts: five members, split in three and two; the oldest of all is in the minority.
+// TestArbiter_TheMajorityHosts splits five members into three and two; the oldest of all is in the
+// minority.
 func TestArbiter_TheMajorityHosts(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 5)
@@ -136,7 +137,8 @@ func index(c *testkit.Cluster, id string) int {
 	return -1
 }
 
-// TestArbiter_AnOrderlyLeaveIsNoLoss: members leave one after the other, and the rest is never shut.
+// TestArbiter_AnOrderlyLeaveIsNoLoss stops members one after the other, and checks that the
+// remaining ones are never shut.
 func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 1)
@@ -154,7 +156,7 @@ func TestArbiter_AnOrderlyLeaveIsNoLoss(t *testing.T) {
 	})
 }
 
-// TestArbiter_ASilentStoreShutsEverySide, and its return opens one.
+// TestArbiter_ASilentStoreShutsEverySide also checks that one side opens when the store returns.
 func TestArbiter_ASilentStoreShutsEverySide(t *testing.T) {
 	testkit.Run(t, 4, func(t *testing.T, c *testkit.Cluster) {
 		arbitrate(c, 4)
@@ -201,7 +203,7 @@ func FuzzVerdict(f *testing.F) {
 	})
 }
 
-// TestGuard_ShutsBeforeTheLeaseIsLost, and opens when renewals succeed again.
+// TestGuard_ShutsBeforeTheLeaseIsLost also checks that the gate opens when renewals succeed again.
 func TestGuard_ShutsBeforeTheLeaseIsLost(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		m := c.Member(0)

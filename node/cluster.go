@@ -10,22 +10,24 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// Cluster returns a cluster configuration with what Concord recommends: Proto.Actor's gossip at rest
-// (WithoutGossip), and its only identity lookup. More options are applied on top.
+// Cluster returns a cluster configuration with the settings that Concord recommends: Proto.Actor's
+// gossip disabled as far as possible (WithoutGossip), and the only identity lookup that Proto.Actor
+// has. More options are applied on top.
 //
-// No name may be the beginning of another cluster's on the same provider: "shop" sees the members of "shop2"
-// with some of them.
+// No cluster name may be a prefix of another cluster's name on the same provider: with some
+// providers, "shop" sees the members of "shop2".
 func Cluster(name string, provider cluster.ClusterProvider, rc *remote.Config, options ...cluster.ConfigOption) *cluster.Config {
 	options = append([]cluster.ConfigOption{WithoutGossip()}, options...)
 	return cluster.Configure(name, provider, disthash.New(), rc, options...)
 }
 
-// never is as good as that; Proto.Actor's gossip loop does not take zero.
+// never stands in for infinity: Proto.Actor's gossip loop does not accept zero.
 const never = 100 * 365 * 24 * time.Hour
 
-// WithoutGossip lets Proto.Actor's gossip rest; it cannot be turned off. Concord does not use it, and it is
-// where most data races of Proto.Actor are. Its heartbeats must then never expire either: with a long
-// interval alone, the second round finds every member's heartbeat expired and bans them all.
+// WithoutGossip makes Proto.Actor's gossip idle; it cannot be turned off. Concord does not use
+// gossip, and most data races of Proto.Actor are in it. The gossip heartbeats must then never
+// expire either: with a long interval alone, the second round finds the heartbeat of every member
+// expired and bans all members.
 func WithoutGossip() cluster.ConfigOption {
 	return func(c *cluster.Config) {
 		c.GossipInterval = never
@@ -33,9 +35,10 @@ func WithoutGossip() cluster.ConfigOption {
 	}
 }
 
-// Roles announces roles to the other members. Proto.Actor tells members nothing of each other but the kinds
-// of virtual actors they run, so each role is a kind of its own, "role." and the name. An
-// activation of such a kind stops itself. Start checks the names; see Config.Roles.
+// Roles announces roles to the other members. The only thing Proto.Actor tells members about each
+// other is which kinds of virtual actors they run, so each role is announced as a kind named
+// "role." plus the role. An activation of such a kind stops itself. Start checks the names; see
+// Config.Roles.
 func Roles(roles ...string) cluster.ConfigOption {
 	return func(c *cluster.Config) {
 		for _, r := range roles {

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// Proto.Actor forgets connections whose stream could not be opened or was ended before it was answered.
+// Proto.Actor forgets connections whose stream could not be opened or ended before it was answered.
 func TestDial_FailedConnectionsAreClosed(t *testing.T) {
 	rc, err := node.Remote(node.Config{})
 	require.NoError(t, err)

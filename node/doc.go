@@ -18,21 +18,25 @@
 //
 // # Lives
 //
-// Proto.Actor never takes a member back that it dropped from its list, be it for a pause of seconds. What was
-// dropped works on by itself, for ever: two clusters of one name, and nobody is told. Run mends that. Members ask
-// the addresses that they have lost; when two fragments of a cluster hear of each other again, the members of
-// one of them give way, one after the other and only with a permit of the other fragment, and begin another life:
+// Proto.Actor never readmits a member that it has dropped from its list, even if the cause was a
+// pause of a few seconds. A dropped member keeps working on its own forever: there are then two
+// clusters of the same name, and nothing reports it. Run repairs this. Members query the addresses
+// that they have lost. When two fragments of a cluster hear of each other again, the members of one
+// fragment give way, one after the other and only with a permit of the other fragment, and begin
+// another life:
 //
 //	starting ──ready──▶ up ──dropped, expelled, gives way──▶ stopping ──▶ starting (next life)
 //	   │                 └───────signal, context, failure of work────────▶ stopping ──▶ Run returns
 //	   └─first life fails─▶ Run returns;  a later one: again, with back-off
 //
-// A life has an actor system and a member id of its own; the process, its address and its lease session go on. See
-// Run, docs/operations.md, and package membership for the rule that decides which member gives way.
+// Each life has its own actor system and member id; the process, its address and its lease session
+// stay the same. See Run, docs/operations.md, and package membership for the rule that decides
+// which member gives way.
 //
 // # Without Run
 //
-// The parts can be used by hand. What is split off then stays so until the process is started again:
+// The parts can also be used without Run. A member that is split off then stays split off until its
+// process is restarted:
 //
 //	rc, err := node.Remote(node.Config{Host: "127.0.0.1", Port: 9000})
 //	if err != nil {
@@ -47,51 +51,60 @@
 //	defer node.Shutdown(context.Background(), c)
 //	select {
 //	case <-ctx.Done():
-//	case <-node.Removed(system): // see node.Why; leave, and let the process be started again
+//	case <-node.Removed(system): // see node.Why; shut down and restart the process
 //	}
 //
 // # Duties of the caller
 //
 //  1. Run one member per process. Two remoting servers in one process race inside Proto.Actor.
-//  2. Use Run or Remote on every member: limits hold only if both ends have them.
-//  3. Without Run, end the process when Removed is closed. Proto.Actor never lets the same member id back in.
-//  4. Let go of a Node when its Context ends. Handles of components may be kept, PIDs of its system may not.
-//  5. Beyond loopback, set Config.TLS or Config.SecretFile on every member; Remote insists on it unless
-//     Config.PlaintextUnsafe is set. See the section about strangers for what either is worth.
+//  2. Use Run or Remote on every member: limits hold only if both ends enforce them.
+//  3. Without Run, exit the process when Removed is closed. Proto.Actor never readmits the same
+//     member id.
+//  4. Drop all references to a Node when its Context ends. Handles of components may be kept; PIDs
+//     of its system may not.
+//  5. Beyond loopback, set Config.TLS or Config.SecretFile on every member; Remote requires it
+//     unless Config.PlaintextUnsafe is set. The section Strangers says what each of them protects
+//     against.
 //
 // # What the guard does
 //
-// Proto.Actor's remoting, as it comes, can be crashed by one message of anybody who reaches its port, believes
-// every address in a message, passes on what is for others, loses whole batches above 4 MiB, does not notice a peer
-// that hangs, and panics where it should return an error. The guard reads every message as bytes before Proto.Actor
-// does. What it refuses it counts (Refusals) and logs, at the 1st, 2nd, 4th, 8th, … time:
+// Proto.Actor's remoting on its own has these weaknesses: one message from anyone who reaches its
+// port can crash it; it believes every address in a message, relays messages addressed to other
+// members, loses whole batches above 4 MiB, does not detect a peer that hangs, and panics where it
+// should return an error. The guard inspects the bytes of every message before Proto.Actor does. It
+// counts what it rejects (Refusals) and logs the 1st, 2nd, 4th, 8th, … rejection:
 //
-//   - A stream must begin within five seconds with the address of its peer, and prove it. Messages that
-//     speak for another address than the peer's end nowhere: hellos and other messages of Concord in the
-//     name of another member, the termination of an actor that is not at the peer, watches for others, and
-//     events that Proto.Actor publishes to itself.
-//   - A message for another address is not passed on, and one for an actor outside of Config.Public not
-//     delivered. A sender may be at the peer, or at a member, or be one of a few others per connection.
-//   - Indices, serialiser and types are checked before they are used, system messages that would stop or
-//     restart an actor are taken out, and a message of an unknown type, as in a rolling upgrade, is left out alone.
-//   - Of a batch, the envelopes, types, targets, senders and headers are counted before it is decoded, and of a
-//     message above 32 KiB its elements, so that neither takes more than 16 times its size and 1 MiB in memory. A peer has 10,000 watches at most. Of connections on
-//     which nobody has proven anything the oldest is closed when there are more than 256.
-//   - A wrong batch ends its stream with InvalidArgument, an unproven one with Unauthenticated. Unary calls,
-//     which Proto.Actor does not implement, are refused. What panics all the same ends its stream, not the process.
+//   - A stream must begin within five seconds with the address of its peer, and prove it. Messages
+//     that speak for another address than the peer's are dropped: hellos and other messages of
+//     Concord in the name of another member, the termination of an actor that is not at the peer,
+//     watches on behalf of others, and events that Proto.Actor publishes to itself.
+//   - A message for another address is not relayed, and one for an actor outside Config.Public is
+//     not delivered. A sender must be at the peer or at a member; each connection may name a few
+//     other sender addresses.
+//   - Indices, serializer and types are checked before they are used. System messages that would
+//     stop or restart an actor are removed. If a batch has a message of an unknown type, as in a
+//     rolling upgrade, only that message is dropped.
+//   - The envelopes, types, targets, senders and headers of a batch are counted before it is
+//     decoded, and so are the elements of a message above 32 KiB, so that decoding takes at most 16
+//     times its size plus 1 MiB of memory. A peer has at most 10,000 watches. When more than 256
+//     connections are unproven, the oldest of them is closed.
+//   - An invalid batch ends its stream with InvalidArgument, an unproven peer with Unauthenticated.
+//     Unary calls, which Proto.Actor does not implement, are rejected. A panic during handling ends
+//     the stream, not the process.
 //
 // # Strangers
 //
-// How a peer proves its address decides who is kept out:
+// How a peer proves its address decides which strangers are kept out:
 //
-//   - TLS: everybody without a certificate of your authority. Nobody reads along.
-//   - SecretFile: everybody without the secret of the cluster. Each message is authenticated, numbered and bound
-//     to its connection, so that none can be forged, changed, replayed, or moved to another cluster. It can be read.
-//     All who know the secret can pass for any member.
-//   - Neither: the member calls the address back, and asks whether the stream comes from there. That keeps out
-//     those who cannot read the traffic between members. A stranger that listens at an address of its own can
-//     say who it is; it is no member until the provider lists it, and messages of Concord are taken from members
-//     only, but those of users are delivered.
+//   - TLS: everyone without a certificate of your authority. The traffic is encrypted.
+//   - SecretFile: everyone without the secret of the cluster. Each message is authenticated,
+//     numbered and bound to its connection, so it cannot be forged, changed, replayed or moved to
+//     another cluster. It can be read. Anyone who knows the secret can impersonate any member.
+//   - Neither: the member calls the address back and asks whether the stream comes from there. That
+//     keeps out strangers that cannot read the traffic between members. A stranger that listens on
+//     an address of its own can prove that address. It is not a member until the provider lists it,
+//     and messages of Concord are accepted from members only, but its user messages are delivered.
 //
-// Members of versions before the guard are believed, without TLS and secret, if they cannot answer the call.
+// Without TLS and secret, members of versions older than the guard are trusted when they cannot
+// answer the call.
 package node

@@ -15,8 +15,8 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// A whole main function: a member with replicated data and a singleton, which joins again by itself when a pause or a
-// partition has split it off.
+// A complete main function: a member with replicated data and a singleton, which rejoins
+// automatically when a pause or a partition has split it off.
 func ExampleMain() {
 	visits := distributeddata.NewKey("visits", crdt.PNCounter{})
 	clerk := func(coordination.Tenure) actor.Actor { return actor.ReceiveFunc(func(actor.Context) {}) }

@@ -7,18 +7,19 @@ import (
 	"os"
 )
 
-// Statuses with which Main ends the process. A second signal ends it with 128 and the number of the signal.
+// Exit statuses of a process that Main ends. A second signal ends it with status 128 plus the
+// number of the signal.
 const (
 	ExitOK      = 0 // stopped in order
 	ExitFailed  = 1 // register, the store or work given to Node.Go returned an error
-	ExitInvalid = 2 // the configuration is invalid, nothing was done
-	ExitStart   = 3 // the member could not be started: port taken, provider not reached, too few members
-	ExitStop    = 4 // stopped, but not in order: leases may be left to expire
-	ExitSplit   = 5 // split off from the cluster, and OnSplit is Exit: start the process again
+	ExitInvalid = 2 // the configuration is invalid; nothing was done
+	ExitStart   = 3 // not started: port in use, provider unreachable or too few members
+	ExitStop    = 4 // stopped, but not in order: unreleased leases may have to expire
+	ExitSplit   = 5 // split off from the cluster, and OnSplit is Exit: restart the process
 )
 
-// ExitCode returns the status for an error of Run. Of several, the first in the order of the constants counts,
-// beginning with ExitSplit.
+// ExitCode returns the status for an error of Run. If the error matches several, ExitSplit comes
+// first, then ExitInvalid, ExitStart and ExitStop.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
@@ -35,7 +36,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Main is Run as a whole main function: it prints the error to standard error and ends the process with ExitCode.
+// Main calls Run as a complete main function: it prints the error to standard error and exits the
+// process with ExitCode.
 func Main(cfg RunConfig, register func(*Node) error) {
 	err := Run(context.Background(), cfg, register)
 	if err != nil {

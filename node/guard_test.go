@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/node/internal/stranger"
 )
 
-// TestHostilePeer sends a member what crashes an unguarded one, or stops its actors.
+// TestHostilePeer sends a member messages that crash an unguarded one or stop its actors.
 func TestHostilePeer(t *testing.T) {
 	p := launch(t, specs(t, 1)[0])
 	conn := stranger.Dial(t, p.started())
@@ -24,8 +24,8 @@ func TestHostilePeer(t *testing.T) {
 	hello := func(text string) *remote.MessageBatch {
 		return stranger.Batch("nonhost", "watcher", wrapperspb.String(text))
 	}
-	// send sends on a stream of its own and returns how it ended; nil when it was still open when the next
-	// message on it had arrived.
+	// send sends on a new stream and returns how the stream ended, or nil if it was still open when
+	// the next message on it had arrived.
 	n := 0
 	send := func(b *remote.MessageBatch) error {
 		stream, err := stranger.Stream(t, conn)

@@ -15,20 +15,21 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// Health tells how the member is that Run keeps, over all its lives. The zero value is ready: put it into
-// RunConfig.Health, and serve it, for instance on a port of its own. It is an http.Handler for the paths /livez and
-// /readyz, which answer 200 or 503 and say why in a line each.
+// Health reports the state of a member under Run, over all its lives. The zero value is ready to
+// use: set RunConfig.Health to it, and serve it, for instance on a port of its own. It is an
+// http.Handler for the paths /livez and /readyz. It answers 200 or 503, with one line for each
+// reason.
 type Health struct {
 	mu struct {
 		sync.Mutex
 		state  state
 		since  time.Time
 		system *actor.ActorSystem // nil unless up or stopping
-		cause  error              // of the end of the last life, between two
+		cause  error              // cause of the end of the last life, while between two lives
 	}
 }
 
-// state of a member under Run.
+// state is the state of a member under Run.
 type state uint8
 
 const (
@@ -44,20 +45,21 @@ var stateNames = [...]string{"not running", "starting", "up", "between two lives
 
 func (s state) String() string { return stateNames[s] }
 
-// stuck is how long a member may be between two lives, or starting, before its process is better started anew.
+// stuck is how long a member may be between two lives or starting before its process should be
+// restarted.
 const stuck = 5 * time.Minute
 
 func (h *Health) set(s state, system *actor.ActorSystem, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s == stateStarting && h.mu.state == stateBetween {
-		return // it still is, until it has joined
+		return // between two lives until it has joined
 	}
 	h.mu.state, h.mu.since, h.mu.system, h.mu.cause = s, time.Now(), system, cause
 }
 
-// Live returns nil unless the process should be started anew: Run has ended, or the member has not come up for
-// five minutes. A member that is between two lives for less is alive.
+// Live returns nil unless the process should be restarted: Run has returned, or the member has not
+// come up for five minutes. A member that has been between two lives for less time is alive.
 func (h *Health) Live() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,7 +72,8 @@ func (h *Health) Live() error {
 	return nil
 }
 
-// Ready returns nil while the member is in the cluster, not split off, and every component can be used.
+// Ready returns nil while the member is in the cluster, is not split off, and every component can
+// be used.
 func (h *Health) Ready() error {
 	h.mu.Lock()
 	s, system, cause := h.mu.state, h.mu.system, h.mu.cause
@@ -109,7 +112,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// details are for people.
+// details returns lines for human readers.
 func (h *Health) details() (lines []string) {
 	h.mu.Lock()
 	system := h.mu.system

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// flush is how long the last messages to others have before remoting closes.
+	// flush is how much time the last messages to other members have before remoting closes.
 	flush = 20 * time.Millisecond
-	// hangUp is how long remoting may take to hang up in order before its port is closed all the same.
+	// hangUp is how long the orderly shutdown of remoting may take before its port is closed
+	// anyway.
 	hangUp = 500 * time.Millisecond
-	// lingering is how long actors have to end after they were told to.
+	// lingering is how long actors have to stop after they were asked to.
 	lingering = time.Second
 )
 
-// leave stops the cluster once our own traffic has ended: Proto.Actor's remoting does not stand sends while
-// it stops. It is called once.
+// leave stops the cluster once the traffic of this member has ended: Proto.Actor's remoting cannot
+// handle sends while it stops. It is called once.
 func leave(c *cluster.Cluster, r *run, begun bool, members *membership.Service) error {
 	<-members.Stopped()
 	<-r.tried
@@ -37,8 +38,9 @@ func leave(c *cluster.Cluster, r *run, begun bool, members *membership.Service) 
 	return depart(c)
 }
 
-// depart does what cluster.Shutdown does, without its sleep of two seconds, and bounded: others hear from the
-// provider that this member has left, remoting closes, and what still runs is stopped.
+// depart does what cluster.Shutdown does, with a time bound and without its sleep of two seconds:
+// the provider announces that this member has left, remoting closes, and the remaining actors are
+// stopped.
 func depart(c *cluster.Cluster) error {
 	errs := []error{
 		part("provider", func() error { return c.Config.ClusterProvider.Shutdown(true) }),
@@ -52,9 +54,10 @@ func depart(c *cluster.Cluster) error {
 	return errors.Join(errs...)
 }
 
-// closeRemoting closes remoting with good-byes, or else without. Proto.Actor's orderly stop is held up for ten seconds
-// by a writer that tries to reach a dead peer, and panics if a peer hangs up at the same moment; its port would
-// then be open still, and the next life could not have it.
+// closeRemoting closes remoting gracefully, or forcibly if that fails. Proto.Actor's graceful stop
+// is delayed for ten seconds by a writer that tries to reach a dead peer, and panics if a peer
+// hangs up at the same moment. The port would then still be open, and the next life could not
+// listen on it.
 func closeRemoting(r interface{ Shutdown(graceful bool) }) error {
 	closed := make(chan error, 1)
 	go func() { closed <- part("remoting", func() error { r.Shutdown(true); return nil }) }()
@@ -68,7 +71,7 @@ func closeRemoting(r interface{ Shutdown(graceful bool) }) error {
 	return part("remoting", func() error { r.Shutdown(false); return nil })
 }
 
-// part runs one step and turns a panic of Proto.Actor into an error.
+// part runs one step and converts a panic of Proto.Actor into an error.
 func part(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -81,21 +84,23 @@ func part(what string, f func() error) (err error) {
 	return f()
 }
 
-// abandon ends what there is of a member whose start failed, which depends on where it did: what was not there yet
-// panics, and says nothing new.
+// abandon stops the started parts of a member whose start failed. Which parts exist depends on
+// where the start failed. Stopping a part that does not exist panics; those panics carry no
+// information and are ignored.
 func abandon(c *cluster.Cluster) error {
-	time.Sleep(flush) // gRPC's server does not stand being stopped before it has begun
+	time.Sleep(flush) // gRPC's server must not be stopped before it has begun to serve
 	_ = part("gossip", func() error { c.Gossip.Shutdown(); return nil })
 	_ = part("actor system", func() error { c.ActorSystem.Shutdown(); return nil })
 	_ = part("remoting", func() error { c.Remote.Shutdown(false); return nil })
 	return nil
 }
 
-// remoting is the name of the actor that ends when its last writer has given up; it has been told to.
+// remoting is the name of the actor that stops when its last writer has given up; it has already
+// been asked to stop.
 const remoting = "EndpointSupervisor"
 
-// stopActors stops every actor that is left, and waits a moment for them to end. An actor that went on would keep
-// its whole actor system alive, and work beside the next life.
+// stopActors stops every remaining actor, and waits up to lingering for them to stop. An actor that
+// kept running would keep its whole actor system alive and work alongside the next life.
 func stopActors(system *actor.ActorSystem) {
 	for deadline := time.Now().Add(lingering); ; time.Sleep(2 * time.Millisecond) {
 		left := map[string]*actor.ActorProcess{} // stopped outside IterCb, which holds a lock

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// remotingStub stops in the way of a test.
+// remotingStub stops in the way that a test chooses.
 type remotingStub struct {
 	orderly func()
 	killed  bool

@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// upstream is how the functions of Proto.Actor are called.
+// upstream is the prefix of the names of Proto.Actor's functions.
 const upstream = "github.com/asynkron/protoactor-go/"
 
-// usual begins the messages that Proto.Actor logs as errors although they are part of every restart of a peer and
-// of every stop.
+// usual lists prefixes of messages that Proto.Actor logs as errors although they are part of every
+// restart of a peer and of every stop.
 var usual = []string{
 	"EndpointWriter ", "EndpointReader ", "EndpointManager ", "EndpointSupervisor ", "Automanaged server stopping",
 	"Bad connection to the node health status", "Failure reaching nodes",
 }
 
-// quietly returns a logger that passes on what Proto.Actor logs at a lower level, and the rest as it is: its
-// progress as Debug, since it logs dozens of lines for each change of a member, and usual as Info.
+// quietly returns a logger that lowers the level of what Proto.Actor logs and passes everything
+// else on unchanged. Progress messages are logged as Debug, since Proto.Actor logs dozens of lines
+// for each membership change, and messages listed in usual as Info.
 func quietly(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }

@@ -15,7 +15,8 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// TestRun_LogsNoErrorOfACleanLife, and few lines: Proto.Actor alone logs dozens.
+// TestRun_LogsNoErrorOfACleanLife also checks that few lines are logged: Proto.Actor alone logs
+// dozens.
 func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
 	for level, most := range map[slog.Level]int{slog.LevelInfo: 6, slog.LevelDebug: 1000} {
 		var out child.Screen
@@ -34,8 +35,8 @@ func TestRun_LogsNoErrorOfACleanLife(t *testing.T) {
 	}
 }
 
-// TestRun_LogsNoErrorOfAClusterThatStarts: three processes under Run, with the provider of Proto.Actor, which asks those
-// that are not there yet.
+// TestRun_LogsNoErrorOfAClusterThatStarts starts three processes under Run with Proto.Actor's
+// provider, which queries members that have not started yet.
 func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 	free := ports.Free(t, 3)
 	var hosts []string
@@ -46,7 +47,7 @@ func TestRun_LogsNoErrorOfAClusterThatStarts(t *testing.T) {
 	var all []*exec.Cmd
 	for _, port := range free {
 		t.Setenv(healthEnv, fmt.Sprint(port))
-		cmd, _, _ := running(t, "cluster") // the first one asks the others for a second at least
+		cmd, _, _ := running(t, "cluster") // the first one queries the others for at least a second
 		all = append(all, cmd)
 	}
 	for _, cmd := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// addresses lists those of members for people.
+// addresses returns the addresses of members for human readers.
 func addresses(members []membership.Member) string {
 	var out []string
 	for _, m := range members {
@@ -21,7 +21,7 @@ func addresses(members []membership.Member) string {
 	return strings.Join(out, ", ")
 }
 
-// seen describes for people which members this one sees, and which it has lost.
+// seen describes for human readers which members this one sees and which it has lost.
 func seen(members *membership.Service) string {
 	v := members.View()
 	if v == nil {
@@ -34,10 +34,10 @@ func seen(members *membership.Service) string {
 	return s
 }
 
-// sayEvery is how often a member that waits for others logs so.
+// sayEvery is how often a member that waits for others logs that it waits.
 const sayEvery = 10 * time.Second
 
-// awaitMembers waits until this member sees at least so many, itself included.
+// awaitMembers waits until this member sees at least atLeast members, itself included.
 func awaitMembers(ctx context.Context, system *actor.ActorSystem, atLeast int) error {
 	if atLeast <= 1 {
 		return nil

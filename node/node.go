@@ -13,15 +13,17 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Node is one life of the member that Run keeps. It is given to the register function of Run; let go of it, and of
-// everything that was made with its System, when its Context ends: an actor system keeps 3 MB alive.
+// Node is one life of the member that Run keeps in the cluster. Run passes it to the register
+// function. When its Context ends, drop all references to it and to everything created with its
+// System: an actor system holds 3 MB of memory.
 type Node struct {
-	// System and Cluster are those of this life.
+	// System and Cluster are the actor system and the cluster of this life.
 	System  *actor.ActorSystem
 	Cluster *cluster.Cluster
-	// Session is the session towards the lease store, the same in every life; nil without RunConfig.Store.
+	// Session is the session with the lease store, the same one in every life. It is nil without
+	// RunConfig.Store.
 	Session *coordination.Session
-	// Life counts the lives of this process, from 1.
+	// Life is the number of this life in the process, from 1.
 	Life int
 
 	store coordination.Store // nil without RunConfig.Store
@@ -41,14 +43,16 @@ type Node struct {
 	failed  chan struct{} // closed with the first failure
 }
 
-// Context ends when this life begins to stop. Its cause is one of ErrDropped, ErrExpelled and ErrGaveWay if another
-// life may follow, else that of the context given to Run.
+// Context returns a context that ends when this life begins to stop. Its cause is ErrDropped,
+// ErrExpelled or ErrGaveWay if another life may follow, otherwise the cause of the context passed
+// to Run.
 func (n *Node) Context() context.Context { return n.ctx }
 
-// Go runs work in its own goroutine once the member is ready, or at once if it is. The context of work is that of
-// the life: when it ends, work has its share of RunConfig.StopTimeout to return, and components stop only then. An
-// error, a panic or runtime.Goexit while the context has not ended stops the member, and Run returns it. After the
-// end of the life Go does nothing.
+// Go runs work in its own goroutine once the member is ready, or at once if it already is. The
+// context of work is the context of the life. When it ends, work has its share of
+// RunConfig.StopTimeout to return; components stop only after that. If work returns an error,
+// panics or calls runtime.Goexit before the context has ended, the member stops and Run returns the
+// error. After the end of the life, Go does nothing.
 func (n *Node) Go(work func(context.Context) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,9 +65,10 @@ func (n *Node) Go(work func(context.Context) error) {
 	}
 }
 
-// Document returns a document in the lease store, as distributeddata.Config.Membership takes it. It is the same one in
-// every life, and works until the components have stopped. The error is ErrInvalid without RunConfig.Store, and
-// coordination.ErrInvalid if the store keeps no documents or the name is none. Nothing is read yet.
+// Document returns a document in the lease store, for use as distributeddata.Config.Membership. It
+// is the same document in every life, and works until the components have stopped. The error
+// matches ErrInvalid without RunConfig.Store, and coordination.ErrInvalid if the store does not
+// support documents or the name is invalid. Document reads nothing from the store.
 func (n *Node) Document(name string) (*coordination.Document, error) {
 	if n.store == nil {
 		return nil, fmt.Errorf("%w: document %.80q: RunConfig.Store must be set", ErrInvalid, name)
@@ -71,13 +76,14 @@ func (n *Node) Document(name string) (*coordination.Document, error) {
 	return coordination.NewDocument(n.store, name)
 }
 
-// OnStop registers stop to be run when this life ends, in the given phase. It is OnStop on System.
+// OnStop registers stop to run in the given phase when this life ends. It calls the function OnStop
+// with System.
 func (n *Node) OnStop(p Phase, name string, stop func(context.Context) error) error {
 	_, err := OnStop(n.System, p, name, stop)
 	return err
 }
 
-// begin runs the work that was given so far.
+// begin starts the work passed to Go so far.
 func (n *Node) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,7 +130,7 @@ func (n *Node) last() bool {
 	return n.mu.last
 }
 
-// settle waits for the work to return after the end of the context.
+// settle waits for work to return after the end of the context.
 func (n *Node) settle(ctx context.Context) error {
 	n.mu.Lock()
 	n.mu.ended = true
@@ -135,10 +141,10 @@ func (n *Node) settle(ctx context.Context) error {
 	return nil
 }
 
-// errGoexit is what a function of the user ended with that called runtime.Goexit.
+// errGoexit is the error of a user function that called runtime.Goexit.
 var errGoexit = errors.New("runtime.Goexit was called")
 
-// shielded calls a function of the user in a goroutine of its own and turns a panic or Goexit into an error.
+// shielded calls a user function in its own goroutine and converts a panic or Goexit into an error.
 func shielded(ctx context.Context, f func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -154,7 +160,7 @@ func shielded(ctx context.Context, f func(context.Context) error) error {
 	return <-done
 }
 
-// prepare makes this life known to what runs at its stop.
+// prepare registers this life with lives, and settle to run when the life stops.
 func (n *Node) prepare(lives *lifecycle.Lives) error {
 	lives.Attach(n.System)
 	return n.OnStop(Ingress, "work", n.settle)

@@ -14,25 +14,26 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// atGuard holds the gate while the guard lease is not held.
+// atGuard is the guard's key at the gate, which is shut while the guard lease is not held.
 const atGuard = "guard"
 
 const (
-	// guardRetry is the pause after an acquire that failed for another reason than the end of the guard.
+	// guardRetry is the pause after an acquire that failed while the guard was still running.
 	guardRetry = time.Second
-	// guardLook is how often a grant that is about to expire is looked at.
+	// guardLook is how often the guard polls a grant that is about to expire.
 	guardLook = 250 * time.Millisecond
 )
 
-// startGuard keeps a lease for one life of a member, and the gate shut while it is not held: from the start, when
-// renewals have failed for so long that less than a third of the TTL is left, and after a loss. Guarded work stops
-// then, before its own leases end. The gate opens when the lease is held, or renewed, again.
+// startGuard holds a lease for one life of a member, and keeps the gate shut while it is not held:
+// from the start, once failed renewals leave less than a third of the TTL, and after a loss.
+// Guarded work then stops before its own leases end. The gate opens when the lease is held or
+// renewed again.
 //
-// Each member has a lease of its own, so name must not be another member's. Whoever else holds it keeps guarded
-// work off this member.
+// Each member has its own lease, so no two members may use the same name. As long as another owner
+// holds the lease, no guarded work runs on this member.
 //
-// stop shuts the gate and waits until the lease is released; call it when guarded work has been handed over, and
-// before the session is closed.
+// stop shuts the gate and waits until the lease is released. Call it after guarded work has been
+// handed over and before the session is closed.
 func startGuard(system *actor.ActorSystem, session *coordination.Session, name string) (stop func(context.Context) error, err error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: Guard, the name of the member's lease, must be set", ErrInvalid)
@@ -63,10 +64,10 @@ type nodeGuard struct {
 	log   *slog.Logger
 	done  chan struct{} // closed when run has returned
 
-	grant *coordination.Grant // the last; for release, after done
+	grant *coordination.Grant // the last one, released after done is closed
 }
 
-// run holds the lease again and again until ctx ends.
+// run acquires and holds the lease repeatedly until ctx ends.
 func (g *nodeGuard) run(ctx context.Context) {
 	defer close(g.done)
 	for ctx.Err() == nil {
@@ -86,7 +87,7 @@ func (g *nodeGuard) run(ctx context.Context) {
 	g.shut("the member leaves the cluster")
 }
 
-// hold keeps the gate as the grant is, until it ends.
+// hold opens and shuts the gate according to the state of the grant, until the grant or ctx ends.
 func (g *nodeGuard) hold(ctx context.Context, grant *coordination.Grant) {
 	near := make(chan struct{}, 1)
 	defer grant.OnNearExpiry(func(time.Duration) {
@@ -105,7 +106,7 @@ func (g *nodeGuard) hold(ctx context.Context, grant *coordination.Grant) {
 			}
 		case <-grant.Context().Done():
 			g.shut("the guard lease is lost")
-			_ = g.release(ctx) // what was guarded has leases of its own
+			_ = g.release(ctx) // guarded work has its own leases
 			return
 		case <-ctx.Done():
 			return
@@ -113,7 +114,7 @@ func (g *nodeGuard) hold(ctx context.Context, grant *coordination.Grant) {
 	}
 }
 
-// renewed waits until the grant is valid for longer than before, or ends.
+// renewed waits until the grant has been extended, and returns false if it ends instead.
 func (g *nodeGuard) renewed(ctx context.Context, grant *coordination.Grant) bool {
 	for least := grant.Remaining(); ; least = min(least, grant.Remaining()) {
 		g.pause(ctx, guardLook)
@@ -126,7 +127,7 @@ func (g *nodeGuard) renewed(ctx context.Context, grant *coordination.Grant) bool
 	}
 }
 
-// pause waits on the clock of the member.
+// pause waits on the clock of the member until d has passed or ctx ends.
 func (g *nodeGuard) pause(ctx context.Context, d time.Duration) {
 	over := make(chan struct{})
 	stop := g.clock.AfterFunc(d, func() { close(over) })
@@ -147,7 +148,7 @@ func (g *nodeGuard) shut(why string) {
 	g.gate.Shut(atGuard, why)
 }
 
-// release gives the last grant up. It is called by run, or when that has returned.
+// release releases the last grant. It is called by run, or after run has returned.
 func (g *nodeGuard) release(ctx context.Context) error {
 	if g.grant == nil {
 		return nil

@@ -28,7 +28,7 @@ import (
 
 const childEnv = "CONCORD_NODE_TEST"
 
-// patience bounds what must happen at some time, however busy the machine is.
+// patience bounds the wait for every expected event, however busy the machine is.
 const patience = time.Minute
 
 // TestMain runs a member instead of the tests in the processes that the tests start.
@@ -42,13 +42,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// spec of a member process.
+// spec configures a member process.
 type spec struct {
 	Port, Health int
 	Hosts        []string // health addresses of all
 	Roles        []string
 	TLS          *node.TLS
-	Secret       string // its file
+	Secret       string // name of its file
 }
 
 // report is one line of a member process.
@@ -61,7 +61,8 @@ type report struct {
 	Backed []string // with role backend
 }
 
-// member is the main function of a member process. It ends with 0 after "stop" in good order.
+// member is the main function of a member process. After "stop" and an orderly shutdown, the exit
+// status is 0.
 func member(arg string) int {
 	var mu sync.Mutex
 	say := func(r report) {
@@ -82,7 +83,7 @@ func member(arg string) int {
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	}))
 	provider, err := automanaged.New(automanaged.Config{
-		Port: s.Health, Hosts: s.Hosts, Refresh: 200 * time.Millisecond, DropAfter: patience, // if it does not refuse connections
+		Port: s.Health, Hosts: s.Hosts, Refresh: 200 * time.Millisecond, DropAfter: patience, // unless it refuses connections
 	})()
 	if err != nil {
 		panic(err)
@@ -135,7 +136,7 @@ func member(arg string) int {
 		<-node.Removed(system)
 		say(report{Event: "removed"})
 	}()
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // stop, or our parent is gone
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // "stop", or the parent has exited
 	ctx, cancel = context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	again := make(chan error, 1)
@@ -150,7 +151,7 @@ func member(arg string) int {
 	return 0
 }
 
-// process is a member process, seen from the test.
+// process is a member process as seen by the test.
 type process struct {
 	*child.Process
 	t *testing.T
@@ -182,7 +183,7 @@ func launch(t *testing.T, s spec) *process {
 	return p
 }
 
-// reports returns what was said so far, of one kind or ("") all.
+// reports returns the reports so far of one kind, or all if event is "".
 func (p *process) reports(event string) (out []report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,13 +203,13 @@ func (p *process) view() report {
 	return report{}
 }
 
-// stop ends the process in good order and returns its exit code.
+// stop stops the process in order and returns its exit code.
 func (p *process) stop() int {
 	_ = p.Say("stop")
 	return p.ExitCode()
 }
 
-// specs of n members that know each other.
+// specs returns the specs of n members that know each other.
 func specs(t *testing.T, n int) []spec {
 	free := ports.Free(t, 2*n)
 	out := make([]spec, n)
@@ -231,7 +232,7 @@ func (p *process) started() (address string) {
 	return p.reports("started")[0].Addrs[0]
 }
 
-// waits waits for something that comes, unless the process ends.
+// waits waits until ok returns true, and fails if the process exits first.
 func (p *process) waits(what string, ok func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -240,7 +241,7 @@ func (p *process) waits(what string, ok func() bool) {
 	}
 }
 
-// agreed waits until all these have the same view of as many members, all with a stamp.
+// agreed waits until all given processes have the same view of as many members, each with a stamp.
 func agreed(t *testing.T, ps ...*process) (v report) {
 	t.Helper()
 	differs := func(p *process) bool {
@@ -263,14 +264,14 @@ func TestThreeProcesses(t *testing.T) {
 	v := agreed(t, a, b, c)
 	require.Len(t, v.Backed, 2, "roles arrive")
 
-	// Killed: the others notice, and the next process on the address is the youngest.
+	// After a kill, the others detect it, and the next process on the address is the youngest.
 	b.Kill()
 	agreed(t, a, c)
 	b2 := launch(t, s[1])
 	v = agreed(t, a, b2, c)
 	require.Equal(t, fmt.Sprintf("127.0.0.1:%d", s[1].Port), v.Addrs[2])
 
-	// In good order.
+	// An orderly stop.
 	require.Zero(t, b2.stop())
 	var phases []string
 	for _, r := range b2.reports("stopping") {

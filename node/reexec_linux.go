@@ -8,7 +8,7 @@ import (
 
 const canReexec = true
 
-// reexec replaces the process by a fresh start of the same program, and returns only if that fails.
+// reexec replaces the process with a fresh start of the same program. It returns only on failure.
 func reexec() error {
 	if err := syscall.Exec("/proc/self/exe", os.Args, os.Environ()); err != nil {
 		return fmt.Errorf("node: re-exec: %w", err)

@@ -15,32 +15,35 @@ import (
 )
 
 const (
-	// queueSize is allocated for every peer at once: Proto.Actor's own default takes 16 MB. It is no
-	// bound.
+	// queueSize is allocated in advance for every peer: Proto.Actor's default takes 16 MB. It is
+	// not a limit.
 	queueSize = 1024
-	// maxBatch messages of the largest size that Concord sends stay below DefaultMaxMessage.
+	// maxBatch keeps a batch of the largest messages that Concord sends below DefaultMaxMessage.
 	maxBatch = 200
-	// share of a batch that one message of Concord takes at most, with what is around its payload.
+	// share is the part of a batch that one message of Concord takes at most, including the
+	// overhead around its payload.
 	share = wire.MaxPayload * 5 / 4
-	// maxStreams per connection: a peer uses one.
+	// maxStreams is the limit of streams per connection; a peer uses one.
 	maxStreams = 16
-	// pingAfter and pingTimeout find a peer that hangs within 12 s; gRPC allows no shorter interval.
+	// pingAfter and pingTimeout detect a peer that hangs within 12 s; gRPC allows no shorter
+	// interval.
 	pingAfter   = 10 * time.Second
 	pingTimeout = 2 * time.Second
-	// dialTimeout bounds one attempt to connect. The kernel repeats a lost SYN after 1, 3, 7 and 15 seconds, and
-	// gRPC's own bound is 20: a network that works again was noticed that late. Proto.Actor tries five times, with
-	// two seconds in between.
+	// dialTimeout bounds one connection attempt. The kernel resends a lost SYN after 1, 3, 7 and 15
+	// seconds, and gRPC's own bound is 20 seconds: without dialTimeout, it would take that long to
+	// notice that a network works again. Proto.Actor tries five times, two seconds apart.
 	dialTimeout = 3500 * time.Millisecond
 	// maxIdle is how long a connection without a stream stays open.
 	maxIdle = time.Minute
-	// pingMin must be below pingAfter: a server that is pinged more often than it allows hangs up.
+	// pingMin must be below pingAfter: a server that is pinged more often than it allows closes the
+	// connection.
 	pingMin = 5 * time.Second
 )
 
-// Remote returns the recommended remoting configuration: the guard described in the package comment,
-// message limits, keepalive at both ends, and small queues. More options are applied on top. Server and
-// dial options among them are added to those here, where Proto.Actor would replace them; the guard runs
-// in any case.
+// Remote returns the recommended remoting configuration: the guard described in the package
+// comment, message limits, keepalive on both ends, and small queues. More options are applied on
+// top. Server and dial options in more are added to the recommended ones, where Proto.Actor would
+// replace them; the guard always runs.
 func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -54,7 +57,7 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	if cfg.Advertised != "" {
 		options = append(options, remote.WithAdvertisedHost(cfg.Advertised))
 	}
-	options = append(options, remote.WithDialOptions()) // without Proto.Actor's own, for no TLS
+	options = append(options, remote.WithDialOptions()) // drops the default, which turns TLS off
 	rc := remote.Configure(cfg.Host, cfg.Port, append(options, more...)...)
 	g, err := newGuard(cfg, rc)
 	if err != nil {
@@ -66,8 +69,8 @@ func Remote(cfg Config, more ...remote.ConfigOption) (*remote.Config, error) {
 	return rc, nil
 }
 
-// newGuard reads the files of TLS and of the secret, and checks that the certificate is that of the
-// member.
+// newGuard reads the TLS and secret files, and checks that the certificate matches the address of
+// the member.
 func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 	gc := guard.Config{
 		Advertised: rc.AdvertisedHost, Secret: cfg.SecretFile, Public: cfg.Public,
@@ -88,7 +91,8 @@ func newGuard(cfg Config, rc *remote.Config) (*guard.Guard, error) {
 	return g, nil
 }
 
-// knownAddress returns the address of the member if it is known before it listens, else "".
+// knownAddress returns the address of the member if it is known before the member listens,
+// otherwise "".
 func knownAddress(rc *remote.Config) string {
 	switch {
 	case rc.AdvertisedHost != "":

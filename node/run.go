@@ -13,25 +13,30 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Run is what the main function of a member is made of. It opens the lease store, makes the actor system, the
-// provider and the cluster, calls register to make the components, starts the member, runs what Node.Go was given,
-// and serves until ctx ends or the process gets SIGTERM or SIGINT. Then it stops in order: no new work, shards,
-// singletons, leases, replicators, the session, the member, remoting. A second signal ends the process at
-// once, with status 128 and the number of the signal.
+// Run is the body of a member's main function. It opens the lease store, creates the actor system,
+// the provider and the cluster, calls register to create the components, starts the member, runs
+// the work passed to Node.Go, and serves until ctx ends or the process receives SIGTERM or SIGINT.
+// Then it stops in this order: work and other ingress, shards, singletons, leases, replicators, the
+// session, the member, remoting. A second signal ends the process at once, with status 128 plus the
+// number of the signal.
 //
 //	func main() { node.Main(cfg, register) }
 //
-// A member that a pause or a partition has split off from its cluster ends that life and begins another one in
-// the same process: register is called again, with a new actor system. Components that are made under the name they
-// had are the same as before, so handles kept by the application go on working; calls on them between two lives
-// wait, or fail with ErrBetweenLives. Replicated data goes along. Instances of singletons and user actors do not:
-// they are stopped. See OnSplit for other ways, and docs/operations.md.
+// When a pause or a partition has split a member off from its cluster, the member ends its life and
+// begins another one in the same process: Run calls register again, with a new actor system. A
+// component created under the same name as before is the same component, so handles kept by the
+// application continue to work; calls on them between two lives wait, or fail with ErrBetweenLives.
+// Replicated data is carried over. Instances of singletons and user actors are not: they are
+// stopped. See OnSplit for alternatives, and docs/operations.md.
 //
-// register must return within StartTimeout; its error, a panic or runtime.Goexit ends Run.
+// register must return within StartTimeout. If it returns an error, panics or calls runtime.Goexit,
+// Run returns.
 //
-// The error is nil after an orderly stop. ErrInvalid: nothing was done. ErrStart and ErrNotReady: the first
-// life did not start; a later one is tried again for ever. ErrStop: something did not end in time. ErrSplit: see
-// OnSplit. Else it is that of register, of the Store function or of the work given to Node.Go. ExitCode maps them.
+// The error is nil after an orderly stop. It matches ErrInvalid if nothing was done; ErrStart or
+// ErrNotReady if the first life did not start (a later life is retried forever); ErrStop if
+// something did not stop in time; ErrSplit as described at OnSplit. Otherwise it is the error of
+// register, of the Store function or of the work passed to Node.Go. ExitCode maps errors to exit
+// statuses.
 func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -84,7 +89,7 @@ func (r *runner) open() error {
 	return nil
 }
 
-// close ends the session, unless the last life has, and the store.
+// close closes the session, unless the last life has closed it, and the store.
 func (r *runner) close() error {
 	if r.session == nil {
 		return nil
@@ -104,7 +109,7 @@ func (r *runner) closeStore() error {
 	return nil
 }
 
-// run lives one life after the other.
+// run runs one life after the other.
 func (r *runner) run(ctx context.Context) error {
 	for r.life = 1; ; r.life++ {
 		began := time.Now()
@@ -126,11 +131,12 @@ func (r *runner) run(ctx context.Context) error {
 // pace decides how long the process waits between two lives.
 type pace struct {
 	perHour int
-	ended   []time.Time // lives, the last perHour of them
+	ended   []time.Time // when the last perHour lives ended
 	pause   time.Duration
 }
 
-// Pauses after lives that failed: doubled from the shortest to the longest, and back after a life that lasted.
+// The pause after failed lives doubles from shortestPause to longestPause. It is reset after a life
+// of at least lasting.
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
@@ -139,7 +145,7 @@ const (
 
 func newPace(perHour int) *pace { return &pace{perHour: perHour, pause: shortestPause} }
 
-// lately returns how many lives have ended within the last hour.
+// lately returns how many lives ended within the last hour.
 func (p *pace) lately(now time.Time) (n int) {
 	for _, at := range p.ended {
 		if now.Sub(at) < time.Hour {
@@ -149,8 +155,8 @@ func (p *pace) lately(now time.Time) (n int) {
 	return n
 }
 
-// next returns the pause before the next life: none after a life that gave way, since others wait for it; unless
-// this hour has had its lives.
+// next returns the pause before the next life. There is none after a life that gave way, because
+// other members wait for this one, unless perHour lives have already ended within the last hour.
 func (p *pace) next(now time.Time, lasted time.Duration, orderly bool) time.Duration {
 	var wait time.Duration
 	if lasted >= lasting {

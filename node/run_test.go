@@ -24,7 +24,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// hand is a provider in the hand of a test: it lists its member at the start.
+// hand is a provider controlled by a test: it lists its member at the start.
 type hand struct {
 	mu      sync.Mutex
 	c       *cluster.Cluster
@@ -58,7 +58,7 @@ func (h *hand) list(self bool) {
 	h.c.MemberList.UpdateClusterTopology(all)
 }
 
-// hands gives out a provider a life.
+// hands creates a provider for each life.
 type hands struct{ lives chan *hand }
 
 func newHands() hands { return hands{make(chan *hand, 10)} }
@@ -69,7 +69,7 @@ func (h hands) provider() (cluster.ClusterProvider, error) {
 	return p, nil
 }
 
-// quiet is a configuration that works, on a provider of this test's.
+// quiet returns a working configuration with a provider of the test.
 func quiet(h hands) node.RunConfig {
 	return node.RunConfig{
 		Cluster: "run-test", Provider: h.provider, Logger: slog.New(slog.DiscardHandler), NoSignals: true,
@@ -97,7 +97,7 @@ func TestRun_ServesUntilTheContextEndsAndStopsInOrder(t *testing.T) {
 	cfg.Health = &node.Health{}
 	store := memory.New()
 	cfg.Store = func() (coordination.Store, error) { return store, nil }
-	cfg.Session.Drain = 500 * time.Millisecond // which the lease takes that nobody releases
+	cfg.Session.Drain = 500 * time.Millisecond // the time that an unreleased lease takes
 	var session *coordination.Session
 	require.ErrorContains(t, cfg.Health.Live(), "not running")
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
@@ -155,7 +155,7 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 			ends <- context.Cause(ctx)
 			return nil
 		})
-		// An actor of the user that would go on by itself.
+		// A user actor that would keep running.
 		n.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Stopped); ok {
 				ends <- errors.New("user actor stopped")
@@ -169,7 +169,7 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.ErrorIs(t, first.Context().Err(), context.Canceled)
 	require.ErrorContains(t, <-ends, "user actor stopped")
 	second := <-nodes
-	require.GreaterOrEqual(t, second.Life, 2) // the port may be taken for a moment
+	require.GreaterOrEqual(t, second.Life, 2) // the port may be in use for a moment
 	require.NotEqual(t, first.System.ID, second.System.ID)
 	require.Equal(t, first.System.Address(), second.System.Address(), "the port is kept")
 	require.Eventually(t, func() bool { return cfg.Health.Ready() == nil }, patience, time.Millisecond)
@@ -177,7 +177,8 @@ func TestRun_AMemberThatIsDroppedBeginsAnotherLife(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestRun_GuardAndArbiterAreReleasedAtTheEnd also shows that a member alone opens its gate with both.
+// TestRun_GuardAndArbiterAreReleasedAtTheEnd also shows that a single member opens its gate with
+// both.
 func TestRun_GuardAndArbiterAreReleasedAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
@@ -299,7 +300,7 @@ func TestRun_SaysWhatTheStartWaitsFor(t *testing.T) {
 func TestRun_WorkThatDoesNotReturnIsNamedAndDoesNotKeepTheRest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
-	cfg.StopTimeout = 8 * time.Second // a quarter for the work; all must end before another test starts a member
+	cfg.StopTimeout = 8 * time.Second // a quarter is for the work; all ends before the next test
 	release, stopped := make(chan struct{}), make(chan struct{})
 	err := node.Run(ctx, cfg, func(n *node.Node) error {
 		n.Go(func(context.Context) error { cancel(); <-release; return nil })
@@ -326,7 +327,7 @@ func TestRun_RefusesWhatCannotWork(t *testing.T) {
 	require.ErrorIs(t, node.Run(t.Context(), quiet(newHands()), nil), node.ErrInvalid)
 }
 
-// TestHealth_NamesComponentsThatAreNotReady: two members are needed, and there is one.
+// TestHealth_NamesComponentsThatAreNotReady runs one member where two are needed.
 func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())
@@ -335,7 +336,7 @@ func TestHealth_NamesComponentsThatAreNotReady(t *testing.T) {
 		_, err := distributeddata.New(n.System, distributeddata.Config{MinMembers: 2})
 		n.Go(func(context.Context) error {
 			defer cancel()
-			require.Eventually(t, func() bool { // the replicator is told of its member
+			require.Eventually(t, func() bool { // the replicator learns of its member
 				err := cfg.Health.Ready()
 				return err != nil && strings.Contains(err.Error(), "replicator ddata: 1 of 2 members seen")
 			}, patience, time.Millisecond)
@@ -356,7 +357,8 @@ func TestRun_ArbiterMustLapseBeforeInstancesAreGivenUp(t *testing.T) {
 	require.ErrorContains(t, err, "Arbiter.Lapse (3s) must be below Session.Drain (2s)")
 }
 
-// A membership that is a document of the lease store is found again in the next life, and left in order at the end.
+// A membership kept as a document of the lease store is found again in the next life, and is left
+// in order at the end.
 func TestRun_TheMembershipMayBeADocumentOfTheLeaseStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// TestSession_OwnerIsTheAddressOfTheMember where it is known, as in the APIs that take host:port for an owner.
+// TestSession_OwnerIsTheAddressOfTheMember checks that the owner is the address where it is known,
+// in the form host:port.
 func TestSession_OwnerIsTheAddressOfTheMember(t *testing.T) {
 	for want, c := range map[string]RunConfig{
 		"127.0.0.1:7000":   {Remote: Config{Port: 7000}},
@@ -23,7 +24,8 @@ func TestSession_OwnerIsTheAddressOfTheMember(t *testing.T) {
 	}
 }
 
-// TestRunConfig_NamesOfLeases are checked by the rules of coordination, before anything runs.
+// TestRunConfig_NamesOfLeases checks that names of leases obey the rules of package coordination
+// before anything runs.
 func TestRunConfig_NamesOfLeases(t *testing.T) {
 	for name, said := range map[string]string{
 		strings.Repeat("x", coordination.MaxName+1): "has 513 bytes, it must have from 1 to 512",

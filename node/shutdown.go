@@ -13,7 +13,7 @@ import (
 // Phase is a step of Shutdown.
 type Phase = lifecycle.Phase
 
-// Phases of Shutdown, in this order. What is registered in one phase runs side by side.
+// Phases of Shutdown, in this order. The functions registered in one phase run concurrently.
 const (
 	Ingress    = lifecycle.Ingress
 	Sharding   = lifecycle.Sharding
@@ -23,19 +23,21 @@ const (
 	Session    = lifecycle.Session
 )
 
-// OnStop registers stop to be run once by Shutdown. Components of Concord do so themselves; this is for what
-// stands beside them. cancel takes it back. It is an error to register when Shutdown has begun.
+// OnStop registers stop to be run once by Shutdown. The components of Concord register themselves;
+// OnStop is for other components of the application. cancel removes the registration. OnStop
+// returns an error once Shutdown has begun.
 func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.Context) error) (cancel func(), err error) {
 	return lifecycle.OnStop(system, p, name, stop)
 }
 
-// Shutdown stops what is registered with OnStop, in order, then the exchange with other members, then
-// the cluster, and returns every problem. If ctx has a deadline, each phase has its share of what is
-// left; a phase that overruns is given up, and the next one runs. Stopping the cluster is always begun, and ends in
-// the background when ctx ends first. At the end every actor of the system that still runs is stopped.
+// Shutdown runs the functions registered with OnStop in order of their phases, then stops the
+// exchange with other members, then the cluster. It returns all errors. If ctx has a deadline, each
+// phase has its share of the remaining time; Shutdown abandons a phase that exceeds its share and
+// runs the next one. It always begins to stop the cluster, and continues in the background if ctx
+// ends first. At the end it stops every actor of the system that still runs.
 //
-// Calling it again, also at the same time, waits for the first call and returns the same. A member
-// that was not started, or not successfully, is shut down as far as it got.
+// A second call, even a concurrent one, waits for the first and returns the same result. A member
+// that was never started, or whose start failed, is shut down as far as it got.
 func Shutdown(ctx context.Context, c *cluster.Cluster) error {
 	if c == nil || c.ActorSystem == nil {
 		return fmt.Errorf("%w: no cluster", ErrInvalid)

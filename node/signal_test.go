@@ -30,7 +30,8 @@ const (
 	hostsEnv  = "CONCORD_NODE_RUN_HOSTS"  // of all members
 )
 
-// runChild is the main function of a process under node.Main, by scenario. It says "up" when its work has begun.
+// runChild is the main function of a process under node.Main, by scenario. It prints "up" when its
+// work has begun.
 func runChild(scenario string) {
 	h := newHands()
 	cfg := quiet(h)
@@ -56,7 +57,7 @@ func runChild(scenario string) {
 				fmt.Println("stopping")
 				select {}
 			case "reexec":
-				_ = os.Setenv(runEnv, "orderly") // of what comes after
+				_ = os.Setenv(runEnv, "orderly") // for the process that replaces this one
 				(<-h.lives).list(false)
 			}
 			<-ctx.Done()
@@ -66,7 +67,7 @@ func runChild(scenario string) {
 	})
 }
 
-// running starts a process under a scenario and waits until its work has begun.
+// running starts a process with a scenario and waits until its work has begun.
 func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader, pid string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
@@ -85,7 +86,7 @@ func running(t *testing.T, scenario string) (cmd *exec.Cmd, lines *bufio.Reader,
 	})
 	lines = bufio.NewReader(out)
 	for {
-		if pid, up := strings.CutPrefix(line(t, lines), "up "); up { // Proto.Actor's provider greets
+		if pid, up := strings.CutPrefix(line(t, lines), "up "); up { // skips a greeting
 			return cmd, lines, pid
 		}
 	}
@@ -134,7 +135,7 @@ func TestMain_ReexecIsAnotherRunOfTheSameProcess(t *testing.T) {
 	require.Equal(t, node.ExitOK, ended(t, cmd, lines))
 }
 
-// TestHealth_OverHTTP serves it as a program would.
+// TestHealth_OverHTTP serves Health as a program would.
 func TestHealth_OverHTTP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quiet(newHands())

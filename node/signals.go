@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// errSignal is the cause of the context that a signal ended.
+// errSignal is the cause of a context that was canceled by a signal.
 var errSignal = errors.New("node: stopped by a signal")
 
-// exit ends the process; tests of signals run in processes of their own.
+// exit ends the process. Tests of signals run in their own processes.
 func exit(s os.Signal) {
 	code := 1
 	if n, ok := s.(syscall.Signal); ok {
@@ -21,7 +21,8 @@ func exit(s os.Signal) {
 	os.Exit(code)
 }
 
-// signals returns a context that ends with the first SIGTERM or SIGINT. The second ends the process.
+// signals returns a context that is canceled by the first SIGTERM or SIGINT. The second signal ends
+// the process.
 func signals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	got := make(chan os.Signal, 2)

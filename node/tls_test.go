@@ -38,13 +38,13 @@ func TestThreeProcesses_TLS(t *testing.T) {
 	a, b, c := launch(t, s[0]), launch(t, s[1]), launch(t, s[2])
 	agreed(t, a, b, c)
 
-	// A new certificate, and a member that is killed and comes back, while the others stay.
+	// A new certificate: one member is killed and comes back, while the others stay.
 	certified(t, ca, dir, s)
 	b.Kill()
 	agreed(t, a, c)
 	agreed(t, a, launch(t, s[1]), c)
 
-	// Strangers: without TLS, without certificate, and with that of another member.
+	// Strangers: without TLS, without a certificate, and with the certificate of another member.
 	pair, err := tls.LoadX509KeyPair(s[1].TLS.Cert, s[1].TLS.Key)
 	require.NoError(t, err)
 	blind := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
@@ -75,7 +75,8 @@ func TestThreeProcesses_Secret(t *testing.T) {
 	}
 	a, b, c := launch(t, s[0]), launch(t, s[1]), launch(t, s[2])
 	agreed(t, a, b, c)
-	// A member without it is listed, but neither hears nor is heard: nobody knows the other's stamp.
+	// A member without the secret is listed, but exchanges no messages: no member learns the stamp
+	// of the other.
 	d := launch(t, s[3])
 	d.waits("it sees itself", func() bool { return len(d.reports("started")) > 0 && len(d.view().Ages) == 1 })
 	for _, v := range d.reports("view") {

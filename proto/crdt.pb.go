@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: concord/v1/crdt.proto
 
-// The canonical encoding of values and deltas used without a replicator, and of values nested in own
-// types. Packages crdt and internal/causal write and read it by hand, strictly: one state has one
-// encoding, which is also what deterministic protobuf marshalling of these messages gives.
+// The canonical encoding of values and deltas used without a replicator, and of values nested in
+// user-defined types. Packages crdt and internal/causal encode and decode it by hand, strictly: one
+// state has one encoding, which is the deterministic protobuf encoding of these messages.
 
 package proto
 
@@ -25,12 +25,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A value: live atoms, what its owner has seen, and resets of counter slots.
+// A value: live atoms, the events that its owner has seen, and resets of counter slots.
 type ValueState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`           // 1; a reader refuses what it does not know
-	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // the table that indexes below point into: ascending, all used
-	Seen          []uint64               `protobuf:"varint,3,rep,packed,name=seen,proto3" json:"seen,omitempty"`          // beside replicas, events covered of each; absent if none
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`           // 1; a reader refuses any other version
+	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // the table that the indexes below refer to: ascending, all used
+	Seen          []uint64               `protobuf:"varint,3,rep,packed,name=seen,proto3" json:"seen,omitempty"`          // parallel to replicas: covered events; absent if none
 	Entries       []*ValueEntry          `protobuf:"bytes,4,rep,name=entries,proto3" json:"entries,omitempty"`            // ascending by path
 	Marks         []*ValueMark           `protobuf:"bytes,5,rep,name=marks,proto3" json:"marks,omitempty"`                // ascending by path
 	unknownFields protoimpl.UnknownFields
@@ -102,11 +102,11 @@ func (x *ValueState) GetMarks() []*ValueMark {
 	return nil
 }
 
-// The atoms at one path, ascending by replica; the first lies in the entry itself.
+// The atoms at one path, ascending by replica. The first one is stored in the entry itself.
 type ValueEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Shared        uint32                 `protobuf:"varint,1,opt,name=shared,proto3" json:"shared,omitempty"` // bytes the path has in common with the path before
-	Rest          []byte                 `protobuf:"bytes,2,opt,name=rest,proto3" json:"rest,omitempty"`      // the others
+	Shared        uint32                 `protobuf:"varint,1,opt,name=shared,proto3" json:"shared,omitempty"` // length of the prefix shared with the previous path
+	Rest          []byte                 `protobuf:"bytes,2,opt,name=rest,proto3" json:"rest,omitempty"`      // the rest of the path
 	Replica       uint32                 `protobuf:"varint,3,opt,name=replica,proto3" json:"replica,omitempty"`
 	N             uint64                 `protobuf:"varint,4,opt,name=n,proto3" json:"n,omitempty"`
 	Payload       []byte                 `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
@@ -247,7 +247,7 @@ func (x *ValueAtom) GetPayload() []byte {
 	return nil
 }
 
-// What a counter slot held at its owner's event n, which the event by has reset.
+// The totals of a counter slot at its owner's event n. The event (by_replica, by_n) reset them.
 type ValueMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -332,13 +332,13 @@ func (x *ValueMark) GetByN() uint64 {
 	return 0
 }
 
-// One event on one value.
+// One event on one value. Its deps are the events that its origin had seen before.
 type ValueDelta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
-	Deps          []uint64               `protobuf:"varint,3,rep,packed,name=deps,proto3" json:"deps,omitempty"` // beside replicas, what the origin had seen before; absent if nothing
-	Replica       uint32                 `protobuf:"varint,4,opt,name=replica,proto3" json:"replica,omitempty"`  // the event
+	Deps          []uint64               `protobuf:"varint,3,rep,packed,name=deps,proto3" json:"deps,omitempty"` // parallel to replicas: events seen before; absent if none
+	Replica       uint32                 `protobuf:"varint,4,opt,name=replica,proto3" json:"replica,omitempty"`  // origin and number of the event
 	N             uint64                 `protobuf:"varint,5,opt,name=n,proto3" json:"n,omitempty"`
 	Adds          []*ValueAdd            `protobuf:"bytes,6,rep,name=adds,proto3" json:"adds,omitempty"`       // ascending by path
 	Removes       []*ValueRemoval        `protobuf:"bytes,7,rep,name=removes,proto3" json:"removes,omitempty"` // ascending by path, then replica

@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: concord/v1/envelope.proto
 
-// One message type for ever between the nodes of a cluster: a node that does not know a manifest
-// drops the payload and counts it, where an unknown protobuf type would tear down the connection
-// (and, in the 2024 version of Proto.Actor, the process).
+// The only message type between the nodes of a cluster. A node that does not know a manifest drops
+// the payload and counts it. An unknown protobuf type would close the connection instead, and with
+// the 2024 version of Proto.Actor end the process.
 
 package proto
 
@@ -27,21 +27,21 @@ const (
 
 type Envelope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version of this framing. A receiver refuses what it does not know.
+	// Version of this framing. A receiver refuses unknown versions.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// What the payload is; the numbers are listed in internal/wire and never reused.
+	// Type of the payload. The numbers are listed in internal/wire and never reused.
 	Manifest uint32 `protobuf:"varint,2,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	// Name of the cluster. Messages of another cluster are dropped.
 	Cluster string `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// Member id of the sender.
 	Member string `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`
-	// Incarnation of the sending component: another one after each of its starts.
+	// Incarnation of the sending component. Each start has a new one.
 	From uint64 `protobuf:"fixed64,5,opt,name=from,proto3" json:"from,omitempty"`
-	// Incarnation the message is meant for; 0 when the sender does not know it yet.
+	// Incarnation that the message is addressed to; 0 if the sender does not know it yet.
 	To      uint64 `protobuf:"fixed64,6,opt,name=to,proto3" json:"to,omitempty"`
 	Payload []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
-	// Digest of what keys the sender's replicator keeps on its disk. It is in heartbeats, and in all that is about such
-	// keys: their manifests have 65536 added.
+	// Digest of the set of keys that the sender's replicator keeps on its disk. It is set in
+	// heartbeats and in all messages about such keys, whose manifests have 65536 added.
 	Keys          uint64 `protobuf:"fixed64,8,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: concord/v1/membership.proto
 
-// What the members of a cluster tell each other about themselves.
+// Messages in which the members of a cluster describe themselves to each other.
 
 package proto
 
@@ -26,42 +26,43 @@ const (
 // Hello travels in an Envelope, which names the sender's member id and its incarnation.
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the sender is reached, as its provider lists it.
+	// Address of the sender, as its provider lists it.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// Counts the hellos of this incarnation, from 1: an older one than known is dropped.
+	// Counts the hellos of this incarnation from 1. A receiver drops hellos that are out of order.
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// When the sender joined, in its own order: milliseconds since 1970, shifted left by 16 bits, or
-	// one more than the largest stamp it knew. 0 while it has not chosen one.
+	// Stamp of the sender's join: milliseconds since 1970, shifted left by 16 bits, or one more than
+	// the largest stamp that it knew, if that is larger. 0 until it has chosen one.
 	Stamp uint64 `protobuf:"fixed64,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
-	// The largest stamp the sender has seen, its own included.
+	// The largest stamp that the sender has seen, including its own.
 	MaxStamp uint64 `protobuf:"fixed64,4,opt,name=max_stamp,json=maxStamp,proto3" json:"max_stamp,omitempty"`
 	// Hash of the sender's view. Equal hashes mean equal members with equal incarnations and stamps.
 	ViewHash uint64 `protobuf:"fixed64,5,opt,name=view_hash,json=viewHash,proto3" json:"view_hash,omitempty"`
-	// The sender's provider lists the member this is sent to.
+	// The sender's provider lists the receiver.
 	ListsYou bool `protobuf:"varint,6,opt,name=lists_you,json=listsYou,proto3" json:"lists_you,omitempty"`
-	// The sender wants a Hello back.
+	// The sender requests a Hello in return.
 	Answer bool `protobuf:"varint,7,opt,name=answer,proto3" json:"answer,omitempty"`
-	// What decides who stays when a cluster was split. Versions before it leave all of this out.
+	// The remaining fields decide which members stay after a split. Earlier versions omit them.
 	//
-	// Members that the sender lists and that do not deny it, itself included.
+	// Number of members that the sender lists and that do not deny it, including itself.
 	Size uint32 `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
-	// The smallest stamp among these.
+	// The smallest stamp of these members.
 	Oldest uint64 `protobuf:"fixed64,9,opt,name=oldest,proto3" json:"oldest,omitempty"`
 	// A member of the sender's fragment holds the arbiter lease.
 	Arbiter bool `protobuf:"varint,10,opt,name=arbiter,proto3" json:"arbiter,omitempty"`
 	// More than half of the members that the sender lists do not list it.
 	Disowned bool `protobuf:"varint,11,opt,name=disowned,proto3" json:"disowned,omitempty"`
-	// The sender once listed the member this is sent to, and never will again.
+	// The sender has dropped the receiver and will never list it again.
 	DroppedYou bool `protobuf:"varint,12,opt,name=dropped_you,json=droppedYou,proto3" json:"dropped_you,omitempty"`
-	// The sender asks the receiver for a permit to end its life, and to come back with a new id.
+	// The sender requests a permit to end its life and return with a new id.
 	Yield bool `protobuf:"varint,13,opt,name=yield,proto3" json:"yield,omitempty"`
-	// The sequence of the Hello that asked: its sender may end its life, the sender of this one stays.
+	// Sequence of the Hello that requested a permit. Its sender may end its life; this sender stays.
 	Permit uint64 `protobuf:"varint,14,opt,name=permit,proto3" json:"permit,omitempty"`
-	// The sequence of the Hello that carried a permit: it is not used.
+	// Sequence of a Hello that carried a permit. The sender does not use the permit.
 	Declined uint64 `protobuf:"varint,15,opt,name=declined,proto3" json:"declined,omitempty"`
-	// The sender leaves its cluster in order, and is not to be asked for.
+	// The sender leaves in order. Other members do not look for it.
 	Leaving bool `protobuf:"varint,16,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	// FNV-1a of the id of the member with the smallest stamp: members that start together have equal stamps.
+	// FNV-1a hash of the id of the member with the smallest stamp. It breaks ties, because members
+	// that start together have equal stamps.
 	OldestMark    uint64 `protobuf:"fixed64,17,opt,name=oldest_mark,json=oldestMark,proto3" json:"oldest_mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -216,7 +217,7 @@ func (x *Hello) GetOldestMark() uint64 {
 	return 0
 }
 
-// Others travels like a Hello, to a member with which the sender does not agree on who is in the cluster.
+// Others travels like a Hello, to a member whose list of members differs from the sender's.
 type Others struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Addresses that the sender lists, at most 128.

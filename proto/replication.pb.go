@@ -5,7 +5,7 @@
 // source: concord/v1/replication.proto
 
 // Payloads of the replicator's messages between nodes. They travel in an Envelope, which names the
-// sender and its incarnation. Rules in brackets are those of docs/replication.md.
+// sender and its incarnation. Rules in brackets refer to docs/replication.md.
 
 package proto
 
@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Which events are covered: of each replica all up to the number beside it. Replicas ascend. With a
-// base these are the entries that differ from it, 0 for one that only the base has [R40].
+// The covered events: of each replica, all events up to its number. Replicas ascend. With a base,
+// these are the entries that differ from the base, and 0 marks one that only the base has [R40].
 type VersionVector struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Replicas      []uint64               `protobuf:"fixed64,1,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
@@ -86,21 +86,22 @@ func (x *VersionVector) GetBase() []byte {
 	return nil
 }
 
-// Heartbeat [R20]. In its short form, when neither the vector nor the fingerprint is news to the
-// receiver, seen is left out: digest stands for it.
+// Heartbeat [R20]. If the receiver already knows the vector and the fingerprint, seen is omitted
+// and digest represents it.
 type Beat struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"` // refilled after its start: its word counts in quorums [R17]
-	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	Digest        uint64                 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`         // hash of the vector
-	Want          bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender has forgotten the receiver's vector: answer in the long form
-	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
-	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
-	Members       uint64                 `protobuf:"fixed64,9,opt,name=members,proto3" json:"members,omitempty"`     // digest of the members that the sender remembers [M1]
-	Announced     bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among them [M2, M3]
-	Leaving       bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // it wants to be forgotten, in order [M4]
-	Print         uint64                 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`        // of the receiver's events up to the number in the vector, behind 32 bits of its id [R57]
-	Parting       bool                   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"`     // it leaves, in whatever way: nothing can be handed over to it [R53]
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Ready     bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"` // the sender was refilled after its start and counts in quorums [R17]
+	Seen      *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Digest    uint64                 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`         // hash of the vector
+	Want      bool                   `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`              // the sender lacks the receiver's vector and requests a Beat with seen
+	SumA      uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state [R25]
+	SumB      uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
+	Members   uint64                 `protobuf:"fixed64,9,opt,name=members,proto3" json:"members,omitempty"`     // digest of the members that the sender remembers [M1]
+	Announced bool                   `protobuf:"varint,10,opt,name=announced,proto3" json:"announced,omitempty"` // the sender has taken its place among the members [M2, M3]
+	Leaving   bool                   `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`     // the sender leaves in order and asks to be forgotten [M4]
+	// Print of the receiver's events up to the number in the vector, below 32 bits of its id [R57].
+	Print         uint64 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`
+	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"` // the sender leaves: no member can hand over to it [R53]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -212,14 +213,14 @@ func (x *Beat) GetParting() bool {
 	return false
 }
 
-// The members that the sender remembers [M1]. They are merged.
+// The members that the sender remembers [M1]. The receiver merges them with its own.
 type Members struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*RememberedMember    `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`   // ascending by name
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`         // of the sender
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`         // name of the sender
 	Least         uint32                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`      // MinMembers of the sender
-	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // of the record that says so; 0 without a record [M9]
-	Cluster       uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // that the record is of
+	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`      // epoch of the membership record; 0 without a record [M9]
+	Cluster       uint64                 `protobuf:"fixed64,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // cluster of the record
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,11 +293,11 @@ func (x *Members) GetCluster() uint64 {
 type RememberedMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // times that it was forgotten and came back
-	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`   // of its incarnation
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // number of times that it was forgotten and came back
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`   // number of its incarnation
 	Replica       uint64                 `protobuf:"fixed64,4,opt,name=replica,proto3" json:"replica,omitempty"`
 	Stage         uint32                 `protobuf:"varint,5,opt,name=stage,proto3" json:"stage,omitempty"` // 1 joining, 2 in, 3 going, 4 gone
-	Order         uint64                 `protobuf:"varint,6,opt,name=order,proto3" json:"order,omitempty"` // of a member that is gone: larger for those that went later
+	Order         uint64                 `protobuf:"varint,6,opt,name=order,proto3" json:"order,omitempty"` // of a member that is gone: larger if it went later
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,18 +374,18 @@ func (x *RememberedMember) GetOrder() uint64 {
 	return 0
 }
 
-// Own events of the sender, those behind number from, without origin and number. They are applied in
-// one step by whoever has seen what they follow [R6]: the sender's event from, and what it has seen of
-// others since the push of that one. Answered with an Ack.
+// The sender's own events after number from, without origin and number. A receiver applies them in
+// one step when it has seen the events that they follow [R6]: the sender's event from, and the
+// events of other origins that the sender has seen since it pushed from. The answer is an Ack.
 type Push struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
 	Replicas      []uint64               `protobuf:"fixed64,2,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // ascending
-	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`    // of what the sender had seen of them
-	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // replicas that are named too; indexes go on from those before
+	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`    // parallel to replicas: the events that the sender had seen
+	Others        []uint64               `protobuf:"fixed64,4,rep,packed,name=others,proto3" json:"others,omitempty"`     // further replicas that events name; indexes continue those above
 	Events        []*Event               `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
-	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`              // digest of the vector that replicas and numbers differ from
-	Prints        []uint32               `protobuf:"fixed32,7,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of the sender's events up to from, and up to each of those here [R57]
+	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`              // digest of the vector from which replicas and numbers differ
+	Prints        []uint32               `protobuf:"fixed32,7,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of the sender's event from, and of each of these events [R57]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -468,13 +469,13 @@ func (x *Push) GetPrints() []uint32 {
 	return nil
 }
 
-// In an answer a large event is continued in the next record, under the same origin and n.
+// In an answer, a large event continues in the next record, with the same origin and n.
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"` // this and n not in a push
+	Origin        uint32                 `protobuf:"varint,1,opt,name=origin,proto3" json:"origin,omitempty"` // origin and n are not set in a push
 	N             uint64                 `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
 	Keys          []*KeyChange           `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"` // ascending by key
-	Deps          *VersionVector         `protobuf:"bytes,4,opt,name=deps,proto3" json:"deps,omitempty"` // what the origin had seen before; only with a clear
+	Deps          *VersionVector         `protobuf:"bytes,4,opt,name=deps,proto3" json:"deps,omitempty"` // the events that the origin had seen before; only with a clear
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -542,7 +543,7 @@ type KeyChange struct {
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Adds          []*Add                 `protobuf:"bytes,2,rep,name=adds,proto3" json:"adds,omitempty"`
 	Removes       []*Remove              `protobuf:"bytes,3,rep,name=removes,proto3" json:"removes,omitempty"`
-	Clear         bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was taken away [R8]
+	Clear         bool                   `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"` // everything that deps covers was removed [R8]
 	Marks         []*ResetMark           `protobuf:"bytes,5,rep,name=marks,proto3" json:"marks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -617,7 +618,7 @@ type Add struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Payload       []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
-	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // removed since by an event that travels along, or that the receiver has
+	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"` // removed by a later event in this answer, or by one that the receiver has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,7 +734,7 @@ func (x *Remove) GetN() uint64 {
 	return 0
 }
 
-// What a counter slot held at its owner's event n, which has been reset [R9].
+// The totals of a counter slot at its owner's event n, which were reset [R9].
 type ResetMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -818,16 +819,17 @@ func (x *ResetMark) GetByN() uint64 {
 	return 0
 }
 
-// The sender asks for what it lacks. Answered with Parts, perhaps after a Compare.
+// The sender requests the events that it lacks. The answer is Parts, possibly after a Compare.
 type Request struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Have          *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
-	Keys          uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`                             // how many the sender holds; none: there is nothing to compare
-	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`                           // the state is wanted, whatever the log has: the sender's own is damaged [R22a]
-	PrintAt       []uint64               `protobuf:"varint,5,rep,packed,name=print_at,json=printAt,proto3" json:"print_at,omitempty"` // ranks in have of the replicas whose prints follow [R57]
-	Prints        []uint32               `protobuf:"fixed32,6,rep,packed,name=prints,proto3" json:"prints,omitempty"`                 // of their events up to the numbers in have
-	Was           uint64                 `protobuf:"fixed64,7,opt,name=was,proto3" json:"was,omitempty"`                              // the sender's id before it was restored: prints of that one's events are wanted
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Have    *VersionVector         `protobuf:"bytes,2,opt,name=have,proto3" json:"have,omitempty"`
+	Keys    uint64                 `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`                             // number of keys that the sender holds; 0: there is nothing to compare
+	Whole   bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`                           // request the state even if the log suffices: the sender's is damaged [R22a]
+	PrintAt []uint64               `protobuf:"varint,5,rep,packed,name=print_at,json=printAt,proto3" json:"print_at,omitempty"` // positions in have of the replicas whose prints follow [R57]
+	Prints  []uint32               `protobuf:"fixed32,6,rep,packed,name=prints,proto3" json:"prints,omitempty"`                 // prints of their events up to the numbers in have
+	// The sender's id before it was restored; it requests the prints of that replica's events.
+	Was           uint64 `protobuf:"fixed64,7,opt,name=was,proto3" json:"was,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -911,8 +913,8 @@ func (x *Request) GetWas() uint64 {
 	return 0
 }
 
-// The answer to a request will be a state. To find the keys that differ, the sender wants cells of a
-// sketch of the receiver's keys.
+// The answer to a request will be a state. To find the keys that differ, the sender requests cells
+// of a sketch of the receiver's keys.
 type Compare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -981,8 +983,8 @@ func (x *Compare) GetAnswer() uint64 {
 	return 0
 }
 
-// Cells of a rateless sketch: one symbol per key, for the key and its fingerprint. Of each cell the
-// sum and the check, and the count less what is to be expected of it.
+// Cells of a rateless sketch with one symbol per key, for the key and its fingerprint. A cell has a
+// sum, a check, and its count minus the expected count.
 type Cells struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -1067,16 +1069,17 @@ func (x *Cells) GetAnswer() uint64 {
 	return 0
 }
 
-// A piece of an answer. The pieces together are records, each behind its length as a varint: a Head,
-// and then Events or KeyStates. They are applied in one step when all are there [R15].
+// A part of an answer. The parts together are records, each preceded by its length as a varint: a
+// Head, then Events or KeyStates. The receiver applies them in one step, when all have arrived
+// [R15].
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	Answer        uint64                 `protobuf:"varint,5,opt,name=answer,proto3" json:"answer,omitempty"` // which of its answers: who forgot the request may answer it again
-	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`      // digest of the vector that those in the records differ from
+	Answer        uint64                 `protobuf:"varint,5,opt,name=answer,proto3" json:"answer,omitempty"` // number of the answer: a sender that forgot the request may answer again
+	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"`      // digest of the vector from which those in the records differ
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1153,7 +1156,7 @@ func (x *Part) GetBase() []byte {
 	return nil
 }
 
-// The receiver of Parts has all before next: send on.
+// The receiver of Parts has all parts before next and requests more.
 type More struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -1214,24 +1217,25 @@ func (x *More) GetAnswer() uint64 {
 	return 0
 }
 
-// What an answer is: a closed delta from base to head [R11], or a state and what it covers [R13, R14].
-// Indexes in the records that follow point into head.
+// The first record of an answer, which is either a closed delta from base to head [R11], or a state
+// and the vector that it covers [R13, R14]. Indexes in the following records refer to head.
 type Head struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Head          *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
-	Base          *VersionVector         `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`    // of a delta
-	Ready         bool                   `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"` // of the sender, when it took the answer
-	State         bool                   `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
-	Records       uint64                 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`        // how many keys or events follow, for progress
-	SumA          uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state
-	SumB          uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
-	Partial       bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"`             // a state of which the keys found equal are left out [R16]
-	Differing     []uint64               `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"` // symbols of the receiver's keys that are not in the state like that
-	Members       uint64                 `protobuf:"fixed64,10,opt,name=members,proto3" json:"members,omitempty"`           // digest of the members that the sender remembered then [M2, M3]
-	Entering      bool                   `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`          // the sender was a newcomer then, which has not counted yet [M3]
-	Printed       []uint32               `protobuf:"varint,12,rep,packed,name=printed,proto3" json:"printed,omitempty"`     // indexes of replicas
-	Prints        []uint32               `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`      // of their events in head, as the sender has them [R57]
-	Kept          bool                   `protobuf:"varint,14,opt,name=kept,proto3" json:"kept,omitempty"`                  // the sender's disk has all that its member ever acknowledged [R65]
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Head    *VersionVector         `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Base    *VersionVector         `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`    // base of a delta
+	Ready   bool                   `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"` // whether the sender was ready when it made the answer
+	State   bool                   `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
+	Records uint64                 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`        // number of keys or events that follow, for progress reports
+	SumA    uint64                 `protobuf:"fixed64,6,opt,name=sum_a,json=sumA,proto3" json:"sum_a,omitempty"` // fingerprint of the state
+	SumB    uint64                 `protobuf:"fixed64,7,opt,name=sum_b,json=sumB,proto3" json:"sum_b,omitempty"`
+	Partial bool                   `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"` // the state omits the keys that were found equal [R16]
+	// Symbols of the receiver's keys that are absent from the state or differ in it.
+	Differing     []uint64 `protobuf:"fixed64,9,rep,packed,name=differing,proto3" json:"differing,omitempty"`
+	Members       uint64   `protobuf:"fixed64,10,opt,name=members,proto3" json:"members,omitempty"`       // digest of the members that the sender remembered then [M2, M3]
+	Entering      bool     `protobuf:"varint,11,opt,name=entering,proto3" json:"entering,omitempty"`      // the sender was a newcomer that had not counted yet [M3]
+	Printed       []uint32 `protobuf:"varint,12,rep,packed,name=printed,proto3" json:"printed,omitempty"` // indexes of the replicas whose prints follow
+	Prints        []uint32 `protobuf:"fixed32,13,rep,packed,name=prints,proto3" json:"prints,omitempty"`  // prints of their events in head, as the sender has them [R57]
+	Kept          bool     `protobuf:"varint,14,opt,name=kept,proto3" json:"kept,omitempty"`              // the sender's disk has all that its member acknowledged [R65]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1364,7 +1368,7 @@ func (x *Head) GetKept() bool {
 	return false
 }
 
-// What is under a key. A large one is continued in the next record, under the same key.
+// The state of a key. A large one continues in the next record, with the same key.
 type KeyState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1493,12 +1497,12 @@ func (x *LiveAtom) GetPayload() []byte {
 	return nil
 }
 
-// The sender has received a message that names a base that it does not know [R42].
+// The sender received a message with a base that it does not know, and requests the base [R42].
 type BaseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Base          []byte                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
-	Known         [][]byte               `protobuf:"bytes,2,rep,name=known,proto3" json:"known,omitempty"`   // digests of vectors that it knows
-	After         uint64                 `protobuf:"fixed64,3,opt,name=after,proto3" json:"after,omitempty"` // it has the entries of the replicas up to this one
+	Known         [][]byte               `protobuf:"bytes,2,rep,name=known,proto3" json:"known,omitempty"`   // digests of vectors that the sender knows
+	After         uint64                 `protobuf:"fixed64,3,opt,name=after,proto3" json:"after,omitempty"` // the sender has the entries of the replicas up to this one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1554,12 +1558,13 @@ func (x *BaseRequest) GetAfter() uint64 {
 	return 0
 }
 
-// A piece of a base: its entries behind those of after, as they differ from a vector that the receiver
-// knows. One without entries that is not the last says that the sender does not have the base.
+// A part of a base: its entries for replicas greater than after that differ from a vector that the
+// receiver knows. A part that has no entries and is not the last means that the sender does not
+// have the base.
 type BasePart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Base          []byte                 `protobuf:"bytes,1,opt,name=base,proto3" json:"base,omitempty"`
-	From          []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // digest of that vector; none: the one that covers nothing
+	From          []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // digest of that vector; empty: the vector that covers nothing
 	After         uint64                 `protobuf:"fixed64,3,opt,name=after,proto3" json:"after,omitempty"`
 	Replicas      []uint64               `protobuf:"fixed64,4,rep,packed,name=replicas,proto3" json:"replicas,omitempty"`
 	Numbers       []uint64               `protobuf:"varint,5,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
@@ -1640,14 +1645,17 @@ func (x *BasePart) GetLast() bool {
 	return false
 }
 
-// The sender covers the receiver's events up to n, in applied state [R18].
+// The applied state of the sender covers the receiver's events up to n [R18].
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
-	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	Members       uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"`      // digest of the members that the sender remembers [M1]
-	Prints        []uint32               `protobuf:"fixed32,4,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of these events up to n, as the sender has them, the last ones; none: not known [R57]
-	Of            string                 `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`                  // the member that has them so, if it is not the sender, which has others: nothing is acknowledged
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	N       uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
+	Ready   bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	Members uint64                 `protobuf:"fixed64,3,opt,name=members,proto3" json:"members,omitempty"` // digest of the members that the sender remembers [M1]
+	// Prints of the last of these events, as the sender has them; empty: not known [R57].
+	Prints []uint32 `protobuf:"fixed32,4,rep,packed,name=prints,proto3" json:"prints,omitempty"`
+	// If set, the id of the member that has events with these prints. The sender has other events
+	// and acknowledges nothing.
+	Of            string `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1717,8 +1725,8 @@ func (x *Ack) GetOf() string {
 	return ""
 }
 
-// A read asks what the others have seen. With want it asks to be answered when they cover that, which
-// the sender does.
+// A read asks which events the receiver has seen. With want, the receiver answers when it covers
+// want, which the sender already covers.
 type Probe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1771,15 +1779,15 @@ func (x *Probe) GetWant() *VersionVector {
 	return nil
 }
 
-// The events of a replica that was restored from a snapshot, behind the last that others have as it had them, are
-// retracted: it has done them again under another id [R66]. The receiver gives up what it has of them, or says that it
-// has none.
+// Retracts the events of a replica that was restored from a snapshot, after the last event that
+// both histories have. The replica has repeated them under another id [R66]. The receiver gives up
+// the retracted events that it has, or answers that it has none.
 type Retract struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Replica       uint64                 `protobuf:"fixed64,1,opt,name=replica,proto3" json:"replica,omitempty"`
-	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`           // this event and those before it hold
-	Prints        []uint32               `protobuf:"fixed32,3,rep,packed,name=prints,proto3" json:"prints,omitempty"` // of those behind it
-	None          bool                   `protobuf:"varint,4,opt,name=none,proto3" json:"none,omitempty"`             // an answer: the sender has none of them
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`           // the last event that is not retracted
+	Prints        []uint32               `protobuf:"fixed32,3,rep,packed,name=prints,proto3" json:"prints,omitempty"` // prints of the retracted events
+	None          bool                   `protobuf:"varint,4,opt,name=none,proto3" json:"none,omitempty"`             // an answer: the sender has none of the retracted events
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1848,9 +1856,9 @@ type ProbeReply struct {
 	Ready         bool                   `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Seen          *VersionVector         `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	Members       uint64                 `protobuf:"fixed64,4,opt,name=members,proto3" json:"members,omitempty"`  // digest of the members that the sender remembers [M1]
-	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"` // not ready, since it is going; it was when that began [M5]
+	Resigned      bool                   `protobuf:"varint,5,opt,name=resigned,proto3" json:"resigned,omitempty"` // the sender is going, and was ready when it was marked [M5]
 	Entering      bool                   `protobuf:"varint,6,opt,name=entering,proto3" json:"entering,omitempty"` // the sender has never counted [M3]
-	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`   // it leaves: nothing can be handed over to it [R53]
+	Parting       bool                   `protobuf:"varint,7,opt,name=parting,proto3" json:"parting,omitempty"`   // the sender leaves: no member can hand over to it [R53]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

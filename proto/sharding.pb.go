@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: concord/v1/sharding.proto
 
-// What the regions of a sharded type tell each other, and their coordinator. docs/sharding.md has the rules. Each message
-// may be lost, repeated, late and out of order.
+// Messages between the regions of a sharded type and their coordinator. docs/sharding.md has the
+// rules. Each message may be lost, repeated, late or out of order.
 
 package proto
 
@@ -24,14 +24,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A member takes part in the type. Said to each member that has not been heard, and answered if asked.
+// The sender takes part in the type. A member sends it to each member that it has not heard, and as
+// an answer if requested.
 type ShardingHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What all members must agree on.
+	// Settings that must be equal at all members.
 	Settings string `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
-	// Session towards the lease store, for others to observe; empty at a proxy.
+	// Session at the lease store, which other members observe. Empty at a proxy.
 	Session string `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
-	// The receiver has not been heard.
+	// The sender has not heard the receiver and requests an answer.
 	Answer        bool `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -149,15 +150,15 @@ func (x *ShardingMember) GetAddress() string {
 	return ""
 }
 
-// Which region should have a shard. Of two the larger (epoch, n) counts.
+// The region that should have a shard. Of two entries, the one with the larger (epoch, n) counts.
 type ShardingEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	N     uint64                 `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
-	// Indices into the members of the message.
+	// Index into the members of the message.
 	Home uint32 `protobuf:"varint,4,opt,name=home,proto3" json:"home,omitempty"`
-	// Members that may still have it.
+	// Indexes of the members that may still have the shard.
 	Before        []uint32 `protobuf:"varint,5,rep,packed,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -228,17 +229,17 @@ func (x *ShardingEntry) GetBefore() []uint32 {
 	return nil
 }
 
-// Word of the coordinator: entries that the receiver may not know.
+// The coordinator sends entries that the receiver may not know.
 type ShardingTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Assignments made in this epoch so far.
+	// Number of assignments made in this epoch so far.
 	N uint64 `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
-	// Over all entries of the table.
+	// Checksum of all entries of the table.
 	Sum     uint64            `protobuf:"fixed64,3,opt,name=sum,proto3" json:"sum,omitempty"`
 	Members []*ShardingMember `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	Entries []*ShardingEntry  `protobuf:"bytes,5,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Every region leaves.
+	// All regions leave.
 	Over          bool `protobuf:"varint,6,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,7 +369,7 @@ func (x *ShardingTenure) GetToken() uint64 {
 	return 0
 }
 
-// A region answers a table.
+// A region's answer to a table.
 type ShardingReport struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Epoch   uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -470,7 +471,7 @@ func (x *ShardingReport) GetFailing() bool {
 	return false
 }
 
-// Asks whether the receiver may still have a shard, and names the assignment on which it is asked.
+// Asks whether the receiver may still have a shard, under the given assignment.
 type ShardingAskFree struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*ShardingMember      `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
@@ -523,13 +524,13 @@ func (x *ShardingAskFree) GetEntry() *ShardingEntry {
 	return nil
 }
 
-// It has not, and will not under assignments up to this version.
+// The sender does not have the shard and will not have it under assignments up to this version.
 type ShardingFree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	N     uint64                 `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
-	// How the lease was left; empty if that is not known.
+	// Version and token of the blank lease record; empty if they are not known.
 	BlankVersion  string `protobuf:"bytes,4,opt,name=blank_version,json=blankVersion,proto3" json:"blank_version,omitempty"`
 	BlankToken    uint64 `protobuf:"varint,5,opt,name=blank_token,json=blankToken,proto3" json:"blank_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -601,13 +602,13 @@ func (x *ShardingFree) GetBlankToken() uint64 {
 	return 0
 }
 
-// Active, Where, Pause, Flush, Inactive and NotHere, told apart by their manifest.
+// Active, Where, Pause, Flush, Inactive and NotHere. The manifest distinguishes them.
 type ShardingWord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	// Fencing token of the tenure.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// In Flush: how many messages were sent under it.
+	// In Flush: number of the last message that was sent under the tenure.
 	Number        uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -664,10 +665,10 @@ func (x *ShardingWord) GetNumber() uint64 {
 	return 0
 }
 
-// Asks a member what it runs.
+// Asks a member for its ShardingStats.
 type ShardingAskStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the question, of the member that asks.
+	// Number of the question, chosen by the asking member.
 	Query         uint64 `protobuf:"varint,1,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -710,15 +711,15 @@ func (x *ShardingAskStats) GetQuery() uint64 {
 	return 0
 }
 
-// Answers it.
+// The answer to a ShardingAskStats.
 type ShardingStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Query uint64                 `protobuf:"varint,1,opt,name=query,proto3" json:"query,omitempty"`
-	// Shards whose entities run here, and those that are given up.
+	// Numbers of shards whose entities run at the sender, and of shards that it is handing off.
 	Active     uint32 `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
 	HandingOff uint32 `protobuf:"varint,3,opt,name=handing_off,json=handingOff,proto3" json:"handing_off,omitempty"`
 	Entities   uint64 `protobuf:"varint,4,opt,name=entities,proto3" json:"entities,omitempty"`
-	// Messages that wait here for a shard.
+	// Number of messages that wait at the sender for a shard.
 	Waiting       uint64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -789,7 +790,7 @@ func (x *ShardingStats) GetWaiting() uint64 {
 	return 0
 }
 
-// Messages to entities of shards that the receiver hosts, or did.
+// Messages to entities of shards that the receiver hosts or hosted.
 type ShardingData struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parcels       []*ShardingParcel      `protobuf:"bytes,1,rep,name=parcels,proto3" json:"parcels,omitempty"`
@@ -839,11 +840,11 @@ type ShardingParcel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Token uint64                 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Rises with each message of one region to the shard under one tenure.
+	// Rises with each message that one region sends to the shard under one tenure.
 	Number uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
-	// Empty: the message could not be sent, and only its number counts.
+	// Id of the entity. Empty: the message could not be sent, and only its number counts.
 	Entity string `protobuf:"bytes,4,opt,name=entity,proto3" json:"entity,omitempty"`
-	// Full name of the protobuf type.
+	// Full name of the protobuf type of the payload.
 	Type          string            `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
 	Payload       []byte            `protobuf:"bytes,6,opt,name=payload,proto3" json:"payload,omitempty"`
 	SenderAddress string            `protobuf:"bytes,7,opt,name=sender_address,json=senderAddress,proto3" json:"sender_address,omitempty"`
@@ -946,7 +947,7 @@ func (x *ShardingParcel) GetHeader() map[string]string {
 	return nil
 }
 
-// An assignment as the replicated table keeps it.
+// An assignment as the replicated table stores it.
 type ShardingAssignment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*ShardingMember      `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`

@@ -4,8 +4,9 @@
 // 	protoc        (unknown)
 // source: concord/v1/singleton.proto
 
-// Payloads of the messages between the members' parts of a singleton. They travel in an Envelope, which
-// names the member and its incarnation. The processes they are sent to carry the name of the singleton.
+// Payloads of the messages between the parts of a singleton at different members. They travel in an
+// Envelope, which names the sender and its incarnation. The receiving processes have the name of
+// the singleton.
 
 package proto
 
@@ -24,13 +25,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A proxy asks where the instance is, along the path that its messages take. A manager that does not
-// host passes the question on, as it does with messages; the envelope keeps naming the proxy's member.
+// A proxy asks for the location of the instance. The question takes the path of its messages: a
+// manager that does not host forwards it. The envelope still names the proxy's member.
 type SingletonIdentify struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the search: answers to an earlier one are not taken.
+	// Round of the search. A proxy ignores answers to earlier rounds.
 	Round uint64 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
-	// How often it has been passed on.
+	// Number of times that the question has been forwarded.
 	Hops          uint32 `protobuf:"varint,2,opt,name=hops,proto3" json:"hops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -80,7 +81,7 @@ func (x *SingletonIdentify) GetHops() uint32 {
 	return 0
 }
 
-// A manager tells a proxy that the instance runs here.
+// A manager informs a proxy that the instance runs at this member.
 type SingletonHost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Round uint64                 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
@@ -134,11 +135,11 @@ func (x *SingletonHost) GetToken() uint64 {
 	return 0
 }
 
-// A manager tells proxies that the instance of this tenure does not take messages any more.
+// A manager informs proxies that the instance of this tenure no longer accepts messages.
 type SingletonPaused struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Token uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
-	// Nor does it handle those that it has: the lease was lost.
+	// The lease was lost, so the instance does not handle the messages that it has either.
 	Lost          bool `protobuf:"varint,2,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -188,7 +189,7 @@ func (x *SingletonPaused) GetLost() bool {
 	return false
 }
 
-// A former host tells the next one that the lease is free.
+// A former host informs the next one that the lease is free.
 type SingletonFree struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -233,7 +234,7 @@ func (x *SingletonFree) GetToken() uint64 {
 	return 0
 }
 
-// A manager tells everybody that it will not host any more, in this incarnation of its member.
+// A manager informs all others that this incarnation of its member will not host again.
 type SingletonLeaving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -270,15 +271,15 @@ func (*SingletonLeaving) Descriptor() ([]byte, []int) {
 	return file_concord_v1_singleton_proto_rawDescGZIP(), []int{4}
 }
 
-// A manager tells the others that it does not host for now: its gate is shut, its store is silent, or
-// instances fail at its member. It repeats that while it lasts.
+// A manager informs the others that it does not host for now: its gate is shut, its store does not
+// answer, or instances fail at its member. It repeats the message while that is so.
 type SingletonAbstain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Grows with each change, within one incarnation; a smaller one comes late.
+	// Grows with each change within one incarnation. A message with a smaller one is late.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// How long the word holds, in milliseconds; 0: the sender may host again.
+	// How long the abstention is valid, in milliseconds. 0: the sender may host again.
 	Millis uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
-	// For that time the sender hosts all the same, since nobody else may, though instances fail there.
+	// The sender hosts nevertheless, because no other member may, although instances fail there.
 	Failing       bool `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -335,12 +336,12 @@ func (x *SingletonAbstain) GetFailing() bool {
 	return false
 }
 
-// A host hands the next one what its instance leaves behind, before it releases the lease.
+// A host sends the next one the state of its instance before it releases the lease.
 type SingletonState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Fencing token of the tenure whose instance leaves it.
+	// Fencing token of the tenure whose instance left the state.
 	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
-	// Full name of the protobuf message that the state is.
+	// Full name of the protobuf type of the state.
 	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -398,7 +399,7 @@ func (x *SingletonState) GetState() []byte {
 	return nil
 }
 
-// The next host has it.
+// The next host has received the state.
 type SingletonStateTaken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`

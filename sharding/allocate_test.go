@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// at waits until a shard is active at a member, and no message to it is lost.
+// at waits until a shard is active at a member.
 func (c *testCluster) at(shard int, n *node) {
 	c.t.Helper()
 	for begun := time.Now(); n.region.Status().Shards[shard].State != sharding.Active; time.Sleep(50 * time.Millisecond) {
@@ -54,10 +54,10 @@ func TestAllocate_MovesShardsToMembersThatAreThere(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[int]string{0: "m002", 1: "m000", 2: "m002"}, got)
 
-		// The member that is named leaves: its shards are served by others.
+		// The named member leaves: its shards are served by others.
 		require.NoError(t, c.node(2).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(0), c.node(1))
-		// A coordinator that begins later knows what was asked for.
+		// A later coordinator knows the requests.
 		require.NoError(t, proxy.region.Allocate(ctx, map[int]string{0: "m001", 2: "m001", 1: "m001"}))
 		require.NoError(t, c.node(0).leave(20*time.Second))
 		c.settled(20*time.Second, c.node(1))
@@ -92,7 +92,7 @@ func TestAllocate_RefusesWhatItCannotUse(t *testing.T) {
 	})
 }
 
-// toOldest has every shard at the first member.
+// toOldest places every shard on the first member.
 func toOldest(l sharding.Layout) map[int]string {
 	homes := map[int]string{}
 	for s := range l.Homes {
@@ -112,9 +112,9 @@ func TestStrategy_ChoosesHomes(t *testing.T) {
 	})
 }
 
-// Whatever the function does, every shard is served, and the coordinator goes on.
+// Whatever the function does, every shard is served, and the coordinator continues to work.
 func TestStrategy_MayDoWhatItMustNot(t *testing.T) {
-	var block chan struct{} // of the bubble
+	var block chan struct{} // created in the bubble
 	for name, strategy := range map[string]func(n *node, l sharding.Layout) map[int]string{
 		"panic": func(*node, sharding.Layout) map[int]string { panic("as asked") },
 		"exit":  func(*node, sharding.Layout) map[int]string { runtime.Goexit(); return nil },

@@ -10,13 +10,17 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Close ends this member's part. Its shards are given to other members, one by one as they get ready: entities handle what
-// they have, and no message is lost. If no other member can host, the entities end all the same. Messages of this member
-// are routed until then; what still waits goes to the dead letters. Then the coordinator moves, if it is here.
+// Close ends this member's part in the type. Its shards are given to other members, one by one as
+// those become ready: entities handle the messages they have, and no message is lost. If no other
+// member can host, the entities are stopped anyway. Messages of this member are routed until then;
+// messages that still wait become dead letters. If the coordinator is on this member, it moves
+// last.
 //
-// node.Shutdown calls it, and node.Run at the end of each life; then Ask waits for the next life. After this call Ask does
-// not. Later calls wait for the first and return the same. The error is ErrUnknown with the cause of ctx if that ended
-// first: then the entities are stopped after the message that each is handling, and messages are lost.
+// node.Shutdown calls Close, and node.Run calls it at the end of each life; after that, Ask waits
+// for the next life. After a call of Close by the application, Ask does not wait. Later calls wait
+// for the first and return the same result. If ctx ends first, the error matches ErrUnknown and the
+// cause of ctx: the entities are then stopped after the message that each is handling, and messages
+// are lost.
 func (r *region) Close(ctx context.Context) error {
 	r.present.Last()
 	if l := r.present.Load(); l != nil {
@@ -29,9 +33,10 @@ func (r *region) Close(ctx context.Context) error {
 	return r.present.Err()
 }
 
-// close ends the life. Later calls wait for the first. The coordinator is left to its own phase of the stop.
+// close ends the life. Later calls wait for the first. The coordinator is stopped in its own phase
+// of the shutdown.
 func (l *life) close(ctx context.Context) error {
-	l.started.Do(func() {}) // never to be up, if it has not been
+	l.started.Do(func() {}) // if the member is not up yet, prevents up
 	if l.closing.CompareAndSwap(false, true) {
 		l.unhook()
 		l.err = errors.Join(l.handOff(ctx), l.unobserve())
@@ -51,7 +56,8 @@ func (l *life) close(ctx context.Context) error {
 	}
 }
 
-// hurryFor bounds the wait for entities that are stopped after the message that each is handling, and for their leases.
+// hurryFor bounds the wait for entities that are stopped after the message that each is handling,
+// and for the release of their leases.
 const hurryFor = time.Second
 
 func (l *life) handOff(ctx context.Context) error {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ttl of the leases in tests. A contender may take a stale one after stale.
+// ttl is the TTL of the leases in tests. A contender may take over a stale lease after stale.
 const (
 	ttl   = 10 * time.Second
 	stale = ttl*101/100 + 250*time.Millisecond
@@ -45,7 +45,7 @@ const (
 
 type message = proto.Message
 
-// testCluster is a virtual cluster with entities of type "cart" at every member.
+// testCluster is a virtual cluster with entities of type "cart" on every member.
 type testCluster struct {
 	*simnet.Cluster
 	t     *testing.T
@@ -63,7 +63,7 @@ type options struct {
 	setup   func(*node)
 
 	daemons  bool // workers, not entities
-	majority bool // all members count in majorities, not the first alone
+	majority bool // all members count in majorities, not only the first
 }
 
 // node is one member's part.
@@ -132,7 +132,7 @@ func (c *testCluster) counted() int {
 	return 1
 }
 
-// start waits until all are ready.
+// start waits until all members are ready.
 func (c *testCluster) start() {
 	var wg sync.WaitGroup
 	for _, nd := range c.nodes {
@@ -147,7 +147,7 @@ func (c *testCluster) start() {
 
 func start(ctx context.Context, n *node) error { return lifecycle.Of(n.System).Start(ctx) }
 
-// close stops everything, at crashed members too: their goroutines live on.
+// close stops everything, also on crashed members, because their goroutines continue to run.
 func (c *testCluster) close() {
 	for _, nd := range c.nodes {
 		_ = nd.leave(20 * time.Second)
@@ -156,7 +156,7 @@ func (c *testCluster) close() {
 	c.alive.done()
 }
 
-// leave closes what the member has, in order.
+// leave closes the components of the member, in order.
 func (n *node) leave(within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -184,7 +184,7 @@ func (n *node) tell(id, text string) {
 	require.NoError(n.c.t, n.region.Ref(id).Tell(wrapperspb.String(text)))
 }
 
-// settled waits until every shard has a home among the nodes, and is active there.
+// settled waits until every shard has a home among the nodes and is active there.
 func (c *testCluster) settled(within time.Duration, nodes ...*node) time.Duration {
 	c.t.Helper()
 	begun := time.Now()
@@ -210,7 +210,7 @@ func (c *testCluster) all() (out []*node) {
 	return out
 }
 
-// entity answers "who" with its member, and notes all else.
+// entity answers "who" with its member, and records every other message.
 type entity struct {
 	sharding.Entity
 	node *node
@@ -256,7 +256,7 @@ func (e *entity) handle(ctx actor.Context, text string) {
 	}
 }
 
-// observer sees every entity in true time.
+// observer monitors every entity in true time.
 type observer struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -290,7 +290,8 @@ func (o *observer) stop(e *entity) {
 	}
 }
 
-// forget ends what a member has that is about to crash: its goroutines live on.
+// forget drops the entities of a member that is about to crash, because its goroutines continue to
+// run.
 func (o *observer) forget(n *node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -303,7 +304,7 @@ func (o *observer) note(id, text string) {
 	o.seen = append(o.seen, id+" "+text)
 }
 
-// notes returns what entities have handled that begins with prefix, without it.
+// notes returns the recorded messages that begin with prefix, without the prefix.
 func (o *observer) notes(prefix string) (out []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -334,14 +335,14 @@ func texts(prefix string, n int) (out []string) {
 	return out
 }
 
-// crash ends a member without a word.
+// crash stops a member without notice.
 func (c *testCluster) crash(n *node) {
 	c.Crash(n.Member)
 	n.store.away(true)
 	c.Unlist(c.Live(), []*simnet.Member{n.Member})
 }
 
-// faultyStore is the store as one member reaches it.
+// faultyStore is the store as reached by one member.
 type faultyStore struct {
 	*memory.Store
 	off atomic.Bool

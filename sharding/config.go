@@ -12,108 +12,128 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Config of a type of entities. Fields that are not set take their defaults. All members use the same.
+// Config configures a type of entities. Unset fields take their defaults. All members must use the
+// same values.
 type Config struct {
-	// Type tells the types of a cluster apart. It is part of actor names, leases and keys. Required, at most 40 bytes:
-	// letters, digits and any of -_.
+	// Type is the name of the type, unique in the cluster. It is part of actor names, leases and
+	// keys. Required, at most 40 bytes: letters, digits and any of -_.
 	Type string `yaml:"type"`
-	// Role limits the hosts to members with this role; every one of them must call New. Default: every member hosts.
+	// Role limits the hosts to members with this role; each of them must call New. Default: every
+	// member hosts.
 	Role string `yaml:"role"`
-	// Shards is how many shards the entities are divided into, from 1 to 4096. It is fixed as long as any member of the
-	// type runs: a member with another number does not start. A shard moves as a whole, so have at most some 2,000
-	// entities in each, and ten or more shards per member. Default 256.
+	// Shards is the number of shards that the entities are divided into, from 1 to 4096. It is
+	// fixed as long as any member of the type runs: a member with a different number does not
+	// start. A shard moves as a whole, so plan for at most about 2,000 entities per shard, and ten
+	// or more shards per member. Default 256.
 	Shards int `yaml:"shards"`
-	// MinMembers is how many members with Role must be seen before shards are assigned for the first time; see
-	// singleton.Config. Set it to the number of processes that start together. Default 0: Settle decides.
+	// MinMembers is how many members with Role must be seen before shards are assigned for the
+	// first time; see singleton.Config. Set it to the number of processes that start together.
+	// Default 0: only Settle applies.
 	MinMembers int `yaml:"min-members"`
-	// Settle is how long a new coordinator listens before it assigns, unless all members have reported sooner; and how
-	// long the first of a cluster waits for others. Default 2s.
+	// Settle is how long a new coordinator collects reports before it assigns shards, unless all
+	// members have reported sooner. It is also how long the first member of a cluster waits for
+	// others. Default 2s.
 	Settle time.Duration `yaml:"settle"`
-	// Idle is after how long without a message from a region an entity is passivated. Default 0: never.
+	// Idle is the time without messages from a region after which an entity is passivated. Default
+	// 0: never.
 	Idle time.Duration `yaml:"idle"`
-	// Limit is how many entities may run at this member, divided evenly among the shards that it has, each of which may run
-	// one at least. Beyond its part an entity of the shard is passivated, by Eviction; those that are ending come on
-	// top, and so does what a shard had that was alone until a second ago. Default 0: any number.
+	// Limit is how many entities may run on this member. It is divided evenly among the shards on
+	// the member, each of which may run at least one entity. When a shard exceeds its part, one of
+	// its entities is passivated, chosen by Eviction. Entities that are stopping do not count, and
+	// a shard keeps its former part for up to a second after other shards have arrived. Default 0:
+	// no limit.
 	Limit int `yaml:"limit"`
-	// Eviction says which entity is passivated above Limit: LRU, SLRU or LFU. The latter two need Limit, and Idle must be 0.
-	// Default LRU.
+	// Eviction chooses the entity that is passivated above Limit: LRU, SLRU or LFU. SLRU and LFU
+	// require Limit, and Idle must be 0. Default LRU.
 	Eviction Eviction `yaml:"eviction"`
-	// Remember keeps entities running once they were spoken to: wherever their shard goes, they are started before there is
-	// a message, and one that stops by itself or fails is started again after a pause; until it calls Forget. The first
-	// message to an entity waits until a majority of the replicas has its id, so it costs a round trip; so does the start of
-	// a shard. All of a shard start at once. Ids take memory at every member. Idle and Limit must be 0. Default false.
+	// Remember keeps entities running once they have received a message. Wherever their shard
+	// moves, they are started without waiting for a message, and an entity that stops itself or
+	// fails is restarted after a pause, until it calls Forget. The first message to an entity waits
+	// until a majority of the replicas has stored its id, which costs a round trip, and so does the
+	// start of a shard. All entities of a shard start at once. Ids take memory on every member.
+	// Idle and Limit must be 0. Default false.
 	Remember bool `yaml:"remember"`
-	// HandOff bounds the time in which the entities of a shard that is to move end; then they are stopped after the
-	// message that each is handling, and what waits for them is lost. Raising it lets more queued work finish, and lets
-	// others wait longer. Default 10s.
+	// HandOff bounds how long the entities of a moving shard may take to stop. After that they are
+	// stopped after the message that each is handling, and messages that wait for them are lost.
+	// Raising it lets more queued work finish, and makes senders wait longer. Default 10s.
 	HandOff time.Duration `yaml:"hand-off"`
-	// OrphanAfter is how long a region that hears no coordinator keeps its shards before it looks whether it is cut off.
-	// Default 5s.
+	// OrphanAfter is how long a region that does not hear a coordinator keeps its shards before it
+	// checks whether it is cut off. Default 5s.
 	OrphanAfter time.Duration `yaml:"orphan-after"`
-	// MaxMoves is how many shards may be on their way at one time for a better balance; -1: none is moved for that.
-	// Default a tenth of Shards, at least 1 and at most 50.
+	// MaxMoves is how many shards may move at the same time for a better balance; -1 disables such
+	// moves. Default a tenth of Shards, at least 1 and at most 50.
 	MaxMoves int `yaml:"max-moves"`
-	// Rendezvous chooses the home of a shard by a hash of its number and the addresses of members, and not so that all have
-	// equally many: shards of the same number of several types, with equal Shards, are at the same member, and one that comes
-	// or goes moves only those that it gets or had. Members then have numbers of shards that differ by some tens of percent.
+	// Rendezvous chooses the home of a shard by a hash of its number and the addresses of the
+	// members, rather than by equal counts. Shards with the same number of several types with equal
+	// Shards are then on the same member, and a member that joins or leaves moves only the shards
+	// that it gets or had. The numbers of shards per member then differ by some tens of percent.
 	// Default false.
 	Rendezvous bool `yaml:"rendezvous"`
-	// Spread is by how many shards the member with most and the one with fewest may differ before shards move for a better
-	// balance, from 1 to Shards. Raising it moves less. Default 1.
+	// Spread is by how many shards the members with the most and the fewest may differ before
+	// shards move for a better balance, from 1 to Shards. Raising it causes fewer moves. Default 1.
 	Spread int `yaml:"spread"`
-	// External has shards be where Region.Allocate asks for; all others are assigned as without. Default false.
+	// External places shards on the members that Region.Allocate asks for; all other shards are
+	// assigned as usual. Default false.
 	External bool `yaml:"external"`
-	// Strategy chooses the homes of shards: it returns members, by id or address, for some shards of the layout. The
-	// coordinator asks it when other members can host, and every five seconds; a member that it names for a shard that is
-	// elsewhere gets it, within MaxMoves and StableAfter. Shards that it does not name stay where they are; those that have
-	// no home, or one that is gone, are assigned evenly. It runs in a goroutine of its own, one call at a time, and may call
-	// methods of the Region. Shards without a home wait one second for its answer. If it panics, ends its goroutine, does
-	// not return, or names members that cannot host or shards that do not exist, that is logged, and as if it had not named
-	// those. Set it at all members, as the coordinator may be at each. Default: none.
+	// Strategy chooses the homes of shards: for some shards of the layout, it returns members by id
+	// or address. The coordinator calls it when the members that can host change, and every five
+	// seconds. A shard for which it names another member moves there, within MaxMoves and
+	// StableAfter. Shards that it does not name stay where they are, and those without a home, or
+	// whose home is gone, are assigned evenly. It runs in its own goroutine, one call at a time,
+	// and may call methods of the Region. Shards without a home wait one second for its answer. If
+	// it panics, ends its goroutine, does not return, or names members that cannot host or shards
+	// that do not exist, the error is logged and those choices are ignored. Set it on all members,
+	// since any of them may become the coordinator. Default: none.
 	Strategy func(Layout) map[int]string `yaml:"-"`
-	// StableAfter is how long the members must have been the same before shards move for a better balance. Default 10s.
+	// StableAfter is how long the set of members must have been unchanged before shards move for a
+	// better balance. Default 10s.
 	StableAfter time.Duration `yaml:"stable-after"`
-	// Buffer is how many messages this member keeps while their shards have no host that it knows; one shard may have an
-	// eighth. Those that do not fit are refused, the newest first: they go to the dead letters and are counted. Default
-	// 100,000, at most 10,000,000.
+	// Buffer is how many messages this member holds while it does not know a host for their shards;
+	// one shard may use an eighth of it. Further messages are rejected: they become dead letters
+	// and are counted. Default 100,000, at most 10,000,000.
 	Buffer int `yaml:"buffer"`
-	// BufferBytes bounds their size, as protobuf messages; each of another kind counts for 256 bytes. Default 64 MiB.
+	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
+	// message counts as 256 bytes. Default 64 MiB.
 	BufferBytes int `yaml:"buffer-bytes"`
-	// Stash is how many messages wait for one entity that is being stopped or could not be made. Default 1000.
+	// Stash is how many messages may wait for one entity that is being stopped or could not be
+	// created. Default 1000.
 	Stash int `yaml:"stash"`
-	// LeasePrefix begins the names of the leases of shards; the coordinator's is that of a singleton. Default "shard-",
-	// Type and "-". Clusters that share a store must not share it.
+	// LeasePrefix is the prefix of the names of the shards' leases; the coordinator's lease is that
+	// of a singleton. Default "shard-", Type and "-". Clusters that share a store must use
+	// different prefixes.
 	LeasePrefix string `yaml:"lease-prefix"`
-	// RenewEachLease allows more than 64 shards with a lease store that keeps no session records, where each shard's lease
-	// is renewed by itself. Default false: New refuses that.
+	// RenewEachLease allows more than 64 shards with a lease store without session records, where
+	// each shard's lease is renewed separately. Default false: New rejects that.
 	RenewEachLease bool `yaml:"renew-each-lease"`
-	// Extractor returns the id of the entity that a message is for, or an empty string if it is for none. With it, RefFor
-	// finds the entity of a message, and Region.PID takes messages without an Envelope. It may be called by several
-	// goroutines at one time, and its caller waits: it must return at once. If it panics, or takes longer than a second,
-	// the message is refused. A call takes some microseconds more than one of Ref. Default: none.
+	// Extractor returns the id of the entity that a message is for, or an empty string if there is
+	// none. With it, RefFor finds the entity of a message, and Region.PID accepts messages without
+	// an Envelope. It may be called concurrently, and its caller waits, so it must return at once.
+	// If it panics or takes longer than a second, the message is rejected. A call takes some
+	// microseconds longer than a call of Ref. Default: none.
 	Extractor func(message any) (id string) `yaml:"-"`
-	// StopMessage is sent to an entity that is to end; it then stops itself, within HandOff. Default: the entity is
-	// stopped when it has handled what came before.
+	// StopMessage is sent to an entity that must stop; the entity then stops itself, within
+	// HandOff. Default: the entity is stopped once it has handled the messages before the stop.
 	StopMessage any `yaml:"-"`
-	// Meters is where the metrics go, named concord.sharding.*; see Status and Stats for what they count. Default
-	// otel.GetMeterProvider().
+	// Meters receives the metrics, named concord.sharding.*; see Status and Stats for their
+	// meaning. Default otel.GetMeterProvider().
 	Meters metric.MeterProvider `yaml:"-"`
 
-	numbered bool // the id of an entity is the number of its shard, and each runs
+	numbered bool // worker mode: an entity's id is the number of its shard, and each worker runs
 }
 
-// Eviction is which entity is passivated above Config.Limit.
+// Eviction selects the entity that is passivated above Config.Limit.
 type Eviction string
 
 // Evictions.
 const (
-	// LRU: the one that was spoken to longest ago.
+	// LRU evicts the entity whose last message is the oldest.
 	LRU Eviction = "lru"
-	// SLRU keeps entities that were spoken to again apart, up to four fifths of the limit, so that many that are spoken to
-	// once do not end them.
+	// SLRU protects entities that have received more than one message, up to four fifths of the
+	// limit, so that many entities with a single message do not evict them.
 	SLRU Eviction = "slru"
-	// LFU lets an entity stay that was spoken to more often than the one that would end for it, also before it was last
-	// started. It takes eight bytes more for each entity that may run.
+	// LFU evicts an entity only if it received fewer messages than the one that would replace it,
+	// counting messages before its last start too. It takes eight more bytes for each entity that
+	// may run.
 	LFU Eviction = "lfu"
 )
 
@@ -145,12 +165,12 @@ func set[T comparable](field *T, value T) {
 // Bounds of Config.
 const (
 	maxShards      = 4096 // so that a table fits into one message
-	maxUnshared    = 64   // with a lease store that renews each lease by itself
+	maxUnshared    = 64   // with a lease store that renews each lease separately
 	maxMembers     = 10_000
 	maxLeasePrefix = 200
 )
 
-// Validate reports every problem at once. The errors are ErrInvalid.
+// Validate returns all problems at once; each matches ErrInvalid.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
@@ -218,7 +238,7 @@ func (c Config) controlName() string     { return "concord-sharding-" + c.Type }
 func (c Config) doorName() string        { return "concord-region-" + c.Type }
 func (c Config) coordinatorName() string { return "shard-coordinator-" + c.Type }
 
-// settings is what all members of the type must agree on, as text.
+// settings returns, as text, the settings on which all members of the type must agree.
 func (c Config) settings() string {
 	by := "fnv1a64"
 	if c.numbered {

@@ -14,8 +14,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// control is the actor around the core of a region. Messages of the protocol come here, and messages of users that
-// cannot go straight to an entity. The same value outlives a restart of the actor.
+// control is the actor around the core of a region. It receives the messages of the protocol, and
+// user messages that cannot go directly to an entity. The value survives a restart of the actor.
 type control struct {
 	life    *life
 	log     *slog.Logger
@@ -29,26 +29,26 @@ type control struct {
 	begun   bool
 	stir    bool // the phase of a shard may have changed
 	failing bool // the store does not answer
-	running int  // shards whose entities run, or end, here
-	told    int  // their part of the limit, as they know it
+	running int  // shards whose entities run or are stopping here
+	told    int  // their part of the limit, as last sent to them
 
-	surveys map[uint64]*survey // under way, by number
+	surveys map[uint64]*survey // in progress, by number
 
-	outgoing []*outgoing // by member; not empty: a dispatch is in the mailbox
+	outgoing []*outgoing // by member; if not empty, a dispatch is in the mailbox
 
-	leaving *actor.PID // waits until no shard is left here
-	quit    bool       // it does not wait any longer
+	leaving *actor.PID // waits until no shard is left on this member
+	quit    bool       // stop without waiting for entities
 }
 
-// Messages to the control actor.
+// Messages for the control actor.
 type (
 	begun    struct{} // the member is up
-	dispatch struct{} // post what was collected
+	dispatch struct{} // post the collected parcels
 	sent     struct { // a message of this process
 		shard int
 		body  core.Body
 	}
-	ended struct { // no entity of a tenure is left
+	ended struct { // all entities of a tenure have stopped
 		shard int
 		token uint64
 	}
@@ -56,8 +56,8 @@ type (
 		message core.Message
 	}
 	known  core.Known // entries of the replicated table
-	leave  struct{}   // give the shards up, and answer
-	hurry  struct{}   // do not wait for entities any longer
+	leave  struct{}   // give up the shards, then answer
+	hurry  struct{}   // stop waiting for entities
 	gone   struct{}   // answers leave
 	report struct {   // to the coordinator
 		from   core.Member
@@ -65,19 +65,19 @@ type (
 	}
 )
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*ended) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*dispatch) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*heard) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*known) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*report) IgnoreDeadLetterLogging() {}
 
 func newControl(l *life) *control {
@@ -157,7 +157,7 @@ func (c *control) receive(ctx actor.Context) {
 	}
 }
 
-// listen subscribes to what a member that is up can be told; again after a restart of the actor.
+// listen subscribes to the events of a member that is up, also after a restart of the actor.
 func (c *control) listen(ctx actor.Context) {
 	if !c.begun {
 		return
@@ -170,8 +170,8 @@ func (c *control) listen(ctx actor.Context) {
 	c.tick.Set(tickEvery, nil)
 }
 
-// tickEvery is how often the control actor looks whether the store answers, divides Config.Limit, and introduces itself to
-// those that it has not heard.
+// tickEvery is how often the control actor checks whether the store answers, divides Config.Limit,
+// and introduces itself to members that it has not heard.
 const tickEvery = time.Second
 
 func (c *control) fired(ctx actor.Context, m *timer.Fired) {
@@ -213,7 +213,8 @@ func (c *control) onView(ctx actor.Context, v *membership.View) {
 	c.look(ctx)
 }
 
-// look shows the core who takes part: those that are expected to host, and those that have said so.
+// look passes the participating members to the core: those that are expected to host, and those
+// that have introduced themselves.
 func (c *control) look(ctx actor.Context) {
 	v := core.View{Self: c.self}
 	for _, m := range c.view.Members {
@@ -226,7 +227,7 @@ func (c *control) look(ctx actor.Context) {
 	}
 }
 
-// giveUp ends what is left, at once: nobody is waited for.
+// giveUp stops everything at once, without waiting.
 func (c *control) giveUp(ctx actor.Context) {
 	c.quit = true
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
@@ -270,12 +271,12 @@ func (c *control) deliver(e core.Deliver) {
 		c.life.waiting.Add(-1)
 		e.Body.Value = p.value
 	}
-	if e.Body.ID != "" { // else only the number came
+	if e.Body.ID != "" { // otherwise only the number arrived
 		c.life.places[e.Shard].deliver(e.Token, e.Body, own)
 	}
 }
 
-// start lets entities run, unless the tenure is over.
+// start lets entities run, unless the tenure has ended.
 func (c *control) start(ctx actor.Context, e core.Start) {
 	grant, p := c.tenancy.grant(e.Shard, e.Token), c.life.places[e.Shard]
 	if grant != nil && grant.Check() == nil {
@@ -285,13 +286,13 @@ func (c *control) start(ctx actor.Context, e core.Start) {
 			p.open(e.Token, grant, keeper, c.part())
 			return
 		}
-		c.log.Error("shard not started", slog.Int("shard", e.Shard), slog.Any("error", err)) // tokens do not repeat
+		c.log.Error("shard not started", slog.Int("shard", e.Shard), slog.Any("error", err)) // tokens are unique
 	}
 	c.step(ctx, core.Lost(e))
 	c.step(ctx, core.Ended(e))
 }
 
-// part is how many entities each shard here may run; 0: any number.
+// part returns how many entities each shard on this member may run; 0 means any number.
 func (c *control) part() int {
 	if c.life.cfg.Limit == 0 {
 		return 0
@@ -299,7 +300,7 @@ func (c *control) part() int {
 	return max(1, c.life.cfg.Limit/max(1, c.running))
 }
 
-// share tells the shards what their part is, if that has changed since the last tick.
+// share sends the shards their part of the limit if it has changed since the last tick.
 func (c *control) share() {
 	n := c.part()
 	if n == c.told {
@@ -329,7 +330,7 @@ func (c *control) onAttempt(ctx actor.Context, m *attempted) {
 	c.step(ctx, core.Held{Shard: m.shard, Attempt: m.attempt, Token: c.tenancy.granted(m)})
 }
 
-// settled publishes what has become of the shards, and answers a leave that is over.
+// settled publishes the new states of the shards, and answers a leave that has completed.
 func (c *control) settled(ctx actor.Context) {
 	if !c.stir {
 		return
@@ -347,7 +348,7 @@ func (c *control) settled(ctx actor.Context) {
 	}
 }
 
-// busy tells that a shard is here, or that messages wait which may yet find a host.
+// busy reports whether a shard is on this member, or messages wait that may still find a host.
 func (c *control) busy() bool {
 	hopeful := c.hopeful()
 	for n := range c.life.places {
@@ -358,10 +359,10 @@ func (c *control) busy() bool {
 	return false
 }
 
-// hopeful tells that what waits may yet find a host.
+// hopeful reports whether waiting messages may still find a host.
 func (c *control) hopeful() bool { return !c.quit && c.view != nil && c.region.Hopeful() }
 
-// shutDown gives up whatever is left, without waiting.
+// shutDown gives up everything that is left, without waiting.
 func (c *control) shutDown(ctx actor.Context) {
 	c.shell.Stop()
 	c.dispatch()
@@ -381,7 +382,7 @@ func (c *control) shutDown(ctx actor.Context) {
 	c.life.actors.Done()
 }
 
-// toCoordinator hands a report to the coordinator, if it is here.
+// toCoordinator passes a report to the coordinator if it is on this member.
 func (l *life) toCoordinator(from core.Member, r core.Report) {
 	if pid := l.coordinator.Load(); pid != nil {
 		l.system.Root.Send(pid, &report{from, r})

@@ -10,12 +10,12 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// coordinator is the instance of the singleton that assigns shards: the actor around an Allocation.
+// coordinator is the instance of the singleton that assigns shards: an actor around an Allocation.
 type coordinator struct {
 	life  *life
 	shell *shell.Shell[core.Event, core.Effect]
 	view  *membership.View
-	fresh []core.Entry // to be written into the replicated table
+	fresh []core.Entry // to be written to the replicated table
 }
 
 func (l *life) newCoordinator(t coordination.Tenure) actor.Actor {
@@ -53,7 +53,7 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	}
 }
 
-// onView shows the core the members that may host.
+// onView passes the members that may host to the core.
 func (c *coordinator) onView(ctx actor.Context, v *membership.View) {
 	c.view = v
 	out := core.View{Self: member(v.Self), Removed: v.Removed}

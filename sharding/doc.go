@@ -1,5 +1,6 @@
-// Package sharding runs many entities, actors with an id, over the members of a cluster: each is alive once, at one member,
-// and is found from every member by its id. Entities are divided into shards, each of which is guarded by a lease.
+// Package sharding distributes entities, which are actors with an id, over the members of a
+// cluster. Each entity is alive once, on one member, and can be reached from every member by its
+// id. Entities are divided into shards, and each shard is guarded by a lease.
 //
 //	session, err := coordination.Open(store, coordination.Config{})
 //	...
@@ -21,55 +22,67 @@
 //
 // # How it works
 //
-// A lease for each shard says which member may run it; a table says which one should. The coordinator, a singleton,
-// writes the table and does nothing else. Each member brings what it runs in line with it. A shard moves between two
-// members directly: the old one asks the others to hold back, lets its entities handle what they have, stops them,
-// releases the lease and says so; the new one acquires, and says that messages may come. Until then they wait where they
-// were sent. An entity is made when there is a message for it. docs/sharding.md has the rules, and their reasons.
+// The lease of each shard says which member may run it; a table says which member should. The
+// coordinator, a singleton, writes the table and does nothing else. Each member brings the shards
+// that it runs in line with the table. A shard moves directly between two members. The old home
+// asks the other members to hold messages back, lets its entities handle the messages they have,
+// stops them, releases the lease and reports that. The new home acquires the lease and announces
+// that it accepts messages. Until then messages wait where they were sent. An entity is created
+// when there is a message for it. docs/sharding.md has the rules and their reasons.
 //
-// Shards are assigned evenly. They stay where they are while the members stay the same, also when the coordinator moves;
-// when a member comes, some move to it, a few at a time: see Config.MaxMoves and Config.StableAfter.
+// Shards are assigned evenly. They stay where they are while the members stay the same, also when
+// the coordinator moves. When a member joins, some shards move to it, a few at a time: see
+// Config.MaxMoves and Config.StableAfter.
 //
 // # Duties of the caller
 //
-//  1. Call New with the same Config on every member with the role before the member starts, and NewProxy elsewhere. A
-//     member with the role that did not call New would be waited for. Between the lives of a member, under node.Run,
-//     call New again.
-//  2. The replicator runs on all these members, proxies included. It carries the table of shards.
-//  3. Messages that may cross between members are protobuf messages. So are replies: remoting loses others with no more
-//     than a line in the log.
-//  4. Put the token of the Entity into every effect outside it, and have the target refuse lower ones; or at least call
-//     Entity.Check before each. In Stopping and Stopped, too: they come after a loss of the lease as well.
+//  1. Call New with the same Config on every member with the role before the member starts, and
+//     call NewProxy on the other members. The cluster would wait for a member with the role that
+//     did not call New. Between the lives of a member under node.Run, call New again.
+//  2. Run the replicator on all these members, including proxies. It carries the table of
+//     shards.
+//  3. Use protobuf messages for all messages and replies that may cross between members.
+//     Remoting loses others with no more than a line in the log.
+//  4. Put the token of the Entity into every external effect, and make the target reject lower
+//     tokens; or at least call Entity.Check before each effect. This includes effects in Stopping
+//     and Stopped, which are also received after a loss of the lease.
 //  5. Do not block in Receive for longer than the Drain of the session's configuration.
-//  6. Close the session after the region. node.Shutdown, or Close, does the part of the region.
-//  7. Use a lease store that keeps session records: with others each shard's lease is renewed by itself.
+//  6. Close the session after the region. node.Shutdown, or Close, stops the region.
+//  7. Use a lease store that keeps session records: with others, each shard's lease is renewed
+//     separately.
 //
-// # What is guaranteed
+// # Guarantees
 //
-// An entity is alive at one member at most if clocks run at rates as promised to the lease, and each Receive returns within
-// Drain. Each message is handed to an entity only while Tenure.Check is nil. Tokens of the incarnations of an entity never
-// fall.
+// An entity is alive on at most one member if clocks run at the rates promised to the lease, and
+// each Receive returns within Drain. Each message is passed to an entity only while Tenure.Check
+// returns nil. The tokens of an entity's successive incarnations never decrease.
 //
-//   - A member leaves, or a shard moves for balance: no message is lost, as long as every member answers within a second
-//     and entities end within Config.HandOff.
-//   - Crash of a member: what its entities had in their mailboxes, and what was on the way there, is lost. Its shards are
-//     assigned again once the provider has dropped it, and run when its leases are stale: TTL·(1+clock rate error) and
-//     margin after its last renewal was seen by a member that knew it.
-//   - Pause of a member (garbage collection, SIGSTOP): when it wakes, an entity may go on with the message it was
-//     handling although another one lives by now. Check knows at once, the token protects; nothing else is handled.
-//   - Receive that does not return: in a planned move the shard stays dark and the lease is kept until it has returned.
-//     After a loss another member may have the entity by then; only the token protects.
-//   - Partition: a member that does not hear the coordinator for Config.OrphanAfter, and finds that another living
-//     session holds its lease, gives its shards up. While no other coordinator is there, it keeps them.
-//   - Loss of the store: entities stop Drain before the validity of the leases ends; homes stay as they are, and messages
-//     wait up to Config.Buffer. If the store answers others, they take over.
-//   - Removal of the member from its cluster: it stops its entities at once, releases the leases, and hosts nothing any
-//     more in this life.
+//   - A member leaves, or a shard moves for balance: no message is lost, as long as every member
+//     answers within a second and entities stop within Config.HandOff.
+//   - A member crashes: the messages in the mailboxes of its entities, and those on the way to
+//     them, are lost. Its shards are assigned again once the provider has dropped the member, and
+//     run when its leases are stale: TTL·(1+clock rate error) plus margin after a member that knew
+//     it saw its last renewal.
+//   - A member pauses (garbage collection, SIGSTOP): when it resumes, an entity may continue with
+//     the message it was handling although another incarnation is already alive. Check fails at
+//     once, and the token protects the target; no further message is handled.
+//   - A Receive does not return: in a planned move the shard stays unavailable and the lease is
+//     kept until it has returned. After a loss of the lease another member may have the entity by
+//     then; only the token protects the target.
+//   - Partition: a member that does not hear the coordinator for Config.OrphanAfter, and finds
+//     that another living session holds the coordinator's lease, gives up its shards. While there
+//     is no other coordinator, it keeps them.
+//   - The store fails: entities stop one Drain before their leases expire; homes stay as they are,
+//     and messages wait up to Config.Buffer. If the store still answers other members, those take
+//     over.
+//   - The member is removed from its cluster: it stops its entities at once, releases the leases,
+//     and hosts nothing more in this life.
 //
 // # Messages
 //
-// A message is delivered at most once. Of one sender's messages to one entity, sent through one member, a later one never
-// overtakes an earlier one; when a host is lost, there may be gaps. An entity that stops itself, or is passivated, leaves
-// what it has not handled to its next incarnation. What cannot be delivered goes to the dead letters of the member that
-// finds out, is counted in Stats, and Ask tells.
+// A message is delivered at most once. Of the messages that one sender sends to one entity through
+// one member, a later one never overtakes an earlier one; when a host is lost, there may be gaps.
+// Messages that an entity has not handled when it stops itself or is passivated go to its next
+// incarnation. A message that cannot be delivered becomes a dead letter on the member that detects
+// it and is counted in Stats; Ask returns an error.
 package sharding

@@ -12,8 +12,9 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Entity is what an entity knows of itself. Its Tenure is that of the lease of its shard: put Tenure.Token into every
-// effect that must not happen twice, and let the target refuse lower ones.
+// Entity identifies an entity to its own code. Its Tenure is that of the lease of its shard: put
+// Tenure.Token into every effect that must not happen twice, and make the target reject lower
+// tokens.
 type Entity struct {
 	Type  string
 	ID    string
@@ -21,8 +22,8 @@ type Entity struct {
 	coordination.Tenure
 }
 
-// Context is that of the tenure, see coordination.Tenure; FromContext finds the entity in it, and
-// coordination.FromContext the tenure.
+// Context returns the context of the tenure; see coordination.Tenure. FromContext returns the
+// entity in it, and coordination.FromContext the tenure.
 func (e Entity) Context() context.Context {
 	return context.WithValue(e.Tenure.Context(), entityKey{}, e)
 }
@@ -35,7 +36,8 @@ func FromContext(ctx context.Context) (Entity, bool) {
 	return e, ok
 }
 
-// Self returns the entity that handles a message; false if ctx is not that of an entity.
+// Self returns the entity that handles the message of ctx, or false if ctx does not belong to an
+// entity.
 func Self(ctx actor.Context) (Entity, bool) {
 	if in, ok := ctx.Actor().(*incarnation); ok {
 		return in.cell.entity(), true
@@ -43,8 +45,9 @@ func Self(ctx actor.Context) (Entity, bool) {
 	return Entity{}, false
 }
 
-// Passivate stops the entity that handles a message when it has handled what came before. Messages that come later wait,
-// and start it again: none is lost. A remembered entity is started again with its shard, too; see Forget. It reports whether ctx is that of an entity.
+// Passivate stops the entity that handles a message once it has handled the messages before this
+// call. Later messages wait and start it again, so none is lost. A remembered entity is also
+// started again with its shard; see Forget. Passivate reports whether ctx belongs to an entity.
 func Passivate(ctx actor.Context) bool {
 	in, ok := ctx.Actor().(*incarnation)
 	if ok {
@@ -56,7 +59,7 @@ func Passivate(ctx actor.Context) bool {
 // maxID bounds the id of an entity, in bytes.
 const maxID = 512
 
-// checkID returns ErrInvalid for an id that no entity can have.
+// checkID returns ErrInvalid for an invalid entity id.
 func checkID(id string) error {
 	switch {
 	case id == "" || len(id) > maxID:
@@ -69,7 +72,8 @@ func checkID(id string) error {
 	return nil
 }
 
-// shardOf is FNV-1a over the id, so that every member, of every version, finds the same shard.
+// shardOf hashes the id with FNV-1a, so that every member, of every version, computes the same
+// shard.
 func shardOf(id string, shards int) int {
 	h := uint64(14695981039346656037)
 	for i := range len(id) {

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// extractor calls Config.Extractor, which may do what it must not.
+// extractor calls Config.Extractor and guards against its misbehavior.
 type extractor struct {
 	extract func(message any) string
 	overdue atomic.Int32 // calls that have not returned within extractWithin
 }
 
-// A call may take extractWithin. So many may be overdue; while they are, no other is begun.
+// A call may take extractWithin. While maxOverdue calls take longer, no further call is made.
 const (
 	extractWithin = time.Second
 	maxOverdue    = 16
 )
 
-// id returns the id of the entity that a message is for. The function runs in a goroutine of its own, which takes some
-// microseconds: that of the caller may be the one that reads what another member sends, and must neither end nor wait.
+// id returns the id of the entity that a message is for. The function runs in its own goroutine,
+// which costs some microseconds: the goroutine of the caller may be the one that reads the messages
+// of another member, which must neither end nor block.
 func (x *extractor) id(message any) (string, error) {
 	if x == nil {
 		return "", fmt.Errorf("%w: no Extractor is set for a %T without an *Envelope", ErrInvalid, message)
@@ -52,7 +53,7 @@ type extracted struct {
 	err error
 }
 
-// call answers once, whatever the function does.
+// call sends exactly one answer, whatever the function does.
 func (x *extractor) call(message any, answer chan<- extracted) {
 	a := extracted{err: fmt.Errorf("%w: Extractor ended its goroutine for a %T", ErrInvalid, message)}
 	defer func() {
@@ -65,8 +66,9 @@ func (x *extractor) call(message any, answer chan<- extracted) {
 	a.err = nil
 }
 
-// RefFor returns a reference to the entity that Config.Extractor names for msg. The error is ErrInvalid if there is no
-// Extractor, and if it panics, ends its goroutine, takes longer than a second or names no entity.
+// RefFor returns a reference to the entity that Config.Extractor names for msg. The error matches
+// ErrInvalid if there is no Extractor, or if it panics, ends its goroutine, takes longer than a
+// second or names no entity.
 func (r *Region[Msg]) RefFor(msg Msg) (Ref[Msg], error) {
 	id, err := r.extractor.Load().id(msg)
 	if err == nil {

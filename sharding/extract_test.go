@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// byColon takes what is before a colon for the id, and misbehaves as the message asks for.
+// byColon returns the text before a colon as the id, and misbehaves if the message asks for it.
 func byColon(region func() *sharding.Region[message]) func(any) string {
 	return func(m any) string {
 		id, what, _ := strings.Cut(m.(*wrapperspb.StringValue).Value, ":")
@@ -57,7 +57,7 @@ func TestExtractor_RoutesMessagesOfEveryMember(t *testing.T) {
 				require.Equal(t, fmt.Sprintf("e%d:asked", k), res.(*wrapperspb.StringValue).Value)
 			}
 		}
-		// The other member's PID takes messages, too, in order.
+		// The other member's PID accepts messages too, in order.
 		from, to := c.node(0), c.node(1)
 		for k := range 20 {
 			from.System.Root.Send(to.region.PID(), wrapperspb.String(fmt.Sprintf("e7:remote %d", k)))
@@ -71,7 +71,7 @@ func TestExtractor_RoutesMessagesOfEveryMember(t *testing.T) {
 	})
 }
 
-// Whatever the function does hurts only the message that it was called for.
+// Misbehavior of the function affects only the message that it was called for.
 func TestExtractor_MayDoWhatItMustNot(t *testing.T) {
 	var n *node
 	cfg := func(int) sharding.Config {
@@ -101,7 +101,7 @@ func TestExtractor_MayDoWhatItMustNot(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		require.Equal(t, []string{"inner:sent by the extractor"}, c.alive.notes("inner "))
 
-		// Calls that do not return are given up, and bounded.
+		// Calls that do not return are abandoned, and their number is bounded.
 		began := time.Now()
 		for range 16 {
 			_, err = n.region.RefFor(wrapperspb.String("x:block"))

@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Whatever a peer sends is an error, or a message whose numbers are within bounds and which is encoded as it was read.
+// Any input from a peer yields an error, or a message whose numbers are within bounds and which
+// encodes to what was read.
 func FuzzDecode(f *testing.F) {
 	a, b := core.Member{ID: "a", Incarnation: 1, Address: "h:1"}, core.Member{ID: "b", Incarnation: 2, Address: "h:2"}
 	entry := core.Entry{Shard: 3, Assignment: core.Assignment{Version: core.Version{Epoch: 4, N: 5}, Home: a, Before: []core.Member{b}}}
@@ -90,7 +91,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// An entry of the replicated table is what it was, or an error.
+// Any entry of the replicated table yields its original value or an error.
 func FuzzDecodeEntry(f *testing.F) {
 	text, err := encodeEntry(core.Entry{Shard: 3, Assignment: core.Assignment{Version: core.Version{Epoch: 4, N: 5}, Home: core.Member{ID: "a"}}})
 	if err != nil {
@@ -105,7 +106,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// What a member says of itself is within bounds, or an error.
+// Any statistics of a peer are within bounds, or yield an error.
 func FuzzDecodeStats(f *testing.F) {
 	good, err := proto.Marshal(encodeStats(7, MemberStats{Shards: 3, HandingOff: 1, Entities: 5, Waiting: 9}))
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// life is the part of a region that belongs to one actor system. Nothing keeps it when it has ended.
+// life is the part of a region that belongs to one actor system. Nothing refers to it after it has
+// ended.
 type life struct {
 	system  *actor.ActorSystem
 	cfg     Config
@@ -38,31 +39,31 @@ type life struct {
 	log     *slog.Logger
 
 	places      []*place
-	waiting     atomic.Int64 // messages of this process on the long way
+	waiting     atomic.Int64 // messages of this process on the indirect path
 	control     *actor.PID
 	coordinator atomic.Pointer[actor.PID] // the instance, while it is here
 	host        *singleton.Singleton      // of the coordinator; nil: a proxy
 	doors       []*actor.PID
 	pid         atomic.Pointer[actor.PID] // of the door, for users
 
-	surveys atomic.Uint64 // begun
+	surveys atomic.Uint64 // number of surveys begun
 
-	heard  atomic.Bool // a coordinator has been
-	orphan atomic.Bool // cut off from it
+	heard  atomic.Bool // a coordinator has been heard
+	orphan atomic.Bool // cut off from the coordinator
 
 	started   sync.Once
-	unhook    func()         // takes the OnStop hook back
-	unobserve func() error   // ends the metrics
+	unhook    func()         // removes the OnStop hook
+	unobserve func() error   // unregisters the metrics
 	running   chan struct{}  // closed when the member is up
-	actors    sync.WaitGroup // those that have not stopped
+	actors    sync.WaitGroup // actors that have not stopped
 
 	closing atomic.Bool   // close has begun
 	closed  chan struct{} // closed when it is over
-	err     error         // of close; before closed is closed
+	err     error         // error of close; set before closed is closed
 	ended   func(error)   // called before closed is closed
 }
 
-// guardian restarts the actor for ever.
+// guardian returns an option that restarts the actor forever.
 func guardian() actor.PropsOption {
 	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
 }
@@ -71,7 +72,8 @@ func (l *life) leaseName(shard int) string { return l.cfg.LeasePrefix + strconv.
 
 func (l *life) coordinatorLease() string { return l.cfg.LeasePrefix + "coordinator" }
 
-// begin takes messages in, which wait until the member is up, and registers with the member.
+// begin accepts messages, which wait until the member is up, and registers with the lifecycle of
+// the member.
 func (l *life) begin(key string) (err error) {
 	l.unhook, err = lifecycle.OnStop(l.system, lifecycle.Sharding, key, l.close)
 	if err != nil {
@@ -96,7 +98,7 @@ func (l *life) begin(key string) (err error) {
 	}
 	c := newControl(l)
 	props := actor.PropsFromProducer(func() actor.Actor { return c }, early.Mailbox(), guardian())
-	l.control = actor.NewPID(local, l.cfg.controlName()) // it needs that itself
+	l.control = actor.NewPID(local, l.cfg.controlName()) // spawning it needs the PID
 	l.actors.Add(1)
 	if _, err = l.system.Root.SpawnNamed(props, l.cfg.controlName()); err != nil {
 		l.actors.Done()
@@ -114,14 +116,14 @@ func (l *life) coordinatorConfig() singleton.Config {
 	}
 }
 
-// up goes on when the member has an address.
+// up continues the start once the member has an address.
 func (l *life) up(self membership.Member) {
 	l.pid.Store(actor.NewPID(self.Address, l.cfg.doorName()))
 	l.system.Root.Send(l.control, &begun{})
 	close(l.running)
 }
 
-// ready waits until the member is up and has the settings of the others.
+// ready waits until the member is up and its settings agree with those of the others.
 func (l *life) ready(ctx context.Context) error {
 	select {
 	case <-l.running:
@@ -133,7 +135,8 @@ func (l *life) ready(ctx context.Context) error {
 	}
 }
 
-// send takes a message of this process for an entity. The error says that it has not been taken.
+// send accepts a message of this process for an entity. It returns an error if the message was not
+// accepted.
 func (l *life) send(id string, value any, byAsk bool) error {
 	select {
 	case <-l.closed:
@@ -158,15 +161,16 @@ func (l *life) send(id string, value any, byAsk bool) error {
 	return nil
 }
 
-// arrived counts a message of this process that has come to the end of the long way.
+// arrived counts a message of this process that has left the indirect path.
 func (l *life) arrived(shard int) {
 	l.waiting.Add(-1)
 	l.places[shard].passed()
 }
 
-// refuse sends a message to the dead letters, and counts it. Its sender is told as far as it can be.
+// refuse sends a message to the dead letters and counts it. If the message came from Ask, its
+// sender gets the reason.
 func (l *life) refuse(id string, value any, why error) {
-	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+	if n := l.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
 		l.log.Warn("message refused", slog.Any("error", why), slog.Uint64("refused", n))
 	}
 	p, long := value.(*parcel)
@@ -184,5 +188,5 @@ func (l *life) deadLetter(name string, message any) {
 	l.system.DeadLetter.SendUserMessage(actor.NewPID(l.system.Address(), l.cfg.doorName()+"/"+name), message)
 }
 
-// refusal answers Ask.
+// refusal is the answer to Ask for a rejected message.
 type refusal struct{ err error }

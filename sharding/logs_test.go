@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// newSystem makes the actor system of a member, whose log is shown with CONCORD_LOG=1.
+// newSystem creates the actor system of a member; with CONCORD_LOG=1 its log is shown.
 func newSystem(id string) *actor.ActorSystem {
 	if os.Getenv("CONCORD_LOG") == "" {
 		return simnet.NewSystem(id)

@@ -9,9 +9,9 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// mailbox is that of one incarnation of an entity. It checks the tenure before each message, gives back what was not
-// handled, and owns next to nothing while it is empty. It exists before the actor does, so that messages need not wait for
-// the actor to be spawned.
+// mailbox is the mailbox of one incarnation of an entity. It checks the tenure before each message,
+// returns unhandled messages, and holds almost no memory while it is empty. It exists before the
+// actor does, so messages need not wait until the actor is spawned.
 type mailbox struct {
 	cell       *cell
 	invoker    actor.MessageInvoker
@@ -20,22 +20,22 @@ type mailbox struct {
 	mu        sync.Mutex
 	user      queue[post]
 	system    queue[any]
-	started   bool // the actor is there
-	busy      bool // a goroutine works on it
+	started   bool // the actor has been spawned
+	busy      bool // a goroutine is processing the mailbox
 	suspended bool
-	halted    bool // no message of a user is handled any more
+	halted    bool // no more user messages are handled
 	closed    bool // the incarnation has ended
-	failed    bool // since it last handled a message
-	worked    bool // it has handled one
+	failed    bool // a failure since it last handled a message
+	worked    bool // it has handled a message
 
-	// For the goroutine.
-	last    any  // message under way
-	ending  bool // a stop message of the user is, or was
-	stopped bool // Proto.Actor stops the actor
+	// Used only by the processing goroutine.
+	last    any  // message being handled
+	ending  bool // the stop of the entity is being handled, or was
+	stopped bool // Proto.Actor is stopping the actor
 }
 
-// post is a message in a mailbox: from the slot, or from anybody else who knows the PID of the entity, such as an actor
-// that answers it.
+// post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
+// entity, such as an actor that replies to it.
 type post struct {
 	message any
 	size    int
@@ -47,10 +47,10 @@ type source uint8
 const (
 	others source = iota
 	slot
-	stop // not a message: the entity is to end here
+	stop // not a message: the entity must stop here
 )
 
-// errExit is the reason of a failure when a handler has ended its goroutine.
+// errExit is the reason of a failure when a handler ended its goroutine.
 var errExit = errors.New("sharding: the handler ended its goroutine")
 
 // PostUserMessage implements actor.Mailbox, for messages that are not from the slot.
@@ -60,7 +60,7 @@ func (m *mailbox) PostUserMessage(message any) {
 	}
 }
 
-// post reports whether the incarnation has not ended.
+// post adds a message, and returns false if the incarnation has ended.
 func (m *mailbox) post(p post) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *mailbox) UserMessageCount() int {
 	return m.user.len()
 }
 
-// halt lets the entity handle nothing more, and stops it.
+// halt prevents the entity from handling further messages, and stops it.
 func (m *mailbox) halt() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *mailbox) halt() {
 	m.schedule()
 }
 
-// over tells that the entity must not begin to work.
+// over reports whether the entity must not begin to work.
 func (m *mailbox) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,15 +117,15 @@ func (m *mailbox) over() bool {
 	return m.halted
 }
 
-// fail notes a failure.
+// fail records a failure.
 func (m *mailbox) fail() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failed = true
 }
 
-// close ends the mailbox and returns what of the slot was not handled. What others have sent is returned for the dead
-// letters.
+// close closes the mailbox. It returns the unhandled messages of the slot, and those of other
+// senders for the dead letters.
 func (m *mailbox) close() (left []core.Body, dead []any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,12 +149,13 @@ func (m *mailbox) schedule() {
 	}
 }
 
-// work tells whether there is anything to do.
+// work reports whether there is anything to process.
 func (m *mailbox) work() bool {
 	return m.system.len() > 0 || !m.suspended && !m.halted && m.user.len() > 0
 }
 
-// process works until nothing is left. A panic, or the end of the goroutine, is a failure of the actor.
+// process processes messages until none are left. If a handler panics or ends the goroutine, that
+// is a failure of the actor.
 func (m *mailbox) process() {
 	ended := false
 	defer func() {
@@ -167,7 +168,7 @@ func (m *mailbox) process() {
 		}
 		m.fail()
 		if m.ending {
-			m.halt() // nothing else would end it
+			m.halt() // nothing else would stop it
 		}
 		m.invoker.EscalateFailure(reason, m.last)
 		m.dispatcher.Schedule(m.process)
@@ -199,7 +200,7 @@ func (m *mailbox) one() bool {
 		if m.cell.tenure.Check() == nil {
 			p, ok = m.user.pop()
 		} else {
-			m.halted = true // the region is told of the loss, and kills
+			m.halted = true // the region learns of the loss and kills the entities
 		}
 	}
 	if !ok {
@@ -212,7 +213,7 @@ func (m *mailbox) one() bool {
 	return ok
 }
 
-// handleSystem leaves out a restart of an actor that stops: Proto.Actor would bring it back.
+// handleSystem drops the restart of an actor that is stopping: Proto.Actor would revive it.
 func (m *mailbox) handleSystem(message any) {
 	switch message.(type) {
 	case *actor.Stop:
@@ -247,7 +248,7 @@ func (m *mailbox) handle(p post) {
 	}
 }
 
-// queue is first in, first out. The zero value is empty.
+// queue is a FIFO queue. The zero value is empty.
 type queue[T any] struct {
 	items []T
 	head  int

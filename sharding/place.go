@@ -13,15 +13,15 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// place is where one shard lives at this member, while it does. Messages of this process go in from the goroutine that
-// sends them. User code never runs under its mutex.
+// place holds one shard on this member while it is active here. The messages of this process enter
+// it in the goroutine of the sender. User code never runs under its mutex.
 type place struct {
 	life *life
 	n    int
 
 	mu     sync.Mutex
-	door   bool // messages of this process go in
-	behind int  // such messages that take the long way, and must be taken first
+	door   bool // messages of this process may enter directly
+	behind int  // messages of this process on the indirect path, which must be handled first
 	status ShardStatus
 
 	token  uint64
@@ -29,15 +29,15 @@ type place struct {
 	slot   *core.Slot // nil: no tenure
 	cells  map[string]*cell
 	keeper *actor.PID
-	closes bool      // the entities are told to end
-	alone  bool      // nobody else releases the lease
-	memory *memory   // nil: nothing is remembered
-	armed  time.Time // when the keeper is woken; zero: not
+	closes bool      // the entities were asked to stop
+	alone  bool      // the place itself must release the lease
+	memory *memory   // nil: no entities are remembered
+	armed  time.Time // when the keeper will be woken; zero: never
 
-	after after // to be done without the mutex
+	after after // actions to perform without the mutex
 }
 
-// after is what a step of the slot has left to be done.
+// after holds the actions that a step of the slot has left to perform.
 type after struct {
 	spawns   []*cell
 	rejected []core.Body
@@ -58,10 +58,10 @@ func (c *cell) entity() Entity {
 	return Entity{Type: c.place.life.cfg.Type, ID: c.id, Shard: c.place.n, Tenure: c.tenure}
 }
 
-// name is that of the actor below its keeper: another one for each incarnation.
+// name returns the name of the actor below its keeper; it is different for each incarnation.
 func (c *cell) name() string { return c.id + "$" + strconv.FormatUint(c.run, 10) }
 
-// cellOf returns the cell of an actor below a keeper, by its name; nil if it has terminated.
+// cellOf returns the cell of an actor below a keeper, by its name, or nil if it has terminated.
 func (p *place) cellOf(self, keeper *actor.PID) *cell {
 	name := strings.TrimPrefix(self.Id, keeper.Id+"/")
 	at := strings.LastIndexByte(name, '$')
@@ -76,8 +76,8 @@ func (p *place) cellOf(self, keeper *actor.PID) *cell {
 	return nil
 }
 
-// tell takes a message of this process, and reports whether it has: else it has to go the long way, by the control actor,
-// where it counts as behind.
+// tell accepts a message of this process and returns true. If it returns false, the message must
+// take the indirect path, through the control actor, and counts as behind.
 func (p *place) tell(b core.Body) bool {
 	p.mu.Lock()
 	if !p.door || p.behind > 0 {
@@ -94,7 +94,8 @@ func (p *place) tell(b core.Body) bool {
 	return true
 }
 
-// push hands a message to an entity that runs, the usual case, and reports whether it has. It needs the mutex.
+// push passes a message to an entity that is running, the usual case, and reports whether it did.
+// The caller must hold the mutex.
 func (p *place) push(b core.Body) bool {
 	now := time.Time{}
 	if p.life.cfg.Idle > 0 {
@@ -107,14 +108,14 @@ func (p *place) push(b core.Body) bool {
 	return true
 }
 
-// passed counts a message of this process that has come the long way to its end.
+// passed counts a message of this process that has left the indirect path.
 func (p *place) passed() {
 	p.mu.Lock()
 	p.behind--
 	p.mu.Unlock()
 }
 
-// deliver takes a message that was for a tenure. own: it is of this process.
+// deliver accepts a message for a tenure. own reports whether it comes from this process.
 func (p *place) deliver(token uint64, b core.Body, own bool) {
 	p.mu.Lock()
 	if own {
@@ -128,7 +129,7 @@ func (p *place) deliver(token uint64, b core.Body, own bool) {
 	p.unlock()
 }
 
-// open begins a tenure, under which so many entities may run; 0: any number.
+// open begins a tenure in which at most limit entities may run; 0 means any number.
 func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID, limit int) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -144,7 +145,7 @@ func (p *place) open(token uint64, tenure *coordination.Grant, keeper *actor.PID
 	}
 }
 
-// end asks the entities of a tenure to end, or kills them. It reports whether there is such a tenure.
+// end asks the entities of a tenure to stop, or kills them. It reports whether the tenure exists.
 func (p *place) end(token uint64, ev core.SlotEvent) bool {
 	p.mu.Lock()
 	if p.slot == nil || p.token != token {
@@ -157,7 +158,7 @@ func (p *place) end(token uint64, ev core.SlotEvent) bool {
 	return true
 }
 
-// pass lets time pass.
+// pass processes the passing of time.
 func (p *place) pass() {
 	p.mu.Lock()
 	p.armed = time.Time{}
@@ -167,7 +168,7 @@ func (p *place) pass() {
 	p.unlock()
 }
 
-// limit changes how many entities may run.
+// limit sets how many entities may run.
 func (p *place) limit(n int) {
 	p.mu.Lock()
 	if p.slot != nil && !p.closes {
@@ -184,7 +185,8 @@ func (p *place) passivate(c *cell, forget bool) {
 	p.unlock()
 }
 
-// terminated ends an incarnation. What it has not handled goes to the next one, unless others than the slot have sent it.
+// terminated ends an incarnation. Unhandled messages of the slot go to the next incarnation; those
+// of other senders become dead letters.
 func (p *place) terminated(c *cell) {
 	p.mu.Lock()
 	left, dead := c.box.close()
@@ -203,7 +205,7 @@ func (p *place) terminated(c *cell) {
 	}
 }
 
-// step needs the mutex.
+// step runs one step of the slot. The caller must hold the mutex.
 func (p *place) step(ev core.SlotEvent) {
 	_, taken := ev.(core.Take)
 	for _, e := range p.slot.Step(p.life.clock.Now(), ev) {
@@ -245,7 +247,7 @@ func (p *place) carryOut(e core.SlotEffect) {
 	}
 }
 
-// unlock releases the mutex and does what the step has left.
+// unlock releases the mutex and performs the actions that the step has left.
 func (p *place) unlock() {
 	do, keeper, token, grant, alone := p.after, p.keeper, p.token, p.tenure, p.alone
 	p.after = after{}
@@ -272,7 +274,8 @@ func (p *place) unlock() {
 	}
 }
 
-// last tells that entities still run under a tenure, kills them, and has it released when they have ended.
+// last reports whether entities still run in a tenure. If so, it kills them and releases the lease
+// when they have stopped.
 func (p *place) last(token uint64) bool {
 	p.mu.Lock()
 	there := p.slot != nil && p.token == token
@@ -285,7 +288,7 @@ func (p *place) last(token uint64) bool {
 	return there
 }
 
-// len returns how many entities there are.
+// len returns the number of entities.
 func (p *place) len() int {
 	if p.slot == nil {
 		return 0

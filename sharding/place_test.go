@@ -2,7 +2,7 @@ package sharding
 
 import "testing"
 
-// A peer that has its numbers wrong does not begin a second worker in a shard.
+// A peer with a different number of shards cannot start a second worker in a shard.
 func TestPlace_OfAWorkerHasNoOtherEntity(t *testing.T) {
 	p := &place{life: &life{cfg: Config{numbered: true}}, n: 3}
 	for id, strange := range map[string]bool{"3": false, "7": true, "03": true, "": true} {

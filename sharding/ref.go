@@ -10,20 +10,22 @@ import (
 	"github.com/concord-go/concord/internal/ask"
 )
 
-// Ref addresses one entity, wherever it is and whether it runs or not. It is a cheap value.
+// Ref addresses one entity, wherever it is and whether or not it is running. Copying a Ref is
+// cheap.
 type Ref[Msg any] struct {
 	r  *region
 	id string
 }
 
-// Ref returns a reference to the entity with this id: UTF-8, from 1 to 512 bytes, without control characters. Calls of a
-// Ref with another id return ErrInvalid.
+// Ref returns a reference to the entity with this id: UTF-8, from 1 to 512 bytes, without control
+// characters. Calls of a Ref with another id return ErrInvalid.
 func (r *Region[Msg]) Ref(id string) Ref[Msg] { return Ref[Msg]{r.region, id} }
 
-// ID returns the id.
+// ID returns the id of the entity.
 func (f Ref[Msg]) ID() string { return f.id }
 
-// Shard returns the number of the entity's shard: an index of Status.Shards. Of an id that no worker has it is 0.
+// Shard returns the number of the entity's shard, which is an index of Status.Shards. In a region
+// of workers, it returns 0 for an id that no worker has.
 func (f Ref[Msg]) Shard() int {
 	if f.r.numbered {
 		n, _ := workerOf(f.id, f.r.shards)
@@ -35,16 +37,18 @@ func (f Ref[Msg]) Shard() int {
 // String returns the type and the id.
 func (f Ref[Msg]) String() string { return f.r.typ + "/" + f.id }
 
-// Tell sends a message. Messages of one goroutine to one entity are handled in order, each at most once. It does not wait:
-// nil says that the message has been taken, not that it will be handled. Until the home of the shard is known, and while
-// the shard moves, messages wait at this member; see Config.Buffer.
+// Tell sends a message without waiting. Messages of one goroutine to one entity are handled in
+// order, each at most once. A nil error means that the message was accepted, not that it will be
+// handled. While the home of the shard is unknown or the shard moves, messages wait on this member;
+// see Config.Buffer.
 //
-// Errors, after which the message is certainly not handled: ErrInvalid for an id or a message that cannot be used,
-// ErrBufferFull, ErrClosed, which is also returned between two lives of this member. A message that cannot be delivered
-// later is counted and goes to the dead letters.
+// After an error the message is certainly not handled: ErrInvalid for an invalid id or message,
+// ErrBufferFull, or ErrClosed, which is also returned between two lives of this member. A message
+// that turns out to be undeliverable later is counted and becomes a dead letter.
 func (f Ref[Msg]) Tell(msg Msg) error { return f.r.send(f.id, msg, nil) }
 
-// Request sends a message for the actor of ctx, to which the entity can respond. All else is as in Tell.
+// Request sends a message on behalf of the actor of ctx, to which the entity can respond. Otherwise
+// it behaves like Tell.
 func (f Ref[Msg]) Request(ctx actor.Context, msg Msg) error { return f.r.send(f.id, msg, ctx.Self()) }
 
 func (r *region) send(id string, msg any, sender *actor.PID) error {
@@ -69,12 +73,14 @@ func check(id string, msg any) error {
 	return checkMessage(msg)
 }
 
-// Ask sends a message and waits for the first reply. It sends once: whether it is safe to try again depends on what the
-// entity does with the message. It waits for a home of the shard, too, and between two lives of this member for the next
-// one; bound it with ctx. Do not call it from an actor: it blocks.
+// Ask sends a message and waits for the first reply. It sends once: whether it is safe to retry
+// depends on what the entity does with the message. It also waits for a home of the shard and,
+// between two lives of this member, for the next life; bound the wait with ctx. Do not call it from
+// an actor, because it blocks.
 //
-// Errors: those of Tell, ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives say that the message was certainly
-// not handled. ErrUnknown says that ctx ended first. A reply that is an error value is a reply.
+// The errors of Tell, and ErrUndelivered, ErrNotProtobuf, ErrTooLarge and ErrBetweenLives, mean
+// that the message was certainly not handled. ErrUnknown means that ctx ended first. A reply that
+// is an error value is returned as a reply.
 func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
 	if err := check(f.id, msg); err != nil {
 		return nil, err
@@ -96,7 +102,8 @@ func (f Ref[Msg]) Ask(ctx context.Context, msg Msg) (any, error) {
 
 // ask returns ErrClosed if this life has certainly not sent the message.
 func (l *life) ask(ctx context.Context, id string, msg any) (any, error) {
-	// Remoting writes the system's address at its start, without a lock, and every sender's PID reads it.
+	// Remoting sets the system's address at its start without a lock, and every sender's PID reads
+	// it.
 	select {
 	case <-l.running:
 	case <-l.closed:

@@ -13,40 +13,42 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// The entities that a shard remembers are a replicated set. A removal may reach the replicas late, when another member has
-// the shard, so whoever begins a tenure adds again what it has read: a removal takes out only what its author had seen,
-// and it looks under its own tenure.
+// The entities that a shard remembers are a replicated set. A removal may reach the replicas late,
+// when another member already has the shard, so a member that begins a tenure adds again what it
+// has read: a removal removes only the additions that its author had seen, and the author checks
+// its own tenure.
 
 func (l *life) remembered(shard int) distributeddata.Key[crdt.ORSet[string]] {
 	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/entities-"+strconv.Itoa(shard), crdt.ORSet[string]{})
 }
 
-// gather is how long changes of what is remembered wait for others, so that many entities are one event.
+// gather is how long changes of remembered entities wait for others, so that many changes become
+// one event.
 const gather = 10 * time.Millisecond
 
-// rememberTimeout bounds one read or write at a majority, rememberAgain is the pause after one that has failed.
+// rememberTimeout bounds one majority read or write; rememberAgain is the pause after a failed one.
 const (
 	rememberTimeout = 3 * time.Second
 	rememberAgain   = 200 * time.Millisecond
 )
 
-// memory reads and writes what a shard remembers under one tenure, beside all mailboxes.
+// memory reads and writes the remembered entities of a shard in one tenure, outside all mailboxes.
 type memory struct {
 	place   *place
 	token   uint64
 	tenure  context.Context
 	check   func() error
 	changes []change // guarded by the mutex of the place
-	busy    bool     // so is this: a goroutine writes
+	busy    bool     // guarded likewise: a goroutine writes
 }
 
-// change adds an entity to what is remembered, or takes it out.
+// change adds an entity to the remembered ones, or removes it.
 type change struct {
 	id     string
 	forget bool
 }
 
-// tell gives the slot an event of this tenure.
+// tell passes an event of this tenure to the slot.
 func (m *memory) tell(ev core.SlotEvent) {
 	m.place.mu.Lock()
 	if m.place.slot != nil && m.place.token == m.token {
@@ -55,7 +57,7 @@ func (m *memory) tell(ev core.SlotEvent) {
 	m.place.unlock()
 }
 
-// recall reads what a majority remembers, and adds it again.
+// recall reads the entities that a majority remembers, and adds them again.
 func (m *memory) recall() {
 	var ids []string
 	ok := m.insist("read", func(ctx context.Context) error {
@@ -83,7 +85,8 @@ func changes(ids []string) (out []change) {
 	return out
 }
 
-// add notes a change, to be written with others. It needs the mutex of the place.
+// add records a change, to be written together with others. The caller must hold the mutex of the
+// place.
 func (m *memory) add(c change) {
 	m.changes = append(m.changes, c)
 	if !m.busy {
@@ -92,7 +95,7 @@ func (m *memory) add(c change) {
 	}
 }
 
-// run writes changes until there are none.
+// run writes changes until there are none left.
 func (m *memory) run() {
 	for {
 		select {
@@ -118,7 +121,7 @@ func (m *memory) run() {
 	}
 }
 
-// write changes what a majority remembers, under the tenure, and reports whether it has.
+// write applies changes at a majority within the tenure, and reports whether it succeeded.
 func (m *memory) write(batch []change) bool {
 	return m.insist("write", func(ctx context.Context) error {
 		_, err := m.key().Update(ctx, m.place.life.data, func(w *crdt.Writer, set *crdt.ORSet[string]) error {
@@ -142,7 +145,7 @@ func (m *memory) key() distributeddata.Key[crdt.ORSet[string]] {
 	return m.place.life.remembered(m.place.n)
 }
 
-// insist does something again and again while the tenure lasts, and reports whether it was done.
+// insist retries do while the tenure lasts, and reports whether it succeeded.
 func (m *memory) insist(what string, do func(context.Context) error) bool {
 	for k := 0; m.check() == nil; k++ {
 		ctx, cancel := context.WithTimeout(m.tenure, rememberTimeout)
@@ -151,7 +154,7 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 		if err == nil {
 			return true
 		}
-		if k&(k-1) == 0 && m.tenure.Err() == nil { // the 1st, 2nd, 3rd, 5th, 9th, …: no flood of lines
+		if k&(k-1) == 0 && m.tenure.Err() == nil { // the 1st, 2nd, 3rd, 5th, 9th, …: bounds the log
 			m.place.log().Warn("remembered entities: no majority", slog.String("call", what), slog.Any("error", err))
 		}
 		select {
@@ -162,9 +165,10 @@ func (m *memory) insist(what string, do func(context.Context) error) bool {
 	return false
 }
 
-// Forget passivates the entity that handles a message, and lets it be remembered no more: see Config.Remember. It is
-// started again by the next message. If the member crashes, or the shard moves, before the others have heard, the entity
-// is started again without. Forget reports whether ctx is that of an entity.
+// Forget passivates the entity that handles a message, and stops remembering it; see
+// Config.Remember. The next message starts it again. If the member crashes or the shard moves
+// before the change has reached the other members, the entity is started again without a message.
+// Forget reports whether ctx belongs to an entity.
 func Forget(ctx actor.Context) bool {
 	in, ok := ctx.Actor().(*incarnation)
 	if ok {

@@ -14,7 +14,8 @@ func remembering(int) sharding.Config {
 	return sharding.Config{Type: "cart", Shards: 16, Remember: true, MinMembers: 3}
 }
 
-// Entities that were spoken to once live on, without messages, when their member leaves and when it dies.
+// Entities that have received one message live on without messages when their member leaves and
+// when it dies.
 func TestRemember_EntitiesLiveOn(t *testing.T) {
 	for _, how := range []string{"leave", "crash"} {
 		t.Run(how, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestRemember_EntitiesLiveOn(t *testing.T) {
 	}
 }
 
-// One that stops by itself comes back, one that is forgotten does not, until it is spoken to.
+// An entity that stops itself comes back; one that is forgotten comes back only for a message.
 func TestForget_EndsIt(t *testing.T) {
 	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -66,7 +67,8 @@ func TestForget_EndsIt(t *testing.T) {
 	})
 }
 
-// Without a majority the first message waits, and an entity that is remembered by this tenure goes on.
+// Without a majority the first message waits, and an entity already remembered in this tenure keeps
+// running.
 func TestRemember_WaitsForAMajority(t *testing.T) {
 	run(t, 3, options{cfg: remembering, majority: true}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)

@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// What each message of the protocol costs at a member with 3,000 shards, the message itself left out: the status of the
-// shard that it was for is published, and no other.
+// BenchmarkSettled measures the cost of each protocol message on a member with 3,000 shards,
+// without the message itself: only the status of the shard that it was for is published.
 func BenchmarkSettled(b *testing.B) {
 	l := &life{cfg: Config{Type: "cart", Shards: 3000}.withDefaults(), log: slog.New(slog.DiscardHandler)}
 	c := &control{life: l, log: l.log, region: core.NewRegion(l.cfg.core())}
@@ -21,7 +21,7 @@ func BenchmarkSettled(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n = (n + 1) % 3000
-		c.region.Step(now, core.Lost{Shard: n, Token: 1}) // of a tenure that is over: nothing to do
+		c.region.Step(now, core.Lost{Shard: n, Token: 1}) // the tenure has ended: nothing to do
 		c.stir = true
 		c.settled(nil)
 	}

@@ -55,7 +55,7 @@ func TestRegion_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
 	})
 }
 
-// A member leaves under load: nothing is lost, nothing is out of order.
+// A member leaves under load: no message is lost or reordered.
 func TestClose_HandsOverWithoutLoss(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -108,7 +108,8 @@ func TestCrash_ShardsComeBack(t *testing.T) {
 	})
 }
 
-// What is said to an entity while it is passivated, or after it stopped itself, is for its next incarnation.
+// Messages sent to an entity while it is passivated, or after it stopped itself, go to its next
+// incarnation.
 func TestPassivate_LosesNothing(t *testing.T) {
 	for _, how := range []string{"passivate", "stop"} {
 		t.Run(how, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestIdle_EntitiesArePassivated(t *testing.T) {
 	})
 }
 
-// Of thirty entities at one member eight may run; the others are passivated, and lose nothing.
+// Eight of thirty entities may run on one member; the others are passivated and lose no messages.
 func TestLimit_TooManyArePassivated(t *testing.T) {
 	for _, eviction := range []sharding.Eviction{"", sharding.LRU, sharding.SLRU, sharding.LFU} {
 		t.Run(string(eviction), func(t *testing.T) { limited(t, eviction) })
@@ -181,7 +182,7 @@ func limited(t *testing.T, eviction sharding.Eviction) {
 	})
 }
 
-// Entities that are spoken to once end those that are spoken to often with LRU only.
+// Only with LRU do entities with a single message evict entities that are used often.
 func TestLimit_AScanEndsWhatIsUsedOftenWithLRUOnly(t *testing.T) {
 	for eviction, stays := range map[sharding.Eviction]bool{sharding.LRU: false, sharding.SLRU: true, sharding.LFU: true} {
 		cfg := func(int) sharding.Config {
@@ -198,7 +199,7 @@ func TestLimit_AScanEndsWhatIsUsedOftenWithLRUOnly(t *testing.T) {
 				_, err := n.ask(fmt.Sprint("once", k), "who", time.Second)
 				require.NoError(t, err)
 			}
-			time.Sleep(100 * time.Millisecond) // those that are ending end
+			time.Sleep(100 * time.Millisecond) // let the stopping entities stop
 			require.Equal(t, stays, slices.Contains(n.region.Entities(100), "often"), eviction)
 		})
 	}
@@ -225,7 +226,7 @@ func TestSelf_TellsWhoHandles(t *testing.T) {
 	})
 }
 
-// A proxy hosts nothing, and reaches everything.
+// A proxy hosts no entities and reaches all of them.
 func TestProxy_ReachesEntities(t *testing.T) {
 	o := options{
 		cfg:     func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Role: "backend"} },
@@ -253,7 +254,7 @@ func TestProxy_ReachesEntities(t *testing.T) {
 	})
 }
 
-// A member comes: shards move to it, a few at a time, and no message is lost.
+// A member joins: shards move to it, a few at a time, and no message is lost.
 func TestJoin_MovesShardsForBalance(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -275,7 +276,7 @@ func TestJoin_MovesShardsForBalance(t *testing.T) {
 	})
 }
 
-// With Rendezvous every member finds every entity, and a member that leaves gives only its own shards away.
+// With Rendezvous every member finds every entity, and only the shards of a leaving member move.
 func TestRendezvous_OnlyTheShardsOfAMemberMoveWhenItLeaves(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 64, Rendezvous: true, MinMembers: 3}
@@ -298,7 +299,8 @@ func TestRendezvous_OnlyTheShardsOfAMemberMoveWhenItLeaves(t *testing.T) {
 	})
 }
 
-// A host that loses its lease stops its entities at once, and has the shards again when the store is back.
+// A host that loses its lease stops its entities at once, and gets the shards back when the store
+// is back.
 func TestLoss_EntitiesStopAndComeBack(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)

@@ -9,20 +9,23 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// State of a shard as one member sees it.
+// State is the state of a shard as seen by one member.
 type State uint8
 
 // States of a shard.
 const (
-	// Elsewhere: this member does not host the shard, and no message waits for it here.
+	// Elsewhere means that this member does not host the shard, and no message waits for it here.
 	Elsewhere State = iota
-	// Stashing: this member does not host the shard, and messages wait here until it is known where it is.
+	// Stashing means that this member does not host the shard, and messages wait here until its
+	// home is known.
 	Stashing
-	// AwaitingLease: it should host the shard, and waits for the member that had it, or for the lease.
+	// AwaitingLease means that this member should host the shard, and waits for the previous home
+	// or for the lease.
 	AwaitingLease
-	// Active: it holds the lease, and entities run here.
+	// Active means that this member holds the lease, and entities run here.
 	Active
-	// HandingOff: it gives the shard up: entities end, or the lease is being released.
+	// HandingOff means that this member gives up the shard: entities are stopping, or the lease is
+	// being released.
 	HandingOff
 )
 
@@ -30,17 +33,18 @@ func (s State) String() string {
 	return [...]string{"elsewhere", "stashing", "awaiting the lease", "active", "handing off"}[s]
 }
 
-// ShardStatus is what one member knows of a shard.
+// ShardStatus is what one member knows about a shard.
 type ShardStatus struct {
 	Shard    int
 	State    State
-	Home     string             // id of the member that should host it; empty: nobody yet
-	Token    coordination.Token // of the tenure here; 0: none
-	Entities int                // that run here
+	Home     string             // id of the member that should host it; empty: none yet
+	Token    coordination.Token // of the tenure on this member; 0: none
+	Entities int                // running on this member
 	Waiting  int                // messages of this member that wait for the shard
 }
 
-// Status is what one member knows of a type, for people and dashboards: it is old when it is read.
+// Status is what one member knows about a type, for human readers and dashboards. It may be
+// outdated when it is read.
 type Status struct {
 	Type   string
 	Shards []ShardStatus // all of them
@@ -80,8 +84,8 @@ func (l *life) status() Status {
 	return out
 }
 
-// Homes returns how many shards each member should host, by its id, as this member has heard; those of nobody yet are
-// under the empty id.
+// Homes returns how many shards each member should host, by member id, as far as this member knows.
+// Shards without a home are counted under the empty id.
 func (s Status) Homes() map[string]int {
 	homes := map[string]int{}
 	for _, sh := range s.Shards {
@@ -90,7 +94,7 @@ func (s Status) Homes() map[string]int {
 	return homes
 }
 
-// Entities returns the ids of entities that run at this member, atMost of them, in the order of their shards.
+// Entities returns the ids of at most atMost entities that run on this member, ordered by shard.
 func (r *region) Entities(atMost int) (ids []string) {
 	l := r.present.Load()
 	if l == nil {
@@ -104,9 +108,9 @@ func (r *region) Entities(atMost int) (ids []string) {
 	return ids
 }
 
-// EntitiesOf returns ids of entities of a shard that run at this member, atMost of them, in order, from the first after an
-// id on: with the last that it has returned, it returns the next ones. With an empty id it begins. Entities that start or
-// end between two calls may be missed.
+// EntitiesOf returns, in order, the ids of at most atMost entities of a shard that run on this
+// member and follow the id after. Start with an empty id, and pass the last id returned to get the
+// next ones. Entities that start or stop between two calls may be missed.
 func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
 	l := r.present.Load()
 	if l == nil || shard < 0 || shard >= len(l.places) {
@@ -117,7 +121,7 @@ func (r *region) EntitiesOf(shard int, after string, atMost int) []string {
 	return ids[:max(0, min(len(ids), atMost))]
 }
 
-// ids appends those of the entities here, up to atMost in all.
+// ids appends the ids of the entities on this member, up to atMost in total.
 func (p *place) ids(to []string, atMost int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +145,7 @@ func (p *place) now() ShardStatus {
 	return s
 }
 
-// publish takes in what the core says of the shard.
+// publish records the state of the shard according to the core.
 func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
 	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff, HandingOff}[phase]
 	p.mu.Lock()

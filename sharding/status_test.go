@@ -14,7 +14,8 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// collected returns the last value of each metric, summed over the members, and for shards by state.
+// collected returns the last value of each metric, summed over the members; shard metrics are
+// listed by state.
 func collected(t *testing.T, r sdk.Reader) map[string]int64 {
 	var all metricdata.ResourceMetrics
 	require.NoError(t, r.Collect(context.Background(), &all))
@@ -75,7 +76,7 @@ func TestStatus_IsMeasured(t *testing.T) {
 	})
 }
 
-// A member is ready when it has heard a coordinator, and not while it is cut off from it.
+// A member is ready once it has heard a coordinator, and not while it is cut off from it.
 func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "cart", Shards: 4, MinMembers: 3, OrphanAfter: 2 * time.Second}

@@ -64,7 +64,7 @@ func TestClusterStats_CountsEveryMemberAndNamesThoseThatDoNotAnswer(t *testing.T
 		require.Equal(t, []string{"m000", "m001"}, s.Missing)
 		require.Equal(t, "m002", s.Members[0].Member)
 
-		// An answer that is lost is asked for again.
+		// A query whose answer was lost is repeated.
 		go func() { time.Sleep(time.Second); c.Net.Heal() }()
 		s, err = c.node(0).region.ClusterStats(context.Background())
 		require.NoError(t, err)

@@ -15,8 +15,9 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// The replicated table has an entry for each shard: the assignment with the largest version, which its encoding begins
-// with. The coordinator writes it, and does not wait; members read what their replica has. What differs, reports mend.
+// The replicated table has an entry for each shard: the assignment with the largest version, with
+// which its encoding begins. The coordinator writes entries without waiting; members read their own
+// replica. Reports repair differences.
 type assignment = crdt.MaxRegister[string]
 
 func (l *life) table() distributeddata.Prefix[assignment] {
@@ -28,7 +29,7 @@ func (l *life) agreement() distributeddata.Key[crdt.GSet[string]] {
 	return distributeddata.NewKey("concord-sharding-"+l.cfg.Type+"/settings", crdt.GSet[string]{})
 }
 
-// agree refuses settings that differ from those of the cluster.
+// agree returns an error if the settings of this member differ from those of the cluster.
 func (l *life) agree(ctx context.Context) error {
 	if err := l.data.Ready(ctx); err != nil {
 		return fmt.Errorf("sharding %q: replicator: %w", l.cfg.Type, err)
@@ -53,7 +54,7 @@ func (l *life) agree(ctx context.Context) error {
 	return nil
 }
 
-// subscribeTable tells the control actor of entries.
+// subscribeTable sends changed entries to the control actor.
 func (l *life) subscribeTable(to *actor.PID) {
 	l.table().Subscribe(l.data, to, func(c *distributeddata.Changed[assignment]) any {
 		e, ok := l.entryOf(c.Key, c.Value)
@@ -64,7 +65,7 @@ func (l *life) subscribeTable(to *actor.PID) {
 	})
 }
 
-// readTable returns what the replica of this member has.
+// readTable returns the entries in the replica of this member.
 func (l *life) readTable() (out []core.Entry) {
 	for k, v := range l.table().Of(l.data.Snapshot()) {
 		if e, ok := l.entryOf(k, v); ok {

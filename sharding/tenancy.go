@@ -10,14 +10,15 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// tenancy acquires and releases beside the mailbox of the control actor, which is told by message; when that is gone,
-// whatever was granted, or is yet, is released.
+// tenancy acquires and releases leases outside the mailbox of the control actor, and reports the
+// results by message. When the control actor has stopped, all grants, including later ones, are
+// released.
 type tenancy struct {
 	l     *life
 	alive context.Context // ends when the control actor has stopped
 	end   context.CancelFunc
-	held  map[tenure]*coordination.Grant // that have not certainly been released
-	turns chan struct{}                  // calls of the store under way
+	held  map[tenure]*coordination.Grant // grants that have not certainly been released
+	turns chan struct{}                  // limits concurrent calls of the store
 }
 
 type tenure struct {
@@ -25,7 +26,7 @@ type tenure struct {
 	token uint64
 }
 
-// Messages of a tenancy. Each names what it speaks of.
+// Messages of a tenancy. Each names the shard or the attempt that it is about, if any.
 type (
 	attempted struct {
 		shard   int
@@ -39,22 +40,23 @@ type (
 	looked core.Looked
 )
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*attempted) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*over) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*freed) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*looked) IgnoreDeadLetterLogging() {}
 
-// callsAtOnce bounds the calls of the store that a region makes at one time.
+// callsAtOnce bounds the concurrent calls of the store by one region.
 const callsAtOnce = 64
 
-// callTimeout bounds a call of a lease that does not bound itself, releaseWithin one that is repeated until then.
+// callTimeout bounds a lease call that has no bound of its own; releaseWithin bounds a release,
+// which is retried until then.
 const (
 	callTimeout   = 3 * time.Second
 	releaseWithin = 10 * time.Second
@@ -69,7 +71,7 @@ func (t *tenancy) lease(shard int) *coordination.Lease {
 	return t.l.session.Lease(t.l.leaseName(shard))
 }
 
-// call runs f beside the mailbox, when it is its turn.
+// call runs f outside the mailbox once one of callsAtOnce turns is free.
 func (t *tenancy) call(f func()) {
 	go func() {
 		select {
@@ -81,14 +83,14 @@ func (t *tenancy) call(f func()) {
 	}()
 }
 
-// acquire makes an attempt. It ends with one *attempted.
+// acquire makes an attempt. It results in one *attempted.
 func (t *tenancy) acquire(e core.Acquire) {
 	lease, root, control := t.lease(e.Shard), t.l.system.Root, t.l.control
 	t.call(func() {
 		grant, err := try(t.alive, lease, e.Blank)
 		m := &attempted{shard: e.Shard, attempt: e.Attempt, grant: grant, err: err}
 		if err == nil {
-			// In place before anybody can miss it: the control actor may be gone by now.
+			// Registered before the message is sent: the control actor may already have stopped.
 			m.unhook = context.AfterFunc(t.alive, func() { _, _ = yield(grant) })
 		}
 		root.Send(control, m)
@@ -104,7 +106,7 @@ func try(ctx context.Context, lease *coordination.Lease, b core.Blank) (*coordin
 	return lease.AcquireBlank(ctx, coordination.Blank{Version: coordination.Version(b.Version), Token: coordination.Token(b.Token)})
 }
 
-// granted takes the grant of an attempt. The control actor is told, once, when it is lost.
+// granted records the grant of an attempt. The control actor gets one message if it is lost.
 func (t *tenancy) granted(m *attempted) uint64 {
 	grant, root, control := m.grant, t.l.system.Root, t.l.control
 	key := tenure{m.shard, uint64(grant.Token())}
@@ -118,12 +120,12 @@ func (t *tenancy) granted(m *attempted) uint64 {
 	return key.token
 }
 
-// grant returns the grant of a tenure, nil if there is none.
+// grant returns the grant of a tenure, or nil if there is none.
 func (t *tenancy) grant(shard int, token uint64) *coordination.Grant {
 	return t.held[tenure{shard, token}]
 }
 
-// release gives a tenure up. It ends with one *freed.
+// release releases a tenure. It results in one *freed.
 func (t *tenancy) release(e core.Release) {
 	grant, root, control := t.grant(e.Shard, e.Token), t.l.system.Root, t.l.control
 	t.call(func() {
@@ -142,17 +144,18 @@ func yield(g *coordination.Grant) (coordination.Blank, error) {
 	return g.Yield(ctx)
 }
 
-// forget drops a grant that has been released, or is being in the background.
+// forget drops a grant that has been released, or is being released in the background.
 func (t *tenancy) forget(shard int, token uint64) {
 	delete(t.held, tenure{shard, token})
 }
 
-// lookTwice is how long a look waits for a coordinator that has just begun to speak.
+// lookTwice is how long a look waits for a coordinator that has just begun to announce itself.
 const lookTwice = 2 * time.Second
 
-// look finds out whether another living session holds the lease of the coordinator. It ends with one *looked. A record
-// does not show whether its holder lives: unless it is of a later tenure than the last that was heard, the look waits
-// until the record would have been taken over or written down as ended.
+// look checks whether another living session holds the lease of the coordinator. It results in one
+// *looked. A record does not show whether its holder is alive. Unless the record is of a later
+// tenure than the last one heard, look therefore waits until the record would have been taken over
+// or marked as ended.
 func (t *tenancy) look(epoch uint64) {
 	lease, session, root, control := t.l.session.Lease(t.l.coordinatorLease()), t.l.session, t.l.system.Root, t.l.control
 	go func() {
@@ -181,7 +184,7 @@ func (t *tenancy) look(epoch uint64) {
 	}()
 }
 
-// holder survives a store that panics.
+// holder reads the holder of a lease, and recovers from a store that panics.
 func holder(ctx context.Context, lease *coordination.Lease) (h coordination.Holder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,7 +196,8 @@ func holder(ctx context.Context, lease *coordination.Lease) (h coordination.Hold
 	return lease.Holder(ctx)
 }
 
-// abandon withdraws and releases everything, without waiting: what entities still run under, when they have ended.
+// abandon withdraws and releases everything without waiting. Tenures in which entities still run
+// are released when the entities have stopped.
 func (t *tenancy) abandon() {
 	t.end()
 	for key, grant := range t.held {
@@ -204,12 +208,12 @@ func (t *tenancy) abandon() {
 	clear(t.held)
 }
 
-// notHeld is the answer to an attempt that was not granted.
+// notHeld returns the event for an attempt that was not granted.
 func notHeld(m *attempted) core.NotHeld {
 	return core.NotHeld{Shard: m.shard, Attempt: m.attempt, Taken: errors.Is(m.err, coordination.ErrHeld)}
 }
 
-// tenures returns those that have not certainly been given up.
+// tenures returns the tenures that have not certainly been released.
 func (t *tenancy) tenures() (out []tenure) {
 	for k := range t.held {
 		out = append(out, k)

@@ -17,7 +17,8 @@ func member(m membership.Member) core.Member {
 	return core.Member{ID: m.ID, Incarnation: m.Incarnation, Address: m.Address}
 }
 
-// encode returns a message of the protocol as it travels. Data has its own way: see parcel.go.
+// encode returns the wire form of a protocol message. Data is encoded separately: see
+// wireparcel.go.
 func encode(m core.Message) (wire.Manifest, proto.Message) {
 	word := func(shard int, token, number uint64) *pb.ShardingWord {
 		return &pb.ShardingWord{Shard: uint32(shard), Token: token, Number: number} //nolint:gosec // below maxShards
@@ -61,7 +62,7 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 	panic(fmt.Sprintf("sharding: no encoding of %T", m)) // a bug of this package
 }
 
-// decode is the reverse. It checks everything that the cores take for granted.
+// decode is the inverse of encode. It checks everything that the cores rely on.
 func decode(manifest wire.Manifest, payload []byte) (core.Message, error) {
 	switch manifest {
 	case wire.ShardingTable:
@@ -139,7 +140,7 @@ func decodeReport(payload []byte) (core.Message, error) {
 	return r, err
 }
 
-// fits refuses numbers that no member can mean.
+// fits rejects numbers that no member can send.
 func fits(shard uint32, token uint64) error {
 	switch {
 	case shard >= maxShards:
@@ -150,7 +151,7 @@ func fits(shard uint32, token uint64) error {
 	return nil
 }
 
-// roll gathers the members of a message.
+// roll collects the members that a message refers to.
 type roll struct{ members []*pb.ShardingMember }
 
 func (r *roll) index(m core.Member) uint32 {

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// envelope is what all messages of the protocol come in.
+// envelope wraps all messages of the protocol.
 type envelope = pb.Envelope
 
 // tell sends a message of the protocol.
@@ -35,8 +35,8 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 	c.life.post(c.view, e.To, manifest, m)
 }
 
-// sendData sends a message of a user, together with those that the mailbox has for the same member. What cannot be sent is
-// refused, and its number goes out alone.
+// sendData sends a user message, together with others in the mailbox for the same member. A message
+// that cannot be sent is rejected, and only its number is sent.
 func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 	c.life.arrived(d.Shard)
 	p, err := pack(d, c.view.Self.Address)
@@ -45,7 +45,7 @@ func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 		i = len(c.outgoing)
 		c.outgoing = append(c.outgoing, &outgoing{to: to})
 		if i == 0 {
-			ctx.Send(ctx.Self(), &dispatch{}) // behind what is in the mailbox
+			ctx.Send(ctx.Self(), &dispatch{}) // after the messages in the mailbox
 		}
 	}
 	if full := c.outgoing[i].collect(p); full != nil {
@@ -56,7 +56,7 @@ func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 	}
 }
 
-// dispatch posts what has been collected.
+// dispatch posts the collected parcels.
 func (c *control) dispatch() {
 	for _, o := range c.outgoing {
 		c.life.post(c.view, o.to, wire.ShardingData, o.take())
@@ -75,8 +75,9 @@ func (l *life) post(v *membership.View, to core.Member, manifest wire.Manifest, 
 	l.system.Root.Send(actor.NewPID(to.Address, l.cfg.controlName()), wire.Seal(h, manifest, payload))
 }
 
-// open returns who speaks and what it says. Only members of the view are heard, in the incarnation that it lists, and only
-// if they mean this incarnation.
+// open returns the sender and the content of a message. It accepts messages only from members of
+// the view, in the incarnation that the view lists, and only if they are addressed to this
+// incarnation.
 func (c *control) open(env *envelope) (from membership.Member, manifest wire.Manifest, payload []byte, ok bool) {
 	if c.view == nil || c.view.Removed {
 		return from, 0, nil, false
@@ -100,7 +101,7 @@ func (c *control) onEnvelope(ctx actor.Context, env *envelope) {
 		c.onHello(ctx, from, payload)
 		return
 	case c.peers.differs(from):
-		return // its shards are others
+		return // it shares no shards with this member
 	case manifest == wire.ShardingData:
 		c.onData(ctx, member(from), payload)
 		return
@@ -117,7 +118,7 @@ func (c *control) onEnvelope(ctx actor.Context, env *envelope) {
 	c.hear(ctx, member(from), m)
 }
 
-// hear takes a message of the protocol. Reports are for the coordinator.
+// hear processes a message of the protocol. Reports go to the coordinator.
 func (c *control) hear(ctx actor.Context, from core.Member, m core.Message) {
 	if r, ok := m.(core.Report); ok {
 		c.life.toCoordinator(from, r)
@@ -150,9 +151,9 @@ func (c *control) onParcel(ctx actor.Context, from core.Member, p *pb.ShardingPa
 	}
 }
 
-// ignore counts a message of the protocol that cannot be used.
+// ignore counts a protocol message that cannot be used.
 func (c *control) ignore(manifest wire.Manifest, err error) {
-	if n := c.life.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
+	if n := c.life.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: bounds the log
 		c.log.Warn("message ignored", slog.Any("manifest", manifest), slog.Any("error", err), slog.Uint64("ignored", n))
 	}
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// parcel is a message of this process on the long way: by the control actor.
+// parcel is a message of this process on the indirect path, through the control actor.
 type parcel struct {
-	value any  // message, or *actor.MessageEnvelope
-	byAsk bool // its sender understands refusals
+	value any  // message or *actor.MessageEnvelope
+	byAsk bool // its sender handles refusals
 }
 
-// room is what an envelope needs beside the payload of a message.
+// room is the overhead of an envelope beyond the payload of a message.
 const room = 16 << 10
 
 // maxParcel bounds a parcel, so that one fits into an envelope.
 const maxParcel = wire.MaxPayload - 16
 
-// plainSize is what a message counts for that is not protobuf.
+// plainSize is the size that a message without protobuf encoding counts for.
 const plainSize = 256
 
-// sizeOf returns what a message counts for in a buffer.
+// sizeOf returns the size that a message counts for in a buffer.
 func sizeOf(value any) int {
 	_, msg, _ := actor.UnwrapEnvelope(value)
 	if m, ok := msg.(proto.Message); ok {
@@ -38,8 +38,8 @@ func sizeOf(value any) int {
 	return plainSize
 }
 
-// pack returns a message for another member. With an error nothing but its number is sent, so that the host does not
-// wait for it.
+// pack returns the wire form of a message for another member. With an error, the result has only
+// the number of the message, so that the host does not wait for it.
 func pack(d core.Data, self string) (out *pb.ShardingParcel, err error) {
 	out = &pb.ShardingParcel{Shard: uint32(d.Shard), Token: d.Token, Number: d.Number} //nolint:gosec // below maxShards
 	header, msg, sender := actor.UnwrapEnvelope(d.Body.Value.(*parcel).value)
@@ -57,7 +57,7 @@ func pack(d core.Data, self string) (out *pb.ShardingParcel, err error) {
 	out.Entity, out.Type, out.Payload = d.Body.ID, string(proto.MessageName(m)), payload
 	if sender != nil {
 		out.SenderAddress, out.SenderId = sender.Address, sender.Id
-		if sender.Address == local { // it got its PID before this system had an address
+		if sender.Address == local { // the PID is older than the address of this system
 			out.SenderAddress = self
 		}
 	}
@@ -71,14 +71,14 @@ func pack(d core.Data, self string) (out *pb.ShardingParcel, err error) {
 	return out, nil
 }
 
-// outgoing is parcels that wait for others to the same member, so that they travel in one envelope.
+// outgoing collects parcels for one member, so that they travel in one envelope.
 type outgoing struct {
 	to      core.Member
 	parcels []*pb.ShardingParcel
 	bytes   int
 }
 
-// collect takes a parcel for a member, and reports what has to be posted before.
+// collect adds a parcel. It returns the parcels that must be posted first, if any.
 func (o *outgoing) collect(p *pb.ShardingParcel) (full *pb.ShardingData) {
 	n := proto.Size(p) + 8 // its length and tag
 	if o.bytes+n > wire.MaxPayload {
@@ -89,14 +89,14 @@ func (o *outgoing) collect(p *pb.ShardingParcel) (full *pb.ShardingData) {
 	return full
 }
 
-// take empties it.
+// take removes and returns the collected parcels.
 func (o *outgoing) take() *pb.ShardingData {
 	d := &pb.ShardingData{Parcels: o.parcels}
 	o.parcels, o.bytes = nil, 0
 	return d
 }
 
-// marshal survives a message whose methods panic.
+// marshal encodes a message, and recovers from a panic in its methods.
 func marshal(m proto.Message) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -106,10 +106,10 @@ func marshal(m proto.Message) (b []byte, err error) {
 	return proto.Marshal(m)
 }
 
-// errNoMessage says that only the number of a message came.
+// errNoMessage means that only the number of a message arrived.
 var errNoMessage = errors.New("no message")
 
-// unpack is the reverse of pack. With an error, data has no body, and still its number.
+// unpack is the inverse of pack. With an error, data has no body but still its number.
 func unpack(in *pb.ShardingParcel) (data core.Data, sender *actor.PID, err error) {
 	if in == nil {
 		return data, nil, errors.New("empty parcel")
@@ -138,7 +138,7 @@ func unpack(in *pb.ShardingParcel) (data core.Data, sender *actor.PID, err error
 	return data, sender, nil
 }
 
-// unmarshal survives a message whose methods panic.
+// unmarshal decodes a message, and recovers from a panic in its methods.
 func unmarshal(name string, payload []byte) (m proto.Message, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,12 +8,12 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// askStats asks a member what it runs.
+// askStats queries what a member runs.
 func (c *control) askStats(of membership.Member, number uint64) {
 	c.life.post(c.view, member(of), wire.ShardingAskStats, &pb.ShardingAskStats{Query: number})
 }
 
-// onStats answers a member that asks what this one runs, or takes the answer of another.
+// onStats answers the query of a member, or processes the answer to a query of this one.
 func (c *control) onStats(from membership.Member, manifest wire.Manifest, payload []byte) {
 	if manifest == wire.ShardingStats {
 		number, m, err := decodeStats(payload)

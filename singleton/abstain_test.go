@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// akka, pekko, akka.net: an oldest member that never reaches the store blocked the singleton, although a
-// younger one could hold the lease.
+// akka, pekko, akka.net: an oldest member that never reached the store blocked the singleton,
+// although a younger member could hold the lease.
 func TestScenario_AnOldestWithoutItsStoreLetsTheNextHost(t *testing.T) {
 	run(t, 3, options{away: true}, func(c *testCluster) {
 		c.node(1).store.away(false)
@@ -28,8 +28,8 @@ func TestScenario_AnOldestWithoutItsStoreLetsTheNextHost(t *testing.T) {
 	})
 }
 
-// The host loses its store for long: the next oldest takes over when the lease is stale. When the store is
-// back, the oldest waits for a while, and then nothing is lost in the move.
+// The host loses its store for a long time: the next oldest takes over when the lease has expired.
+// When the store is back, the oldest waits for a while, and then no message is lost in the move.
 func TestStore_SilentAtTheHostMovesTheInstance(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -62,7 +62,7 @@ func TestStore_SilentAtTheHostMovesTheInstance(t *testing.T) {
 	})
 }
 
-// A shut gate: a guard of the node was lost, or another fragment has the arbiter lease.
+// The gate is shut: a guard of the node was lost, or another fragment has the arbiter lease.
 func TestGate_ShutStopsTheInstanceAndLetsTheNextHost(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -82,7 +82,7 @@ func TestGate_ShutStopsTheInstanceAndLetsTheNextHost(t *testing.T) {
 		require.Less(t, time.Since(start), 1500*time.Millisecond)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"m000", "m001"}, c.alive.starts)
-		for range 10 { // it opens for moments
+		for range 10 { // the gate opens for moments
 			g.Let("guard")
 			time.Sleep(3 * time.Second)
 			g.Shut("guard", "lost")
@@ -97,7 +97,7 @@ func TestGate_ShutStopsTheInstanceAndLetsTheNextHost(t *testing.T) {
 	})
 }
 
-// Nobody hosts while every gate is shut, and messages wait.
+// While every gate is shut no member hosts, and messages wait.
 func TestGate_ShutEverywhereKeepsMessages(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -117,20 +117,21 @@ func TestGate_ShutEverywhereKeepsMessages(t *testing.T) {
 	})
 }
 
-// Members that start one after another, each of which sees only itself at first, and the others in any
-// order: the instance is made once, and stays.
+// Members start one after another. Each sees only itself at first, and then the others in any
+// order. The instance is made once, and stays.
 func TestStart_TheInstanceIsMadeOnceAndDoesNotMove(t *testing.T) {
 	for name, s := range map[string]struct {
 		cfg    singleton.Config
 		starts [3]time.Duration // of the processes
-		seen   time.Duration    // from the last start until they see each other
+		seen   time.Duration    // from the last start until the members see each other
 	}{
 		"within a second":        {starts: [3]time.Duration{0, 100, 900}, seen: 600},
 		"at once":                {starts: [3]time.Duration{0, 0, 0}, seen: 1500},
 		"late, with MinMembers":  {cfg: singleton.Config{MinMembers: 3}, starts: [3]time.Duration{0, 1500, 3000}, seen: 5000},
 		"late, with long Settle": {cfg: singleton.Config{Settle: 9 * time.Second}, starts: [3]time.Duration{0, 1500, 3000}, seen: 3000},
 	} {
-		for first := range 3 { // who is up first; the order of age is that of the ids at equal stamps
+		// first is the member that is up first; at equal stamps the ids decide the order of age.
+		for first := range 3 {
 			t.Run(fmt.Sprint(name, " ", first), func(t *testing.T) {
 				run(t, 0, options{cfg: s.cfg}, func(c *testCluster) {
 					begun := time.Now()
@@ -156,7 +157,7 @@ func TestStart_TheInstanceIsMadeOnceAndDoesNotMove(t *testing.T) {
 	}
 }
 
-// MinMembers is for the start only.
+// MinMembers applies only to the start.
 func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
 	run(t, 3, options{cfg: singleton.Config{MinMembers: 3}}, func(c *testCluster) {
 		c.found(c.node(2), time.Second)
@@ -173,7 +174,8 @@ func TestMinMembers_FewerLaterAreEnough(t *testing.T) {
 	})
 }
 
-// The store goes away for everybody, for long, and comes back for all, or for one that is not the oldest.
+// The store is unavailable for all members for a long time, and is available again for all of them,
+// or for one that is not the oldest.
 func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {
 	for name, o := range map[string]struct {
 		back   []int
@@ -181,7 +183,7 @@ func TestStore_SilentEverywhereIsFoundAgainSoonAfterItIsBack(t *testing.T) {
 	}{
 		"for all":        {[]int{0, 1, 2}, 5 * time.Second}, // the last host can release
 		"for the second": {[]int{1}, stale + 12*time.Second},
-		"for the last":   {[]int{2}, stale + 2*time.Second}, // it is the one that tries
+		"for the last":   {[]int{2}, stale + 2*time.Second}, // this member is the one that tries
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, 3, options{}, func(c *testCluster) {

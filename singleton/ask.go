@@ -9,14 +9,15 @@ import (
 	"github.com/concord-go/concord/internal/ask"
 )
 
-// Ask sends msg to the singleton and waits for the first reply. It sends once: who wants to try again
-// decides that knowing what the instance does with it. It waits for a member to host, too, and between
-// two lives of this member for the next one; bound it with ctx. Do not call it from an actor: it blocks.
+// Ask sends msg to the singleton and waits for the first reply. It sends msg once: only the caller
+// knows whether it is safe to send it again. Ask also waits for a member to host and, between two
+// lives of this member, for the next life; bound it with ctx. Do not call it from an actor: it
+// blocks.
 //
-// Errors: ErrUndelivered, ErrBufferFull, ErrNotProtobuf, ErrClosed and ErrBetweenLives say that the
-// message was certainly not handled. ErrUnknown says that ctx ended first, or that the host to which
-// the message was sent is gone: its member was dropped, or has lost the lease and another tenure has
-// begun. A reply of the instance that is an error value is a reply.
+// Errors: ErrUndelivered, ErrBufferFull, ErrNotProtobuf, ErrClosed and ErrBetweenLives mean that
+// the message was certainly not handled. ErrUnknown means that ctx ended first, or that the host to
+// which the message was sent is gone: its member was dropped, or it has lost the lease and another
+// tenure has begun. If the instance replies with an error value, that is a reply.
 func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	if msg == nil {
 		return nil, fmt.Errorf("%w: no message", ErrInvalid)
@@ -36,7 +37,7 @@ func (s *Singleton) Ask(ctx context.Context, msg any) (any, error) {
 	}
 }
 
-// errHostGone is why an answer will not come.
+// errHostGone is the cause when no answer will come.
 var errHostGone = errors.New("the host to which the message was sent is gone")
 
 // ask returns ErrClosed if this life has certainly not sent the message.
@@ -47,7 +48,8 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	if !l.calls.add(c) {
 		return nil, ErrClosed
 	}
-	// Remoting writes the system's address at its start, without a lock, and every sender's PID reads it.
+	// Wait until remoting has started: it writes the system's address without a lock, and the PID
+	// of every sender reads that address.
 	select {
 	case <-l.running:
 	case <-l.closed:
@@ -72,13 +74,13 @@ func (l *life) ask(ctx context.Context, msg any) (any, error) {
 	return nil, ErrUndelivered
 }
 
-// call is one Ask that waits.
+// call is one pending Ask.
 type call struct {
 	cancel context.CancelCauseFunc
-	token  uint64 // of the tenure to which it was sent last; 0: not sent
+	token  uint64 // of the last tenure to which it was sent; 0: not sent
 }
 
-// calls are the Asks that wait: as many as there are goroutines in Ask.
+// calls are the pending Asks: as many as there are goroutines in Ask.
 type calls struct {
 	mu struct {
 		sync.Mutex
@@ -107,14 +109,14 @@ func (cs *calls) remove(c *call) {
 	c.cancel(nil)
 }
 
-// sent notes that the message goes to the host of this tenure.
+// sent records that the message goes to the host of this tenure.
 func (cs *calls) sent(c *call, token uint64) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c.token = token
 }
 
-// lose answers what was sent to tenures up to this one.
+// lose fails the calls that were sent to tenures up to this one.
 func (cs *calls) lose(token uint64) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -125,7 +127,7 @@ func (cs *calls) lose(token uint64) {
 	}
 }
 
-// end answers all: nothing is sent any more.
+// end fails all calls, and all later ones.
 func (cs *calls) end() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// Asks on their way to a host that is killed are answered as soon as it is dropped.
+// Asks on their way to a killed host return as soon as the host is dropped.
 func TestAsk_ToAKilledHostIsUnknownWhenItIsDropped(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -47,8 +47,8 @@ func TestAsk_ToAKilledHostIsUnknownWhenItIsDropped(t *testing.T) {
 	})
 }
 
-// The host is cut off, stays listed, and loses its lease: what was sent to it is answered when the
-// instance is found elsewhere.
+// The host is cut off, stays listed, and loses its lease: pending Asks return when the instance is
+// found elsewhere.
 func TestAsk_ToALostTenureIsUnknownWhenTheNextIsFound(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -67,7 +67,7 @@ func TestAsk_ToALostTenureIsUnknownWhenTheNextIsFound(t *testing.T) {
 	})
 }
 
-// In a planned move nothing is lost, so nothing is told to be.
+// In a planned move no message is lost, so no Ask reports a loss.
 func TestAsk_IsAnsweredThroughAPlannedMove(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -97,7 +97,8 @@ func TestAsk_IsAnsweredThroughAPlannedMove(t *testing.T) {
 	})
 }
 
-// Messages of the protocol in a form that it does not use are no user's messages, and do not vanish.
+// Messages of the protocol in a form that the protocol does not use are not delivered as user
+// messages, and do not vanish.
 func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		n := c.node(1)
@@ -123,5 +124,5 @@ func TestProtocol_StrayMessagesAreRefusedAndCounted(t *testing.T) {
 	})
 }
 
-// byValue is an envelope that was sent without its pointer.
+// byValue returns an envelope by value, without its pointer.
 func byValue() any { return reflect.ValueOf(&pb.Envelope{}).Elem().Interface() }

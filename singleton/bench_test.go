@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// counter tells when it has seen so many messages.
+// counter signals when it has received a number of messages.
 type counter struct {
 	left int
 	done chan struct{}
@@ -28,7 +28,7 @@ func (c *counter) Receive(ctx actor.Context) {
 	}
 }
 
-// BenchmarkTell compares a message to the singleton on the same member with one to any actor.
+// BenchmarkTell compares a message to the singleton on the same member with a message to any actor.
 func BenchmarkTell(b *testing.B) {
 	b.Run("actor", func(b *testing.B) {
 		system := simnet.NewSystem("s")

@@ -9,30 +9,30 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// child is the instance as its manager sees it. The zero value is none.
+// child is the manager's handle of the instance. The zero value is none.
 type child struct {
 	run  uint64
 	pid  *actor.PID
-	over *atomic.Bool // told to stop: a restart that is under way must not bring it back
+	over *atomic.Bool // told to stop: a pending restart must not bring it back
 
-	up      bool   // it has handled Started; before, messages are kept for it, or for one elsewhere
+	up      bool   // it has handled Started; until then, messages are kept
 	restart func() // after a panic
 
-	planned *atomic.Bool               // told to stop when it has done its work, not at once
-	left    *atomic.Pointer[leftState] // what it leaves
+	planned *atomic.Bool               // told to stop when its work is done, not at once
+	left    *atomic.Pointer[leftState] // the state it leaves
 }
 
-// instanceUp tells the manager that an instance has handled Started.
+// instanceUp reports to the manager that an instance has handled Started.
 type instanceUp struct{ run uint64 }
 
-// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped manager out of the log.
 func (*instanceUp) IgnoreDeadLetterLogging() {}
 
-// hosted is an instance that tells when it has handled Started, takes over what the last one has left, and
-// leaves something itself.
+// hosted wraps an instance. It reports when the instance has handled Started, hands it the state of
+// the last one, and collects its own.
 type hosted struct {
 	actor.Actor
-	take  func(actor.Actor) // nil: there is nothing
+	take  func(actor.Actor) // nil: there is no state
 	up    func()
 	leave func(actor.Actor)
 }
@@ -54,7 +54,7 @@ func (h *hosted) Receive(ctx actor.Context) {
 	}
 }
 
-// supervising is hosted for an instance that supervises its children itself.
+// supervising wraps an instance that supervises its children itself.
 type supervising struct {
 	hosted
 	actor.SupervisorStrategy
@@ -68,8 +68,8 @@ func (h hosted) around(a actor.Actor) actor.Actor {
 	return &h
 }
 
-// spawn starts an instance, under the name of its tenure and its number: first, or after a panic what
-// produce makes. It takes over what take gives it.
+// spawn starts an instance, under a name made of its tenure and its number: first, or after a panic
+// the result of produce. take hands it the state of the last instance.
 func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first actor.Actor, take func(actor.Actor)) child {
 	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
 	system, manager := ctx.ActorSystem(), ctx.Self()
@@ -111,14 +111,15 @@ func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenur
 
 func (c child) is(pid *actor.PID) bool { return c.pid != nil && pid != nil && c.pid.Equal(pid) }
 
-// there tells whether the instance can be reached: then nobody has terminated it, whatever a message
-// says. Proto.Actor takes an actor out of its registry before it tells others that it has ended.
+// there reports whether the instance is still registered. Then it has not terminated, whatever a
+// message says. Proto.Actor removes an actor from its registry before it reports the termination to
+// others.
 func (c child) there(ctx actor.Context) bool {
 	_, ok := ctx.ActorSystem().ProcessRegistry.GetLocal(c.pid.Id)
 	return ok
 }
 
-// stop asks the instance to end after what is in its mailbox.
+// stop asks the instance to stop after the messages in its mailbox.
 func (c child) stop(ctx actor.Context, message any) {
 	if c.pid == nil {
 		return
@@ -132,7 +133,7 @@ func (c child) stop(ctx actor.Context, message any) {
 	ctx.Poison(c.pid)
 }
 
-// kill stops the instance after the message it is handling.
+// kill stops the instance after its present message.
 func (c child) kill(ctx actor.Context) {
 	if c.pid != nil {
 		c.planned.Store(false)
@@ -141,13 +142,13 @@ func (c child) kill(ctx actor.Context) {
 	}
 }
 
-// inert stands in for an instance that must not run any more.
+// inert replaces an instance that must not run any more.
 type inert struct{}
 
 // Receive implements actor.Actor.
 func (inert) Receive(actor.Context) {}
 
-// broken stands in for an instance that could not be made again: its supervision decides.
+// broken replaces an instance that could not be made again. It panics, so that supervision decides.
 type broken struct{ why any }
 
 // Receive implements actor.Actor.

@@ -9,26 +9,27 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// clientFor is how long a proxy that does not ask any more counts as one that uses this host.
+// clientFor is how long a proxy counts as a client of this host after its last question.
 const clientFor = 3 * askInterval
 
-// drainFor bounds the wait, at the end of a hand-over, for proxies that have not asked for the next host.
+// drainFor bounds the wait, at the end of a hand-over, for proxies that have not yet asked for the
+// next host.
 const drainFor = askInterval
 
-// client is a proxy that has asked here.
+// client is a proxy that has asked this manager.
 type client struct {
 	member core.Member
 	round  uint64
 	hops   uint32
-	open   bool // not answered with a host or passed on
+	open   bool // its question was neither answered nor passed on
 	heard  time.Time
-	expect time.Time // until when its next search is waited for; zero: not
+	expect time.Time // deadline of the wait for its next search; zero: no wait
 }
 
-// clients are those that asked lately, by member id. There are never more than members.
+// clients are the proxies that asked recently, by member id. There are never more than members.
 type clients map[string]*client
 
-// hear notes a question. One of an earlier search than known only proves life.
+// hear records a question. A question of an earlier search only shows that the proxy is alive.
 func (cs clients) hear(from core.Member, q *pb.SingletonIdentify, now time.Time) *client {
 	for id, c := range cs {
 		if now.Sub(c.heard) > clientFor {
@@ -54,7 +55,7 @@ func (cs clients) each(f func(*client)) {
 	}
 }
 
-// expectAll waits, for a while, for the next search of each.
+// expectAll starts to wait, for drainFor, for the next search of each client.
 func (cs clients) expectAll(now time.Time) {
 	for _, c := range cs {
 		if now.Sub(c.heard) <= clientFor {
@@ -63,7 +64,7 @@ func (cs clients) expectAll(now time.Time) {
 	}
 }
 
-// expecting tells whether any search is still waited for.
+// expecting reports whether the manager still waits for a search.
 func (cs clients) expecting(now time.Time) bool {
 	for _, c := range cs {
 		if now.Before(c.expect) {
@@ -73,7 +74,7 @@ func (cs clients) expecting(now time.Time) bool {
 	return false
 }
 
-// due is when the last wait ends; zero: there is none.
+// due returns when the last wait ends; zero if there is none.
 func (cs clients) due() (at time.Time) {
 	for _, c := range cs {
 		if c.expect.After(at) {

@@ -19,16 +19,18 @@ type (
 	drained    struct{}
 )
 
-// Close ends this member's part. If it hosts, it hands over: the others are told, the instance is
-// stopped, and when it has terminated the lease is released, and when that is confirmed the next host
-// is told, and gets what has arrived meanwhile. Then the proxy waits until what it holds has a new host
-// and stops; if no other member can host, what it holds goes to the dead letters. A member that was
-// removed from its cluster does not wait for others: its instance ends within Drain, or a second.
+// Close ends this member's part. If it hosts, it hands over: it notifies the others, stops the
+// instance, releases the lease when the instance has terminated, and when the release is confirmed
+// notifies the next host and passes on the messages that have arrived meanwhile. Then the proxy
+// waits until there is a host for the messages it keeps, and stops; if no other member can host,
+// these messages go to the dead letters. A member that was removed from its cluster does not wait
+// for others: its instance stops within Drain, or a second.
 //
-// node.Shutdown calls it, and node.Run at the end of each life; then Ask waits for the next life. After
-// this call Ask does not. Later calls wait for the first and return the same. The error is ErrUnknown
-// with the cause of ctx if that ended first: then the instance is stopped and the lease released
-// without waiting, and messages may be lost.
+// node.Shutdown ends this member's part in the same way, and so does node.Run at the end of each
+// life; Ask then waits for the next life. After Close, Ask does not wait. Later calls of Close wait
+// for the first and return the same result. The error is ErrUnknown with the cause of ctx if ctx
+// ended first: then the instance is stopped and the lease released without waiting, and messages
+// may be lost.
 func (s *Singleton) Close(ctx context.Context) error {
 	s.present.Last()
 	if l := s.present.Load(); l != nil {
@@ -39,7 +41,7 @@ func (s *Singleton) Close(ctx context.Context) error {
 
 // close ends the life. Later calls wait for the first.
 func (l *life) close(ctx context.Context) error {
-	l.started.Do(func() {}) // never to be up, if it has not been
+	l.started.Do(func() {}) // so that up never runs, if it has not run yet
 	if l.closing.CompareAndSwap(false, true) {
 		l.unhook()
 		l.over(l.handOver(ctx))
@@ -72,7 +74,7 @@ func (l *life) handOver(ctx context.Context) error {
 	if l.manager != nil {
 		l.system.Root.Stop(l.manager)
 	}
-	if err := lifecycle.Wait(ctx, &l.actors); err != nil { // and for the instance
+	if err := lifecycle.Wait(ctx, &l.actors); err != nil { // also for the instance
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {

@@ -30,13 +30,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ttl of the leases in tests. A contender may take a stale one after stale.
+// ttl is the TTL of the leases in tests. A contender may take a lease over after stale.
 const (
 	ttl   = 10 * time.Second
 	stale = ttl*101/100 + 250*time.Millisecond
 )
 
-// cluster is a virtual cluster with the singleton "jobs" at every member.
+// testCluster is a virtual cluster with the singleton "jobs" at every member.
 type testCluster struct {
 	*simnet.Cluster
 	t     *testing.T
@@ -51,12 +51,12 @@ type options struct {
 	roles   func(i int) []string
 	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
 	plain   bool // the store cannot watch
-	away    bool // it is not there at first
+	away    bool // the store is unavailable at first
 	proxies func(i int) bool
 	lives   map[string]*lifecycle.Lives // of the processes at these addresses
 }
 
-// node is one member's part.
+// node is one member's part of the singleton.
 type node struct {
 	*simnet.Member
 	c       *testCluster
@@ -77,7 +77,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
-		synctest.Wait() // everybody is up
+		synctest.Wait() // all members are up
 		test(c)
 	})
 }
@@ -109,7 +109,7 @@ func (c *testCluster) setup(m *simnet.Member) {
 	require.NoError(c.t, err)
 }
 
-// close stops everything, at crashed members too: their goroutines live on.
+// close stops everything, also at crashed members, whose goroutines still run.
 func (c *testCluster) close() {
 	for _, nd := range c.nodes {
 		_ = nd.leave(time.Second)
@@ -144,7 +144,7 @@ func (n *node) ask(text string, within time.Duration) (string, error) {
 	return res.(*wrapperspb.StringValue).Value, nil
 }
 
-// found waits until node n reaches the instance, and returns who answered and how long it took.
+// found waits until node n reaches the instance, and returns the host and how long it took.
 func (c *testCluster) found(n *node, within time.Duration) (host string, took time.Duration) {
 	c.t.Helper()
 	start := time.Now()
@@ -153,7 +153,7 @@ func (c *testCluster) found(n *node, within time.Duration) (host string, took ti
 	return host, time.Since(start)
 }
 
-// worker is the instance: it answers "who" with its member, and notes all else.
+// worker is the instance. It answers "who" with its member, and notes all other messages.
 type worker struct {
 	node   *node
 	tenure coordination.Tenure
@@ -198,8 +198,8 @@ type observer struct {
 	seen   []string
 	starts []string // member of each instance
 	last   coordination.Token
-	ended  time.Time // when the last one stopped
-	begun  time.Time // when the last one started
+	ended  time.Time // when the last instance stopped
+	begun  time.Time // when the last instance started
 }
 
 func (o *observer) start(w *worker) {
@@ -264,7 +264,7 @@ type faultyStore struct {
 	*memory.Store
 	mu   sync.Mutex
 	off  bool
-	late time.Duration // of the answer to a write
+	late time.Duration // delay of the answer to a write
 }
 
 func (f *faultyStore) slow(d time.Duration) {

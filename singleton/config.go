@@ -9,51 +9,57 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Config of a singleton. Fields that are not set take their defaults. All members use the same.
+// Config is the configuration of a singleton. Zero fields take their defaults. All members use the
+// same Config.
 type Config struct {
-	// Name tells the singletons of a cluster apart. It is part of actor names. Required, at most 64 bytes.
+	// Name distinguishes the singletons of a cluster. It is part of actor names. Required, at most
+	// 64 bytes.
 	Name string `yaml:"name"`
-	// Role limits the hosts to members with this role; every one of them must call New. Default: every
-	// member may host.
+	// Role limits the hosts to members with this role; every one of them must call New. Default:
+	// every member may host.
 	Role string `yaml:"role"`
-	// MinMembers is how many members with Role, this one included, must be seen at once before this member
-	// hosts for the first time; later it may be fewer, and in a later life under node.Run Settle decides.
-	// Set it to the number of processes that start together: then the instance is made once, at the
-	// oldest, however long they take; but nowhere while one is missing. 1 hosts at once. Default 0: Settle
-	// decides.
+	// MinMembers is the number of members with Role, including this one, that must be visible at
+	// the same time before this member hosts for the first time. Later there may be fewer, and in a
+	// later life under node.Run Settle decides. Set it to the number of processes that start
+	// together: then the instance is made once, at the oldest, however long they take, but not
+	// while one is missing. 1 hosts at once. Default 0: Settle decides.
 	MinMembers int `yaml:"min-members"`
-	// Settle is how long a member that has just come up does not host, without MinMembers: time to see
-	// those that start with it, of which one may be older. A host that leaves, or fails, later is
-	// replaced without this wait. Raising it delays the first instance after a cold start. Default 2s.
+	// Settle is how long a member that has just started does not host, if MinMembers is 0: time to
+	// see the members that start with it, one of which may be older. A host that leaves or fails
+	// later is replaced without this wait. Raising it delays the first instance after a cold start.
+	// Default 2s.
 	Settle time.Duration `yaml:"settle"`
-	// StoreTimeout is how long the oldest member tries to acquire the lease while the lease store does not
-	// answer it, before it lets the next oldest try. It should be several OperationTimeouts of the session.
-	// Raising it rides out longer outages without a move. A host whose lease has expired for that reason
-	// has waited already. Default 10s.
+	// StoreTimeout is how long the oldest member tries to acquire the lease while the lease store
+	// does not answer, before it lets the next oldest try. It should be several OperationTimeouts
+	// of the session. Raising it survives longer outages without a move. A host whose lease has
+	// expired for that reason has already waited. Default 10s.
 	StoreTimeout time.Duration `yaml:"store-timeout"`
-	// HandOver bounds the time an instance has to end when it is to move; then it is stopped after the
-	// message it is handling. Raising it lets more queued work finish, and lets others wait longer
-	// for the next instance. Default 10s.
+	// HandOver bounds the time that an instance has to stop when it moves; after that it is stopped
+	// as soon as it has handled its present message. Raising it lets more queued work finish, but
+	// delays the next instance. Default 10s.
 	HandOver time.Duration `yaml:"hand-over"`
-	// MinBackoff is the wait before an instance that has failed is made again, doubled with each failure in a
-	// row up to MaxBackoff; one that has run for MaxBackoff starts over. To fail is to panic, or to stop
-	// without being told to. Raising it lets messages wait longer after a single panic. Default 100ms.
+	// MinBackoff is the wait before an instance that has failed is made again, doubled with each
+	// failure in a row up to MaxBackoff. The wait starts over after an instance has run for
+	// MaxBackoff. To fail is to panic, or to stop without a request. Raising it delays messages
+	// after a single panic. Default 100ms.
 	MinBackoff time.Duration `yaml:"min-backoff"`
 	// MaxBackoff bounds the wait; see MinBackoff. Default 10s.
 	MaxBackoff time.Duration `yaml:"max-backoff"`
-	// Tries is how many failures in a row make this member step aside, so that the next oldest hosts. The last
-	// member that may host goes on trying. 1 moves the instance after each failure. Default 5, at most 1000.
+	// Tries is the number of failures in a row after which this member abstains, so that the next
+	// oldest hosts. The last member that may host keeps trying. 1 moves the instance after each
+	// failure. Default 5, at most 1000.
 	Tries int `yaml:"tries"`
-	// Buffer is how many messages each proxy, and each host, keeps while no instance takes them. Those
-	// that do not fit are refused, the newest first: they go to the dead letters and are counted. Default
-	// 1000, at most 1,000,000.
+	// Buffer is the number of messages that each proxy, and each host, keeps while there is no
+	// instance. Messages beyond that are refused: they go to the dead letters and are counted.
+	// Default 1000, at most 1,000,000.
 	Buffer int `yaml:"buffer"`
-	// LeaseName is the name of the lease. Default "singleton-" and Name. Clusters that share a store must
-	// not share it, or they share the singleton's lease, and only one of them has an instance.
+	// LeaseName is the name of the lease. Default "singleton-" followed by Name. Clusters that
+	// share a store must use different names; otherwise they share the lease, and only one of them
+	// has an instance.
 	LeaseName string `yaml:"lease-name"`
-	// StopMessage is sent to the instance when it is to move; the instance then ends itself, within
-	// HandOver. Default: it is poisoned, so it handles what is in its mailbox and stops. A lost lease
-	// stops the instance at once in any case.
+	// StopMessage is sent to the instance when it must move; the instance then stops itself, within
+	// HandOver. Default: the instance is poisoned, so it handles the messages in its mailbox and
+	// stops. A lost lease stops the instance at once in any case.
 	StopMessage any `yaml:"-"`
 }
 
@@ -77,13 +83,13 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// maxMinMembers is more than any cluster has; a larger number is a mistake.
+// maxMinMembers is larger than any cluster; a larger number is a mistake.
 const maxMinMembers = 10_000
 
-// maxTries is with the least back-off still a second of failures.
+// maxTries still means a second of failures with the smallest back-off.
 const maxTries = 1000
 
-// proxyInfix is what tells the actor names of proxies from those of managers.
+// proxyInfix distinguishes the actor names of proxies from those of managers.
 const proxyInfix = "proxy-"
 
 // Validate reports every problem at once. The errors are ErrInvalid.

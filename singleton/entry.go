@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/internal/stash"
 )
 
-// asked marks a message of Ask on its way to the local proxy: what goes wrong is told as a refusal.
+// asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.
 type asked struct {
 	msg  any
 	call *call
@@ -20,7 +20,7 @@ type asked struct {
 // refusal answers asked.
 type refusal struct{ err error }
 
-// unwrap returns the message itself. byAsk: its sender understands refusals.
+// unwrap returns the message itself. byAsk reports whether its sender understands refusals.
 func unwrap(e stash.Entry) (_ stash.Entry, byAsk bool) {
 	if a, ok := e.Message.(*asked); ok {
 		e.Message = a.msg
@@ -29,13 +29,14 @@ func unwrap(e stash.Entry) (_ stash.Entry, byAsk bool) {
 	return e, false
 }
 
-// portable tells whether a message can leave this process.
+// portable reports whether a message can leave this process.
 func portable(msg any) bool {
 	_, ok := msg.(proto.Message)
 	return ok
 }
 
-// refuse sends a message to the dead letters, and counts it. Its sender is told as far as it can be.
+// refuse sends a message to the dead letters, and counts it. It answers the sender if the sender
+// understands refusals.
 func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	e, byAsk := unwrap(e)
 	if n := st.life.counts.refused.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
@@ -48,7 +49,7 @@ func (st *station) refuse(ctx actor.Context, e stash.Entry, why error) {
 	st.life.system.DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
 }
 
-// hopped returns e as passed on once more; false if that was often enough.
+// hopped returns e with one more hop; false if e has reached maxHops.
 func hopped(e stash.Entry) (stash.Entry, bool) {
 	n, _ := strconv.Atoi(e.Header[hopsHeader])
 	if n < 0 || n >= maxHops {

@@ -6,26 +6,29 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Errors of this package. Ask returns them as they are or wrapped; test with errors.Is.
+// Errors of this package. Ask returns them directly or wrapped; test with errors.Is.
 var (
-	// ErrUndelivered: the message certainly did not reach the instance. There was no room for it where it
-	// had to wait, or the member to which it was sent was not, or no longer, able to take it.
+	// ErrUndelivered means that the message certainly did not reach the instance: there was no room
+	// for it where it had to wait, or the member to which it was sent could not take it, or no
+	// longer.
 	ErrUndelivered = errors.New("singleton: message not delivered")
-	// ErrBufferFull: Config.Buffer messages wait at this member already. It is ErrUndelivered.
+	// ErrBufferFull means that Config.Buffer messages already wait at this member. It wraps
+	// ErrUndelivered.
 	ErrBufferFull error = &undelivered{"singleton: buffer full"}
-	// ErrNotProtobuf: the instance is at another member, and the message is no protobuf message, so it
-	// cannot get there. It is ErrUndelivered.
+	// ErrNotProtobuf means that the instance is at another member and the message is not a protobuf
+	// message, so it cannot be sent there. It wraps ErrUndelivered.
 	ErrNotProtobuf error = &undelivered{"singleton: not a protobuf message, and the instance is at another member"}
-	// ErrUnknown: the context ended before there was an answer; it wraps the cause. Or the host to which
-	// the message was sent is gone. The message may have been handled, may still be, or never.
+	// ErrUnknown means that the context ended before there was an answer, and then wraps its cause,
+	// or that the host to which the message was sent is gone. The instance may have handled the
+	// message, may still handle it, or may never do so.
 	ErrUnknown = errors.New("singleton: outcome unknown")
-	// ErrClosed: this member has closed the singleton, or was removed from the cluster for good. The
-	// message was not sent.
+	// ErrClosed means that this member has closed the singleton, or was removed from the cluster
+	// for good. The message was not sent.
 	ErrClosed = errors.New("singleton: not running at this member")
-	// ErrBetweenLives: this member was split off from its cluster and has not joined again before the
-	// context ended; it wraps the cause. The message was not sent.
+	// ErrBetweenLives means that this member was split off from its cluster and did not join again
+	// before the context ended; it wraps the cause. The message was not sent.
 	ErrBetweenLives = lifecycle.ErrBetweenLives
-	// ErrInvalid: a configuration or an argument that cannot be used; the text says why.
+	// ErrInvalid means that a configuration or an argument is invalid; the text says why.
 	ErrInvalid = errors.New("singleton: invalid argument")
 )
 
@@ -33,5 +36,5 @@ type undelivered struct{ text string }
 
 func (e *undelivered) Error() string { return e.text }
 
-// Unwrap makes it ErrUndelivered.
+// Unwrap returns ErrUndelivered.
 func (e *undelivered) Unwrap() error { return ErrUndelivered }

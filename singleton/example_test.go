@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// tickets numbers what it is asked for. The token tells tenures apart.
+// tickets hands out numbers. The token distinguishes tenures.
 type tickets struct {
 	tenure coordination.Tenure
 	last   int
@@ -28,10 +28,11 @@ func (t *tickets) Receive(ctx actor.Context) {
 	}
 }
 
-// HandOver leaves the number to the next instance, so that it need not begin anew after a planned move.
+// HandOver leaves the number to the next instance, so that the next one need not start again after
+// a planned move.
 func (t *tickets) HandOver() proto.Message { return wrapperspb.Int64(int64(t.last)) }
 
-// TakeOver goes on where the instance of the tenure giver has stopped.
+// TakeOver continues where the instance of tenure giver stopped.
 func (t *tickets) TakeOver(giver coordination.Token, state proto.Message) {
 	if last, ok := state.(*wrapperspb.Int64Value); ok {
 		t.last = int(last.Value)
@@ -39,7 +40,7 @@ func (t *tickets) TakeOver(giver coordination.Token, state proto.Message) {
 	}
 }
 
-// The number goes on although the instance moves to another member.
+// The number continues although the instance moves to another member.
 func ExampleWarm() {
 	store, singles, sessions := memory.New(), []*singleton.Singleton{}, []*coordination.Session{}
 	cluster := simnet.NewCluster(simnet.Config{Members: 2, Setup: func(m *simnet.Member) {
@@ -78,7 +79,7 @@ func ExampleWarm() {
 	for _, s := range sessions {
 		_ = s.Close(ctx)
 	}
-	// It prints, if the members have met before the move, which nothing here waits for:
+	// If the members have met before the move, which this example does not wait for, it prints:
 	//
 	//	Ann has ticket 1
 	//	tenure 2 goes on after ticket 1 of tenure 1
@@ -86,14 +87,14 @@ func ExampleWarm() {
 }
 
 func Example() {
-	store := memory.New() // one that all members reach
+	store := memory.New() // a store that all members reach
 	session, err := coordination.Open(store, coordination.Config{})
 	if err != nil {
 		panic(err)
 	}
 	defer session.Close(context.Background())
 
-	// The member: a virtual one here. See package node for a real one.
+	// The member is a virtual one here. See package node for a real one.
 	var counter *singleton.Singleton
 	cluster := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		counter, err = singleton.New(m.System, session, singleton.Config{Name: "tickets"},

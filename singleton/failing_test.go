@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// sickly is an instance that panics in Started, or ends itself, at the members that are sick.
+// sickly is an instance that panics in Started, or stops itself, at the members that are sick.
 type sickly struct {
 	worker
 	sick, ends bool
@@ -37,10 +37,11 @@ func (s *sickly) Receive(ctx actor.Context) {
 	s.worker.Receive(ctx)
 }
 
-// failing says at how many of the first members instances fail, and how often each member has tried.
+// failing configures at how many of the first members instances fail, and counts the tries of each
+// member.
 type failing struct {
 	sick  atomic.Int64
-	ends  bool // they end themselves, instead of panicking
+	ends  bool // they stop themselves, instead of panicking
 	tries [3]atomic.Int64
 }
 
@@ -53,7 +54,8 @@ func (f *failing) options() options {
 	}}
 }
 
-// Proto.Actor alone restarts such an instance ten times at once, for ever again, and the lease stays there.
+// Without this package, Proto.Actor restarts such an instance ten times at once, forever again, and
+// the lease stays there.
 func TestScenario_AnInstanceThatCannotStartMovesOn(t *testing.T) {
 	for name, ends := range map[string]bool{"it panics": false, "it ends itself": true} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +79,8 @@ func TestScenario_AnInstanceThatCannotStartMovesOn(t *testing.T) {
 	}
 }
 
-// Where instances fail everywhere, the members take turns, with back-off, and the first that is well hosts.
+// If instances fail everywhere, the members take turns, with back-off, and the first healthy one
+// hosts.
 func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
 	var f failing
 	f.sick.Store(2)
@@ -91,13 +94,13 @@ func TestFailing_EverywhereIsTriedInTurns(t *testing.T) {
 		require.Less(t, first+second, int64(300), "one a second")
 		require.Zero(t, c.alive.count())
 		f.sick.Store(1)
-		time.Sleep(time.Minute) // each has its turn
+		time.Sleep(time.Minute) // each member has its turn
 		host, _ := c.found(c.node(0), time.Second)
 		require.Equal(t, "m001", host)
 	})
 }
 
-// A panic loses the message that it came with, and no other; those behind it wait for the back-off.
+// A panic loses only the message that caused it; the messages behind it wait for the back-off.
 func TestFailing_APanicKeepsTheMailbox(t *testing.T) {
 	run(t, 2, options{cfg: singleton.Config{MinBackoff: time.Second}}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)

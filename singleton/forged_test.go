@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// terminate sends a manager the system message that says that an actor has ended.
+// terminate sends a manager the system message for the termination of an actor.
 func terminate(t *testing.T, system *actor.ActorSystem, who string) {
 	const manager = "concord-singleton-jobs"
 	p, ok := system.ProcessRegistry.GetLocal(manager)
@@ -18,9 +18,8 @@ func terminate(t *testing.T, system *actor.ActorSystem, who string) {
 	p.SendSystemMessage(actor.NewPID(address, manager), &actor.Terminated{Who: actor.NewPID(address, who)})
 }
 
-// TestForged_ATerminationIsComparedWithTheInstance: the guard of a member lets no such message in from afar; a
-// manager that gets one all the same looks whether its instance is there. On main it made a second one under the same
-// token.
+// The guard of a member blocks such messages from outside. A manager that gets one nevertheless
+// checks whether its instance still exists. Once, it made a second instance under the same token.
 func TestForged_ATerminationIsComparedWithTheInstance(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		host, _ := c.found(c.node(1), 20*time.Second)

@@ -17,7 +17,8 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// life is the part of a Singleton that belongs to one actor system. Nothing keeps it when it has ended.
+// life is the part of a Singleton that belongs to one actor system. Nothing refers to it after it
+// has ended.
 type life struct {
 	system  *actor.ActorSystem
 	cfg     Config
@@ -32,22 +33,23 @@ type life struct {
 	started sync.Once
 	manager *actor.PID // set by started; nil for a proxy
 	calls   calls
-	unhook  func()         // takes the OnStop hook back
+	unhook  func()         // unregisters the OnStop hook
 	running chan struct{}  // closed when the actors run
-	actors  sync.WaitGroup // those that have not stopped
+	actors  sync.WaitGroup // actors that have not stopped
 
 	closing atomic.Bool   // close has begun
-	closed  chan struct{} // closed when it is over
-	err     error         // of close, or why the actors did not start; before closed is closed
+	closed  chan struct{} // closed when close has finished
+	err     error         // of close, or why the actors did not start; set before closed is closed
 	ended   func(error)   // called before closed is closed
 }
 
-// guardian restarts the actors for ever.
+// guardian restarts the actors forever.
 func guardian() actor.PropsOption {
 	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
 }
 
-// begin spawns the proxy, which keeps messages until the member is up, and registers with the member.
+// begin spawns the proxy, which keeps messages until the member is up, and registers with the
+// member.
 func (l *life) begin(key string) error {
 	unhook, err := lifecycle.OnStop(l.system, lifecycle.Singleton, key, l.close)
 	if err != nil {
@@ -70,9 +72,9 @@ func (l *life) begin(key string) error {
 	return nil
 }
 
-// up goes on when the member has an address.
+// up starts the manager once the member has an address, and then the proxy.
 func (l *life) up(self membership.Member) {
-	if l.proxy.Address != self.Address { // it had none yet
+	if l.proxy.Address != self.Address { // the PID has had no address so far
 		l.pid.Store(actor.NewPID(self.Address, l.cfg.proxyName()))
 	}
 	if l.session != nil {
@@ -99,7 +101,7 @@ func (l *life) fail(err error) {
 	}
 }
 
-// over ends the life: whatever is asked for is answered.
+// over ends the life: it fails the pending calls and closes closed.
 func (l *life) over(err error) {
 	l.err = err
 	l.calls.end()

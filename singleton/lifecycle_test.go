@@ -19,12 +19,13 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// A grant that comes when its member does not want to host any more is released on arrival.
+// A grant that arrives when its member does not want to host any more is released on arrival.
 func TestZombie_LateGrantIsReleased(t *testing.T) {
 	run(t, 2, options{away: true}, func(c *testCluster) {
 		c.node(0).store.slow(800 * time.Millisecond)
 		c.node(0).store.away(false)
-		for rec := (coordination.Record{}); rec.Nonce == ""; { // its claim is written, the answer on its way
+		// Wait until its claim is written; the answer is still in flight.
+		for rec := (coordination.Record{}); rec.Nonce == ""; {
 			time.Sleep(10 * time.Millisecond)
 			rec, _, _ = c.store.Load(context.Background(), "singleton-jobs")
 		}
@@ -49,13 +50,15 @@ func TestHandOver_StopMessageLetsTheInstanceFinish(t *testing.T) {
 		require.NoError(t, c.node(0).leave(20*time.Second))
 		host, _ := c.found(c.node(1), time.Second)
 		require.Equal(t, "m001", host)
-		time.Sleep(50 * time.Millisecond) // what came too late for the first one is passed on
+		// Messages that came too late for the first instance are passed on meanwhile.
+		time.Sleep(50 * time.Millisecond)
 		require.Equal(t, texts("x", 10), c.alive.notes())
 		require.Less(t, c.alive.gap(), 500*time.Millisecond)
 	})
 }
 
-// An instance that ignores the stop message is stopped when HandOver has passed; the lease waits for it.
+// An instance that ignores the stop message is stopped when HandOver has passed; the release waits
+// for its termination.
 func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: 3 * time.Second}}
 	run(t, 2, o, func(c *testCluster) {
@@ -68,7 +71,7 @@ func TestHandOver_StubbornInstanceIsStopped(t *testing.T) {
 	})
 }
 
-// A Receive that does not return keeps the lease from being released: nobody else starts.
+// A Receive that does not return delays the release of the lease: no other instance starts.
 func TestHandOver_BlockedInstanceKeepsTheLease(t *testing.T) {
 	run(t, 2, options{cfg: singleton.Config{HandOver: time.Second}}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -82,7 +85,7 @@ func TestHandOver_BlockedInstanceKeepsTheLease(t *testing.T) {
 	})
 }
 
-// When the context ends first, Close lets go without waiting, and nothing is left behind.
+// If the context ends first, Close returns without waiting, and nothing is left behind.
 func TestClose_ContextEndsFirst(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -135,7 +138,7 @@ func TestShutdown_RunsTheHandOver(t *testing.T) {
 	})
 }
 
-// A member whose session has been closed cannot host; the next one does.
+// A member whose session has been closed cannot host; the next oldest does.
 func TestSession_ClosedTooEarlyLetsAnotherMemberHost(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(0), 20*time.Second)
@@ -147,7 +150,7 @@ func TestSession_ClosedTooEarlyLetsAnotherMemberHost(t *testing.T) {
 	})
 }
 
-// header remembers what the instance got beside the message.
+// header remembers the header of the message that it got.
 type header struct {
 	worker
 	got map[string]string
@@ -187,7 +190,7 @@ func TestProxy_KeepsSenderAndHeader(t *testing.T) {
 	})
 }
 
-// Two nobodies: views that name each other as oldest must not let a message go round for ever.
+// Wrong views that name each other as the oldest must not let a message circulate forever.
 func TestHops_AreBounded(t *testing.T) {
 	run(t, 2, options{away: true}, func(c *testCluster) {
 		env := &actor.MessageEnvelope{Message: wrapperspb.String("x"), Header: map[string]string{"concord-singleton-hops": "3"}}
@@ -197,8 +200,8 @@ func TestHops_AreBounded(t *testing.T) {
 	})
 }
 
-// A lossy network with wrong views, crashes and store outages: never two instances, and one again for
-// everybody afterwards.
+// A lossy network with wrong views, crashes and store outages: there are never two instances, and
+// afterwards there is one for all members.
 func TestSoak_NeverTwoInstances(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {

@@ -22,7 +22,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// endLife is what node.Run does with a life that was removed.
+// endLife does what node.Run does with a life that was removed.
 func endLife(t *testing.T, n *node) (took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -44,7 +44,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 		c.Expel(c.Member(0))
 		<-membership.Attach(first.System).Removed()
 		asks := make(chan string, 2)
-		for range 2 { // one in the life that ends, one between the two
+		for range 2 { // one in the life that ends, one between the two lives
 			go func() {
 				answer, err := first.ask("who", 30*time.Second)
 				asks <- fmt.Sprint(answer, err)
@@ -68,7 +68,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, []string{"noted"}, c.alive.notes())
 
-		require.NoError(t, c.node(1).leave(20*time.Second)) // and it hosts again
+		require.NoError(t, c.node(1).leave(20*time.Second)) // the other member hosts again
 		c.Leave(c.Member(1))
 		require.NoError(t, c.node(2).leave(20*time.Second))
 		c.Leave(c.Member(2))
@@ -82,7 +82,7 @@ func TestLives_TheSameSingletonWorksInTheNextLife(t *testing.T) {
 	})
 }
 
-// An application that closes its singleton does not wait for another life.
+// After an application has closed its singleton, Ask does not wait for another life.
 func TestLives_CloseIsNotBetweenLives(t *testing.T) {
 	run(t, 1, options{lives: map[string]*lifecycle.Lives{"node-0:1": lifecycle.NewLives()}}, func(c *testCluster) {
 		require.NoError(t, c.node(0).single.Close(context.Background()))
@@ -110,7 +110,7 @@ func TestNew_TwiceInOneLifeIsInvalid(t *testing.T) {
 	}
 }
 
-// The host is busy for long, and nobody listens to it any more.
+// The host is busy for a long time, and its cluster has dropped it.
 func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -130,7 +130,7 @@ func TestLives_ARemovedMemberStopsQuickly(t *testing.T) {
 	})
 }
 
-// An actor system has three megabytes. This one is up by itself, at no network.
+// An actor system takes three megabytes. This one runs alone, without a network.
 func TestLives_NothingKeepsALifeThatHasEnded(t *testing.T) {
 	var kept []weak.Pointer[actor.ActorSystem]
 	simnet.Bubble(t, func(t *testing.T) {
@@ -186,14 +186,14 @@ func oneLife(t *testing.T, lives *lifecycle.Lives, session *coordination.Session
 	return weak.Make(system)
 }
 
-// A PID that was made before its system had an address names another process at another member: a reply to it
-// ended up there, in a call that waited for something else.
+// A PID that was made before its system had an address names another process at another member. A
+// reply to it went there, to a call that waited for something else.
 func TestReply_FindsASenderFromBeforeTheStart(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		for i := range 2 {
 			c.found(c.node(i), 20*time.Second)
 		}
-		n := c.node(1) // the other one hosts
+		n := c.node(1) // the other member hosts
 		var got []any
 		collect := actor.PropsFromFunc(func(ctx actor.Context) {
 			if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// TestConfig_NameOfTheLease is checked by the rule of coordination, before anything runs.
+// TestConfig_NameOfTheLease: the rules of package coordination check the name before anything runs.
 func TestConfig_NameOfTheLease(t *testing.T) {
 	for name, said := range map[string]string{
 		strings.Repeat("x", coordination.MaxName):   "",

@@ -15,21 +15,21 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// proxy is the actor that this member's messages for the singleton go to. It keeps them until the host has
-// said that it hosts, and then sends them there, in order.
+// proxy is the actor that receives this member's messages for the singleton. It keeps them until
+// the host has reported that it hosts, and then sends them there, in order.
 type proxy struct {
 	station
 	route  *core.Route
 	shell  *shell.Shell[core.Event, core.Effect]
 	kept   *stash.Stash
-	host   *actor.PID // manager there; nil: not known
+	host   *actor.PID // the host's manager; nil: not known
 	local  bool       // the host is this member
-	closer *actor.PID // who waits for kept to be empty
+	closer *actor.PID // sender of drain that waits until kept is empty
 	begun  bool       // the member is up
 }
 
-// begun tells the proxy that its member is up and the manager, if there is to be one, runs. It must not be
-// asked before: Proto.Actor registers an actor before its mailbox can take messages.
+// begun reports to the proxy that its member is up, and that the manager, if any, runs. The proxy
+// must not ask it earlier: Proto.Actor registers an actor before its mailbox can take messages.
 type begun struct{}
 
 // listen subscribes to views, again after a restart of the actor.
@@ -88,7 +88,7 @@ func (p *proxy) carryOut(ctx actor.Context, e core.Effect) {
 	}
 }
 
-// settled gives up when the member was removed, and answers who waits.
+// settled gives up if the member was removed, and answers the caller of drain.
 func (p *proxy) settled(ctx actor.Context) {
 	if p.view.Removed {
 		p.giveUp(ctx, ErrClosed)
@@ -96,7 +96,7 @@ func (p *proxy) settled(ctx actor.Context) {
 	p.finish(ctx)
 }
 
-// found sends what was kept.
+// found sends the kept messages.
 func (p *proxy) found(ctx actor.Context, e core.Found) {
 	p.log.Info("singleton found", slog.String("address", e.Host.Address), slog.Uint64("token", e.Token))
 	p.host = actor.NewPID(e.Host.Address, p.life.cfg.managerName())
@@ -145,8 +145,8 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 	ctx.Send(p.host, inner.Envelope())
 }
 
-// homeless tells whether a sender got its PID before this system had an address: at another member it would name
-// a process there, which might exist.
+// homeless reports whether a sender got its PID before this system had an address. At another
+// member that PID would name a process there, which might exist.
 func homeless(sender *actor.PID) bool { return sender != nil && sender.Address == local }
 
 func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
@@ -172,14 +172,15 @@ func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	}
 }
 
-// giveUp refuses what was kept.
+// giveUp refuses the kept messages.
 func (p *proxy) giveUp(ctx actor.Context, why error) {
 	for e := range p.kept.Drain() {
 		p.refuse(ctx, e, why)
 	}
 }
 
-// finish answers who waits for kept to be empty: when it is, or will not be.
+// finish answers the caller of drain when no message is kept, or when no host will be found for
+// them.
 func (p *proxy) finish(ctx actor.Context) {
 	if p.closer == nil {
 		return

@@ -14,12 +14,12 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// Bugs that users of other cluster singletons have met, as stories that must end well here. TRACK_RECORD.md
-// lists them, with the tests elsewhere.
+// These scenarios are bugs that users of other cluster singletons have met. TRACK_RECORD.md lists
+// them, with the other tests for them.
 
-// GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two instances. The
-// observer of the cluster fails this test if two ever live at once. (Pauses of the process itself are in the
-// simulation of leases.)
+// GoAkt 94c8740c: the host of a singleton froze and woke up, and from then on there were two
+// instances. The observer of the cluster fails this test if two instances ever live at once. (The
+// simulation of leases covers pauses of the process itself.)
 func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		for i := range 3 {
@@ -37,7 +37,7 @@ func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.node(0).store.away(false)
 		c.Thaw(frozen)
-		c.List(others, []*simnetMember{frozen}) // the provider takes it in again
+		c.List(others, []*simnetMember{frozen}) // the provider lists it again
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, c.alive.count())
 		for i := range 3 {
@@ -46,8 +46,8 @@ func TestScenario_AFrozenHostThatWakesIsNotASecondInstance(t *testing.T) {
 	})
 }
 
-// The time to live of the host's lease used to begin when its crash had been noticed. Now those that may host next have
-// watched it before.
+// The TTL of the host's lease used to run only from the moment its crash had been noticed. Now the
+// members that may host next observe the lease before that.
 func TestScenario_TheLeaseRunsOutWhileTheCrashIsNoticed(t *testing.T) {
 	const noticed = 3300 * time.Millisecond
 	for alive := 20 * time.Second; alive < 20*time.Second+ttl/3; alive += 300 * time.Millisecond {
@@ -66,7 +66,7 @@ func TestScenario_TheLeaseRunsOutWhileTheCrashIsNoticed(t *testing.T) {
 	}
 }
 
-// akka 31925: two singletons of one cluster had one lease.
+// akka 31925: two singletons of one cluster shared one lease.
 func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -93,7 +93,7 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "mail", answer.(*wrapperspb.StringValue).Value)
 		require.Equal(t, []string{"m000"}, started)
-		c.found(c.node(1), time.Second) // the other one is untouched
+		c.found(c.node(1), time.Second) // the other singleton is unaffected
 		for _, s := range mails {
 			require.NoError(t, s.Close(ctx))
 		}
@@ -101,8 +101,8 @@ func TestScenario_TwoSingletonsHaveTwoLeases(t *testing.T) {
 	})
 }
 
-// akka, pekko, akka.net: after the loss of the lease nothing bounded the life of the old instance. One that
-// ignores its stop message is gone before the lease can be another's.
+// akka, pekko, akka.net: after the loss of the lease nothing bounded the life of the old instance.
+// Here an instance that ignores its stop message is gone before another session can hold the lease.
 func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
 	o := options{cfg: singleton.Config{StopMessage: wrapperspb.String("ignored"), HandOver: time.Hour}}
 	run(t, 2, o, func(c *testCluster) {
@@ -115,8 +115,8 @@ func TestScenario_AStubbornInstanceDoesNotOutliveItsLease(t *testing.T) {
 	})
 }
 
-// akka management, pekko management 911, actor-ts 600: a release that failed was not repeated, and the next host
-// waited for the time to live.
+// akka management, pekko management 911, actor-ts 600: a failed release was not repeated, and the
+// next host waited for the TTL.
 func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.found(c.node(1), 20*time.Second)
@@ -132,8 +132,8 @@ func TestScenario_AFailedReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-// akka.net 7230, actor-ts 637: a member that had handed over once never hosted again after its restart, and
-// in the end nobody did.
+// akka.net 7230, actor-ts 637: a member that had handed over once never hosted again after its
+// restart, and in the end no member did.
 func TestScenario_WhoHandedOverOnceHostsAgainAfterARestart(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		a, b := c.node(0), c.node(1)
@@ -144,7 +144,7 @@ func TestScenario_WhoHandedOverOnceHostsAgainAfterARestart(t *testing.T) {
 			synctest.Wait()
 			host, _ := c.found(next, 20*time.Second)
 			require.Equal(t, b.ID, host)
-			a, b = b, next // the other one is the oldest now
+			a, b = b, next // the other member is the oldest now
 		}
 		require.Equal(t, 1, c.alive.count())
 	})

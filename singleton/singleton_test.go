@@ -34,7 +34,7 @@ func TestSingleton_OneInstanceReachableFromEveryMember(t *testing.T) {
 func TestSingleton_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
 	run(t, 3, options{}, func(c *testCluster) {
 		const n = 200
-		for k := range n { // the first before anybody is found
+		for k := range n { // the first one before the instance is found
 			for i := range 3 {
 				c.Member(i).System.Root.Send(c.node(i).single.PID(), wrapperspb.String(fmt.Sprint("m", i, " ", k)))
 			}
@@ -48,7 +48,7 @@ func TestSingleton_MessagesArriveInOrderFromEveryMemberOnce(t *testing.T) {
 	})
 }
 
-// requireOrder demands prefix0, prefix1, … among notes, each once.
+// requireOrder requires prefix0, prefix1, … among notes, each once.
 func requireOrder(t *testing.T, notes []string, prefix string, n int) {
 	t.Helper()
 	var of []string
@@ -106,7 +106,7 @@ func TestCrash_NextOldestTakesOverWhenTheLeaseIsStale(t *testing.T) {
 	}
 }
 
-// The planned move under load: nothing is lost, nothing out of order, and the gap is short.
+// In a planned move under load no message is lost or reordered, and the gap is short.
 func TestClose_HandsOverWithoutLoss(t *testing.T) {
 	for name, o := range map[string]options{"store watches": {}, "store polled": {plain: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestClose_LastMemberDoesNotWait(t *testing.T) {
 	})
 }
 
-// The store goes away for the only host: its instance stops before the lease can be another's. When the
-// store is back, so is the instance, and every proxy finds it again.
+// The store is unavailable for the only host: its instance stops before another session can hold
+// the lease. When the store is back, the instance is made again, and every proxy finds it.
 func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
 	o := options{
 		cfg: singleton.Config{Role: "backend"},
@@ -199,7 +199,7 @@ func TestLoss_SameMemberComesBackAndIsFound(t *testing.T) {
 	})
 }
 
-// Both halves have an oldest member, but there is one lease.
+// Both halves have an oldest member, but there is only one lease.
 func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
 	run(t, 4, options{}, func(c *testCluster) {
 		for i := range 4 {
@@ -214,7 +214,7 @@ func TestPartition_BothHalvesTogetherHaveOneInstance(t *testing.T) {
 		require.Equal(t, "m000", host)
 		_, err := c.node(3).ask("who", time.Second)
 		require.ErrorIs(t, err, singleton.ErrUnknown)
-		c.node(0).store.away(true) // the half that had it cannot keep it
+		c.node(0).store.away(true) // the half that had the lease cannot keep it
 		c.node(1).store.away(true)
 		host, took := c.found(c.node(3), 2*ttl)
 		require.Equal(t, "m002", host)

@@ -10,14 +10,14 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// tenancy acquires and releases beside the manager's mailbox. It belongs to the manager, who is told by
-// message; when the manager is gone, whatever was granted, or is yet, is released.
+// tenancy acquires and releases outside the manager's mailbox. It belongs to the manager, and
+// reports to it by messages. When the manager is gone, every present or later grant is released.
 type tenancy struct {
 	lease *coordination.Lease
 	tries time.Duration   // bounds an attempt
-	life  context.Context // ends when the manager has stopped and its instance with it
+	life  context.Context // ends when the manager and its instance have stopped
 	end   context.CancelFunc
-	stop  context.CancelFunc // cancels the attempt under way
+	stop  context.CancelFunc // cancels the pending attempt
 	held  map[uint64]*holding
 	blind func() // stops observing the lease
 
@@ -25,13 +25,13 @@ type tenancy struct {
 	last    coordination.Token // of the last tenure here
 }
 
-// holding is a grant that has not certainly been released.
+// holding is a grant that may not have been released yet.
 type holding struct {
 	grant  *coordination.Grant
 	unhook func() bool
 }
 
-// Messages of a tenancy. Each names what it speaks of.
+// Messages of a tenancy. Each names its attempt, grant, probe or tenure.
 type (
 	attemptEnded struct {
 		attempt   uint64
@@ -51,28 +51,28 @@ type (
 	}
 )
 
-// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped manager out of the log.
 func (*attemptEnded) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped manager out of the log.
 func (*tenureOver) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped manager out of the log.
 func (*releaseEnded) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped manager out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped manager out of the log.
 func (*probeEnded) IgnoreDeadLetterLogging() {}
 
-// taken tells that the store has answered, and another session holds the lease.
+// taken reports whether the store has answered and another session holds the lease.
 func (a *attemptEnded) taken() bool { return errors.Is(a.err, coordination.ErrHeld) }
 
-// silent tells that the tenure is over because the store did not answer.
+// silent reports whether the tenure is over because the store did not answer.
 func (o *tenureOver) silent() bool {
 	lost, ok := errors.AsType[*coordination.LostError](context.Cause(o.grant.Context()))
 	return ok && lost.Why == coordination.Expired
 }
 
-// final tells that no later attempt can succeed.
+// final reports whether no later attempt can succeed.
 func (a *attemptEnded) final() bool {
 	return errors.Is(a.err, coordination.ErrClosed) || errors.Is(a.err, coordination.ErrInvalid)
 }
@@ -82,7 +82,7 @@ func newTenancy(l *coordination.Lease, tries time.Duration) tenancy {
 	return tenancy{lease: l, tries: tries, life: life, end: end, stop: func() {}, blind: func() {}, held: map[uint64]*holding{}}
 }
 
-// acquire begins an attempt. It ends with one *attemptEnded.
+// acquire starts an attempt. It ends with one *attemptEnded.
 func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 	system, self, lease, life := ctx.ActorSystem(), ctx.Self(), t.lease, t.life
 	wait, stop := context.WithTimeout(life, t.tries)
@@ -92,14 +92,15 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 		grant, err := lease.Acquire(wait)
 		m := &attemptEnded{attempt: attempt, grant: grant, err: err, cancelled: errors.Is(wait.Err(), context.Canceled)}
 		if err == nil {
-			// In place before anybody can miss it: the manager may be gone by now.
+			// Registered before the manager learns of the grant, because the manager may be gone by
+			// now.
 			m.unhook = context.AfterFunc(life, func() { _ = release(grant, releaseAlone) })
 		}
 		system.Root.Send(self, m)
 	}()
 }
 
-// probe looks at the lease. It ends with one *probeEnded.
+// probe reads the lease. It ends with one *probeEnded.
 func (t *tenancy) probe(ctx actor.Context, number uint64) {
 	system, self, lease, life, last := ctx.ActorSystem(), ctx.Self(), t.lease, t.life, t.last
 	go func() {
@@ -109,12 +110,12 @@ func (t *tenancy) probe(ctx actor.Context, number uint64) {
 			system.Root.Send(self, p)
 		}()
 		h, err := lease.Holder(life)
-		p.taken = err == nil && h.Owner != "" && h.Token != last // what is left of our own is nobody's
+		p.taken = err == nil && h.Owner != "" && h.Token != last // ours holds nothing any more
 		p.reached = err == nil
 	}()
 }
 
-// follow observes the lease, or no longer.
+// follow starts or stops observing the lease.
 func (t *tenancy) follow(on bool) {
 	t.blind()
 	if t.blind = func() {}; on {
@@ -122,7 +123,8 @@ func (t *tenancy) follow(on bool) {
 	}
 }
 
-// releaseAlone bounds a release that nobody waits for. It goes on in the background all the same.
+// releaseAlone bounds the wait for a release that nobody waits for. The release itself continues in
+// the background.
 const releaseAlone = 10 * time.Second
 
 func release(g *coordination.Grant, within time.Duration) error {
@@ -131,10 +133,10 @@ func release(g *coordination.Grant, within time.Duration) error {
 	return g.Release(ctx)
 }
 
-// cancel ends the attempt under way soon.
+// cancel ends the pending attempt soon.
 func (t *tenancy) cancel() { t.stop() }
 
-// granted takes the grant of an attempt. The manager is told, once, when it is over.
+// granted stores the grant of an attempt. The manager gets one *tenureOver when the grant is over.
 func (t *tenancy) granted(ctx actor.Context, m *attemptEnded) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), m.grant
 	t.last = grant.Token()
@@ -150,8 +152,9 @@ func (t *tenancy) grant(token uint64) *coordination.Grant {
 	return nil
 }
 
-// release gives a tenure up, and waits for that so long. If the next host is sent a state, it waits first, for
-// a bounded time, until that has it. It ends with one *releaseEnded.
+// release gives a tenure up, and waits for the release for at most within. If the next host is
+// being sent a state, it first waits, for a bounded time, until that host has the state. It ends
+// with one *releaseEnded.
 func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration, given <-chan struct{}) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), t.grant(token)
 	go func() {
@@ -171,7 +174,7 @@ func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
 	}()
 }
 
-// forget drops a grant that has been released, or is being in the background.
+// forget drops a grant that has been released, or whose release continues in the background.
 func (t *tenancy) forget(token uint64) {
 	if h := t.held[token]; h != nil {
 		h.unhook()
@@ -179,7 +182,7 @@ func (t *tenancy) forget(token uint64) {
 	}
 }
 
-// abandon withdraws and releases everything, without waiting.
+// abandon cancels the attempt and releases every grant, without waiting.
 func (t *tenancy) abandon() {
 	t.blind()
 	t.end()

@@ -18,36 +18,41 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// MaxState bounds the encoded state that an instance leaves to the next one, in bytes.
+// MaxState is the maximum size in bytes of the encoded state that an instance leaves to the next
+// one.
 const MaxState = 256 << 10
 
-// Warm is implemented by an instance that leaves its state to the next one when it moves as planned: its
-// member leaves, or another one should host. The next instance then need not load what this one knew.
+// Warm is implemented by an instance that leaves its state to the next one in a planned move: its
+// member leaves, or another one should host. The next instance then need not load what this one
+// knew.
 //
-// State is a saving, never a promise. It is lost in a crash, with a lost lease, when the instance had to be
-// stopped because HandOver was over, when it panicked or stopped by itself, when no other member was known,
-// and when the next host could not be reached; then TakeOver is not called, and the instance starts as it
-// would without. What it must not lose, it keeps in a store.
+// The state saves work; it is never guaranteed to arrive. It is lost in a crash, with a lost lease,
+// when the instance was stopped because HandOver was over, when it panicked or stopped by itself,
+// when no other member was known, and when the next host could not be reached. Then TakeOver is not
+// called, and the instance starts as it would without Warm. Keep data that must not be lost in a
+// store.
 //
-// State is never stale: TakeOver is called only if no tenure was between that of the giver and this one.
+// The state is never stale: TakeOver is called only if no tenure was between that of the giver and
+// this one.
 type Warm interface {
 	actor.Actor
-	// HandOver returns what the next instance is to know; nil: nothing. It is called where Receive is, after
-	// the last message and before *actor.Stopping. More than MaxState bytes are not passed on: an error is
-	// logged and counted in Stats.StateLost.
+	// HandOver returns the state for the next instance, or nil if there is none. It is called on
+	// the goroutine of Receive, after the last message and before *actor.Stopping. A state of more
+	// than MaxState bytes is not passed on: an error is logged and counted in Stats.StateLost.
 	HandOver() proto.Message
-	// TakeOver gets that, with the token of the tenure that has left it. It is called where Receive is, before
-	// *actor.Started. An instance that fails in Started is made again, and is given the state again.
+	// TakeOver receives that state, with the token of the tenure that left it. It is called on the
+	// goroutine of Receive, before *actor.Started. An instance that fails in Started is made again,
+	// and gets the state again.
 	TakeOver(giver coordination.Token, state proto.Message)
 }
 
-// leftState is what an instance leaves, as it travels.
+// leftState is the state that an instance leaves, in wire format.
 type leftState = pb.SingletonState
 
-// errState is why a state is not passed on.
+// errState is wrapped when a state is not passed on.
 var errState = errors.New("singleton: state of the instance not handed over")
 
-// packed returns the state of an instance for the wire.
+// packed returns the state of an instance in wire format.
 func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,20 +90,22 @@ func unpacked(s *pb.SingletonState) (proto.Message, error) {
 	return m, nil
 }
 
-// estate is what instances leave and get. It belongs to the manager.
+// estate holds the states that are received from and sent to other members. It belongs to the
+// manager.
 type estate struct {
-	got   *pb.SingletonState // from the last host; nil: nothing
-	given chan struct{}      // closed when the next host has ours
-	token uint64             // of ours
+	got   *pb.SingletonState // from the last host; nil: none
+	given chan struct{}      // closed when the next host has our state
+	token uint64             // of our state
 }
 
-// loseState counts a state that does not get to the next instance.
+// loseState counts a state that does not reach the next instance.
 func (m *manager) loseState(err error) {
 	m.life.counts.stateLost.Add(1)
 	m.log.Error("singleton state lost in a hand-over", slog.Any("error", err))
 }
 
-// bequeath sends what the instance has left to the next host. The channel is closed when that has it.
+// bequeath sends the state that the instance has left to the next host. estate.given is closed when
+// the next host has it.
 func (m *manager) bequeath(ctx actor.Context, left *atomic.Pointer[pb.SingletonState]) {
 	s := left.Swap(nil)
 	if s == nil {
@@ -113,7 +120,7 @@ func (m *manager) bequeath(ctx actor.Context, left *atomic.Pointer[pb.SingletonS
 	m.send(ctx, m.self(), to, m.life.cfg.managerName(), wire.SingletonState, s)
 }
 
-// onState keeps what the last host has sent, for the tenure that follows its own.
+// onState keeps the state that the last host has sent, for the next tenure.
 func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonState) {
 	if len(s.State) > MaxState || len(s.Type) > maxTypeName {
 		m.ignore(slog.Int("state bytes", len(s.State)))
@@ -123,7 +130,7 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 	m.send(ctx, m.self(), from, m.life.cfg.managerName(), wire.SingletonStateTaken, &pb.SingletonStateTaken{Token: s.Token})
 }
 
-// maxTypeName is more than any message type has.
+// maxTypeName is longer than the name of any message type.
 const maxTypeName = 1024
 
 func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
@@ -133,7 +140,8 @@ func (m *manager) onStateTaken(t *pb.SingletonStateTaken) {
 	}
 }
 
-// inherited returns what the first instance of a tenure takes over, if anything.
+// inherited returns a function that hands the received state to the first instance of a tenure, or
+// nil.
 func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
 	s := m.estate.got
 	if s == nil || coordination.Token(s.Token) != grant.Previous() {
@@ -151,5 +159,5 @@ func (m *manager) inherited(grant *coordination.Grant) func(actor.Actor) {
 	}
 }
 
-// stateWait bounds how long a release waits for the next host to have the state.
+// stateWait bounds the time for which a release waits until the next host has the state.
 const stateWait = time.Second

@@ -15,11 +15,11 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// warm hands on what it was told last, and by which tenure.
+// warm hands over the last text it received, and the tenure that received it.
 type warm struct {
 	worker
 	said  string
-	fails *int // how often Started is to panic
+	fails *int // how often Started will panic
 }
 
 func (w *warm) HandOver() proto.Message {
@@ -72,12 +72,13 @@ func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
 	run(t, 4, warmly(&fails), func(c *testCluster) {
 		c.found(c.node(3), 20*time.Second)
 		c.told(c.node(3), "first")
-		fails = 2 // the next one is given the state again when it starts again
+		fails = 2 // the next instance gets the state again when it is made again
 		require.NoError(t, c.node(0).single.Close(context.Background()))
 		host, took := c.found(c.node(3), 20*time.Second)
 		require.Equal(t, "m001", host)
 		t.Logf("hosted after %v", took)
-		require.NoError(t, c.node(1).single.Close(context.Background())) // and hands on what it was given
+		// The leaving instance hands over the state it got.
+		require.NoError(t, c.node(1).single.Close(context.Background()))
 		host, _ = c.found(c.node(3), 20*time.Second)
 		require.Equal(t, "m002", host)
 		require.Equal(t, []string{
@@ -87,7 +88,8 @@ func TestWarm_StatePassesInAPlannedMove(t *testing.T) {
 	})
 }
 
-// After a crash, a panic, or a state that cannot travel, the next instance starts without.
+// After a crash, a panic, or with a state that cannot be sent, the next instance starts without a
+// state.
 func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
 	for name, text := range map[string]string{
 		"too large": strings.Repeat("x", singleton.MaxState), "HandOver panics": "panics", "nothing to hand over": "",
@@ -120,20 +122,20 @@ func TestWarm_StateIsLostWhereItMustBe(t *testing.T) {
 	})
 }
 
-// A state is never stale: one that a tenure in between may have changed is not taken over.
+// A state is never stale: if a tenure in between may have changed it, it is not taken over.
 func TestWarm_StateOfAnEarlierTenureIsNotTakenOver(t *testing.T) {
 	fails := 0
 	run(t, 3, warmly(&fails), func(c *testCluster) {
 		c.found(c.node(2), 20*time.Second)
 		c.told(c.node(2), "stale")
-		c.node(1).store.away(true) // it gets the state, and not the lease
+		c.node(1).store.away(true) // this member gets the state, but not the lease
 		require.NoError(t, c.node(0).single.Close(context.Background()))
 		time.Sleep(30 * time.Second)
 		host, _ := c.found(c.node(2), 20*time.Second)
 		require.Equal(t, "m002", host)
 		c.told(c.node(2), "fresh")
 		c.node(1).store.away(false)
-		require.NoError(t, c.node(2).session.Close(context.Background())) // as good as a crash
+		require.NoError(t, c.node(2).session.Close(context.Background())) // equivalent to a crash
 		time.Sleep(time.Minute)
 		host, _ = c.found(c.node(1), time.Minute)
 		require.Equal(t, "m001", host)

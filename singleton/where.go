@@ -9,29 +9,29 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Place is where the instance is.
+// Place is the location of the instance.
 type Place struct {
 	Address string             // of the member's actor system
 	Token   coordination.Token // of the tenure
 	Since   time.Time          // when this member learned of it, by its wall clock
 }
 
-// located is a place and whether the instance is still there.
+// located is a place, and whether the instance is still known to be there.
 type located struct {
 	Place
 	now bool
 }
 
-// whereabouts is what this process knows of the place of the instance, over all lives.
+// whereabouts is what this process knows about the place of the instance, over all lives.
 type whereabouts struct {
 	mu struct {
 		sync.Mutex
 		last located
-		turn chan struct{} // closed, and made anew, when last changes; nil: nobody has asked
+		turn chan struct{} // closed, and replaced, when last changes; nil: no waiter
 	}
 }
 
-// get returns what is known, and a channel that is closed when that changes.
+// get returns the last known place, and a channel that is closed when it changes.
 func (w *whereabouts) get() (located, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,7 +41,7 @@ func (w *whereabouts) get() (located, <-chan struct{}) {
 	return w.mu.last, w.mu.turn
 }
 
-// change changes what is known, and tells those who wait.
+// change changes the place, and wakes the waiters.
 func (w *whereabouts) change(f func(*located)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,16 +62,18 @@ func (w *whereabouts) found(address string, token coordination.Token) {
 
 func (w *whereabouts) hidden() { w.change(func(l *located) { l.now = false }) }
 
-// Where tells where the instance is, as far as this member knows, for people and dashboards: it may have
-// moved. false: it is not known where it is now; the place is then the last one known, if any.
+// Where returns the place of the instance as far as this member knows it, for people and
+// dashboards: the instance may have moved. false means that the present place is unknown; the
+// result is then the last known place, if any.
 func (s *Singleton) Where() (Place, bool) {
 	l, _ := s.place.get()
 	return l.Place, l.now
 }
 
-// Watch yields what Where returns, now and after each change, until ctx ends: for people, dashboards and
-// caches, not for decisions that need a lease. A slow reader skips changes, never the last one. It goes on
-// between two lives of the member, and after Close, when nothing changes any more.
+// Watch yields the result of Where, now and after each change, until ctx ends. It is meant for
+// people, dashboards and caches, not for decisions that need a lease. A slow reader skips changes,
+// but never the last one. The sequence continues between two lives of the member, and after Close,
+// when there are no more changes.
 func (s *Singleton) Watch(ctx context.Context) iter.Seq2[Place, bool] {
 	return func(yield func(Place, bool) bool) {
 		for ctx.Err() == nil {

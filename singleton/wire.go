@@ -21,7 +21,7 @@ const maxHops = 3
 // hopsHeader counts how often a message was passed on.
 const hopsHeader = "concord-singleton-hops"
 
-// station is what proxy and manager have in common: they know the view and exchange envelopes.
+// station is common to proxy and manager: it knows the view and exchanges envelopes.
 type station struct {
 	life *life
 	log  *slog.Logger
@@ -36,7 +36,7 @@ func member(m membership.Member) core.Member {
 	return core.Member{ID: m.ID, Incarnation: m.Incarnation, Address: m.Address}
 }
 
-// hosts is the view as the core sees it.
+// hosts converts the view to the core's type.
 func (st *station) hosts(v *membership.View) core.View {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
 	for _, m := range v.ByAge(st.life.cfg.Role) {
@@ -59,8 +59,8 @@ func (st *station) send(ctx actor.Context, from, to core.Member, name string, ma
 	ctx.Send(actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
-// open returns who speaks and what it says. Only members of the view are heard, in the incarnation that
-// it lists, and only if they mean this incarnation.
+// open returns the sender of an envelope and its contents. It accepts only members of the view, in
+// the incarnation that the view lists, and only if they address this incarnation.
 func (st *station) open(env *pb.Envelope) (from core.Member, manifest wire.Manifest, payload []byte, ok bool) {
 	if st.view == nil || st.view.Removed {
 		return from, 0, nil, false
@@ -93,11 +93,11 @@ func (st *station) ignore(why slog.Attr) {
 	}
 }
 
-// errStray is why a message is refused.
+// errStray is wrapped when a message of the protocol itself is refused.
 var errStray = fmt.Errorf("%w: a message of the protocol itself", ErrInvalid)
 
-// stray tells that a message is one of this protocol in a form in which the protocol does not use it: the
-// instance must not get it for a user's.
+// stray reports whether a message belongs to this protocol but has a form that the protocol does
+// not use: the instance must not receive it as a user's message.
 func stray(msg any) bool {
 	if a, ok := msg.(*asked); ok {
 		msg = a.msg

@@ -10,12 +10,13 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Clock is the clock of one member, or rather of its machine: it is the same after a restart. At the start of
-// the test it shows the time of the bubble and runs as fast; SetRate, Jump and Member.Suspend change that.
+// Clock is the clock of one member's machine; it stays the same across restarts. At the start of
+// the test it shows the time of the bubble and runs at the same rate. SetRate, Jump and
+// Member.Suspend change that.
 //
-// The member's session, its membership and the timers of Concord's components go by it. What reads
-// package time by itself goes by the time of the bubble, which is true time: give it this clock instead.
-// Its reading methods may be called by many goroutines.
+// The member's session, its membership and the timers of Concord's components use this clock. Code
+// that calls package time uses the time of the bubble, which is true time; pass this clock to it
+// instead. The methods that read the clock are safe for concurrent use.
 type Clock struct {
 	c     *Cluster
 	index int
@@ -24,7 +25,7 @@ type Clock struct {
 	mu struct {
 		sync.Mutex
 		at      time.Time     // true time of the last change
-		mono    time.Duration // since start, shown then
+		mono    time.Duration // since start, as shown at that time
 		rate    float64
 		still   bool // suspended
 		wall    time.Duration
@@ -34,7 +35,7 @@ type Clock struct {
 	}
 }
 
-// alarm is a function that waits for its time on a clock.
+// alarm is a function scheduled on a clock.
 type alarm struct {
 	due    time.Duration // on mono
 	number uint64
@@ -44,7 +45,7 @@ type alarm struct {
 
 var _ coordination.Clock = (*Clock)(nil)
 
-// MaxRate is how many times faster than true time a clock may run; the slowest is 1/MaxRate.
+// MaxRate is the maximum rate of a clock relative to true time; the minimum is 1/MaxRate.
 const MaxRate = 1000
 
 func newClock(c *Cluster, index int) *Clock {
@@ -55,15 +56,15 @@ func newClock(c *Cluster, index int) *Clock {
 	return k
 }
 
-// Now is what time.Now would return in a process of this machine: differences are those of the monotonic
-// clock, and jumps of the wall clock show only after a restart. See Wall.
+// Now returns what time.Now would return in a process on this machine. Differences are those of the
+// monotonic clock, and jumps of the wall clock show only after a restart. See Wall.
 func (k *Clock) Now() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.start.Add(k.monoLocked() + k.mu.booted)
 }
 
-// Wall is what the wall clock shows.
+// Wall returns the time of the wall clock.
 func (k *Clock) Wall() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,8 +79,8 @@ func (k *Clock) Read() coordination.Reading {
 	return coordination.Reading{Mono: mono, Boot: mono, Wall: mono + k.mu.wall}
 }
 
-// AfterFunc calls f in its own goroutine when d has passed on this clock. stop withdraws it and reports
-// whether that was in time.
+// AfterFunc calls f in its own goroutine after d has passed on this clock. stop cancels the call
+// and reports whether it did so before f was called.
 func (k *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,8 +100,8 @@ func (k *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// SetRate lets the clock run so many times as fast as true time from now on: 1.01 is 1 % fast, 0.99 is 1 %
-// slow, 1 is right. It fails the test if rate is above MaxRate or below 1/MaxRate.
+// SetRate sets the rate of the clock relative to true time: 1.01 is 1 % fast, 0.99 is 1 % slow, 1
+// is exact. It fails the test if rate is above MaxRate or below 1/MaxRate.
 func (k *Clock) SetRate(rate float64) {
 	k.c.t.Helper()
 	if !(rate <= MaxRate && rate >= 1.0/MaxRate) { // also for NaN
@@ -110,7 +111,8 @@ func (k *Clock) SetRate(rate float64) {
 	k.change(func() { k.mu.rate = rate })
 }
 
-// Jump puts the wall clock forward by d, or back. No timer and no difference of two Now sees that.
+// Jump moves the wall clock forward by d, or back if d is negative. Timers and differences between
+// values of Now are not affected.
 func (k *Clock) Jump(d time.Duration) {
 	k.c.note("clock %d: wall jumps by %v", k.index, d)
 	k.change(func() { k.mu.wall += d })
@@ -121,7 +123,7 @@ func (k *Clock) suspend(still bool) { k.change(func() { k.mu.still = still }) }
 // boot starts a process on the machine.
 func (k *Clock) boot() { k.change(func() { k.mu.booted, k.mu.still = k.mu.wall, false }) }
 
-// change takes what is shown now as the base of what is shown from now on, and sets all alarms again.
+// change rebases the clock on the time it shows now, calls f, and reschedules all alarms.
 func (k *Clock) change(f func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +156,7 @@ func (k *Clock) monoLocked() time.Duration {
 	return k.mu.mono + passed
 }
 
-// setLocked lets a ring when it is due, never before.
+// setLocked schedules a to ring when it is due, never earlier.
 func (k *Clock) setLocked(a *alarm) {
 	if k.mu.still {
 		return
@@ -173,7 +175,7 @@ func (k *Clock) ring(a *alarm) {
 	case !waiting || k.mu.still:
 		k.mu.Unlock()
 		return
-	case k.monoLocked() < a.due: // the rate has changed meanwhile, or a nanosecond was lost
+	case k.monoLocked() < a.due: // the rate changed, or rounding lost a nanosecond
 		k.setLocked(a)
 		k.mu.Unlock()
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// acquire waits for a lease of a member in the background; the channel gets the grant.
+// acquire waits for a lease of a member in the background and sends the grant to the channel.
 func acquire(ctx context.Context, m *testkit.Member, lease string) <-chan *coordination.Grant {
 	granted := make(chan *coordination.Grant, 1)
 	go func() {
@@ -26,9 +26,9 @@ func acquire(ctx context.Context, m *testkit.Member, lease string) <-chan *coord
 	return granted
 }
 
-// takeover cuts the holder from the store and lets another member acquire, looking every 10ms. It returns
-// for how long, in true time, the holder had been certain that all its work had ended; negative if both
-// could work at once.
+// takeover cuts the holder off from the store and lets another member try to acquire every 10ms. It
+// returns the true time between the moment at which the holder was certain that all its work had
+// ended and the takeover; it is negative if both could work at the same time.
 func takeover(t *testing.T, c *testkit.Cluster) (gap time.Duration) {
 	t.Helper()
 	g, err := c.Member(0).Session.Lease("l").TryAcquire(t.Context())
@@ -70,7 +70,7 @@ func TestClock_RatesWithinTheBoundNeverOverlap(t *testing.T) {
 	}
 }
 
-// The test above would be worth nothing if it could not see two holders.
+// TestClock_ARateBeyondTheBoundIsSeenToOverlap shows that the test above can detect two holders.
 func TestClock_ARateBeyondTheBoundIsSeenToOverlap(t *testing.T) {
 	rates := testkit.Clocks(func(i int, k *testkit.Clock) { k.SetRate([]float64{0.5, 1}[i]) })
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
@@ -97,7 +97,7 @@ func TestClock_AWallJumpEndsNoExclusionAndMovesNoTimer(t *testing.T) {
 				require.Equal(t, time.Hour, rang)
 				require.Equal(t, c.Member(0).Clock().Wall(), time.Now().Add(3*jump).Round(0))
 				select {
-				case <-next: // ahead by more than the TTL: the holder gave up, and the other came after it
+				case <-next: // ahead by more than the TTL: the holder stopped before the takeover
 					require.Greater(t, jump, time.Minute)
 					require.ErrorIs(t, g.Check(), coordination.ErrLost)
 				default:
@@ -108,7 +108,7 @@ func TestClock_AWallJumpEndsNoExclusionAndMovesNoTimer(t *testing.T) {
 	}
 }
 
-// fenced is a resource that refuses what is older than what it has seen.
+// fenced is a resource that rejects tokens older than the newest it has seen.
 type fenced struct{ newest coordination.Token }
 
 var errFenced = errors.New("an older tenure")
@@ -121,8 +121,8 @@ func (f *fenced) write(token coordination.Token) error {
 	return nil
 }
 
-// A machine that stands still together with its clocks cannot know that its lease has expired: only the
-// token protects what it writes then.
+// A machine that is suspended together with its clocks cannot know that its lease has expired. Only
+// the token prevents its later writes.
 func TestSuspend_TheFormerHolderBelievesItHoldsAndIsFenced(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		resource := &fenced{}
@@ -176,7 +176,7 @@ func TestClock_RateGovernsTimersAndReadings(t *testing.T) {
 		require.False(t, withdrawn())
 		c.Advance(30 * time.Second)
 		k.SetRate(2)
-		c.Advance(time.Minute) // the other 30s in 15s
+		c.Advance(time.Minute) // in 15s the other clock advances by 30s
 		require.Equal(t, []time.Duration{45 * time.Second}, rang)
 		require.Equal(t, 150*time.Second, k.Now().Sub(shown))
 		k.SetRate(0.5)
@@ -184,7 +184,7 @@ func TestClock_RateGovernsTimersAndReadings(t *testing.T) {
 		c.Advance(time.Minute)
 		require.Equal(t, []time.Duration{45 * time.Second, 110 * time.Second}, rang)
 		require.Equal(t, 180*time.Second, k.Now().Sub(shown))
-		k.AfterFunc(-time.Hour, ring) // at once
+		k.AfterFunc(-time.Hour, ring) // fires at once
 		c.Advance(0)
 		require.Len(t, rang, 3)
 	})
@@ -210,8 +210,8 @@ func TestClock_BelongsToTheMachine(t *testing.T) {
 	}, ahead)
 }
 
-// The timers of a member's components go by its clock: a suspended member greets nobody when it thaws late,
-// but goes on where it was.
+// The timers of a member's components use its clock: a suspended member that thaws late sends no
+// extra hellos and continues where it stopped.
 func TestSuspend_MembershipStandsStill(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		c.Advance(time.Minute)
@@ -233,7 +233,7 @@ func TestSuspend_MembershipStandsStill(t *testing.T) {
 	})
 }
 
-// Actors of the test's own take time from the clock of their member.
+// Actors written for a test use the clock of their member.
 func ExampleMember_Clock() {
 	var t *testing.T // of the test
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
@@ -246,6 +246,6 @@ func ExampleMember_Clock() {
 				}
 			}))
 		}
-		c.Advance(time.Minute) // member 0 has been told, member 1 has not
+		c.Advance(time.Minute) // member 0 has received it, member 1 has not
 	})
 }

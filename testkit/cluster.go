@@ -17,16 +17,17 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Cluster is a virtual cluster on virtual time; Run makes it. Its members are production actor systems, their
-// PIDs are the same as over remoting, and every message between two members is encoded, carried by a
-// network that can be told to misbehave, and decoded. Its methods, and those of its members and links, are
-// for the goroutine of the test.
+// Cluster is a virtual cluster on virtual time, created by Run. Its members are production actor
+// systems with the same PIDs as over remoting. Every message between two members is encoded,
+// carried by a network with configurable faults, and decoded. The methods of Cluster, and those of
+// its members and links, must be called from the goroutine of the test.
 //
-// Nothing happens by itself: a member that has crashed stays listed until Member.Expel, as the member
-// that replaces it is listed at once. With the options Provider and Rejoin members drop who is out of reach, and
-// come back after a split.
+// Membership does not change by itself: a crashed member stays listed until Member.Expel, or until
+// it is replaced. With the options Provider and Rejoin, members drop unreachable members and rejoin
+// after a split.
 type Cluster struct {
-	// Leases is the lease store that all members reach, each by its own way: Member.Store.
+	// Leases is the lease store shared by all members. Each member accesses it through
+	// Member.Store.
 	Leases *memory.Store
 
 	t      *testing.T
@@ -35,16 +36,16 @@ type Cluster struct {
 	sim    *simnet.Cluster
 	start  time.Time
 	faults Faults         // of all links
-	ending sync.WaitGroup // components of crashed members, and those that rejoin
-	over   chan struct{}  // closed when the cluster ends: nobody rejoins any more
+	ending sync.WaitGroup // components of crashed members, and rejoining members
+	over   chan struct{}  // closed when the cluster ends; members no longer rejoin
 
-	births birth // guards what is made for a new life
+	births birth // guards the state that is set up for a new life
 
 	mu struct {
 		sync.Mutex
-		members []*Member // by index: the last life at that address
-		all     []*Member // every life there was
-		notes   []string  // what was done to the cluster, and warnings of members
+		members []*Member // by index: the latest life at that address
+		all     []*Member // every life so far
+		notes   []string  // changes made to the cluster, and warnings of members
 	}
 }
 
@@ -66,7 +67,7 @@ func newCluster(t *testing.T, n int, s settings) *Cluster {
 // Seed returns the seed of this run.
 func (c *Cluster) Seed() uint64 { return c.seed }
 
-// Member returns the i-th member: what runs at its address now, or did last.
+// Member returns the i-th member: the current or latest life at its address.
 func (c *Cluster) Member(i int) *Member {
 	c.t.Helper()
 	c.mu.Lock()
@@ -77,7 +78,7 @@ func (c *Cluster) Member(i int) *Member {
 	return c.mu.members[i]
 }
 
-// Members returns the members that have not left or crashed, and are not between two lives.
+// Members returns the members that have not left or crashed and are not between two lives.
 func (c *Cluster) Members() (live []*Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +90,7 @@ func (c *Cluster) Members() (live []*Member) {
 	return live
 }
 
-// Join starts another member. It sees all that live, and they see it, at once.
+// Join starts another member. It and all live members list each other at once.
 func (c *Cluster) Join() *Member {
 	c.mu.Lock()
 	i := len(c.mu.members)
@@ -106,9 +107,9 @@ func (c *Cluster) Join() *Member {
 	return m
 }
 
-// Each makes a component at every member: those there are, and every one that joins or restarts from now
-// on, before it is listed. produce runs in the goroutine of the test; an error fails it. Components that
-// register with package node are stopped with their members.
+// Each creates a component at every member: at the current members, and at every member that joins
+// or restarts later, before it is listed. produce runs in the goroutine of the test; an error fails
+// the test. Components that register with package node are stopped with their members.
 func Each[T any](c *Cluster, produce func(m *Member) (T, error)) *PerMember[T] {
 	c.t.Helper()
 	e := &PerMember[T]{c: c, of: map[*Member]T{}}
@@ -131,28 +132,28 @@ func Each[T any](c *Cluster, produce func(m *Member) (T, error)) *PerMember[T] {
 	return e
 }
 
-// PerMember holds one component of every member.
+// PerMember holds one component per member.
 type PerMember[T any] struct {
 	c  *Cluster
 	mu sync.Mutex
 	of map[*Member]T
 }
 
-// At returns that of the i-th member, as it is now.
+// At returns the component of the i-th member, in its current life.
 func (e *PerMember[T]) At(i int) T {
 	e.c.t.Helper()
 	return e.Of(e.c.Member(i))
 }
 
-// Of returns that of a member, which may have crashed or been replaced since.
+// Of returns the component of a member, which may have crashed or been replaced since.
 func (e *PerMember[T]) Of(m *Member) T {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.of[m]
 }
 
-// Ready waits until every member has what node.Start waits for, see Member.Ready, and fails if one has not
-// within a minute.
+// Ready waits until every member is ready as node.Start requires, see Member.Ready. It fails if a
+// member is not ready within a minute.
 func (c *Cluster) Ready() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -164,15 +165,15 @@ func (c *Cluster) Ready() {
 	}
 }
 
-// Advance lets d of virtual time pass, and then everything happen that is due.
+// Advance advances virtual time by d and waits until everything that is due has run.
 func (c *Cluster) Advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// Settle waits until the cluster is quiet: all mailboxes are empty, and no message or call of the lease
-// store is on its way. What waits for a frozen member is not on its way. It fails if that is not so within
-// a minute.
+// Settle waits until the cluster is idle: all mailboxes are empty, and no message or call of the
+// lease store is in flight. Messages and calls held for a frozen member do not count as in flight.
+// Settle fails if the cluster is not idle within a minute.
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -195,14 +196,14 @@ func (c *Cluster) Settle() {
 	}
 }
 
-// note keeps what is done to the cluster, for a failure.
+// note records a change made to the cluster, for the failure report.
 func (c *Cluster) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.notes = append(c.mu.notes, fmt.Sprintf("%10s  %s", short(time.Since(c.start)), fmt.Sprintf(format, args...)))
 }
 
-// story is what a failure prints.
+// story returns the failure report.
 func (c *Cluster) story() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +233,7 @@ func (c *Cluster) newSystem(id string) *actor.ActorSystem {
 	return system
 }
 
-// end heals and stops everything.
+// end heals the cluster and stops everything.
 func (c *Cluster) end() {
 	if c.t.Failed() {
 		c.t.Log(c.story())
@@ -266,7 +267,7 @@ func (c *Cluster) end() {
 	}
 }
 
-// address is that of the i-th member.
+// address returns the address of the i-th member.
 func address(i int) string { return "node-" + strconv.Itoa(i) + ":1" }
 
 func indexOf(address string) int {

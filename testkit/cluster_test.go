@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// inboxes puts a probe at every member, as actor "inbox".
+// inboxes spawns a probe named "inbox" at every member.
 func inboxes(t *testing.T, c *testkit.Cluster) *testkit.PerMember[*testkit.Probe] {
 	return testkit.Each(c, func(m *testkit.Member) (*testkit.Probe, error) {
 		p := testkit.NewProbe(t, m.System)
@@ -40,7 +40,7 @@ func send(c *testkit.Cluster, a, b int, numbers ...int64) {
 	}
 }
 
-// got takes what has come to a probe.
+// got takes the numbers that a probe has received.
 func got(c *testkit.Cluster, p *testkit.Probe) (out []int64) {
 	c.Settle()
 	for {
@@ -158,7 +158,7 @@ func TestLink_NextIsForOneMessage(t *testing.T) {
 		require.Equal(t, []int64{1, 1, 4, 2}, got(c, in.At(1)))
 		require.True(t, lost() && double() && late())
 		l.Next(testkit.To("inbox"), testkit.Faults{Cut: true})
-		c.Heal() // takes it back
+		c.Heal() // removes it again
 		send(c, 0, 1, 5)
 		require.Equal(t, []int64{5}, got(c, in.At(1)))
 	})
@@ -215,7 +215,7 @@ func TestMember_FreezeHoldsAndThawDeliversInOrder(t *testing.T) {
 		c.Member(1).Freeze()
 		send(c, 0, 1, 5)
 		c.Settle()
-		next := c.Member(1).Restart() // what was held is gone
+		next := c.Member(1).Restart() // held messages are lost
 		require.Empty(t, got(c, in.Of(next)))
 		send(c, 0, 1, 6)
 		require.Equal(t, []int64{6}, got(c, in.At(1)))
@@ -318,7 +318,7 @@ func TestStore_Faults(t *testing.T) {
 		_, err = acquire()
 		require.ErrorIs(t, err, coordination.ErrUnknown)
 		c.Heal()
-		c.Advance(10 * time.Second) // the session comes to rest
+		c.Advance(10 * time.Second) // until the session is idle
 		took, err = acquire()
 		require.NoError(t, err)
 		require.Zero(t, took)

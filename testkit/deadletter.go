@@ -6,9 +6,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// ExpectDeadLetter runs during and expects that it, or what it sets off, sends an M that becomes a dead
-// letter of system. It returns the first. The dead letters of a message for another member are
-// nobody's: the network loses it without a word.
+// ExpectDeadLetter runs during and expects that it directly or indirectly sends an M that becomes a
+// dead letter of system. It returns the first such message. Messages to another member never become
+// dead letters: the network loses them silently.
 func ExpectDeadLetter[M any](t testing.TB, system *actor.ActorSystem, during func()) M {
 	t.Helper()
 	p := NewProbe(t, system)

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// longest is how much of a message failures print.
+// longest is the maximum length of a message in failure reports.
 const longest = 300
 
-// describe tells a message with its type, on one line.
+// describe returns a message with its type, on one line.
 func describe(m any) string {
 	var s string
 	switch m := m.(type) {
@@ -28,7 +28,7 @@ func describe(m any) string {
 		if n := proto.Size(m); n > 1<<16 {
 			return fmt.Sprintf("%T of %d bytes", m, n)
 		}
-		// prototext varies its spaces on purpose
+		// Normalize whitespace, which prototext deliberately varies.
 		text, _ := prototext.MarshalOptions{}.Marshal(m)
 		s = fmt.Sprintf("%T{%s}", m, strings.Join(strings.Fields(string(text)), " "))
 	case error, fmt.Stringer:
@@ -49,7 +49,7 @@ func describe(m any) string {
 	return s
 }
 
-// name tells a PID.
+// name returns the address and id of a PID.
 func name(pid *actor.PID) string {
 	if pid == nil {
 		return "nobody"
@@ -57,10 +57,10 @@ func name(pid *actor.PID) string {
 	return pid.Address + "/" + pid.Id
 }
 
-// typeName names a type of an expectation.
+// typeName returns the name of the expected type.
 func typeName[M any]() string { return reflect.TypeFor[M]().String() }
 
-// short rounds a duration for people.
+// short rounds a duration for display.
 func short(d time.Duration) string {
 	switch {
 	case d > time.Minute:

@@ -12,11 +12,12 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Disk is a disk in memory, with stores on it. It knows what was synced and what was only written: a crash
-// keeps the first, and of the second as many batches as chance wants, in order. NewDisk makes one; every
-// machine of a cluster has one, Member.Disk, that survives crash and restart.
+// Disk is an in-memory disk that holds stores. It distinguishes synced data from data that was only
+// written: a crash keeps all synced batches and a random number of the unsynced ones, in order.
+// NewDisk creates a Disk. Every machine of a cluster has one, Member.Disk, which survives crashes
+// and restarts.
 //
-// It is for use in a bubble, or with faults that take no time.
+// Use a Disk in a bubble, or with faults that take no time.
 type Disk struct {
 	note func(format string, args ...any)
 
@@ -27,18 +28,18 @@ type Disk struct {
 		once    []*diskOnce
 		volumes map[string]*volume
 		stats   DiskStats
-		frozen  chan struct{} // closed on thaw; nil: not frozen
+		frozen  chan struct{} // closed on thaw; nil if not frozen
 	}
 }
 
-// DiskFaults of a disk. The zero value is none.
+// DiskFaults are the faults of a disk. The zero value has no faults.
 type DiskFaults struct {
-	// Delay is how long a sync takes.
+	// Delay is the duration of a sync.
 	Delay time.Duration
-	// FailSync lets syncs fail: the store fails, and what was written is lost or kept by the next crash or
-	// Close like anything that was not synced.
+	// FailSync makes syncs fail. The store then fails too, and the next crash or Close loses or
+	// keeps the written data like any unsynced data.
 	FailSync bool
-	// Full lets commits end with store.ErrFull.
+	// Full makes commits return store.ErrFull.
 	Full bool
 }
 
@@ -51,10 +52,10 @@ type DiskCommit struct {
 // DiskStats counts what a disk has done.
 type DiskStats struct {
 	Commits int // acknowledged
-	Syncs   int // one may serve several commits
-	Lost    int // batches written and not synced that a crash has taken
-	Torn    int // of these, found half written by the next opener, which dropped them
-	Corrupt int // rows that Flip has changed
+	Syncs   int // one sync may serve several commits
+	Lost    int // batches written but not synced, and lost in a crash
+	Torn    int // lost batches that the next opener found half written and dropped
+	Corrupt int // rows changed by Flip
 }
 
 type diskOnce struct {
@@ -63,7 +64,7 @@ type diskOnce struct {
 	hit    atomic.Bool
 }
 
-// volume is what the disk holds of one store.
+// volume is the part of the disk that belongs to one store.
 type volume struct {
 	rows    map[string]cell
 	written []*write // not synced, in order
@@ -71,19 +72,19 @@ type volume struct {
 	opener  *DiskStore
 }
 
-// cell is a row; the value is never written to.
+// cell is a row; its value is immutable.
 type cell struct {
 	value   []byte
 	flipped bool
 }
 
-// write is a batch on its way to the disk.
+// write is a batch in flight to the disk.
 type write struct {
 	ops    []store.Op
 	synced bool
 }
 
-// NewDisk returns an empty disk; the seed decides what a crash keeps.
+// NewDisk returns an empty disk. The seed determines which batches a crash keeps.
 func NewDisk(seed uint64) *Disk {
 	d := &Disk{note: func(string, ...any) {}}
 	d.mu.random = rand.New(rand.NewPCG(seed, 0))
@@ -99,8 +100,9 @@ func (d *Disk) Set(f DiskFaults) {
 	d.mu.faults = f
 }
 
-// Next gives the next commit for which match is true these faults, and only it. nil matches every commit.
-// hit tells whether there has been one. match must not use the disk.
+// Next applies the faults to the next commit for which match returns true, and only to that commit.
+// A nil match matches every commit. hit reports whether a commit has matched. match must not use
+// the disk.
 func (d *Disk) Next(match func(DiskCommit) bool, f DiskFaults) (hit func() bool) {
 	d.note("for one commit %+v", f)
 	o := &diskOnce{match: match, faults: f}
@@ -110,8 +112,8 @@ func (d *Disk) Next(match func(DiskCommit) bool, f DiskFaults) (hit func() bool)
 	return o.hit.Load
 }
 
-// Flip changes a bit of a row on the disk, as disks do in silence. The store finds that out by its checksum.
-// It reports whether there is such a row.
+// Flip flips a bit of a row on the disk, as disks do silently. The store detects it by its
+// checksum. Flip reports whether the row exists.
 func (d *Disk) Flip(name, key string) bool {
 	d.note("flip a bit of row %q of store %q", key, name)
 	d.mu.Lock()
@@ -136,8 +138,8 @@ func (d *Disk) Stats() DiskStats {
 	return d.mu.stats
 }
 
-// Crash ends all stores as a loss of power does. Calls under way and later ones return store.ErrClosed.
-// Member.Crash does it.
+// Crash stops all stores like a loss of power. Pending and later calls return store.ErrClosed.
+// Member.Crash calls it.
 func (d *Disk) Crash() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,8 +150,8 @@ func (d *Disk) Crash() {
 	}
 }
 
-// Open opens the store of that name, and makes it at the first time. It returns store.ErrLocked while it is
-// open elsewhere.
+// Open opens the store with the given name, and creates it if it does not exist. It returns
+// store.ErrLocked while the store is open elsewhere.
 func (d *Disk) Open(name string) (*DiskStore, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,7 +171,8 @@ func (d *Disk) Open(name string) (*DiskStore, error) {
 	return v.opener, nil
 }
 
-// lose decides what a crash leaves of what was not synced: the first batches, and half of the next.
+// loseLocked determines what a crash keeps of the unsynced data: the first batches, and possibly
+// half of the next one.
 func (d *Disk) loseLocked(v *volume) {
 	kept := d.mu.random.IntN(len(v.written) + 1)
 	for _, w := range v.written[:kept] {
@@ -192,7 +195,7 @@ func (v *volume) apply(ops []store.Op) {
 	}
 }
 
-// sync makes everything that is written safe.
+// syncLocked syncs everything that is written.
 func (d *Disk) syncLocked(v *volume) {
 	for _, w := range v.written {
 		v.apply(w.ops)
@@ -242,5 +245,5 @@ func (d *Disk) frozen() <-chan struct{} {
 	return d.mu.frozen
 }
 
-// errSync is why a store on a disk has failed.
+// errSync is the cause of the failure of a store on a disk.
 var errSync = errors.New("testkit: sync failed")

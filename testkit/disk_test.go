@@ -60,7 +60,7 @@ func TestDisk_KeepsOverACrashWhatWasSynced(t *testing.T) {
 	})
 }
 
-// What was not synced is there or not, as chance has it; half of it is seen and dropped.
+// Unsynced data is kept or lost at random; a half-written batch is detected and dropped.
 func TestDisk_LosesOrKeepsWhatWasOnlyWritten(t *testing.T) {
 	kept, lost, torn := 0, 0, 0
 	for seed := range uint64(40) {
@@ -165,7 +165,7 @@ func TestDisk_OfAFrozenMemberAnswersWhenItThaws(t *testing.T) {
 	})
 }
 
-// A member that leaves closes its stores, or they end with its process.
+// When a member leaves it closes its stores, or they are closed when its process ends.
 func TestDisk_IsUnlockedWhenItsMemberLeaves(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		d := c.Member(1).Disk()

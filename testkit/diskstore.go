@@ -12,12 +12,12 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// DiskStore is a store on a Disk; Disk.Open makes it. Commits that meet share a sync.
+// DiskStore is a store on a Disk, created by Disk.Open. Concurrent commits share a sync.
 type DiskStore struct {
 	disk *Disk
 	name string
 	on   *volume
-	turn chan struct{} // full while a sync is under way
+	turn chan struct{} // full while a sync is in progress
 	end  chan struct{} // closed by Close or a crash
 
 	// Guarded by Disk.mu.
@@ -71,7 +71,7 @@ func (s *DiskStore) readable(ctx context.Context) error {
 	return s.stateLocked()
 }
 
-// stateLocked is why nothing can be done, or nil.
+// stateLocked returns why the store cannot be used, or nil.
 func (s *DiskStore) stateLocked() error {
 	switch {
 	case s.over:
@@ -97,7 +97,7 @@ func (s *DiskStore) Commit(ctx context.Context, b *store.Batch) error {
 	return s.awake(ctx)
 }
 
-// settle waits until a batch is safe, be it by the sync of another one.
+// settle waits until a batch is synced, possibly by the sync of another batch.
 func (s *DiskStore) settle(ctx context.Context, w *write, f DiskFaults) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -119,7 +119,7 @@ func (s *DiskStore) settle(ctx context.Context, w *write, f DiskFaults) error {
 	return s.sync(w, f)
 }
 
-// awake waits while the machine is frozen, and reports whether there is a reason not to go on.
+// awake waits while the machine is frozen, and returns an error if the call must not continue.
 func (s *DiskStore) awake(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -138,7 +138,7 @@ func (s *DiskStore) awake(ctx context.Context) error {
 	}
 }
 
-// write gives a batch to the disk; nil if there is nothing to sync.
+// write writes a batch to the disk. It returns nil if there is nothing to sync.
 func (s *DiskStore) write(b *store.Batch) (*write, DiskFaults, error) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *DiskStore) synced(w *write) bool {
 	return w.synced
 }
 
-// sync makes w safe, and what else is written by then, unless a former sync has.
+// sync syncs w and everything else written so far, unless an earlier sync has done so.
 func (s *DiskStore) sync(w *write, f DiskFaults) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *DiskStore) sync(w *write, f DiskFaults) error {
 
 // Close implements store.Store.
 func (s *DiskStore) Close() error {
-	s.turn <- struct{}{} // no sync is under way
+	s.turn <- struct{}{} // wait for a sync in progress
 	defer func() { <-s.turn }()
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *DiskStore) Close() error {
 	return nil
 }
 
-// endLocked ends the store, once; powerless: without a last sync.
+// endLocked closes the store, once. If powerless is set, it does so without a last sync.
 func (s *DiskStore) endLocked(powerless bool) {
 	if s.over {
 		return

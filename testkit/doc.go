@@ -1,10 +1,10 @@
-// Package testkit tests actors: with probes, in isolation, and in virtual clusters on virtual time whose
-// network, members and lease store misbehave as told. It is for everybody who builds on Concord or
-// Proto.Actor, and Concord is tested with it.
+// Package testkit tests actors with probes, in isolation, and in virtual clusters on virtual time
+// with configurable faults of the network, the members and the lease store. It is for all users of
+// Concord and Proto.Actor; Concord itself is tested with it.
 //
 // # One actor
 //
-// A Probe is an actor that keeps what it receives, for the test to take:
+// A Probe is an actor that records the messages it receives. The test takes them from the probe:
 //
 //	func TestCart_ConfirmsWhatItAdds(t *testing.T) {
 //		system := testkit.NewSystem(t)
@@ -17,20 +17,20 @@
 //		probe.ExpectNone(100 * time.Millisecond)
 //	}
 //
-// An expectation that is not met fails the test and lists everything the probe has seen, in order, with
-// the senders. Within bounds a part of a test by time, Fish picks messages out of many, Watch and
-// ExpectTerminated follow the end of an actor, and Autopilot lets a probe stand in for another actor.
-// ExpectLog and ExpectDeadLetter watch what leaves no message. RoundTrip checks that a message survives
-// the wire. Isolate runs one actor alone and notes what it does to others; Tenure is a lease for
-// actors that work only under one.
+// An expectation that is not met fails the test and lists everything the probe has received, in
+// order, with the senders. Within limits the time of a part of a test, Fish picks messages out of
+// many, Watch and ExpectTerminated observe the termination of an actor, and Autopilot lets a probe
+// stand in for another actor. ExpectLog and ExpectDeadLetter check what produces no message.
+// RoundTrip checks that a message survives encoding and decoding. Isolate runs one actor alone and
+// records its effects on others. Tenure returns a lease for actors that work only under one.
 //
-// All of it works in real time, and on virtual time inside Bubble (or testing/synctest, which Bubble
-// completes), where time-outs cost nothing.
+// All of this works in real time, and in virtual time inside Bubble, which extends testing/synctest
+// and makes time-outs cost nothing.
 //
 // # Many members
 //
-// Run makes a cluster of production actor systems, inside a bubble. Each makes components at all members,
-// also those that come later:
+// Run creates a cluster of production actor systems inside a bubble. Each creates components at all
+// members, including those that join later:
 //
 //	func TestSet_HealsAfterAnHourOfPartition(t *testing.T) {
 //		testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
@@ -48,18 +48,19 @@
 //		})
 //	}
 //
-// Members Crash, Leave, Restart, Join, Freeze, Suspend and Thaw, are expelled, and may be told of different
-// members than others are. Each has a Clock, which may be wrong, and a Disk, which survives a crash as
-// far as it was synced. A Link loses, delays, duplicates and reorders, or does so to one message; a Store is
-// the way of one member to the lease store, and fails as told. Settle waits until nothing moves, Advance
-// lets time pass, Eventually waits for a condition.
+// Members can Crash, Leave, Restart, Join, Freeze, Suspend and Thaw. They can be expelled, and
+// their views can differ. Each has a Clock, which may be wrong, and a Disk, whose synced data
+// survives a crash. A Link loses, delays, duplicates and reorders messages, all of them or a single
+// one. A Store connects one member to the lease store, with configurable faults. Settle waits until
+// the cluster is idle, Advance advances the time, and Eventually waits for a condition.
 //
 // # Splits
 //
-// By default a member lists whom the cluster tells it, and one that was expelled stays away. Two options make
-// members behave as in production: with Provider each one looks for the others by itself, drops who is out of
-// reach, and never lists that id again; with Rejoin a process whose member was expelled, or gave way after a
-// split, begins another life at the same address.
+// By default a member lists the members that the cluster reports to it, and an expelled member
+// stays away. Two options make members behave as in production. With Provider each member discovers
+// the others by itself, drops unreachable members, and never lists a dropped id again. With Rejoin
+// a process whose member was expelled, or gave way after a split, begins another life at the same
+// address.
 //
 //	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 //		c.Partition([]int{0, 1}, []int{2})
@@ -68,26 +69,29 @@
 //		testkit.Eventually(t, 8*time.Second, c.Whole) // 2 has come back, with another id
 //	}, testkit.Provider(500*time.Millisecond, 2*time.Second), testkit.Rejoin(time.Second))
 //
-// Each life is a Member of its own: ask c.Member(i) and PerMember.At(i) for the present one. A component that keeps
-// its handle over lives, such as a Replicator or a Singleton, is the same at each. Between two lives a member is
-// in neither Members nor anybody's view for long, and its calls wait or fail as under node.Run.
+// Each life is a Member of its own: c.Member(i) and PerMember.At(i) return the current one. A
+// component that keeps its handle across lives, such as a Replicator or a Singleton, is the same in
+// each life. Between two lives a member is not in Members and soon disappears from the views of the
+// others, and its calls wait or fail as under node.Run.
 //
 // # What is real and what is not
 //
-// Actors, mailboxes, PIDs, components, encoding and the order of messages between two members are those
-// of production. The network has no connections: nothing is lost or reordered unless told to be. Watch and
-// Stop do not reach other members; a test that sends one, or a message that is no protobuf message, to
-// another member has made a mistake, and Run says so for messages. Membership is told by the cluster,
-// unless the option Provider lets members find out by themselves.
+// Actors, mailboxes, PIDs, components, encoding and the order of messages between two members are
+// those of production. The network has no connections: it loses and reorders messages only if
+// configured to. Watch and Stop do not reach other members. A test must not send them, or a message
+// that is not a protobuf message, to another member; Run reports such messages. The cluster reports
+// membership to the members, unless the option Provider makes them discover it by themselves.
 //
-// A frozen member's goroutines run on, see Member.Freeze. A crashed member's actors handle Stopping. Sessions,
-// membership and all timers of Concord's components go by the clock of their member; contexts, and what
-// components read from package time, by that of the bubble. Goroutines and tickers that a component starts must end when
-// its member is stopped, or the bubble reports a deadlock; Each does not end them by itself.
+// The goroutines of a frozen member continue to run, see Member.Freeze. The actors of a crashed
+// member handle Stopping. Sessions, membership and all timers of Concord's components use the clock
+// of their member; contexts, and components that call package time, use the time of the bubble.
+// Goroutines and tickers that a component starts must stop when its member is stopped, or the
+// bubble reports a deadlock; Each does not stop them.
 //
 // # Seeds
 //
-// All chance of the network comes from one seed, and messages arrive at distinct moments, so runs with one
-// seed are alike as far as the tested code is: goroutines that are ready at the same moment still run in
-// any order. A failing test prints its seed; the environment variable TESTKIT_SEED sets it.
+// All randomness of the network comes from one seed, and messages arrive at distinct times, so runs
+// with the same seed are identical as far as the tested code is deterministic: goroutines that are
+// ready at the same time still run in any order. A failing test prints its seed; the environment
+// variable TESTKIT_SEED sets it.
 package testkit

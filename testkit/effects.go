@@ -8,51 +8,52 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Effect is something that an isolated actor has done: *Sent, *Spawned, *Watched, *Unwatched,
-// *StopRequested, *Armed, *Disarmed, *Fired, *Logged, *Panicked or *Stopped.
+// Effect is an action of an isolated actor: *Sent, *Spawned, *Watched, *Unwatched, *StopRequested,
+// *Armed, *Disarmed, *Fired, *Logged, *Panicked or *Stopped.
 type Effect interface{ effect() string }
 
 type (
-	// Sent is a message that the actor has sent, by whatever means. One to itself is delivered as well.
+	// Sent is a message that the actor has sent by any means. A message to itself is also
+	// delivered.
 	Sent struct {
 		To      *actor.PID
 		Message any
-		Sender  *actor.PID // nil: nobody
+		Sender  *actor.PID // nil if there is none
 	}
-	// Spawned is a child, or another actor, that the actor has made. An actor that does nothing runs in
-	// its place.
+	// Spawned is a child or another actor that the actor has spawned. An actor that does nothing
+	// runs in its place.
 	Spawned struct {
 		PID   *actor.PID
 		Props *actor.Props
 	}
-	// Watched says that the actor watches another one.
+	// Watched means that the actor watches another actor.
 	Watched struct{ PID *actor.PID }
-	// Unwatched says that it does not any more.
+	// Unwatched means that the actor no longer watches another actor.
 	Unwatched struct{ PID *actor.PID }
-	// StopRequested says that the actor has told another one to stop.
+	// StopRequested means that the actor has requested another actor to stop.
 	StopRequested struct{ PID *actor.PID }
-	// Armed is a timer of Concord's components that the actor has set, in place of what it was set to before.
-	// Timers that an actor makes by other means show as a Sent to itself when they run down.
+	// Armed is a timer of Concord's components that the actor has set, replacing any earlier
+	// setting. Timers that an actor creates by other means show as a Sent to itself when they fire.
 	Armed struct {
 		In  time.Duration
 		Tag any
 	}
-	// Disarmed is one that the actor has stopped before it was handled.
+	// Disarmed is a timer that the actor has stopped before handling it.
 	Disarmed struct{ Tag any }
-	// Fired is one that has run down; its message has been delivered.
+	// Fired is a timer that has fired; its message has been delivered.
 	Fired struct {
 		After time.Duration // since Isolate
 		Tag   any
 	}
-	// Logged is a line that the actor, or the system on its behalf, has logged at Debug or above.
+	// Logged is a line at Debug or above logged by the actor, or by the system on its behalf.
 	Logged struct {
 		Level   slog.Level
 		Message string
 		Attrs   map[string]string // as text
 	}
-	// Panicked says that the actor has panicked. It is restarted, as its supervisor decides.
+	// Panicked means that the actor has panicked. Its supervisor decides about the restart.
 	Panicked struct{ Reason any }
-	// Stopped says that the actor has stopped.
+	// Stopped means that the actor has stopped.
 	Stopped struct{}
 )
 

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Eventually tries check until it returns nil, and fails with its last error when that is not so within
-// the given time, virtual in a bubble. It tries often at first and at least a hundred times in all.
+// Eventually calls check until it returns nil. If that does not happen within the given time,
+// virtual in a bubble, the test fails with the last error. Eventually calls check often at first
+// and at least a hundred times in total.
 func Eventually(t testing.TB, within time.Duration, check func() error) {
 	t.Helper()
 	start := time.Now()

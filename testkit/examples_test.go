@@ -18,7 +18,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// A counter of visitors, the actor of the first example.
+// The first example is a counter of visitors.
 type visit struct{ name string }
 
 type welcome struct {
@@ -36,7 +36,7 @@ func visitors() *actor.Props {
 	})
 }
 
-// A probe takes the place of whoever talks to the actor.
+// A probe stands in for the sender of messages to the actor.
 func TestExample_Probe(t *testing.T) {
 	system := testkit.NewSystem(t)
 	door := system.Root.Spawn(visitors())
@@ -68,7 +68,7 @@ func put(dd *distributeddata.Replicator, item string) error {
 	return err
 }
 
-// sameAtAll says which member does not have these items, in order.
+// sameAtAll returns an error for a member that does not have these items, in order.
 func sameAtAll(c *testkit.Cluster, dd *testkit.PerMember[*distributeddata.Replicator], want ...string) error {
 	for _, m := range c.Members() {
 		items, err := shopping.Get(context.Background(), dd.Of(m))
@@ -79,7 +79,7 @@ func sameAtAll(c *testkit.Cluster, dd *testkit.PerMember[*distributeddata.Replic
 	return nil
 }
 
-// Five members, an hour in two halves, and both halves' changes in the end.
+// Five members are partitioned for an hour and then have the changes of both sides.
 func TestExample_FiveNodeHour(t *testing.T) {
 	testkit.Run(t, 5, func(t *testing.T, c *testkit.Cluster) {
 		dd := testkit.Each(c, func(m *testkit.Member) (*distributeddata.Replicator, error) {
@@ -114,11 +114,11 @@ func (c *clock) Receive(ctx actor.Context) {
 	}
 }
 
-// A guarded actor alone, with a tenure that the test ends.
+// This example runs a guarded actor alone, with a tenure that the test ends.
 func TestExample_GuardedActor(t *testing.T) {
 	tenure, end := testkit.Tenure(t, 7)
 	one := testkit.Isolate(t, actor.PropsFromProducer(func() actor.Actor { return &clock{tenure} }))
-	one.Effects() // of its start
+	one.Effects() // effects of its start
 
 	one.Request(wrapperspb.String("time?"))
 	if reply := testkit.ExpectEffect[*testkit.Sent](one).Message.(*wrapperspb.UInt64Value); reply.Value != 7 {
@@ -153,7 +153,7 @@ func TestExample_SingletonSurvivesACrash(t *testing.T) {
 				m.Expel()
 			}
 		}
-		c.Advance(time.Minute) // the lease runs out
+		c.Advance(time.Minute) // until the lease expires
 		if second := ask(c.Members()[0].Index); second <= first {
 			t.Errorf("token %d after %d", second, first)
 		}

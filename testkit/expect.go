@@ -23,19 +23,19 @@ func Expect[M any](p *Probe) M {
 	return m
 }
 
-// ExpectAny takes the next message, whatever it is.
+// ExpectAny takes the next message of any type.
 func (p *Probe) ExpectAny() any {
 	p.t.Helper()
 	return Expect[any](p)
 }
 
-// Poll takes the next message if there is one already. It never fails.
+// Poll takes the next message if there is one. It never fails.
 func (p *Probe) Poll() (msg any, ok bool) {
 	s, _, ok := p.tryTake(func(any) bool { return true })
 	return s.message, ok
 }
 
-// ExpectNone expects no message for d.
+// ExpectNone expects that no message arrives for d.
 func (p *Probe) ExpectNone(d time.Duration) {
 	p.t.Helper()
 	start := time.Now()
@@ -44,7 +44,7 @@ func (p *Probe) ExpectNone(d time.Duration) {
 	}
 }
 
-// Receive takes the next n messages. They have the time of one expectation together.
+// Receive takes the next n messages. Together they have the timeout of one expectation.
 func (p *Probe) Receive(n int) []any {
 	p.t.Helper()
 	start, until := time.Now(), p.until()
@@ -60,18 +60,18 @@ func (p *Probe) Receive(n int) []any {
 	return out
 }
 
-// Outcome is what Fish does with a message.
+// Outcome determines what Fish does with a message.
 type Outcome int
 
-// Outcomes of a message in Fish.
+// The outcomes of a message in Fish.
 const (
-	Continue Outcome = iota // pass over it
-	Collect                 // return it, with others
-	Done                    // return it, as the last one
+	Continue Outcome = iota // skip it
+	Collect                 // return it, and continue
+	Done                    // return it as the last one
 )
 
-// Fish takes messages until judge says Done, and returns those collected, the last one included. Messages of
-// other types than M are passed over. The whole has the time of one expectation.
+// Fish takes messages until judge returns Done, and returns the collected ones including the last.
+// Messages of types other than M are skipped. The whole call has the timeout of one expectation.
 func Fish[M any](p *Probe, judge func(M) Outcome) []M {
 	p.t.Helper()
 	start, until := time.Now(), p.until()
@@ -97,8 +97,8 @@ func Fish[M any](p *Probe, judge func(M) Outcome) []M {
 	}
 }
 
-// Within bounds everything that f expects of the probe, together, by d. It fails if f takes longer. An
-// outer Within stays in force.
+// Within limits the total time of all expectations of the probe in f to d. It fails if f takes
+// longer. An outer Within remains in force.
 func (p *Probe) Within(d time.Duration, f func()) {
 	p.t.Helper()
 	start, outer := time.Now(), p.limit
@@ -112,10 +112,10 @@ func (p *Probe) Within(d time.Duration, f func()) {
 	}
 }
 
-// Remaining is the time the next expectation has.
+// Remaining returns the timeout of the next expectation.
 func (p *Probe) Remaining() time.Duration { return max(0, time.Until(p.until())) }
 
-// Watch lets the probe watch an actor of its own system.
+// Watch makes the probe watch an actor of its own system.
 func (p *Probe) Watch(pid *actor.PID) {
 	p.t.Helper()
 	if !p.local(pid) {
@@ -125,8 +125,9 @@ func (p *Probe) Watch(pid *actor.PID) {
 	p.system.Root.Send(p.pid, &watch{pid})
 }
 
-// ExpectTerminated waits until a watched actor has stopped. Other messages stay where they are. Telling of
-// an actor that had stopped before Watch is among its duties, since some versions of Proto.Actor do not.
+// ExpectTerminated waits until a watched actor has stopped. It leaves other messages in place. It
+// also detects an actor that stopped before Watch, which some versions of Proto.Actor do not
+// report.
 func (p *Probe) ExpectTerminated(pid *actor.PID) {
 	p.t.Helper()
 	start, until := time.Now(), p.until()
@@ -135,7 +136,7 @@ func (p *Probe) ExpectTerminated(pid *actor.PID) {
 		return ok && t.Who.Equal(pid)
 	}
 	for over := false; !over; over = !time.Now().Before(until) {
-		// A stopped actor is gone from the registry a moment before it tells its watchers.
+		// A stopped actor is removed from the registry shortly before its watchers are notified.
 		gone := !p.exists(pid)
 		if _, ok := p.takeIf(soonest(until, time.Now().Add(terminationGap)), of); ok || gone {
 			return
@@ -155,7 +156,7 @@ func (p *Probe) exists(pid *actor.PID) bool {
 	return ok
 }
 
-// until is when the next expectation ends.
+// until returns the deadline of the next expectation.
 func (p *Probe) until() time.Time {
 	at := time.Now().Add(p.Timeout)
 	if !p.limit.IsZero() {
@@ -164,7 +165,7 @@ func (p *Probe) until() time.Time {
 	return soonest(at, p.deadline)
 }
 
-// soonest leaves out zero times.
+// soonest returns the earlier time, ignoring a zero b.
 func soonest(a, b time.Time) time.Time {
 	if b.IsZero() || a.Before(b) {
 		return a
@@ -176,7 +177,7 @@ func (p *Probe) take(until time.Time) (seen, bool) {
 	return p.takeIf(until, func(any) bool { return true })
 }
 
-// takeIf takes the first waiting message for which wanted is true.
+// takeIf takes the first waiting message for which wanted returns true.
 func (p *Probe) takeIf(until time.Time, wanted func(any) bool) (seen, bool) {
 	timer := time.NewTimer(max(time.Until(until), 1))
 	defer timer.Stop()
@@ -188,7 +189,7 @@ func (p *Probe) takeIf(until time.Time, wanted func(any) bool) (seen, bool) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			over = true // but what came at the last moment counts
+			over = true // but a message that arrived at the last moment counts
 		}
 	}
 }

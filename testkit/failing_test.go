@@ -16,11 +16,11 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// mustFail is set in the process whose tests fail.
+// mustFail is set in the process whose tests must fail.
 const mustFail = "TESTKIT_TEST_MUST_FAIL"
 
-// failures are clusters whose tests fail, and what the failure says. They cannot be run with a recorder:
-// a bubble takes only a *testing.T.
+// failures lists clusters whose tests fail, and the expected failure messages. A recorder cannot
+// run them, since a bubble requires a *testing.T.
 var failures = map[string]struct {
 	test func(t *testing.T, c *testkit.Cluster)
 	says []string
@@ -88,7 +88,7 @@ func TestRun_FailuresTellWhatWasSeen(t *testing.T) {
 	}
 }
 
-// section is what the test of that name has printed.
+// section returns the output of the test with the given name.
 func section(out, name string) string {
 	name = "TestRun_FailuresTellWhatWasSeen/" + strings.ReplaceAll(name, " ", "_")
 	_, after, _ := strings.Cut(out, "=== RUN   "+name+"\n")

@@ -11,15 +11,15 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// Isolated is one actor run by itself: what it does to others is noted as effects and reaches nobody. It
-// is a real actor of a real system, so its context behaves as in production.
+// Isolated is one actor run alone. Its actions on other actors are recorded as effects and reach no
+// actor. It is a real actor of a real system, so its context behaves as in production.
 //
 //	order := testkit.Isolate(t, props)
 //	order.Request(&Place{Item: "milk"})
 //	testkit.ExpectEffect[*testkit.Spawned](order)
 //	reply := testkit.ExpectEffect[*testkit.Sent](order).Message
 //
-// Futures of the actor end in time-outs; answer with Send or Request instead.
+// Futures of the actor time out; answer with Send or Request instead.
 type Isolated struct {
 	t      testing.TB
 	system *actor.ActorSystem
@@ -31,15 +31,15 @@ type Isolated struct {
 		effects []Effect
 		taken   int // of effects
 		handled int
-		sent    *actor.MessageEnvelope // what SendFrom waits for; nil: handled
+		sent    *actor.MessageEnvelope // the message that SendFrom waits for; nil once handled
 		changed chan struct{}
 	}
 }
 
-// elsewhere is the address of the actors that are only names.
+// elsewhere is the address of actors that exist only by name.
 const elsewhere = "elsewhere:1"
 
-// Isolate starts an actor with these props, by itself, and returns when it has handled Started.
+// Isolate starts an isolated actor with the given props, and returns when it has handled Started.
 func Isolate(t testing.TB, props *actor.Props) *Isolated {
 	t.Helper()
 	i := &Isolated{t: t, system: NewSystem(t), start: time.Now()}
@@ -64,28 +64,30 @@ func Isolate(t testing.TB, props *actor.Props) *Isolated {
 	return i
 }
 
-// PID is that of the actor.
+// PID returns the PID of the actor.
 func (i *Isolated) PID() *actor.PID { return i.pid }
 
-// System is where the actor runs. Whatever else is spawned there does nothing, probes included.
+// System returns the system of the actor. Any other actor spawned there, including a probe, does
+// nothing.
 func (i *Isolated) System() *actor.ActorSystem { return i.system }
 
-// Ref returns a PID of that name, for actors that the actor is to know. Nobody is there.
+// Ref returns a PID with the given name, to be passed to the actor. No actor runs there.
 func (i *Isolated) Ref(name string) *actor.PID { return actor.NewPID(elsewhere, name) }
 
-// Send gives the actor a message without a sender, and returns when it has been handled.
+// Send sends a message without a sender to the actor, and returns when the actor has handled it.
 func (i *Isolated) Send(msg any) {
 	i.t.Helper()
 	i.SendFrom(nil, msg)
 }
 
-// Request gives the actor a message from Ref("test"), and returns when it has been handled.
+// Request sends a message from Ref("test") to the actor, and returns when the actor has handled it.
 func (i *Isolated) Request(msg any) {
 	i.t.Helper()
 	i.SendFrom(i.Ref("test"), msg)
 }
 
-// SendFrom gives the actor a message with this sender, and returns when it has been handled.
+// SendFrom sends a message with the given sender to the actor, and returns when the actor has
+// handled it.
 func (i *Isolated) SendFrom(sender *actor.PID, msg any) {
 	i.t.Helper()
 	p, ok := i.system.ProcessRegistry.GetLocal(i.pid.Id)
@@ -101,7 +103,7 @@ func (i *Isolated) SendFrom(sender *actor.PID, msg any) {
 	i.await(func() bool { return i.mu.sent == nil }, describe(msg))
 }
 
-// Terminate tells the actor that one it watches has stopped.
+// Terminate notifies the actor that an actor it watches has stopped.
 func (i *Isolated) Terminate(who *actor.PID) {
 	i.t.Helper()
 	i.mu.Lock()
@@ -113,7 +115,7 @@ func (i *Isolated) Terminate(who *actor.PID) {
 	}
 }
 
-// Effects takes what the actor has done since the last call, in order.
+// Effects returns the effects since the last call, in order.
 func (i *Isolated) Effects() []Effect {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -122,8 +124,8 @@ func (i *Isolated) Effects() []Effect {
 	return out
 }
 
-// ExpectEffect takes effects up to the first that is an E, and returns that one. It waits for one, for timers
-// and goroutines take their time.
+// ExpectEffect takes effects up to the first E and returns it. It waits for one, since timers and
+// goroutines take time.
 func ExpectEffect[E Effect](i *Isolated) E {
 	i.t.Helper()
 	var found E
@@ -143,7 +145,7 @@ func ExpectEffect[E Effect](i *Isolated) E {
 	return found
 }
 
-// ExpectNoEffect expects that the actor has done nothing since the last effect that was taken.
+// ExpectNoEffect expects that there are no effects since the last one taken.
 func (i *Isolated) ExpectNoEffect() {
 	i.t.Helper()
 	if left := i.Effects(); len(left) > 0 {
@@ -151,7 +153,7 @@ func (i *Isolated) ExpectNoEffect() {
 	}
 }
 
-// onSend notes a message; only those to the actor itself go through.
+// onSend records a message and delivers it only if it is addressed to the actor itself.
 func (i *Isolated) onSend(next actor.SenderFunc) actor.SenderFunc {
 	return func(ctx actor.SenderContext, to *actor.PID, e *actor.MessageEnvelope) {
 		if f, ok := e.Message.(*timer.Fired); ok {
@@ -165,7 +167,7 @@ func (i *Isolated) onSend(next actor.SenderFunc) actor.SenderFunc {
 	}
 }
 
-// onSpawn lets an actor that does nothing take the place of another.
+// onSpawn replaces a spawned actor by one that does nothing.
 func (i *Isolated) onSpawn(next actor.SpawnFunc) actor.SpawnFunc {
 	return func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
 		double := actor.PropsFromFunc(func(actor.Context) {}, actor.WithMailbox(actor.Unbounded(&door{i: i, pid: actor.NewPID(system.Address(), id)})))
@@ -202,7 +204,7 @@ func (i *Isolated) onReceive(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// onSystem notes what the actor does to another without sending messages.
+// onSystem records system messages that the actor sends to another one.
 func (i *Isolated) onSystem(to *actor.PID, m any) {
 	switch m := m.(type) {
 	case *actor.Watch:
@@ -237,7 +239,7 @@ func (i *Isolated) await(handled func() bool, what string) {
 	}
 }
 
-// until waits until the condition, which is called with the lock, is true.
+// until waits until the condition, which is called with the lock held, is true.
 func (i *Isolated) until(condition func() bool) bool {
 	t := time.NewTimer(patience)
 	defer t.Stop()
@@ -276,14 +278,14 @@ func (i *Isolated) failf(problem string) {
 	i.t.Fatalf("%s\n%s", problem, b.String())
 }
 
-// stranger is what PIDs of other addresses resolve to.
+// stranger is the process that PIDs of other addresses resolve to.
 type stranger struct{ i *Isolated }
 
 func (stranger) SendUserMessage(*actor.PID, any)           {}
 func (s stranger) SendSystemMessage(pid *actor.PID, m any) { s.i.onSystem(pid, m) }
 func (s stranger) Stop(pid *actor.PID)                     { s.i.note(&StopRequested{pid}) }
 
-// door sees what is put into the mailbox of an actor that does nothing.
+// door observes the mailbox of an actor that does nothing.
 type door struct {
 	i   *Isolated
 	pid *actor.PID

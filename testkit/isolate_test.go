@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// clerk does a bit of everything.
+// clerk uses most features of an actor.
 type clerk struct {
 	alarm *timer.Timer
 	seen  []any
@@ -89,7 +89,7 @@ func TestIsolate_EverythingIsAnEffect(t *testing.T) {
 		require.True(t, testkit.ExpectEffect[*testkit.Watched](i).PID.Equal(child.PID))
 		require.Equal(t, "work", testkit.ExpectEffect[*testkit.Sent](i).Message)
 		require.True(t, testkit.ExpectEffect[*testkit.StopRequested](i).PID.Equal(child.PID))
-		for range 2 { // told as its parent and as its watcher
+		for range 2 { // notified as its parent and as its watcher
 			require.Equal(t, "a child is gone", testkit.ExpectEffect[*testkit.Sent](i).Message)
 		}
 
@@ -120,7 +120,7 @@ func TestIsolate_TimersOnVirtualTime(t *testing.T) {
 		i.Effects()
 		i.Send("alarm")
 		require.Equal(t, []testkit.Effect{&testkit.Armed{In: time.Second, Tag: "tea"}}, i.Effects(), "seen when armed")
-		i.Send("alarm") // in place of the former
+		i.Send("alarm") // replaces the earlier one
 		i.Send("quiet")
 		i.Send("quiet")
 		i.Send("alarm")
@@ -139,7 +139,7 @@ func TestIsolate_PanicIsAnEffect(t *testing.T) {
 		i, _ := isolatedClerk(t)
 		i.Send("panic")
 		require.Equal(t, "as told", testkit.ExpectEffect[*testkit.Panicked](i).Reason)
-		i.Request(&add{4}) // it was restarted
+		i.Request(&add{4}) // after its restart
 		require.Equal(t, &sum{5}, testkit.ExpectEffect[*testkit.Sent](i).Message)
 	})
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Log describes log lines. Fields that are not set match every line.
+// Log describes log lines. Unset fields match every line.
 type Log struct {
-	Level   slog.Leveler   // this level; nil: any
-	Message string         // is contained in the message
-	Attrs   map[string]any // are among the attributes, compared as text; groups are joined by dots
-	// Times is how many such lines there must be, exactly; 0: at least one. With Never there must be none.
+	Level   slog.Leveler   // the exact level; nil matches any
+	Message string         // a substring of the message
+	Attrs   map[string]any // a subset of the attributes, as text; groups are joined by dots
+	// Times is the exact number of such lines; 0 means at least one, and Never means none.
 	Times int
 }
 
-// Never is for Log.Times.
+// Never is a value of Log.Times.
 const Never = -1
 
-// lull is how long more lines than expected are waited for.
+// lull is how long ExpectLog waits for surplus lines.
 const lull = 100 * time.Millisecond
 
 // quiet is a logger that logs nothing.
 var quiet = slog.New(slog.DiscardHandler)
 
-// NewSystem returns an actor system for a test. It writes no log, but keeps it for ExpectLog and prints
-// warnings and errors when the test fails. It ends with the test.
+// NewSystem returns an actor system for a test. The system keeps its log for ExpectLog instead of
+// writing it, and prints warnings and errors if the test fails. It is shut down at the end of the
+// test.
 func NewSystem(t testing.TB, options ...actor.ConfigOption) *actor.ActorSystem {
 	t.Helper()
 	system := actor.NewActorSystem(append([]actor.ConfigOption{WithLogs(), quickDeadLetters}, options...)...)
@@ -49,11 +50,11 @@ func NewSystem(t testing.TB, options ...actor.ConfigOption) *actor.ActorSystem {
 	return system
 }
 
-// quickDeadLetters lets the goroutine that a dead letter starts end soon.
+// quickDeadLetters makes the goroutine started by a dead letter return soon.
 func quickDeadLetters(c *actor.Config) { c.DeadLetterThrottleInterval = time.Millisecond }
 
-// WithLogs is an option of actor.NewActorSystem that lets ExpectLog see what the system logs. The log goes
-// nowhere else.
+// WithLogs is an option of actor.NewActorSystem that makes the system's log available to ExpectLog.
+// The log is not written anywhere else.
 func WithLogs() actor.ConfigOption {
 	return actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		b := &book{}
@@ -62,8 +63,8 @@ func WithLogs() actor.ConfigOption {
 	})
 }
 
-// ExpectLog runs during and waits until the lines that want describes have been logged since it began. The
-// system is one of NewSystem, WithLogs or a Cluster.
+// ExpectLog runs during and waits until the lines described by want have been logged since it
+// started. The system must come from NewSystem, WithLogs or a Cluster.
 func ExpectLog(t testing.TB, system *actor.ActorSystem, want Log, during func()) {
 	t.Helper()
 	b := bookOf(system)
@@ -94,7 +95,7 @@ func ExpectLog(t testing.TB, system *actor.ActorSystem, want Log, during func())
 	t.Fatalf("expected log %s, got %d\n%s", want, n, story)
 }
 
-// String tells what is expected.
+// String returns a description of the expected lines.
 func (w Log) String() string {
 	times := "at least once"
 	switch {
@@ -114,7 +115,7 @@ func (w Log) String() string {
 	return s + " " + times
 }
 
-// fits tells whether n lines are as many as expected.
+// fits reports whether n lines meet the expectation.
 func (w Log) fits(n int) bool {
 	switch w.Times {
 	case 0:
@@ -171,7 +172,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// book keeps log lines.
+// book stores log lines.
 type book struct {
 	mu struct {
 		sync.Mutex
@@ -206,7 +207,7 @@ func (b *book) since(from int) []line {
 	return slices.Clone(b.mu.lines[from:])
 }
 
-// await waits until n lines match, or patience ends.
+// await waits until n lines match or the default timeout expires.
 func (b *book) await(from, n int, want Log) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -267,7 +268,7 @@ func (h *handler) WithGroup(group string) slog.Handler {
 	return &next
 }
 
-// flat takes groups apart.
+// flat flattens groups.
 func flat(prefix string, a slog.Attr) []slog.Attr {
 	v := a.Value.Resolve()
 	if v.Kind() != slog.KindGroup {
@@ -283,7 +284,7 @@ func flat(prefix string, a slog.Attr) []slog.Attr {
 	return out
 }
 
-// text is what an attribute is compared by.
+// text returns the text by which an attribute is compared.
 func text(v slog.Value) string {
 	if pid, ok := v.Any().(*actor.PID); ok {
 		return name(pid)

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recorder is a testing.TB that notes failures instead of failing.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -50,7 +50,7 @@ func (r *recorder) Failed() bool {
 	return len(r.failures) > 0
 }
 
-// failing runs test, which must fail once, and returns how.
+// failing runs test, which must fail once, and returns the failure message.
 func failing(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -71,7 +71,7 @@ func failing(t *testing.T, test func(t testing.TB)) string {
 	return r.failures[0]
 }
 
-// says expects parts in a failure, in order.
+// says requires that a failure message contains the parts in order.
 func says(t *testing.T, failure string, parts ...string) {
 	t.Helper()
 	rest := failure

@@ -14,16 +14,16 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// Member is one process of a cluster, from its start to its end. After a restart there is another Member at
-// the same index and address; and so there is after each life of a process, see Rejoin.
+// Member is one process of a cluster, from its start to its end. After a restart there is another
+// Member at the same index and address. With Rejoin, so there is after each life of the process.
 type Member struct {
 	Index   int
 	ID      string
 	Address string
 	Roles   []string
 	System  *actor.ActorSystem
-	// Session is the member's own, on the lease store of the cluster by way of Store and on the clock of the
-	// member. An ordered stop closes it.
+	// Session is the member's own session on the lease store of the cluster. It uses Store and the
+	// clock of the member. A graceful stop closes it.
 	Session *coordination.Session
 	Store   *Store
 
@@ -33,13 +33,13 @@ type Member struct {
 	disk    *Disk
 	gone    atomic.Bool
 	frozen  atomic.Bool
-	dead    chan struct{} // closed when its process has crashed or left: there is no further life
+	dead    chan struct{} // closed when the process has crashed or left; no life follows
 	die     func()        // closes dead
-	coming  atomic.Bool   // it has ended, and another life will begin
+	coming  atomic.Bool   // the life has ended, and another one will begin
 	members *membership.Service
 }
 
-// begin makes the member of a process that has its system, and nobody lists it yet.
+// begin creates the member of a process whose system exists. No member lists it yet.
 func (c *Cluster) begin(sim *simnet.Member) {
 	i := indexOf(sim.Address)
 	if c.set.roles != nil {
@@ -80,8 +80,8 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	}
 }
 
-// enter lists a new member everywhere, in place of a former one at its address; or wherever its provider
-// reaches, if it has one.
+// enter lists a new member everywhere, replacing an earlier one at its address. With the option
+// Provider, it lists the member wherever its provider reaches.
 func (c *Cluster) enter(m *Member) {
 	if c.set.provider != nil {
 		c.sim.List([]*simnet.Member{m.sim}, []*simnet.Member{m.sim})
@@ -93,21 +93,23 @@ func (c *Cluster) enter(m *Member) {
 	c.sim.Replace(live, m.sim)
 }
 
-// Disk returns the disk of the member's machine. A restart finds on it what was synced; Leave and Crash end
-// the stores that are open on it.
+// Disk returns the disk of the member's machine. A restarted member finds the synced data on it.
+// Leave and Crash close the stores that are open on it.
 func (m *Member) Disk() *Disk { return m.disk }
 
-// Clock returns the clock of the member's machine, for what the test builds on it and for SetRate and Jump.
+// Clock returns the clock of the member's machine, for code that the test builds on it and for
+// SetRate and Jump.
 func (m *Member) Clock() *Clock { return m.clock }
 
-// String returns the id.
+// String returns the member id.
 func (m *Member) String() string { return m.ID }
 
-// Gone tells whether the member has left or crashed, or its life has ended and its process begins another one.
+// Gone reports whether the member has left or crashed, or its life has ended and its process begins
+// another one.
 func (m *Member) Gone() bool { return m.gone.Load() }
 
-// Ready waits for what node.Start waits for: the member is listed, its age is known, and its components
-// can be used. It returns the error of ctx, or of a component.
+// Ready waits as node.Start does, until the member is listed, its age is known, and its components
+// are usable. It returns the error of ctx, or of a component.
 func (m *Member) Ready(ctx context.Context) error {
 	if err := m.members.Ready(ctx); err != nil {
 		return err
@@ -115,9 +117,9 @@ func (m *Member) Ready(ctx context.Context) error {
 	return lifecycle.Of(m.System).Start(ctx)
 }
 
-// Leave stops the member in order, as node.Shutdown does: components in their phases, the session, then
-// membership. Then its actors stop, and the others list it no more. The error is what node.Shutdown would
-// return.
+// Leave stops the member gracefully, as node.Shutdown does: components in their phases, the
+// session, then membership. Then its actors stop, and the others remove it from their lists. The
+// error is that of node.Shutdown.
 func (m *Member) Leave(ctx context.Context) error {
 	m.c.note("leave %v", m)
 	m.die()
@@ -142,10 +144,10 @@ func (m *Member) shutdown(ctx context.Context) error {
 	})
 }
 
-// Crash ends the member without a word: from now on nothing of it reaches another member or the lease
-// store. Its actors are stopped, for lack of a way to make an actor vanish: they handle Stopping and
-// Stopped, but nobody hears of it. Goroutines of the test's own run on. The others list it until Expel or
-// Restart.
+// Crash stops the member abruptly: from now on it sends nothing to other members or the lease
+// store. Its actors are stopped, since an actor cannot be removed otherwise: they handle Stopping
+// and Stopped, but nothing they send arrives. Goroutines started by the test continue. The others
+// list the member until Expel or Restart.
 func (m *Member) Crash() {
 	m.die()
 	if !m.gone.CompareAndSwap(false, true) {
@@ -180,8 +182,8 @@ func (m *Member) kill() {
 	}
 }
 
-// Restart starts a new process at the address, after a crash if the member still runs. It has a new id and an
-// empty memory. The others list it in place of the old one.
+// Restart starts a new process at the address; it crashes the member first if it is running. The
+// new process has a new id and empty memory. The others list it in place of the old one.
 func (m *Member) Restart() *Member {
 	m.c.t.Helper()
 	if now := m.c.Member(m.Index); now != m {
@@ -194,10 +196,11 @@ func (m *Member) Restart() *Member {
 	return next
 }
 
-// Freeze holds all messages and calls of the lease store to and from the member, and what its provider
-// would tell it, until Thaw, as if the network and the process stood still. Its goroutines and timers
-// run on all the same: no process can be stopped from inside. So it notices the time that passes, which
-// a process that was paused would only afterwards. See Suspend.
+// Freeze holds all messages to and from the member, its calls of the lease store, and the
+// notifications of its provider until Thaw, as if the network and the process stood still. Its
+// goroutines and timers continue to run, since a process cannot be stopped from inside. The member
+// therefore notices the passing time, which a paused process would notice only afterwards. See
+// Suspend.
 func (m *Member) Freeze() {
 	m.c.note("freeze %v", m)
 	m.frozen.Store(true)
@@ -206,9 +209,10 @@ func (m *Member) Freeze() {
 	m.c.sim.Freeze(m.sim)
 }
 
-// Suspend is Freeze with the clock standing still, too, until Thaw: the stop that no clock of the machine can
-// see, as of a virtual machine that is paused or moved. What goes by Member.Clock neither runs nor knows.
-// Actors still handle what the test itself sends them, as if in the last moment before.
+// Suspend is like Freeze, but also stops the clock until Thaw. It models a pause that no clock of
+// the machine can see, as when a virtual machine is paused or migrated. Code that uses Member.Clock
+// neither runs nor notices the pause. Actors still handle messages sent by the test itself, as if
+// at the last moment before the pause.
 func (m *Member) Suspend() {
 	m.c.note("suspend %v", m)
 	m.frozen.Store(true)
@@ -218,7 +222,7 @@ func (m *Member) Suspend() {
 	m.c.sim.Freeze(m.sim)
 }
 
-// Thaw ends Freeze and Suspend. What was held is told, sent and delivered, in the order in which it came.
+// Thaw ends Freeze and Suspend. It delivers everything that was held, in order of arrival.
 func (m *Member) Thaw() {
 	m.c.note("thaw %v", m)
 	m.frozen.Store(false)
@@ -228,26 +232,26 @@ func (m *Member) Thaw() {
 	m.disk.thaw()
 }
 
-// Expel lets all others list the member no more, as providers do with one that is silent. If it lives, it
-// still lists them, and reaches them.
+// Expel makes all other members remove the member from their lists, as providers do with a silent
+// member. If the member is alive, it still lists and reaches the others.
 func (m *Member) Expel() {
 	m.c.note("expel %v", m)
 	m.c.sim.Expel(m.sim)
 }
 
-// Lists lets the provider of this member alone list others: views of members may disagree.
+// Lists makes the provider of only this member list others, so that views can differ.
 func (m *Member) Lists(others ...*Member) {
 	m.c.note("%v lists %v", m, others)
 	m.c.sim.List([]*simnet.Member{m.sim}, sims(others))
 }
 
-// Drops lets the provider of this member alone list others no more.
+// Drops makes the provider of only this member remove others from its list.
 func (m *Member) Drops(others ...*Member) {
 	m.c.note("%v drops %v", m, others)
 	m.c.sim.Unlist([]*simnet.Member{m.sim}, sims(others))
 }
 
-// Sees tells whether the components of this member are told of the other one.
+// Sees reports whether the components of this member see the other one.
 func (m *Member) Sees(other *Member) bool {
 	v := m.members.View()
 	if v == nil {

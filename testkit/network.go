@@ -6,14 +6,15 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Faults of one direction between two members; the zero value is none. Cut loses everything, also what is
-// on its way when it would arrive; Loss and Duplicate are probabilities per message; Delay and a random
-// addition below Jitter come on top of the latency, and order is kept unless Reorder lets messages overtake
-// each other; Bandwidth, in bytes per second, makes what exceeds it wait.
+// Faults are the faults of one direction between two members; the zero value has none. Cut loses
+// all messages, including those in flight when they would arrive. Loss and Duplicate are
+// probabilities per message. Delay and a random addition below Jitter are added to the latency;
+// order is kept unless Reorder allows messages to overtake each other. Bandwidth, in bytes per
+// second, delays the messages that exceed it.
 type Faults = simnet.Faults
 
-// Link is one direction between two members. It belongs to their addresses: it is the same after a
-// restart.
+// Link is one direction between two members. It belongs to their addresses and stays the same
+// across restarts.
 type Link struct {
 	c        *Cluster
 	sim      *simnet.Link
@@ -29,10 +30,10 @@ func (l *Link) Set(f Faults) {
 // Faults returns the faults.
 func (l *Link) Faults() Faults { return l.sim.Faults() }
 
-// Next gives the next message for which match is true these faults, and only it, instead of those of the
-// link: Faults{Cut: true} loses it, Faults{Delay: d, Reorder: true} lets later ones overtake it. hit tells
-// whether there has been one. nil matches every message; see also Of and To. match must not use the
-// cluster.
+// Next applies the faults, instead of those of the link, to the next message for which match
+// returns true, and only to that message. Faults{Cut: true} loses it, Faults{Delay: d, Reorder:
+// true} lets later messages overtake it. hit reports whether a message has matched. A nil match
+// matches every message; see also Of and To. match must not use the cluster.
 func (l *Link) Next(match func(Packet) bool, f Faults) (hit func() bool) {
 	l.c.note("link %d→%d: for one message %+v", l.from, l.to, f)
 	if match == nil {
@@ -50,10 +51,10 @@ type Stats = simnet.Stats
 // Packet is a message between two members.
 type Packet struct {
 	From, To int    // members
-	Target   string // id of the actor meant
+	Target   string // id of the target actor
 	Message  proto.Message
 	Size     int  // in bytes
-	Lost     bool // already when it was sent; only Observe tells
+	Lost     bool // lost when it was sent; set only in Observe
 }
 
 // Of matches messages of type M.
@@ -62,7 +63,7 @@ func Of[M proto.Message](p Packet) bool {
 	return ok
 }
 
-// To matches messages to the actor with this id.
+// To matches messages to the actor with the given id.
 func To(id string) func(Packet) bool {
 	return func(p Packet) bool { return p.Target == id }
 }
@@ -72,14 +73,14 @@ func (c *Cluster) Link(from, to int) *Link {
 	return &Link{c, c.sim.Net.Link(address(from), address(to)), from, to}
 }
 
-// Cut stops all traffic between two members, both ways. For one way see Link.
+// Cut stops all traffic between two members, both ways. See Link for one direction.
 func (c *Cluster) Cut(a, b int) {
 	c.note("cut %d–%d", a, b)
 	c.sim.Net.Cut(address(a), address(b))
 }
 
-// Partition cuts every member of each side from those of the other sides. Members that join later are cut
-// from nobody. The lease store is reached from all sides; see Member.Store.
+// Partition cuts every member of each side from the members of the other sides. Members that join
+// later are not cut. All sides still reach the lease store; see Member.Store.
 func (c *Cluster) Partition(sides ...[]int) {
 	c.note("partition %v", sides)
 	named := make([][]string, len(sides))
@@ -91,15 +92,15 @@ func (c *Cluster) Partition(sides ...[]int) {
 	c.sim.Net.Partition(named...)
 }
 
-// SetAll gives every direction between members these faults, also those of members that join later.
+// SetAll sets the faults of every direction between members, including members that join later.
 func (c *Cluster) SetAll(f Faults) {
 	c.note("all links: %+v", f)
 	c.faults = f
 	c.sim.Net.SetAll(f)
 }
 
-// Heal ends all faults of links, of the ways to the lease store, and of disks. What was lost stays lost;
-// frozen members stay frozen, and clocks as they are.
+// Heal ends all faults of links, of connections to the lease store, and of disks. It does not
+// restore lost messages, thaw frozen members or change clocks.
 func (c *Cluster) Heal() {
 	c.note("heal")
 	c.faults = Faults{}
@@ -110,11 +111,11 @@ func (c *Cluster) Heal() {
 	}
 }
 
-// Observe calls f for every message between members when it is sent, in the goroutine of the sender. f
-// must not use the cluster.
+// Observe calls f for every message between members when it is sent, in the goroutine of the
+// sender. f must not use the cluster.
 func (c *Cluster) Observe(f func(Packet)) {
 	c.sim.Net.Observe(func(p simnet.Packet) {
-		if p.Verdict != simnet.Held { // it is told of again when it is sent
+		if p.Verdict != simnet.Held { // reported again when it is sent
 			f(c.packet(p))
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// order is a message that is another one on the wire.
+// order is a message that is encoded as a different type.
 type order struct{ item string }
 
 func (o *order) Serialize() (remote.RootSerialized, error) {
@@ -22,7 +22,7 @@ func (o *order) Serialize() (remote.RootSerialized, error) {
 	return &wireOrder{wrapperspb.String(o.item)}, nil
 }
 
-// wireOrder stands for a generated message: a string that knows what it is.
+// wireOrder stands for a generated message that can be deserialized.
 type wireOrder struct{ *wrapperspb.StringValue }
 
 func (w *wireOrder) Deserialize() (remote.RootSerializable, error) { return &order{w.Value}, nil }

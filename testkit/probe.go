@@ -10,24 +10,24 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Probe is an actor that keeps what it receives, in order and without limit, for a test to take out.
-// Received messages are taken in the goroutine of the test, which must be the one that may call
-// t.FailNow; PID, Send, Request, Ignore and Autopilot may be used from any goroutine.
+// Probe is an actor that stores the messages it receives, in order and without limit. The test
+// takes them in its own goroutine, which must be one that may call t.FailNow. PID, Send, Request,
+// Ignore and Autopilot may be called from any goroutine.
 //
-// An expectation that is not met fails the test at once and prints everything the probe has seen. The
-// probe stops with the test.
+// An expectation that is not met fails the test at once and prints everything the probe has
+// received. The probe stops at the end of the test.
 type Probe struct {
-	// Timeout is how long an expectation waits outside Within. NewProbe sets it to three seconds, which
-	// are virtual in a bubble.
+	// Timeout is the timeout of an expectation outside Within. NewProbe sets it to three seconds,
+	// which are virtual in a bubble.
 	Timeout time.Duration
 
 	t        testing.TB
 	system   *actor.ActorSystem
 	pid      *actor.PID
 	start    time.Time
-	deadline time.Time // of the test binary; zero: none
-	limit    time.Time // of Within; zero: none
-	last     seen      // what was taken last
+	deadline time.Time // of the test binary; zero if there is none
+	limit    time.Time // of Within; zero if there is none
+	last     seen      // the message taken last
 
 	mu struct {
 		sync.Mutex
@@ -38,7 +38,7 @@ type Probe struct {
 	}
 }
 
-// seen is a message, and what became of it.
+// seen is a message with its fate.
 type seen struct {
 	message any
 	sender  *actor.PID
@@ -54,10 +54,10 @@ const (
 	ignored fate = "ignored"
 )
 
-// watch asks the probe's actor to watch.
+// watch makes the probe's actor watch pid.
 type watch struct{ pid *actor.PID }
 
-// NewProbe spawns a probe in system. Made inside a synctest bubble, it belongs to the bubble.
+// NewProbe spawns a probe in system. A probe made inside a synctest bubble belongs to the bubble.
 func NewProbe(t testing.TB, system *actor.ActorSystem) *Probe {
 	t.Helper()
 	p := &Probe{t: t, system: system, Timeout: patience, start: time.Now(), deadline: deadlineOf(t)}
@@ -70,7 +70,8 @@ func NewProbe(t testing.TB, system *actor.ActorSystem) *Probe {
 // patience is the default timeout of expectations.
 const patience = 3 * time.Second
 
-// deadlineOf is when the test binary gives up, less time to say why. In a bubble it is not told.
+// deadlineOf returns the deadline of the test binary minus the time to report a failure. It is zero
+// in a bubble.
 func deadlineOf(t testing.TB) (at time.Time) {
 	defer func() { _ = recover() }() // t.Deadline panics in a bubble
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
@@ -95,7 +96,7 @@ func (p *Probe) receive(ctx actor.Context) {
 	}
 }
 
-// keep notes a message and returns who is to answer it.
+// keep records a message and returns the function that answers it, or nil.
 func (p *Probe) keep(message any, sender *actor.PID) (pilot func(actor.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,10 +110,10 @@ func (p *Probe) keep(message any, sender *actor.PID) (pilot func(actor.Context))
 	return p.mu.pilot
 }
 
-// PID is where the probe receives.
+// PID returns the PID of the probe.
 func (p *Probe) PID() *actor.PID { return p.pid }
 
-// Send sends msg, with nobody as its sender.
+// Send sends msg without a sender.
 func (p *Probe) Send(to *actor.PID, msg any) { p.system.Root.Send(to, msg) }
 
 // Request sends msg with the probe as its sender.
@@ -120,10 +121,10 @@ func (p *Probe) Request(to *actor.PID, msg any) {
 	p.system.Root.RequestWithCustomSender(to, msg, p.pid)
 }
 
-// Sender is who sent the message taken last; nil if nobody did.
+// Sender returns the sender of the message taken last, or nil if it has none.
 func (p *Probe) Sender() *actor.PID { return p.last.sender }
 
-// Reply answers the message taken last, with the probe as the sender.
+// Reply answers the message taken last, with the probe as sender.
 func (p *Probe) Reply(msg any) {
 	p.t.Helper()
 	if p.last.sender == nil {
@@ -133,7 +134,7 @@ func (p *Probe) Reply(msg any) {
 	p.Request(p.last.sender, msg)
 }
 
-// Forward sends the message taken last on, with its sender.
+// Forward forwards the message taken last, with its sender.
 func (p *Probe) Forward(to *actor.PID) {
 	p.t.Helper()
 	if p.last.fate == "" {
@@ -143,8 +144,8 @@ func (p *Probe) Forward(to *actor.PID) {
 	p.system.Root.RequestWithCustomSender(to, p.last.message, p.last.sender)
 }
 
-// Ignore passes over messages for which f is true, also those that wait. They are listed in failures. A
-// later call replaces f; nil ignores nothing any more.
+// Ignore makes expectations skip messages for which f returns true, including messages already
+// received. Failure reports still list them. A later call replaces f; nil removes it.
 func (p *Probe) Ignore(f func(msg any) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,24 +157,24 @@ func (p *Probe) Ignore(f func(msg any) bool) {
 	}
 }
 
-// Autopilot lets the probe's actor handle messages that arrive from now on with f, besides keeping them.
-// A later call replaces f; nil ends it.
+// Autopilot makes the probe's actor also handle messages that arrive from now on with f. A later
+// call replaces f; nil removes it.
 func (p *Probe) Autopilot(f func(ctx actor.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.pilot = f
 }
 
-// failf fails the test and tells what was seen.
+// failf fails the test and lists the received messages.
 func (p *Probe) failf(format string, args ...any) {
 	p.t.Helper()
 	p.t.Fatalf("probe %s: %s\n%s", name(p.pid), fmt.Sprintf(format, args...), p.story())
 }
 
-// most is how many messages a failure lists.
+// most is the maximum number of messages in a failure report.
 const most = 100
 
-// story lists what the probe has seen.
+// story lists the messages the probe has received.
 func (p *Probe) story() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

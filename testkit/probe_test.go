@@ -23,7 +23,7 @@ type (
 	silent struct{}
 )
 
-// adder answers add with the sum so far, stops when told "stop", and passes on what it does not know.
+// adder answers add with the sum so far, stops on "stop", and forwards other messages.
 func adder(system *actor.ActorSystem) *actor.PID {
 	total := 0
 	return system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -171,7 +171,7 @@ func TestProbe_WatchAndExpectTerminated(t *testing.T) {
 		p.Send(pid, "stop")
 		p.ExpectTerminated(pid)
 		require.Equal(t, "stays", p.ExpectAny())
-		p.Watch(pid) // which is gone
+		p.Watch(pid) // already stopped
 		p.ExpectTerminated(pid)
 	})
 	testkit.Bubble(t, func(t *testing.T) {

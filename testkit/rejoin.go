@@ -12,17 +12,17 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// birth is what is kept for lives to come. Its lock is held while one is made.
+// birth is the state kept for future lives. Its lock is held while a life is created.
 type birth struct {
 	sync.Mutex
 	each   []func(*Member)
 	clocks []*Clock           // by index
 	disks  []*Disk            // by index
-	again  bool               // the life that is being made is not the first one of its process
+	again  bool               // the life being created is not the first one of its process
 	lives  []*lifecycle.Lives // of the processes, by index; only with Rejoin
 }
 
-// clock returns that of the i-th machine.
+// clock returns the clock of the i-th machine.
 func (b *birth) clock(c *Cluster, i int) *Clock {
 	for len(b.clocks) <= i {
 		k := newClock(c, len(b.clocks))
@@ -34,7 +34,7 @@ func (b *birth) clock(c *Cluster, i int) *Clock {
 	return b.clocks[i]
 }
 
-// disk returns that of the i-th machine.
+// disk returns the disk of the i-th machine.
 func (b *birth) disk(c *Cluster, i int) *Disk {
 	for len(b.disks) <= i {
 		d, n := NewDisk(c.seed), len(b.disks)
@@ -44,7 +44,7 @@ func (b *birth) disk(c *Cluster, i int) *Disk {
 	return b.disks[i]
 }
 
-// attach lets the system be another life of its process, or the first one of a new process.
+// attach makes the system another life of its process, or the first one of a new process.
 func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 	if !b.again {
 		clock.boot()
@@ -54,7 +54,7 @@ func (b *birth) attach(system *actor.ActorSystem, clock *Clock, i int) {
 	}
 }
 
-// over says that the process at i has ended: nobody waits for its next life.
+// over marks the process at i as ended: no further life follows.
 func (b *birth) over(i int) {
 	b.Lock()
 	defer b.Unlock()
@@ -63,14 +63,14 @@ func (b *birth) over(i int) {
 	}
 }
 
-// end says so for all processes.
+// end marks all processes as ended.
 func (b *birth) end() {
 	for i := range b.lives {
 		b.over(i)
 	}
 }
 
-// boot starts a new process at the i-th address, which nobody lists yet.
+// boot starts a new process at the i-th address. No member lists it yet.
 func (c *Cluster) boot(i int) *Member {
 	c.births.Lock()
 	defer c.births.Unlock()
@@ -84,7 +84,7 @@ func (c *Cluster) boot(i int) *Member {
 	return c.Member(i)
 }
 
-// follow waits for the end of a life, and begins the next one.
+// follow waits for the end of a life and begins the next one.
 func (m *Member) follow() {
 	select {
 	case <-m.members.Removed():
@@ -128,15 +128,15 @@ func (m *Member) reborn() {
 	c.enter(next)
 }
 
-// lives returns all there were.
+// lives returns all lives so far.
 func (c *Cluster) lives() []*Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.mu.all)
 }
 
-// Whole returns nil if all members see each other and nobody else, and none is between two lives.
-// The error says who sees whom.
+// Whole returns nil if all members see exactly each other and none is between two lives. Otherwise
+// the error lists what each member sees.
 func (c *Cluster) Whole() error {
 	live := c.Members()
 	var told []string

@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// Members as production has them: they find out by themselves who is out of reach, ban it, and come back.
+// Members behave as in production: they detect unreachable members by themselves, ban them, and
+// come back.
 var (
 	provider = testkit.Provider(500*time.Millisecond, 2*time.Second)
 	rejoin   = testkit.Rejoin(time.Second)
@@ -86,7 +87,8 @@ func TestRejoin_AFrozenMember(t *testing.T) {
 	}, provider, rejoin)
 }
 
-// Views that differ heal although nobody was cut off, and no provider says more.
+// Views that differ become equal again even if no member was cut off and no provider reports
+// anything.
 func TestRejoin_AfterDrops(t *testing.T) {
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
 		c.Advance(20 * time.Second)
@@ -109,7 +111,7 @@ func TestRejoin_CrashesRestartsAndTheEndBetweenTwoLives(t *testing.T) {
 			require.Error(t, c.Whole())
 		}
 		end(0)
-		c.Member(0).Crash() // between its lives: there is no further one
+		c.Member(0).Crash() // between its lives: no further life follows
 		c.Advance(time.Minute)
 		require.Len(t, c.Members(), 2)
 		next := c.Member(0).Restart()
@@ -117,7 +119,7 @@ func TestRejoin_CrashesRestartsAndTheEndBetweenTwoLives(t *testing.T) {
 		testkit.Eventually(t, 10*time.Second, c.Whole)
 
 		end(1)
-		next = c.Member(1).Restart() // in place of the further life
+		next = c.Member(1).Restart() // replaces the next life
 		c.Advance(time.Minute)
 		require.Same(t, next, c.Member(1))
 		testkit.Eventually(t, 10*time.Second, c.Whole)

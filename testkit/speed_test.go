@@ -9,9 +9,9 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// What an hour of five members costs, with a partition in it and its healing: reported, not asserted,
-// since it depends on the machine. With -race, seven parts in eight are the race detector's. With -v there
-// are more.
+// TestSpeed_FiveNodeHour reports the cost of a virtual hour with five members and a partition that
+// heals. It asserts nothing, since the cost depends on the machine. With -race, seven eighths of it
+// come from the race detector. With -v it measures more variants.
 func TestSpeed_FiveNodeHour(t *testing.T) {
 	sides := [][]int{{0, 1}, {2, 3, 4}}
 	hour := func(t *testing.T, noticed bool, heartbeat time.Duration) {

@@ -13,20 +13,22 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// ErrAnswerLost is what a call of a Store returns when StoreFaults has swallowed the answer and its
-// context ends.
+// ErrAnswerLost is returned by a call of a Store if StoreFaults dropped the call or its answer and
+// the context ended.
 var ErrAnswerLost = errors.New("testkit: no answer from the lease store")
 
-// StoreFaults of the way of one member to the lease store. The zero value is none.
+// StoreFaults are the faults of one member's connection to the lease store. The zero value has
+// none.
 type StoreFaults struct {
-	// Err is what calls return; nothing is read or written.
+	// Err is returned by calls; nothing is read or written.
 	Err error
-	// Away lets calls hang until their context ends; nothing is read or written.
+	// Away makes calls block until their context ends; nothing is read or written.
 	Away bool
-	// Delay is the time until a call reaches the store, Answer until its answer is back. If the context
-	// ends on the way there, nothing is done; if on the way back, a write has happened.
+	// Delay is the time until a call reaches the store, Answer the time until its answer returns.
+	// If the context ends before the call reaches the store, nothing is done; if it ends
+	// afterwards, a write has happened.
 	Delay, Answer time.Duration
-	// LoseAnswer lets calls do what they should, and then hang until their context ends.
+	// LoseAnswer makes calls take effect and then block until their context ends.
 	LoseAnswer bool
 }
 
@@ -37,19 +39,19 @@ type StoreCall struct {
 	Next  coordination.Record // of a write
 }
 
-// Store is the way of one member to the lease store of the cluster. It is a coordination.Store, for
-// sessions besides that of the member.
+// Store is one member's connection to the lease store of the cluster. It is a coordination.Store,
+// so that a test can open sessions other than the member's own.
 type Store struct {
 	to     *memory.Store
 	note   func(format string, args ...any)
-	flying atomic.Int64 // calls that come back by themselves
+	flying atomic.Int64 // calls that will return by themselves
 
 	mu struct {
 		sync.Mutex
 		faults StoreFaults
 		once   []*storeOnce
-		frozen chan struct{} // closed on thaw; nil: not frozen
-		gone   bool          // the member is
+		frozen chan struct{} // closed on thaw; nil if not frozen
+		gone   bool          // the member is gone
 	}
 }
 
@@ -72,8 +74,9 @@ func (s *Store) Set(f StoreFaults) {
 	s.mu.faults = f
 }
 
-// Next gives the next call for which match is true these faults, and only it. nil matches every call. hit
-// tells whether there has been one. match must not use the store.
+// Next applies the faults to the next call for which match returns true, and only to that call. A
+// nil match matches every call. hit reports whether a call has matched. match must not use the
+// store.
 func (s *Store) Next(match func(StoreCall) bool, f StoreFaults) (hit func() bool) {
 	s.note("for one call %+v", f)
 	o := &storeOnce{match: match, faults: f}
@@ -107,7 +110,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return v, nil
 }
 
-// Watch implements coordination.Watcher. Hints are lost while a fault or a freeze lasts.
+// Watch implements coordination.Watcher. Hints are lost during a fault or a freeze.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		for r, err := range s.to.Watch(ctx, name) {
@@ -121,7 +124,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 	}
 }
 
-// call takes one call there and back.
+// call carries one call to the store and its answer back.
 func (s *Store) call(ctx context.Context, c StoreCall, do func() error) error {
 	f := s.faultsFor(c)
 	switch {
@@ -149,7 +152,7 @@ func (s *Store) call(ctx context.Context, c StoreCall, do func() error) error {
 	return err
 }
 
-// travel takes d, and waits while the member is frozen.
+// travel waits for d, and then while the member is frozen.
 func (s *Store) travel(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		select {
@@ -163,7 +166,7 @@ func (s *Store) travel(ctx context.Context, d time.Duration) error {
 		frozen, gone := s.mu.frozen, s.mu.gone
 		s.mu.Unlock()
 		if gone {
-			frozen = nil // waits for the context
+			frozen = nil // wait for the context
 		} else if frozen == nil {
 			return nil
 		}
@@ -214,10 +217,10 @@ func (s *Store) thaw() {
 	}
 }
 
-// die lets no call reach the store any more.
+// die prevents further calls from reaching the store.
 func (s *Store) die() {
 	s.mu.Lock()
 	s.mu.gone = true
 	s.mu.Unlock()
-	s.thaw() // who waits for that waits for its context now
+	s.thaw() // calls waiting for the thaw now wait for their context
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// Tenure returns a held tenure with the given token, at least 1, for tests of what works under a lease:
-// a singleton's actor, an entity. It is a real grant of a store of its own. end takes it away: Check fails,
-// and Context ends with a *coordination.LostError as its cause. Otherwise it ends with the test.
+// Tenure returns a held tenure with the given token, which must be at least 1, for tests of code
+// that works under a lease, such as a singleton's actor or an entity. It is a real grant of its own
+// store. end takes the tenure away: Check fails, and Context ends with a *coordination.LostError as
+// its cause. Otherwise the tenure ends with the test.
 func Tenure(t testing.TB, token coordination.Token) (tenure coordination.Tenure, end func()) {
 	t.Helper()
 	ctx := context.Background()

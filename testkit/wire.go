@@ -9,12 +9,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// MaxMessage is the size in bytes above which a message does not cross between members: the default of
-// gRPC.
+// MaxMessage is the maximum size in bytes of a message between members: the default of gRPC.
 const MaxMessage = 4 << 20
 
-// RoundTrip sends msg through the encoding of remoting and returns what would arrive. It fails if msg
-// could not be sent (remoting would only log that), or if what arrives is not equal.
+// RoundTrip encodes msg as remoting does and returns the decoded message. It fails if msg could not
+// be sent (remoting would only log that), or if the decoded message is not equal.
 func RoundTrip[M any](t testing.TB, msg M) M {
 	t.Helper()
 	var none M
@@ -57,7 +56,7 @@ func RoundTrip[M any](t testing.TB, msg M) M {
 	return m
 }
 
-// overTheWire does what remoting does with a message.
+// overTheWire encodes and decodes a message as remoting does.
 func overTheWire(sent proto.Message) (got proto.Message, problem string) {
 	raw, err := proto.Marshal(sent)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// blocks returns how many bytes of the disk the files of a directory take.
+// blocks returns the disk space, in bytes, used by the files of a directory.
 func blocks(dir string) (total int64, err error) {
 	files, err := os.ReadDir(dir)
 	for _, f := range files {

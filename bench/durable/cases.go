@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-const keys = 10_000 // that are written, again and again
+const keys = 10_000 // number of keys, which are overwritten repeatedly
 
 func cases() []bench {
 	all := []bench{{"disk: append+fsync", 1, openDisk}}
@@ -30,7 +30,7 @@ func cases() []bench {
 	return all
 }
 
-// value returns 1 kB that does not compress.
+// value returns 1 kB of incompressible data.
 func value() []byte {
 	b := make([]byte, 1000)
 	for i := range b {
@@ -55,7 +55,7 @@ func openDisk(dir string) (writer, error) {
 	}, f.Close}, nil
 }
 
-// lean are the options that package badger takes, for a fair comparison.
+// lean returns the options that package badger uses, for a fair comparison.
 func lean(dir string) rawbadger.Options {
 	return rawbadger.DefaultOptions(dir).WithSyncWrites(true).WithMemTableSize(32 << 20).WithNumMemtables(2).
 		WithNumLevelZeroTables(1).WithNumLevelZeroTablesStall(4).WithCompactL0OnClose(true).WithNumCompactors(2).WithValueThreshold(1 << 20).

@@ -1,10 +1,11 @@
-// Command durable measures the durable stores beside the disk and the databases they are on, in one run, in turn: commits
-// of one row of 1 kB, updates of replicators that keep their keys in these stores, what a store costs volatile keys, loads,
-// starts after kill -9 and after an orderly stop, and the heap of a store at rest.
+// Command durable measures the durable stores, the disk, and the databases below them, alternately
+// in one run: commits of one row of 1 kB, updates of replicators that keep their keys in these
+// stores, the cost of a store for volatile keys, loads, starts after kill -9 and after a clean
+// stop, and the heap of an idle store.
 //
 //	go run ./bench/durable [-dir DIR] [-rounds 5] [-time 1s] [-load 100000,1000000] [-only starts]
 //
-// Rates are medians of the rounds. Only ratios within one run mean something.
+// Rates are medians of the rounds. Compare only ratios within one run.
 package main
 
 import (
@@ -91,13 +92,13 @@ func forEach(sizes []int, f func(n int) error) error {
 	return nil
 }
 
-// result of a case in one round.
+// result is the result of a case in one round.
 type result struct {
 	rate     float64 // writes a second
 	p50, p99 time.Duration
 }
 
-// commits measures all cases in turn, and prints medians beside the first case, which is the disk.
+// commits measures all cases alternately, and prints medians relative to the first case, the disk.
 func commits(dir string, rounds int, each time.Duration) error {
 	all := append(cases(), replicatorCases()...)
 	results := make([][]result, len(all))
@@ -140,7 +141,7 @@ type writer struct {
 	close func() error
 }
 
-// run lets the writers write for a time.
+// run lets the writers write for the given time.
 func (b bench) run(dir string, each time.Duration) (result, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return result{}, err

@@ -16,13 +16,13 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// members are replicators in one process, on a network in memory.
+// members are replicators in one process, on an in-memory network.
 type members struct {
 	dd    []*distributeddata.Replicator
 	close func() error
 }
 
-// counting counts the bytes of the batches that a store is given.
+// counting counts the bytes of the batches committed to a store.
 type counting struct {
 	store.Store
 	bytes atomic.Int64
@@ -40,8 +40,8 @@ func openStore(engine, dir string) (store.Store, error) {
 	return badger.Open(dir, badger.Config{})
 }
 
-// startMembers starts n of them, each with a store in a directory of its own, or without one. Keys that begin with d are
-// durable.
+// startMembers starts n members, each with a store in its own directory, or without one. Keys that
+// begin with d are durable.
 func startMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (m members, err error) {
 	var stores []store.Store
 	for i := range n {
@@ -84,7 +84,7 @@ func startMembers(dir, engine string, n int, wrap func(store.Store) store.Store)
 	return m, err
 }
 
-// openMembers starts them, and returns when they are ready.
+// openMembers starts members, and returns when they are ready.
 func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) (members, error) {
 	m, err := startMembers(dir, engine, n, wrap)
 	if err != nil {
@@ -96,7 +96,7 @@ func openMembers(dir, engine string, n int, wrap func(store.Store) store.Store) 
 	return m, nil
 }
 
-// ready waits until all are.
+// ready waits until all members are ready.
 func (m members) ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -108,12 +108,12 @@ func (m members) ready() error {
 	return nil
 }
 
-// register is the n-th key, of a value of 1 kB; durable if its prefix begins with d.
+// register returns the n-th key, with a value of 1 kB. It is durable if its prefix begins with d.
 func register(prefix string, n int) distributeddata.Key[crdt.LWWRegister[string]] {
 	return distributeddata.NewKey(fmt.Sprintf("%s key of thirty bytes %04d", prefix, n%keys), crdt.LWWRegister[string]{})
 }
 
-// updates is a case in which replicators write values of 1 kB to durable keys.
+// updates returns a case in which replicators write values of 1 kB to durable keys.
 func updates(engine string, n, writers int, level distributeddata.Consistency, name string) bench {
 	return bench{name, writers, func(dir string) (writer, error) {
 		m, err := openMembers(dir, engine, n, nil)
@@ -145,7 +145,8 @@ func replicatorCases() (all []bench) {
 	return all
 }
 
-// volatile prints what updates of volatile keys cost beside a store that is used for others, and without one, in turn.
+// volatile prints the cost of updates of volatile keys, alternately with a store that holds other
+// keys and without a store.
 func volatile(dir string, rounds int, each time.Duration) error {
 	fmt.Printf("\n%-34s %12s %12s %8s\n", "updates of volatile keys, 1/s", "no store", "with badger", "x")
 	for _, writers := range []int{1, 64} {
@@ -172,7 +173,7 @@ func volatile(dir string, rounds int, each time.Duration) error {
 	return nil
 }
 
-// amplification prints how many bytes of rows one add to a large set gives the store.
+// amplification prints how many bytes of rows one add to a large set writes to the store.
 func amplification(dir string) error {
 	const elements, adds = 10_000, 100
 	var c *counting
@@ -193,7 +194,8 @@ func amplification(dir string) error {
 		})
 		return err
 	}
-	for n := 0; n < elements; n += 100 { // not at once: the rest of a large change comes with the next batches
+	// Add in steps: the rest of a large change is written with later batches
+	for n := 0; n < elements; n += 100 {
 		err = errors.Join(err, add(n, n+100))
 	}
 	before := c.bytes.Load()

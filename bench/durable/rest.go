@@ -14,16 +14,16 @@ import (
 	rawbadger "github.com/dgraph-io/badger/v4"
 )
 
-// heap returns the bytes of the heap that are in use after a collection.
+// heap returns the bytes of heap in use after a collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below
+	return int64(m.HeapAlloc) //nolint:gosec // far below the limit
 }
 
-// heaps prints how much more heap there is with an empty store that is open.
+// heaps prints the additional heap of an open empty store.
 func heaps(dir string) error {
 	fmt.Printf("%-34s %10s\n", "heap at rest, empty", "MB")
 	for _, c := range []bench{
@@ -58,7 +58,8 @@ func heaps(dir string) error {
 	return nil
 }
 
-// loadsOf prints how long it takes to open a store and to load so many rows of 1 kB, and the heap after it.
+// loadsOf prints the time to open a store and to load the given number of rows of 1 kB, and the
+// heap afterwards.
 func loadsOf(dir string, rows int) error {
 	fmt.Printf("\n%-34s %10s %9s %9s %9s %14s\n", fmt.Sprintf("%d rows of 1 kB", rows), "fill s", "open s", "load s", "heap MB", "disk MB")
 	for _, c := range []struct {

@@ -21,16 +21,16 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// started is how long a start took, from before its store is opened.
+// started holds the times of a start, measured from before the store is opened.
 type started struct {
 	open  time.Duration // until the store is open
-	shown time.Duration // until the rows are loaded and compared with their fingerprint, and a read returns
-	ready time.Duration // until the member counts
+	shown time.Duration // rows are loaded and compared with their fingerprint, reads return
+	ready time.Duration // until the member is counted
 }
 
-// starts prints how long a replicator takes to start with so many durable entries of 1 kB: after a process that wrote has
-// stopped in order, and after one was killed while it wrote, in turn, in the same directory. A start with an empty directory
-// stands beside them.
+// starts prints the time a replicator takes to start with the given number of durable entries of 1
+// kB. It alternates, in one directory, between starts after a clean stop of a writing process and
+// after a kill during writes. It also prints a start with an empty directory.
 func starts(dir string, rounds, entries int) error {
 	engines := []string{"badger", "bbolt"}
 	after := map[string][]started{}
@@ -70,15 +70,15 @@ func starts(dir string, rounds, entries int) error {
 	return nil
 }
 
-// medianStart sorts starts by the time until they show what there is, and returns the one in the middle.
+// medianStart sorts starts by the time until reads return, and returns the median.
 func medianStart(all []started) started {
 	slices.SortFunc(all, func(a, b started) int { return cmp.Compare(a.shown, b.shown) })
 	return all[len(all)/2]
 }
 
-// start starts a replicator, checks that it has so many entries, and closes it.
+// start starts a replicator, checks that it has the given number of entries, and closes it.
 func start(dir, engine string, entries int) (s started, err error) {
-	runtime.GC() // of what the start before has left
+	runtime.GC() // collect the garbage of the previous start
 	begin := time.Now()
 	m, err := startMembers(dir, engine, 1, func(opened store.Store) store.Store {
 		s.open = time.Since(begin)
@@ -89,7 +89,8 @@ func start(dir, engine string, entries int) (s started, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	for err = distributeddata.ErrClosed; errors.Is(err, distributeddata.ErrClosed); { // the member starts
+	// Retry while the member starts.
+	for err = distributeddata.ErrClosed; errors.Is(err, distributeddata.ErrClosed); {
 		runtime.Gosched()
 		_, err = entry(max(entries, 1)-1).Get(ctx, m.dd[0])
 	}
@@ -105,7 +106,7 @@ func start(dir, engine string, entries int) (s started, err error) {
 	return s, errors.Join(err, m.close())
 }
 
-// entry is the n-th durable entry.
+// entry returns the n-th durable entry.
 func entry(n int) distributeddata.Key[crdt.LWWRegister[string]] {
 	return distributeddata.NewKey(fmt.Sprintf("d key of thirty bytes %08d", n), crdt.LWWRegister[string]{})
 }
@@ -129,12 +130,13 @@ func fillEntries(dd *distributeddata.Replicator, entries int) error {
 }
 
 const (
-	lineEvery = 1_000 // updates that the writing process has done between two lines
+	lineEvery = 1_000 // number of updates between two lines of the writing process
 	writers   = 64
 )
 
-// write starts a process that fills a directory with entries, if they are not there, and updates them. After so many updates
-// the process is killed in the middle of others, or stops in order.
+// write starts a process that fills a directory with entries, if they are missing, and updates
+// them. After the given number of updates it kills the process during further updates, or stops it
+// cleanly.
 func write(dir, engine string, entries, updates int, kill bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -168,8 +170,8 @@ func write(dir, engine string, entries, updates int, kill bool) error {
 	return err
 }
 
-// writeUntilEnd fills a directory with durable entries, if they are not there, and updates them until the standard input
-// ends. It prints a line for every lineEvery updates.
+// writeUntilEnd fills a directory with durable entries, if they are missing, and updates them until
+// the standard input ends. It prints a line for every lineEvery updates.
 func writeUntilEnd(dir, engine string, entries int) error {
 	m, err := openMembers(dir, engine, 1, nil)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// bare holds a number for each key, and tells others of each increment. Nothing that gets lost is repeated.
+// bare holds a number for each key, and sends each increment to the others. Lost messages are not
+// resent.
 type bare struct {
 	totals  []atomic.Uint64
 	others  []*actor.PID
-	waiting map[uint64]*actor.PID // by update: who is answered when one of the others has it
+	waiting map[uint64]*actor.PID // by update: the actor to answer
 	last    uint64
 }
 
@@ -28,7 +29,8 @@ type (
 	bareTotal struct{ value uint64 }
 )
 
-// Receive implements actor.Actor. An update is told as its number and key, and acknowledged with its number.
+// Receive implements actor.Actor. An update is sent as its number and key, and acknowledged with
+// its number.
 func (a *bare) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *bareGet:
@@ -63,7 +65,8 @@ func newBare(l *loopback) peer {
 	for i, system := range l.systems {
 		actors[i] = &bare{totals: make([]atomic.Uint64, 100), waiting: map[uint64]*actor.PID{}}
 		if i == 0 {
-			for _, other := range l.systems[1:] { // at the ports of actors: hosts are those of the provider
+			// The ports are those of actors; the hosts come from the provider.
+			for _, other := range l.systems[1:] {
 				actors[i].others = append(actors[i].others, actor.NewPID(other.Address(), "bare"))
 			}
 		}
@@ -79,7 +82,8 @@ func newBare(l *loopback) peer {
 		update: func(key int, majority bool) any { return &bareInc{key, majority} },
 		send:   func(key int) { l.systems[0].Root.Send(pids[0], &bareInc{key: key}) },
 		there: func(key int) bool {
-			res, err := l.systems[0].Root.RequestFuture(pids[0], &bareGet{key}, 5*time.Second).Result() // behind all updates
+			// The answer comes after all updates.
+			res, err := l.systems[0].Root.RequestFuture(pids[0], &bareGet{key}, 5*time.Second).Result()
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// loopback is members in this process that talk over real connections.
+// loopback is a set of members in this process that communicate over real connections.
 type loopback struct {
 	b       *testing.B
 	ports   []int
@@ -39,7 +39,7 @@ func newLoopback(b *testing.B, n int) *loopback {
 	return l
 }
 
-// start starts so many more members, and waits until they are ready.
+// start starts n more members, and waits until they are ready.
 func (l *loopback) start(n int) {
 	l.b.Helper()
 	b := l.b
@@ -76,8 +76,8 @@ func (l *loopback) start(n int) {
 	}
 }
 
-// Updates that nobody waits for, told to one of three members over real connections, until both others
-// have applied all of them.
+// BenchmarkUpdates sends updates without waiting for answers to one of three members over real
+// connections, and waits until both others have applied all of them.
 func BenchmarkUpdates(b *testing.B) {
 	const updates = 20_000
 	ctx := context.Background()
@@ -126,8 +126,9 @@ func BenchmarkUpdates(b *testing.B) {
 	})
 }
 
-// A third member joins two that hold 100,000 registers of 1 kB, while a client updates one of them: how
-// long it takes to be ready, and how long the client's updates take before and meanwhile.
+// BenchmarkJoin adds a third member to two that hold 100,000 registers of 1 kB, while a client
+// updates one of them. It measures the time until the member is ready, and the latency of the
+// client's updates before and meanwhile.
 func BenchmarkJoin(b *testing.B) {
 	const keys, size = 100_000, 1000
 	ctx := context.Background()
@@ -148,7 +149,7 @@ func BenchmarkJoin(b *testing.B) {
 		for i := range keys {
 			update(l.dds[i%2], i)
 		}
-		time.Sleep(3 * time.Second) // the others have it all
+		time.Sleep(3 * time.Second) // time for the others to receive all of it
 		watch := func(d time.Duration, stop <-chan struct{}) (took []time.Duration) {
 			for begin, i := time.Now(), 0; ; i++ {
 				select {

@@ -19,9 +19,10 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// BenchmarkPeers does the same work with Concord and with actors of bare Proto.Actor, which hold a number for each key
-// and have no protocol: three members, real connections, one process. make bench-peers runs the two in turn. Beside each
-// figure stand the processor time of all three members, the load of the machine, and how many processors others used.
+// BenchmarkPeers runs the same workload with Concord and with actors of bare Proto.Actor, which
+// hold a number for each key and have no protocol. It uses three members and real connections in
+// one process. make bench-peers alternates between the two. Each figure comes with the processor
+// time of all three members, the load of the machine, and the number of processors used by others.
 func BenchmarkPeers(b *testing.B) {
 	b.Run("of=concord", func(b *testing.B) {
 		l := newLoopback(b, 3)
@@ -35,16 +36,16 @@ func BenchmarkPeers(b *testing.B) {
 	})
 }
 
-// peer is what is measured. The messages are for target, and each is answered.
+// peer is the system being measured. Messages are sent to target, which answers each.
 type peer struct {
 	b      *testing.B
 	target *actor.PID
 	get    func(key int) any
 	update func(key int, majority bool) any
-	direct func(key int, majority bool) // nil: there are no direct calls
-	send   func(key int)                // an update that nobody answers
-	there  func(key int) bool           // whether both others have all updates of a key
-	sent   func() uint64                // bytes sent by the first member; nil: not counted
+	direct func(key int, majority bool) // nil if there are no direct calls
+	send   func(key int)                // an update without an answer
+	there  func(key int) bool           // reports whether both others have all updates of a key
+	sent   func() uint64                // bytes sent by the first member; nil if not counted
 }
 
 // benchPeer runs all workloads.
@@ -98,7 +99,7 @@ func (l *loopback) benchPeer(p peer) {
 	})
 }
 
-// ask has so many actors ask target n times together, each again when it has been answered.
+// ask lets callers actors send n requests in total to target, each one after its previous answer.
 func (l *loopback) ask(target *actor.PID, callers, n int, message func(i int) any) {
 	var next atomic.Int64
 	var done sync.WaitGroup
@@ -122,7 +123,7 @@ func (l *loopback) ask(target *actor.PID, callers, n int, message func(i int) an
 	done.Wait()
 }
 
-// call has so many goroutines call f, n times together.
+// call lets callers goroutines call f, n times in total.
 func call(callers, n int, f func()) {
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -182,7 +183,7 @@ func newConcord(l *loopback) peer {
 
 func increment(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil }
 
-// machine is what the processors have done so far.
+// machine is the processor time used so far.
 type machine struct {
 	at        time.Time
 	own, busy time.Duration
@@ -204,7 +205,7 @@ func look() (m machine) {
 	return m
 }
 
-// report reports what has been used since before.
+// report reports the usage since before.
 func (m machine) report(b *testing.B, before machine) {
 	own := m.own - before.own
 	b.ReportMetric(float64(own.Nanoseconds())/float64(b.N), "cpu-ns/op")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The picture, in pixels, and the room around its axes.
+// The size of the picture in pixels, and the margins around its axes.
 const (
 	width, height            = 760, 420
 	left, right, top, bottom = 70, 270, 40, 50
 )
 
-// draw returns the picture as SVG. The label of each line tells its slope.
+// draw returns the picture as SVG. The label of each line includes its slope.
 func (p plot) draw() (string, error) {
 	var lines []line
 	x, y := newRange(), newRange()
@@ -103,7 +103,8 @@ func (l line) draw(b *strings.Builder, i int, at func(x, y float64) (float64, fl
 		width-right+16, top+22*i, color, width-right+34, top+22*i+10, l.label, slope(l.xs, l.ys))
 }
 
-// slope is that of the straight line nearest to the points, with both axes logarithmic: 1 is linear.
+// slope returns the slope of the regression line of the points with both axes logarithmic: 1 is
+// linear.
 func slope(xs, ys []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i := range xs {

@@ -1,5 +1,5 @@
-// Plot draws what benchmarks have printed, as SVG with logarithmic axes: go run ./bench/plot from the root of the
-// module. It reads bench/results and writes docs/pictures.
+// Plot draws benchmark results as SVG with logarithmic axes. Run it with go run ./bench/plot from
+// the root of the module. It reads bench/results and writes docs/pictures.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// point is one line of a benchmark: its name, and what it reports by unit.
+// point is one line of a benchmark: its name, and its results by unit.
 type point struct {
 	name    string
 	metrics map[string]float64
@@ -44,7 +44,8 @@ func read(file string) ([]point, error) {
 	return out, lines.Err()
 }
 
-// dimension returns the number that a name gives for a dimension: 30 for members in Benchmark/members=30/case=rest.
+// dimension returns the number of a dimension in the name: for members in
+// Benchmark/members=30/case=rest it returns 30.
 func (p point) dimension(x string) (float64, bool) {
 	for part := range strings.SplitSeq(p.name, "/") {
 		if v, ok := strings.CutPrefix(part, x+"="); ok {
@@ -74,7 +75,7 @@ func main() {
 	for _, p := range plots {
 		svg, err := p.draw()
 		if err == nil {
-			err = os.WriteFile(filepath.Join("docs/pictures", p.file+".svg"), []byte(svg), 0o644) //nolint:gosec // to be read by all
+			err = os.WriteFile(filepath.Join("docs/pictures", p.file+".svg"), []byte(svg), 0o644) //nolint:gosec // readable by all
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "plot:", err)

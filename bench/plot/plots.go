@@ -8,16 +8,16 @@ type plot struct {
 	series      []series
 }
 
-// series is one line of it: a metric of the lines of a file of results whose names contain what.
+// series is one line of a plot: a metric of the lines in a results file whose names contain what.
 type series struct {
 	label string
 	file  string
 	what  string
 	unit  string
-	total bool // the metric is of one, and all are to be shown
+	total bool // the metric is per item, and the plot shows the total
 }
 
-// both is a metric before and now.
+// both returns two series of a metric, before and now.
 func both(label, name, what, unit string) []series {
 	return []series{
 		{label: label + ", before", file: name + "-before.txt", what: what, unit: unit},

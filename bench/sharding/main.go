@@ -1,6 +1,6 @@
-// Command sharding measures entities beside bare actors of Proto.Actor, in one run that goes to and fro between the two:
-// two members in this process, over a real connection. Absolute numbers depend on what else the machine does; the ratios
-// do less.
+// Command sharding compares entities with bare actors of Proto.Actor, alternating between the two
+// in one run, with two members in this process and a real connection. Absolute numbers depend on
+// the load of the machine; ratios depend less on it.
 package main
 
 import (
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// counter counts what actors and entities handle.
+// counter counts the messages handled by actors and entities.
 type counter struct{ handled atomic.Int64 }
 
 func (c *counter) Receive(ctx actor.Context) {
@@ -60,7 +60,7 @@ func (c *counter) Receive(ctx actor.Context) {
 	}
 }
 
-// wait waits until n more have been handled, and returns the time since begun.
+// wait waits until n more messages have been handled, and returns the time since begun.
 func (c *counter) wait(n int64, begun time.Time) time.Duration {
 	for c.handled.Load() < n {
 		if time.Since(begun) > 2*time.Minute {
@@ -71,13 +71,13 @@ func (c *counter) wait(n int64, begun time.Time) time.Duration {
 	return time.Since(begun)
 }
 
-// member is one of the two.
+// member is one of the two members.
 type member struct {
 	cluster *cluster.Cluster
 	system  *actor.ActorSystem
 	session *coordination.Session
 	data    *distributeddata.Replicator
-	many    *sharding.Region[message] // 64 shards, so that there is a local and a remote entity for each number
+	many    *sharding.Region[message] // 64 shards: each number has a local and a remote entity
 	moved   []*sharding.Region[message]
 }
 
@@ -113,13 +113,13 @@ func join(ports [2]int, i int, store coordination.Store, count *counter) (*membe
 	return m, nil
 }
 
-// bench is both members, seen from the first.
+// bench holds both members, seen from the first.
 type bench struct {
 	count         *counter
 	a, b          *member
 	local, remote []sharding.Ref[message]
-	bare          []*actor.PID // here
-	far           []*actor.PID // there
+	bare          []*actor.PID // local
+	far           []*actor.PID // remote
 }
 
 func run(ctx context.Context) error {
@@ -166,7 +166,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// profiled writes a profile of what do costs, if asked to.
+// profiled writes a profile of do if requested.
 func (x *bench) profiled(do func()) error {
 	if *profile == "" {
 		do()
@@ -184,7 +184,7 @@ func (x *bench) profiled(do func()) error {
 	return f.Close()
 }
 
-// free returns two ports on which nobody listens.
+// free returns two unused ports.
 func free() (ports [2]int, err error) {
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -206,7 +206,7 @@ func joined(errs ...error) error {
 	return nil
 }
 
-// settle waits until all shards are active, and finds entities here and there.
+// settle waits until all shards are active, and selects local and remote entities.
 func (x *bench) settle() error {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		here, there := x.a.many.Status().Count(sharding.Active), x.b.many.Status().Count(sharding.Active)
@@ -262,7 +262,7 @@ func (x *bench) tells() {
 			continue
 		}
 		x.rate(c.bare, 1000)
-		x.rate(c.shard, 1000) // start what is not there
+		x.rate(c.shard, 1000) // starts the entities
 		var plain, entity, ratio []float64
 		for range *rounds {
 			p, e := x.rate(c.bare, c.n), x.rate(c.shard, c.n)
@@ -273,10 +273,10 @@ func (x *bench) tells() {
 	}
 }
 
-// window bounds what is on its way, as neither remoting nor mailboxes do.
+// window bounds the messages in flight, which neither remoting nor mailboxes do.
 const window = 10_000
 
-// rate sends n messages, and returns how many a second were handled.
+// rate sends n messages, and returns the number handled per second.
 func (x *bench) rate(send func(int), n int) float64 {
 	base, begun := x.count.handled.Load(), time.Now()
 	for i := range n {
@@ -288,7 +288,7 @@ func (x *bench) rate(send func(int), n int) float64 {
 	return float64(n) / x.count.wait(base+int64(n), begun).Seconds()
 }
 
-// starts measures the start of entities by their first message, and what they take while they are idle.
+// starts measures the start of entities by their first message, and the memory of idle entities.
 func (x *bench) starts() {
 	shards := x.a.many.Status().Shards
 	refs := make([]sharding.Ref[message], 0, *entities)
@@ -319,8 +319,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // memory
 }
 
-// darkness moves shards of 1,000 entities: their host gives them up, and the other member asks one entity all the time.
-// It prints the longest time without an answer, of each.
+// darkness moves shards of 1,000 entities: their host gives them up, while the other member
+// continuously sends requests to one entity. It prints the longest time without an answer for each
+// move.
 func (x *bench) darkness(ctx context.Context) error {
 	var dark []float64
 	for k := range *moves {

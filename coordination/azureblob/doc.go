@@ -7,28 +7,33 @@
 //
 // # What is in the container
 //
-// One blob for each lease, with the record as JSON, which is replaced if its ETag is still the one that was
-// read, and never deleted; one for each session, which it renews for all its leases, and deletes in the end; and one
-// for each lease that sessions with Config.Fair have waited for, with their queue. Azure's own blob leases are not used: they last 15 to 60 seconds or for ever, have no
-// number that grows, and two of their calls are needed where one conditional write is enough. A blob
-// that somebody else has put such a lease on cannot be written: that is refused, not a holder.
+// Each lease has one blob, with the record as JSON. A write replaces it if its ETag is still the
+// one that was read; it is never deleted. Each session has one blob, which it renews for all its
+// leases and deletes when it ends. Each lease that sessions with Config.Fair have waited for has
+// one blob with their queue. Azure's own blob leases are not used: they last 15 to 60 seconds or
+// forever, have no number that grows, and need two calls where one conditional write is enough. A
+// blob on which another program has placed such a lease cannot be written: the write is refused,
+// and no holder is shown.
 //
 // # Guarantees
 //
-// Blob storage is strongly consistent and its writes are conditional, so of all contenders one wins. No
-// clock of another machine counts in that: contenders wait until they have seen the blob unchanged for the
-// holder's TTL on their own clocks. Tokens rise by one. If somebody deletes a blob, they go on from the
-// calendar clock of the service, in milliseconds, as they began: above all earlier ones unless the name had
-// more tenures than milliseconds, or it was deleted and taken by a process that had not seen it within one second.
+// Blob storage is strongly consistent and its writes are conditional, so exactly one contender
+// wins. No clock of another machine matters for that: contenders wait until they have seen the blob
+// unchanged for the holder's TTL on their own clocks. Tokens rise by one. If someone deletes a
+// blob, tokens continue from the wall clock of the service, in milliseconds, which is also where
+// they began. They are then above all earlier tokens, unless the name had more tenures than
+// milliseconds, or the blob was deleted and taken within one second by a process that had not seen
+// it.
 //
-// Nothing tells of changes: a release is noticed by polling, within Config.RetryInterval; each look is a
-// request that is paid for. With the service away nobody acquires or renews, and holders stop in time. After a
-// customer-managed failover to a secondary region the last writes may be gone, and a lease may have two
-// holders until the first one's next renewal.
+// The store gets no notification of changes: a release is noticed by polling, within
+// Config.RetryInterval, and each read is a billed request. While the service is unavailable no
+// session acquires or renews, and holders stop in time. After a customer-managed failover to a
+// secondary region the last writes may be lost, and a lease may have two holders until the first
+// one's next renewal.
 //
 // # Duties
 //
-// The identity needs to read and write blobs of the container (the role Storage Blob Data Contributor, or
-// a shared access signature with r, c, w and d). The client's own retries should end within
-// Config.OperationTimeout; what is cut off is found out by reading.
+// The identity must be allowed to read and write blobs of the container (the role Storage Blob Data
+// Contributor, or a shared access signature with r, c, w and d). The client's own retries should
+// end within Config.OperationTimeout; the outcome of a call that is cut off is resolved by reading.
 package azureblob

@@ -17,25 +17,28 @@ import (
 
 var _ coordination.Opener = Opener
 
-// Settings are what Opener reads.
+// Settings are the settings of Opener.
 type Settings struct {
 	Config `yaml:",inline"`
-	// URL of the container: "https://shop.blob.core.windows.net/leases". Required. With a shared access signature in its
-	// query (sig=…) that is the credential.
+	// URL of the container: "https://shop.blob.core.windows.net/leases". Required. A shared access
+	// signature in its query (sig=…) is used as the credential.
 	URL string `yaml:"url"`
-	// Account and AccountKey, in base64, are a credential. Both or none. Default, without a signature in URL: what
-	// azidentity.NewDefaultAzureCredential finds, such as a workload's or managed identity, or that of the environment; it
-	// needs https.
+	// Account and AccountKey, in base64, are a credential. Set both or none. Without them, and
+	// without a signature in URL, the default is the credential that
+	// azidentity.NewDefaultAzureCredential finds, such as a workload identity, a managed identity,
+	// or one from the environment; it needs https.
 	Account    string `yaml:"account"`
 	AccountKey string `yaml:"account-key"`
-	// Install creates the container when the store is opened, unless it exists; see Store.Install. Default false.
+	// Install creates the container when the store is opened, unless it exists; see Store.Install.
+	// Default false.
 	Install bool `yaml:"install"`
 }
 
 // installTimeout bounds Install.
 const installTimeout = 10 * time.Second
 
-// Validate returns all problems at once, as coordination.ErrInvalid. Keys and signatures are not among what it tells.
+// Validate returns all problems at once, as coordination.ErrInvalid. The errors contain no keys or
+// signatures.
 func (s Settings) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -68,11 +71,11 @@ func (s Settings) signed() bool {
 	return err == nil && u.Query().Has("sig")
 }
 
-// identity reports whether the SDK is to find the credential.
+// identity reports whether the SDK must find the credential.
 func (s Settings) identity() bool { return !s.signed() && s.Account == "" && s.AccountKey == "" }
 
-// Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Without Install it
-// opens also while the service is away.
+// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
+// client. Without Install it opens the store also while the service is unavailable.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
@@ -108,7 +111,7 @@ func (s Settings) client() (*container.Client, error) {
 	}
 	credential, err := container.NewSharedKeyCredential(s.Account, s.AccountKey)
 	if err != nil {
-		return nil, errors.New("AccountKey is not base64") // the key is not to be told
+		return nil, errors.New("AccountKey is not base64") // the SDK's error may contain the key
 	}
 	return container.NewClientWithSharedKeyCredential(s.URL, credential, nil)
 }

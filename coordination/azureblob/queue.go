@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// queued begins the path of a lease's queue, where that of its blob begins otherwise.
+// queued begins the path of a lease's queue, in place of the prefix of a lease's blob.
 const queued = "q-"
 
 // Enqueue implements coordination.Queuer.

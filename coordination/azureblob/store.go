@@ -23,8 +23,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a blob that cannot be read: damaged, of another name, or of a
-// later format. Nothing can be concluded about the holder.
+// ErrDamaged is wrapped by the error of a blob that cannot be read: damaged, of another name, or of
+// a later format. A caller can conclude nothing about the holder.
 var ErrDamaged = record.ErrDamaged
 
 const (
@@ -34,13 +34,13 @@ const (
 	maxRecord = 64 << 10
 )
 
-// Config of a store.
+// Config is the configuration of a store.
 type Config struct {
 	// Prefix of the blobs' names, at most 256 bytes. Default "concord/leases/".
 	Prefix string `yaml:"prefix"`
 }
 
-// Validate returns what is wrong, as coordination.ErrInvalid.
+// Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if len(c.Prefix) > maxPrefix {
 		return fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
@@ -48,8 +48,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Store keeps leases in blobs of one container. It may be used by many goroutines and sessions. Use New.
-// It holds nothing that would have to be closed.
+// Store keeps leases in blobs of one container. It may be used by many goroutines and sessions. Use
+// New. It holds nothing that must be closed.
 type Store struct {
 	container *container.Client
 	prefix    string
@@ -85,11 +85,11 @@ func (s *Store) Install(ctx context.Context) error {
 	return nil
 }
 
-// BlobName is the name of the blob of a lease.
+// BlobName returns the name of the blob of a lease.
 func (s *Store) BlobName(name string) string { return s.prefix + pathOf(name) }
 
 func pathOf(name string) string {
-	path := "n-" + url.PathEscape(name) // not "." or "..", whatever the name is
+	path := "n-" + url.PathEscape(name) // so never "." or "..", whatever the name is
 	if len(path) > maxPath {
 		sum := sha256.Sum256([]byte(name))
 		path = "h-" + hex.EncodeToString(sum[:])
@@ -124,7 +124,7 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	return rec, coordination.Version(etag), nil
 }
 
-// download reads a blob up to one byte more than it may have.
+// download reads a blob, up to one byte more than its maximum size.
 func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcore.ETag, err error) {
 	answer, err := b.DownloadStream(ctx, nil)
 	if err != nil {
@@ -138,14 +138,15 @@ func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcor
 	return data, *answer.ETag, err
 }
 
-// upload replaces a blob that is still of a version.
+// upload replaces a blob if it still has the version old.
 func upload(ctx context.Context, b *blockblob.Client, old string, data []byte) (blockblob.UploadResponse, error) {
 	return b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(old)},
 	})
 }
 
-// absent begins tokens at the time of the answer, so that those of a deleted blob do not come back.
+// absent returns a token that begins at the time of the answer, so that the tokens of a deleted
+// blob do not repeat.
 func absent(name string, notFound error) (coordination.Record, coordination.Version, error) {
 	var answer *azcore.ResponseError
 	if !errors.As(notFound, &answer) || answer.RawResponse == nil {
@@ -181,7 +182,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return coordination.Version(*answer.ETag), nil
 }
 
-// unchanged is the condition that a blob is still of a version, or still not there.
+// unchanged is the condition that a blob still has a version, or still does not exist.
 func unchanged(version string) *blob.ModifiedAccessConditions {
 	if version == "" {
 		return &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}
@@ -208,9 +209,9 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	return nil
 }
 
-// outcome tells errors that say that nothing was written from those that do not. A write that the client
-// has repeated by itself may come back as a conflict with its own first try: a session reads then, and finds
-// its own record.
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. A write
+// that the client has repeated by itself may return a conflict with its own first attempt. The
+// session then reads, and finds its own record.
 func outcome(err error) error {
 	if bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.BlobAlreadyExists) {
 		return coordination.ErrConflict

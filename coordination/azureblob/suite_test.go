@@ -41,7 +41,8 @@ func connect(t testing.TB, name string) *container.Client {
 	if connection == "" {
 		t.Fatal("CONCORD_AZURE is no connection string: run make stores")
 	}
-	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}} // the SDK's own is never closed
+	// The default transport of the SDK is never closed, so the test uses its own.
+	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}}
 	t.Cleanup(h.CloseIdleConnections)
 	c, err := container.NewClientFromConnectionString(connection, name, &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: h}})
 	must(t, err)
@@ -56,10 +57,10 @@ func open(t testing.TB, container string) *azureblob.Store {
 	return s
 }
 
-// fresh is different for each test, so that they share nothing.
+// fresh returns a different name for each test, so that tests share nothing.
 func fresh() string { return "t" + strings.ToLower(rand.Text()) }
 
-// named knows its container.
+// named is a store with the name of its container.
 type named struct {
 	*azureblob.Store
 	container string
@@ -99,7 +100,8 @@ func TestLive(t *testing.T) {
 	}, leasetest.LiveOptions{Contenders: 50})
 }
 
-// TestNoContainer and a blob under a lease of Azure's own: nothing is known of a holder, nothing written.
+// TestRefusals covers a missing container, and a blob under one of Azure's own leases: the holder
+// is unknown, and nothing is written.
 func TestRefusals(t *testing.T) {
 	absent, err := azureblob.New(connect(t, fresh()), azureblob.Config{})
 	must(t, err)

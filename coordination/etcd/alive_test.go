@@ -18,9 +18,10 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted when it
-// is found, so it must not be there without the etcd lease that its validity rests on. While both
-// were asked for at once, a history of TestLive on a busy machine showed a claim that was there and then gone.
+// TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted
+// when it is found, so it must not exist without the etcd lease on which its validity depends.
+// While the store requested both at once, a history of TestLive on a busy machine showed a claim
+// that appeared and then vanished.
 func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	var cut atomic.Bool
 	var prolonged atomic.Int32
@@ -38,7 +39,7 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	rec.Token = s.TokenOf(ver)
-	for prolonged.Load() == 0 { // a renewal prolongs it in the end, though not each does
+	for prolonged.Load() == 0 { // not every renewal prolongs it
 		rec.Attempt++
 		ver, err = s.Swap(t.Context(), name, ver, rec)
 		must(t, err)
@@ -60,14 +61,16 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	}
 }
 
-// TestRequests_OfAnAcquire: one transaction, after one read unless this session had it before, and one for the release.
+// TestRequests_OfAnAcquire: an acquire is one transaction, after one read unless this session held
+// the lease before, and the release is one transaction.
 func TestRequests_OfAnAcquire(t *testing.T) {
 	var requests, streams atomic.Int32
 	client := intercepted(t, counted(&requests, &streams)...)
 	session, err := coordination.Open(open(t, client, prefix(t)), patient)
 	must(t, err)
 	defer func() { _ = session.Close(context.Background()) }()
-	for i, want := range []int32{5, 2, 2} { // with the first one the session begins: a record of its own, and the etcd lease
+	// The first one also begins the session: a record of its own, and the etcd lease.
+	for i, want := range []int32{5, 2, 2} {
 		before := requests.Load()
 		g, err := session.Lease(name).TryAcquire(t.Context())
 		must(t, err)
@@ -78,10 +81,10 @@ func TestRequests_OfAnAcquire(t *testing.T) {
 	}
 }
 
-// patient gives each operation more time than a busy machine takes.
+// patient gives each operation more time than a busy machine needs.
 var patient = coordination.Config{TTL: 10 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
 
-// counted counts requests, and the streams that are begun.
+// counted counts requests and new streams.
 func counted(requests, streams *atomic.Int32) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
@@ -103,8 +106,8 @@ func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
 	return client
 }
 
-// TestSwap_ARenewalMakesNoOtherLease: when the old one has expired or was revoked, the tenure has ended; the next one
-// is on another.
+// TestSwap_ARenewalMakesNoOtherLease: if the etcd lease has expired or was revoked, the tenure has
+// ended, and the next tenure is on another etcd lease.
 func TestSwap_ARenewalMakesNoOtherLease(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
@@ -130,7 +133,7 @@ func TestSwap_ARenewalMakesNoOtherLease(t *testing.T) {
 	}
 }
 
-// TestReadOnly: who may not write sees the holder, and what has expired as it was.
+// TestReadOnly: an account that may not write sees the holder, and an expired record unchanged.
 func TestReadOnly(t *testing.T) {
 	c := startCluster(t)
 	admin := connect(t, c.endpoints())
@@ -171,7 +174,7 @@ func TestReadOnly(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// account has a role of its own name, with a permission below the prefix.
+// account creates a role and a user of that name, with a permission below the prefix.
 func account(t *testing.T, admin *clientv3.Client, name string, p clientv3.PermissionType) error {
 	_, err := admin.UserAdd(t.Context(), name, name)
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// BenchmarkAcquire compares an acquire with the plain conditional transaction that it cannot do without, and
-// with the requests that it is made of, in turns. The figures are medians.
+// BenchmarkAcquire compares an acquire with the plain conditional transaction that it needs at
+// least, and with its individual requests, in turns. The figures are medians.
 func BenchmarkAcquire(b *testing.B) {
 	b.Run("members=1", func(b *testing.B) { benchAcquire(b, server(b)) })
 	b.Run("members=3", func(b *testing.B) { benchAcquire(b, startCluster(b).endpoints()) })
@@ -45,7 +45,7 @@ func benchAcquire(b *testing.B, endpoints []string) {
 		}},
 		{name: "acquire", do: func() error { _, err := session.Lease("bench").TryAcquire(b.Context()); return err }},
 		{name: "release", do: func() error {
-			g, err := session.Lease("bench").TryAcquire(b.Context()) // the one that is held: no request
+			g, err := session.Lease("bench").TryAcquire(b.Context()) // already held: no request
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// cluster is three members of an etcd of the test's own.
+// cluster is an etcd cluster of three members for one test.
 type cluster struct {
 	t       testing.TB
 	dir     string
@@ -89,7 +89,7 @@ func (c *cluster) endpoints() (out []string) {
 	return out
 }
 
-// leader waits until there is one.
+// leader waits until there is a leader.
 func (c *cluster) leader(ctx context.Context) (*member, error) {
 	for ctx.Err() == nil {
 		for _, m := range c.members {
@@ -114,7 +114,7 @@ func (c *cluster) leads(ctx context.Context, m *member) bool {
 	return err == nil && s.Leader == s.Header.MemberId
 }
 
-// disturb kills the leader, lets the others choose another, and starts it again.
+// disturb kills the leader, lets the others elect another, and starts it again.
 func (c *cluster) disturb(ctx context.Context) {
 	wait(ctx, 2*time.Second)
 	if ctx.Err() != nil {
@@ -140,7 +140,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// TestLive_LeaderIsKilled runs all of Live on three members, whose leader is killed again and again
+// TestLive_LeaderIsKilled runs all of Live on three members, whose leader is killed repeatedly
 // during the histories.
 func TestLive_LeaderIsKilled(t *testing.T) {
 	c := startCluster(t)
@@ -149,8 +149,8 @@ func TestLive_LeaderIsKilled(t *testing.T) {
 	}, leasetest.LiveOptions{Disturb: c.disturb, For: 25 * time.Second})
 }
 
-// TestLeaderKilled_HolderAndTokenSurvive kills the leader under a holder with a TTL that outlasts the
-// election.
+// TestLeaderKilled_HolderAndTokenSurvive kills the leader under a holder with a TTL that outlasts
+// the election.
 func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 	c := startCluster(t)
 	cfg := coordination.Config{TTL: 30 * time.Second, RenewInterval: time.Second, OperationTimeout: time.Second, RetryInterval: 500 * time.Millisecond}
@@ -181,7 +181,8 @@ func TestLeaderKilled_HolderAndTokenSurvive(t *testing.T) {
 		if next == m {
 			t.Fatal("a dead leader answers")
 		}
-		for left := g.Remaining(); g.Remaining() <= left; time.Sleep(50 * time.Millisecond) { // until it is renewed
+		// Wait until the lease is renewed.
+		for left := g.Remaining(); g.Remaining() <= left; time.Sleep(50 * time.Millisecond) {
 			left = g.Remaining()
 			if err := g.Check(); err != nil {
 				t.Fatal(err)

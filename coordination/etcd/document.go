@@ -10,7 +10,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// documentKey returns the key of a document. A comma is escaped in names, so it is not the key of a lease, nor below one.
+// documentKey returns the key of a document. Commas are escaped in names, so the key is neither
+// that of a lease nor below one.
 func (s *Store) documentKey(name string) (string, error) {
 	if len(name) > maxName {
 		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
@@ -39,8 +40,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	return text, version{mod: r.Kvs[0].ModRevision}.mark(), nil
 }
 
-// SwapDocument implements coordination.Documents. A version is the revision of the last change, so a key that was deleted
-// and made again has another one.
+// SwapDocument implements coordination.Documents. A version is the revision of the last change, so
+// a key that was deleted and created again has another version.
 func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -27,7 +27,8 @@ func TestDocuments_Interrupted(t *testing.T) {
 	})
 }
 
-// What others have put there is refused, but for its size nothing tells it apart; versions go on after a deletion.
+// A document of another program is rejected if it is too large; otherwise it cannot be recognized.
+// Versions continue after a deletion.
 func TestDocuments_ForeignContent(t *testing.T) {
 	client, at := connect(t, server(t)), prefix(t)
 	s := open(t, client, at)

@@ -18,9 +18,9 @@ import (
 	"github.com/concord-go/concord/coordination/etcd"
 )
 
-const name = "bil/ling" // is escaped
+const name = "bil/ling" // needs escaping
 
-// side is a session of this module beside clients of etcd's own kind.
+// side is a session of this module beside clients of etcd's own lock recipes.
 type side struct {
 	client *clientv3.Client
 	store  *etcd.Store
@@ -51,7 +51,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// try is TryAcquire, again while a busy machine answers too late.
+// try repeats TryAcquire while a busy machine answers too late.
 func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	for {
 		g, err := l.TryAcquire(t.Context())
@@ -103,7 +103,7 @@ func TestInterop_WeExcludeMutex(t *testing.T) {
 	}
 	locked := make(chan error, 1)
 	go func() { locked <- m.Lock(t.Context()) }()
-	s.waitFor(t, 2) // it queues behind our key, which it must not hinder
+	s.waitFor(t, 2) // it queues behind our key, which must not affect it
 	_, ver, err := s.store.Load(t.Context(), name)
 	must(t, err)
 	if _, err := s.store.Swap(t.Context(), name, ver, coordination.Record{Owner: "o", Nonce: "other", Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, coordination.ErrRefused) {
@@ -180,8 +180,8 @@ func TestInterop_Etcdctl(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestTokens_GrowOverLocksThatNobodyHasSeen: the session claims what it has released without another look, and a mutex
-// was held meanwhile.
+// TestTokens_GrowOverLocksThatNobodyHasSeen: the session claims a lease that it has released
+// without another read, and a mutex was held meanwhile.
 func TestTokens_GrowOverLocksThatNobodyHasSeen(t *testing.T) {
 	s := beside(t)
 	var last coordination.Token
@@ -205,7 +205,7 @@ func TestTokens_GrowOverLocksThatNobodyHasSeen(t *testing.T) {
 	}
 }
 
-// TestTokens_GrowOverALockBetweenLookAndClaim, which the record does not tell of.
+// TestTokens_GrowOverALockBetweenLookAndClaim tests a lock that the record does not reflect.
 func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
 	s := beside(t)
 	rec, ver, err := s.store.Load(t.Context(), name)
@@ -220,8 +220,8 @@ func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
 	}
 }
 
-// TestStaleVersions_StayDead: a version that was shown before a lock of others came is worth nothing
-// after it has gone.
+// TestStaleVersions_StayDead: a version that was shown before a lock of another program stays
+// invalid after that lock is gone.
 func TestStaleVersions_StayDead(t *testing.T) {
 	s := beside(t)
 	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
@@ -246,8 +246,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 	must(t, err)
 }
 
-// TestExpiredHolder_IsFreeAtOnce: etcd's word that the holder's key has expired frees the lease for
-// somebody who has not seen it before, and the old holder cannot renew.
+// TestExpiredHolder_IsFreeAtOnce: when etcd has expired the holder's key, the lease is free even
+// for a contender that has not seen it before, and the old holder cannot renew.
 func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	s := beside(t)
 	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Second}
@@ -265,8 +265,8 @@ func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestDeletedKeys: whoever deletes the record alone does not free the lease for newcomers, and tokens go
-// on after everything is deleted.
+// TestDeletedKeys: deleting only the record does not free the lease for new contenders, and tokens
+// continue after everything is deleted.
 func TestDeletedKeys(t *testing.T) {
 	s := beside(t)
 	g, err := try(t, s.lease)

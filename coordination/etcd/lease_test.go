@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOutlives: what an etcd lease has left is at least the TTL of the records, also for a clock that runs 1/4 too
-// slow, and the time between two renewals is not too long.
+// TestOutlives: an etcd lease that outlives has at least the TTL of the records left, even on a
+// clock that runs 1/4 too slow, and the time between two keepalives is not too long.
 func TestOutlives(t *testing.T) {
 	begun := time.Now()
 	for _, ttl := range []time.Duration{time.Millisecond, time.Second, 1500 * time.Millisecond, 30 * time.Second, 24 * time.Hour} {
@@ -21,11 +21,11 @@ func TestOutlives(t *testing.T) {
 	}
 }
 
-// TestOutlives_ASuspendedMachine has a monotonic clock that stood still.
+// TestOutlives_ASuspendedMachine tests a monotonic clock that stood still.
 func TestOutlives_ASuspendedMachine(t *testing.T) {
 	k := leaseKey{nonce: "n", ttl: 30 * time.Second}
 	begun := time.Now()
-	woken := time.Unix(begun.Unix()+3600, 0) // without a monotonic reading, calendar time counts
+	woken := time.Unix(begun.Unix()+3600, 0) // without a monotonic reading, the wall clock counts
 	if k.outlives(begun, woken) {
 		t.Error("an hour was not noticed")
 	}

@@ -15,26 +15,26 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// lockTTL is shown as the TTL of a lock of others: etcd's default for their sessions.
+// lockTTL is the TTL shown for a lock of another program: etcd's default for sessions.
 const lockTTL = 60 * time.Second
 
-// view is what one linearizable read shows of a lease.
+// view is the result of one linearizable read of a lease.
 type view struct {
 	keys
 	record coordination.Record
 	mod    int64            // revision of the record's last change, 0 without one
-	first  *mvccpb.KeyValue // the lock that came first, the holder's key among them
+	first  *mvccpb.KeyValue // the oldest key among the locks and the holder's key
 	now    int64            // etcd's revision
 }
 
 func (v view) held() bool { return v.first != nil && string(v.first.Key) == v.holder }
 
-// foreign reports that a lock of others is held.
+// foreign reports whether a lock of another program is held.
 func (v view) foreign() bool { return v.first != nil && !v.held() }
 
-// Load implements coordination.Store. What it finds out of date it sets right first, so that a version
-// which was shown while the lease was free or held does not come back after a lock of others, or after
-// the holder's key has expired.
+// Load implements coordination.Store. It first corrects an outdated record, so that a version shown
+// while the lease was free or held does not come back after a lock of another program was held, or
+// after the holder's key has expired.
 func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
 	k, err := s.keys(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 			return rec, ver, nil
 		}
 		if err := s.update(ctx, v); errors.Is(err, rpctypes.ErrPermissionDenied) {
-			rec, ver := v.show() // to somebody who cannot acquire anyhow
+			rec, ver := v.show() // this client cannot acquire anyway
 			return rec, ver, nil
 		} else if err != nil {
 			return coordination.Record{}, "", fmt.Errorf("etcd: lease %.80q: %w", name, err)
@@ -82,7 +82,7 @@ func (s *Store) look(ctx context.Context, k keys) (view, error) {
 
 func (k keys) keyOfRecord() string { return k.record }
 
-// outdated reports that the record does not tell of a lock that came after it, or of the end of its
+// outdated reports whether the record does not reflect a lock that came after it, or the end of its
 // holder's key.
 func (v view) outdated() bool {
 	if v.foreign() {
@@ -104,7 +104,8 @@ func (s *Store) update(ctx context.Context, v view) error {
 	return err
 }
 
-// sameFirst holds the view against the present: the foreign lock is still there, or still nothing is.
+// sameFirst is the condition that the view is still current: the foreign lock is still there, or
+// there is still no lock.
 func (v view) sameFirst() clientv3.Cmp {
 	if v.foreign() {
 		return clientv3.Compare(clientv3.CreateRevision(string(v.first.Key)), "=", v.first.CreateRevision)
@@ -112,8 +113,9 @@ func (v view) sameFirst() clientv3.Cmp {
 	return nothing(v.locks, clientv3.GetPrefixRangeEnd(v.locks))
 }
 
-// token is not below any that this lease or a lock of others has had. Each of them came with a change
-// in etcd, so while nobody holds, the revision of etcd is such a number.
+// token returns a token that is not below any that this lease or a lock of another program has had.
+// Each tenure or lock came with a change in etcd, so while nobody holds the lease, the revision of
+// etcd is such a number.
 func (v view) token() coordination.Token {
 	if v.foreign() {
 		return max(v.record.Token, coordination.Token(v.first.CreateRevision))

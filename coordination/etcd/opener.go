@@ -16,12 +16,12 @@ import (
 
 var _ coordination.Opener = Opener
 
-// Settings are what Opener reads.
+// Settings are the settings of Opener.
 type Settings struct {
 	Config `yaml:",inline"`
 	// Endpoints of etcd, as "10.0.0.5:2379". Required.
 	Endpoints []string `yaml:"endpoints"`
-	// Username and Password, if etcd has authentication.
+	// Username and Password are the credentials, if etcd has authentication enabled.
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
 	// TLS of the connections. Default: none.
@@ -51,8 +51,9 @@ func (s Settings) Validate() error {
 	return errors.Join(append(errs, s.Config.Validate())...)
 }
 
-// Opener is for a Provider, and for a configuration file: Settings, a client of its own, and New. Closing the store
-// closes the client. Without Username it opens also while etcd is away.
+// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
+// client. Closing the store closes the client. Without Username it opens the store also while etcd
+// is unavailable.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
@@ -61,7 +62,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
 }
 
-// owner is a store with a client of its own.
+// owner is a store that owns its client.
 type owner struct {
 	*Store
 }
@@ -89,6 +90,6 @@ func (s Settings) client(secure *tls.Config) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, TLS: secure,
 		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-		Logger: zap.NewNop(), // calls of the store tell of it
+		Logger: zap.NewNop(), // the errors of store calls report the same problems
 	}
 }

@@ -19,16 +19,17 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// atOnce bounds the operations of one transaction: etcd allows 128, nested ones included.
+// atOnce bounds the operations of one transaction: etcd allows 128, including nested ones.
 const atOnce = 64
 
-// queueOf is the prefix of the places in the queue of a name. A comma is escaped in names, so none of these keys is
-// that of a lease, or below one.
+// queueOf returns the prefix of the places in the queue of a name. Commas are escaped in names, so
+// none of these keys is that of a lease, or below one.
 func (s *Store) queueOf(name string) string { return s.prefix + ",queue/" + url.PathEscape(name) + "/" }
 
 func placeKey(at, nonce string) string { return at + url.PathEscape(nonce) }
 
-// Enqueue implements coordination.Queuer. The place is a key on an etcd lease of the waiting session.
+// Enqueue implements coordination.Queuer. The place is a key on an etcd lease of the waiting
+// session.
 func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
 	if len(name) > maxName {
 		return nil, fmt.Errorf("etcd: name of %d bytes, at most %d", len(name), maxName)
@@ -51,8 +52,8 @@ func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) 
 	return nil, fmt.Errorf("etcd: queue of %.80q: %w", name, rpctypes.ErrLeaseNotFound)
 }
 
-// takePlace puts a place, unless it is there with a larger beat, and returns all in order of arrival. A key that is
-// written again keeps the revision that it was created at.
+// takePlace puts a place, unless the stored place has a larger beat, and returns all places in
+// order of arrival. A key that is written again keeps its creation revision.
 func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place, id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
 	key, value := placeKey(at, p.Nonce), placeText(p)
 	put := clientv3.OpPut(key, value, clientv3.WithLease(id))
@@ -68,7 +69,7 @@ func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place, 
 	return r.Responses[1].GetResponseRange().Kvs, nil
 }
 
-// ahead returns the places before that of p, after the bound has been seen to.
+// ahead returns the places ahead of p, after it has enforced the bound.
 func (s *Store) ahead(ctx context.Context, at string, p coordination.Place, places []*mvccpb.KeyValue) ([]coordination.Place, error) {
 	places, err := s.shorten(ctx, places)
 	if err != nil {
@@ -120,13 +121,13 @@ func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Plac
 	return nil
 }
 
-// placeText begins with the beat at full width: etcd compares texts.
+// placeText begins with the beat at full width, because etcd compares values as text.
 func placeText(p coordination.Place) string { return fmt.Sprintf("%020d %d", p.Beat, p.TTL) }
 
-// written is above all texts with the beat of p, and below those with a larger one.
+// written returns a text above all texts with the beat of p, and below all with a larger beat.
 func written(p coordination.Place) string { return fmt.Sprintf("%020d!", p.Beat) }
 
-// placeOf skips what it cannot read.
+// placeOf returns false for a key or value that it cannot decode.
 func placeOf(at string, kv *mvccpb.KeyValue) (p coordination.Place, ok bool) {
 	beat, ttl, _ := strings.Cut(string(kv.Value), " ")
 	nonce, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), at))

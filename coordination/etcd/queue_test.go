@@ -19,7 +19,7 @@ func place(nonce string, beat uint64) coordination.Place {
 	return coordination.Place{Nonce: nonce, Beat: beat, TTL: time.Minute}
 }
 
-// TestQueue_IsBounded: of those who came first, one writes again and again.
+// TestQueue_IsBounded: one of the first places, written again and again, survives the bound.
 func TestQueue_IsBounded(t *testing.T) {
 	const most, many = 256, 300
 	client, keys := connect(t, server(t)), prefix(t)
@@ -47,7 +47,7 @@ func TestQueue_IsBounded(t *testing.T) {
 	}
 }
 
-// TestQueue_LocksOfOthersDoNotSeeIt, also of names that look like its keys.
+// TestQueue_LocksOfOthersDoNotSeeIt also tests names that look like the keys of the queue.
 func TestQueue_LocksOfOthersDoNotSeeIt(t *testing.T) {
 	s := beside(t)
 	for _, n := range []string{name, "a,queue", ",queue/a", ",queue", ",queue/" + name} {
@@ -63,7 +63,8 @@ func TestQueue_LocksOfOthersDoNotSeeIt(t *testing.T) {
 	}
 }
 
-// TestQueue_PlacesOfTheDeadGo with an etcd lease that outlives their TTL.
+// TestQueue_PlacesOfTheDeadGo: places of dead sessions disappear with an etcd lease that outlives
+// their TTL.
 func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 	client, keys := connect(t, server(t)), prefix(t)
 	s := open(t, client, keys)
@@ -85,8 +86,8 @@ func TestQueue_PlacesOfTheDeadGo(t *testing.T) {
 	}
 }
 
-// TestQueue_OfManyNames has places of one session that are prolonged together; a revoked etcd lease is followed by
-// another.
+// TestQueue_OfManyNames: the places of one session share one etcd lease; after a revocation the
+// session gets another one.
 func TestQueue_OfManyNames(t *testing.T) {
 	var requests, streams atomic.Int32
 	client := intercepted(t, counted(&requests, &streams)...)
@@ -115,7 +116,7 @@ func TestQueue_OfManyNames(t *testing.T) {
 	}
 }
 
-// TestQueue_WhatOthersWriteIsPassedOver.
+// TestQueue_WhatOthersWriteIsPassedOver: keys of other programs in the queue are ignored.
 func TestQueue_WhatOthersWriteIsPassedOver(t *testing.T) {
 	client, keys := connect(t, server(t)), prefix(t)
 	s := open(t, client, keys)

@@ -19,10 +19,10 @@ import (
 	"github.com/concord-go/concord/coordination/fence"
 )
 
-// The scenarios run processes, with their clocks, connections and deaths, on etcd and on files. No test waits for a
-// time: each waits for what has to happen.
+// The scenarios run real processes on etcd and on files. No test sleeps for a fixed time: each
+// waits for an event.
 
-// process is a worker under the test's command.
+// process is a worker that the test commands.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -52,7 +52,7 @@ func (p *process) ask(command string) string {
 	return p.hear()
 }
 
-// granted takes an answer apart.
+// granted parses an answer.
 func (p *process) granted(answer string) (token, at int64) {
 	p.t.Helper()
 	if _, err := fmt.Sscanf(answer, "granted %d %d", &token, &at); err != nil {
@@ -66,16 +66,16 @@ func (p *process) signal(s syscall.Signal) {
 	must(p.t, p.cmd.Process.Signal(s))
 }
 
-// scene is where processes play: a store, and a target that keeps a fence.
+// scene is the setting of the processes: a store, and a target with a fence.
 type scene struct {
 	t      *testing.T
 	store  string
 	prefix string
 	target string
-	ttl    string // of the workers, unless it is empty
+	ttl    string // of the workers; empty: the default
 }
 
-// eachStore plays on etcd and on files.
+// eachStore runs play on etcd and on files.
 func eachStore(t *testing.T, play func(s *scene)) {
 	t.Run("etcd", func(t *testing.T) { play(newScene(t, "etcd "+server(t)[0])) })
 	t.Run("file", func(t *testing.T) { play(newScene(t, "file "+t.TempDir())) })
@@ -103,7 +103,7 @@ func (s *scene) startOn(store string) *process {
 	must(s.t, cmd.Start())
 	p := &process{s.t, cmd, in, bufio.NewScanner(out)}
 	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // stopped ones too
+		_ = cmd.Process.Kill() // also if stopped
 		_ = cmd.Wait()
 	})
 	if got := p.hear(); got != "ready" {
@@ -112,7 +112,7 @@ func (s *scene) startOn(store string) *process {
 	return p
 }
 
-// TestScenario_OneWinnerOfManyProcesses has a TTL that no process outlives.
+// TestScenario_OneWinnerOfManyProcesses has a TTL that outlives every process.
 func TestScenario_OneWinnerOfManyProcesses(t *testing.T) {
 	eachStore(t, func(s *scene) {
 		s.ttl = "10m"
@@ -140,7 +140,8 @@ func TestScenario_OneWinnerOfManyProcesses(t *testing.T) {
 	})
 }
 
-// TestScenario_AKilledHolderIsReplaced: nothing is left of a process after SIGKILL but what its store knows.
+// TestScenario_AKilledHolderIsReplaced: after SIGKILL only the store knows anything about a
+// process.
 func TestScenario_AKilledHolderIsReplaced(t *testing.T) {
 	eachStore(t, func(s *scene) {
 		a, b := s.start(), s.start()
@@ -154,8 +155,8 @@ func TestScenario_AKilledHolderIsReplaced(t *testing.T) {
 	})
 }
 
-// TestScenario_AStoppedHolderIsFenced: a process that was stopped between its check and its effect, for longer than
-// the TTL, has its effect refused; and it learns that it lost the lease.
+// TestScenario_AStoppedHolderIsFenced: if a process is stopped between its check and its effect for
+// longer than the TTL, its effect is rejected, and it learns that it lost the lease.
 func TestScenario_AStoppedHolderIsFenced(t *testing.T) {
 	eachStore(t, func(s *scene) {
 		a, b := s.start(), s.start()
@@ -184,9 +185,9 @@ func TestScenario_AStoppedHolderIsFenced(t *testing.T) {
 	})
 }
 
-// TestScenario_Partition cuts the holder's process off from etcd, while it and the others go on to renew. It stops before
-// another is granted the lease, does not get it back beside that one, and can have it afterwards. On files there is no network to
-// cut.
+// TestScenario_Partition cuts the holder's process off from etcd, while it and the others try to
+// renew. It stops before another process gets the lease, does not get it back while that process
+// holds it, and can acquire it afterwards. On files there is no network to cut.
 func TestScenario_Partition(t *testing.T) {
 	s := newScene(t, "etcd "+server(t)[0])
 	p := newProxy(t, server(t)[0])
@@ -194,7 +195,7 @@ func TestScenario_Partition(t *testing.T) {
 	first, _ := a.granted(a.ask("acquire"))
 	b.send("acquire")
 	p.cut(true)
-	var lastHeld int64 // a check that began then was good
+	var lastHeld int64 // start of the last check that succeeded
 	for {
 		answer := a.ask("check")
 		if answer == "lost" {
@@ -269,7 +270,7 @@ func (p *proxy) add(near, far net.Conn) bool {
 	return true
 }
 
-// cut closes all connections, and refuses new ones until it is mended.
+// cut closes all connections, and rejects new ones until it is mended.
 func (p *proxy) cut(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/concord-go/concord/coordination/etcd"
 )
 
-// session is one of its own client, whose death is that of a process.
+// session is a session with its own client, whose end is like that of a process.
 type session struct {
 	*coordination.Session
 	t      *testing.T
@@ -45,7 +45,7 @@ func newSession(t *testing.T, prefix string, cfg coordination.Config, o ...grpc.
 	return s
 }
 
-// crash lets nothing of the session reach etcd any more.
+// crash cuts the session off from etcd.
 func (s *session) crash() {
 	_ = s.client.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,7 +53,7 @@ func (s *session) crash() {
 	_ = s.Close(ctx)
 }
 
-// holdMany acquires n leases side by side.
+// holdMany acquires n leases concurrently.
 func (s *session) holdMany(n int) []*coordination.Grant {
 	s.t.Helper()
 	grants := make([]*coordination.Grant, n)
@@ -75,7 +75,7 @@ func (s *session) holdMany(n int) []*coordination.Grant {
 
 func shard(i int) string { return fmt.Sprint("shard-", i) }
 
-// record is the session's own, as it is, and the name of that.
+// record returns the session's own record, and its name.
 func (s *session) record(lease string) (coordination.Record, string) {
 	s.t.Helper()
 	held, _, err := s.store.Load(s.t.Context(), lease)
@@ -86,7 +86,7 @@ func (s *session) record(lease string) (coordination.Record, string) {
 	return rec, name
 }
 
-// etcdLeases are those that keys below a prefix are on, and how many are on each.
+// etcdLeases returns the etcd leases of the keys below a prefix, and the number of keys on each.
 func etcdLeases(t *testing.T, client *clientv3.Client, prefix string) map[int64]int {
 	t.Helper()
 	r, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())
@@ -98,14 +98,14 @@ func etcdLeases(t *testing.T, client *clientv3.Client, prefix string) map[int64]
 	return on
 }
 
-// steady renews often and is lost only after a long time without an answer.
+// steady renews often, and loses its leases only after a long time without an answer.
 func steady() coordination.Config {
 	return coordination.Config{TTL: 30 * time.Second, RenewInterval: 500 * time.Millisecond, OperationTimeout: 10 * time.Second,
 		RetryInterval: 500 * time.Millisecond, Drain: time.Second}
 }
 
-// TestSession_ThousandLeasesCostOneRenewal counts what the client sends while the session record is renewed some
-// times.
+// TestSession_ThousandLeasesCostOneRenewal counts the requests of the client during several
+// renewals of the session record.
 func TestSession_ThousandLeasesCostOneRenewal(t *testing.T) {
 	const many, intervals = 1000, 9
 	var writes, prolonged atomic.Int32
@@ -135,13 +135,14 @@ func TestSession_ThousandLeasesCostOneRenewal(t *testing.T) {
 		must(t, g.Check())
 	}
 	on := etcdLeases(t, observer.client, keys)
-	if len(on) != 2 || on[0] != many { // the records are on none
+	if len(on) != 2 || on[0] != many { // the records are on no etcd lease
 		t.Errorf("keys on etcd leases: %v", on)
 	}
 	t.Logf("%d leases: %d requests in %d intervals, %d of them for the etcd lease", many, sent, last-first, prolonged.Load()-streams)
 }
 
-// TestSession_MutexWaitsForTheRenewalOfTheSession longer than an etcd lease lasts that nobody prolongs.
+// TestSession_MutexWaitsForTheRenewalOfTheSession waits longer than an etcd lease lasts without
+// keepalives.
 func TestSession_MutexWaitsForTheRenewalOfTheSession(t *testing.T) {
 	keys := prefix(t)
 	cfg := steady()
@@ -164,7 +165,7 @@ func TestSession_MutexWaitsForTheRenewalOfTheSession(t *testing.T) {
 	if len(on) != 1 || on[0] != 0 {
 		t.Fatalf("the holder's key is on %v", on)
 	}
-	wait(t.Context(), 11*time.Second) // the etcd lease is one of 9
+	wait(t.Context(), 11*time.Second) // the etcd lease lasts 9
 	must(t, grants[0].Check())
 	select {
 	case err := <-first:
@@ -181,13 +182,14 @@ func TestSession_MutexWaitsForTheRenewalOfTheSession(t *testing.T) {
 	}
 	s.crash()
 	must(t, <-second)
-	for len(etcdLeases(t, others, keys+coordination.SessionRecords)) != 0 { // whose session has crashed leaves no record of it
+	// Wait until the record of the crashed session is gone.
+	for len(etcdLeases(t, others, keys+coordination.SessionRecords)) != 0 {
 		wait(t.Context(), 50*time.Millisecond)
 	}
 }
 
-// TestSession_RevokedLeaseEndsAll: an operator who revokes the etcd lease of a session ends all its leases, and what
-// it acquires later is on another.
+// TestSession_RevokedLeaseEndsAll: an operator who revokes the etcd lease of a session ends all its
+// leases. Leases that it acquires later are on another etcd lease.
 func TestSession_RevokedLeaseEndsAll(t *testing.T) {
 	const many = 20
 	keys := prefix(t)
@@ -229,8 +231,8 @@ func (s *session) etcdLease(lease string) clientv3.LeaseID {
 	return clientv3.LeaseID(r.Kvs[0].Lease)
 }
 
-// TestSwap_NothingFollowsTheEtcdLeaseOfATenure: neither the record of its session nor a lease held through it is
-// written on another one.
+// TestSwap_NothingFollowsTheEtcdLeaseOfATenure: after the etcd lease of a tenure has ended, neither
+// the record of its session nor a lease held through it is written on another one.
 func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
@@ -281,8 +283,8 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	}
 }
 
-// TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease: somebody who has lost what he knew of the etcd lease, or a key that
-// was written by hand.
+// TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease: this holds for a store that does not know the
+// etcd lease any more, and for a key that was written by hand.
 func TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease(t *testing.T) {
 	client := connect(t, server(t))
 	keys := prefix(t)
@@ -333,7 +335,7 @@ func TestForever_KeepsOthersOutUntilAnOperatorActs(t *testing.T) {
 	must(t, err)
 }
 
-// TestRemove_LeavesNoKey of a session that was closed.
+// TestRemove_LeavesNoKey: a closed session leaves no key.
 func TestRemove_LeavesNoKey(t *testing.T) {
 	keys := prefix(t)
 	s, other := newSession(t, keys, steady()), connect(t, server(t))

@@ -10,18 +10,18 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or of
-// a later format. Nothing can be concluded about the holder.
+// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
+// of a later format. A caller can conclude nothing about the holder.
 var ErrDamaged = record.ErrDamaged
 
-// Config of a store.
+// Config is the configuration of a store.
 type Config struct {
-	// Prefix of all keys, queues included, at most 1024 bytes. Stores with different prefixes have nothing to do with
-	// each other, if neither begins with the other. Default "concord/leases/".
+	// Prefix of all keys, including those of queues, at most 1024 bytes. Stores with different
+	// prefixes are independent if neither prefix begins with the other. Default "concord/leases/".
 	Prefix string `yaml:"prefix"`
 }
 
-// Validate returns what is wrong, as coordination.ErrInvalid.
+// Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if len(c.Prefix) > maxPrefix {
 		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
@@ -51,7 +51,7 @@ var (
 	_ coordination.Documents     = (*Store)(nil)
 )
 
-// New returns a store on a client, which stays the caller's: close it after the sessions.
+// New returns a store on a client. The caller keeps the client, and closes it after the sessions.
 func New(client *clientv3.Client, c Config) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("etcd: %w: client is nil", coordination.ErrInvalid)
@@ -67,18 +67,18 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	return s, nil
 }
 
-// LockName is what to give to concurrency.NewMutex, concurrency.NewElection or etcdctl lock, so that
-// they and this lease exclude each other.
+// LockName returns the name to pass to concurrency.NewMutex, concurrency.NewElection or etcdctl
+// lock, so that such a lock and this lease exclude each other.
 func (s *Store) LockName(name string) string { return s.prefix + url.PathEscape(name) }
 
 // KeepsSessions implements coordination.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// keys of a lease. Escaped names have no slash, so none is below another.
+// keys are the keys of a lease. Escaped names contain no slash, so no key is below another lease's.
 type keys struct {
 	name   string // of the lease
 	record string
-	locks  string // prefix of the holder's key and of locks by others
+	locks  string // prefix of the holder's key and of locks of other programs
 	holder string
 }
 

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// server names the endpoints of a real etcd. Without one these tests fail: make stores starts it.
+// server returns the endpoints of a real etcd. Without one these tests fail: make stores starts it.
 func server(t testing.TB) []string {
 	t.Helper()
 	endpoints := os.Getenv("CONCORD_ETCD")
@@ -55,7 +55,7 @@ func connect(t testing.TB, endpoints []string) *clientv3.Client {
 	return client
 }
 
-// prefix is different for each test, so that they share nothing.
+// prefix returns a different prefix for each test, so that tests share nothing.
 func prefix(t testing.TB) string { return "test/" + t.Name() + "/" + rand.Text() + "/" }
 
 func open(t testing.TB, client *clientv3.Client, prefix string) *etcd.Store {

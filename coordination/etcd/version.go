@@ -7,8 +7,9 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// version of a record is the revision of its last change and, if it names a holder, the token of the tenure, which
-// tells a renewal from a claim. It is zero without a record.
+// version of a record is the revision of its last change and, if the record names a holder, the
+// token of the tenure, which distinguishes a renewal from a claim. It is zero if there is no
+// record.
 type version struct {
 	mod   int64
 	token coordination.Token
@@ -21,9 +22,10 @@ func versionOf(mod int64, r coordination.Record) version {
 	return version{mod, r.Token}
 }
 
-// given is the token of a tenure that has asked for one and whose holder's key was created at a revision: the larger of
-// both, for every lock of others that was held before came at a smaller revision. No lock of others competes for the
-// record of a session, whose leases know the token before it is written.
+// given returns the token of a tenure that asked for token asked and whose holder's key was created
+// at a revision: the larger of both, because every earlier lock of another program came at a
+// smaller revision. No other program locks the record of a session, and its leases know the token
+// before it is written.
 func (k keys) given(asked coordination.Token, created int64) coordination.Token {
 	if strings.HasPrefix(k.name, coordination.SessionRecords) {
 		return asked
@@ -37,7 +39,7 @@ func (s *Store) TokenOf(mark coordination.Version) coordination.Token {
 	return v.token
 }
 
-// mark is what callers are given.
+// mark returns the version as callers see it.
 func (v version) mark() coordination.Version {
 	switch {
 	case v.mod == 0:
@@ -48,8 +50,9 @@ func (v version) mark() coordination.Version {
 	return coordination.Version(strconv.FormatInt(v.mod, 10) + ":" + v.token.String())
 }
 
-// locked marks a version that no write may rest on, different at each look: while a lock of others is held there is
-// none to swap on, since nothing in etcd shows whether that lock is alive but its being there.
+// locked marks a version on which no write may depend; it is different at each read. While a lock
+// of another program is held, no version allows a swap, because etcd shows only through its
+// presence whether that lock is alive.
 const locked = "~"
 
 // parse returns false for a version that cannot be the present one.

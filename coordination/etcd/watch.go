@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// Watch implements coordination.Watcher. A release comes with its event; after any other change the lease is read.
+// Watch implements coordination.Watcher. The event of a release contains the record; after any
+// other change Watch reads the lease.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		k, err := s.keys(name)
@@ -40,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 				begun++
 			}
 			if begun < 2 {
-				continue // the first look comes after both have begun, so that nothing falls between
+				continue // read only after both watches have begun, so that no change is missed
 			}
 			rec, err := s.after(ctx, k, r)
 			if !yield(rec, err) || err != nil {
@@ -60,8 +61,8 @@ func problem(r clientv3.WatchResponse) error {
 	return nil
 }
 
-// after is the lease after the last of some events: what a release wrote; else it is read, since a holder's token is told
-// by another key.
+// after returns the lease after the last of some events: the record that a release wrote. Otherwise
+// it reads the lease, because the holder's token depends on another key.
 func (s *Store) after(ctx context.Context, k keys, r clientv3.WatchResponse) (coordination.Record, error) {
 	if n := len(r.Events); n > 0 {
 		if last := r.Events[n-1]; string(last.Kv.Key) == k.record && last.Type == clientv3.EventTypePut {

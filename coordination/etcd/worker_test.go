@@ -28,9 +28,9 @@ func workerConfig() coordination.Config {
 		Drain: 500 * time.Millisecond, Margin: 250 * time.Millisecond}
 }
 
-// worker is the life of a process of the scenarios: it carries out the commands that come on its input, one a
-// line, and answers each with a line. CONCORD_WORKER names its store, as kind and place; its effects go
-// to CONCORD_TARGET. CONCORD_TTL, if set, is a longer TTL.
+// worker runs a process of the scenarios. It reads one command per line from its input, executes
+// it, and answers each with a line. CONCORD_WORKER names its store, as kind and place; its effects
+// go to CONCORD_TARGET. CONCORD_TTL, if set, is a longer TTL.
 func worker(where string) error {
 	store, closeStore, err := workerStore(where)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *working) granted(g *coordination.Grant, err error) string {
 	return "unknown"
 }
 
-// check tells when it began: what it says was true then.
+// check reports when it began: its result was true at that time.
 func (w *working) check() string {
 	at := time.Now().UnixNano()
 	if err := w.grant.Check(); err != nil {
@@ -112,8 +112,8 @@ func (w *working) check() string {
 	return fmt.Sprint("holds ", at)
 }
 
-// effect asks the target for one, some time after the check that allows it: who sends commands may stop the
-// process in between.
+// effect asks the target for an effect, some time after the check that allows it: the test may stop
+// the process in between.
 func (w *working) effect() string {
 	if err := w.grant.Check(); err != nil {
 		return "lost"

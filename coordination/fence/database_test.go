@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// database is a small SQL database with one table, concord_fence, for the statements of fence.Table and no
-// others. Transactions run one after the other, and a rollback undoes. What real locks do is tested on a
-// real PostgreSQL: make stores.
+// database is a small SQL database with one table, concord_fence, that accepts only the statements
+// of fence.Table. Transactions run one after the other, and a rollback undoes their changes. Real
+// locks are tested on a real PostgreSQL: make stores.
 type database struct {
-	turn   sync.Mutex // held by the transaction under way
+	turn   sync.Mutex // held by the running transaction
 	rows   map[string]int64
 	writes int64
 	stale  map[string]int64 // what a SELECT returns instead: an old snapshot; -1 for no row

@@ -8,26 +8,27 @@ import (
 )
 
 var (
-	// ErrStale is returned when a higher token has been seen: the effect was not made, and the tenure it
-	// belongs to is over for certain. It comes as a *StaleError.
+	// ErrStale is returned when a higher token has been seen. The effect was not made, and the
+	// tenure of the token is certainly over. The error is a *StaleError.
 	ErrStale = errors.New("fence: stale token")
-	// ErrFull is returned by a Guard for a resource that it does not know when it has as many as it may.
-	// The effect was not made.
+	// ErrFull is returned by a Guard for an unknown resource when the number of resources has
+	// reached Limit. The effect was not made.
 	ErrFull = errors.New("fence: too many resources")
-	// ErrContended is returned by Table.Admit when another transaction came between. Roll back and try
-	// the whole transaction again.
+	// ErrContended is returned by Table.Admit when another transaction came between. Roll back and
+	// try the whole transaction again.
 	ErrContended = errors.New("fence: contended")
-	// ErrToken is returned for what is not a token: missing, malformed, zero or above 2^63-1. The
+	// ErrToken is returned for an invalid token: missing, malformed, zero or above 2^63-1. The
 	// effect was not made.
 	ErrToken = errors.New("fence: not a token")
-	// ErrResource is returned for a name of a resource that is longer than MaxResource. The effect was not made.
+	// ErrResource is returned for a resource name that is longer than MaxResource. The effect was
+	// not made.
 	ErrResource = errors.New("fence: not a resource")
-	// ErrNoTenure is returned by Transport when the context of the request has no tenure. Nothing was
-	// sent.
+	// ErrNoTenure is returned by Transport when the context of the request has no tenure. Nothing
+	// was sent.
 	ErrNoTenure = errors.New("fence: no tenure in the context of the request")
 )
 
-// StaleError says which token was refused. It is ErrStale.
+// StaleError says which token was rejected. It wraps ErrStale.
 type StaleError struct {
 	Resource string             // "" in a Register, which does not know its key
 	Token    coordination.Token // offered
@@ -41,13 +42,13 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%v %d for %q, %d has been seen", ErrStale, e.Token, e.Resource, e.Highest)
 }
 
-// Unwrap makes it ErrStale.
+// Unwrap returns ErrStale.
 func (e *StaleError) Unwrap() error { return ErrStale }
 
-// maxToken is the largest token that a lease gives out.
+// maxToken is the largest token of a lease.
 const maxToken coordination.Token = 1<<63 - 1
 
-// MaxResource is how many bytes the name of a resource may have.
+// MaxResource is the maximum length of a resource name in bytes.
 const MaxResource = 255
 
 func checkResource(name string) error {

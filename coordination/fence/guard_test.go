@@ -74,11 +74,12 @@ func TestGuard_IsBounded(t *testing.T) {
 	require.NoError(t, g.Do(ctx, "c", 7, nothing))
 }
 
-// A holder that was stopped in the middle of its effect is told, and the next one waits for it.
+// A holder that is paused in the middle of its effect sees its context end, and the next holder
+// waits for it.
 func TestGuard_HigherTokenEndsLowerEffectsAndWaitsForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g fence.Guard
-		var order []string // written under the guard
+		var order []string // guarded by the fence
 		finish := make(chan struct{})
 		var told error
 		var work sync.WaitGroup
@@ -130,8 +131,8 @@ func TestGuard_WhoWaitsIsOvertakenToo(t *testing.T) {
 	})
 }
 
-// Many tenures at once: no effect is under way together with one of another token, and the tokens of the
-// effects never fall.
+// With many tenures at once, no effect runs together with an effect of another token, and the
+// tokens of the effects never decrease.
 func TestGuard_ConcurrentEffectsNeverMixTokens(t *testing.T) {
 	var g fence.Guard
 	var mu sync.Mutex

@@ -10,11 +10,12 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Header is the HTTP header that carries the token, as a decimal number without sign or leading zeros.
+// Header is the HTTP header that carries the token, as a decimal number without sign or leading
+// zeros.
 const Header = "Fencing-Token"
 
-// TokenOf returns the token of a request's header, or an error that is ErrToken: there must be exactly one,
-// in exactly the form that Transport writes.
+// TokenOf returns the token in the header of a request. Otherwise the error is ErrToken: there must
+// be exactly one token, in exactly the form that Transport writes.
 func TokenOf(h http.Header) (coordination.Token, error) {
 	values := h.Values(Header)
 	if len(values) != 1 {
@@ -27,15 +28,16 @@ func TokenOf(h http.Header) (coordination.Token, error) {
 	return coordination.Token(n), nil
 }
 
-// Handler runs next under Do, for requests whose token is not stale. Which resource a request is for, resource
-// says; it must not be nil. Others are answered in plain text:
+// Handler runs next under Do, for requests whose token is not stale. resource returns the resource
+// that a request is for; it must not be nil. Other requests are answered in plain text:
 //
-//	400 Bad Request           no token, more than one, or not a number: ErrToken; a resource of too long a name: ErrResource
+//	400 Bad Request           no token, more than one, or not a number: ErrToken;
+//	                          a resource name that is too long: ErrResource
 //	412 Precondition Failed   stale; the body names the token and the highest: ErrStale
-//	503 Service Unavailable   more resources than the guard's Limit, or the request ended while an older
-//	                          effect was under way
+//	503 Service Unavailable   more resources than the guard's Limit, or the request ended
+//	                          while an older effect was running
 //
-// The context of a request that is overtaken by a higher token ends, and next should return then.
+// If a higher token arrives, the context of a running request ends, and next should return.
 func (g *Guard) Handler(resource func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		token, err := TokenOf(req.Header)
@@ -61,11 +63,12 @@ func status(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// Transport puts the token of the tenure in the context of each request into its header, in the place of
-// any that is there. It sends nothing when the context has no tenure (ErrNoTenure), or when the tenure's
-// Check fails: then the error is that of Check. Contexts of Lease.Do and of a grant have one.
+// Transport sets the header of each request to the token of the tenure in the request's context,
+// and replaces any header that is there. It sends nothing if the context has no tenure
+// (ErrNoTenure), or if the tenure's Check fails; the error is then that of Check. Contexts of
+// Lease.Do and of a grant have a tenure.
 //
-// A retry by http.Client, and a redirect, are checked anew.
+// Retries by http.Client and redirects are checked again.
 type Transport struct {
 	Base http.RoundTripper // nil: http.DefaultTransport
 }

@@ -68,7 +68,7 @@ func TestHandler_OvertakenRequestIsCancelled(t *testing.T) {
 	})
 }
 
-// wire is the network: it hands requests to the handler, and counts them.
+// wire stands for the network: it passes requests to the handler, and counts them.
 type wire struct {
 	handler http.Handler
 	sent    int
@@ -124,7 +124,7 @@ func TestTransport_CarriesTheTokenOfTheTenure(t *testing.T) {
 	require.Equal(t, sent, network.sent, "nothing was sent")
 }
 
-// closed notes that it was closed.
+// closed records that it was closed.
 type closed struct {
 	io.Reader
 	yes bool

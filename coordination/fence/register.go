@@ -11,19 +11,22 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// Register is a replicated value that only holders of a lease write: the write with the highest token wins,
-// of equal tokens the later one. It is a value for package distributeddata and for maps of package crdt.
-// The zero value is empty and keeps elements as JSON; see NewRegister for others. Copies are snapshots.
+// Register is a replicated value that only holders of a lease write: the write with the highest
+// token wins, and among equal tokens the later write. It is a value for package distributeddata and
+// for maps of package crdt. The zero value is empty and encodes elements as JSON; use NewRegister
+// for another codec. Copies are snapshots.
 //
-// A write with a lower token than this replica has seen is refused. One that is made where the newer token
-// has not arrived is accepted there, shows there, and is gone when it arrives: it loses at every merge. So
-// replicas agree on what the newest tenure wrote, but a reader may see what an old one wrote meanwhile. For
-// an effect that must not happen at all take a Guard or a Table.
+// A replica rejects a write whose token is lower than one it has seen. A replica that the newer
+// token has not reached yet accepts such a write and shows it, until the newer write arrives: the
+// old one loses every merge. So all replicas agree on what the newest tenure wrote, but a reader
+// may see what an old tenure wrote in the meantime. For an effect that must not happen at all use a
+// Guard or a Table.
 //
-// Writes of one tenure count up. Of two that do not know of each other, made at two replicas, the one with more
-// writes before it wins, and then the larger encoding.
+// The writes of one tenure are numbered. Of two concurrent writes of one tenure at two replicas,
+// the one with more writes before it wins, and then the one with the larger encoding.
 //
-// It costs the encoded element and 17 bytes. No tombstones, and nothing of overwritten elements.
+// A register costs the encoded element and 17 bytes. It keeps no tombstones and no overwritten
+// elements.
 type Register[E any] struct {
 	codec crdt.Codec[E]
 	token coordination.Token // 0: empty
@@ -41,8 +44,9 @@ func (r Register[E]) elements() crdt.Codec[E] {
 	return r.codec
 }
 
-// Set writes e under a token. If it is lower than that of the element here, the update is refused with a
-// *StaleError, and nothing is written; so it is with a token or an element that is none.
+// Set writes e under a token. If the token is lower than that of the present element, the update
+// fails with a *StaleError and writes nothing. It also fails for an invalid token, and for an
+// element that cannot be encoded.
 func (r *Register[E]) Set(w *crdt.Writer, token coordination.Token, e E) {
 	if w.Err() != nil {
 		return
@@ -65,7 +69,7 @@ func (r Register[E]) with(token coordination.Token, e E) (Register[E], error) {
 		return r, &StaleError{Token: token, Highest: r.token}
 	case token > r.token:
 		r.token, r.turn = token, 0
-	case r.turn == math.MaxUint64: // no writer gets there, but a forged state may say so
+	case r.turn == math.MaxUint64: // no writer gets there, but a forged state may claim it
 		return r, fmt.Errorf("%w: register written 2^64-1 times under token %d", crdt.ErrTooLarge, token)
 	}
 	b, err := r.elements().Append(nil, e)
@@ -82,7 +86,7 @@ func (r Register[E]) Value() (e E, ok bool) {
 	return e, err == nil
 }
 
-// Token returns the token of the write that Value returns, 0 if there is none.
+// Token returns the token of the write that Value returns, or 0 if there is none.
 func (r Register[E]) Token() coordination.Token { return r.token }
 
 // Merge returns the write that wins.
@@ -93,7 +97,8 @@ func (r Register[E]) Merge(o Register[E]) Register[E] {
 	return r
 }
 
-// registerFormat is the first byte of the encoding. Token and turn follow, big endian, and the element.
+// registerFormat is the first byte of the encoding. The token and the turn follow, big endian, and
+// then the element.
 const (
 	registerFormat = 1
 	registerHead   = 1 + 8 + 8
@@ -110,7 +115,7 @@ func (r Register[E]) AppendBinary(dst []byte) ([]byte, error) {
 	return append(dst, r.bytes...), nil
 }
 
-// Decode returns the register that AppendBinary wrote, with the receiver's codec.
+// Decode returns the register that AppendBinary encoded in src, with the receiver's codec.
 func (r Register[E]) Decode(src []byte) (Register[E], error) {
 	if len(src) == 0 || src[0] != registerFormat {
 		return r, fmt.Errorf("%w: format of a fenced register", crdt.ErrMalformed)

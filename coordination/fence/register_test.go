@@ -14,13 +14,13 @@ import (
 	"github.com/concord-go/concord/testkit/crdttest"
 )
 
-// raw keeps texts as they are.
+// raw encodes texts unchanged.
 type raw struct{}
 
 func (raw) Append(dst []byte, s string) ([]byte, error) { return append(dst, s...), nil }
 func (raw) Decode(src []byte) (string, error)           { return string(src), nil }
 
-// show is all of a register that a reader sees.
+// show is everything that a reader sees of a register.
 func show[E any](r fence.Register[E]) map[string]string {
 	e, ok := r.Value()
 	if !ok {
@@ -32,7 +32,7 @@ func show[E any](r fence.Register[E]) map[string]string {
 func write[E any](d *crdttest.Draw, w *crdt.Writer, r *fence.Register[E], e E) []crdttest.Effect {
 	token := coordination.Token(d.Int("token", 1, 4))
 	if token < r.Token() {
-		return nil // would refuse the update
+		return nil // Set would reject the update
 	}
 	r.Set(w, token, e)
 	return crdttest.Put("register", strconv.Itoa(int(token)))
@@ -58,7 +58,8 @@ func TestRegister_LawsWithACodec(t *testing.T) {
 	})
 }
 
-// tokenOnly shows the token alone, for the specification: the highest that was written and seen wins.
+// tokenOnly shows only the token, for the specification: the highest token that was written and
+// seen wins.
 func TestRegister_HighestTokenSeenWins(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[fence.Register[int]]{
 		Show: func(r fence.Register[int]) map[string]string {
@@ -142,7 +143,7 @@ func TestRegister_RefusesWhatCannotBeWritten(t *testing.T) {
 	require.Equal(t, "2 (token 8)", full.String())
 }
 
-// Encodings stay readable for ever.
+// Encodings must stay readable forever.
 func TestRegister_Encoding(t *testing.T) {
 	var r fence.Register[string]
 	r.Set(crdt.NewReplica(1).Writer(), 258, "x")

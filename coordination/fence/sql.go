@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Table fences transactions of a database. It keeps the tokens in this table, which you make once:
+// Table fences transactions of a database. It keeps the tokens in this table, which the caller
+// creates once:
 //
 //	CREATE TABLE concord_fence (
 //		resource VARCHAR(255) NOT NULL PRIMARY KEY,
@@ -19,23 +20,23 @@ import (
 //		writes   BIGINT NOT NULL
 //	)
 //
-// If the database compares text without regard to case or accents, as MySQL does unless told otherwise, names that
-// differ in nothing else are one resource: give the column a binary collation.
+// If the database ignores case or accents when it compares text, as MySQL does by default, names
+// that differ only in these are one resource: give the column a binary collation.
 //
-// The column writes counts. It makes every admission change the row, for databases that report changed rows
-// instead of matching ones.
+// The column writes counts admissions. It makes every admission change the row, for databases that
+// report changed rows instead of matching ones.
 type Table struct {
-	// Placeholder writes the n-th parameter of a statement, from 1. Nil: Question.
+	// Placeholder returns the n-th placeholder of a statement, counting from 1. Nil means Question.
 	Placeholder func(n int) string
 }
 
-// Question is the placeholder of SQLite and MySQL, a question mark.
+// Question returns the placeholder of SQLite and MySQL, a question mark.
 func Question(int) string { return "?" }
 
-// Dollar is the placeholder of Postgres, a dollar sign and the number.
+// Dollar returns the placeholder of Postgres, a dollar sign and the number.
 func Dollar(n int) string { return "$" + strconv.Itoa(n) }
 
-// Admit compares the token and keeps it, in the caller's transaction, and before the effects in it:
+// Admit compares the token and stores it, in the caller's transaction. Call it before the effects:
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
@@ -47,14 +48,16 @@ func Dollar(n int) string { return "$" + strconv.Itoa(n) }
 //	...
 //	return tx.Commit()
 //
-// After nil the row of the resource is locked until the transaction ends: no other is admitted meanwhile.
-// After any error roll back. A *StaleError: the row has a higher token. ErrContended: another transaction
-// came between, as happens with the first token of a resource and with snapshots; try again. Others are
-// those of the database, and the duplicate key is among them when two transactions bring the first token
-// of a resource at once; trying again is safe.
+// After a nil error the row of the resource is locked until the transaction ends: no other effect
+// is admitted meanwhile. After any error, roll back. A *StaleError means that the row has a higher
+// token. ErrContended means that another transaction came between, as happens with the first token
+// of a resource and with snapshots; try again. Other errors are those of the database. A duplicate
+// key is among them if two transactions bring the first token of a resource at once; trying again
+// is safe.
 //
-// It needs a database in which an UPDATE locks what it changes and compares with what was committed last,
-// or fails: Postgres, MySQL and SQLite at every isolation level but READ UNCOMMITTED.
+// Admit needs a database in which an UPDATE locks the rows it changes and compares with the last
+// committed values, or fails: Postgres, MySQL and SQLite at every isolation level except READ
+// UNCOMMITTED.
 func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
 	if err := checkResource(resource); err != nil {
 		return err
@@ -71,7 +74,7 @@ func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coo
 	return t.explain(ctx, tx, resource, token)
 }
 
-// raise reports whether there was a row without a higher token.
+// raise stores the token, and reports whether there was a row without a higher token.
 func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) (bool, error) {
 	result, err := tx.ExecContext(ctx, t.text("UPDATE concord_fence SET token = ?, writes = writes + 1 WHERE resource = ? AND token <= ?"),
 		int64(token), resource, int64(token))
@@ -85,8 +88,8 @@ func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string, token coo
 	return n == 1, err
 }
 
-// explain makes the first row, or says why none was raised. What it reads may be an old snapshot: it is
-// enough to refuse, never to admit.
+// explain inserts the first row, or returns why raise changed none. It may read an old snapshot:
+// that is enough to reject, never to admit.
 func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
 	var highest int64
 	err := tx.QueryRowContext(ctx, t.text("SELECT token FROM concord_fence WHERE resource = ?"), resource).Scan(&highest)
@@ -104,7 +107,7 @@ func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string, token c
 	return nil
 }
 
-// text puts the placeholders into a statement.
+// text inserts the placeholders into a statement.
 func (t Table) text(statement string) string {
 	if t.Placeholder == nil {
 		return statement

@@ -17,7 +17,7 @@ import (
 
 var dollars = fence.Table{Placeholder: fence.Dollar}
 
-// admit is a transaction with the fence and one effect.
+// admit runs a transaction with the fence and one effect.
 func admit(ctx context.Context, db *sql.DB, table fence.Table, resource string, token coordination.Token, effect func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestTable_RollbackTakesTheTokenBack(t *testing.T) {
 	require.Equal(t, map[string]int64{"ledger": 5}, d.rows)
 }
 
-// A snapshot that is older than what the UPDATE compared with must never admit.
+// A snapshot that is older than the rows that the UPDATE compared must never admit.
 func TestTable_OldSnapshotIsNoReasonToAdmit(t *testing.T) {
 	d, db := openFake(t)
 	require.NoError(t, admit(t.Context(), db, dollars, "ledger", 9, none))
@@ -85,7 +85,8 @@ func TestTable_RefusesWhatCannotBeKept(t *testing.T) {
 	require.Zero(t, d.writes)
 }
 
-// contend lets many tenures write at once and returns the tokens in the order of their effects.
+// contend lets many tenures write concurrently and returns the tokens in the order of their
+// effects.
 func contend(t *testing.T, once func(token coordination.Token, effect func()) error) (order []coordination.Token) {
 	var mu sync.Mutex
 	var work sync.WaitGroup

@@ -27,7 +27,7 @@ func TestDocuments(t *testing.T) {
 	})
 }
 
-// A damaged document is an error that names it, and is not written over.
+// A damaged document causes an error that names it, and is not overwritten.
 func TestDocuments_DamagedOnesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)

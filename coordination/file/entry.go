@@ -22,14 +22,14 @@ import (
 //	{"name":"billing","epoch":"…","serial":7,…}
 const (
 	magic     = "concord-lease"
-	format    = 2 // with a session, or for ever; else 1, so that older programs read it
+	format    = 2 // with a session or forever; otherwise 1, so that older programs can read it
 	maxRecord = 64 << 10
 )
 
 // entry is the content of a record file; zero if there is none.
 type entry struct {
 	Name    string             `json:"name"`
-	Epoch   string             `json:"epoch"`  // random, of the file's first version
+	Epoch   string             `json:"epoch"`  // random, chosen for the file's first version
 	Serial  uint64             `json:"serial"` // counts its versions, from 1
 	Owner   string             `json:"owner,omitempty"`
 	Nonce   string             `json:"nonce,omitempty"`
@@ -40,7 +40,8 @@ type entry struct {
 	Forever bool               `json:"forever,omitempty"`
 }
 
-// version is never used twice: a file that is made anew gets a new epoch.
+// version returns the version, which is never used twice: a file that is made again gets a new
+// epoch.
 func (e entry) version() coordination.Version {
 	if e.Serial == 0 {
 		return ""
@@ -53,7 +54,7 @@ func (e entry) record() coordination.Record {
 		Session: e.Session, Forever: e.Forever}
 }
 
-// next is what replaces e.
+// next returns the entry that replaces e.
 func (e entry) next(name string, r coordination.Record) entry {
 	n := entry{Name: name, Epoch: e.Epoch, Serial: e.Serial + 1,
 		Owner: r.Owner, Nonce: r.Nonce, Token: r.Token, Attempt: r.Attempt, TTL: r.TTL,
@@ -79,8 +80,8 @@ func (e entry) encode() ([]byte, error) {
 	return data, nil
 }
 
-// format is the oldest that tells all there is. A program that knows only that of its time must not take a
-// record for one that is not renewed any more.
+// format returns the oldest format that can express the entry. A program that knows only older
+// formats must not mistake a record for one that is no longer renewed.
 func (e entry) format() uint32 {
 	if e.Session != 0 || e.Forever {
 		return format
@@ -111,7 +112,7 @@ func decode(data []byte) (entry, error) {
 	return e, e.check()
 }
 
-// check refuses what this package never writes.
+// check rejects entries that this package never writes.
 func (e entry) check() error {
 	switch {
 	case e.Serial == 0 || e.Epoch == "":
@@ -124,7 +125,7 @@ func (e entry) check() error {
 	return nil
 }
 
-// readBounded reads a regular file of at most so many bytes.
+// readBounded reads a regular file of at most most bytes.
 func readBounded(root *os.Root, path string, most int) ([]byte, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// FuzzDecode: no input panics, and what is read is written again as the same entry.
+// FuzzDecode checks that no input panics, and that a decoded entry encodes to the same entry.
 func FuzzDecode(f *testing.F) {
 	e := entry{}.next("x", coordination.Record{Owner: "o", Nonce: "n", Token: 3, Attempt: 2, TTL: time.Second})
 	good, err := e.encode()

@@ -33,8 +33,8 @@ func writeForEver(dir string) error {
 	return err
 }
 
-// TestKill_LeavesTheOldRecordOrTheNew kills a writer at random moments. What it was told is written is
-// there, or the one after it, and the next writer goes on without help.
+// TestKill_LeavesTheOldRecordOrTheNew kills a writer at random moments. The record is then the last
+// one reported as written, or the one after it, and the next writer continues without help.
 func TestKill_LeavesTheOldRecordOrTheNew(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -50,7 +50,7 @@ func TestKill_LeavesTheOldRecordOrTheNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		lines.Scan() // it is at work
+		lines.Scan() // the writer runs
 		time.AfterFunc(time.Duration(rand.IntN(20_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
 		var told uint64
 		for more := true; more; more = lines.Scan() {

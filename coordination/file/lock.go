@@ -13,17 +13,18 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// A lock is tried again after pauses that double between these.
+// The pauses between attempts to lock double from firstPause to lastPause.
 const (
 	firstPause = 500 * time.Microsecond
 	lastPause  = 20 * time.Millisecond
 )
 
-// lockFile is a lock that is held. The kernel releases it with the file, whoever closes it. A lock on a
-// deleted file excludes nobody, so it is looked at again when it is held.
+// lockFile is a lock that is held. The kernel releases the lock when the file is closed, also by
+// the end of the process. A lock on a deleted file excludes nobody, so lock checks for that after
+// it has the lock.
 type lockFile struct {
 	f     *os.File
-	token coordination.Token // the largest that was written
+	token coordination.Token // the largest token written
 }
 
 // lock waits for the lock of a name until ctx ends.
@@ -58,7 +59,7 @@ func (s *Store) replaced(f *os.File, name string) bool {
 	return err != nil || !os.SameFile(held, present)
 }
 
-// flock tries without blocking, so that no thread hangs in the kernel after ctx has ended.
+// flock polls without blocking in the kernel, so that no thread hangs there after ctx has ended.
 //
 // The first try comes before the timer: a timer that is due when it is read runs its send under the
 // reader, and two readers at once in a synctest bubble crash the race detector (Go 1.26).
@@ -86,8 +87,9 @@ func flock(ctx context.Context, f *os.File) error {
 
 func (l *lockFile) release() { _ = l.f.Close() }
 
-// keepToken writes a larger token into the lock file before the record has it, so that tokens grow
-// even if the record is deleted. The number has a fixed width: half a write is no smaller number.
+// keepToken writes a larger token into the lock file before the record contains it, so that tokens
+// grow even if the record is deleted. The number has a fixed width, so a torn write is never a
+// smaller number.
 func (l *lockFile) keepToken(t coordination.Token) error {
 	if t <= l.token {
 		return nil
@@ -98,7 +100,7 @@ func (l *lockFile) keepToken(t coordination.Token) error {
 	return l.f.Sync()
 }
 
-// lastToken reads it back; 0 if no tenure has begun.
+// lastToken reads that token; it is 0 if no tenure has begun.
 func (s *Store) lastToken(name string) (coordination.Token, error) {
 	path := base(name) + lockSuffix
 	data, err := readBounded(s.root, path, maxRecord)

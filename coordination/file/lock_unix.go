@@ -11,10 +11,10 @@ import (
 
 const (
 	lockable = true
-	nonblock = unix.O_NONBLOCK // a pipe put in the place of a file must not hang us
+	nonblock = unix.O_NONBLOCK // a named pipe in place of a file must not block us
 )
 
-// tryFlock takes the lock unless another open file has it.
+// tryFlock takes the lock unless another open file holds it.
 func tryFlock(f *os.File) (held bool, err error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {

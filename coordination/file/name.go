@@ -15,9 +15,10 @@ const (
 	maxPlain = 200
 )
 
-// base maps a lease name to a file name without suffix. Different names get different ones, also where
-// the file system ignores case: what is not a lower-case letter, digit, '-' or '_' becomes '%' and two
-// hexadecimal digits. What is too long is hashed; its first letter keeps it apart from the others.
+// base maps a lease name to a file name without suffix. Different names get different file names,
+// also if the file system ignores case: each byte other than a lower-case letter, digit, '-' or '_'
+// becomes '%' and two hexadecimal digits. A name that is too long is hashed; its first letter
+// distinguishes it from the others.
 func base(name string) string {
 	var b strings.Builder
 	b.WriteString("n-")

@@ -9,13 +9,13 @@ import (
 
 var _ coordination.Opener = Opener
 
-// Settings are what Opener reads.
+// Settings are the settings of Opener.
 type Settings struct {
-	// Directory of the leases; see Open. Required.
+	// Directory holds the leases; see Open. Required.
 	Directory string `yaml:"directory"`
 }
 
-// Validate returns what is wrong, as coordination.ErrInvalid.
+// Validate checks the settings. The error is coordination.ErrInvalid.
 func (s Settings) Validate() error {
 	if s.Directory == "" {
 		return fmt.Errorf("file: %w: Directory must be set", coordination.ErrInvalid)
@@ -23,7 +23,7 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// Opener is for a Provider, and for a configuration file: Settings, and Open.
+// Opener reads Settings for a Provider or a configuration file, and opens the store with Open.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

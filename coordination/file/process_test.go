@@ -29,8 +29,8 @@ func processConfig() coordination.Config {
 		Drain: 250 * time.Millisecond, Margin: 150 * time.Millisecond}
 }
 
-// contend is the life of one contender process: hold the lease again and again, and note in a log,
-// while working, that it does. It is killed at some moment, or ends at the deadline.
+// contend runs one contender process. It holds the lease again and again, and logs its work while
+// it holds the lease. The process is killed at some moment, or stops at the deadline.
 func contend(dir string, until time.Time) error {
 	s, err := file.Open(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func contend(dir string, until time.Time) error {
 	return nil
 }
 
-// work notes effects, each with a time taken before the check.
+// work logs effects, each with a time taken before the check.
 func work(ctx context.Context, dir string, g *coordination.Grant) error {
 	for range rand.IntN(20) {
 		at := time.Now()
@@ -84,9 +84,9 @@ func note(dir, format string, args ...any) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestProcesses_ExclusionUnderKills runs real processes on one directory, kills and stops them at
-// random moments, and checks in their common log that work of one tenure never follows work of a later
-// one, and that a token belongs to one process.
+// TestProcesses_ExclusionUnderKills runs real processes on one directory, and kills and stops them
+// at random moments. It checks in their common log that work of one tenure never follows work of a
+// later one, and that each token belongs to one process.
 func TestProcesses_ExclusionUnderKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
@@ -130,7 +130,7 @@ func fight(t *testing.T, dir string) {
 		running = append(running[:i], running[i+1:]...)
 		start()
 	}
-	time.Sleep(2 * time.Second) // the last pause ends
+	time.Sleep(2 * time.Second) // until the last pause has ended
 	for _, cmd := range running {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("contender: %v", err)
@@ -138,12 +138,12 @@ func fight(t *testing.T, dir string) {
 	}
 }
 
-// checkLog allows work of an older tenure behind that of a newer one only where its check lies before:
-// a process may be stopped between the check and the effect, which is what fencing is for. It returns the
-// number of tenures.
+// checkLog accepts work of an older tenure after that of a newer one only if its check came before:
+// a process may be stopped between the check and the effect, which is why fencing exists. It
+// returns the number of tenures.
 func checkLog(t *testing.T, path string) int {
 	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nobody may have got anywhere
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // perhaps no process got anywhere
 		t.Fatal(err)
 	}
 	owners, lines, late := map[int64]int64{}, 0, 0

@@ -22,8 +22,8 @@ func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Plac
 	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
 }
 
-// changeQueue replaces the queue of a name under its lock. It is not synced: whom a crash of the machine makes it
-// forget, the crash has killed.
+// changeQueue replaces the queue of a name under its lock. It does not sync the file: a crash of
+// the machine that loses a place has also killed its session.
 func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue.Queue)) error {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 	return nil
 }
 
-// readQueue gives an empty queue for one that cannot be understood: only order is lost.
+// readQueue returns an empty queue for one that cannot be decoded: only the order is lost.
 func (s *Store) readQueue(name string) (queue.Queue, error) {
 	data, err := readBounded(s.root, base(name)+queueSuffix, maxRecord)
 	switch {

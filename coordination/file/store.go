@@ -11,12 +11,12 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or of
-// a later format. Nothing can be concluded about the holder.
+// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
+// of a later format. A caller can conclude nothing about the holder.
 var ErrDamaged = errors.New("file: damaged lease record")
 
-// Store keeps leases in a directory. It may be used by many goroutines and sessions, and the directory
-// by many Stores and processes. Use Open.
+// Store keeps leases in a directory. A Store may be used by many goroutines and sessions, and its
+// directory by many Stores and processes. Use Open.
 type Store struct {
 	root *os.Root
 }
@@ -30,9 +30,10 @@ var (
 	_ coordination.Documents     = (*Store)(nil)
 )
 
-// Open opens the directory, and creates it if it does not exist; its parent must. It removes records of sessions
-// that have crashed and left them two days ago or more. The error is coordination.ErrInvalid for a directory that
-// its group or others may write to: whoever can, could give any lease away.
+// Open opens the directory, and creates it if it does not exist; its parent must exist. Open
+// removes the records of crashed sessions that have not been written for two days. The error is
+// coordination.ErrInvalid for a directory that its group or others may write to, because they could
+// give any lease away.
 func Open(dir string) (*Store, error) {
 	if !lockable {
 		return nil, fmt.Errorf("file: %w: this system has no flock", errors.ErrUnsupported)
@@ -52,7 +53,7 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// private looks at the directory that has been opened, whatever its name leads to by now.
+// private checks the permissions of the opened directory, whatever its name refers to by now.
 func private(root *os.Root, dir string) error {
 	info, err := root.Stat(".")
 	if err != nil {
@@ -64,10 +65,11 @@ func private(root *os.Root, dir string) error {
 	return nil
 }
 
-// Close closes the directory. Sessions on the store must be closed before.
+// Close closes the directory. Close the sessions on the store first.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Load implements coordination.Store. It takes no lock: a rename shows the old record or the new one.
+// Load implements coordination.Store. It takes no lock: because of the rename it sees either the
+// old record or the new one.
 func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return coordination.Record{}, "", err
@@ -79,7 +81,7 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	return e.record(), e.version(), nil
 }
 
-// Swap implements coordination.Store. Whatever goes wrong before the rename is ErrRefused.
+// Swap implements coordination.Store. Every error before the rename is ErrRefused.
 func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
@@ -101,7 +103,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", refused(err)
 	}
 	if err := s.syncDir(); err != nil {
-		return "", err // written, but perhaps not for long
+		return "", err // written, but the write may not survive a crash
 	}
 	return replacement.version(), nil
 }
@@ -109,8 +111,9 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 // KeepsSessions implements coordination.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// Remove implements coordination.Remover: both files of the name go, and with them its token. The lock is
-// the last, so that a process that dies in between leaves nothing that could be read.
+// Remove implements coordination.Remover. It removes both files of the name, and with them the
+// token. The lock file comes last, so that a process that dies in between leaves no readable record
+// behind.
 func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
@@ -134,7 +137,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 
 func refused(err error) error { return fmt.Errorf("%w: %w", coordination.ErrRefused, err) }
 
-// read returns the record of a name; a zero entry, but for the largest token, if there is none.
+// read returns the record of a name. If there is none, the entry is zero except for the largest
+// token.
 func (s *Store) read(name string) (entry, error) {
 	data, err := readBounded(s.root, base(name)+recordSuffix, maxRecord)
 	switch {
@@ -163,8 +167,8 @@ func (s *Store) write(name string, e entry) error {
 	return s.replace(base(name)+recordSuffix, base(name)+".new", data)
 }
 
-// replace replaces a file in one step. The lock of its name is held, so there is one temporary file per name;
-// what a killed process left of it is overwritten.
+// replace replaces a file atomically. The lock of the name is held, so there is one temporary file
+// per name; a file that a killed process left behind is overwritten.
 func (s *Store) replace(path, temporary string, data []byte) error {
 	if err := writeSynced(s.root, temporary, data); err != nil {
 		return err

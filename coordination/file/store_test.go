@@ -29,7 +29,7 @@ func write(t *testing.T, s *file.Store, old coordination.Version, token coordina
 	return ver
 }
 
-// Whoever may write to the directory can give any lease away.
+// A user who may write to the directory can give any lease away.
 func TestOpen_DirectoryOfOthersIsRefused(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o770, 0o702, 0o1777} {
 		dir := filepath.Join(t.TempDir(), "leases")
@@ -122,8 +122,8 @@ func otherName(t *testing.T) string {
 	return string(data)
 }
 
-// TestStore_ForeignFiles puts a directory, a pipe and a link out of the directory in the place of a
-// record and of a document.
+// TestStore_ForeignFiles replaces a record and a document by a directory, a named pipe and a link
+// that leads out of the directory.
 func TestStore_ForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -152,7 +152,8 @@ func TestStore_ForeignFiles(t *testing.T) {
 	}
 }
 
-// TestStore_DeletedRecord goes on with larger tokens and new versions.
+// TestStore_DeletedRecord: after a deletion the store continues with larger tokens and new
+// versions.
 func TestStore_DeletedRecord(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -181,7 +182,7 @@ func TestStore_DeletedRecord(t *testing.T) {
 	}
 }
 
-// TestStore_BlockedLock ends with its context, and leaves nothing running.
+// TestStore_BlockedLock: a blocked call returns when its context ends, and leaves nothing running.
 func TestStore_BlockedLock(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -206,7 +207,7 @@ func TestStore_BlockedLock(t *testing.T) {
 	write(t, s, ver, 1)
 }
 
-// TestStore_LeftoverOfAKill is a temporary file that was never renamed.
+// TestStore_LeftoverOfAKill tests a temporary file that was never renamed.
 func TestStore_LeftoverOfAKill(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -244,7 +245,8 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	}
 }
 
-// A lock on a file that was removed meanwhile excludes nobody: every creation needs a removal before it.
+// A lock on a file that was removed meanwhile excludes no process: the file is created only after a
+// removal.
 func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 	s := open(t, t.TempDir())
 	var created, removed atomic.Int64
@@ -276,7 +278,7 @@ func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestOpen_RemovesRecordsOfSessionsLongDead: their files go, those of others stay.
+// TestOpen_RemovesRecordsOfSessionsLongDead: their files are removed, and other files stay.
 func TestOpen_RemovesRecordsOfSessionsLongDead(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

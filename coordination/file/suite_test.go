@@ -20,7 +20,7 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// TestMain makes this binary a contender if it was started as one.
+// TestMain turns this binary into a contender if it was started as one.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("CONCORD_CONTEND"); dir != "" {
 		until, _ := strconv.ParseInt(os.Getenv("CONCORD_UNTIL"), 10, 64)
@@ -57,10 +57,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// ramDir is a directory in memory, where the system has that: the suite writes thousands of records, and
-// says nothing of disks.
+// ramDir returns a directory in memory, if the system has one: the suite writes thousands of
+// records, and does not test disks.
 func ramDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "concord-") //nolint:usetesting // where that is not
+	dir, err := os.MkdirTemp("/dev/shm", "concord-") //nolint:usetesting // if it does not exist
 	if err != nil {
 		return t.TempDir()
 	}
@@ -68,7 +68,7 @@ func ramDir(t *testing.T) string {
 	return dir
 }
 
-// recordFile finds the file that says it is of the lease.
+// recordFile returns the file whose contents name the lease.
 func recordFile(t *testing.T, dir, name string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*.lease"))
 	if err != nil {

@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	// abandoned is how long a session record has not been written until Open removes it: no TTL is as long.
+	// abandoned is the age at which Open removes a session record that is no longer written: no TTL
+	// is that long.
 	abandoned = 48 * time.Hour
-	// sweepMost bounds the files that Open looks at, and sweepTime the time it takes.
+	// sweepMost bounds the number of files that Open examines, and sweepTime the time it takes.
 	sweepMost = 10_000
 	sweepTime = time.Second
 )
 
-// sweep removes the records of sessions that crashed while nobody wanted their leases. It goes by the wall clock: if
-// that is wrong, the session concerned loses its leases, as it does when an operator deletes its record, and still
-// no two hold one. What it cannot remove stays.
+// sweep removes the records of sessions that crashed while no contender wanted their leases. It
+// uses the wall clock. If that is wrong, the session concerned loses its leases, as it does when an
+// operator deletes its record, but two sessions never hold one lease. Records that cannot be
+// removed stay.
 func (s *Store) sweep(now time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
 	defer cancel()
@@ -41,7 +43,7 @@ func (s *Store) abandonedRecords(now time.Time) (paths []string) {
 		return nil
 	}
 	defer dir.Close()
-	entries, _ := dir.ReadDir(sweepMost) // as many as it could read
+	entries, _ := dir.ReadDir(sweepMost) // as many as it could read before an error
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), base(coordination.SessionRecords)) || !strings.HasSuffix(e.Name(), recordSuffix) {
 			continue

@@ -10,11 +10,11 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// watchInterval bounds how late a release is noticed. A look is one stat call.
+// watchInterval bounds the delay until a release is noticed. Each check is one stat call.
 const watchInterval = 50 * time.Millisecond
 
-// Watch implements coordination.Watcher by looking whether the record is another file: every write
-// makes one.
+// Watch implements coordination.Watcher by checking whether the record is another file: every write
+// creates a new one.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		tick := time.NewTicker(watchInterval)
@@ -22,7 +22,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 		path := base(name) + recordSuffix
 		var seen fs.FileInfo
 		for first := true; ; first = false {
-			info, _ := s.root.Stat(path) // an error is told by Load
+			info, _ := s.root.Stat(path) // Load reports an error
 			if first || !same(info, seen) {
 				seen = info
 				record, _, err := s.Load(ctx, name)

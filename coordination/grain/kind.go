@@ -12,12 +12,14 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Config of a kind of grains. Fields that are not set take their defaults.
+// Config is the configuration of a kind of grains. Zero fields take their defaults.
 type Config struct {
-	// Buffer is how many messages an activation keeps while it has no lease. Default 100, at most 1,000,000.
+	// Buffer is the number of messages that an activation keeps while it has no lease. Default 100,
+	// at most 1,000,000.
 	Buffer int `yaml:"buffer"`
-	// Prefix begins the lease name of each grain, before its kind, a slash and its identity. Clusters that
-	// share a store must not share it. Default "grain/", at most 128 bytes of UTF-8.
+	// Prefix begins the lease name of each grain, before its kind, a slash and its identity.
+	// Clusters that share a store must use different prefixes. Default "grain/", at most 128 bytes
+	// of UTF-8.
 	Prefix string `yaml:"prefix"`
 }
 
@@ -50,8 +52,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// LeaseName returns the name of the lease of a grain. One that would be longer than coordination.MaxName, or is
-// no UTF-8, has the hash of the identity in place of it.
+// LeaseName returns the name of a grain's lease. A name that would be longer than
+// coordination.MaxName, or is not UTF-8, contains a hash of kind and identity instead of them.
 func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 	prefix := c.withDefaults().Prefix
 	name := prefix + id.Kind + "/" + id.Identity
@@ -62,8 +64,9 @@ func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 	return prefix + "#" + hex.EncodeToString(hash[:])
 }
 
-// NewKind returns a kind of virtual actors each of which works only under its lease. produce makes the worker
-// for one tenure; it is called as coordination.Gated says. The session must outlive the cluster.
+// NewKind returns a kind of virtual actors, each of which works only under its lease. produce makes
+// the worker for one tenure; coordination.Gated describes how it is called. The session must
+// outlive the cluster.
 func NewKind(kind string, session *coordination.Session, cfg Config,
 	produce func(*cluster.ClusterIdentity, coordination.Tenure) actor.Actor) (*cluster.Kind, error) {
 	if session == nil || produce == nil {
@@ -78,7 +81,7 @@ func NewKind(kind string, session *coordination.Session, cfg Config,
 	})), nil
 }
 
-// activation is the virtual actor as Proto.Actor sees it. Its child, a gated actor, does the work.
+// activation is the virtual actor that Proto.Actor sees. Its child, a gated actor, does the work.
 type activation struct {
 	session *coordination.Session
 	cfg     Config
@@ -86,12 +89,13 @@ type activation struct {
 	gated   *actor.PID
 }
 
-// Receive implements actor.Actor. ClusterInit comes right after Started, before any message.
+// Receive implements actor.Actor. ClusterInit arrives right after Started, before any other
+// message.
 func (a *activation) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *cluster.ClusterInit:
 		if a.gated != nil {
-			return // one that was sent
+			return // a user sent another ClusterInit
 		}
 		id := m.Identity
 		a.gated = ctx.Spawn(coordination.Gated(a.session.Lease(a.cfg.LeaseName(id)), a.cfg.Buffer,

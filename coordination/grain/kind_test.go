@@ -19,7 +19,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// account counts what is paid in.
+// account adds up the amounts that are paid in.
 type account struct {
 	name    string
 	tenure  coordination.Tenure
@@ -36,7 +36,8 @@ func (a *account) Receive(ctx actor.Context) {
 	}
 }
 
-// side is one member, or one side of a partition, which activates grains whatever the other one does.
+// side is one member, or one side of a partition, which activates grains independently of the
+// other.
 type side struct {
 	system  *actor.ActorSystem
 	session *coordination.Session
@@ -69,7 +70,8 @@ func (s side) ask(pid *actor.PID, within time.Duration) (string, error) {
 	return res.(string), nil
 }
 
-// Proto.Actor activates a grain at two members that do not see each other. One works, the other waits.
+// Proto.Actor activates a grain at two members that do not see each other. One works, and the other
+// waits.
 func TestKind_OfTwoActivationsOneWorks(t *testing.T) {
 	store := memory.New()
 	a, b := newSide(t, store), newSide(t, store)

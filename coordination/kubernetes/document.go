@@ -14,15 +14,16 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// A document is an annotation, in base64, of a Lease object that nobody ever holds: the account has rights on no
-// others. Kubernetes keeps 256 KiB of annotations per object, and MaxDocument becomes 171 KiB.
+// A document is an annotation, in base64, of a Lease object that nobody ever holds, because the
+// account has permissions on no other kind. Kubernetes keeps 256 KiB of annotations per object, and
+// MaxDocument takes 171 KiB.
 const (
 	atDocument = domain + "document"
 	documentOf = domain + "document-of" // the name
 )
 
-// DocumentName returns the name of the Lease object that keeps a document. No lease has it: ObjectName hashes names that
-// begin in that way.
+// DocumentName returns the name of the Lease object that keeps a document. No lease has this name:
+// ObjectName hashes names that begin with the same prefix.
 func DocumentName(name string) string {
 	if object := hashed + "document." + name; len(validation.IsDNS1123Subdomain(object)) == 0 {
 		return object
@@ -49,7 +50,7 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	return text, coordination.Version(l.ResourceVersion), nil
 }
 
-// document returns what an object keeps.
+// document returns the document that an object contains.
 func document(name string, l *v1.Lease) ([]byte, error) {
 	if of, ours := l.Annotations[documentOf]; !ours || of != name {
 		return nil, fmt.Errorf("annotation %s is %.80q", documentOf, of)
@@ -77,7 +78,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 		return "", err
 	}
 	if old != "" {
-		if n, err := number(string(old)); err != nil || n == 0 { // to the server 0 is any version
+		if n, err := number(string(old)); err != nil || n == 0 { // 0 would match any version
 			return "", coordination.ErrConflict
 		}
 	}

@@ -53,7 +53,7 @@ func TestDocumentName_IsThatOfNoLease(t *testing.T) {
 	}
 }
 
-// An object that is no document, or is damaged, is refused with its name, and not written over.
+// An object that is not a document, or is damaged, is rejected with its name, and not overwritten.
 func TestDocuments_ForeignContent(t *testing.T) {
 	leases, s := operator(t), open(t, client(t, config(t)), fresh())
 	object := kubernetes.DocumentName(s.prefix + "x")

@@ -12,24 +12,25 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// namespaceFile is what a pod is given with its service account.
+// namespaceFile contains the namespace of a pod with a service account.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// Requests a second, and at once. The defaults of client-go, 5 and 10, delay renewals of many leases.
+// Requests per second, and burst. The defaults of client-go, 5 and 10, delay renewals of many
+// leases.
 const (
 	requests = 50
 	burst    = 100
 )
 
-// InCluster returns a store for a process in a pod: the client uses the pod's service account, and a Namespace
-// that is not set is that of the environment variable POD_NAMESPACE, or of the service account. The error is
-// coordination.ErrInvalid, and names all that is missing, if the process does not run in a pod, or the pod has no
-// service account token.
+// InCluster returns a store for a process in a pod. The client uses the pod's service account. If
+// Namespace is not set, it is that of the environment variable POD_NAMESPACE, or of the service
+// account. The error is coordination.ErrInvalid, and names everything that is missing, if the
+// process does not run in a pod or the pod has no service account token.
 func InCluster(c Config) (*Store, error) {
 	return inCluster(c, rest.InClusterConfig, namespaceFile)
 }
 
-// Open returns what node.RunConfig.Store takes: a function that makes a store by InCluster.
+// Open returns a function that makes a store with InCluster, for node.RunConfig.Store.
 func Open(c Config) func() (coordination.Store, error) {
 	return func() (coordination.Store, error) {
 		s, err := InCluster(c)

@@ -40,7 +40,7 @@ func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coord
 	return c
 }
 
-// try is TryAcquire, again while a busy machine answers too late.
+// try repeats TryAcquire while a busy machine answers too late.
 func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	for {
 		g, err := l.TryAcquire(t.Context())
@@ -50,7 +50,7 @@ func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	}
 }
 
-// shortTTL lets a test wait for an expiry.
+// shortTTL is short enough for a test to wait for an expiry.
 const shortTTL = 15 * time.Second
 
 func short(owner string) coordination.Config {
@@ -59,7 +59,7 @@ func short(owner string) coordination.Config {
 
 // candidate is a leader election of client-go for a lease.
 type candidate struct {
-	leads chan bool // gets true and false in turns
+	leads chan bool // receives true and false in turns
 	stop  func()
 }
 
@@ -84,11 +84,11 @@ func campaign(t *testing.T, c clientv1.CoordinationV1Interface, object, identity
 	return out
 }
 
-// TestInterop_LeaderElection: client-go and a session exclude each other and take over from each other,
-// after a release and after a death, both ways.
+// TestInterop_LeaderElection: client-go and a session exclude each other and take over from each
+// other, after a release and after a crash, in both directions.
 func TestInterop_LeaderElection(t *testing.T) {
 	t.Parallel()
-	// The rights of the manifest lack "update", which client-go's election uses.
+	// The role of the manifest lacks "update", which client-go's election uses.
 	cfg := config(t)
 	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
 	elections := client(t, cfg)
@@ -99,7 +99,8 @@ func TestInterop_LeaderElection(t *testing.T) {
 	g, err := try(t, l)
 	must(t, err)
 	theirs := campaign(t, elections, name, "theirs", true)
-	for begun := time.Now(); time.Since(begun) < shortTTL*4/3; time.Sleep(200 * time.Millisecond) { // it is renewed
+	// The session renews the lease meanwhile.
+	for begun := time.Now(); time.Since(begun) < shortTTL*4/3; time.Sleep(200 * time.Millisecond) {
 		must(t, g.Check())
 		if len(theirs.leads) > 0 {
 			t.Fatal("client-go leads beside a holder")
@@ -137,7 +138,8 @@ func TestInterop_LeaderElection(t *testing.T) {
 	must(t, last.Release(t.Context()))
 }
 
-// TestInterop_ClientGoTakesOverFromTheDead waits for the TTL of a session that is not renewed.
+// TestInterop_ClientGoTakesOverFromTheDead waits for the TTL of a session that is no longer
+// renewed.
 func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
@@ -156,8 +158,8 @@ func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
 	}
 }
 
-// TestInterop_ExclusiveIsLeftAlone: client-go does not take what a session keeps without renewing the object, and takes it
-// when it is released.
+// TestInterop_ExclusiveIsLeftAlone: client-go does not take a lease that a session keeps without
+// renewing its object, and takes it after the release.
 func TestInterop_ExclusiveIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
@@ -185,8 +187,8 @@ func TestInterop_ExclusiveIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestObject_ReadsRightForEverybody looks at the fields, and at what kubectl get lease prints: the server
-// makes that table.
+// TestObject_ReadsRightForEverybody checks the fields, and the output of kubectl get lease, which
+// is a table made by the server.
 func TestObject_ReadsRightForEverybody(t *testing.T) {
 	s, name := open(t, client(t, config(t)), ""), fresh()+"fields"
 	l := session(t, s, coordination.Config{Owner: "pod-7"}).Lease(name)
@@ -216,7 +218,7 @@ func TestObject_ReadsRightForEverybody(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// table is the row that the server prints of a Lease, by the headings of the columns.
+// table returns the row that the server prints for a Lease, by the headings of the columns.
 func table(t *testing.T, name string) map[string]string {
 	t.Helper()
 	h, err := rest.HTTPClientFor(config(t))
@@ -242,10 +244,11 @@ func table(t *testing.T, name string) map[string]string {
 	return cells
 }
 
-// patient gives each operation more time than a busy machine takes: for errors that must come from the store.
+// patient gives each operation more time than a busy machine needs, so that errors must come from
+// the store.
 var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, RetryInterval: time.Second, Drain: time.Second}
 
-// TestRotatedToken: the token is read anew from its file, also in the middle of a tenure.
+// TestRotatedToken: the client reads the token again from its file, also in the middle of a tenure.
 func TestRotatedToken(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "token")
@@ -267,7 +270,7 @@ func TestRotatedToken(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestRights: the manifest gives no more than needed, and what it does not give is refused for certain.
+// TestRights: the manifest grants no more than necessary, and other requests are certainly refused.
 func TestRights(t *testing.T) {
 	leases := client(t, config(t)).Leases(namespace)
 	s, name := open(t, client(t, config(t)), ""), fresh()+"rights"
@@ -288,7 +291,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestForeignObject: an object that others have made is understood, and what they added stays.
+// TestForeignObject: an object made by another program is read correctly, and its additions stay.
 func TestForeignObject(t *testing.T) {
 	s, name := open(t, client(t, config(t)), ""), fresh()+"foreign"
 	_, err := operator(t).Create(t.Context(), &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "a"}}}, metav1.CreateOptions{})

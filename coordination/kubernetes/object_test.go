@@ -23,12 +23,12 @@ func TestObjectName_NamesNeverMeet(t *testing.T) {
 	}
 }
 
-// object is what a write of rec leaves.
+// object returns the object that a write of rec produces.
 func object(name string, rec coordination.Record) *v1.Lease {
 	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: newAnnotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
 }
 
-// TestRead_Objects of ours, of others, and of nobody's making.
+// TestRead_Objects reads objects of this module, of other programs, and damaged ones.
 func TestRead_Objects(t *testing.T) {
 	ours := coordination.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
 	if got, ver, err := read("x", object("x", ours)); got != ours || ver != "41.0.7" || err != nil {

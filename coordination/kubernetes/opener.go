@@ -4,7 +4,8 @@ import "github.com/concord-go/concord/coordination"
 
 var _ coordination.Opener = Opener
 
-// Opener is for a Provider, and for a configuration file in a pod: Config, and InCluster when the store is opened.
+// Opener reads Config for a Provider or a configuration file, in a pod. It opens the store with
+// InCluster.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	var c Config
 	if err := decode(&c); err != nil {

@@ -19,19 +19,20 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Config of a store.
+// Config is the configuration of a store.
 type Config struct {
 	// Namespace of the Lease objects. Required by New; InCluster has a default.
 	Namespace string `yaml:"namespace"`
-	// Exclusive says that only sessions of this module want the leases of this store. A session then renews one
-	// object for all its leases instead of each lease's own, and leases may be held for ever. Such an object shows the
-	// largest leaseDurationSeconds there is, so that leader election of client-go, should it be tried on it all the
-	// same, leaves it alone; it then waits until a session of this module takes over from a holder that has died.
-	// Sessions with and without Exclusive exclude each other.
+	// Exclusive says that only sessions of this module use the leases of this store. A session then
+	// renews one object for all its leases instead of each lease's own, and leases may be held
+	// forever. Such an object shows the largest possible leaseDurationSeconds, so that leader
+	// election of client-go, if it is tried on the object nevertheless, leaves it alone; after the
+	// holder has died, client-go waits until a session of this module takes over. Sessions with and
+	// without Exclusive exclude each other.
 	Exclusive bool `yaml:"exclusive"`
 }
 
-// Validate returns what is wrong for New, as coordination.ErrInvalid.
+// Validate checks a configuration for New. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
 		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
@@ -39,8 +40,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and sessions.
-// Use New. It holds nothing that would have to be closed.
+// Store keeps leases in Lease objects of one namespace. It may be used by many goroutines and
+// sessions. Use New. It holds nothing that must be closed.
 type Store struct {
 	leases    clientv1.LeaseInterface
 	exclusive bool
@@ -55,8 +56,8 @@ var (
 	_ coordination.Documents     = (*Store)(nil)
 )
 
-// New returns a store on a client, as clientv1.NewForConfig or the CoordinationV1 method of a clientset
-// gives it.
+// New returns a store on a client, such as the result of clientv1.NewForConfig or of a clientset's
+// CoordinationV1 method.
 func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("kubernetes: %w: client is nil", coordination.ErrInvalid)
@@ -83,8 +84,9 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	return read(name, lease)
 }
 
-// absent tells the token floor of a name without an object: a list that does not show it has a
-// resourceVersion above those of all writes before, and each tenure had a write of its own.
+// absent returns the lower bound of tokens for a name without an object: a list that does not
+// contain the object has a resourceVersion above those of all earlier writes, and each tenure had a
+// write of its own.
 func (s *Store) absent(ctx context.Context, name, object string) (coordination.Record, coordination.Version, error) {
 	list, err := s.leases.List(ctx, only(object))
 	if err != nil {
@@ -104,8 +106,8 @@ func only(object string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + object}
 }
 
-// Swap implements coordination.Store. An existing object is patched, with its resourceVersion as a
-// condition, so that what others have added to it stays.
+// Swap implements coordination.Store. It patches an existing object, with its resourceVersion as a
+// condition, so that fields that others have added stay.
 func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -132,7 +134,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return version, err
 }
 
-// change patches an object that was there: if it is not, it has changed.
+// change patches an existing object. If the object is missing, it returns ErrConflict.
 func (s *Store) change(ctx context.Context, object string, patch any) (*v1.Lease, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {
@@ -145,7 +147,7 @@ func (s *Store) change(ctx context.Context, object string, patch any) (*v1.Lease
 	return written, err
 }
 
-// KeepsSessions implements coordination.SessionKeeper: as Config.Exclusive says.
+// KeepsSessions implements coordination.SessionKeeper. It returns Config.Exclusive.
 func (s *Store) KeepsSessions() bool { return s.exclusive }
 
 // Remove implements coordination.Remover.
@@ -165,9 +167,9 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	return outcome(err)
 }
 
-// outcome tells errors that say that nothing was written from those that do not. A write that client-go
-// has repeated by itself may come back as a conflict with its own first try: a session reads then, and
-// finds its own record.
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written. A write
+// that client-go has repeated by itself may return a conflict with its own first attempt. The
+// session then reads, and finds its own record.
 func outcome(err error) error {
 	if err == nil {
 		return nil
@@ -175,7 +177,7 @@ func outcome(err error) error {
 	if errors.Is(err, coordination.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return coordination.ErrConflict
 	}
-	var status apierrors.APIStatus // is no error, so AsType cannot find it
+	var status apierrors.APIStatus // does not implement error, so AsType cannot find it
 	if errors.As(err, &status) {
 		switch status.Status().Code {
 		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,

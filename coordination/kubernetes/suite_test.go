@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// env is a variable that make stores sets. Without a server these tests fail.
+// env returns a variable that make stores sets. Without a server these tests fail.
 func env(t testing.TB, name string) string {
 	t.Helper()
 	v := os.Getenv(name)
@@ -42,7 +42,8 @@ func env(t testing.TB, name string) string {
 	return v
 }
 
-// config is that of the account "contender", which has just the rights of the manifest.
+// config is the configuration of the account "contender", which has exactly the rights of the
+// manifest.
 func config(t testing.TB) *rest.Config {
 	t.Helper()
 	return &rest.Config{Host: env(t, "CONCORD_KUBERNETES"), BearerToken: env(t, "CONCORD_KUBERNETES_TOKEN"), QPS: -1,
@@ -75,7 +76,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// store gives each test names of its own, since all share one namespace.
+// store gives each test its own names, because all tests share one namespace.
 type store struct {
 	*kubernetes.Store
 	prefix string
@@ -127,8 +128,9 @@ func openWith(t testing.TB, c clientv1.LeasesGetter, prefix string, cfg kubernet
 	return store{s, prefix}
 }
 
-// TestConformance of a store that is Exclusive, which can do all that others can: a session that renews each of its
-// leases does the same on both. The other tests have just the rights of the manifest.
+// TestConformance tests an Exclusive store, which has all abilities of other stores: a session that
+// renews each of its leases behaves the same on both. The other tests have only the rights of the
+// manifest.
 func TestConformance(t *testing.T) {
 	account, cfg := config(t), kubernetes.Config{Namespace: namespace, Exclusive: true}
 	account.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN") // to delete

@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Watch implements coordination.Watcher. The server ends a watch after some minutes, which is told as an
-// error.
+// Watch implements coordination.Watcher. The server ends a watch after some minutes, which Watch
+// yields as an error.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		w, rec, err := s.watch(ctx, name)
@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 	}
 }
 
-// watch begins to watch from the state that it returns.
+// watch starts a watch from the state that it returns.
 func (s *Store) watch(ctx context.Context, name string) (watch.Interface, coordination.Record, error) {
 	object, err := objectName(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Store) watch(ctx context.Context, name string) (watch.Interface, coordi
 	return w, rec, nil
 }
 
-// told is what an event says.
+// told returns the record that an event reports.
 func told(name string, e watch.Event, open bool) (coordination.Record, error) {
 	switch lease, ok := e.Object.(*v1.Lease); {
 	case !open:

@@ -1,6 +1,6 @@
-// Package memory is the lease store of one process: the reference for all others, for tests and for
-// programs that want the lease API before they have a second process. Sessions exclude each other if
-// they share one Store. It uses no clock and no goroutine.
+// Package memory keeps leases in the memory of one process. It is the reference for all other
+// stores, and serves tests and programs that use the lease API before they have a second process.
+// Sessions exclude each other if they share one Store. The package uses no clock and no goroutine.
 package memory
 
 import (
@@ -13,12 +13,13 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// Store keeps records in memory. The zero value is empty and ready. Tokens last as long as it does.
+// Store keeps records in memory. The zero value is empty and ready to use. Tokens last as long as
+// the Store.
 type Store struct {
 	mu struct {
 		sync.Mutex
 		entries map[string]*entry
-		writes  uint64 // ever: versions
+		writes  uint64 // ever made; the last one is the newest version
 		queues  map[string]*queue.Queue
 		texts   map[string]text
 	}
@@ -157,7 +158,7 @@ func (s *Store) entryLocked(name string) *entry {
 	return e
 }
 
-// mark is the version; empty before the first write.
+// mark returns the version; it is empty before the first write.
 func (e *entry) mark() coordination.Version {
 	if e.version == 0 {
 		return ""

@@ -29,7 +29,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkSwap is the store alone; its zero value is ready.
+// BenchmarkSwap measures only the store; its zero value is ready to use.
 func BenchmarkSwap(b *testing.B) {
 	var s memory.Store
 	var ver coordination.Version

@@ -4,7 +4,7 @@ import "github.com/concord-go/concord/coordination"
 
 var _ coordination.Opener = Opener
 
-// Opener is for a Provider, and for a configuration file. It has no settings.
+// Opener opens a memory store for a Provider or a configuration file. It has no settings.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err

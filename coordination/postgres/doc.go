@@ -9,39 +9,44 @@
 //
 // # What is in the database
 //
-// The table concord_leases has a row per lease name, which is replaced by conditional updates and never
-// deleted, and a row per session, which is what the session renews for all its leases, and deletes in the
-// end. The sequence concord_leases_version gives every state of every row a number of its own.
-// Names and owners are text; what PostgreSQL's text cannot hold is escaped with a backslash. The column
-// renewed is for people: no decision rests on the server's calendar clock, which may be set, and is
-// another one after a failover. Contenders count the holder's TTL on their own monotonic clocks.
+// The table concord_leases has one row for each lease name, which is replaced by conditional
+// updates and never deleted, and one row for each session, which the session renews for all its
+// leases and deletes when it ends. The sequence concord_leases_version gives every state of every
+// row a unique number. Names and owners are text; characters that PostgreSQL's text cannot hold are
+// escaped with a backslash. The column renewed is for people: no decision depends on the server's
+// wall clock, which may be set, and changes with a failover. Contenders count the holder's TTL on
+// their own monotonic clocks.
 //
-// The unlogged table concord_leases_queue has a row per lease that sessions with Config.Fair wait for: who they are,
-// in order. A crash of the server may empty it, which costs order and nothing else.
+// The unlogged table concord_leases_queue has one row for each lease that sessions with Config.Fair
+// wait for. It contains the queue of these sessions. A crash of the server may empty the table,
+// which only costs the order.
 //
-// The table concord_leases_documents has a row per document (coordination.Documents). Store.Install creates it also where
-// the other tables exist; until then documents are refused, and leases work.
+// The table concord_leases_documents has one row for each document (coordination.Documents).
+// Store.Install creates it also if the other tables already exist; until then documents are
+// refused, and leases work.
 //
 // # Guarantees
 //
-// Each write is one statement, in a transaction of its own, conditional on the version of the row: of
-// all contenders one wins. Tokens rise by one. They begin above the sequence, so that after somebody has deleted
-// a row they go on above every token the name had. Only who resets the sequence too begins again.
+// Each write is one statement, in a transaction of its own, conditional on the version of the row,
+// so exactly one contender wins. Tokens rise by one. They begin above the sequence, so if someone
+// deletes a row, they continue above every token that the name had. Tokens start again only if the
+// sequence is reset too.
 //
-// A release wakes who waits for the lease through LISTEN and NOTIFY. The store listens on one connection
-// of the pool for all leases, while anybody waits, and renewals do not notify. Where listening does
-// not work (a pooler in transaction mode) sessions find releases by polling.
+// A release wakes the waiters for the lease through LISTEN and NOTIFY. While there is a waiter, the
+// store listens on one connection of the pool for all leases; renewals send no notification. Where
+// listening does not work (a pooler in transaction mode), sessions notice releases by polling.
 //
-// With the database away nobody acquires or renews, and holders stop in time. The server must be durable:
-// with synchronous_commit=off, or after a failover to an asynchronous replica, acknowledged writes may be
-// gone, and a lease may have two holders until the first one's next renewal; tokens may repeat. Use
-// synchronous_commit=on, and synchronous replicas if you fail over.
+// While the database is unavailable no session acquires or renews, and holders stop in time. The
+// server must be durable: with synchronous_commit=off, or after a failover to an asynchronous
+// replica, acknowledged writes may be lost; then a lease may have two holders until the first one's
+// next renewal, and tokens may repeat. Use synchronous_commit=on, and synchronous replicas if you
+// fail over.
 //
 // # Duties
 //
-// SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without DELETE
-// a row per closed session stays. Config.Fair needs all four on the table of queues, and documents need SELECT, INSERT and
-// UPDATE on theirs. Give the pool at
-// least two connections: one may be listening. The pool must be one of pgx to listen; with another
-// driver that takes $1 for a parameter, everything else works.
+// SELECT, INSERT and UPDATE on the table, and USAGE and SELECT on the sequence, are enough. Without
+// DELETE, one row stays behind for each closed session. Config.Fair needs all four on the table of
+// queues, and documents need SELECT, INSERT and UPDATE on theirs. Give the pool at least two
+// connections, because one may be listening. Only a pool of pgx can listen; with another driver
+// whose placeholders are $1, everything else works.
 package postgres

@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// documentStatements prepares the texts. The length is bounded before the server sends anything.
+// documentStatements prepares the statements. They bound the length before the server sends
+// content.
 func (s *Store) documentStatements() {
 	s.loadDocument = fmt.Sprintf(`SELECT CASE WHEN length(content) > %d THEN NULL ELSE content END, length(content), %s
 FROM %s_documents WHERE name = $1`, coordination.MaxDocument, mark, s.table)
@@ -48,7 +49,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 		return "", tooLong(name)
 	}
 	if next == nil {
-		next = []byte{} // nil is NULL
+		next = []byte{} // a nil slice would be NULL
 	}
 	query, args := s.insertDocument, []any{text, next}
 	if old != "" {

@@ -27,7 +27,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestDocuments_Interrupted(t *testing.T) {
-	connect(t) // says what is missing
+	connect(t) // reports what is missing
 	dsn := os.Getenv("CONCORD_POSTGRES")
 	cfg, err := pgx.ParseConfig(dsn)
 	must(t, err)
@@ -45,7 +45,7 @@ func TestDocuments_Interrupted(t *testing.T) {
 	})
 }
 
-// What others have put there is refused if it is too large; versions go on after a deletion.
+// A document of another program is rejected if it is too large. Versions continue after a deletion.
 func TestDocuments_ForeignContent(t *testing.T) {
 	db, at := connect(t), table()
 	s := open(t, db, at)
@@ -73,7 +73,8 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	}
 }
 
-// A table from before there were documents, or a missing right: refused, and the error names the table.
+// A schema from before documents existed, or a missing right: the call is refused, and the error
+// names the table.
 func TestDocuments_WithoutTheTable(t *testing.T) {
 	db, at := connect(t), table()
 	s := open(t, db, at)

@@ -16,8 +16,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Watch implements coordination.Watcher. It tells of changes of tenure, not of renewals. All watches of
-// a store share one connection.
+// Watch implements coordination.Watcher. It reports changes of tenure, but not renewals. All
+// watches of a store share one connection.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		signals, err := s.listener.subscribe(escape(name))
@@ -43,7 +43,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 	}
 }
 
-// listener has a connection and a goroutine while anybody waits.
+// listener has a connection and a goroutine while there is a watch.
 type listener struct {
 	db      *sql.DB
 	channel string
@@ -51,17 +51,18 @@ type listener struct {
 	mu struct {
 		sync.Mutex
 		waiting map[string]map[signals]bool // by name
-		run     *run                        // at work, or nil
+		run     *run                        // the running run, or nil
 		closed  bool
 	}
 	wg sync.WaitGroup
 }
 
-// signals get nil when the lease may have changed, the first time as soon as a change cannot be missed,
-// or the error that ended the listening. A signal that nobody has taken yet stands for all later ones.
+// signals receives nil when the lease may have changed, the first time as soon as no change can be
+// missed. It receives an error when listening has failed. A signal that has not been received yet
+// stands for all later ones.
 type signals chan error
 
-// run is one time of listening.
+// run is one period of listening.
 type run struct {
 	stop  context.CancelFunc
 	ready bool // guarded by listener.mu
@@ -119,8 +120,8 @@ func (l *listener) close() {
 	l.wg.Wait()
 }
 
-// work listens until it is stopped or the connection fails. The connection does not go back to the
-// pool, where it would go on to listen.
+// work listens until it is stopped or the connection fails. It does not return the connection to
+// the pool, where the connection would continue to listen.
 func (l *listener) work(ctx context.Context, r *run) {
 	defer r.stop()
 	conn, err := l.db.Conn(ctx)
@@ -136,7 +137,7 @@ func (l *listener) work(ctx context.Context, r *run) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.run == r { // not stopped: it has failed
+	if l.mu.run == r { // not stopped, so it has failed
 		l.mu.run = nil
 		l.tellLocked(l.everybodyLocked(), fmt.Errorf("postgres: listening: %w", err))
 	}
@@ -173,7 +174,8 @@ func (l *listener) everybodyLocked() map[signals]bool {
 	return all
 }
 
-// tellLocked takes a signal back that nobody has taken yet, and keeps an error if it was one.
+// tellLocked sends a signal, in place of one that has not been received yet. An unreceived error
+// stays.
 func (l *listener) tellLocked(to map[signals]bool, err error) {
 	for s := range to {
 		for told := err; ; {

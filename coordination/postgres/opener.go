@@ -15,22 +15,24 @@ import (
 
 var _ coordination.Opener = Opener
 
-// Settings are what Opener reads.
+// Settings are the settings of Opener.
 type Settings struct {
 	Config `yaml:",inline"`
-	// URL of the database, or its DSN: "postgres://shop@db/shop". Required. The environment variables of libpq count for
-	// what it leaves open, such as PGPASSWORD.
+	// URL of the database, or its DSN: "postgres://shop@db/shop". Required. The environment
+	// variables of libpq, such as PGPASSWORD, set the parameters that URL does not.
 	URL string `yaml:"url"`
 	// MaxConnections of the pool, from 2 to 1000. Default 10.
 	MaxConnections int `yaml:"max-connections"`
-	// Install creates the tables when the store is opened, unless they exist; see Store.Install. Default false.
+	// Install creates the tables when the store is opened, unless they exist; see Store.Install.
+	// Default false.
 	Install bool `yaml:"install"`
 }
 
 // installTimeout bounds Install.
 const installTimeout = 10 * time.Second
 
-// Validate returns all problems at once, as coordination.ErrInvalid. Passwords are not among what it tells.
+// Validate returns all problems at once, as coordination.ErrInvalid. The errors contain no
+// passwords.
 func (s Settings) Validate() error {
 	s = s.withDefaults()
 	var errs []error
@@ -52,8 +54,9 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Opener is for a Provider, and for a configuration file: Settings, a pool of its own, and New. Closing the store
-// closes the pool. Without Install it opens also while the database is away.
+// Opener reads Settings for a Provider or a configuration file, and opens a store with its own
+// pool. Closing the store closes the pool. Without Install it opens the store also while the
+// database is unavailable.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
@@ -62,12 +65,12 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
 }
 
-// owner is a store with a pool of its own.
+// owner is a store that owns its pool.
 type owner struct {
 	*Store
 }
 
-// Close closes the pool too.
+// Close closes the store and the pool.
 func (o owner) Close() error { return errors.Join(o.Store.Close(), o.db.Close()) }
 
 func (s Settings) open() (owner, error) {

@@ -50,7 +50,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 	return nil
 }
 
-// inTransaction commits what do does, unless it fails.
+// inTransaction runs do in a transaction and commits it, unless do fails.
 func (s *Store) inTransaction(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -14,24 +14,24 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a row that this package has not written. Nothing can be
-// concluded about the holder.
+// ErrDamaged is wrapped by the error of a row that this package did not write. A caller can
+// conclude nothing about the holder.
 var ErrDamaged = errors.New("postgres: damaged lease record")
 
 const (
-	maxName  = 2048 // of the text of a name: PostgreSQL cannot index much more
-	maxTable = 50   // its sequence's name is longer, and must be below 64
+	maxName  = 2048 // of the escaped name: PostgreSQL cannot index much more
+	maxTable = 50   // the name of its sequence is longer, and must be below 64
 )
 
-// Config of a store.
+// Config is the configuration of a store.
 type Config struct {
-	// Table holds the leases: lower-case letters, digits and underscores, with a schema and a dot before
-	// it if you like, at most 50 bytes in all. Its sequence, its tables of queues and documents and its channel are named
-	// after it. Default "concord_leases".
+	// Table holds the leases: lower-case letters, digits and underscores, optionally after a schema
+	// and a dot, at most 50 bytes in all. The names of its sequence, its tables of queues and
+	// documents and its channel are derived from it. Default "concord_leases".
 	Table string `yaml:"table"`
 }
 
-// Validate returns what is wrong, as coordination.ErrInvalid.
+// Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if c.Table != "" && (len(c.Table) > maxTable || !tableName.MatchString(c.Table)) {
 		return fmt.Errorf("postgres: %w: Table %.80q must be of a-z, 0-9 and _, perhaps after a schema and a dot, at most %d bytes",
@@ -66,7 +66,7 @@ var (
 	_ coordination.Documents     = (*Store)(nil)
 )
 
-// New returns a store on a pool of connections, which stays the caller's.
+// New returns a store on a pool of connections. The caller keeps the pool.
 func New(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, fmt.Errorf("postgres: %w: db is nil", coordination.ErrInvalid)
@@ -83,7 +83,7 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the listening, if any. Sessions on the store must be closed before.
+// Close stops listening. Close the sessions on the store first.
 func (s *Store) Close() error {
 	s.listener.close()
 	return nil
@@ -92,7 +92,7 @@ func (s *Store) Close() error {
 // Install creates tables and sequence unless they exist. It needs the right to create them.
 func (s *Store) Install(ctx context.Context) error {
 	if err := s.inTransaction(ctx, func(tx *sql.Tx) error {
-		// "if not exists" is not safe against another Install at the same time.
+		// "if not exists" is not safe against a concurrent Install.
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Store) Install(ctx context.Context) error {
 	return nil
 }
 
-// Schema is what Install does, for those who apply such changes themselves.
+// Schema returns the statements of Install, for callers that apply schema changes themselves.
 func (s *Store) Schema() string {
 	return fmt.Sprintf(`CREATE SEQUENCE IF NOT EXISTS %[1]s_version;
 CREATE TABLE IF NOT EXISTS %[1]s (
@@ -129,12 +129,12 @@ CREATE TABLE IF NOT EXISTS %[1]s_documents (
 )`, s.table)
 }
 
-// mark is the version of a row: its number, and the transaction that wrote it, so that a row changed by
-// hand is another one too.
+// mark is the version of a row: its number and the transaction that wrote it, so that a manual
+// change of a row also changes its version.
 const mark = "version || '.' || xmin::text"
 
-// statements prepares the texts. A change of tenure notifies, in the same transaction; a renewal does
-// not.
+// statements prepares the statements. A change of tenure sends a notification, in the same
+// transaction; a renewal does not.
 func (s *Store) statements() {
 	s.load = fmt.Sprintf(`SELECT owner, nonce, token, attempt::text, ttl, %[2]s FROM %[1]s WHERE name = $1
 UNION ALL SELECT '', '', CASE WHEN is_called THEN last_value ELSE 0 END, '0', 0, '' FROM %[1]s_version
@@ -225,8 +225,9 @@ func tooLong(name string) error {
 	return fmt.Errorf("%w: postgres: name %.20q… of %d bytes is more than %d as text", coordination.ErrRefused, name, len(name), maxName)
 }
 
-// outcome tells errors that say that nothing was written from those that do not. An error that the
-// server answers to a statement undoes it, but for those of a connection or a server that goes down.
+// outcome classifies an error: ErrRefused if certainly nothing was written. A statement that the
+// server answers with an error is rolled back, except for errors of the connection or of a server
+// that is shutting down.
 func outcome(err error) error {
 	var answered *pgconn.PgError
 	if errors.As(err, &answered) && len(answered.Code) == 5 {

@@ -17,8 +17,8 @@ import (
 	"github.com/concord-go/concord/coordination/postgres"
 )
 
-// restart kills the server, as kill -9 would, and starts it again. CONCORD_POSTGRES_RESTART is a command
-// that does that.
+// restart kills the server, as kill -9 would, and starts it again. CONCORD_POSTGRES_RESTART is a
+// command that does this.
 func restart(t *testing.T) func(context.Context) {
 	command := os.Getenv("CONCORD_POSTGRES_RESTART")
 	if command == "" {
@@ -60,7 +60,7 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestInstall_TwentyAtOnce: every process of a service may install.
+// TestInstall_TwentyAtOnce: every process of a service may call Install.
 func TestInstall_TwentyAtOnce(t *testing.T) {
 	db, name := connect(t), table()
 	var wg sync.WaitGroup
@@ -76,7 +76,7 @@ func TestInstall_TwentyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// try is TryAcquire, again while a busy machine answers too late.
+// try repeats TryAcquire while a busy machine answers too late.
 func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	for {
 		g, err := l.TryAcquire(t.Context())
@@ -86,7 +86,8 @@ func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	}
 }
 
-// patient gives each operation more time than a busy machine takes: for errors that must come from the store.
+// patient gives each operation more time than a busy machine needs, so that errors must come from
+// the store.
 var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
 
 // TestInstall_Schema puts the table into a schema.
@@ -100,7 +101,8 @@ func TestInstall_Schema(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestNoTable and without permission, nothing is known of the holder, and a write is certainly refused.
+// TestNoTable: without the table, or without permission, the holder is unknown, and a write is
+// certainly refused.
 func TestNoTable(t *testing.T) {
 	s, err := postgres.New(connect(t), postgres.Config{Table: table()})
 	must(t, err)
@@ -113,7 +115,7 @@ func TestNoTable(t *testing.T) {
 	}
 }
 
-// TestLeastPrivileges: what the documentation names is enough.
+// TestLeastPrivileges: the documented privileges are sufficient.
 func TestLeastPrivileges(t *testing.T) {
 	db, name := connect(t), table()
 	open(t, db, name)
@@ -153,7 +155,7 @@ func TestLeastPrivileges(t *testing.T) {
 	must(t, err)
 }
 
-// TestOnlyConnection: a pool of one is not taken by listening.
+// TestOnlyConnection: listening does not take the only connection of a pool.
 func TestOnlyConnection(t *testing.T) {
 	db := connect(t)
 	db.SetMaxOpenConns(1)
@@ -178,7 +180,7 @@ func TestOnlyConnection(t *testing.T) {
 	must(t, <-got)
 }
 
-// TestListening_OneConnectionForAll, and none when nobody waits.
+// TestListening_OneConnectionForAll also checks that there is none without a watch.
 func TestListening_OneConnectionForAll(t *testing.T) {
 	db := connect(t)
 	s := open(t, db, table())
@@ -197,7 +199,7 @@ func TestListening_OneConnectionForAll(t *testing.T) {
 		})
 	}
 	for range 4 {
-		<-told // begun
+		<-told // the watch has begun
 	}
 	if n := listeners(t, watcher, s); n != 1 {
 		t.Errorf("%d connections listen", n)
@@ -225,7 +227,7 @@ func listeners(t *testing.T, db *sql.DB, s *postgres.Store) (n int) {
 	return n
 }
 
-// TestListening_SurvivesARestart: the watch ends with an error, and the next one works.
+// TestListening_SurvivesARestart: the watch returns an error, and the next watch works.
 func TestListening_SurvivesARestart(t *testing.T) {
 	kill := restart(t)
 	s := open(t, connect(t), table())

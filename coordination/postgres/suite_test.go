@@ -46,7 +46,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// table is different for each test, so that they share nothing.
+// table returns a different name for each test, so that tests share nothing.
 func table() string { return "t_" + strings.ToLower(rand.Text()) }
 
 func open(t testing.TB, db *sql.DB, table string) *postgres.Store {

@@ -9,13 +9,14 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// What follows a nonce. escape writes neither, so a program that does not know them finds the row damaged, not dead.
+// Suffixes of a nonce. escape writes neither, so a program that does not know them considers the
+// row damaged, not its holder dead.
 const (
 	throughSession = `\session `
 	forever        = `\forever`
 )
 
-// holder is the text of who holds, and by what it is kept.
+// holder encodes the nonce of the holder, and how the holder keeps the lease.
 func holder(r coordination.Record) string {
 	text := escape(r.Nonce)
 	if r.Session != 0 {
@@ -27,7 +28,7 @@ func holder(r coordination.Record) string {
 	return text
 }
 
-// readHolder refuses what holder does not make.
+// readHolder rejects text that holder does not write.
 func readHolder(text string, r *coordination.Record) (err error) {
 	rest, isForever := strings.CutSuffix(text, forever)
 	nonce, session, through := strings.Cut(rest, throughSession)
@@ -45,8 +46,8 @@ func readHolder(text string, r *coordination.Record) (err error) {
 	return nil
 }
 
-// escape makes any string one that PostgreSQL's text can hold: the zero byte, bytes that are not UTF-8
-// and the backslash become \xHH. No two strings become one.
+// escape encodes any string as text that PostgreSQL can hold: the zero byte, bytes that are not
+// UTF-8 and the backslash become \xHH. Different strings stay different.
 func escape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -61,7 +62,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// unescape refuses what escape does not make.
+// unescape rejects text that escape does not write.
 func unescape(s string) (string, error) {
 	var b strings.Builder
 	for {

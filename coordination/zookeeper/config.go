@@ -14,24 +14,24 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Config of a store. Zero fields take their defaults.
+// Config is the configuration of a store. Zero fields take their defaults.
 type Config struct {
-	// Servers are host:port each. Required.
+	// Servers are addresses, each host:port. Required.
 	Servers []string `yaml:"servers"`
-	// Path of the node below which leases are kept; made if it does not exist. At most 1024 bytes. Default
-	// "/concord/leases".
+	// Path of the node below which leases are kept; created if it does not exist. At most 1024
+	// bytes. Default "/concord/leases".
 	Path string `yaml:"path"`
-	// SessionTimeout is asked for; servers grant between 2 and 20 of their ticks unless told otherwise. TTLs
-	// may be up to 3/4 of what is granted. Raising it makes locks of others wait longer for a dead holder.
-	// From 1s to 576h. Default 40s.
+	// SessionTimeout is the timeout that the client requests; by default servers grant between 2
+	// and 20 of their ticks. TTLs may be up to 3/4 of the granted timeout. Raising it makes locks
+	// of other programs wait longer for a dead holder. From 1s to 576h. Default 40s.
 	SessionTimeout time.Duration `yaml:"session-timeout"`
-	// ACL of the nodes that are made. Default: everybody may do everything.
+	// ACL of the nodes that the store creates. Default: everybody may do everything.
 	ACL []zk.ACL `yaml:"-"`
-	// AuthScheme and Auth, such as "digest" and "user:password", are what the session presents. Default:
-	// nothing.
+	// AuthScheme and Auth, such as "digest" and "user:password", are the credentials of the
+	// session. Default: none.
 	AuthScheme string `yaml:"auth-scheme"`
 	Auth       string `yaml:"auth"`
-	// Dial connects to a server; give one for TLS. Default net.DialTimeout.
+	// Dial connects to a server; set it for TLS. Default net.DialTimeout.
 	Dial zk.Dialer `yaml:"-"`
 }
 
@@ -56,7 +56,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate tells all that is wrong. Every problem wraps coordination.ErrInvalid.
+// Validate reports every problem at once. Each wraps coordination.ErrInvalid.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
@@ -98,7 +98,8 @@ func validPath(path string) bool {
 	return true
 }
 
-// newInstance tells the nodes of one store from those of others.
+// newInstance returns an identifier that distinguishes the nodes of this store from those of
+// others.
 func newInstance() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

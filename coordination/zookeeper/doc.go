@@ -6,58 +6,71 @@
 //
 // # What is in ZooKeeper
 //
-// Per lease name one persistent node, /concord/leases/NAME, whose data is the record; it is never deleted.
-// While the lease is held it has an ephemeral sequential child, which ends with the holder's ZooKeeper session; if it is
-// held for ever, a persistent one, which goes when it is released or an operator forces that. The request that writes the
-// record makes or removes the child too, so one that no record names is left by an operator alone, and whoever looks
-// removes it. That is the lock recipe of ZooKeeper, so zk.Lock of go-zookeeper and others that sort by the number after
-// "lock-" (Curator's InterProcessMutex), on the path that Store.LockPath gives, exclude sessions of this package
-// and are excluded by them. Such a lock is shown as a holder, with its node as Owner and the transaction that
-// made it (czxid) as token. Between the two kinds there is no queue: who is there first.
+// Each lease name has one persistent node, /concord/leases/NAME, whose data is the record; it is
+// never deleted. While the lease is held the node has an ephemeral sequential child, which
+// disappears with the holder's ZooKeeper session. If the lease is held forever, the child is
+// persistent and disappears with the release, forced or not. The request that writes the record
+// also creates or removes the child, so only an operator can leave a child that no record names,
+// and the next read removes it. This is the lock recipe of ZooKeeper. So zk.Lock of go-zookeeper,
+// and other locks that sort by the number after "lock-" (Curator's InterProcessMutex), on the path
+// that Store.LockPath returns, exclude sessions of this package and are excluded by them. Such a
+// lock is shown as a holder, with its node as Owner and the transaction that created it (czxid) as
+// token. There is no queue between locks and sessions: the first to claim the lease gets it.
 //
-// A session renews one record for all its leases, /concord/leases/%sessions/NONCE, which has such a child too, and is
-// removed when the session ends. That of a session that has crashed is removed by who takes over one of its leases, or
-// two days later, a few at a time, when other sessions end.
+// A session renews one record for all its leases, /concord/leases/%sessions/NONCE, which also has
+// such a child, and is removed when the session ends. The record of a crashed session is removed by
+// the session that takes over one of its leases, or after two days, a few at a time, when other
+// sessions end.
 //
-// With coordination.Config.Fair, who waits has an ephemeral child in /concord/leases/%queues/NAME, whose name tells all that
-// there is to tell, so that a look costs one request for the whole queue and one for the own place. Its node is a
-// container, which ZooKeeper removes when nobody waits. Beyond 256 places, that which was not written for longest goes.
+// With coordination.Config.Fair, a waiter has an ephemeral child in /concord/leases/%queues/NAME.
+// The name of the child contains all its data, so a read costs one request for the whole queue and
+// one for the waiter's own place. The node of the queue is a container, which ZooKeeper removes
+// when it is empty. Beyond 256 places, the place that was written least recently is removed.
 //
 // A store has one ZooKeeper session, which all its coordination sessions share.
 //
 // # Guarantees
 //
-// A tenure begins in one write: a child takes its place in the line, and the record is replaced, if the version of its
-// data is still the same and the child gets the very number that says that nobody else has come to the line since it was
-// read. So two sessions never both get a lease. Writes go through ZooKeeper's quorum. A read is preceded by a sync, which
-// a leader that has just been deposed may answer once more: what it shows is then old, and a write that rests on it is
-// refused. A write on a node that was deleted and made anew, and had as many writes and children since, is noticed by its
-// answer, taken back, and then a conflict.
+// A tenure begins in one write: a child takes its place in the line and the record is replaced, on
+// two conditions. The version of the record's data must be unchanged, and the child must get
+// exactly the number that shows that no other place has joined the line since the record was read.
+// So two sessions never both get a lease. Writes go through ZooKeeper's quorum. A sync precedes
+// each read; a leader that has just been deposed may still answer it, and then the read is out of
+// date and a write that depends on it is refused. A write on a node that was deleted and created
+// again, and has had as many writes and children since, is detected by its answer and reverted, and
+// the result is a conflict.
 //
-// What is held through a session record is written only while the child of that record exists. Both are of one ZooKeeper
-// session: when that ends, they all go at once, claims through it are refused, its renewal is a conflict, and the session
-// begins another tenure, in its next ZooKeeper session, with nothing held. It is never taken up where it was.
+// A record that is held through a session record is written only while the child of the session
+// record exists. Both belong to one ZooKeeper session. When that ends, all these children disappear
+// at once, claims through the session record are refused, and its renewal is a conflict. The
+// session then begins another tenure, in its next ZooKeeper session, with no leases. It never
+// resumes the old tenure.
 //
-// Tokens are kept in the record and begin above the last transaction (zxid) that touched the node; after it was
-// deleted, above that of the deletion. They cannot be the czxid of the holder's own node, since a token is chosen before
-// the write that it goes with; but they are comparable with it: those of one name grow over everything, other locks
-// and deleted nodes included, and do not rise by one. Only a lost or restored database sets them back.
+// Tokens are kept in the record and begin above the last transaction (zxid) that touched the node
+// or, if the node was deleted, above that of the deletion. They cannot be the czxid of the holder's
+// own node, because a token is chosen before the write that contains it, but they are comparable
+// with it. The tokens of one name grow across everything, including other locks and deleted nodes,
+// and do not rise by one. Only a lost or restored database sets them back.
 //
-// When a holder has died, ZooKeeper lets its child go after the session timeout. Whoever looks next finds the
-// lease free. A contender that has seen the record unchanged for the holder's TTL, on its own clock, does not wait for
-// that. So that no lock of others is granted while a holder believes to hold, a TTL may be at most 3/4 of the
-// session timeout that the server has granted (the rest is what servers may lag behind in noticing that a session is
-// alive: half a tick, where a session has at least two); a longer one is refused. With the defaults of both sides that is
-// 30 s of 40 s. For longer TTLs raise maxSessionTimeout of the servers, and SessionTimeout. An operator who closes
-// the ZooKeeper session of a living store lets others in before the holder knows.
+// When a holder has died, ZooKeeper removes its child after the session timeout. The next read
+// finds the lease free. A contender that has seen the record unchanged for the holder's TTL, on its
+// own clock, does not wait for that. To ensure that no lock of another program is granted while a
+// holder believes that it holds the lease, a TTL may be at most 3/4 of the session timeout that the
+// server has granted; a longer TTL is refused. (The rest covers the delay until servers notice that
+// a session is alive: half a tick, where a session has at least two.) With the defaults of both
+// sides that is 30 s of 40 s. For longer TTLs raise maxSessionTimeout of the servers, and
+// SessionTimeout. An operator who closes the ZooKeeper session of a living store lets others in
+// before the holder knows.
 //
-// A server that is silent for 200 ms is asked something else: those of 3.6.0 to 3.8.0 may miss a wake-up, and go on then.
-// One that does not answer is left for the next one after 4 s or a tenth of the session timeout. Without a quorum nobody
-// acquires or renews, and holders stop in time.
+// If a server is silent for 200 ms, the store sends it another request: servers of 3.6.0 to 3.8.0
+// may miss a wake-up, and then continue. After 4 s, or a tenth of the session timeout if that is
+// less, the store leaves a silent server for the next one. Without a quorum no session acquires or
+// renews, and holders stop in time.
 //
 // # Duties
 //
-// The account needs all rights but admin on the node of Path and below, and create on what is above it if it does not
-// exist. Config.ACL says who may do what with the nodes that are made. Who watches leases costs ZooKeeper two watches
-// for each name, until something happens to it, and two reads every 4 seconds.
+// The account needs all permissions except admin on the node of Path and below, and create on the
+// nodes above it if they do not exist. Config.ACL sets the permissions of new nodes. A watch on a
+// lease costs ZooKeeper two watches for each name, until the lease changes, and two reads every 4
+// seconds.
 package zookeeper

@@ -2,5 +2,5 @@ package zookeeper
 
 import "time"
 
-// Tidy is what happens when a session record is removed at a time.
+// Tidy runs the cleanup that follows the removal of a session record at the given time.
 func (s *Store) Tidy(now time.Time) { s.tidy(now) }

@@ -18,9 +18,9 @@ import (
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
-const name = "bil/ling" // is escaped
+const name = "bil/ling" // needs escaping
 
-// side is a session of this module beside a client of ZooKeeper's own kind.
+// side is a session of this module beside a client of ZooKeeper's own lock recipe.
 type side struct {
 	store *zookeeper.Store
 	lease *coordination.Lease
@@ -46,7 +46,7 @@ func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coord
 	return c
 }
 
-// try is TryAcquire, again while a busy machine answers too late.
+// try repeats TryAcquire while a busy machine answers too late.
 func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 	for {
 		g, err := l.TryAcquire(t.Context())
@@ -58,12 +58,12 @@ func try(t testing.TB, l *coordination.Lease) (*coordination.Grant, error) {
 
 func (s side) lock() *zk.Lock { return zk.NewLock(s.conn, s.path, zk.WorldACL(zk.PermAll)) }
 
-// waitFor waits until n stand in line.
+// waitFor waits until there are n places in line.
 func (s side) waitFor(t *testing.T, n int) {
 	t.Helper()
 	for {
 		line, _, err := s.conn.Children(s.path)
-		if !errors.Is(err, zk.ErrNoNode) { // which another server does not know of yet
+		if !errors.Is(err, zk.ErrNoNode) { // another server may not know of the node yet
 			must(t, err)
 		}
 		if err == nil && len(line) == n {
@@ -73,7 +73,7 @@ func (s side) waitFor(t *testing.T, n int) {
 	}
 }
 
-// made is the transaction of the only place in line.
+// made returns the transaction that created the only place in line.
 func (s side) made(t *testing.T) int64 {
 	t.Helper()
 	line, _, err := s.conn.Children(s.path)
@@ -113,7 +113,7 @@ func TestInterop_LockExcludesUs(t *testing.T) {
 	}
 }
 
-// acquiring waits for the lease in the background; no grant comes if that fails.
+// acquiring waits for the lease in the background. If that fails, the channel receives no grant.
 func (s side) acquiring(t *testing.T) <-chan *coordination.Grant {
 	granted := make(chan *coordination.Grant, 1)
 	go func() {
@@ -172,8 +172,9 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 	}
 }
 
-// TestInterop_OverdueHolderMakesWayForTheLine: who takes a lease over while locks of others wait gets a conflict,
-// and they get the lock, although the holder's ZooKeeper session is alive.
+// TestInterop_OverdueHolderMakesWayForTheLine: a session that takes a lease over while locks of
+// other programs wait gets a conflict, and they get the lock, although the holder's ZooKeeper
+// session is alive.
 func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 	s := beside(t)
 	rec := coordination.Record{Owner: "o", Nonce: "overdue", Token: 5, TTL: time.Second}
@@ -197,8 +198,8 @@ func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestStaleVersions_StayDead: a version that was shown before a lock of others came is worth nothing
-// after it has gone.
+// TestStaleVersions_StayDead: a version that was shown before a lock of another program stays
+// invalid after that lock is gone.
 func TestStaleVersions_StayDead(t *testing.T) {
 	s := beside(t)
 	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
@@ -227,8 +228,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 	must(t, err)
 }
 
-// TestEndedSession_IsFreeAtOnce: ZooKeeper's word that the holder's session has ended frees the lease for
-// somebody who has not seen it before, and what the holder still sends is refused.
+// TestEndedSession_IsFreeAtOnce: when ZooKeeper has ended the holder's session, the lease is free
+// even for a contender that has not seen it before, and later writes of the holder are refused.
 func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	s := beside(t)
 	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
@@ -250,7 +251,8 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestLosers_LeaveTheLine: of many who write at once one has a place afterwards, although the others look no more.
+// TestLosers_LeaveTheLine: of many concurrent writers one has a place afterwards, even if the
+// others do not read again.
 func TestLosers_LeaveTheLine(t *testing.T) {
 	s := beside(t)
 	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
@@ -275,8 +277,8 @@ func TestLosers_LeaveTheLine(t *testing.T) {
 	s.waitFor(t, 1)
 }
 
-// TestLeftBehind_ByAnOperator: a place that nobody holds by goes when somebody looks, and the lock that waited behind it
-// gets its turn.
+// TestLeftBehind_ByAnOperator: the next read removes a place that no record names, and the lock
+// that waited behind it gets its turn.
 func TestLeftBehind_ByAnOperator(t *testing.T) {
 	for what, flags := range map[string]int32{"ephemeral": zk.FlagEphemeral | zk.FlagSequence, "persistent": zk.FlagSequence} {
 		t.Run(what, func(t *testing.T) {
@@ -304,7 +306,7 @@ func TestLeftBehind_ByAnOperator(t *testing.T) {
 	}
 }
 
-// TestLostAnswer_LeavesNoPlaceWithoutARecord: what was not answered was written as a whole.
+// TestLostAnswer_LeavesNoPlaceWithoutARecord: a write without an answer is still atomic.
 func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	path := fresh()
@@ -340,8 +342,8 @@ func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	must(t, l.Unlock())
 }
 
-// TestDeletedNodes: tokens go on after everything is deleted, and a version of the deleted node is worth nothing
-// on another at the same data version.
+// TestDeletedNodes: tokens continue after everything is deleted, and a version of the deleted node
+// is invalid for another node with the same data version.
 func TestDeletedNodes(t *testing.T) {
 	s := beside(t)
 	g, err := try(t, s.lease)

@@ -19,14 +19,14 @@ import (
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
-// operator closes the ZooKeeper session of a store, as somebody who has its id and password.
+// operator closes the ZooKeeper session of a store, like someone who has its id and password.
 type operator struct {
 	mu     sync.Mutex
 	server string
 	answer []byte // to the last request for a session
 }
 
-// dial notes what each connection is told first.
+// dial records the first response on each connection.
 func (o *operator) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	c, err := net.DialTimeout(network, address, timeout)
 	if err != nil {
@@ -43,7 +43,8 @@ type overheard struct {
 	by *operator
 }
 
-// An answer has its length, the version of the protocol, the timeout, the session and its password of 16 bytes.
+// A response has its length, the version of the protocol, the timeout, the session and its password
+// of 16 bytes.
 const (
 	idAt       = 12
 	passwordAt = idAt + 8 + 4
@@ -60,7 +61,7 @@ func (c *overheard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// kill ends the session that there is, and returns when the server has said so.
+// kill ends the present session, and returns when the server has confirmed that.
 func (o *operator) kill(t *testing.T) {
 	o.mu.Lock()
 	server, answer := o.server, o.answer
@@ -89,14 +90,15 @@ func (o *operator) kill(t *testing.T) {
 	_, _ = io.Copy(io.Discard, c) // until it is closed
 }
 
-// through is a store whose ZooKeeper session can be killed, with a coordination session that renews often.
+// through returns a store whose ZooKeeper session can be killed, with a coordination session that
+// renews often.
 func through(t *testing.T) (*operator, *zookeeper.Store, *coordination.Session) {
 	o := &operator{}
 	store := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 10 * time.Minute, Dial: o.dial})
 	return o, store, session(t, store, coordination.Config{TTL: 5 * time.Minute, RenewInterval: 100 * time.Millisecond, Drain: time.Second})
 }
 
-// nonce of the session that holds a lease, as its record says.
+// nonce returns the nonce of the session that holds a lease, from its record.
 func nonce(t *testing.T, s *zookeeper.Store, name string) (string, coordination.Token) {
 	t.Helper()
 	rec, _, err := s.Load(t.Context(), name)
@@ -107,7 +109,8 @@ func nonce(t *testing.T, s *zookeeper.Store, name string) (string, coordination.
 	return rec.Nonce, rec.Session
 }
 
-// TestSession_LockWaitsForItsLeases, of which no record is renewed, until release.
+// TestSession_LockWaitsForItsLeases: a lock waits for a lease until its release, although no record
+// of a lease is renewed.
 func TestSession_LockWaitsForItsLeases(t *testing.T) {
 	_, store, session := through(t)
 	s := side{store: store, conn: client(t), path: store.LockPath("b")}
@@ -121,7 +124,8 @@ func TestSession_LockWaitsForItsLeases(t *testing.T) {
 	s.waitFor(t, 2)
 	before, _, err := store.Load(t.Context(), coordination.SessionRecords+of)
 	must(t, err)
-	for now := before; now.Attempt < before.Attempt+3; time.Sleep(10 * time.Millisecond) { // renewals
+	// Wait for three renewals.
+	for now := before; now.Attempt < before.Attempt+3; time.Sleep(10 * time.Millisecond) {
 		now, _, err = store.Load(t.Context(), coordination.SessionRecords+of)
 		must(t, err)
 	}
@@ -137,8 +141,9 @@ func TestSession_LockWaitsForItsLeases(t *testing.T) {
 	must(t, l.Unlock())
 }
 
-// TestSession_KilledSessionEndsItsLeases: at the next renewal all are told, locks of others get their turn at once,
-// and a new tenure of the session begins in the next ZooKeeper session.
+// TestSession_KilledSessionEndsItsLeases: at the next renewal all losses are reported, locks of
+// other programs get their turn at once, and a new tenure of the session begins in the next
+// ZooKeeper session.
 func TestSession_KilledSessionEndsItsLeases(t *testing.T) {
 	o, store, session := through(t)
 	s := side{store: store, conn: client(t), path: store.LockPath("b")}
@@ -168,8 +173,9 @@ func TestSession_KilledSessionEndsItsLeases(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestSession_NobodyClaimsThroughOneThatIsOver: neither a claim nor a renewal is written when the place of the session
-// record has gone, whoever remembers it, and a new tenure has a place of its own.
+// TestSession_NobodyClaimsThroughOneThatIsOver: neither a claim nor a renewal is written after the
+// place of the session record is gone, whichever store has cached it, and a new tenure has a new
+// place.
 func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	o := &operator{}
 	path := fresh()
@@ -229,7 +235,7 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	refused("given up")
 }
 
-// connected repeats what fails because the store is being connected again.
+// connected repeats calls that fail because the store is reconnecting.
 func connected(t *testing.T, ask func() error) error {
 	t.Helper()
 	for {
@@ -242,14 +248,14 @@ func connected(t *testing.T, ask func() error) error {
 
 func places(t *testing.T, c *zk.Conn, path string) []string {
 	t.Helper()
-	_, err := c.Sync(path) // others have written it
+	_, err := c.Sync(path) // another client has written the node
 	must(t, err)
 	line, _, err := c.Children(path)
 	must(t, err)
 	return line
 }
 
-// TestSession_CrashedLongAgo_LeavesNoRecord although nobody has taken its leases over.
+// TestSession_CrashedLongAgo_LeavesNoRecord also if no session has taken its leases over.
 func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	path, c := fresh(), client(t)
 	record := func(nonce string) *zookeeper.Store {
@@ -260,7 +266,8 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	}
 	must(t, record("crashed").Close())
 	s := record("alive")
-	_, _, err := s.Load(t.Context(), coordination.SessionRecords+"crashed") // its server has caught up
+	// Load lets the server of this store catch up.
+	_, _, err := s.Load(t.Context(), coordination.SessionRecords+"crashed")
 	must(t, err)
 	parent := path + "/%sessions"
 	s.Tidy(time.Now().Add(47 * time.Hour))
@@ -273,11 +280,13 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestForever_HasAPlaceThatNoSessionEnds: locks of others wait until an operator releases it.
+// TestForever_HasAPlaceThatNoSessionEnds: locks of other programs wait until an operator releases
+// it.
 func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	path := fresh()
 	store := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Hour, Forever: true} // longer than the session
+	// The TTL is longer than the ZooKeeper session.
+	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Hour, Forever: true}
 	_, err := store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	must(t, store.Close())
@@ -303,8 +312,9 @@ func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	must(t, g.Release(t.Context()))
 }
 
-// TestQueue_EndsWithItsWaiters: places are of the ZooKeeper session of the store, apart from the lock's, and the one
-// that was not written for longest goes when there are too many.
+// TestQueue_EndsWithItsWaiters: places belong to the ZooKeeper session of the store and are
+// separate from those of the lock. If there are too many, the place that was written least recently
+// is removed.
 func TestQueue_EndsWithItsWaiters(t *testing.T) {
 	s := beside(t)
 	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
@@ -322,7 +332,7 @@ func TestQueue_EndsWithItsWaiters(t *testing.T) {
 		t.Errorf("behind %+v", got)
 	}
 	l := s.lock()
-	must(t, l.Lock()) // nobody is in its line
+	must(t, l.Lock()) // there is no other place in its line
 	must(t, l.Unlock())
 	must(t, other.Close())
 	if got := ahead(s.store, place("b", 2)); len(got) != 0 {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// place is a child of a lease's node: somebody in the line of the lock recipe, ordered by the number that
-// ZooKeeper gave it.
+// place is a child of a lease's node: one entry in the line of the lock recipe, ordered by the
+// number that ZooKeeper assigned.
 type place struct {
 	name   string
 	number int64
-	tag    string // of the coordination session, "" for others
-	maker  string // the store that made it, and its number there
+	tag    string // of the coordination session, "" for other programs
+	maker  string // the store that made it, and its number within that store
 }
 
-// Places of this module are never named alike, so that one that exists is of the present node.
+// Places of this module never have equal names, so a place that exists belongs to the present node.
 var ours = regexp.MustCompile(`^concord-([0-9a-f]{16})-([0-9a-f]{16}-[0-9a-f]+)-lock-`)
 
-// tagOf stands for a nonce in names.
+// tagOf returns a hash of a nonce, for names.
 func tagOf(nonce string) string {
 	sum := sha256.Sum256([]byte(nonce))
 	return hex.EncodeToString(sum[:8])
@@ -31,10 +31,10 @@ func tagOf(nonce string) string {
 
 func prefixOf(tag, maker string) string { return "concord-" + tag + "-" + maker + "-lock-" }
 
-// numbered is the name that ZooKeeper gives to a sequential child of a node that has had n others.
+// numbered returns the name of a sequential child of a node that has had n children before.
 func numbered(prefix string, n uint32) string { return fmt.Sprintf("%s%010d", prefix, n) }
 
-// placeOf understands names as zk.Lock does, which also knows those of Python's client.
+// placeOf parses names as zk.Lock does, which also knows those of the Python client.
 func placeOf(name string) (place, error) {
 	i, skip := strings.LastIndex(name, "lock-"), len("lock-")
 	if i < 0 {
@@ -56,7 +56,7 @@ func placeOf(name string) (place, error) {
 
 func (p place) foreign() bool { return p.tag == "" }
 
-// lineOf sorts places by their numbers.
+// lineOf returns the places sorted by number.
 func lineOf(children []string) ([]place, error) {
 	line := make([]place, 0, len(children))
 	for _, name := range children {

@@ -13,7 +13,7 @@ import (
 
 var _ coordination.Opener = Opener
 
-// Settings are what Opener reads.
+// Settings are the settings of Opener.
 type Settings struct {
 	Config `yaml:",inline"`
 	// OpenTimeout bounds Open, from 100ms to 1m. Default 10s.
@@ -42,7 +42,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Opener is for a Provider, and for a configuration file: Settings, and Open.
+// Opener reads Settings for a Provider or a configuration file, and opens the store with Open.
 func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // proxy forwards connections to a server.
 type proxy struct {
 	address   string
-	swallowed atomic.Int64 // answers
+	swallowed atomic.Int64 // responses
 	mu        sync.Mutex
 	pairs     []*pair
 }
@@ -21,12 +21,12 @@ type proxy struct {
 // pair is one connection, in two halves.
 type pair struct {
 	near, far net.Conn
-	silent    atomic.Bool // answers are swallowed
+	silent    atomic.Bool // drops responses
 	proxy     *proxy
 
 	mu   sync.Mutex
-	lazy bool   // each answer is kept until the next request
-	kept []byte // answers
+	lazy bool   // holds each request back until the next
+	kept []byte // a request
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -61,12 +61,12 @@ func newProxy(t *testing.T, to string) *proxy {
 	return p
 }
 
-// swallow lets requests through, but no answers, on the connections that there are.
+// swallow forwards requests but drops responses, on the present connections.
 func (p *proxy) swallow() {
 	p.each(func(c *pair) { c.silent.Store(true) })
 }
 
-// dawdle keeps each answer back until something else is asked, on the connections that there are.
+// dawdle holds each request back until the next, on the present connections.
 func (p *proxy) dawdle() {
 	p.each(func(c *pair) {
 		c.mu.Lock()
@@ -75,7 +75,7 @@ func (p *proxy) dawdle() {
 	})
 }
 
-// cut closes the connections that there are.
+// cut closes the present connections.
 func (p *proxy) cut() { p.each((*pair).close) }
 
 func (p *proxy) each(do func(*pair)) {
@@ -105,21 +105,19 @@ func (c *pair) answer(p []byte) (int, error) {
 		c.proxy.swallowed.Add(1)
 		return len(p), nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lazy {
-		c.kept = append(c.kept, p...)
-		return len(p), nil
-	}
 	return c.near.Write(p)
 }
 
 func (c *pair) request(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.near.Write(c.kept); err != nil {
+	if _, err := c.far.Write(c.kept); err != nil {
 		return 0, err
 	}
 	c.kept = nil
+	if c.lazy {
+		c.kept = append(c.kept, p...)
+		return len(p), nil
+	}
 	return c.far.Write(p)
 }

@@ -17,19 +17,21 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// A queue is a container node, which ZooKeeper removes when it is empty, with an ephemeral sequential child for each
-// place. All that is to be known of a place is in its name, so that one request tells the whole queue. Who writes his
-// place again replaces it by one of another name, which keeps the number that he came by.
+// A queue is a container node, which ZooKeeper removes when it is empty, with an ephemeral
+// sequential child for each place. The name of the child contains all data of the place, so that
+// one request reads the whole queue. Writing a place again replaces the child by one with another
+// name, which keeps the number of the first child.
 
-// waiter is a child of the node of a queue, CAME.BEAT.TTL.NONCE-NUMBER; CAME is empty in the first that somebody makes.
+// waiter is a child of the node of a queue, CAME.BEAT.TTL.NONCE-NUMBER; CAME is empty in the first
+// child of a waiter.
 type waiter struct {
 	coordination.Place
 	name    string
-	came    uint64 // by which the queue is ordered
+	came    uint64 // arrival number; the queue is ordered by it
 	written uint64 // number of this child
 }
 
-// maxNonce bounds names; those of sessions have 26 bytes.
+// maxNonce bounds the length of names; nonces of sessions have 26 bytes.
 const maxNonce = 128
 
 func waiterPrefix(came string, p coordination.Place) string {
@@ -57,7 +59,7 @@ func waiterOf(name string) (w waiter, ok bool) {
 		errors.Join(err, err2, err3, err4, err5) == nil
 }
 
-// waiters is a queue in order. What this module has not made is left out.
+// waiters returns a queue in order, without nodes that this module has not made.
 func (s *Store) waiters(at string) (line []waiter, err error) {
 	names, _, err := s.link.conn.Children(at)
 	if err != nil {
@@ -74,8 +76,8 @@ func (s *Store) waiters(at string) (line []waiter, err error) {
 	return line, nil
 }
 
-// Enqueue implements coordination.Queuer. A nonce of more than 128 bytes is refused. Places end with the ZooKeeper session
-// of the store that wrote them.
+// Enqueue implements coordination.Queuer. It refuses a nonce of more than 128 bytes. Places
+// disappear with the ZooKeeper session of the store that wrote them.
 func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
 	if len(p.Nonce) > maxNonce {
 		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", coordination.ErrRefused, len(p.Nonce), maxNonce)
@@ -89,7 +91,7 @@ func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Plac
 	return err
 }
 
-// atQueue repeats what is not done yet, or others have interfered with.
+// atQueue repeats a change that is not complete yet, or that conflicted with others.
 func (s *Store) atQueue(ctx context.Context, name string, try func(at string) ([]coordination.Place, error)) ([]coordination.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func (s *Store) atQueue(ctx context.Context, name string, try func(at string) ([
 	return ahead, nil
 }
 
-// enqueue is errMoving as long as there was no place before.
+// enqueue returns errMoving as long as the waiter had no place before.
 func (s *Store) enqueue(at string, p coordination.Place) ([]coordination.Place, error) {
 	line, err := s.waiters(at)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -164,7 +166,8 @@ func (s *Store) makeQueue(at string) error {
 	return err
 }
 
-// arrive takes a place at the end; in a full queue, that of the one who has not written his for longest.
+// arrive takes a place at the end. In a full queue it replaces the place that was written least
+// recently.
 func (s *Store) arrive(at string, line []waiter, p coordination.Place) error {
 	var ops []any
 	if len(line) >= queue.Most {

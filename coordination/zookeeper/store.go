@@ -15,8 +15,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or of
-// a later format. Nothing can be concluded about the holder.
+// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
+// of a later format. A caller can conclude nothing about the holder.
 var ErrDamaged = record.ErrDamaged
 
 const maxName = 16 << 10
@@ -41,8 +41,8 @@ var (
 	_ coordination.Queuer        = (*Store)(nil)
 )
 
-// Open connects to ZooKeeper and waits until there is a session, or ctx has ended. Errors of the configuration
-// wrap coordination.ErrInvalid.
+// Open connects to ZooKeeper and waits until there is a session, or until ctx has ended. Errors of
+// the configuration wrap coordination.ErrInvalid.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -67,14 +67,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the ZooKeeper session: what is held through this store is free at once, so close the coordination
-// sessions first. Later calls of the store are refused.
+// Close ends the ZooKeeper session. Leases held through this store are free at once, so close the
+// coordination sessions first. If no server confirms the end, Close returns after a tenth of the
+// session timeout, at most 4 s, and the leases are free when the session has timed out. Later calls
+// of the store return ErrRefused.
 func (s *Store) Close() error {
 	s.closing.Do(s.link.close)
 	return nil
 }
 
-// LockPath is what to give to zk.NewLock, so that it and this lease exclude each other.
+// LockPath returns the path to pass to zk.NewLock, so that the lock and this lease exclude each
+// other.
 func (s *Store) LockPath(name string) string {
 	if nonce, of := strings.CutPrefix(name, coordination.SessionRecords); of {
 		return s.cfg.Path + sessionsNode + "/" + part(nonce)
@@ -82,15 +85,15 @@ func (s *Store) LockPath(name string) string {
 	return s.cfg.Path + "/" + part(name)
 }
 
-// Nodes beside those of leases. No name is escaped so.
+// Nodes beside those of leases. No escaped name equals these.
 const (
 	sessionsNode = "/%sessions"
 	queuesNode   = "/%queues"
 )
 
-// part is a name as the last part of a path.
+// part returns a name as the last part of a path.
 func part(name string) string {
-	switch name { // which are no names of nodes
+	switch name { // not allowed as names of nodes
 	case "":
 		return "%"
 	case ".", "..":
@@ -99,7 +102,7 @@ func part(name string) string {
 	return url.PathEscape(name)
 }
 
-// newMaker tells a place from all others.
+// newMaker returns an identifier that distinguishes a place from all others.
 func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.attempts.Add(1)) }
 
 func (s *Store) path(name string) (string, error) {
@@ -147,8 +150,8 @@ func (s *Store) load(ctx context.Context, name, at string) (got shown, err error
 	return shown{}, errMoving
 }
 
-// sweep removes places that no record names; locks of others would wait behind them. This module leaves none, but an
-// operator may have written the record.
+// sweep removes places that no record names, because locks of other programs would wait behind
+// them. This module leaves none, but an operator may have written the record.
 func (s *Store) sweep(v view) {
 	holder, _ := v.holder()
 	for _, p := range v.line {
@@ -198,7 +201,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return version, outcome(err)
 }
 
-// outcome tells errors that say that nothing was written from those that do not.
+// outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written.
 func outcome(err error) error {
 	switch {
 	case err == nil, errors.Is(err, coordination.ErrConflict), errors.Is(err, coordination.ErrRefused):

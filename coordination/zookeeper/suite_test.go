@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// env is a variable that make stores sets. Without a server these tests fail.
+// env returns a variable that make stores sets. Without a server these tests fail.
 func env(t testing.TB, name string) string {
 	t.Helper()
 	v := os.Getenv(name)
@@ -46,10 +46,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// fresh is different for each test, so that they share nothing.
+// fresh returns a different path for each test, so that tests share nothing.
 func fresh() string { return "/test/" + strings.ToLower(rand.Text()) }
 
-// long is a session timeout above 4/3 of all TTLs that the suite has.
+// long is a session timeout above 4/3 of all TTLs of the suite.
 const long = 33 * time.Hour
 
 func open(t testing.TB, cfg zookeeper.Config) *zookeeper.Store {
@@ -65,20 +65,21 @@ func open(t testing.TB, cfg zookeeper.Config) *zookeeper.Store {
 	return s
 }
 
-// client is one of ZooKeeper's own kind.
+// client returns a client of ZooKeeper.
 func client(t testing.TB) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect(servers(t), 40*time.Second, zk.WithLogInfo(false))
 	must(t, err)
 	t.Cleanup(func() {
 		c.Close()
-		for range events { // until it has ended
+		for range events { // until it has stopped
 		}
 	})
 	return c
 }
 
-// deleteAll removes a node with its children. Once it has begun the store, or the server, may remove what is empty, too.
+// deleteAll removes a node with its children. Meanwhile the store or the server may also remove
+// empty nodes.
 func deleteAll(c *zk.Conn, path string) error {
 	for begun := false; ; begun = true {
 		children, _, err := c.Children(path)
@@ -126,7 +127,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestLive kills the leader of three servers now and then. Where TTLs are short, so are the sessions of ZooKeeper.
+// TestLive kills the leader of three servers now and then. If TTLs are short, the ZooKeeper
+// sessions are short too.
 func TestLive(t *testing.T) {
 	path := fresh()
 	leasetest.Live(t, func(t *testing.T) coordination.Store {
@@ -138,7 +140,7 @@ func TestLive(t *testing.T) {
 	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})
 }
 
-// restart kills the leader, now and then, and waits until all servers are at work again.
+// restart kills the leader now and then, and waits until all servers work again.
 func restart(t *testing.T) func(context.Context) {
 	address := env(t, "CONCORD_ZOOKEEPER_RESTART")
 	return func(ctx context.Context) {

@@ -11,21 +11,22 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// mark is what a version says. The transaction that made the node and the version of its data make it unlike all
-// others of the name. ZooKeeper compares the version of the data alone, which begins again with a deleted node, so each
-// write also rests on a place that is of the same node, or looks afterwards.
+// mark is a decoded version. The transaction that created the node and the version of its data make
+// it different from all others of the name. ZooKeeper compares only the version of the data, which
+// starts again when a node is deleted, so each write also depends on a place of the same node, or
+// checks the node afterwards.
 type mark struct {
-	created int64 // transaction that made the node
+	created int64 // transaction that created the node
 	data    int32 // version of the node's data
 	holder  string
 	token   coordination.Token // of the holder's tenure
-	// Without a holder: how many places the node has had. If there are more, somebody was in line since,
-	// and may have had a token.
+	// Without a holder: the number of places that the node has had. If there are more by now,
+	// another place has been in line since, and may have had a token.
 	had uint32
 }
 
-// places counts all that a node has ever had: ZooKeeper's version of children counts each once when it is made and
-// once when it goes.
+// places returns the number of places that a node has ever had: ZooKeeper's version of children
+// counts each child once when it is created and once when it is removed.
 func places(s *zk.Stat) uint32 { return (uint32(s.Cversion) + uint32(s.NumChildren)) / 2 }
 
 func heldBy(s *zk.Stat, token coordination.Token, holder string) coordination.Version {
@@ -36,13 +37,13 @@ func free(s *zk.Stat) coordination.Version {
 	return coordination.Version(fmt.Sprintf("%x.%d.+%d", s.Czxid, s.Version, places(s)))
 }
 
-// locked is a version that no write may rest on, different at each look: a lock of others is held, and nothing
-// shows whether it is alive but its being there.
+// locked returns a version on which no write may depend; it is different at each read. A lock of
+// another program is held, and ZooKeeper shows only through its presence whether it is alive.
 func locked(s *zk.Stat) coordination.Version {
 	return coordination.Version(fmt.Sprintf("%x.%d.~%s", s.Czxid, s.Version, rand.Text()))
 }
 
-// parse is false for versions that cannot be the present one.
+// parse returns false for versions that cannot be the present one.
 func parse(v coordination.Version) (m mark, ok bool) {
 	parts := strings.SplitN(string(v), ".", 4)
 	if len(parts) < 3 {

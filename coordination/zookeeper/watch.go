@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Watch implements coordination.Watcher. It tells of renewals too, and of a holder's end when ZooKeeper has
-// noticed it. It outlasts lost connections, and looks itself every 4 seconds.
+// Watch implements coordination.Watcher. It also reports renewals, and the end of a holder once
+// ZooKeeper has noticed it. It survives lost connections, and reads every 4 seconds in any case.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
 	return func(yield func(coordination.Record, error) bool) {
 		at, err := s.path(name)
@@ -48,11 +48,11 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 	}
 }
 
-// lookAgain is how long a watch trusts that it would be told. A server under load was seen to keep an event back until
-// it was asked something.
+// lookAgain bounds how long a watch relies on notifications. A server under load was seen to delay
+// an event until the next request.
 const lookAgain = 4 * time.Second
 
-// sight is a record, and what fires when it is out of date.
+// sight is a record, and the watches that fire when it is out of date.
 type sight struct {
 	record coordination.Record
 	alarm  alarm
@@ -74,13 +74,14 @@ func (s *Store) sight(ctx context.Context, name, at string) (sight, error) {
 	return sight{}, errMoving
 }
 
-// alarm is the watches of a node, each nil or not fired when last looked at. ZooKeeper's watches cannot be given back,
-// so those who watch a name share them, also after each other. A channel that has fired is closed.
+// alarm holds the watches of a node, each nil or not fired when last checked. ZooKeeper's watches
+// cannot be removed, so all watchers of a name share them, also one after another. A channel that
+// has fired is closed.
 type alarm struct {
 	data, children <-chan zk.Event
 }
 
-// alarms are the watches by path.
+// alarms holds the watches by path.
 type alarms struct {
 	mu struct {
 		sync.Mutex
@@ -88,7 +89,7 @@ type alarms struct {
 	}
 }
 
-// of is without what has fired.
+// of returns the watches that have not fired.
 func (a *alarms) of(at string) alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,13 +112,14 @@ func unfired(c <-chan zk.Event) <-chan zk.Event {
 	}
 }
 
-// alarmed reads with the watches that are missing. A watch from before the read tells of whatever comes after it.
+// alarmed reads, and sets the missing watches. A watch that was set before the read reports every
+// later change.
 type alarmed struct {
 	conn *zk.Conn
 	alarm
 }
 
-// Get watches a missing node too.
+// Get also watches a missing node.
 func (a *alarmed) Get(at string) ([]byte, *zk.Stat, error) {
 	if a.data = unfired(a.data); a.data != nil {
 		return a.conn.Get(at)
@@ -139,7 +141,7 @@ func (a *alarmed) Get(at string) ([]byte, *zk.Stat, error) {
 	return nil, nil, zk.ErrNoNode
 }
 
-// Children does not watch a missing node: Get does.
+// Children does not watch a missing node, because Get does.
 func (a *alarmed) Children(at string) ([]string, *zk.Stat, error) {
 	if a.children = unfired(a.children); a.children != nil {
 		return a.conn.Children(at)

@@ -8,15 +8,16 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// wire is a connection that notes when something came, and reads the session timeout from the first answer.
+// wire is a connection that records when data arrived, and reads the session timeout from the first
+// response.
 type wire struct {
 	net.Conn
 	link  *link
-	begun []byte    // of the first answer
-	heard time.Time // when something came, or was asked by who was the only one to wait; guarded by link.mu
+	begun []byte    // of the first response
+	heard time.Time // last read, or start of the only pending request; guarded by link.mu
 }
 
-// newWire connects to a server, which must answer soon.
+// newWire connects to a server, which must respond soon.
 func (l *link) newWire(network, address string, _ time.Duration) (net.Conn, error) {
 	conn, err := l.dial(network, address, min(dialTimeout, l.asked))
 	if err != nil {
@@ -36,7 +37,7 @@ func (l *link) newWire(network, address string, _ time.Duration) (net.Conn, erro
 	return w, nil
 }
 
-// SetReadDeadline does not let the client wait for the first answer as long as it would.
+// SetReadDeadline shortens the time that the client waits for the first response.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if most := time.Now().Add(dialTimeout); len(w.begun) < answerHead && (t.IsZero() || t.After(most)) {
 		t = most
@@ -44,7 +45,8 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// The first answer begins with its length, the version of the protocol, and the timeout in milliseconds.
+// The first response begins with its length, the version of the protocol, and the timeout in
+// milliseconds.
 const answerHead = 12
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -66,7 +68,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// asks notes, before a request, that an answer is expected from now on, unless others wait for one already.
+// asks records, before a request, that a response is expected from now on, unless other requests
+// are already pending.
 func (l *link) asks() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +78,7 @@ func (l *link) asks() {
 	}
 }
 
-// silentForLocked is how long nothing has come although somebody waits, who asks for it.
+// silentForLocked returns the time since the last read while a request is pending.
 func (l *link) silentForLocked() time.Duration {
 	if l.mu.wire == nil {
 		return 0
@@ -83,8 +86,8 @@ func (l *link) silentForLocked() time.Duration {
 	return time.Since(l.mu.wire.heard)
 }
 
-// nudge asks for something else when a server is silent. From 3.6.0 on to 3.8.0, one that has few clients may miss that
-// it has something to do (ZOOKEEPER-4537), and goes on when the next request arrives.
+// nudge sends another request to a silent server. Servers of 3.6.0 to 3.8.0 with few clients may
+// miss a wake-up (ZOOKEEPER-4537), and continue when the next request arrives.
 func (l *link) nudge() {
 	l.mu.Lock()
 	now := time.Now()
@@ -99,7 +102,7 @@ func (l *link) nudge() {
 	select {
 	case l.slots <- struct{}{}:
 	default:
-		return // enough is asked
+		return // enough requests are pending
 	}
 	go func() {
 		defer func() { <-l.slots }()
@@ -107,12 +110,42 @@ func (l *link) nudge() {
 	}()
 }
 
-// unanswered leaves a server that has been silent for too long. The client would wait for 2/3 of the session
-// timeout, and most of a TTL would be over.
+// unanswered closes the connection to a server that has been silent for too long. The client itself
+// would wait for 2/3 of the session timeout, which uses up most of a TTL.
 func (l *link) unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.silentForLocked() >= l.silence {
 		_ = l.mu.wire.Close()
+	}
+}
+
+// ping is the client's own request to keep a session, with its length. No caller waits for it.
+var ping = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 11}
+
+// confirm gives the server time to end the session, until ended is closed, and then closes the
+// connection. The client, which is closing, sends nothing more, so confirm itself nudges a server
+// that missed the request (see nudge). It writes whole requests only, as the client does.
+func (w *wire) confirm(ended <-chan struct{}, most time.Duration) {
+	if w == nil {
+		return
+	}
+	defer w.Conn.Close() //nolint:errcheck // nothing depends on it
+	late := time.NewTicker(nudgeAfter)
+	defer late.Stop()
+	for end := time.After(most); ; {
+		select {
+		case <-ended:
+			return
+		case <-end:
+			return
+		case <-late.C:
+			if err := w.SetWriteDeadline(time.Now().Add(nudgeAfter)); err != nil {
+				return
+			}
+			if _, err := w.Write(ping); err != nil {
+				return
+			}
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// write is one Swap. The request that writes the record makes the holder's place too, or removes it: a place of
-// this module is there if and only if the record names its tenure. So whoever dies meanwhile leaves nothing
-// behind that locks of others would wait for.
+// write is one Swap. The request that writes the record also creates or removes the holder's place:
+// a place of this module exists if and only if the record names its tenure. So a session that dies
+// in between leaves no place behind that locks of other programs would wait for.
 type write struct {
 	s     *Store
 	conn  *zk.Conn
@@ -38,8 +38,8 @@ func check(path string) *zk.CheckVersionRequest {
 
 func remove(path string) *zk.DeleteRequest { return &zk.DeleteRequest{Path: path, Version: -1} }
 
-// do sends ops and the write of the record at once, if the session that next is held through has its place. It
-// returns what the node is then.
+// do sends ops and the write of the record in one transaction, on condition that the session record
+// that next is held through has its place. It returns the resulting state of the node.
 func (w *write) do(ops ...any) (*zk.Stat, error) {
 	var first []any
 	if w.bound != "" {
@@ -55,7 +55,7 @@ func (w *write) do(ops ...any) (*zk.Stat, error) {
 	return nil, err
 }
 
-// create makes the node of a lease.
+// create creates the node of a lease.
 func (w *write) create() (coordination.Version, error) {
 	place, ops := w.place(0)
 	ops = append([]any{&zk.CreateRequest{Path: w.path, Acl: w.s.cfg.ACL}}, ops...)
@@ -72,7 +72,7 @@ func (w *write) create() (coordination.Version, error) {
 	return w.version(stat, place), nil
 }
 
-// makeAbove makes the nodes above one.
+// makeAbove creates the nodes above one.
 func (s *Store) makeAbove(at string) error {
 	for i, c := range at {
 		if c != '/' || i == 0 {
@@ -85,8 +85,9 @@ func (s *Store) makeAbove(at string) error {
 	return nil
 }
 
-// place is what makes a place that is the next after had others, or nothing: the number that it would get
-// otherwise makes another name than the one that is checked. A blank record has no place when it is written.
+// place returns operations that create the next place, if the node has had as many places as had.
+// With any other number ZooKeeper creates another name than the one that the operations check. For
+// a blank record the operations remove the place again.
 func (w *write) place(had uint32) (name string, ops []any) {
 	prefix := prefixOf(tagOf(w.next.Nonce), w.s.newMaker())
 	name = numbered(prefix, had)
@@ -101,8 +102,9 @@ func (w *write) place(had uint32) (name string, ops []any) {
 	return name, []any{enter, check(w.at(name))}
 }
 
-// version of what was written, with its place. If somebody is in line for a free lease, it is worth nothing: no write
-// may rest on what was before that tenure.
+// version returns the version of what was written, with its place. If another program is in line
+// for a free lease, no write can be conditional on that version: no write may depend on the state
+// before that tenure.
 func (w *write) version(s *zk.Stat, place string) coordination.Version {
 	w.s.sessions.learn(w.name, w.next, w.at(place))
 	switch {
@@ -135,7 +137,7 @@ func (w *write) renew() (coordination.Version, error) {
 	return w.version(stat, w.was.holder), nil
 }
 
-// leave frees the lease and wakes who is next in line.
+// leave frees the lease and wakes the next in line.
 func (w *write) leave() (coordination.Version, error) {
 	stat, err := w.do(remove(w.at(w.was.holder)))
 	if err != nil {
@@ -144,7 +146,7 @@ func (w *write) leave() (coordination.Version, error) {
 	return w.version(stat, ""), nil
 }
 
-// enter writes over a blank record, if nobody was in line since it was read.
+// enter writes over a blank record, if no other place has been in line since the record was read.
 func (w *write) enter() (coordination.Version, error) {
 	place, ops := w.place(w.was.had)
 	stat, err := w.do(ops...)
@@ -157,8 +159,8 @@ func (w *write) enter() (coordination.Version, error) {
 	return w.version(stat, place), nil
 }
 
-// undo takes back a write on another node, which has had as many writes and places since the one that was read was
-// deleted. It is a conflict when that is certain.
+// undo reverts a write on another node, which was created after the node that was read was deleted,
+// and which has had as many writes and places. When that is done, the result is a conflict.
 func (w *write) undo(s *zk.Stat, place string) error {
 	if place == "" {
 		return coordination.ErrConflict // blank over blank
@@ -167,8 +169,8 @@ func (w *write) undo(s *zk.Stat, place string) error {
 	return w.yield()
 }
 
-// takeOver writes over the record of a holder who is overdue. If locks of others wait behind him it is a conflict, and
-// they get the lock: nobody else would free it for them.
+// takeOver writes over the record of an overdue holder. If locks of other programs wait behind the
+// holder, the result is a conflict and they get the lock: nothing else would free it for them.
 func (w *write) takeOver() (coordination.Version, error) {
 	names, stat, err := w.conn.Children(w.path)
 	if err != nil {
@@ -189,7 +191,7 @@ func (w *write) takeOver() (coordination.Version, error) {
 	return w.version(stat, place), nil
 }
 
-// yield frees the lease, and is a conflict then.
+// yield frees the lease, and then returns ErrConflict.
 func (w *write) yield() (err error) {
 	w.next, w.bound = coordination.Record{Token: w.next.Token}, ""
 	if w.value, err = record.Encode(w.name, w.next); err != nil {

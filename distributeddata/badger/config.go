@@ -12,16 +12,19 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Config of a store. The zero value is ready for use.
+// Config configures a store. The zero value is ready for use.
 type Config struct {
-	// Reserve is how many bytes stay free on the disk for what Badger writes by itself, besides as much as
-	// its tables take; 0 means 320 MiB, which is also the least. Commits go on when a quarter more is free.
+	// Reserve is the number of bytes to keep free on the disk for Badger's own writes, in addition
+	// to the size of its tables; 0 means 320 MiB, which is also the minimum. After a refusal,
+	// commits continue when a quarter more is free.
 	Reserve int64 `yaml:"reserve"`
-	// Key encrypts what is written, by AES, with 16, 24 or 32 bytes; nil: nothing is encrypted. It encrypts the keys that
-	// encrypt the data, of which Badger makes a new one every ten days. A directory is made with a key or without, and is
-	// opened likewise, or else with store.ErrWrongKey. It takes up to 16 MiB of memory more.
+	// Key encrypts everything that is written, with AES, and has 16, 24 or 32 bytes; nil means no
+	// encryption. It encrypts the data keys, of which Badger creates a new one every ten days. A
+	// directory that was created with a key must be opened with it, and one that was created
+	// without a key must be opened without one; otherwise Open returns store.ErrWrongKey.
+	// Encryption takes up to 16 MiB of additional memory.
 	Key []byte `yaml:"-"`
-	// Logger gets failures (Error) and what Badger says (Warn, Debug). nil: slog.Default.
+	// Logger receives failures (Error) and Badger's own messages (Warn, Debug). nil: slog.Default.
 	Logger *slog.Logger `yaml:"-"`
 }
 
@@ -29,7 +32,7 @@ const (
 	memTable   = 32 << 20 // a transaction may take 15 % of it, which is more than store.MaxBatch
 	valueLog   = 64 << 20
 	minReserve = 8*memTable + valueLog // for flushes and compactions at the same time
-	cache      = 8 << 20               // of decrypted blocks, and of decrypted indices
+	cache      = 8 << 20               // for decrypted blocks, and the same for decrypted indices
 )
 
 func (c Config) withDefaults() Config {
@@ -42,7 +45,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports what is wrong, after filling in the defaults.
+// Validate reports all problems, after filling in the defaults.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if n := len(c.Key); n != 0 && n != 16 && n != 24 && n != 32 {
@@ -59,7 +62,7 @@ func badgerOptions(dir string, key []byte, log badger.Logger) badger.Options {
 		WithSyncWrites(true).
 		WithMemTableSize(memTable).
 		WithNumMemtables(2).
-		WithNumLevelZeroTables(1). // rows in it that are overwritten or deleted still take room
+		WithNumLevelZeroTables(1). // overwritten or deleted rows in it still take space
 		WithCompactL0OnClose(true).
 		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).

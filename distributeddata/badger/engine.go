@@ -14,24 +14,24 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/disk"
 )
 
-// engine is Badger as a disk.Engine.
+// engine implements disk.Engine with Badger.
 type engine struct {
 	db      *badger.DB
 	reserve disk.Reserve
 	least   int64 // Config.Reserve
-	// The size of all tables when it was last measured, at least 1, and what was committed since.
+	// Size of all tables when it was last measured, at least 1, and bytes committed since.
 	measured, grown int64
 }
 
-// ours reports whether Badger may have made a file of this name.
+// ours reports whether a file of this name may have been made by Badger.
 func ours(name string) bool {
 	return slices.Contains([]string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", "DISCARD", "LOCK"}, name) ||
 		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".vlog") || strings.HasSuffix(name, ".mem")
 }
 
-// tidy deletes logs that are empty. A process that was killed while Badger made a log, before it gave it its size, or
-// while Badger deleted one, after it took its size away, leaves it so, and Badger refuses it. A log that damage has emptied
-// is told of as any other end of the log that is missing.
+// tidy deletes empty logs. If a process is killed while Badger creates a log, before the log has
+// its size, or while Badger deletes one, after truncating it, the log is left empty, and Badger
+// rejects it. If damage has emptied a log, Load reports the missing end of the log as usual.
 func tidy(dir string) error {
 	for _, suffix := range []string{"*.mem", "*.vlog"} {
 		logs, err := filepath.Glob(filepath.Join(dir, suffix))
@@ -51,11 +51,11 @@ func tidy(dir string) error {
 	return nil
 }
 
-// Room refuses commits while the disk has too little of it: Config.Reserve, and as much as the tables take,
-// for compactions may write all of them again before they delete the old ones.
+// Room rejects commits while the disk has too little space: Config.Reserve, plus the size of the
+// tables, since compactions may rewrite all of them before they delete the old ones.
 func (e *engine) Room(more int) error { return e.reserve.Check(e.least + e.tables(more)) }
 
-// tables is about how many bytes all tables take, when more are committed.
+// tables returns the approximate size of all tables once more bytes have been committed.
 func (e *engine) tables(more int) int64 {
 	if e.grown += int64(more); e.grown > memTable || e.measured == 0 {
 		e.measured, e.grown = 1, 0

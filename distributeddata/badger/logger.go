@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/disk"
 )
 
-// logger passes on what Badger logs. Some failed syncs Badger only logs: they fail the store.
+// logger forwards what Badger logs. Badger only logs some failed syncs; they make the store fail.
 type logger struct{ s *disk.Store }
 
 func (l *logger) Errorf(format string, args ...any) {

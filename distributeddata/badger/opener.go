@@ -11,16 +11,17 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are what Opener reads.
+// Settings is the configuration that Opener decodes.
 type Settings struct {
 	Config `yaml:",inline"`
 	// Directory of the store; see Open. Required.
 	Directory string `yaml:"directory"`
-	// KeyFile, if set, has Config.Key: 16, 24 or 32 bytes in base64, in one line. It is read when the store is opened.
+	// KeyFile, if set, names a file that contains Config.Key: 16, 24 or 32 bytes in base64, on one
+	// line. It is read when the store is opened.
 	KeyFile string `yaml:"key-file"`
 }
 
-// Validate reports what is wrong, after filling in the defaults.
+// Validate reports all problems, after filling in the defaults.
 func (s Settings) Validate() error {
 	err := s.Config.Validate()
 	if s.Directory == "" {
@@ -29,7 +30,8 @@ func (s Settings) Validate() error {
 	return err
 }
 
-// Opener is for a configuration file (package config): Settings, checked, and Open.
+// Opener is for a configuration file (package config). It decodes and validates Settings, and
+// returns a function that opens the store.
 func Opener(decode func(into any) error) (func() (store.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Store is a store.Store in a directory. Open makes it.
+// Store is a store.Store in a directory. Use Open to create one.
 type Store struct {
 	disk   *disk.Store
 	engine *engine
@@ -22,14 +22,16 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the directory, and makes it if there is none, for this user alone. Nothing is ever deleted to make
-// opening possible. What is wrong is an error that says what to do, and wraps
+// Open opens the directory, and creates it if it does not exist, with access for this user only.
+// Open never deletes data in order to succeed. Its error says what to do, and wraps
 //
-//   - store.ErrLocked: another store has it open;
-//   - store.ErrForeign: it holds something else, or what a later version has written;
-//   - store.ErrWrongKey: it is encrypted with another key, or the one is encrypted and the other is not;
-//   - store.ErrCorrupt: it is too damaged to be opened;
-//   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user may not.
+//   - store.ErrLocked: another store has the directory open;
+//   - store.ErrForeign: the directory holds something else, or data of a later version;
+//   - store.ErrWrongKey: the directory is encrypted with another key, or only one of directory and
+//     Config is encrypted;
+//   - store.ErrCorrupt: the directory is too damaged to be opened;
+//   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user
+//     may not.
 func Open(dir string, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func Open(dir string, cfg Config) (*Store, error) {
 	return &Store{s, e}, nil
 }
 
-// openError sorts what Badger says: what is not of the system is of what is in the files.
+// openError classifies an error of Badger: one that is not of the system concerns the files.
 func openError(err error) error {
 	var system syscall.Errno
 	switch {

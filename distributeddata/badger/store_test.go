@@ -67,8 +67,8 @@ func load(s *Store) (map[string]string, error) {
 	return rows, all
 }
 
-// copyDir copies what another process would find if this one were killed now. It tries again when files came
-// or went meanwhile, which no kill can show.
+// copyDir copies the files as another process would find them if this one were killed now. It
+// retries if files were created or deleted meanwhile, a state that no kill can produce.
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
 	manifest := func() string {
@@ -88,7 +88,8 @@ func copyDir(t *testing.T, from string) string {
 	}
 }
 
-// list returns the files of a directory, the anchor first: it must not be newer than the log.
+// list returns the files of a directory, the anchor first, since the copied anchor must not be
+// newer than the log.
 func list(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -99,12 +100,13 @@ func list(t *testing.T, dir string) []string {
 	return files
 }
 
-// copyFile copies up to the first megabyte of zeros: the files are far larger than what is in them.
+// copyFile copies up to the first megabyte of zeros, since the files are much larger than their
+// content.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
-		return // it went meanwhile
+		return // deleted meanwhile
 	}
 	require.NoError(t, err)
 	defer func() { _ = in.Close() }()
@@ -128,7 +130,7 @@ func copyFile(t *testing.T, from, to string) {
 	require.NoError(t, out.Close())
 }
 
-// flip changes a bit of what the tables on disk hold for a key.
+// flip changes a bit of the value of a key in the tables on disk.
 func flip(t *testing.T, dir, key string) {
 	t.Helper()
 	s := mustOpen(t, dir)
@@ -165,15 +167,15 @@ func TestStore_Conforms(t *testing.T) {
 				return s, nil
 			},
 			Crash: func() { dir = copyDir(t, dir) },
-			// Badger itself can be made to fail only by the disk; this is how its failures arrive.
+			// Only the disk can make Badger fail; its failures arrive like this.
 			FailSync: func() { (&logger{last.disk}).Errorf("while syncing %s: %v", "value log", io.ErrShortWrite) },
 			Flip:     func(key string) { flip(t, dir, key) },
 		}
 	})
 }
 
-// writeForEver commits batches of three equal rows, one after the other, and prints the number of each that
-// was acknowledged, while a reader looks for half a batch.
+// writeForEver commits batches of three equal rows, one after the other, and prints the number of
+// each acknowledged batch, while a reader checks that no batch is seen in part.
 func writeForEver(dir string) error {
 	s, err := Open(dir, config)
 	if err != nil {
@@ -213,7 +215,8 @@ func writeForEver(dir string) error {
 	}
 }
 
-// A process that is killed while it commits leaves what it was told is safe, and the batch after it at most.
+// A process that is killed while it commits leaves all acknowledged batches, and at most the next
+// one.
 func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 	dir := newDir(t)
 	for round := range 6 {
@@ -232,7 +235,7 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 			_, _ = fmt.Sscan(lines.Text(), &told)
 		}
 		_ = cmd.Process.Kill()
-		for lines.Scan() { // what it said before it was killed
+		for lines.Scan() { // printed before it was killed
 			_, _ = fmt.Sscan(lines.Text(), &told)
 		}
 		_ = cmd.Wait()
@@ -249,7 +252,8 @@ func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// A kill while a log is made or deleted leaves it empty, and the directory opens. If damage has emptied one, Load says so.
+// A kill while a log is created or deleted leaves the log empty, and the directory can still be
+// opened. If damage has emptied a log, Load reports it.
 func TestKill_WhileALogIsMadeOrDeleted(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -272,7 +276,7 @@ func TestKill_WhileALogIsMadeOrDeleted(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrCorrupt)
 }
 
-// Badger drops its log from the first damaged record on, and says nothing. The anchor does.
+// Badger silently drops its log from the first damaged record on. The anchor reveals it.
 func TestLoad_TellsOfALostTail(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -320,7 +324,7 @@ func TestLoad_TellsOfADamagedAnchor(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A row that is gone from the tables, and not by a delete.
+// A row has vanished from the tables, but was not deleted.
 func TestLoad_TellsOfARowThatHasVanished(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -348,7 +352,7 @@ func TestLoad_TellsOfARowThatHasVanished(t *testing.T) {
 	require.Len(t, rows, 9)
 }
 
-// The anchor follows the last commit when none comes after it.
+// The anchor reaches the last commit even if no commit follows.
 func TestAnchor_IsRaisedWhenCommitsPause(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -358,7 +362,7 @@ func TestAnchor_IsRaisedWhenCommitsPause(t *testing.T) {
 	anchored(t, dir, 5)
 }
 
-// anchored waits until the anchor holds a number, which it does a second after the commit.
+// anchored waits until the anchor holds a number, which takes up to a second after the commit.
 func anchored(t *testing.T, dir string, number uint64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -503,7 +507,8 @@ func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-// BenchmarkCommit measures batches of one row of 1 kB, by one writer and by many, which share syncs.
+// BenchmarkCommit measures batches of one row of 1 kB, with one writer and with many, which share
+// syncs.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {

@@ -22,8 +22,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// verify reads what Badger's own goroutines would read, where a damaged table ends the process: all keys of all tables.
-// It writes nothing. Values may be damaged: their checksums tell. It is to be called under disk.Guarded.
+// verify reads what Badger's own goroutines would read, where a damaged table would end the
+// process: all keys of all tables. It writes nothing. Damaged values are left to their checksums.
+// It must be called under disk.Guarded.
 func verify(o badger.Options) error {
 	keys, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: o.Dir, ReadOnly: true, EncryptionKey: o.EncryptionKey})
 	if errors.Is(err, badger.ErrEncryptionKeyMismatch) {
@@ -37,7 +38,7 @@ func verify(o badger.Options) error {
 	}
 	f, err := os.Open(filepath.Join(o.Dir, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a new directory; if it is not, the anchor tells
+		return nil // a new directory; otherwise the anchor reveals it
 	}
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func verify(o badger.Options) error {
 	return nil
 }
 
-// verifyLogs checks that the logs name keys that there are: Badger would leave goroutines behind.
+// verifyLogs checks that the logs name existing keys: otherwise Badger would leak goroutines.
 func verifyLogs(dir string, keys *badger.KeyRegistry) error {
 	for _, suffix := range []string{"*.mem", "*.vlog"} {
 		logs, err := filepath.Glob(filepath.Join(dir, suffix))
@@ -89,7 +90,7 @@ func verifyLogs(dir string, keys *badger.KeyRegistry) error {
 	return nil
 }
 
-// ignore returns the error, unless it is one of some.
+// ignore returns err, or nil if it is one of some.
 func ignore(err error, some ...error) error {
 	if slices.ContainsFunc(some, func(e error) bool { return errors.Is(err, e) }) {
 		return nil
@@ -109,7 +110,7 @@ func wrongKey(dir string) error {
 		"open it with the key it was made with", store.ErrWrongKey)
 }
 
-// verifyTable reads the index and all keys of a table. A panic on the way is of a table that is damaged.
+// verifyTable reads the index and all keys of a table. A panic means that the table is damaged.
 func verifyTable(path string, o table.Options) (err error) {
 	mapped, err := z.OpenMmapFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -135,8 +136,8 @@ func verifyTable(path string, o table.Options) (err error) {
 	return nil
 }
 
-// verifyIndex checks the end of a table: index, its length (4), its checksum, and the length of that (4). Badger ends
-// the process if a length leads out of the file.
+// verifyIndex checks the end of a table: the index, its length (4), its checksum, and the length of
+// the checksum (4). Badger would end the process if a length pointed outside the file.
 func verifyIndex(raw []byte) error {
 	before := func(n int) (end []byte, ok bool) {
 		if n < 0 || n > len(raw) {

@@ -10,16 +10,18 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Config of a store. The zero value is ready for use.
+// Config configures a store. The zero value is ready for use.
 type Config struct {
-	// Reserve is how many bytes stay free on the disk; 0 means 16 MiB, at least 1 MiB. Commits end with
-	// store.ErrFull while less is free, and go on when a quarter more is.
+	// Reserve is the number of bytes to keep free on the disk; 0 means 16 MiB, and the minimum is 1
+	// MiB. Commits return store.ErrFull while less is free, and succeed again when a quarter more
+	// is.
 	Reserve int64 `yaml:"reserve"`
-	// MaxSize is how large the file may become, in bytes; 0 means 16 GiB, or 1 GiB where addresses have 32 bits and on
-	// Windows; at least 64 MiB. Commits that need more end with store.ErrFull. As much address space is reserved, but
-	// neither memory nor disk, but for Windows, where the file has this size from the start.
+	// MaxSize is the maximum size of the file in bytes; 0 means 16 GiB, or 1 GiB on Windows and
+	// where addresses have 32 bits; the minimum is 64 MiB. Commits that need more return
+	// store.ErrFull. The store reserves that much address space, but neither memory nor disk,
+	// except on Windows, where the file has this size from the start.
 	MaxSize int64 `yaml:"max-size"`
-	// Logger gets failures (Error). nil: slog.Default.
+	// Logger receives failures (Error). nil: slog.Default.
 	Logger *slog.Logger `yaml:"-"`
 }
 
@@ -45,7 +47,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports what is wrong, after filling in the defaults.
+// Validate reports all problems, after filling in the defaults.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error

@@ -1,57 +1,66 @@
-// Package bbolt keeps the rows of a replicator in one file of bbolt, an embedded B+tree, for small hosts and disks that
-// may become full:
+// Package bbolt keeps the rows of a replicator in one file of bbolt, an embedded B+tree. It is
+// meant for small hosts and for disks that may become full:
 //
 //	rows, err := bbolt.Open("/var/lib/shop/ddata", bbolt.Config{})
 //	…
 //	defer rows.Close()
 //
-// Open returns when the directory is checked and locked, and the whole file is read and found to be a tree.
+// Open returns after it has checked and locked the directory, and has read the whole file and found
+// it to be a valid tree.
 //
-// # This store or package badger
+// # Choosing between this store and package badger
 //
 //	                          bbolt                             badger
-//	disk that becomes full    commits end with ErrFull, reads   a foreign process that fills it kills this one;
-//	                          and later commits go on           half of the disk stays free for compactions
+//	disk that becomes full    commits return ErrFull; reads     another process that fills it kills this one;
+//	                          and later commits work            half of the disk stays free for compactions
 //	heap at rest              under 1 MB                        44 MB, Badger's own, touched as it fills; 90 MB later
-//	files                     one, never smaller, some 2 times  several, some 200 MB of apparent size more than
-//	                          the size of the rows              they take on the disk
+//	files                     one that never shrinks, about     several, whose apparent size is about 200 MB more
+//	                          2 times the size of the rows      than their size on the disk
 //	a commit                  two syncs, a page (4 KiB) for     what is written, and two syncs, one of an unchanged file
 //	                          each row that is touched
-//	many small random writes  slower with the number of rows    as fast as ever, compactions come later
+//	many small random writes  slower with the number of rows    at constant speed; compactions come later
 //	                          that a commit touches
 //	start                     reads the file twice              opens the tables, replays the log
 //	encryption at rest        none                              Config.Key
 //
-// Take badger for many writes or large states, this one for few writes, little memory, or a disk shared with others.
-// A directory is of one store: Open of the other one is store.ErrForeign, and the way from one to the other is a member
-// with a new directory, which the other replicas fill.
+// Use badger for many writes or large states, and this store for few writes, little memory, or a
+// disk shared with others. A directory belongs to one kind of store: opening it with the other
+// returns store.ErrForeign. To switch, start the member with a new directory, which the other
+// replicas fill.
 //
 // # What it adds to bbolt
 //
-//   - Commits that meet are written as one transaction.
-//   - Every row has a checksum, every commit a number and the sum of all rows, and a small file beside the rows, the
-//     anchor, holds a number that was reached, at most a second old. So a changed row, one that has vanished, and a file
-//     that has gone back to an older state are told by Load, with store.ErrCorrupt.
-//   - bbolt believes its pages: one damaged bit may let it read foreign memory, loop, or crash the process. Open reads
-//     the tree by itself first, and refuses what is none with store.ErrCorrupt; Load reads pages by itself, too.
-//   - bbolt uses the older of its two heads when the newer one is damaged, and with it the last commit is gone. Load says so.
-//   - The list of free pages is not on the disk, where it would grow, be written with every commit, and if damaged let
-//     live pages be overwritten. It is made from the tree.
-//   - The address space for the file is reserved from the start, Config.MaxSize, for mapping the file again would wait
-//     for every Load, and a Load whose loop commits for ever.
-//   - A write for which the disk, a quota or MaxSize has no room is store.ErrFull, and nothing of the commit counts. After
-//     any other error, all of syncs among them, the store has failed until it is opened again.
+//   - Concurrent commits are written as one transaction.
+//   - Every row has a checksum, and every commit has a number and the sum of all rows. A small file
+//     beside the rows, the anchor, holds a number that was reached, at most a second old. Load thus
+//     detects a changed row, a vanished row, and a file that has gone back to an older state, and
+//     yields store.ErrCorrupt.
+//   - bbolt trusts its pages: one damaged bit may make it read foreign memory, loop, or crash the
+//     process. Open first reads the tree itself, and returns store.ErrCorrupt if it is not valid.
+//     Load reads the pages itself, too.
+//   - bbolt uses the older of its two heads if the newer one is damaged, which loses the last
+//     commit. Load reports it.
+//   - The list of free pages is not stored on the disk, where it would grow, be written with every
+//     commit, and if damaged cause live pages to be overwritten. It is derived from the tree.
+//   - The address space for the file, Config.MaxSize, is reserved from the start. Mapping the file
+//     again would have to wait for every Load, and would wait forever for a Load whose loop
+//     commits.
+//   - A write for which the disk, a quota or MaxSize has no room returns store.ErrFull, and nothing
+//     of the commit counts. After any other error, including every error of a sync, the store has
+//     failed until it is reopened.
 //
-// # What remains
+// # Limitations
 //
-// A damaged page of the tree is a directory that Open refuses: a copy, or the other replicas, help. The file keeps its
-// size when rows are deleted, and uses the room again. A Load keeps what is overwritten meanwhile in the file. flock does
-// not exclude openers on network file systems. The memory map counts as memory of the process in some statistics; the
-// system takes it back as it likes.
+// If a page of the tree is damaged, Open rejects the directory: restore it from a copy, or let the
+// other replicas fill a new one. The file keeps its size when rows are deleted, and reuses the
+// space. A Load keeps overwritten data in the file until it ends. flock does not exclude openers on
+// network file systems. Some statistics count the memory map as memory of the process; the system
+// reclaims it as needed.
 //
 // # Format 1
 //
-// The directory holds ANCHOR, as package badger describes it, with the word bbolt, and rows.db: bbolt's format 2 with pages of
-// 4096 bytes, no list of free pages, and one bucket, "rows". Its keys and values are those of package badger. The numbers
-// of bbolt are of the machine's byte order, all others are little-endian.
+// The directory holds ANCHOR, as described in package badger but with the word bbolt, and rows.db:
+// bbolt's format 2 with pages of 4096 bytes, no list of free pages, and one bucket, "rows". Its
+// keys and values are those of package badger. bbolt's own numbers are in the machine's byte order;
+// all others are little-endian.
 package bbolt

@@ -21,24 +21,25 @@ import (
 
 const (
 	fileName = "rows.db"
-	newName  = "rows.db.new" // a file that is being made
+	newName  = "rows.db.new" // a file that is being created
 )
 
 var bucketName = []byte("rows")
 
-// ours reports whether this store may have made a file of this name.
+// ours reports whether a file of this name may have been made by this store.
 func ours(name string) bool { return name == fileName || name == newName }
 
-// engine is bbolt as a disk.Engine.
+// engine implements disk.Engine with bbolt.
 type engine struct {
 	db      *bbolt.DB
 	file    *os.File // of db
 	reserve disk.Reserve
 	cfg     Config
-	stuck   bool // a transaction has not ended: bbolt would wait for it for ever
+	stuck   bool // a transaction has not ended, and bbolt would wait for it forever
 }
 
-// openEngine makes the file if it is not there. A file that is there is read to its end before bbolt may touch it.
+// openEngine opens the file, and creates it if it does not exist. An existing file is read
+// completely before bbolt may touch it.
 func openEngine(dir string, cfg Config) (e *engine, newestDamaged bool, err error) {
 	e = &engine{cfg: cfg, reserve: disk.Reserve{Dir: dir, Free: disk.FreeSpace}}
 	path := filepath.Join(dir, fileName)
@@ -79,7 +80,7 @@ func verify(path string) (otherDamaged bool, err error) {
 	}
 }
 
-// create makes a file under another name first, so that one that is there is whole.
+// create creates a file under a temporary name first, so that an existing file is always complete.
 func (e *engine) create(dir string) error {
 	path := filepath.Join(dir, newName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,15 +102,16 @@ func (e *engine) create(dir string) error {
 	return disk.SyncDir(dir)
 }
 
-// open opens a file, and closes it if bbolt fails or panics: bbolt keeps its lock then.
+// open opens a file. If bbolt fails or panics, it closes the file, which bbolt would keep locked.
 func (e *engine) open(path string) error {
 	err := disk.Guarded(func() (err error) {
 		e.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
-			Timeout:         time.Nanosecond, // 0 is for ever
-			NoFreelistSync:  true,            // found again by reading the tree: less to write, and nothing to be damaged
+			Timeout: time.Nanosecond, // 0 means forever
+			// Rebuilt from the tree: less to write, nothing to damage.
+			NoFreelistSync:  true,
 			FreelistType:    bbolt.FreelistMapType,
 			PageSize:        pageSize,
-			InitialMmapSize: int(e.cfg.MaxSize), // mapping again would wait for all loads
+			InitialMmapSize: int(e.cfg.MaxSize), // remapping would wait for all loads
 			MaxSize:         int(e.cfg.MaxSize),
 			NoStatistics:    true,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -136,8 +138,8 @@ func (e *engine) open(path string) error {
 	return err
 }
 
-// Room implements disk.Engine. What a commit takes is bounded by what it touches, not by what it holds: if the reserve
-// does not do, the disk says so before anything counts.
+// Room implements disk.Engine. The space for a commit depends on the pages it touches, not on its
+// size. If the reserve is not enough, the disk reports that before anything counts.
 func (e *engine) Room(int) error { return e.reserve.Check(e.cfg.Reserve) }
 
 // Update implements disk.Engine.
@@ -161,7 +163,7 @@ func (e *engine) Update(f func(tx disk.Tx) error) error {
 	return err
 }
 
-// reached reports whether the transaction of this number counts, as far as the file says.
+// reached reports whether the transaction with this number counts according to the file.
 func (e *engine) reached(number int) bool {
 	tx, err := e.db.Begin(false)
 	if err != nil {
@@ -171,15 +173,16 @@ func (e *engine) reached(number int) bool {
 	return tx.ID() >= number
 }
 
-// full reports whether a failed commit has met the end of the disk, of a quota or of MaxSize, in writing. A sync
-// that fails for lack of room is a failure like any other: what it wrote may count as clean.
+// full reports whether a failed commit has hit the end of the disk, of a quota or of MaxSize while
+// writing. A sync that fails for lack of space is a failure like any other: the system may treat
+// its data as written.
 func full(err error) bool {
 	if errors.Is(err, bbolterrors.ErrMaxSizeReached) {
 		return true
 	}
 	causes := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 	var writing *fs.PathError
-	resizing := strings.HasPrefix(err.Error(), "file resize error") // bbolt keeps no more than the text
+	resizing := strings.HasPrefix(err.Error(), "file resize error") // bbolt keeps only the text
 	for _, c := range causes {
 		if errors.As(err, &writing) && errors.Is(err, c) || resizing && strings.Contains(err.Error(), c.Error()) {
 			return true
@@ -200,7 +203,7 @@ func (e *engine) View() (disk.Snapshot, error) {
 // Close implements disk.Engine.
 func (e *engine) Close() error {
 	if e.stuck {
-		return e.file.Close() // and the mapping stays until the process ends
+		return e.file.Close() // the mapping stays until the process ends
 	}
 	return e.db.Close()
 }
@@ -220,7 +223,7 @@ type snapshot struct {
 
 func (s snapshot) Get(key []byte) ([]byte, error) { return s.tx.Bucket(bucketName).Get(key), nil }
 
-// Rows reads the pages of the transaction, which keeps them from being used again, by itself.
+// Rows reads the pages of the transaction directly. The transaction keeps them from being reused.
 func (s snapshot) Rows() disk.Cursor {
 	high := uint64(s.tx.Size() / pageSize) //nolint:gosec // a size is not negative
 	return cursor{newWalk(s.engine.file, uint64(s.tx.Cursor().Bucket().Root()), high)}

@@ -8,14 +8,14 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are what Opener reads.
+// Settings is the configuration that Opener decodes.
 type Settings struct {
 	Config `yaml:",inline"`
 	// Directory of the store; see Open. Required.
 	Directory string `yaml:"directory"`
 }
 
-// Validate reports what is wrong, after filling in the defaults.
+// Validate reports all problems, after filling in the defaults.
 func (s Settings) Validate() error {
 	err := s.Config.Validate()
 	if s.Directory == "" {
@@ -24,7 +24,8 @@ func (s Settings) Validate() error {
 	return err
 }
 
-// Opener is for a configuration file (package config): Settings, checked, and Open.
+// Opener is for a configuration file (package config). It decodes and validates Settings, and
+// returns a function that opens the store.
 func Opener(decode func(into any) error) (func() (store.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Store is a store.Store in a directory. Open makes it.
+// Store is a store.Store in a directory. Use Open to create one.
 type Store struct {
 	disk   *disk.Store
 	engine *engine
@@ -16,13 +16,14 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the directory, and makes it if there is none, for this user alone. Nothing is ever deleted to make
-// opening possible. What is wrong is an error that says what to do, and wraps
+// Open opens the directory, and creates it if it does not exist, with access for this user only.
+// Open never deletes data in order to succeed. Its error says what to do, and wraps
 //
-//   - store.ErrLocked: another store has it open;
-//   - store.ErrForeign: it holds something else, or what a later version has written;
-//   - store.ErrCorrupt: it is too damaged to be opened;
-//   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user may not.
+//   - store.ErrLocked: another store has the directory open;
+//   - store.ErrForeign: the directory holds something else, or data of a later version;
+//   - store.ErrCorrupt: the directory is too damaged to be opened;
+//   - store.ErrInvalid: the Config is not valid, others may write to the directory, or this user
+//     may not.
 func Open(dir string, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -15,8 +15,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// A bit that has changed anywhere in any file, or a file that has lost its end, is found, or it changes nothing: what is
-// yielded is what was written, and if anything is not there, it is said. Then the store takes the lost rows again.
+// A flipped bit in any file, or a truncated file, is either detected or harmless: the store yields
+// only rows that were written, and reports any missing ones. Then the store accepts the lost rows
+// again.
 func TestDamage_IsFoundOrHarmless(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		closed := newDir(t)
@@ -29,7 +30,7 @@ func TestDamage_IsFoundOrHarmless(t *testing.T) {
 			require.NoError(t, s.Commit(t.Context(), puts(key, value)))
 			want[key] = value
 		}
-		time.Sleep(1100 * time.Millisecond) // the anchor is a second old at most
+		time.Sleep(1100 * time.Millisecond) // the anchor is at most a second old
 		killed := copyDir(t, closed)
 		require.NoError(t, s.Close())
 
@@ -47,7 +48,7 @@ func TestDamage_IsFoundOrHarmless(t *testing.T) {
 	})
 }
 
-// damage flips a bit of some file, or cuts it, and says what it did.
+// damage flips a bit of some file, or truncates it, and says what it did.
 func damage(t *testing.T, dir string, random *rand.Rand) string {
 	t.Helper()
 	all := names(t, dir)
@@ -55,7 +56,7 @@ func damage(t *testing.T, dir string, random *rand.Rand) string {
 	path := filepath.Join(dir, name)
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	used := len(raw) // without the zeros at the end, most of the time
+	used := len(raw) // mostly without the zeros at the end
 	for used > 0 && raw[used-1] == 0 {
 		used--
 	}
@@ -76,7 +77,7 @@ func damage(t *testing.T, dir string, random *rand.Rand) string {
 	return fmt.Sprintf("%s of %d, byte %d, bit %d", name, len(raw), at, bit)
 }
 
-// survive opens a damaged directory, and returns how that went.
+// survive opens a damaged directory, and returns the result.
 func survive(t *testing.T, k kind, dir string, want map[string]string, what string) string {
 	t.Helper()
 	s, err := k.open(dir)

@@ -15,8 +15,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// A small file system is filled by the store itself, and where the store bears that, by others: nothing that was
-// acknowledged is lost, everything can be read, and when there is room commits go on.
+// A small file system is filled by the store itself and, where the store can cope with that, by
+// others. Nothing acknowledged is lost, everything can be read, and commits succeed again when
+// there is room.
 func TestFull_GoesOnWhenThereIsRoom(t *testing.T) {
 	if !mayMount(t) {
 		t.Skip("LEFT OUT: a full file system; ErrFull itself is tested by the packages of the stores")
@@ -70,7 +71,7 @@ func TestFull_GoesOnWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// A file system that is mounted for reading is said so.
+// A read-only file system is reported as such.
 func TestOpen_SaysThatAFileSystemIsReadOnly(t *testing.T) {
 	if !mayMount(t) {
 		t.Skip("LEFT OUT: a read-only file system")
@@ -90,7 +91,7 @@ func TestOpen_SaysThatAFileSystemIsReadOnly(t *testing.T) {
 	})
 }
 
-// The directory of one store is foreign to the other, and stays as it is.
+// The directory of one store is foreign to the other, and stays unchanged.
 func TestOpen_RefusesTheDirectoryOfAnotherStore(t *testing.T) {
 	each(t, func(t *testing.T, k kind, _ *rand.Rand) {
 		dir := newDir(t)

@@ -16,11 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The directories in testdata are kept for ever: each later version opens them, and finds in them what this test says.
-// A new format adds new ones: go test -run Golden -golden writes those that are not there.
+// The directories in testdata are kept forever: each later version opens them, and finds in them
+// what this test says. A new format adds new ones: go test -run Golden -golden writes the missing
+// ones.
 var writeGolden = flag.Bool("golden", false, "write the golden directories that are missing")
 
-// golden is what the directories of format 1 hold, all of them.
+// golden returns the content of all directories of format 1.
 func golden() map[string]string {
 	rows := map[string]string{"empty": "", "\x00": "zero", "\xff\xfe": "high", "é": "text", "large": strings.Repeat("0123456789", 500)}
 	for i := range 100 {
@@ -32,7 +33,7 @@ func golden() map[string]string {
 
 func TestGolden_DirectoriesOfEveryFormatAreRead(t *testing.T) {
 	for _, k := range kinds() {
-		for _, state := range []string{"closed", "killed"} { // a log is left in the second
+		for _, state := range []string{"closed", "killed"} { // the second contains a log
 			name := filepath.Join("testdata", fmt.Sprintf("format-1-%s-%s.tar.gz", k.name, state))
 			t.Run(filepath.Base(name), func(t *testing.T) {
 				if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) && *writeGolden {
@@ -52,7 +53,7 @@ func TestGolden_DirectoriesOfEveryFormatAreRead(t *testing.T) {
 	}
 }
 
-// wholeSize is the size of a packed file with the zeros at its end.
+// wholeSize holds the size of a packed file including the zeros at its end.
 const wholeSize = "CONCORD.size"
 
 func makeGolden(t *testing.T, k kind, state, name string) {

@@ -20,12 +20,13 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// healTime bounds how long a member whose files were damaged takes from its start until it holds everything again.
+// healTime bounds how long a member whose files were damaged takes from its start until it holds
+// everything again.
 const healTime = 10 * time.Second
 
-// A member of three is killed, its files are damaged or lost, and the others go on. It starts again: with the damaged
-// directory, or with an empty one if the store refuses that. Within healTime it is ready and holds everything that
-// was written, and in the end its files are sound.
+// A member of three is killed, its files are damaged or lost, and the others continue. It restarts
+// with the damaged directory, or with an empty one if the store rejects that. Within healTime it is
+// ready and holds everything that was written, and in the end its files are sound.
 func TestHeal_FromPeers(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		h := newHealing(t, k)
@@ -46,7 +47,7 @@ func TestHeal_FromPeers(t *testing.T) {
 	})
 }
 
-// harm is what happens to the directory of a member that is down.
+// harm is what happens to the directory of a stopped member.
 type harm struct {
 	name string
 	do   func(t *testing.T, dir string, random *rand.Rand)
@@ -68,7 +69,7 @@ var harms = []harm{
 	{"all files lost", func(t *testing.T, dir string, _ *rand.Rand) { t.Helper(); require.NoError(t, os.RemoveAll(dir)) }},
 }
 
-// used is the size of a file without the zeros at its end.
+// used returns the size of a file without the zeros at its end.
 func used(t *testing.T, dir, name string) int64 {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
@@ -80,7 +81,7 @@ func used(t *testing.T, dir, name string) int64 {
 	return int64(n)
 }
 
-// healing is a cluster in real time whose members are killed and started again.
+// healing is a cluster in real time whose members are killed and restarted.
 type healing struct {
 	t       *testing.T
 	kind    kind
@@ -127,22 +128,22 @@ func newHealing(t *testing.T, k kind) *healing {
 
 func (h *healing) at(i int) *distributeddata.Replicator { return h.dd[h.members[i]] }
 
-// within runs f with a context that ends after d.
+// within runs f with a context that is cancelled after d.
 func (h *healing) within(d time.Duration, f func(ctx context.Context)) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), d)
 	defer cancel()
 	f(ctx)
 }
 
-// row is the n-th of the entries.
+// row returns the key of the n-th entry.
 func row(n int) distributeddata.Key[crdt.LWWRegister[string]] {
 	return distributeddata.NewKey(fmt.Sprint("entry ", n), crdt.LWWRegister[string]{})
 }
 
-// content is what it holds.
+// content returns the content of the n-th entry.
 func content(n int) string { return fmt.Sprint(n, " ", n*n) }
 
-// write writes more entries, which a majority has on its disks then.
+// write writes more entries, which a majority then has on its disks.
 func (h *healing) write(i, entries int) {
 	h.t.Helper()
 	h.within(time.Minute, func(ctx context.Context) {
@@ -157,17 +158,18 @@ func (h *healing) write(i, entries int) {
 	h.written += entries
 }
 
-// kill ends a member without a word. Its directory is as it was then.
+// kill ends a member without an orderly stop. Its directory keeps the state of that moment.
 func (h *healing) kill(i int) {
 	h.t.Helper()
 	h.sim.Crash(h.members[i])
 	h.dirs[i] = copyDir(h.t, h.dirs[i])
-	h.within(100*time.Millisecond, func(ctx context.Context) { _ = h.at(i).Close(ctx) }) // of a member that nobody hears any more
+	// Of a member that can no longer reach the others.
+	h.within(100*time.Millisecond, func(ctx context.Context) { _ = h.at(i).Close(ctx) })
 	_ = h.stores[i].Close()
 }
 
-// restart starts a member that was killed, and says what became of its directory, and how long it took until it held
-// everything.
+// restart restarts a killed member. It returns what became of its directory, and how long the
+// member took until it held everything.
 func (h *healing) restart(i int) (result string, took time.Duration) {
 	h.t.Helper()
 	begin := time.Now()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that is killed while it commits leaves what it said is safe, and the batch after it at most; the next one
-// goes on from there.
+// A process that is killed while it commits leaves all acknowledged batches, and at most the next
+// one; the next process continues from there.
 func TestKill_LeavesWhatWasAcknowledged(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		dir, told := newDir(t), int64(0)

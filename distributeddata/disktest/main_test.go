@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForEver(os.Getenv(childVariable), os.Getenv(dirVariable)))
 		os.Exit(1)
 	}
-	// Badger leaves these behind when it refuses a directory, and Proto.Actor the last one for a second.
+	// Badger leaves these behind when it rejects a directory, and Proto.Actor the last one for a
+	// second.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/dgraph-io/badger/v4.(*DB).monitorCache"),
 		goleak.IgnoreTopFunction("github.com/dgraph-io/ristretto/v2/z.(*AllocatorPool).freeupAllocators"),
 		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
@@ -64,7 +65,7 @@ func kinds() []kind {
 	}
 }
 
-// result makes a nil of a nil pointer.
+// result converts a nil pointer to a nil interface.
 func result[S store.Store](s S, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func result[S store.Store](s S, err error) (store.Store, error) {
 	return s, nil
 }
 
-// each runs a test for every kind of store, with its own randomness.
+// each runs a test for every kind of store, with separate randomness.
 func each(t *testing.T, test func(t *testing.T, k kind, random *rand.Rand)) {
 	t.Helper()
 	for i, k := range kinds() {
@@ -80,14 +81,14 @@ func each(t *testing.T, test func(t *testing.T, k kind, random *rand.Rand)) {
 	}
 }
 
-// contents are the rows that a store yields, and what it says beside them.
+// contents are the rows that a store yields, and its error reports.
 type contents struct {
 	rows    map[string]string
-	corrupt []string // keys of rows that cannot be trusted
-	missing []error  // said without a key
+	corrupt []string // keys of corrupt rows
+	missing []error  // reports without a key
 }
 
-// read loads everything. An error that is not of corruption fails the test.
+// read loads everything. An error other than corruption fails the test.
 func read(t *testing.T, s store.Store) contents {
 	t.Helper()
 	c := contents{rows: map[string]string{}}
@@ -106,7 +107,7 @@ func read(t *testing.T, s store.Store) contents {
 	return c
 }
 
-// whole requires that a store says that nothing is missing.
+// whole requires that a store reports nothing missing.
 func (c contents) whole(t *testing.T) map[string]string {
 	t.Helper()
 	require.Empty(t, c.corrupt)
@@ -114,8 +115,8 @@ func (c contents) whole(t *testing.T) map[string]string {
 	return c.rows
 }
 
-// copyDir copies the files of a directory as they are, in an order in which they could have reached a disk: the anchor
-// first, which must not be newer than what it speaks of.
+// copyDir copies the files of a directory in an order in which they could have reached a disk: the
+// anchor first, which must not be newer than the data that it describes.
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "rows")
@@ -141,8 +142,8 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
-// copyFile copies a file, and leaves holes where there are zeros: logs are far larger than what is in them. A file that
-// has gone meanwhile is no error.
+// copyFile copies a file, and leaves holes where there are zeros, since logs are much larger than
+// their content. A file that has been deleted meanwhile is no error.
 func copyFile(from, to string) error {
 	in, err := os.Open(filepath.Clean(from))
 	if errors.Is(err, os.ErrNotExist) {
@@ -165,7 +166,7 @@ func copyFile(from, to string) error {
 
 const (
 	part  = 256 << 10
-	quiet = 8 // parts of zeros after which a log is taken for ended
+	quiet = 8 // parts of zeros after which a log counts as ended
 )
 
 func copyParts(in io.Reader, out io.WriterAt) error {
@@ -209,7 +210,8 @@ func mustOpen(t *testing.T, k kind, dir string) store.Store {
 
 func newDir(t *testing.T) string { return filepath.Join(t.TempDir(), "rows") }
 
-// fill commits some hundred rows in batches, some of them several times, and deletes some. It returns what is there.
+// fill commits some hundred rows in batches, some of them several times, and deletes some. It
+// returns the resulting rows.
 func fill(t *testing.T, s store.Store) map[string]string {
 	t.Helper()
 	want := map[string]string{}

@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a machine finds after a loss of power: the blocks that have reached the disk, which is an image here, copied while
-// a process writes to it. What was written and not synced is not in it. Where nothing can be mounted, the files are copied
-// instead, with all that was written.
+// This test checks what a machine finds after a power loss: the blocks that have reached the disk.
+// The disk is an image here, copied while a process writes to it. Data written but not synced is
+// not in it. Where nothing can be mounted, the files are copied instead, with everything that was
+// written.
 func TestPowerCut_LeavesWhatWasAcknowledged(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		dir, image := newDir(t), ""
@@ -47,14 +48,14 @@ func TestPowerCut_LeavesWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// freeze stops the writer wherever it is, and returns what it had told.
+// freeze stops the writer wherever it is, and returns the last number that it printed.
 func freeze(t *testing.T, w *writer) (told int64) {
 	t.Helper()
 	require.NoError(t, w.Signal(syscall.SIGSTOP))
 	return w.told.Load()
 }
 
-// mayMount reports whether file systems can be mounted, and says so if not.
+// mayMount reports whether file systems can be mounted, and logs it if not.
 func mayMount(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -85,7 +86,7 @@ func unmount(t *testing.T, at string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// mount mounts a file system, which goes with the test.
+// mount mounts a file system, and unmounts it at the end of the test.
 func mount(t *testing.T, args ...string) (at string) {
 	t.Helper()
 	at = t.TempDir()
@@ -94,7 +95,7 @@ func mount(t *testing.T, args ...string) (at string) {
 	return at
 }
 
-// newImage makes an image of a disk with a file system.
+// newImage creates an image of a disk with a file system.
 func newImage(t *testing.T, megabytes int) string {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
@@ -106,7 +107,7 @@ func newImage(t *testing.T, megabytes int) string {
 
 func mountImage(t *testing.T, image string) string { return mount(t, "-o", "loop", image) }
 
-// copyImage copies an image as it is at one instant: it tries again when the system has written meanwhile.
+// copyImage copies an image as of one instant: it retries if the system has written meanwhile.
 func copyImage(t *testing.T, image string) string {
 	t.Helper()
 	for range 20 {

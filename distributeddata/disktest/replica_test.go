@@ -35,12 +35,12 @@ var (
 // text is larger than a row may be.
 var text = strings.Repeat("It was a dark and stormy night. ", 40_000)
 
-// title is longer than a key of a row may be.
+// title is longer than a row's key may be.
 var title = strings.Repeat("Sir ", 500)
 
 const replicas = 3
 
-// cluster are the replicators of all members. end closes one, and then its store.
+// cluster holds the replicators of all members. end closes one, and then its store.
 type cluster struct {
 	dd  [replicas]*distributeddata.Replicator
 	end func(i int)
@@ -91,7 +91,7 @@ func runReplicas(t *testing.T, k kind, dirs [replicas]string, work func(ctx cont
 	work(ctx, cluster{all, end})
 }
 
-// writeGoldenReplica writes what the golden replicas hold; each process that ran had another part.
+// writeGoldenReplica writes the content of the golden replicas; each process writes another part.
 func writeGoldenReplica(ctx context.Context, t *testing.T, all [replicas]*distributeddata.Replicator, process int) {
 	t.Helper()
 	must := func(_ any, err error) {
@@ -132,7 +132,8 @@ func writeGoldenReplica(ctx context.Context, t *testing.T, all [replicas]*distri
 	}
 }
 
-// requireGoldenReplica requires that a member holds what two processes of each of the three have written.
+// requireGoldenReplica requires that a member holds what two processes of each of the three have
+// written.
 func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, level distributeddata.Consistency) {
 	t.Helper()
 	set, err := people.Get(ctx, dd, level)
@@ -166,13 +167,13 @@ func requireGoldenReplica(ctx context.Context, t *testing.T, dd *distributeddata
 	require.ErrorIs(t, err, distributeddata.ErrDeleted)
 }
 
-// The directories of a whole cluster of this version are kept for ever, as those of rows are: of each store three members,
-// the first of which was stopped, and the others copied while they ran. Every later version starts them again, reads in them
-// what was written, and goes on.
+// The directories of a whole cluster of this version are kept forever, like those of rows. There
+// are three members per store. The first was stopped, and the others were copied while they ran.
+// Every later version restarts them, reads what was written, and continues.
 func TestGolden_ReplicasOfEveryFormatStartAgain(t *testing.T) {
 	for _, k := range kinds() {
 		if k.name == "badger-encrypted" {
-			continue // rows are rows: those of it are golden, and as large as they are, for nothing encrypted can be packed
+			continue // row directories are golden already, and encrypted data cannot be packed
 		}
 		t.Run(k.name, func(t *testing.T) {
 			name := func(i int) string {
@@ -207,7 +208,7 @@ func TestGolden_ReplicasOfEveryFormatStartAgain(t *testing.T) {
 	}
 }
 
-// verifyGoldenReplica requires that inspect knows every row of a directory.
+// verifyGoldenReplica requires that inspect recognizes every row of a directory.
 func verifyGoldenReplica(t *testing.T, k kind, dir string) {
 	t.Helper()
 	s := mustOpen(t, k, dir)
@@ -223,7 +224,7 @@ func verifyGoldenReplica(t *testing.T, k kind, dir string) {
 	require.NoError(t, s.Close())
 }
 
-// makeGoldenReplicas has two processes of each member write, and packs what they leave.
+// makeGoldenReplicas makes two processes of each member write, and packs their directories.
 func makeGoldenReplicas(t *testing.T, k kind, name func(i int) string) {
 	t.Helper()
 	dirs := [replicas]string{newDir(t), newDir(t), newDir(t)}

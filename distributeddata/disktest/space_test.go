@@ -17,14 +17,14 @@ import (
 
 var cycles = flag.Int("cycles", 15_000, "elements that are added and removed again on each store")
 
-// stock is what lives and what comes and goes: an element of a map is a row.
+// stock contains the elements that live and those that come and go: an element of a map is a row.
 var stock = distributeddata.NewKey("stock", crdt.LWWMap[string, string]{})
 
-// turn is how many elements come with one update, and go with the next.
+// turn is the number of elements that come with one update, and go with the next.
 const turn = 500
 
-// After many elements have come and gone, and the store was closed, the files take at most twice what the elements take
-// that live, freshly written.
+// After many elements have come and gone, and the store was closed, the files take at most twice
+// the space of the live elements when freshly written.
 func TestSpace_IsThatOfWhatLives(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		living := max(10_000, *cycles/10) // of 1 kB
@@ -62,7 +62,8 @@ func fillStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator
 	}
 }
 
-// turnStock removes the elements that come before the n-th, and adds as many from there; those of n < 0 are none.
+// turnStock removes the elements that come before the n-th, and adds as many from there; there are
+// none for n < 0.
 func turnStock(ctx context.Context, t *testing.T, dd *distributeddata.Replicator, n int, random *rand.Rand) {
 	t.Helper()
 	_, err := stock.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWMap[string, string]) error {
@@ -88,7 +89,7 @@ func noise(random *rand.Rand) string {
 	return string(b)
 }
 
-// runAlone runs a cluster of one member, until work returns, and closes it and its store.
+// runAlone runs a cluster of one member until work returns, and closes the member and its store.
 func runAlone(t *testing.T, k kind, dir string, work func(ctx context.Context, dd *distributeddata.Replicator)) {
 	t.Helper()
 	s := mustOpen(t, k, dir)

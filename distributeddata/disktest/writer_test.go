@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	childVariable = "CONCORD_DISKTEST_KIND" // name of the kind of store in which a child is to write
+	childVariable = "CONCORD_DISKTEST_KIND" // the kind of store in which a child must write
 	dirVariable   = "CONCORD_DISKTEST_DIR"
 )
 
-// history is a sequence of batches that are known by their numbers: what is there tells how many were committed.
+// history is a sequence of batches identified by their numbers: the rows reveal how many were
+// committed.
 type history struct {
 	number int
 	rows   map[string]string
@@ -29,7 +30,7 @@ type history struct {
 
 func newHistory() *history { return &history{rows: map[string]string{}} }
 
-// next makes the batch after those so far.
+// next returns the batch after those so far.
 func (h *history) next() *store.Batch {
 	h.number++
 	n, b := h.number, &store.Batch{}
@@ -48,7 +49,8 @@ func (h *history) next() *store.Batch {
 	return b
 }
 
-// until goes on to the number that rows say, and returns an error if they are not those of that number.
+// until advances to the number that rows contain, and returns an error if the rows are not those of
+// that number.
 func (h *history) until(rows map[string]string) error {
 	n := 0
 	_, _ = fmt.Sscan(rows["number"], &n)
@@ -69,8 +71,8 @@ func (h *history) until(rows map[string]string) error {
 	return nil
 }
 
-// writeForEver goes on with the history in a directory, and prints the number that it finds and that of each batch once
-// it is acknowledged. A reader looks at the rows meanwhile.
+// writeForEver continues the history in a directory. It prints the number that it finds, and that
+// of each batch once it is acknowledged. A reader checks the rows meanwhile.
 func writeForEver(name, dir string) error {
 	all := kinds()
 	k := all[slices.IndexFunc(all, func(k kind) bool { return k.name == name })]
@@ -102,7 +104,7 @@ func writeForEver(name, dir string) error {
 	}
 }
 
-// readForEver reads until what it reads is of no number.
+// readForEver reads until the rows belong to no number.
 func readForEver(s store.Store) error {
 	for h := newHistory(); ; {
 		rows, err := loadAll(s)
@@ -127,14 +129,14 @@ func loadAll(s store.Store) (map[string]string, error) {
 	return rows, all
 }
 
-// writer is a child that writes, and what it has said.
+// writer is a child process that writes, and what it has printed.
 type writer struct {
 	*child.Process
 	found, told atomic.Int64
-	heard       chan struct{} // has room for one
+	heard       chan struct{} // buffered for one
 }
 
-// startWriter starts a child, and waits until it has said so many times that a batch is safe.
+// startWriter starts a child, and waits until it has printed the given number of acknowledgements.
 func startWriter(t *testing.T, k kind, dir string, times int) *writer {
 	t.Helper()
 	w := &writer{heard: make(chan struct{}, 1)}
@@ -159,7 +161,7 @@ func startWriter(t *testing.T, k kind, dir string, times int) *writer {
 	return w
 }
 
-// wait returns when so many more batches are acknowledged.
+// wait returns when that many more batches are acknowledged.
 func (w *writer) wait(t *testing.T, times int) {
 	t.Helper()
 	for until := w.told.Load() + int64(times); w.told.Load() < until; {
@@ -176,8 +178,8 @@ func (w *writer) listen(t *testing.T) {
 	}
 }
 
-// holds requires that a directory holds the history up to a number that was told, and a batch more at most, and returns
-// its number.
+// holds requires that a directory holds the history up to an acknowledged number, plus at most one
+// batch, and returns its number.
 func holds(t *testing.T, k kind, dir string, told int64) {
 	t.Helper()
 	s, err := k.open(dir)

@@ -12,33 +12,33 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Entry is what a directory holds of one entry.
+// Entry describes the rows of one entry.
 type Entry struct {
 	Key     string
-	Atoms   int   // that are live; one in parts counts once for each part
-	Marks   int   // of counter slots
+	Atoms   int   // live atoms; one in parts counts once for each part
+	Marks   int   // marks of counter slots
 	Bytes   int64 // of all its rows, keys and values
-	Corrupt int   // rows of it that cannot be trusted
+	Corrupt int   // number of its corrupt rows
 }
 
-// Report is what a directory holds.
+// Report describes the content of a directory.
 type Report struct {
 	Entries []Entry // in ascending order of their keys
-	Rows    int     // all that can be read
+	Rows    int     // all readable rows
 	Bytes   int64   // of these, keys and values
-	Other   int     // rows of no entry: header, members, vector
-	Old     int     // rows of generations before the newest one, which wait for a refill
-	Unknown int     // rows whose keys have no meaning
-	// What is wrong: rows that cannot be trusted, and why rows are missing.
+	Other   int     // rows that belong to no entry: header, members, vector
+	Old     int     // rows of older generations, which wait for a refill
+	Unknown int     // rows with unknown keys
+	// Problems: the corrupt rows, and the reasons why rows are missing.
 	Corrupt []Row
 	Missing []error
 }
 
-// Sound reports whether all that was written is there.
+// Sound reports whether everything that was written is there.
 func (r *Report) Sound() bool { return len(r.Corrupt) == 0 && len(r.Missing) == 0 }
 
-// Verify reads all rows, and returns what there is and what is wrong. Its memory grows with the number of entries. The
-// error is one that ended the walk.
+// Verify reads all rows, and reports the content and all problems. Its memory use grows with the
+// number of entries. It returns the error that ended the walk, if there was one.
 func Verify(ctx context.Context, s store.Store) (*Report, error) {
 	rep := &Report{}
 	newest := uint64(0)
@@ -64,7 +64,7 @@ func Verify(ctx context.Context, s store.Store) (*Report, error) {
 	return rep, nil
 }
 
-// blame counts a row that cannot be trusted with its entry, if its key can be read.
+// blame counts a corrupt row with its entry, if its key is readable.
 func (r *Report) blame(row Row) {
 	if row.Entry == "" {
 		return
@@ -97,7 +97,7 @@ func (r *Report) add(row Row, newest uint64) {
 	}
 }
 
-// entry returns the entry of a key, which is the last one or comes after it: rows are in order.
+// entry returns the entry of a key, which is the last one or follows it, since rows are in order.
 func (r *Report) entry(key string) *Entry {
 	if n := len(r.Entries); n == 0 || r.Entries[n-1].Key != key {
 		r.Entries = append(r.Entries, Entry{Key: key})
@@ -115,8 +115,8 @@ type exported struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// Export writes all rows as lines of JSON, one for each row, and one for each thing that is wrong. Keys and values of
-// rows are in base64. The error is one that ended the walk, or of w.
+// Export writes all rows as lines of JSON: one line per row, and one per problem. Keys and values
+// of rows are in base64. It returns the error that ended the walk, or the error of w.
 func Export(ctx context.Context, s store.Store, w io.Writer) error {
 	out := json.NewEncoder(w)
 	for r, err := range Walk(ctx, s) {

@@ -10,30 +10,32 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Kind is what a row is for.
+// Kind is the kind of a row.
 type Kind string
 
 // The kinds.
 const (
-	Header  Kind = "header"  // what all other rows must amount to
-	Members Kind = "members" // what the replica remembers of members
-	Staged  Kind = "staged"  // what another row will be, of a change that took several batches
+	Header  Kind = "header"  // what all other rows must match
+	Members Kind = "members" // the replica's memory of the members
+	Staged  Kind = "staged"  // the future value of a row, when a change takes several batches
 	Atom    Kind = "atom"    // one live fact of an entry
 	Part    Kind = "part"    // of an atom that is too large for a row
 	Mark    Kind = "mark"    // note that a counter slot of an entry was reset
-	Vector  Kind = "vector"  // how many events of one replica are covered
+	Vector  Kind = "vector"  // the number of covered events of one replica
 	Unknown Kind = "unknown"
 )
 
 // Row is one row with its meaning.
 type Row struct {
 	store.Row
-	Kind       Kind
-	Generation uint64 // of Atom, Part, Mark and Vector: rows of an older one wait for a refill from the other replicas
-	Entry      string // key of the entry, of Atom, Part and Mark
+	Kind Kind
+	// Generation is set for Atom, Part, Mark and Vector. Rows of an older generation wait for a
+	// refill from the other replicas.
+	Generation uint64
+	Entry      string // key of the entry, for Atom, Part and Mark
 }
 
-// Describe returns what a row is by its key.
+// Describe returns the meaning of a row, which it derives from the key.
 func Describe(r store.Row) Row {
 	out := Row{Row: r, Kind: Unknown}
 	switch {
@@ -55,7 +57,7 @@ func Describe(r store.Row) Row {
 
 var dataKinds = map[byte]Kind{'a': Atom, 'b': Part, 'k': Mark, 'l': Mark}
 
-// describeData reads generation, key of the entry, 0xFF and a letter.
+// describeData parses the generation, the key of the entry, 0xFF and a letter.
 func (r *Row) describeData() {
 	g, n := binary.Uvarint([]byte(r.Key[1:]))
 	if n <= 0 {
@@ -70,8 +72,9 @@ func (r *Row) describeData() {
 	}
 }
 
-// Walk yields all rows with their meaning, as Store.Load does: a row that cannot be trusted comes with an error that wraps
-// store.ErrCorrupt, without a key if rows are missing, and the walk goes on; any other error is the last.
+// Walk yields all rows with their meaning, as Store.Load does. A corrupt row comes with an error
+// that wraps store.ErrCorrupt, and without a key if rows are missing; the walk then continues. Any
+// other error ends the walk.
 func Walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range s.Load(ctx) {
@@ -82,7 +85,7 @@ func Walk(ctx context.Context, s store.Store) iter.Seq2[Row, error] {
 	}
 }
 
-// String is for people: what the row is, and of what size.
+// String describes the row, with its size, for people to read.
 func (r Row) String() string {
 	name := string(r.Kind)
 	if r.Entry != "" {

@@ -13,12 +13,12 @@ import (
 
 var blackouts = flag.Int("blackouts", 0, "how often all members of each cluster are killed at once while clients write; 0: a few times, of two clusters")
 
-// blackout is a cluster whose members keep what they hold on disks, and are killed all at once.
+// blackout is a cluster whose members have disks, and are killed all at once.
 type blackout struct {
 	n      int
 	engine string // of the stores
-	slow   bool   // their disks stand still now and then
-	sample bool   // played without -blackouts too
+	slow   bool   // their disks stall now and then
+	sample bool   // also played without -blackouts
 }
 
 func (b blackout) String() string {
@@ -28,10 +28,10 @@ func (b blackout) String() string {
 	return fmt.Sprintf("%d members, %s", b.n, b.engine)
 }
 
-// TestReal_Blackout kills all members of a cluster at once with SIGKILL, again and again, while clients write and read at a
-// majority. The members start again in any order. One that is alone serves what its disk holds and is not ready. Once a
-// majority is back, every write that was acknowledged is read, before the others have come; some of those come late,
-// and some not before a later round.
+// TestReal_Blackout kills all members of a cluster at once with SIGKILL, again and again, while
+// clients write and read at a majority. The members restart in any order. A single member serves
+// what its disk holds and is not ready. Once a majority is back, every acknowledged write is read,
+// even before the others have come. Some of those come late, and some only in a later round.
 func TestReal_Blackout(t *testing.T) {
 	for _, b := range []blackout{
 		{n: 3, engine: "badger", sample: true},
@@ -83,19 +83,19 @@ func (b blackout) play(t *testing.T) {
 		times, c.longest.Round(time.Millisecond), c.without, c.load)
 }
 
-// darkening is a cluster of which all members are killed at once.
+// darkening is a cluster whose members are all killed at once.
 type darkening struct {
 	blackout
 	*members
 	load    *load
 	random  *rand.Rand
-	longest time.Duration // until a majority was ready
-	without int           // rounds that ended without some member
-	shown   int           // how often a member that was alone had writes of a client
+	longest time.Duration // time until a majority was ready
+	without int           // number of rounds that ended without some member
+	shown   int           // how often a single member had writes of a client
 }
 
-// flush waits until every disk says that its member has counted: one that is killed before that starts like one without
-// a disk.
+// flush waits until every disk records that its member has counted: a member that is killed before
+// that starts like one without a disk.
 func (c *darkening) flush() {
 	c.t.Helper()
 	c.eventually(func() string {
@@ -112,11 +112,11 @@ func (c *darkening) flush() {
 	})
 }
 
-// round kills all members under load and starts them again.
+// round kills all members under load and restarts them.
 func (c *darkening) round() {
 	c.t.Helper()
 	before := c.load.written()
-	c.eventually(func() string { return c.load.since(before) }) // every client is at work
+	c.eventually(func() string { return c.load.since(before) }) // every client has made progress
 	time.Sleep(time.Duration(c.random.IntN(300)) * time.Millisecond)
 	c.killAll()
 
@@ -138,7 +138,7 @@ func (c *darkening) round() {
 	c.load.use(c.running())
 	for _, i := range order[majority:] {
 		if c.random.IntN(4) == 0 {
-			c.without++ // with what it held before this round, or an earlier one
+			c.without++ // with its data from before this round, or an earlier one
 			continue
 		}
 		c.restart(i)
@@ -146,8 +146,8 @@ func (c *darkening) round() {
 	c.load.use(c.running())
 }
 
-// alone checks a member that runs before all others: it shows what its disk holds, and does not count. What others have
-// acknowledged it may lack.
+// alone checks a member that runs before all others: it shows what its disk holds, and does not
+// count. It may lack what others have acknowledged.
 func (c *darkening) alone(i int) {
 	c.t.Helper()
 	c.eventually(func() string {

@@ -14,7 +14,8 @@ import (
 	"github.com/concord-go/concord/testkit/netem"
 )
 
-// patience bounds whatever must happen at some time. Nothing is said of how fast it does.
+// patience bounds everything that must happen eventually. It says nothing about how fast it
+// happens.
 const patience = 60 * time.Second
 
 // members are the processes of one cluster, and their network.
@@ -26,7 +27,7 @@ type members struct {
 	list  []listed   // by index
 }
 
-// start starts n members whose links can fail, if the machine lets them.
+// start starts n members, whose links can fail if the machine allows it.
 func start(t *testing.T, n int) *members {
 	t.Helper()
 	c := &members{t: t}
@@ -57,7 +58,7 @@ func (c *members) begin() {
 	}
 }
 
-// addresses are of nodes of the network, or ports on loopback.
+// addresses returns nodes of the network, or ports on loopback.
 func (c *members) addresses(n int) (out []spec) {
 	c.t.Helper()
 	if c.net == nil {
@@ -72,7 +73,7 @@ func (c *members) addresses(n int) (out []spec) {
 	return out
 }
 
-// launch starts the i-th process, which waits to be listed.
+// launch starts the i-th process, which then waits to be listed.
 func (c *members) launch(i int) {
 	c.t.Helper()
 	by := (*exec.Cmd).Start
@@ -126,7 +127,7 @@ func (c *members) await(i int) {
 	}
 }
 
-// kill is SIGKILL; the others are told at once.
+// kill kills a process with SIGKILL; the others are notified at once.
 func (c *members) kill(i int) {
 	c.t.Helper()
 	p := c.live[i]
@@ -136,7 +137,7 @@ func (c *members) kill(i int) {
 	c.tell()
 }
 
-// killAll is SIGKILL for all at once.
+// killAll kills all processes with SIGKILL at once.
 func (c *members) killAll() {
 	c.t.Helper()
 	for _, p := range c.live {
@@ -153,7 +154,7 @@ func (c *members) killAll() {
 	}
 }
 
-// restart starts a process where one was killed, and waits until it is ready.
+// restart starts a process in place of a killed one, and waits until it is ready.
 func (c *members) restart(i int) {
 	c.t.Helper()
 	c.launch(i)
@@ -161,7 +162,7 @@ func (c *members) restart(i int) {
 	c.await(i)
 }
 
-// part cuts the members from those of the other side, both ways.
+// part cuts the members off from those of the other side, in both directions.
 func (c *members) part(side, other []int) {
 	if c.net == nil {
 		return
@@ -174,7 +175,7 @@ func (c *members) part(side, other []int) {
 	}
 }
 
-// parted tells whether part does anything.
+// parted reports whether part has an effect.
 func (c *members) parted() bool { return c.net != nil }
 
 func (c *members) heal() {
@@ -183,7 +184,7 @@ func (c *members) heal() {
 	}
 }
 
-// try has the i-th member do something, within a time.
+// try makes the i-th member carry out a command, within a time limit.
 func (c *members) try(i int, do command) error {
 	if do.Within == 0 {
 		do.Within = patience
@@ -200,7 +201,7 @@ func (c *members) try(i int, do command) error {
 	return nil
 }
 
-// do is try, and must succeed. It is for the goroutine of the test.
+// do is try, and must succeed. It must be called on the goroutine of the test.
 func (c *members) do(i int, do command) {
 	c.t.Helper()
 	if err := c.try(i, do); err != nil {
@@ -208,7 +209,7 @@ func (c *members) do(i int, do command) {
 	}
 }
 
-// dump returns what the i-th member holds.
+// dump returns the content of the i-th member.
 func (c *members) dump(i int, level distributeddata.Consistency) *dump {
 	c.t.Helper()
 	a, err := c.live[i].call(command{Do: "dump", Level: level, Within: patience})
@@ -218,7 +219,7 @@ func (c *members) dump(i int, level distributeddata.Consistency) *dump {
 	return a.Dump
 }
 
-// eventually waits until f has nothing to say.
+// eventually waits until f returns "".
 func (c *members) eventually(f func() string) {
 	c.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -232,7 +233,7 @@ func (c *members) eventually(f func() string) {
 	}
 }
 
-// alike waits until all live members hold the same, to the byte, and returns it.
+// alike waits until all live members hold the same bytes, and returns them.
 func (c *members) alike() *dump {
 	c.t.Helper()
 	var first *dump
@@ -256,7 +257,7 @@ func (c *members) alike() *dump {
 	return first
 }
 
-// running are the processes that live.
+// running returns the live processes.
 func (c *members) running() (all []*process) {
 	for _, p := range c.live {
 		if p != nil {
@@ -266,7 +267,7 @@ func (c *members) running() (all []*process) {
 	return all
 }
 
-// each does f for each of some members at once, and waits. f must not fail the test itself.
+// each calls f for each of some members concurrently, and waits. f must not fail the test itself.
 func each(some []int, f func(i int) error) error {
 	errs := make(chan error, len(some))
 	var wg sync.WaitGroup
@@ -283,7 +284,7 @@ func each(some []int, f func(i int) error) error {
 	return nil
 }
 
-// end kills all that live, after a look at what the replicas say of themselves.
+// end kills all live processes, after a look at the status of the replicas.
 func (c *members) end() {
 	c.heal()
 	for i, p := range c.live {
@@ -301,7 +302,7 @@ func (c *members) end() {
 	}
 }
 
-// check looks at what a process left behind.
+// check examines what a process left behind.
 func (c *members) check(i int, p *process) {
 	for _, r := range races.Reported(p.stderr.String()) {
 		c.t.Errorf("member %d: %s", i, r)

@@ -15,13 +15,14 @@ import (
 const (
 	clients   = 4
 	pace      = 10 * time.Millisecond // between the calls of a client
-	attempt   = 2 * time.Second       // of one call
+	attempt   = 2 * time.Second       // time limit of one call
 	partSize  = 200                   // numbers in a set
-	readEvery = 3                     // writes
+	readEvery = 3                     // number of writes per read
 )
 
-// load is what clients do: each writes the numbers 0, 1, 2, … to sets of its own at a majority, each number until that is
-// acknowledged, by whatever member answers; and reads those of all at a majority.
+// load is the activity of the clients. Each writes the numbers 0, 1, 2, … to its own sets at a
+// majority. It repeats each number until that is acknowledged, by any member. It also reads the
+// sets of all clients at a majority.
 type load struct {
 	t       *testing.T
 	members atomic.Pointer[[]*process]
@@ -30,10 +31,10 @@ type load struct {
 
 	mu struct {
 		sync.Mutex
-		acked   [clients]int  // numbers of each client
+		acked   [clients]int  // acknowledged numbers of each client
 		refused int           // calls that a member answered with ErrQuorum
-		broken  int           // calls that ended with their member
-		reads   int           // that ended, and showed all that they had to
+		broken  int           // calls that failed with their member
+		reads   int           // reads that ended, and showed everything that they had to
 		slowest time.Duration // from the first attempt of a write to its acknowledgement
 	}
 }
@@ -51,7 +52,7 @@ func startLoad(t *testing.T, members []*process) *load {
 // use sends the clients to these members from now on.
 func (l *load) use(members []*process) { l.members.Store(&members) }
 
-// end waits until no client is at work.
+// end waits until all clients have stopped.
 func (l *load) end() {
 	if !l.over() {
 		close(l.done)
@@ -98,7 +99,7 @@ func (l *load) any(r *rand.Rand) *process {
 
 func set(k, n int) string { return fmt.Sprintf("client %d, part %d", k, n/partSize) }
 
-// write reports whether a majority has acknowledged.
+// write reports whether a majority has acknowledged the number.
 func (l *load) write(k, n int, r *rand.Rand) bool {
 	a, err := l.any(r).call(command{Do: "write", Key: set(k, n), Value: n, Level: distributeddata.Majority, Within: attempt})
 	if err == nil && a.Err == "" {
@@ -140,7 +141,7 @@ func (l *load) read(k int, r *rand.Rand) {
 	l.mu.reads++
 }
 
-// missing says which numbers of a client, in a range, an answer does not show.
+// missing lists the numbers of a client, in a range, that an answer does not show.
 func missing(a answer, k, from, to int) string {
 	var lost []int
 	for n := from; n < to; n++ {
@@ -154,7 +155,7 @@ func missing(a answer, k, from, to int) string {
 	return ""
 }
 
-// whole asserts that every member reads all that was acknowledged.
+// whole asserts that every member reads everything that was acknowledged.
 func (l *load) whole(members []*process) {
 	l.t.Helper()
 	for i, p := range members {
@@ -172,14 +173,14 @@ func (l *load) whole(members []*process) {
 	}
 }
 
-// written returns how many numbers of each client were acknowledged.
+// written returns the number of acknowledged numbers of each client.
 func (l *load) written() [clients]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.acked
 }
 
-// since names a client that has written nothing since a moment.
+// since names a client that has written nothing since a given moment.
 func (l *load) since(before [clients]int) string {
 	for k, n := range l.written() {
 		if n == before[k] {

@@ -30,7 +30,7 @@ import (
 
 const memberEnv = "CONCORD_REAL_MEMBER"
 
-// TestMain makes a member of this process if the driver started it.
+// TestMain runs this process as a member if the driver started it.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(memberEnv); text != "" {
 		if err := runMember(text, os.Stdin, os.Stdout); err != nil {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// spec is what a process is told at its start.
+// spec is the configuration that a process gets at its start.
 type spec struct {
 	Host        string
 	Port        int
@@ -50,19 +50,19 @@ type spec struct {
 	MinMembers  int
 	ForgetAfter time.Duration // 0: never
 	Data        string        // directory of durable rows; empty: everything is volatile
-	Engine      string        // what keeps them: badger or bbolt
-	Slow        bool          // their disk stands still now and then
+	Engine      string        // the store: badger or bbolt
+	Slow        bool          // its disk stalls now and then
 	WriteBehind time.Duration
 }
 
-// listed is a member as the provider knows it.
+// listed is a member as known to the provider.
 type listed struct {
 	ID, Host string
 	Port     int
 	Kinds    []string
 }
 
-// command is what the driver asks: a line on standard input.
+// command is a request of the driver: a line on standard input.
 type command struct {
 	N      uint64
 	Do     string
@@ -71,10 +71,10 @@ type command struct {
 	Within time.Duration
 	Value  int
 	Key    string // of a written set
-	Member string // to forget
+	Member string // the member to forget
 }
 
-// answer is a line on standard output. Those with N = 0 come unasked: here, ready.
+// answer is a line on standard output. Lines with N = 0 are unsolicited: here, ready.
 type answer struct {
 	N      uint64
 	Err    string
@@ -86,7 +86,7 @@ type answer struct {
 	Status *distributeddata.Status `json:",omitempty"`
 }
 
-// dump is what a member holds.
+// dump is the content of a member.
 type dump struct {
 	Hash    string // of the canonical bytes of every entry
 	Seen    string // vector
@@ -173,7 +173,7 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// openRows opens the store that the member was told to have.
+// openRows opens the store that the spec names.
 func (m *member) openRows(logger *slog.Logger) (err error) {
 	switch {
 	case m.Data == "":
@@ -193,10 +193,10 @@ func (m *member) openRows(logger *slog.Logger) (err error) {
 func (m *member) say(a answer) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	_ = m.out.Encode(a) // a driver that is gone is noticed at the end of the input
+	_ = m.out.Encode(a) // the end of the input shows that the driver is gone
 }
 
-// register makes the replicator, and tells the driver when it counts.
+// register creates the replicator, and notifies the driver when it counts.
 func (m *member) register(n *node.Node) error {
 	cfg := distributeddata.Config{
 		Member: m.Member, MinMembers: m.MinMembers, ForgetAfter: cmp.Or(m.ForgetAfter, -1), HeartbeatInterval: 200 * time.Millisecond,
@@ -230,7 +230,7 @@ func (m *member) serve(in io.Reader) error {
 		case err != nil:
 			return err
 		case do.Do == "list":
-			m.provider.list(do.List) // in the order in which they come
+			m.provider.list(do.List) // in the order of arrival
 			m.say(answer{N: do.N})
 		default:
 			go func() { m.say(do.run(m.dd.Load())) }()
@@ -271,7 +271,8 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 		a.Status = &s
 	case "dump":
 		if do.Level != distributeddata.Local {
-			_, err = numbers.Get(ctx, dd, do.Level) // what a majority knows is here then
+			// Afterwards this member has what a majority knows.
+			_, err = numbers.Get(ctx, dd, do.Level)
 		}
 		if err == nil {
 			a.Dump, err = newDump(dd)
@@ -285,12 +286,12 @@ func (do command) run(dd *distributeddata.Replicator) answer {
 	return a
 }
 
-// written is a set that clients write numbers of their own to.
+// written returns the key of a set that clients write their own numbers to.
 func written(key string) distributeddata.Key[crdt.GSet[int]] {
 	return distributeddata.NewKey(key, crdt.GSet[int]{})
 }
 
-// values reads such a set, which may not be there yet.
+// values reads such a set, which may not exist yet.
 func values(ctx context.Context, dd *distributeddata.Replicator, do command) (out []int, err error) {
 	v, err := written(do.Key).Get(ctx, dd, do.Level)
 	if errors.Is(err, distributeddata.ErrNotFound) {
@@ -302,7 +303,7 @@ func values(ctx context.Context, dd *distributeddata.Replicator, do command) (ou
 	return out, err
 }
 
-// newDump takes all entries from one snapshot.
+// newDump reads all entries from one snapshot.
 func newDump(dd *distributeddata.Replicator) (*dump, error) {
 	s := dd.Snapshot()
 	set, err1 := held(numbers, s)
@@ -329,7 +330,7 @@ func newDump(dd *distributeddata.Replicator) (*dump, error) {
 	return d, nil
 }
 
-// held reads an entry, which may not be there.
+// held reads an entry, which may not exist.
 func held[T crdt.Value[T]](k distributeddata.Key[T], s distributeddata.Snapshot) (T, error) {
 	v, err := k.Of(s)
 	if errors.Is(err, distributeddata.ErrNotFound) {

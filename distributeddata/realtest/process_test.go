@@ -19,14 +19,14 @@ var errGone = errors.New("the process is gone")
 
 func isQuorum(err error) bool { return errors.Is(err, distributeddata.ErrQuorum) }
 
-// process is a member as the driver sees it.
+// process is a member as seen by the driver.
 type process struct {
 	cmd    *exec.Cmd
 	stderr strings.Builder // to be read when the process is gone
-	here   chan listed     // one, when it listens
-	ready  chan error      // one
+	here   chan listed     // receives one value, when the process listens
+	ready  chan error      // receives one value
 	gone   chan struct{}   // closed
-	err    error           // of the process; read after gone
+	err    error           // result of the process; read after gone
 
 	mu struct {
 		sync.Mutex
@@ -36,7 +36,7 @@ type process struct {
 	}
 }
 
-// launch starts a process by start.
+// launch starts a process with start.
 func launch(s spec, start func(*exec.Cmd) error) (*process, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func launch(s spec, start func(*exec.Cmd) error) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: exec.Command(exe), here: make(chan listed, 1), ready: make(chan error, 1), gone: make(chan struct{})}
-	// Proto.Actor has data races of its own, so a report is no failure yet: see races.
+	// Proto.Actor has data races of its own, so a report is not a failure yet: see races.
 	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(text), "GORACE=exitcode=0")
 	p.cmd.Stderr = &p.stderr
 	p.mu.calls = map[uint64]chan answer{}
@@ -65,7 +65,7 @@ func launch(s spec, start func(*exec.Cmd) error) (*process, error) {
 	return p, nil
 }
 
-// read hands over what the process says, until it ends.
+// read passes on the lines of the process, until it ends.
 func (p *process) read(out io.Reader) {
 	defer close(p.gone)
 	in := json.NewDecoder(bufio.NewReader(out))
@@ -73,7 +73,7 @@ func (p *process) read(out io.Reader) {
 		var a answer
 		if err := in.Decode(&a); err != nil {
 			if !errors.Is(err, io.EOF) {
-				_ = p.cmd.Process.Kill() // half a word at a kill, or not a word of ours
+				_ = p.cmd.Process.Kill() // a line cut off by a kill, or not a line of ours
 			}
 			break
 		}
@@ -95,8 +95,8 @@ func (p *process) read(out io.Reader) {
 	p.err = p.cmd.Wait()
 }
 
-// call gives a command and waits for its answer, for ever if the process neither answers nor ends: each
-// command says itself how long it may take.
+// call sends a command and waits for its answer, forever if the process neither answers nor ends:
+// each command has its own time limit.
 func (p *process) call(do command) (answer, error) {
 	got := make(chan answer, 1)
 	p.mu.Lock()
@@ -119,7 +119,7 @@ func (p *process) call(do command) (answer, error) {
 	}
 }
 
-// leave ends the process in order.
+// leave stops the process in order.
 func (p *process) leave() error {
 	p.mu.Lock()
 	err := p.mu.in.Close()
@@ -132,7 +132,7 @@ func (p *process) leave() error {
 	}
 }
 
-// kill ends the process at once, as SIGKILL does.
+// kill ends the process at once with SIGKILL.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.gone

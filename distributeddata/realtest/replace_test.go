@@ -16,8 +16,8 @@ var replacements = flag.Int("replacements", 0, "how many members each cluster re
 type rolling struct {
 	n      int
 	least  int  // MinMembers
-	named  bool // a process takes the name of the one that it replaces; else it is a member of its own
-	sample bool // played without -replacements too
+	named  bool // a process takes the name of the one it replaces; otherwise it is a new member
+	sample bool // also played without -replacements
 }
 
 func (r rolling) String() string {
@@ -27,10 +27,11 @@ func (r rolling) String() string {
 	return fmt.Sprint(r.n, " members, new names")
 }
 
-// TestReal_RollingReplacement replaces the members of a cluster one after the other, each by a process at another
-// address: after an orderly stop or SIGKILL. Where the name of a killed member does not come back, an operator forgets
-// it, or ForgetAfter does. Meanwhile clients write and read at a majority. No read misses what was acknowledged before
-// it began, nothing acknowledged is lost in the end, and after each replacement every client writes again.
+// TestReal_RollingReplacement replaces the members of a cluster one after the other, each by a
+// process at another address, after an orderly stop or SIGKILL. Where the name of a killed member
+// does not come back, an operator forgets it, or ForgetAfter does. Meanwhile clients write and read
+// at a majority. No read misses what was acknowledged before it began, nothing acknowledged is lost
+// in the end, and after each replacement every client writes again.
 func TestReal_RollingReplacement(t *testing.T) {
 	for _, r := range []rolling{{3, 3, false, true}, {5, 4, true, true}, {5, 4, false, false}, {3, 3, true, false}} {
 		if r.sample || *replacements > 0 {
@@ -39,7 +40,7 @@ func TestReal_RollingReplacement(t *testing.T) {
 	}
 }
 
-// forgetAfter is longer than what a replacement takes on an idle machine.
+// forgetAfter is longer than a replacement takes on an idle machine.
 const forgetAfter = 2 * time.Second
 
 func (r rolling) play(t *testing.T) {
@@ -66,7 +67,7 @@ func (r rolling) play(t *testing.T) {
 	t.Logf("%d replaced, the slowest in %v; %v", rounds, c.longest.Round(time.Millisecond), c.load)
 }
 
-// replacing is a rolling replacement under way. There is one place more than members.
+// replacing is a rolling replacement in progress. There is one more place than members.
 type replacing struct {
 	rolling
 	*members
@@ -87,10 +88,11 @@ func (c *replacing) spec(i int) spec {
 type way uint8
 
 const (
-	stopped   way = iota // it leaves in order, and then another one comes
-	forgotten            // it is killed, another one comes, and an operator has the first one forgotten
-	surged               // another one comes, and then it leaves in order
-	vanished             // it is killed, another one comes, and ForgetAfter does the rest
+	stopped way = iota // it leaves in order, and then another one joins
+	// forgotten: it is killed, another one joins, and an operator has the first one forgotten.
+	forgotten
+	surged   // another one joins, and then it leaves in order
+	vanished // it is killed, another one joins, and ForgetAfter does the rest
 )
 
 var ways = []way{stopped, forgotten, surged, vanished}
@@ -103,7 +105,7 @@ func (c *replacing) replace(how way) {
 		i = c.random.IntN(len(c.live))
 	}
 	next, name := c.specs[i], c.name(i)
-	if how == surged && !c.named { // of two processes of one name the first would count no more
+	if how == surged && !c.named { // of two processes of one name the first would no longer count
 		c.come(next)
 	}
 	switch how {
@@ -126,7 +128,7 @@ func (c *replacing) replace(how way) {
 	c.eventually(func() string { return c.load.since(before) })
 }
 
-// name is the one under which the i-th member is counted.
+// name returns the name under which the i-th member is counted.
 func (c *replacing) name(i int) string {
 	if c.named {
 		return c.specs[i].Member
@@ -134,7 +136,7 @@ func (c *replacing) name(i int) string {
 	return net.JoinHostPort(c.list[i].Host, strconv.Itoa(c.list[i].Port))
 }
 
-// come starts a process at a place that is free, and waits until it counts.
+// come starts a process at a free place, and waits until it counts.
 func (c *replacing) come(s spec) {
 	c.t.Helper()
 	for i, p := range c.live {
@@ -148,7 +150,7 @@ func (c *replacing) come(s spec) {
 	c.restart(len(c.live) - 1)
 }
 
-// leave has a member stop in order. Its clients have gone to others before.
+// leave makes a member stop in order. Its clients have switched to others before.
 func (c *replacing) leave(i int) {
 	c.t.Helper()
 	p := c.live[i]
@@ -162,13 +164,15 @@ func (c *replacing) leave(i int) {
 	c.tell()
 }
 
-// forget is an operator who asks any member to forget a dead one. Another one may have done so already.
+// forget asks a running member, as an operator would, to forget a dead one. Another member may have
+// done so already.
 func (c *replacing) forget(name string) {
 	p := c.running()[0]
 	_, _ = p.call(command{Do: "forget", Member: name, Within: time.Second})
 }
 
-// torn says what a member lacks of a cluster in which each counts those that run and nobody else.
+// torn describes what a member still lacks for a cluster in which each counts exactly the running
+// members.
 func (c *replacing) torn() string {
 	for i, p := range c.live {
 		if p == nil {

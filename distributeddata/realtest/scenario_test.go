@@ -15,16 +15,16 @@ import (
 
 var rounds = flag.Int("rounds", 1, "how often each scenario is played")
 
-// play runs a scenario as often as was asked for.
+// play runs a scenario as often as requested.
 func play(t *testing.T, n int, scenario func(t *testing.T, c *members, seed uint64)) {
 	for seed := range uint64(*rounds) { //nolint:gosec // not negative
 		t.Run(fmt.Sprint("seed=", seed+1), func(t *testing.T) { scenario(t, start(t, n), seed+1) })
 	}
 }
 
-// TestReal_Insert has five members add 200 numbers to one set, each its own, while two of them are cut off
-// and come back. What was acknowledged by a majority is in the next majority read, and everything is
-// everywhere in the end.
+// TestReal_Insert makes five members add 200 numbers to one set, each its own, while two of them
+// are cut off and come back. Numbers acknowledged by a majority are in the next majority read, and
+// all numbers are everywhere in the end.
 func TestReal_Insert(t *testing.T) {
 	play(t, 5, func(t *testing.T, c *members, _ uint64) {
 		const total = 200
@@ -48,7 +48,7 @@ func TestReal_Insert(t *testing.T) {
 		c.part(left, right)
 		insert(left, 50, 150, majority)
 		for _, i := range right {
-			for { // until the write is made here, for which a busy machine may need longer
+			for { // until the write is made here, which may take a busy machine longer
 				err := c.try(i, command{Do: "add", Value: 50 + i, Level: majority, Within: 300 * time.Millisecond})
 				if err == nil && c.parted() {
 					t.Fatalf("a majority write of member %d, which is cut off from three of five, was acknowledged", i)
@@ -79,8 +79,8 @@ func TestReal_Insert(t *testing.T) {
 	})
 }
 
-// TestReal_Chaos splits five members in two and three, has both sides write, kills one of them during the
-// split, heals, and starts a new process in place of the dead one.
+// TestReal_Chaos splits five members into two and three, writes on both sides, kills one of them
+// during the split, heals, and starts a new process in place of the dead one.
 func TestReal_Chaos(t *testing.T) {
 	play(t, 5, func(t *testing.T, c *members, _ uint64) {
 		for i := range 5 {
@@ -138,9 +138,9 @@ func TestReal_Chaos(t *testing.T) {
 	})
 }
 
-// TestReal_Delta has four members make random changes over links that delay, reorder, lose, double and corrupt,
-// two of which are killed half-way and started again. What a member that dies has written last is at a majority, so
-// nothing may be missing.
+// TestReal_Delta makes four members change random entries over links that delay, reorder, lose,
+// duplicate and corrupt. Two of them are killed half-way and restarted. The last writes of a member
+// that dies are at a majority, so nothing may be missing.
 func TestReal_Delta(t *testing.T) {
 	play(t, 4, func(t *testing.T, c *members, seed uint64) {
 		if c.net != nil {
@@ -159,7 +159,8 @@ func TestReal_Delta(t *testing.T) {
 					if err := c.try(i, do); err != nil && !errors.Is(err, distributeddata.ErrQuorum) {
 						return err
 					}
-					switch do.Do { // a write that a majority did not confirm in time has happened here, and spreads
+					// A write that a majority did not confirm in time is applied here, and spreads.
+					switch do.Do {
 					case "hit":
 						hits[i] += do.Value
 					case "book":
@@ -192,7 +193,7 @@ func TestReal_Delta(t *testing.T) {
 	})
 }
 
-// someChange is one in ten times at more than one replica.
+// someChange returns a random change, one in ten at more than one replica.
 func someChange(random *rand.Rand) command {
 	do := command{Level: distributeddata.Local}
 	switch n := random.IntN(100); {

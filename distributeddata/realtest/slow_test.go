@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// slowStore is a store on a disk that stands still now and then, for longer than a replicator waits before it
-// says that nothing is acknowledged.
+// slowStore is a store on a disk that stalls now and then, for longer than a replicator waits
+// before it stops acknowledging.
 type slowStore struct{ store.Store }
 
 // Commit implements store.Store.

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Bounds that every store keeps. A batch may hold all rows of one message between replicators.
+// Bounds that every store enforces. A batch may hold all rows of one message between replicators.
 const (
 	MaxKey   = 1_024     // bytes of a key
 	MaxValue = 1_000_000 // bytes of a value
@@ -14,26 +14,28 @@ const (
 	MaxRows  = 10_000    // puts and deletes of a batch
 )
 
-// Store keeps rows. Its methods may be called by many goroutines.
+// Store keeps rows. Its methods are safe for concurrent use.
 type Store interface {
-	// Load yields all rows in ascending order of their keys, as they were at the first step, and commits go
-	// on meanwhile. A row that cannot be trusted comes with its key and an error that wraps ErrCorrupt, and
-	// the stream goes on; without a key it says that rows are missing, and does not know which. Any other
-	// error is the last. Values are the caller's.
+	// Load yields all rows in ascending order of their keys, as they were at the first step;
+	// commits may continue meanwhile. A corrupt row comes with its key and an error that wraps
+	// ErrCorrupt, and Load continues. Such an error without a key says that unknown rows are
+	// missing. Any other error ends the sequence. The caller owns the values.
 	Load(ctx context.Context) iter.Seq2[Row, error]
-	// Commit writes a batch, whole or not at all.
+	// Commit writes a batch, as a whole or not at all.
 	//
-	//   - nil: it is safe on disk.
-	//   - ErrInvalid, ErrClosed, ErrFull: nothing was written; after ErrFull the store goes on.
-	//   - ErrFailed: it may or may not be there after the next opening, and nothing is acknowledged any
-	//     more. The store stays so until it is opened again.
-	//   - anything else, as when ctx ends while it waits: it may or may not be there, or come to be.
+	//   - nil: the batch is safely on disk.
+	//   - ErrInvalid, ErrClosed, ErrFull: nothing was written. After ErrFull the store keeps
+	//     working.
+	//   - ErrFailed: the batch may or may not be present after reopening, and the store
+	//     acknowledges nothing until it is reopened.
+	//   - any other error, such as that of ctx: the batch may or may not be written, now or later.
 	//
-	// The batch is not used after Commit has returned, unless ctx has ended: then it is the store's.
+	// The store does not use the batch after Commit has returned, unless ctx is done: then it keeps
+	// the batch.
 	Commit(ctx context.Context, b *Batch) error
-	// Close ends the store: it waits for commits under way, and for loads, which end at their next row. So it
-	// must not be called in the loop of one. What it returns is nil when
-	// everything committed is safe, as it was before; the place can be opened again in either case.
+	// Close closes the store. It waits for pending commits, and for loads, which end at their next
+	// row; so it must not be called in the loop of a Load. A nil result means that everything
+	// committed is as safe as before. The directory can be reopened in either case.
 	Close() error
 }
 
@@ -43,20 +45,20 @@ type Row struct {
 	Value []byte
 }
 
-// Op is one step of a batch.
+// Op is one operation of a batch.
 type Op struct {
 	Row
-	Delete bool // and Value is nil
+	Delete bool // Value is nil then
 }
 
-// Batch is puts and deletes that are written together. The zero value is empty, and committing that is no
-// error. It is not for use by several goroutines.
+// Batch is a list of puts and deletes that are written together. The zero value is empty, and
+// committing it is no error. A Batch is not safe for concurrent use.
 type Batch struct {
 	ops  []Op
 	size int
 }
 
-// Put sets the value of a key. The value is the batch's from now on.
+// Put sets the value of a key. The batch takes ownership of value.
 func (b *Batch) Put(key string, value []byte) { b.add(Op{Row: Row{key, value}}) }
 
 // Delete removes a key.
@@ -67,7 +69,7 @@ func (b *Batch) add(o Op) {
 	b.size += len(o.Key) + len(o.Value)
 }
 
-// Ops yields the steps in order.
+// Ops yields the operations in order.
 func (b *Batch) Ops() iter.Seq[Op] {
 	return func(yield func(Op) bool) {
 		for _, o := range b.ops {
@@ -78,14 +80,14 @@ func (b *Batch) Ops() iter.Seq[Op] {
 	}
 }
 
-// Len is the number of steps.
+// Len returns the number of operations.
 func (b *Batch) Len() int { return len(b.ops) }
 
-// Size is the number of bytes of all keys and values.
+// Size returns the number of bytes of all keys and values.
 func (b *Batch) Size() int { return b.size }
 
-// Validate returns an error that wraps ErrInvalid, with the bound, if the batch is beyond one. Stores call it
-// in Commit.
+// Validate returns an error that wraps ErrInvalid and names the bound, if the batch exceeds one.
+// Stores call it in Commit.
 func (b *Batch) Validate() error {
 	if len(b.ops) > MaxRows {
 		return fmt.Errorf("%w: %d rows, at most %d", ErrInvalid, len(b.ops), MaxRows)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// most is how many members there are in the whole story.
+// most is the maximum number of members in the example.
 const most = 7
 
-// fleet is what an autoscaler has: processes.
+// fleet plays the autoscaler: it starts and stops processes.
 type fleet struct {
 	leases  string
 	stderr  io.Writer
 	ports   []int
 	started int
-	running []*process // the oldest first
+	running []*process // oldest first
 	ended   []*process
 }
 
@@ -29,7 +29,7 @@ type fleet struct {
 type process struct {
 	cmd  *exec.Cmd
 	in   io.Closer
-	done chan struct{} // closed when it has said its last
+	done chan struct{} // closed when its output has ended
 	mu   sync.Mutex
 	last report
 }
@@ -41,7 +41,7 @@ func newFleet(dir string, stderr io.Writer) (*fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // all are taken before the first is free again
+		defer l.Close() // all ports are reserved before the first one is released
 		f.ports = append(f.ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return f, nil
@@ -108,7 +108,7 @@ func (p *process) report() report {
 	return p.last
 }
 
-// take removes the n oldest from those that run.
+// take removes and returns the n oldest running processes.
 func (f *fleet) take(n int) []*process {
 	taken := f.running[:n]
 	f.running = f.running[n:]
@@ -116,7 +116,7 @@ func (f *fleet) take(n int) []*process {
 	return taken
 }
 
-// kill kills the n oldest members.
+// kill sends SIGKILL to the n oldest members.
 func (f *fleet) kill(n int) {
 	for _, p := range f.take(n) {
 		_ = p.cmd.Process.Kill()
@@ -125,7 +125,7 @@ func (f *fleet) kill(n int) {
 	}
 }
 
-// shrink stops the n oldest members in order, one after the other.
+// shrink stops the n oldest members gracefully, one after the other.
 func (f *fleet) shrink(n int) error {
 	for _, p := range f.take(n) {
 		_ = p.in.Close()
@@ -137,7 +137,7 @@ func (f *fleet) shrink(n int) error {
 	return nil
 }
 
-// replace starts n members, and stops all others when these are counted.
+// replace starts n members, and stops all others once the new ones are counted.
 func (f *fleet) replace(ctx context.Context, n int) error {
 	old := len(f.running)
 	if err := f.grow(ctx, n); err != nil {
@@ -149,7 +149,7 @@ func (f *fleet) replace(ctx context.Context, n int) error {
 	return f.shrink(old)
 }
 
-// agree waits until every member counts n, and has written twice since.
+// agree waits until every member counts n members and has written twice since.
 func (f *fleet) agree(ctx context.Context, n int) error {
 	return f.await(ctx, fmt.Sprintf("%d members are counted, and write", n), func() func(i int, r report) bool {
 		since := make([]uint64, len(f.running))
@@ -165,7 +165,7 @@ func (f *fleet) agree(ctx context.Context, n int) error {
 	}())
 }
 
-// complete waits until every member reads as many writes as were acknowledged until now.
+// complete waits until every member reads as many writes as have been acknowledged so far.
 func (f *fleet) complete(ctx context.Context) error {
 	var sum uint64
 	for _, p := range append(append([]*process{}, f.ended...), f.running...) {
@@ -174,7 +174,7 @@ func (f *fleet) complete(ctx context.Context) error {
 	return f.await(ctx, fmt.Sprintf("%d writes are read", sum), func(_ int, r report) bool { return r.Sum >= sum })
 }
 
-// await waits until done holds for what each running member printed last.
+// await waits until done returns true for the last report of each running member.
 func (f *fleet) await(ctx context.Context, what string, done func(i int, r report) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func TestShow(t *testing.T) {
 	var out bytes.Buffer
 	var stderr child.Screen
-	t.Setenv("GORACE", "exitcode=0") // Proto.Actor has data races of its own
+	t.Setenv("GORACE", "exitcode=0") // Proto.Actor itself has data races
 	require.NoError(t, show(t.Context(), &out, &stderr, t.TempDir()), stderr.String())
 	require.Empty(t, races.Reported(stderr.String()))
 	source, err := os.ReadFile("main.go")

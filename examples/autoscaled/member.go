@@ -17,26 +17,27 @@ import (
 	"github.com/concord-go/concord/node/provider/automanaged"
 )
 
-// memberEnv holds the configuration of a process that is to be a member.
+// memberEnv holds the configuration of a member process.
 const memberEnv = "CONCORD_AUTOSCALED_MEMBER"
 
 type memberConfig struct {
 	Leases string   // directory of the lease store
 	Port   int      // of the provider
-	Hosts  []string // of the provider: wherever a member may be
+	Hosts  []string // of the provider: all hosts on which a member may run
 }
 
 // report is what a member prints after each write.
 type report struct {
 	Acknowledged uint64 // writes of this member
-	Sum          uint64 // writes of all, by a majority read
+	Sum          uint64 // writes of all members, from a majority read
 	Counted      int
 }
 
 // writes counts the writes of all members.
 var writes = distributeddata.NewKey("writes", crdt.GCounter{})
 
-// runMember is the main function of a member. It leaves in order when its standard input ends.
+// runMember is the main function of a member. The member leaves gracefully when its standard input
+// ends.
 func runMember() {
 	var cfg memberConfig
 	if err := json.Unmarshal([]byte(os.Getenv(memberEnv)), &cfg); err != nil {
@@ -60,7 +61,7 @@ func runMember() {
 	os.Exit(node.ExitCode(err))
 }
 
-// register makes the replicator of a member that has no name, of a cluster that has no size.
+// register creates the replicator of a member without a name, in a cluster without a fixed size.
 func register(n *node.Node) error {
 	members, err := n.Document("autoscaled.members")
 	if err != nil {
@@ -68,7 +69,7 @@ func register(n *node.Node) error {
 	}
 	dd, err := distributeddata.New(n.System, distributeddata.Config{
 		Membership:  members,
-		ForgetAfter: 3 * time.Second, // for this example: see its comment
+		ForgetAfter: 3 * time.Second, // short for this example; see the field's comment
 	})
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func register(n *node.Node) error {
 	return nil
 }
 
-// work writes at a majority until the member leaves, and prints what has become of it.
+// work writes at a majority until the member leaves, and prints a report after each write.
 func work(ctx context.Context, dd *distributeddata.Replicator) error {
 	if err := dd.Ready(ctx); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/sharding"
 )
 
-// Message is what accounts are told: a line. A program of your own has protobuf messages of its own.
+// Message is a line of text sent to accounts. A real program would define its own protobuf
+// messages.
 //
 //	transfer ID TO AMOUNT   answered "done ID" when the money has arrived; may be asked again
 //	credit ID AMOUNT        from the account that pays; answered "credited ID"
@@ -20,7 +21,8 @@ func say(format string, args ...any) Message {
 	return wrapperspb.String(fmt.Sprintf(format, args...))
 }
 
-// account is an entity. It keeps nothing that its row does not have, but the actors that wait for an answer.
+// account is an entity. Its state is the row in the ledger, plus the actors that wait for an
+// answer.
 type account struct {
 	sharding.Entity
 	bank    *sharding.Region[Message]
@@ -32,7 +34,8 @@ type account struct {
 func (a *account) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		// What an earlier incarnation, here or at a member that is gone, took out and may not have paid.
+		// Pay what an earlier incarnation, here or at another member, debited and may not have
+		// paid.
 		for _, p := range a.ledger.owed(a.ID) {
 			a.pay(ctx, p)
 		}
@@ -49,7 +52,7 @@ func (a *account) handle(ctx actor.Context, line string) {
 		a.transfer(ctx, payment{id, to, amount})
 	case scan(line, "credit %s %d", &id, &amount):
 		err := a.ledger.change(a.ID, a.Token(), func(r *row) {
-			if !r.credited[id] { // else the account that pays has not heard our answer
+			if !r.credited[id] { // else the payer got no answer
 				r.credited[id] = true
 				r.balance += amount
 			}
@@ -69,7 +72,7 @@ func scan(line, format string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// transfer takes the money out and writes down that it is owed, both in one write.
+// transfer debits the account and records the debt, both in one write.
 func (a *account) transfer(ctx actor.Context, p payment) {
 	arrived := false
 	err := a.ledger.change(a.ID, a.Token(), func(r *row) {
@@ -82,7 +85,7 @@ func (a *account) transfer(ctx actor.Context, p payment) {
 		arrived = !owed
 	})
 	switch {
-	case err != nil: // another tenure has begun: whoever asks will ask there
+	case err != nil: // another tenure has begun: the sender will retry there
 	case arrived:
 		ctx.Respond(say("done %s", p.id))
 	default:
@@ -92,7 +95,7 @@ func (a *account) transfer(ctx actor.Context, p payment) {
 }
 
 func (a *account) pay(ctx actor.Context, p payment) {
-	// An error is as good as a message that is lost: the next incarnation, or the next ask, pays.
+	// An error is like a lost message: the next incarnation, or the next retry, pays.
 	_ = a.bank.Ref(p.to).Request(ctx, say("credit %s %d", p.id, p.amount))
 }
 

@@ -9,21 +9,22 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ledger is the database of the bank. It refuses what an earlier tenure of an account writes: that is what makes the
-// accounts right even while a member that was cut off does not know it yet.
+// ledger is the database of the bank. It rejects writes from earlier tenures of an account. This
+// keeps the accounts correct even while a member that was cut off does not know yet that it lost
+// its lease.
 type ledger struct {
 	mu     sync.Mutex
 	rows   map[string]*row
 	writes []write
 }
 
-// row is what the bank keeps of an account.
+// row is the record of one account.
 type row struct {
 	token    coordination.Token // of the last write
 	balance  int
-	debited  map[string]bool    // transfers from here that have begun
-	credited map[string]bool    // transfers to here that have arrived
-	owed     map[string]payment // transfers from here that may not have arrived
+	debited  map[string]bool    // transfers from this account that have begun
+	credited map[string]bool    // transfers to this account that have arrived
+	owed     map[string]payment // transfers from this account that may not have arrived
 	notes    map[string][]int   // by sender
 }
 
@@ -32,7 +33,7 @@ type payment struct {
 	amount int
 }
 
-// write is one change that was accepted.
+// write is an accepted change.
 type write struct {
 	account string
 	token   coordination.Token
@@ -48,7 +49,7 @@ func newLedger(accounts []string, balance int) *ledger {
 	return l
 }
 
-// change changes a row, unless a later tenure has.
+// change changes a row unless a later tenure has written to it.
 func (l *ledger) change(account string, token coordination.Token, f func(*row)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +73,8 @@ func (l *ledger) owed(account string) (out []payment) {
 	return out
 }
 
-// note writes down what an account was told, whoever tells it: so an account that handles anything under a tenure that is
-// over would be found.
+// note records a note received by an account, without checking the token. An account that handles
+// messages under an expired tenure would be detected.
 func (l *ledger) note(account, sender string, number int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +88,7 @@ func (l *ledger) balance(account string) int {
 	return l.rows[account].balance
 }
 
-// read tells whether every account has read a note.
+// read reports whether every account has recorded a note.
 func (l *ledger) read(sender string, number int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +100,7 @@ func (l *ledger) read(sender string, number int) bool {
 	return true
 }
 
-// check returns what is wrong.
+// check returns an error if the ledger is inconsistent.
 func (l *ledger) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

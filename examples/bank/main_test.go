@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// The output is what the comment of the command promises: the accounts are checked by the program itself.
+// The output must match the comment of the command. The program itself checks the accounts.
 func TestOutput(t *testing.T) {
 	b := newBank()
 	three.CheckWithLeases(t, "bank", memory.New(), b.attach, b.run)

@@ -17,10 +17,10 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// namespace is that of the Lease objects on Kubernetes.
+// namespace is the namespace of the Lease objects on Kubernetes.
 const namespace = "concord"
 
-// openStore returns the lease store that -store names, and what closes it.
+// openStore returns the lease store selected by -store, and the function that closes it.
 func openStore(at string) (leases three.Leases, shut func() error, err error) {
 	kind, where, _ := strings.Cut(at, ":")
 	if where == "" && kind != "memory" {

@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// env is a variable that make stores sets. Without a server these tests fail.
+// env returns a variable set by make stores. Without a server these tests fail.
 func env(t *testing.T, name string) string {
 	t.Helper()
 	v := os.Getenv(name)
@@ -25,7 +25,7 @@ func env(t *testing.T, name string) string {
 	return v
 }
 
-// check runs the command on a real server, in real time, and compares what it prints.
+// check runs the command on a real server, in real time, and compares its output.
 func check(t *testing.T, at string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -39,7 +39,7 @@ func TestOutput_OnEtcd(t *testing.T) { check(t, "etcd:"+env(t, "CONCORD_ETCD")) 
 
 func TestOutput_OnKubernetes(t *testing.T) { check(t, "kubernetes:"+proxy(t)) }
 
-// proxy does what kubectl proxy does, with the rights of examples/kubernetes/rbac.yaml.
+// proxy works like kubectl proxy, with the rights of examples/kubernetes/rbac.yaml.
 func proxy(t *testing.T) string {
 	t.Helper()
 	to, err := url.Parse(env(t, "CONCORD_KUBERNETES"))
@@ -52,7 +52,7 @@ func proxy(t *testing.T) string {
 			r.SetURL(to)
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // its certificate is made at start
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // made at start
 		FlushInterval: -1,                                                                      // for watches
 	}
 	s := httptest.NewServer(p)

@@ -1,5 +1,6 @@
-// Command cache keeps what is dear to make, and forgets what nobody asks for: the pages of a site are one entry, which all
-// members have, and which expires when no member has read or changed it for a while.
+// Command cache caches values that are expensive to compute and forgets unused ones. The pages of a
+// site are one entry, which all members hold. The entry expires when no member has read or changed
+// it for a while.
 //
 //	go run ./examples/cache
 //
@@ -28,13 +29,15 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// pages of a site, by path. Of two members that render a page at the same time the later one counts.
+// pages are the pages of a site, by path. If two members render a page at the same time, the later
+// write wins.
 type pages = crdt.LWWMap[string, string]
 
-// Sites has an entry for each site. What is in one entry is forgotten together: a read of one page keeps them all.
+// Sites has an entry for each site. Each entry expires as a whole: reading one page keeps all pages
+// of the site.
 var Sites = distributeddata.NewPrefix("pages-of-", pages{})
 
-// forgetAfter is how long a site stays that nobody asks for. Of a cache in earnest it is minutes or hours.
+// forgetAfter is the time after which an unused site expires. A real cache uses minutes or hours.
 const forgetAfter = 2 * time.Second
 
 // config is the same at all members. Their clocks must not differ by more than ClockSkew.
@@ -45,7 +48,7 @@ func config(int) distributeddata.Config {
 	}
 }
 
-// page returns a page, and whether it had to be rendered. A read at this member is all that a hit takes.
+// page returns a page, and whether it had to be rendered. A hit needs only a local read.
 func page(ctx context.Context, dd *distributeddata.Replicator, site, path string) (text string, rendered bool, err error) {
 	cached, err := Sites.Key(site).Get(ctx, dd)
 	if err != nil && !errors.Is(err, distributeddata.ErrNotFound) {
@@ -75,7 +78,7 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 			what = "renders"
 		}
 		fmt.Fprintf(out, "member %d %s %s/%s\n", member, what, site, path)
-		time.Sleep(100 * time.Millisecond) // the others have it
+		time.Sleep(100 * time.Millisecond) // time for the others to receive it
 		return err
 	}
 	forgotten := make(chan string, 1)
@@ -111,7 +114,7 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	return ask(1, "docs", "start")
 }
 
-// readUntil reads a site until another is forgotten.
+// readUntil reads a site until another one expires.
 func readUntil(ctx context.Context, out io.Writer, dd *distributeddata.Replicator, site string, forgotten <-chan string) error {
 	for {
 		select {

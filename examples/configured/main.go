@@ -1,5 +1,6 @@
-// Command configured starts a member of a cluster from a file, concord.yaml: its address, cluster provider, lease store,
-// a replicator with a disk, and a singleton. The program says which classes of stores there are, and what they are for.
+// Command configured starts a cluster member from a file, concord.yaml, which configures its
+// address, cluster provider, lease store, a replicator with a disk, and a singleton. The program
+// determines which types of stores are available, and what they are used for.
 //
 //	mkdir /tmp/shop
 //	DATA=/tmp/shop go run ./examples/configured examples/configured/concord.yaml
@@ -8,8 +9,8 @@
 //	greeter: hello under token 1
 //	visits: 1
 //
-// The second time there are two visits, since the replicator is on a disk, and the token is 2. A file that is not right
-// is told so before anything runs:
+// The second run counts two visits, since the replicator stores them on disk, and has token 2.
+// Errors in the file are reported before anything starts:
 //
 //	DATA=/tmp/shop PORT=70000 go run ./examples/configured examples/configured/concord.yaml
 //
@@ -49,14 +50,14 @@ func main() {
 	os.Exit(node.ExitCode(err))
 }
 
-// kinds are what this program links.
+// kinds lists the providers and stores linked into this program.
 var kinds = config.Kinds{
 	Providers: map[string]config.Provider{"automanaged": automanaged.Configured},
 	Leases:    map[string]coordination.Opener{"file": file.Opener},
 	Disks:     map[string]config.Disk{"bbolt": bbolt.Opener},
 }
 
-// run is one visit: a member that starts, greets, counts and stops.
+// run makes one visit: the member starts, greets, counts and stops.
 func run(ctx context.Context, out io.Writer, name string) (err error) {
 	f, err := config.Load(name, kinds)
 	if err != nil {
@@ -69,7 +70,8 @@ func run(ctx context.Context, out io.Writer, name string) (err error) {
 	if visits.Config.Store, err = visits.OpenStore(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, visits.Config.Store.Close()) }() // when node.Run has returned
+	// The store is closed after node.Run has returned.
+	defer func() { err = errors.Join(err, visits.Config.Store.Close()) }()
 	greeter, err := f.Singleton("greeter")
 	if err != nil {
 		return err
@@ -117,7 +119,7 @@ func greet(out io.Writer, tenure coordination.Tenure, greeted chan<- struct{}) a
 
 var key = distributeddata.NewKey("visits", crdt.GCounter{})
 
-// count is a visit, on the disk of a majority: of this member.
+// count counts a visit, on the disks of a majority, which is this member alone.
 func count(ctx context.Context, out io.Writer, dd *distributeddata.Replicator) error {
 	v, err := key.Update(ctx, dd, func(w *crdt.Writer, c *crdt.GCounter) error { c.Add(w, 1); return nil }, distributeddata.Majority)
 	if err != nil {

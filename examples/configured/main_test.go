@@ -10,7 +10,8 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// TestOutput_IsAsPromised runs it twice on one disk: each says what the comment of the command promises.
+// TestOutput_IsAsPromised runs the command twice on one disk. The output of each run must match the
+// comment of the command.
 func TestOutput_IsAsPromised(t *testing.T) {
 	at := ports.Free(t, 2)
 	t.Setenv("DATA", t.TempDir())
@@ -39,7 +40,7 @@ func TestOutput_OfAFileThatIsNotRight(t *testing.T) {
 	}
 }
 
-// promised is what the comment of the command says that a command line prints.
+// promised returns the output that the comment of the command shows for a command line.
 func promised(t *testing.T, command string) string {
 	t.Helper()
 	source, err := os.ReadFile("main.go")

@@ -1,5 +1,6 @@
-// Command counter counts page views at every member of a cluster. At each, an actor is told of the sum and answers from
-// what it was told last: whoever asks it waits for no network and no replicator.
+// Command counter counts page views at every member of a cluster. At each member, an actor is
+// notified of the sum and answers queries from its last notification, without waiting for the
+// network or the replicator.
 //
 //	go run ./examples/counter
 //
@@ -25,7 +26,7 @@ import (
 // Views is the counter of all members.
 var Views = distributeddata.NewKey("views", crdt.PNCounter{})
 
-// viewed is a page view, howMany asks for the sum.
+// viewed reports a page view, howMany requests the sum.
 type (
 	viewed  struct{}
 	howMany struct{}
@@ -34,7 +35,7 @@ type (
 // counter is the actor.
 type counter struct {
 	dd  *distributeddata.Replicator
-	sum int64 // as it was told last
+	sum int64 // from the last notification
 }
 
 func (c *counter) Receive(ctx actor.Context) {
@@ -43,7 +44,7 @@ func (c *counter) Receive(ctx actor.Context) {
 		c.dd.Request(ctx, Views.SubscribeMessage(ctx.Self()))
 	case *distributeddata.Changed[crdt.PNCounter]:
 		c.sum = m.Value.Value()
-	case *viewed: // nobody waits for it: many such updates together cost what one does
+	case *viewed: // without waiting for the result: many such updates together cost as much as one
 		ctx.Send(c.dd.PID(), Views.UpdateMessage(func(w *crdt.Writer, views *crdt.PNCounter) error {
 			views.Add(w, 1)
 			return nil

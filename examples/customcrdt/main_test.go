@@ -13,7 +13,7 @@ import (
 func Example() {
 	main()
 	// Output:
-	// A two-phase set: who was taken off the list stays off, whatever is concurrent.
+	// A two-phase set: a removed name stays off the list, whatever is concurrent.
 	//   alice [ann ben cyd]  bob [ann]
 	//   alice [ann cyd]  bob [ann cyd]
 	// A survey: every vote counts, and of concurrent headlines the last one stands.
@@ -21,7 +21,7 @@ func Example() {
 	//   bob   {lunch:What is for lunch? {pie:2 soup:2}}
 }
 
-// The specification: an element is in if some change seen added it and none removed it.
+// The specification: an element is in the set if a visible change added it and none removed it.
 func TestGuests_Laws(t *testing.T) {
 	crdttest.Run(t, crdttest.Type[guests]{
 		Spec: func(puts []crdttest.Visible) (string, bool) {
@@ -50,7 +50,7 @@ func TestGuests_Laws(t *testing.T) {
 	})
 }
 
-// Every vote counts, and the last headline stands; a headline is marked by a cell of its own.
+// Every vote counts, and the last headline wins; a headline has its own cell.
 func TestQuestion_Laws(t *testing.T) {
 	const headline = "headline"
 	crdttest.Run(t, crdttest.Type[question]{
@@ -86,8 +86,9 @@ func TestQuestion_Laws(t *testing.T) {
 	})
 }
 
-// Removing a question takes away the votes it has seen, as one value: a vote concurrent with it brings
-// the question back as its voter saw it, since an own type has no parts that a map could reset apart.
+// Removing a question removes the votes it has seen, as one value. A concurrent vote restores the
+// question as its voter saw it, since a user-defined type has no parts that a map could reset
+// separately.
 func TestSurvey_RemovedQuestionComesBackWhole(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b survey

@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// The encoding of a value with parts: each part with its length before it, so that the whole is as
-// canonical as its parts.
+// A value with parts is encoded as its parts, each preceded by its length. The whole is canonical
+// if its parts are.
 
 func appendPart[T crdt.Value[T]](dst []byte, part T) ([]byte, error) {
 	b, err := part.AppendBinary(nil)
@@ -28,7 +28,7 @@ func cutPart[T crdt.Value[T]](src []byte, empty T) (part T, rest []byte, err err
 	return part, src[n+int(size):], err
 }
 
-// end refuses bytes behind the last part.
+// end rejects bytes after the last part.
 func end(rest []byte) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%w: %d bytes too many", crdt.ErrMalformed, len(rest))

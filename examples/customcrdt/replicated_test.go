@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// The own types on three members, on virtual time.
+// These tests use the user-defined types on three members, in virtual time.
 
 // group is a replicator at each member of a virtual cluster.
 type group struct {
@@ -23,7 +23,7 @@ type group struct {
 	at []*distributeddata.Replicator
 }
 
-// replicated runs test with a cluster of three whose replicators are ready.
+// replicated runs test with a cluster of three members whose replicators are ready.
 func replicated(t *testing.T, test func(t *testing.T, g *group)) {
 	t.Helper()
 	testkit.Run(t, 3, func(t *testing.T, c *testkit.Cluster) {
@@ -43,7 +43,7 @@ func replicated(t *testing.T, test func(t *testing.T, g *group)) {
 	})
 }
 
-// close stops the replicators. The last has nobody left to hand its data to, and says so.
+// close stops the replicators. The last one cannot hand over its data, and returns an error.
 func (g *group) close() {
 	for _, r := range g.at {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -79,7 +79,7 @@ func shows[T crdt.Value[T]](t *testing.T, g *group, k distributeddata.Key[T], wa
 	}
 }
 
-// Both sides of a partition change the list; after it a remove has won on all members.
+// Both sides of a partition change the list. Afterwards the remove has won on all members.
 func TestGuests_Replicated(t *testing.T) {
 	replicated(t, func(t *testing.T, g *group) {
 		key := distributeddata.NewKey("guests", guests{})
@@ -115,7 +115,7 @@ func TestSurvey_Replicated(t *testing.T) {
 	})
 }
 
-// A record needs no methods, and its fields merge apart; its elements may be PIDs.
+// A record needs no methods, and its fields merge independently; its elements may be PIDs.
 func TestRecordOfPIDs_Replicated(t *testing.T) {
 	type room struct {
 		Title   crdt.LWWRegister[string]
@@ -154,7 +154,7 @@ func TestPIDs_AreElements(t *testing.T) {
 	pids.Add(w, nil)
 	require.ErrorIs(t, w.Err(), crdt.ErrElement)
 	w = crdt.NewReplica(2).Writer()
-	pids.Add(w, actor.NewPID("host:1", "\xff")) // not UTF-8, which protobuf refuses
+	pids.Add(w, actor.NewPID("host:1", "\xff")) // not UTF-8, which protobuf rejects
 	require.ErrorIs(t, w.Err(), crdt.ErrElement)
 	require.Equal(t, 2, pids.Len())
 }

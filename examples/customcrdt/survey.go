@@ -6,8 +6,8 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// survey is a map of questions, each with a counter for every answer and a register for its headline.
-// The map gives it deltas, and removing a question.
+// survey is a map of questions, each with a counter for every answer and a register for its
+// headline. The map provides deltas and the removal of questions.
 type survey = crdt.ORMap[string, question]
 
 // question counts the answers to a question.

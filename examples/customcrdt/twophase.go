@@ -7,17 +7,18 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// guests is a two-phase set: an element that was removed once is out for ever, so a remove wins over
-// every add, earlier, concurrent and later. It is two grow-only sets, and costs both for ever.
+// guests is a two-phase set: an element that was removed once stays out forever, so a remove wins
+// over every earlier, concurrent and later add. It consists of two grow-only sets, which are never
+// pruned.
 type guests struct{ added, removed crdt.GSet[string] }
 
-// Add puts elements in that were never removed.
+// Add adds elements that were never removed.
 func (g *guests) Add(w *crdt.Writer, names ...string) { g.added.Add(w, names...) }
 
-// Remove takes elements out for ever.
+// Remove removes elements forever.
 func (g *guests) Remove(w *crdt.Writer, names ...string) { g.removed.Add(w, names...) }
 
-// Contains reports whether the name is in.
+// Contains reports whether the name is in the set.
 func (g guests) Contains(name string) bool {
 	return g.added.Contains(name) && !g.removed.Contains(name)
 }

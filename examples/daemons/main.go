@@ -1,6 +1,6 @@
-// Command daemons keeps six workers running on three members, two at each, each of them once; and goes on when a member is
-// killed: the others take its workers over when its leases have ended. A worker works without being spoken to, and looks
-// at its lease before each step.
+// Command daemons runs six workers on three members, two at each, exactly one instance of each
+// worker. When a member is killed, the others take over its workers after its leases have expired.
+// A worker runs without receiving messages, and checks its lease before each step.
 //
 //	go run ./examples/daemons
 //
@@ -35,7 +35,7 @@ const workers = 6
 // step is the time between two steps of a worker.
 const step = 20 * time.Millisecond
 
-// plant is what workers work on. It refuses steps under an earlier token than the last.
+// plant is the resource of the workers. It rejects steps with a token below the last one.
 type plant struct {
 	regions [three.Members]*sharding.Region[*wrapperspb.StringValue]
 
@@ -54,7 +54,7 @@ func (p *plant) work(worker int, token coordination.Token) {
 	p.tokens[worker] = token
 }
 
-// attach prepares a member for its part of the workers.
+// attach prepares a member for hosting workers.
 func (p *plant) attach(m three.Member) (err error) {
 	p.regions[m.Index], err = sharding.NewDaemons[*wrapperspb.StringValue](m.System, m.Session, m.DD,
 		sharding.Config{Type: "worker", Shards: workers, MinMembers: three.Members, StableAfter: time.Second},
@@ -62,7 +62,7 @@ func (p *plant) attach(m three.Member) (err error) {
 	return err
 }
 
-// worker works in a goroutine beside its actor, until its lease ends or it is stopped.
+// worker works in a goroutine beside its actor until its lease ends or it is stopped.
 type worker struct {
 	sharding.Entity
 	plant *plant
@@ -94,7 +94,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// at returns how many workers each member has, but for one that was killed.
+// at returns the number of workers at each member except a killed one.
 func (p *plant) at(killed int) (n []int) {
 	for i, r := range p.regions {
 		if i != killed {

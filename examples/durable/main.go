@@ -1,5 +1,6 @@
-// Command durable stops all members of a cluster and starts them again: what they counted is still there, since each
-// keeps durable keys in a directory of its own. The counter of volatile views begins anew.
+// Command durable stops all members of a cluster and starts them again. Their counts survive, since
+// each member keeps durable keys in its own directory. The counter of views is volatile and
+// restarts at zero.
 //
 //	go run ./examples/durable
 //
@@ -31,7 +32,7 @@ var (
 	Views  = distributeddata.NewKey("views", crdt.PNCounter{})
 )
 
-// config is what every member of the cluster has in common, but for its name and its store.
+// config is the configuration common to all members, except for name and store.
 func config(i int, s store.Store) distributeddata.Config {
 	return distributeddata.Config{
 		Durable: []string{"shop/*"},
@@ -67,13 +68,14 @@ func session(ctx context.Context, out io.Writer, dir string) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.Close()) }() // the replicator does not close it
+		// The replicator does not close its store.
+		defer func() { err = errors.Join(err, s.Close()) }()
 		stores[i] = s
 	}
 	return three.Run(ctx, out, func(i int) distributeddata.Config { return config(i, stores[i]) }, count)
 }
 
-// count has each member count one order and one view.
+// count counts one order and one view at each member.
 func count(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	var orders, views crdt.PNCounter
 	for _, dd := range c.DD {

@@ -1,6 +1,6 @@
-// Command fencing shows what a lease cannot prevent, and how a fencing token does: A checks its lease and is
-// stopped before it writes, as a process is by SIGSTOP, a snapshot of its machine or a long garbage
-// collection. Its time runs out, B takes over and writes, and then A goes on where it was.
+// Command fencing shows what a lease cannot prevent, and how a fencing token does. A checks its
+// lease and is stopped before it writes, as by SIGSTOP, a snapshot of its machine or a long garbage
+// collection. Its lease expires, B takes over and writes, and then A continues.
 //
 //	go run ./examples/fencing
 //
@@ -11,7 +11,7 @@
 //	A goes on and writes: fence: stale token 1 for "ledger", 2 has been seen
 //	the ledger: [B]
 //
-// Of A's stop its own clocks show nothing, so here A has a clock that stands still.
+// A's own clocks do not show the pause, so here A has a clock that stands still.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/concord-go/concord/coordination/memory"
 )
 
-// stopped is the clock of a process that does not run: it shows no time, and no timer ever fires.
+// stopped is the clock of a process that does not run: its time stands still and no timer fires.
 type stopped struct{}
 
 func (stopped) Read() coordination.Reading { return coordination.Reading{} }
@@ -67,7 +67,8 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "A holds %v\nA checks its lease: %v; and is stopped before it writes\n", old, old.Check())
-	err = b.Lease("billing").Do(ctx, func(_ context.Context, g *coordination.Grant) error { // waits for A's time to run out
+	// Do waits until A's lease expires.
+	err = b.Lease("billing").Do(ctx, func(_ context.Context, g *coordination.Grant) error {
 		fmt.Fprintf(out, "B holds %v\nB writes: %v\n", g, write("B", g.Token()))
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The output is what the comment of the command promises. In the bubble B's wait takes no time.
+// The output must match the comment of the command. In the bubble B's wait takes no time.
 func TestOutput(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)

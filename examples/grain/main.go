@@ -1,5 +1,6 @@
-// Command grain keeps an account right although Proto.Actor activates it twice. East and west are two members of one
-// cluster that do not see each other, as in a partition, so each finds that the account is its own.
+// Command grain keeps an account consistent although Proto.Actor activates it twice. East and west
+// are members of one cluster that do not see each other, as in a partition, so both activate the
+// account.
 //
 //	go run ./examples/grain
 //
@@ -38,7 +39,7 @@ func main() {
 	}
 }
 
-// bank is the database of all members. It refuses what an earlier tenure sends.
+// bank is the database of all members. It rejects writes from earlier tenures.
 type bank struct {
 	mu       sync.Mutex
 	balance  map[string]int64
@@ -58,7 +59,7 @@ func (b *bank) payIn(account string, token coordination.Token, amount int64) (in
 	return b.balance[account], nil
 }
 
-// account is a grain: it takes amounts.
+// account is a grain that receives amounts.
 type account struct {
 	name   string
 	tenure coordination.Tenure
@@ -79,7 +80,7 @@ func (a *account) Receive(ctx actor.Context) {
 	ctx.Respond(wrapperspb.String(fmt.Sprintf("%d paid in, balance %d, token %v", amount.Value, balance, a.tenure.Token())))
 }
 
-// alone is the cluster provider of a member that finds nobody else.
+// alone is a cluster provider that finds no other members.
 type alone struct{}
 
 // StartMember implements cluster.ClusterProvider.
@@ -122,13 +123,13 @@ func start(store coordination.Store, b *bank) (*member, error) {
 	return &member{c, session}, nil
 }
 
-// leave stops the member; the leases of its grains are released.
+// leave stops the member and releases the leases of its grains.
 func (m *member) leave(ctx context.Context) error {
 	m.cluster.Shutdown(true)
 	return m.session.Close(ctx)
 }
 
-// payIn sends an amount to an account, and returns what it answers.
+// payIn sends an amount to an account, and returns the answer.
 func (m *member) payIn(name string, amount int64) (string, error) {
 	res, err := m.cluster.ActorSystem.Root.RequestFuture(m.cluster.Get(name, "account"), wrapperspb.Int64(amount), 20*time.Second).Result()
 	if err != nil {

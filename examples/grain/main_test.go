@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The output is that of the command's comment. The example is a process of its own, since two members of Proto.Actor in
-// one process race for the logger of gRPC.
+// The output must match the command's comment. The example runs as a separate process, since two
+// members of Proto.Actor in one process race for the logger of gRPC.
 func TestOutput_IsAsPromised(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)

@@ -1,12 +1,13 @@
-// Command inspect looks into the directory in which a member that is stopped has kept its durable entries, with
-// whichever store.
+// Command inspect reads the directory in which a stopped member has kept its durable entries, with
+// any of the stores.
 //
 //	go run ./examples/inspect list DIR      every entry, with its rows and bytes
 //	go run ./examples/inspect verify DIR    whether all rows are as they were written; status 1 if not
 //	go run ./examples/inspect export DIR    all rows as lines of JSON
 //
-// The key of an encrypted directory is read, in hexadecimal, from the environment variable CONCORD_KEY. The directory is
-// opened as the member would open it: inspect a copy of one that is damaged.
+// The key of an encrypted directory is read, in hexadecimal, from the environment variable
+// CONCORD_KEY. The directory is opened as the member would open it, so inspect a copy of a damaged
+// one.
 //
 //	$ inspect list /var/lib/shop/ddata
 //	cart                            2 atoms        47 bytes

@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// directory is what a member may leave.
+// directory returns a directory as left by a member.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "rows")

@@ -1,5 +1,6 @@
-// Command leader elects a leader among its processes. Start it in several terminals: one leads, the others follow. Stop
-// the leader by Ctrl-C, and another leads at once; kill it, and another leads when its lease has run out, after 10s.
+// Command leader elects a leader among its processes. Start it in several terminals: one leads, the
+// others follow. Stop the leader with Ctrl-C, and another one leads at once. Kill it, and another
+// one leads when its lease has expired, after 10s.
 //
 //	go run ./examples/leader A
 //
@@ -13,8 +14,8 @@
 //	B leads, token 2
 //	B ends
 //
-// The processes meet in a directory. With -store etcd they meet in etcd, on several machines, and -at has its endpoints;
-// with -store kubernetes in the Lease objects of the pod's namespace:
+// The processes share a directory. With -store etcd they use etcd, from several machines, and -at
+// lists its endpoints; with -store kubernetes they use Lease objects in the pod's namespace:
 //
 //	go run ./examples/leader -store etcd -at 127.0.0.1:2379 A
 //	kubectl get lease concord-example-leader # with -store kubernetes
@@ -50,7 +51,7 @@ func main() {
 
 const leaseName = "concord-example-leader"
 
-// openers are the stores to choose from.
+// openers are the available stores.
 var openers = map[string]coordination.Opener{"file": file.Opener, "etcd": etcd.Opener, "kubernetes": kubernetes.Opener}
 
 // run takes part in the election until ctx ends.
@@ -80,7 +81,7 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	return elect(ctx, out, lease, flags.Arg(0))
 }
 
-// settings of the stores, as a file would have them below store.
+// settings returns the settings of a store, as they would be below store in a file.
 func settings(at string) func(into any) error {
 	return func(into any) error {
 		switch s := into.(type) {
@@ -103,7 +104,7 @@ func elect(ctx context.Context, out io.Writer, lease *coordination.Lease, name s
 		fmt.Fprintln(out, name, "follows", leader)
 		_ = lease.Do(ctx, func(ctx context.Context, g *coordination.Grant) error {
 			fmt.Fprintf(out, "%s leads, token %d\n", name, g.Token())
-			<-ctx.Done() // a leader works here, and checks g before each piece
+			<-ctx.Done() // a leader would work here, and check g before each step
 			return context.Cause(ctx)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// screen is what one process has printed.
+// screen is the output of one process.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -33,7 +33,8 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// TestOutput_IsAsPromised runs both on the file store: each prints what the comment of the command promises.
+// TestOutput_IsAsPromised runs both on the file store. The output of each must match the comment of
+// the command.
 func TestOutput_IsAsPromised(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)

@@ -1,5 +1,6 @@
-// Command lease runs something on one node only. Start it in two terminals of one machine, stop the one that works
-// by Ctrl-C, or kill it: the other goes on, at once or when the lease has run out.
+// Command lease runs a task on one node at a time. Start it in two terminals of one machine and
+// stop the working one with Ctrl-C, or kill it: the other continues at once, or when the lease has
+// expired.
 //
 //	go run ./examples/lease A
 //
@@ -15,7 +16,7 @@
 //	B has lease "report", token 2
 //	B works
 //
-// The processes meet in a directory. On several machines, take a store with a server: docs/stores.md.
+// The processes share a directory. On several machines, use a store with a server: docs/stores.md.
 package main
 
 import (
@@ -43,7 +44,7 @@ func main() {
 	}
 }
 
-// run works whenever it is this node's turn, until ctx ends.
+// run works whenever this node holds the lease, until ctx ends.
 func run(ctx context.Context, out io.Writer, dir, name string) (err error) {
 	store, err := file.Open(dir)
 	if err != nil {
@@ -67,12 +68,12 @@ func run(ctx context.Context, out io.Writer, dir, name string) (err error) {
 	return nil
 }
 
-// work does one piece after the other. Its context ends when the lease does, or with the program.
+// work does one step after the other. Its context ends with the lease or with the program.
 func work(ctx context.Context, tenure coordination.Tenure, piece func()) error {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for {
-		if err := tenure.Check(); err != nil { // before each piece: a pause may have been longer than the lease
+		if err := tenure.Check(); err != nil { // a pause may outlast the lease
 			return err
 		}
 		piece()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lines is what all nodes have written, in order.
+// lines is the output of all nodes, in order.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -30,7 +30,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// of is what one node has written.
+// of returns the output of one node.
 func (l *lines) of(node string) (said []string) {
 	for _, line := range l.all {
 		if strings.HasPrefix(line, node+" ") {
@@ -40,8 +40,8 @@ func (l *lines) of(node string) (said []string) {
 	return said
 }
 
-// TestOutput_IsAsPromised runs both at a time: each says what the comment of the command promises, and B works only when
-// A has ended.
+// TestOutput_IsAsPromised runs both concurrently. The output of each must match the comment of the
+// command, and B must work only after A has ended.
 func TestOutput_IsAsPromised(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	require.NoError(t, err)

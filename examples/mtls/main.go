@@ -1,5 +1,5 @@
-// Command mtls makes an authority and certificates, runs three members that talk with TLS only, shows
-// that a stranger is not heard, and replaces the authority while they go on.
+// Command mtls creates an authority and certificates, runs three members that communicate only over
+// TLS, shows that strangers are rejected, and replaces the authority while the members run.
 //
 //	go run ./examples/mtls
 //
@@ -12,7 +12,7 @@
 //	member 1 was started again: 4 starts, counted together
 //	a stranger with a certificate of the old authority: refused
 //
-// It exits with 0 if all of that is so. The members are processes of this program.
+// It exits with 0 if all checks hold. The members are processes of this program.
 package main
 
 import (
@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// show is the whole story, with files in dir.
+// show runs the whole example, with files in dir.
 func show(ctx context.Context, out io.Writer, dir string) error {
 	before, err := pki.NewAuthority("before")
 	if err != nil {
@@ -85,7 +85,8 @@ func show(ctx context.Context, out io.Writer, dir string) error {
 		return err
 	}
 
-	// The order matters: first all trust both, then all have new certificates, then the old one goes.
+	// The order matters: first all members trust both authorities, then all get new certificates,
+	// then the old authority is removed.
 	if err := errors.Join(c.trust(before, after), wait(ctx), c.issue(after), wait(ctx)); err != nil {
 		return err
 	}
@@ -101,7 +102,8 @@ func show(ctx context.Context, out io.Writer, dir string) error {
 	return refused(ctx, out, c, "a stranger with a certificate of the old authority", cert, c.addresses[2])
 }
 
-// wait lets the members look at their files, which they do once a second when somebody connects.
+// wait waits until the members reload their files, which they do at most once a second on a new
+// connection.
 func wait(ctx context.Context) error {
 	select {
 	case <-time.After(1100 * time.Millisecond):
@@ -111,14 +113,14 @@ func wait(ctx context.Context) error {
 	}
 }
 
-// strangers are not heard by member 1.
+// strangers checks that member 1 rejects strangers.
 func strangers(ctx context.Context, out io.Writer, c *members, right, wrong *pki.Authority) error {
 	anywhere := pki.Member{Hosts: []string{"127.0.0.1"}}
 	foreign, err := certificate(wrong, anywhere)
 	if err != nil {
 		return err
 	}
-	// Each certificate names one address: that of member 3 does not speak for member 2.
+	// Each certificate names one address, so that of member 3 is not valid for member 2.
 	third, err := certificate(right, pki.Member{Hosts: anywhere.Hosts, Addresses: c.addresses[2:]})
 	if err != nil {
 		return err
@@ -139,7 +141,8 @@ func certificate(a *pki.Authority, m pki.Member) (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// refused connects to member 1 and claims to be at address. It returns an error if member 1 listens.
+// refused connects to member 1 and claims to be at address. It returns an error if member 1 accepts
+// it.
 func refused(ctx context.Context, out io.Writer, c *members, who string, cert *tls.Certificate, address string) error {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.roots}
 	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -157,7 +160,7 @@ func refused(ctx context.Context, out io.Writer, c *members, who string, cert *t
 	if err == nil {
 		_ = stream.Send(&remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
 			ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
-		}}}) // the error is that of the answer
+		}}}) // the answer contains the error
 		_, err = stream.Recv()
 	}
 	if err == nil {
@@ -167,7 +170,7 @@ func refused(ctx context.Context, out io.Writer, c *members, who string, cert *t
 	return ctx.Err()
 }
 
-// trust writes the file of authorities of all members.
+// trust writes the authorities file of all members.
 func (c *members) trust(all ...*pki.Authority) error {
 	var pem []byte
 	c.roots = x509.NewCertPool()

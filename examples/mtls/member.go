@@ -22,7 +22,7 @@ import (
 	"github.com/concord-go/concord/node/provider/automanaged"
 )
 
-// memberEnv holds the configuration of a process that is to be a member.
+// memberEnv holds the configuration of a member process.
 const memberEnv = "CONCORD_MTLS_MEMBER"
 
 type memberConfig struct {
@@ -32,11 +32,11 @@ type memberConfig struct {
 	Authorities  string
 }
 
-// starts counts the starts of all members. Each knows it from the others' messages only.
+// starts counts the starts of all members. Members learn the sum only from each other's messages.
 var starts = distributeddata.NewKey("starts", crdt.GCounter{})
 
-// runMember is the main function of a member: it counts its start, and prints what all have counted,
-// until its standard input ends.
+// runMember is the main function of a member: it counts its start, and prints the sum of all
+// starts, until its standard input ends.
 func runMember() {
 	var cfg memberConfig
 	if err := json.Unmarshal([]byte(os.Getenv(memberEnv)), &cfg); err != nil {
@@ -45,7 +45,7 @@ func runMember() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until our parent is gone
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent exits
 		stop()
 	}()
 	err := node.Run(ctx, node.RunConfig{
@@ -69,7 +69,7 @@ func runMember() {
 	os.Exit(node.ExitCode(err))
 }
 
-// count adds one, and prints the sum as this member knows it.
+// count adds one and prints the sum known to this member.
 func count(ctx context.Context, dd *distributeddata.Replicator) error {
 	if err := dd.Ready(ctx); err != nil {
 		return err
@@ -90,7 +90,7 @@ func count(ctx context.Context, dd *distributeddata.Replicator) error {
 	return nil
 }
 
-// members are the processes, and the files of all.
+// members holds the processes and the files of all.
 type members struct {
 	dir       string
 	addresses []string
@@ -105,7 +105,7 @@ type process struct {
 	in   io.Closer
 	done chan struct{}
 	mu   sync.Mutex
-	sum  string // that it printed last
+	sum  string // the sum printed last
 }
 
 func name(i int) string { return fmt.Sprintf("member-%d", i+1) }
@@ -131,8 +131,8 @@ func newCluster(dir string) (*members, error) {
 	return c, nil
 }
 
-// freePorts returns n ports that nobody listens on. They lie below the range from which the system
-// serves outgoing connections, so that a member that is restarted finds its ports free.
+// freePorts returns n unused ports. They lie below the range that the system uses for outgoing
+// connections, so that a restarted member finds its ports free.
 func freePorts(n int) (ports []int, err error) {
 	const from, to = 20_000, 22_000
 	for port := from + os.Getpid()%(to-from-100); len(ports) < n && port < to; port++ {
@@ -185,7 +185,7 @@ func (p *process) read(out io.Reader) {
 	}
 }
 
-// stop ends a member in order.
+// stop stops a member gracefully.
 func (p *process) stop() {
 	_ = p.in.Close()
 	<-p.done
@@ -205,7 +205,7 @@ func (c *members) stop() {
 	}
 }
 
-// agree waits until every member has counted so many starts.
+// agree waits until every member has counted want starts.
 func (c *members) agree(ctx context.Context, want int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -1,5 +1,6 @@
-// Command presence knows who is online: a user is while one of his devices is connected to any member. When a member is
-// gone for good, another takes away what was connected there.
+// Command presence tracks which users are online: a user is online while at least one of the user's
+// devices is connected to any member. When a member is permanently gone, another one removes the
+// devices that were connected to it.
 //
 //	go run ./examples/presence
 //
@@ -25,8 +26,8 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// devices of users, as "member/device". An add wins over a concurrent remove: a device that connects again elsewhere
-// while its old connection is cleaned up stays.
+// devices are the devices of users, as "member/device". An add wins over a concurrent remove: a
+// device that reconnects elsewhere while its old connection is cleaned up stays.
 type devices = crdt.ORMultiMap[string, string]
 
 // Online has the devices of each user that is online.
@@ -48,10 +49,10 @@ func disconnect(ctx context.Context, dd *distributeddata.Replicator, user, devic
 	return err
 }
 
-// clean takes away all devices of a member, in one update that every member shows whole.
+// clean removes all devices of a member, in one atomic update.
 func clean(ctx context.Context, dd *distributeddata.Replicator, member string) error {
 	_, err := Online.Update(ctx, dd, func(w *crdt.Writer, online *devices) error {
-		for user, device := range online.All() { // of the value before: what All goes over never changes
+		for user, device := range online.All() { // the value before the update
 			if strings.HasPrefix(device, member+"/") {
 				online.Remove(w, user, device)
 			}
@@ -61,7 +62,7 @@ func clean(ctx context.Context, dd *distributeddata.Replicator, member string) e
 	return err
 }
 
-// users returns who is online.
+// users returns the names of the users that are online.
 func users(ctx context.Context, dd *distributeddata.Replicator) (string, error) {
 	online, err := Online.Get(ctx, dd, distributeddata.Majority)
 	if online.Len() == 0 {

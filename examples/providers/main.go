@@ -1,5 +1,6 @@
-// Command providers runs one member of a cluster with the cluster provider of your choice, and prints who is in
-// it. Start it in several terminals, stop one by Ctrl-C, or kill it, and start it again.
+// Command providers runs one member of a cluster with the cluster provider of your choice, and
+// prints the members of the cluster. Start it in several terminals, stop one with Ctrl-C, or kill
+// it, and start it again.
 //
 //	go run ./examples/providers -port 4020 -provider automanaged -at 127.0.0.1:5020,127.0.0.1:5021
 //	go run ./examples/providers -port 4021 -provider automanaged -at 127.0.0.1:5020,127.0.0.1:5021
@@ -7,14 +8,14 @@
 //	life 1: 127.0.0.1:4020
 //	life 1: 127.0.0.1:4020 127.0.0.1:4021
 //
-// With automanaged, -at has the health addresses of all members: this one's is port 1000 above -port. With the
-// other providers it has the servers:
+// With automanaged, -at lists the health addresses of all members; this member's health port is
+// 1000 above -port. With the other providers, -at lists the servers:
 //
 //	go run ./examples/providers -port 4020 -provider etcd -at 127.0.0.1:2379
 //	go run ./examples/providers -port 4020 -provider zookeeper -at 127.0.0.1:2181
 //
-// In a pod, -provider kubernetes needs no -at, and -advertise has the pod's address: see kubernetes.yaml.
-// docs/providers.md says which provider to take.
+// In a pod, -provider kubernetes needs no -at, and -advertise is the pod's address: see
+// kubernetes.yaml. docs/providers.md helps to choose a provider.
 package main
 
 import (
@@ -45,10 +46,10 @@ func main() {
 	os.Exit(node.ExitCode(err))
 }
 
-// healthAbove is where a member of automanaged listens for health requests, above its port.
+// healthAbove is the offset of a member's automanaged health port from its port.
 const healthAbove = 1000
 
-// run is a member until ctx ends, or a signal.
+// run runs a member until ctx ends or a signal arrives.
 func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("providers", flag.ContinueOnError)
 	remote := node.Config{}
@@ -86,7 +87,7 @@ func addresses(list *cluster.ClusterTopology) (out []string) {
 	return out
 }
 
-// newProvider returns what makes the provider of each life.
+// newProvider returns a function that creates the provider of each life.
 func newProvider(name string, at []string, port int) (func() (cluster.ClusterProvider, error), error) {
 	switch name {
 	case "automanaged":

@@ -39,7 +39,7 @@ func TestRun_PrintsTheMembers(t *testing.T) {
 	}
 }
 
-// freePort has a free one healthAbove it.
+// freePort returns a free port for which port healthAbove higher is free too.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for {

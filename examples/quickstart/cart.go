@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// cart is the replicated value behind one cart: items and their quantities.
+// cart is the replicated value of one cart: items and their quantities.
 type cart = crdt.LWWMap[string, int64]
 
 const cartPrefix = "cart/"
@@ -20,10 +20,10 @@ func cartKey(name string) distributeddata.Key[cart] {
 	return distributeddata.NewKey(cartPrefix+name, cart{})
 }
 
-// shop is the replicated carts as one node sees them.
+// shop gives one node access to the replicated carts.
 type shop struct{ dd *distributeddata.Replicator }
 
-// apply carries out a set, remove or clear, and returns when a majority of the nodes has it.
+// apply applies a set, remove or clear, and returns when a majority of the nodes has it.
 func (s shop) apply(ctx context.Context, e event) error {
 	_, err := cartKey(e.Cart).Update(ctx, s.dd, func(w *crdt.Writer, c *cart) error {
 		switch e.Op {
@@ -51,7 +51,7 @@ func (s shop) carts(ctx context.Context) (carts, error) {
 		}
 		c, err := cartKey(name).Get(ctx, s.dd)
 		if errors.Is(err, distributeddata.ErrNotFound) {
-			continue // emptied since
+			continue // emptied in the meantime
 		}
 		if err != nil {
 			return nil, err

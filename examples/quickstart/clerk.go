@@ -13,11 +13,11 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// The clerk gives each order the next number. There is one clerk in the cluster, a singleton that runs
-// only where and while its lease is held; but a paused process can wake up as a clerk that does not know
-// yet that another has taken over. So the book does not trust clerks, it trusts tokens: each tenure of
-// the lease has a larger one, a new clerk writes down how many orders it found before it gives out a
-// number, and what an older clerk writes beyond that is void for every reader.
+// The clerk gives each order the next number. The cluster has one clerk, a singleton that runs only
+// while its lease is held. But a paused process can wake up as a clerk that does not know yet that
+// another one has taken over. The book therefore relies on tokens: each tenure of the lease has a
+// larger one. A new clerk records how many orders it found before it assigns a number, and readers
+// ignore orders that an older clerk writes beyond that count.
 
 // order is one line of the book.
 type order struct {
@@ -25,13 +25,14 @@ type order struct {
 	Token coordination.Token `json:"token"` // of the clerk that wrote it
 }
 
-// The book: orders by number, and, by token, how many valid orders each clerk found when it took over.
+// The book: orders by number, and, by token, how many valid orders each clerk found when it took
+// over.
 var (
 	orders  = distributeddata.NewKey("book/orders", crdt.NewLWWMap[int64](nil, crdt.JSON[order]()))
 	tenures = distributeddata.NewKey("book/tenures", crdt.LWWMap[uint64, int64]{})
 )
 
-// readBook returns the valid orders, number by id, as of this node's own replica.
+// readBook returns the valid orders as numbers by order id, from this node's own replica.
 func readBook(ctx context.Context, dd *distributeddata.Replicator) (map[string]int64, error) {
 	took, err := tenures.Get(ctx, dd)
 	if err != nil && !errors.Is(err, distributeddata.ErrNotFound) {
@@ -54,14 +55,14 @@ func readBook(ctx context.Context, dd *distributeddata.Replicator) (map[string]i
 	return valid, nil
 }
 
-// clerk is the singleton. It writes orders in batches: whatever arrives while a batch is being written
-// makes up the next one.
+// clerk is the singleton. It writes orders in batches: orders that arrive while a batch is written
+// form the next one.
 type clerk struct {
 	tenure  coordination.Tenure
 	dd      *distributeddata.Replicator
 	numbers map[string]int64 // of every order in the book; nil until it has been read
 	waiting []checkout
-	writing []checkout // the batch on its way to a majority
+	writing []checkout // the batch in flight to a majority
 }
 
 type checkout struct {
@@ -70,8 +71,8 @@ type checkout struct {
 }
 
 type (
-	opened  struct{ err error } // the book has been read, and the tenure written down
-	written struct{ err error } // the batch is on a majority
+	opened  struct{ err error } // the book has been read, and the tenure recorded
+	written struct{ err error } // a majority has the batch
 )
 
 func newClerk(dd *distributeddata.Replicator) func(coordination.Tenure) actor.Actor {
@@ -85,7 +86,7 @@ func (c *clerk) Receive(ctx actor.Context) {
 		c.open(ctx)
 	case *opened:
 		if m.err != nil || c.adopt(ctx) != nil {
-			c.open(ctx) // not enough nodes right now; the messages wait
+			c.open(ctx) // not enough nodes now; the messages wait
 		}
 	case *wrapperspb.StringValue:
 		c.waiting = append(c.waiting, checkout{m.Value, ctx.Sender()})
@@ -95,7 +96,7 @@ func (c *clerk) Receive(ctx actor.Context) {
 	}
 }
 
-// open brings every order that was ever acknowledged to this node: a majority read sees all of them.
+// open reads all acknowledged orders: a majority read sees all of them.
 func (c *clerk) open(ctx actor.Context) {
 	c.numbers = nil
 	ctx.Request(c.dd.PID(), &distributeddata.Get[crdt.LWWMap[int64, order]]{
@@ -110,7 +111,7 @@ func (c *clerk) open(ctx actor.Context) {
 	})
 }
 
-// adopt takes over what is in the book, and voids in advance whatever an older clerk may still add.
+// adopt takes over the orders in the book, and voids later writes of older clerks in advance.
 func (c *clerk) adopt(ctx actor.Context) error {
 	book, err := readBook(context.Background(), c.dd)
 	if err != nil {
@@ -131,11 +132,11 @@ func (c *clerk) adopt(ctx actor.Context) error {
 		},
 	})
 	c.numbers = book
-	c.writing = []checkout{} // nothing is served before the tenure stands in the book
+	c.writing = []checkout{} // no order is served before the book contains the tenure
 	return nil
 }
 
-// write starts the next batch, unless one is on its way.
+// write starts the next batch, unless one is in flight.
 func (c *clerk) write(ctx actor.Context) {
 	if c.numbers == nil || c.writing != nil || len(c.waiting) == 0 || c.tenure.Check() != nil {
 		return
@@ -175,11 +176,11 @@ func (c *clerk) put(ctx actor.Context) {
 	})
 }
 
-// reply answers the batch that has been written, if the lease is held still: an answer is a promise.
+// reply answers the written batch if the lease is still held: an answer is a promise.
 func (c *clerk) reply(ctx actor.Context, err error) {
 	switch {
 	case c.tenure.Check() != nil:
-		return // the askers ask again, and find the next clerk
+		return // clients retry, and find the next clerk
 	case err != nil && len(c.writing) == 0:
 		c.open(ctx)
 		c.writing = nil

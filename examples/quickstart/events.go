@@ -19,14 +19,14 @@ type event struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// Bounds of the input. A line beyond them is a bad line.
+// Bounds of the input. A line that exceeds them is a bad line.
 const (
 	maxLine = 1 << 20
-	maxCart = 500  // bytes of a cart's name: with its prefix it has to fit a key
+	maxCart = 500  // bytes of a cart's name, which must fit into a key with its prefix
 	maxName = 4096 // of items and order ids
 )
 
-// validate says what is wrong with an event, if anything.
+// validate returns an error if the event is invalid.
 func (e event) validate() error {
 	cart := checkName("cart", e.Cart, maxCart)
 	switch e.Op {
@@ -55,7 +55,8 @@ func checkName(field, v string, limit int) error {
 	return nil
 }
 
-// readEvents returns the good lines of r, and calls bad for each other one. Empty lines are passed over.
+// readEvents returns the valid lines of r, and calls bad for each invalid one. It skips empty
+// lines.
 func readEvents(r io.Reader, bad func(line int, err error)) ([]event, error) {
 	var events []event
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -83,7 +84,7 @@ func readEvents(r io.Reader, bad func(line int, err error)) ([]event, error) {
 
 var errLong = fmt.Errorf("line is over %d bytes", maxLine)
 
-// readLine returns the next line without its end, or errLong for one that is too long.
+// readLine returns the next line without its end, or errLong if the line is too long.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {
@@ -115,17 +116,17 @@ func parse(line []byte) (e event, err error) {
 	return e, e.validate()
 }
 
-// carts is what a shop holds: the quantity of each item in each cart, empty carts left out.
+// carts is the state of a shop: the quantity of each item in each cart, without empty carts.
 type carts map[string]map[string]int64
 
-// result is the state of one node, in the form that --out writes.
+// result is the state of one node, in the format of --out.
 type result struct {
 	Carts  carts            `json:"carts"`
 	Orders map[string]int64 `json:"orders"`
 }
 
-// fold applies events one after the other to plain maps: what the cluster must amount to. It returns
-// the ids that were checked out.
+// fold applies events one after the other to plain maps and returns the state that the cluster must
+// reach, and the ids of the checked-out orders.
 func fold(events []event) (carts, map[string]bool) {
 	all, ids := carts{}, map[string]bool{}
 	for _, e := range events {
@@ -147,8 +148,8 @@ func fold(events []event) (carts, map[string]bool) {
 	return all, ids
 }
 
-// compare returns what is wrong with a node's state: its carts must be those of the fold, and its orders
-// must number the ids that were checked out 1, 2, 3 …, each as it was acknowledged.
+// compare returns an error if a node's state is wrong: its carts must equal those of the fold, and
+// its orders must number the checked-out ids 1, 2, 3 …, each as it was acknowledged.
 func (r result) compare(want carts, ids map[string]bool, acknowledged map[string]int64) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {

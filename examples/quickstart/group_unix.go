@@ -7,9 +7,10 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a child process into a group of its own, so that signals from the terminal pass it by.
+// ownGroup puts a child process into its own process group, so that it does not receive signals
+// from the terminal.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// freeze stops a process where it is, as a suspended machine does; thaw lets it go on.
+// freeze stops a process like a suspended machine; thaw lets it continue.
 func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 func thaw(p *os.Process) error   { return p.Signal(syscall.SIGCONT) }

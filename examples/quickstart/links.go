@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// link carries what one node says to a port of another, so that the driver can cut the two apart. It does what
-// a broken network does: nothing arrives and nobody is told; what was sent arrives once it is mended.
+// link forwards the traffic from one node to a port of another, so that the driver can cut it. A
+// cut link behaves like a broken network: no data arrives and no error is reported. After the cut
+// is mended, the data arrives.
 type link struct {
 	listener net.Listener
 	to       string
@@ -30,7 +31,7 @@ func newLink(to string) (*link, error) {
 
 func (k *link) addr() string { return k.listener.Addr().String() }
 
-// accept carries connections until the listener is closed, which ends with the process.
+// accept accepts connections until the listener is closed at the end of the process.
 func (k *link) accept() {
 	for {
 		in, err := k.listener.Accept()
@@ -55,7 +56,7 @@ func (k *link) carry(in net.Conn) {
 	<-ended
 }
 
-// copy passes bytes on, none while the link is cut.
+// copy forwards data, except while the link is cut.
 func (k *link) copy(to io.Writer, from io.Reader) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -86,11 +87,11 @@ func (k *link) mend() {
 	close(k.mended)
 }
 
-// links are those between all nodes: what node i says to node j goes through its own two, for the provider and
+// links are the links between all nodes. Each pair of nodes i and j has two, for the provider and
 // for remoting.
 type links [nodeCount][nodeCount][2]*link
 
-// lay makes the links to the ports of the nodes: first those of the provider, then those of remoting.
+// lay creates the links to the ports of the nodes: first the provider's, then those of remoting.
 func (l *links) lay(ports []int) (err error) {
 	for i := range l {
 		for j := range l[i] {
@@ -123,7 +124,7 @@ func (l *links) isolate(i int) (mend func()) {
 	}
 }
 
-// via says how node i reaches the others: the provider's addresses, and a dialer for remoting.
+// via returns how node i reaches the others: the provider's addresses, and those for remoting.
 func (l *links) via(i int, ports []int) (providers []string, remoting map[string]string) {
 	remoting = map[string]string{}
 	for j := range l {
@@ -137,7 +138,7 @@ func (l *links) via(i int, ports []int) (providers []string, remoting map[string
 	return providers, remoting
 }
 
-// dialer connects to other nodes by way of their links.
+// dialer returns a function that connects to other nodes through their links.
 func dialer(via map[string]string) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		if link, ok := via[addr]; ok {

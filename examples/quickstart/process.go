@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// nodeEnv holds the configuration of a process that is to be a node.
+// nodeEnv holds the configuration of a node process.
 const nodeEnv = "CONCORD_QUICKSTART_NODE"
 
 const (
 	startTimeout     = 20 * time.Second
-	operationTimeout = 2 * time.Second // of one attempt; what fails is tried again
+	operationTimeout = 2 * time.Second // of one attempt; failed attempts are retried
 )
 
-// errGone says that the process ended before it answered: what was asked may have been done.
+// errGone means that the process exited before it answered: the command may have been executed.
 var errGone = errors.New("the node is gone")
 
-// process is a node's process as the driver sees it.
+// process is a node process as seen by the driver.
 type process struct {
 	cmd    *exec.Cmd
 	stderr tail
@@ -42,7 +42,7 @@ type process struct {
 	}
 }
 
-// startProcess runs this program again, as a node.
+// startProcess starts this program as a node.
 func startProcess(cfg nodeConfig) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -58,7 +58,7 @@ func startProcess(cfg nodeConfig) (*process, error) {
 	if cfg.Verbose {
 		p.cmd.Stderr = os.Stderr
 	}
-	p.cmd.SysProcAttr = ownGroup() // Ctrl-C is for the driver, which then ends the nodes
+	p.cmd.SysProcAttr = ownGroup() // Ctrl-C is for the driver, which then stops the nodes
 	p.mu.calls = map[uint64]chan answer{}
 	if p.mu.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -74,13 +74,13 @@ func startProcess(cfg nodeConfig) (*process, error) {
 	return p, nil
 }
 
-// read hands answers to those who wait for them, until the process ends.
+// read delivers answers to their waiting calls, until the process exits.
 func (p *process) read(out io.Reader) {
 	in := json.NewDecoder(bufio.NewReader(out))
 	for {
 		var a answer
 		if err := in.Decode(&a); err != nil {
-			if !errors.Is(err, io.EOF) { // not a word of ours: no use going on
+			if !errors.Is(err, io.EOF) { // not an answer of ours: give up
 				_ = p.cmd.Process.Kill()
 			}
 			break
@@ -141,13 +141,13 @@ func (p *process) await(ctx context.Context) error {
 	}
 }
 
-// kill ends the process at once, as a power cut would, and waits until it is gone.
+// kill kills the process, like a power cut, and waits for its exit.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.gone
 }
 
-// stop lets the node leave in good order, for as long as ctx allows.
+// stop lets the node leave gracefully until ctx ends.
 func (p *process) stop(ctx context.Context) {
 	p.mu.Lock()
 	_, _ = p.mu.in.Write([]byte(`{"ask":"stop"}` + "\n"))
@@ -160,7 +160,7 @@ func (p *process) stop(ctx context.Context) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -182,8 +182,8 @@ func (t *tail) last() string {
 	return string(bytes.TrimSpace(t.buf))
 }
 
-// freePorts returns n loopback ports that nobody listens on. They lie below the range from which the
-// system serves outgoing connections, so that a node which is down for a while finds its port free.
+// freePorts returns n unused loopback ports. They lie below the range that the system uses for
+// outgoing connections, so that a node that was down for a while finds its port free.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for port := 20000 + os.Getpid()%5000; len(ports) < n && port < 32000; port++ {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// screen shows a person what happens: lines, and under them a progress bar where the output is a
-// terminal. Elsewhere the bar is a line now and then.
+// screen displays progress: lines, and below them a progress bar if the output is a terminal.
+// Otherwise the bar is an occasional line.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -46,7 +46,7 @@ func (s *screen) draw() {
 	}
 }
 
-// progress moves the bar.
+// progress updates the bar.
 func (s *screen) progress(done, total int64, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *screen) progress(done, total int64, since time.Time) {
 	s.draw()
 }
 
-// endProgress leaves the bar as it is.
+// endProgress leaves the bar on the screen.
 func (s *screen) endProgress() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *screen) endProgress() {
 	s.bar = ""
 }
 
-// table writes rows of a name and a value.
+// table prints rows of a name and a value.
 func (s *screen) table(rows [][2]string) {
 	wide := 0
 	for _, r := range rows {

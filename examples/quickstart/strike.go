@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// outage is how long a node is cut off or frozen: longer than its provider waits before the others drop it.
+// outage is how long a node is cut off or frozen: longer than the provider waits before the other
+// nodes drop it.
 const outage = 6 * time.Second
 
-// strike hits a node in the middle of its work, and tells how long what took.
+// strike triggers a fault while the nodes work, and reports how long the recovery took.
 func (k *shopkeeper) strike(ctx context.Context, kill string) error {
 	host, token, err := k.hosting(ctx, 0)
 	if err != nil {
@@ -42,7 +43,7 @@ func (k *shopkeeper) strike(ctx context.Context, kill string) error {
 	return k.kill(ctx, victim, role, host, token)
 }
 
-// kill ends a node at once and starts it again.
+// kill kills a node and starts it again.
 func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int, token uint64) error {
 	if s := k.statuses(ctx)[victim]; s != nil {
 		k.lost += s.Bytes
@@ -67,7 +68,8 @@ func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int
 	return errors.Join(err, <-back)
 }
 
-// killAll ends all nodes at once and starts them again: what they have acknowledged is on their disks alone.
+// killAll kills all nodes at once and starts them again. Acknowledged data is then only on their
+// disks.
 func (k *shopkeeper) killAll(ctx context.Context, token uint64) error {
 	for _, s := range k.statuses(ctx) {
 		if s != nil {
@@ -89,8 +91,8 @@ func (k *shopkeeper) killAll(ctx context.Context, token uint64) error {
 	return k.clerkBack(ctx, token, begin)
 }
 
-// outage hits the node with the clerk for a while, so that the others drop it, and waits until the cluster is
-// whole again: nobody starts the node anew.
+// outage disturbs the node with the clerk until the others drop it, and waits until the cluster is
+// complete again. The node is not restarted.
 func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what string, begin func() (end func() error, err error)) error {
 	end, err := begin()
 	if err != nil {
@@ -124,7 +126,7 @@ func (k *shopkeeper) hosting(ctx context.Context, after uint64) (seat int, token
 	}
 }
 
-// clerkBack waits until another clerk works than the one with this token.
+// clerkBack waits until a clerk with a later token works.
 func (k *shopkeeper) clerkBack(ctx context.Context, token uint64, begin time.Time) error {
 	i, next, err := k.hosting(ctx, token)
 	if err != nil {
@@ -134,7 +136,7 @@ func (k *shopkeeper) clerkBack(ctx context.Context, token uint64, begin time.Tim
 	return nil
 }
 
-// whole waits until every node sees all of them.
+// whole waits until every node sees all nodes.
 func (k *shopkeeper) whole(ctx context.Context) error {
 	for {
 		all := 0

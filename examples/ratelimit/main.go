@@ -1,5 +1,6 @@
-// Command ratelimit lets a cluster send 6 mails, and never 7, although each member decides alone, also while it is cut
-// off: the right to send is a counter that never falls below zero, of which each member holds a part.
+// Command ratelimit lets a cluster send 6 mails and never 7, although each member decides alone,
+// even while it is cut off. The right to send is a counter that never falls below zero; each member
+// holds part of it.
 //
 //	go run ./examples/ratelimit
 //
@@ -24,10 +25,10 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// Mails is how many may still be sent.
+// Mails counts the mails that may still be sent.
 var Mails = distributeddata.NewKey("mails", crdt.BoundedCounter{})
 
-// grant gives this member the right to send so many.
+// grant gives this member the right to send n mails.
 func grant(ctx context.Context, dd *distributeddata.Replicator, n uint64) error {
 	_, err := Mails.Update(ctx, dd, func(w *crdt.Writer, left *crdt.BoundedCounter) error {
 		left.Add(w, n)
@@ -36,19 +37,19 @@ func grant(ctx context.Context, dd *distributeddata.Replicator, n uint64) error 
 	return err
 }
 
-// allow spends one right of this member's. It waits for nobody.
+// allow spends one right of this member. It does not wait for others.
 func allow(ctx context.Context, dd *distributeddata.Replicator) (bool, error) {
 	_, err := Mails.Update(ctx, dd, func(w *crdt.Writer, left *crdt.BoundedCounter) error {
 		left.Sub(w, 1)
 		return nil
 	})
 	if errors.Is(err, crdt.ErrBounds) {
-		return false, nil // not here, not now; others may hold rights
+		return false, nil // not here, not now; other members may hold rights
 	}
 	return err == nil, err
 }
 
-// give hands rights to another replica, which holds them when it has heard of it.
+// give transfers rights to another replica, which holds them once it has received the change.
 func give(ctx context.Context, dd, to *distributeddata.Replicator, n uint64) error {
 	_, err := Mails.Update(ctx, dd, func(w *crdt.Writer, left *crdt.BoundedCounter) error {
 		left.Transfer(w, to.Status().Replica, n)

@@ -1,5 +1,6 @@
-// Command registry is a registry of services: each is an entry, a set of addresses, and one loop over the prefix of all
-// of them is told what came and went, at the cost of what changed.
+// Command registry is a service registry. Each service is an entry with a set of addresses. One
+// loop over the prefix of all entries receives additions and removals, at a cost proportional to
+// the changes.
 //
 //	go run ./examples/registry
 //
@@ -40,7 +41,7 @@ func deregister(ctx context.Context, dd *distributeddata.Replicator, service, ad
 	return err
 }
 
-// watch tells line after line what came and went, until ctx ends.
+// watch reports additions and removals line by line, until ctx ends.
 func watch(ctx context.Context, dd *distributeddata.Replicator, tell func(line string)) {
 	for c := range Services.Changes(ctx, dd) {
 		name, _ := Services.Rest(c.Key)
@@ -84,7 +85,7 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 		if err := step.do(ctx, c.DD[step.member], step.service, step.address); err != nil {
 			return err
 		}
-		c.DD[2].FlushChanges() // the loop need not wait for Config.NotifyInterval
+		c.DD[2].FlushChanges() // so that the loop need not wait for Config.NotifyInterval
 		fmt.Fprintln(out, <-lines)
 	}
 	for key, at := range Services.Of(c.DD[1].Snapshot()) {

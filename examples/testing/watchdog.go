@@ -1,4 +1,4 @@
-// Package watchdog is a small actor of a user's own, for the test beside it: that is what to read here.
+// Package watchdog is a small example actor. Read its test, which shows the use of package testkit.
 package watchdog
 
 import (
@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// Lost tells the owner for how long the partner has been silent.
+// Lost reports to the owner how long the partner has been silent.
 type Lost struct{ After time.Duration }
 
-// Found tells the owner that it has been heard again.
+// Found reports to the owner that the partner has been heard again.
 type Found struct{}
 
 const (
@@ -19,7 +19,7 @@ const (
 	silence = 5 * time.Second
 )
 
-// Watchdog greets a partner every second, and tells its owner when greetings of the partner stay away.
+// Watchdog greets a partner every second, and notifies its owner when the partner's greetings stop.
 type Watchdog struct {
 	Partner, Owner *actor.PID
 

@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// One actor: probes take the places of its partner and its owner, and ten seconds of silence cost none.
+// This test runs one actor. Probes stand in for its partner and its owner, and ten seconds of
+// silence take no time.
 func TestWatchdog_TellsOfASilentPartner(t *testing.T) {
 	testkit.Bubble(t, func(t *testing.T) {
 		system := testkit.NewSystem(t)
@@ -25,14 +26,15 @@ func TestWatchdog_TellsOfASilentPartner(t *testing.T) {
 		owner.Within(10*time.Second, func() {
 			require.Equal(t, 6*time.Second, testkit.Expect[*Lost](owner).After)
 		})
-		owner.ExpectNone(time.Minute) // it tells once
+		owner.ExpectNone(time.Minute) // it reports only once
 
 		partner.Send(dog, &emptypb.Empty{})
 		testkit.Expect[*Found](owner)
 	})
 }
 
-// Two members: messages cross a network that the test cuts and heals, and an hour passes in milliseconds.
+// This test runs two members. Messages cross a network that the test cuts and heals, and an hour
+// passes in milliseconds.
 func TestWatchdog_BothSidesNoticeAPartition(t *testing.T) {
 	testkit.Run(t, 2, func(t *testing.T, c *testkit.Cluster) {
 		owners := testkit.Each(c, func(m *testkit.Member) (*testkit.Probe, error) {

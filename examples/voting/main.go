@@ -1,5 +1,5 @@
-// Command voting runs a poll at every member of a cluster. Every vote counts once, also those of a member that is cut off;
-// once a member knows that the poll is closed it takes none.
+// Command voting runs a poll at every member of a cluster. Every vote counts once, even votes at a
+// member that is cut off. A member accepts no more votes once it knows that the poll is closed.
 //
 //	go run ./examples/voting
 //
@@ -26,10 +26,10 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// poll is what the entry holds: fields that merge each by its own rule.
+// poll is the value of the entry. Each field merges by its own rule.
 type poll struct {
 	Votes  crdt.PNCounterMap[string]
-	Closed crdt.EWFlag // of concurrent switches on wins
+	Closed crdt.EWFlag // on wins over a concurrent off
 }
 
 // Poll is the entry.
@@ -37,11 +37,11 @@ var Poll = distributeddata.NewKey("poll", crdt.Record[poll]{})
 
 var errClosed = errors.New("the poll is closed")
 
-// vote counts at this member; the others hear of it.
+// vote counts a vote at this member, which replicates it to the others.
 func vote(ctx context.Context, dd *distributeddata.Replicator, choice string) error {
 	_, err := Poll.Update(ctx, dd, func(w *crdt.Writer, p *crdt.Record[poll]) error {
 		if p.V.Closed.Enabled() {
-			return errClosed // refuses the update
+			return errClosed // the update fails
 		}
 		p.V.Votes.Add(w, choice, 1)
 		return nil
@@ -49,7 +49,8 @@ func vote(ctx context.Context, dd *distributeddata.Replicator, choice string) er
 	return err
 }
 
-// closePoll returns when a majority knows: a vote that a member takes afterwards comes from one that does not know yet.
+// closePoll returns when a majority knows that the poll is closed. A vote accepted afterwards comes
+// from a member that does not know yet.
 func closePoll(ctx context.Context, dd *distributeddata.Replicator, level distributeddata.Consistency) error {
 	_, err := Poll.Update(ctx, dd, func(w *crdt.Writer, p *crdt.Record[poll]) error {
 		p.V.Closed.Enable(w)

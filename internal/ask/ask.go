@@ -8,11 +8,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// seq names the asks of this process. The registry's own generator was renamed between the
-// supported Proto.Actor versions, so it is not used.
+// seq numbers the requests of this process. The registry's own generator is not used, since it was
+// renamed between the supported versions of Proto.Actor.
 var seq atomic.Uint64
 
-// process is what the answer is sent to: it takes the first message and drops the others.
+// process receives the answer: it takes the first message and drops the others.
 type process struct {
 	answer chan any // capacity 1, never closed
 }
@@ -28,13 +28,13 @@ func (p *process) SendUserMessage(_ *actor.PID, message any) {
 func (p *process) SendSystemMessage(*actor.PID, any) {}
 func (p *process) Stop(*actor.PID)                   {}
 
-// Request sends msg to target with a sender of its own and waits for the first answer.
+// Request sends msg to target from a temporary sender and waits for the first answer.
 //
-// The error is ErrDeadLetter when nobody is registered as target, and the cause of ctx when it ends
-// first: the message may then still have been, or be, handled. An answer that is already there
-// wins over a context that has ended. Later answers are dropped.
+// It returns ErrDeadLetter if no process is registered as target, and the cause of ctx if ctx ends
+// first; in the latter case the message may still be handled, or already have been. If there is an
+// answer when ctx ends, the answer wins. Later answers are dropped.
 //
-// Request blocks, so it is not for use inside an actor. It may be called from any goroutine.
+// Request blocks, so it must not be called inside an actor. It is safe for concurrent use.
 func Request(ctx context.Context, system *actor.ActorSystem, target *actor.PID, msg any) (any, error) {
 	if target == nil {
 		return nil, ErrDeadLetter

@@ -38,7 +38,7 @@ func spawn(system *actor.ActorSystem, after time.Duration) *actor.PID {
 	}))
 }
 
-// registered counts the processes of system.
+// registered returns the number of processes of system.
 func registered(system *actor.ActorSystem) (n int) {
 	for _, bucket := range system.ProcessRegistry.LocalPIDs.LocalPIDs {
 		n += bucket.Count()
@@ -111,7 +111,7 @@ func TestManyAsksAtOnceLeaveNothingBehind(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 500 {
 			wg.Go(func() {
-				// Some end exactly when the answer comes.
+				// Some contexts end exactly when the answer arrives.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%3)*time.Millisecond)
 				defer cancel()
 				_, _ = ask.Request(ctx, system, pid, &question{2})

@@ -2,6 +2,6 @@ package ask
 
 import "errors"
 
-// ErrDeadLetter says that the target certainly did not get the message: no process of that name is
-// registered where the PID points.
+// ErrDeadLetter means that the target certainly did not get the message: no process is registered
+// under the PID.
 var ErrDeadLetter = errors.New("ask: no such actor")

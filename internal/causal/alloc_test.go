@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A value with one atom, such as a register or a counter that one replica counts, is a leaf, its path, and what
-// refers to the payload. Replicators hold one for each key, so each byte counts.
+// A value with one atom, such as a register or a counter of one replica, consists of a leaf, its
+// path, and a reference to the payload. A replicator holds one for each key, so each byte counts.
 func TestMemoryOfOneAtom(t *testing.T) {
 	l := Leaf{Dot{1, 1}, strings.Repeat("x", 100)}
 	const n = 1000
 	var s Store
-	least := uint64(math.MaxUint64) // of five rounds: the runtime allocates for itself as well
+	least := uint64(math.MaxUint64) // of five rounds: the runtime allocates too
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

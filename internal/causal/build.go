@@ -2,8 +2,8 @@ package causal
 
 import "github.com/concord-go/concord/internal/pmap"
 
-// Builder makes a store from atoms in the order of their paths, and at one path of their replicas,
-// many times faster than Insert. The zero value is ready for use.
+// Builder builds a store from atoms ordered by path and, at one path, by replica. It is many times
+// faster than Insert. The zero value is ready for use.
 type Builder struct {
 	atoms  pmap.Builder[Entry]
 	marks  pmap.Map[Mark]
@@ -11,7 +11,7 @@ type Builder struct {
 	leaves []Leaf // at path
 }
 
-// Add adds an atom behind those added before, and reports whether it may stand there.
+// Add appends an atom, and reports whether its position is in order.
 func (b *Builder) Add(path string, l Leaf) bool {
 	switch {
 	case path > b.path:
@@ -24,12 +24,12 @@ func (b *Builder) Add(path string, l Leaf) bool {
 	return true
 }
 
-// WithMark adds a mark, unless a later one is there.
+// WithMark adds a mark unless the store has a later one.
 func (b *Builder) WithMark(path string, m Mark) {
 	b.marks = Store{marks: b.marks}.WithMark(path, m).marks
 }
 
-// Store ends the building.
+// Store returns the store of all atoms and marks added.
 func (b *Builder) Store() Store {
 	b.flush()
 	return Store{atoms: b.atoms.Map(), marks: b.marks}
@@ -47,8 +47,8 @@ func (b *Builder) flush() {
 	b.leaves = b.leaves[:0]
 }
 
-// Differing calls f for each path whose atoms are not certainly the same in a and b, in order, as
-// pmap.Diff does: the cost follows the difference where structure is shared.
+// Differing calls f, in order, for each path whose atoms are not certainly the same in a and b,
+// like pmap.Diff. The cost is proportional to the difference where structure is shared.
 func Differing(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool)) {
 	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {
 		f(path, ea, inA, eb, inB)

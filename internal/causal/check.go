@@ -2,8 +2,8 @@ package causal
 
 import "fmt"
 
-// CheckAtom returns an error unless the atom is one that the mutators of some value can make. Kinds
-// that this version does not know pass: they belong to a later one.
+// CheckAtom returns an error unless the mutators of some value can make the atom. It accepts kinds
+// unknown to this version, which belong to a later one.
 func CheckAtom(path string, l Leaf) error {
 	rest := path
 	for depth := 0; rest != "" && Tag(rest[0]).Kind().Holds(); depth++ {
@@ -22,7 +22,7 @@ func CheckAtom(path string, l Leaf) error {
 	return nil
 }
 
-// checkEnd checks what is left of the path behind all maps, and the payload.
+// checkEnd checks the payload and the part of the path after all maps.
 func checkEnd(rest, path string, l Leaf) bool {
 	switch t := Tag(rest[0]); t.Kind() {
 	case GCounter, PNCounter:

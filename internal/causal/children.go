@@ -8,11 +8,11 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// walked is how many paths of one child are passed one by one before the rest is skipped at once.
+// walked is the number of paths of one child that are visited before the rest is skipped at once.
 const walked = 8
 
-// Children yields the prefixes of the values in the map whose paths begin with base, tag included, in
-// order. The yielded prefixes alias the store.
+// Children yields, in order, the prefixes of the values in the map whose paths begin with base,
+// which includes the tag. The yielded prefixes alias the store.
 func (s Store) Children(base string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		from, child := base, ""
@@ -22,8 +22,8 @@ func (s Store) Children(base string) iter.Seq[string] {
 	}
 }
 
-// children yields the children from a path on until a large one is worth a jump, and returns the path
-// to go on from, or nothing at the end.
+// children yields the children from a path on until it should jump over a large child. It returns
+// the path at which to continue, or "" at the end.
 func (s Store) children(base, from string, child *string, yield func(string) bool) (next string) {
 	n := 0
 	for path := range s.From(from) {
@@ -48,7 +48,7 @@ func (s Store) children(base, from string, child *string, yield func(string) boo
 	return ""
 }
 
-// keyEnd returns where the escaped key that begins at from ends, its end included, or -1.
+// keyEnd returns the end of the escaped key that begins at from, including its terminator, or -1.
 func keyEnd(path string, from int) int {
 	for i := from; i+1 < len(path); i++ {
 		if path[i] != 0 {
@@ -66,14 +66,15 @@ func keyEnd(path string, from int) int {
 	return -1
 }
 
-// Diff calls f in order for each path at which other atoms live in b than in a. The paths alias the
-// stores. Its cost follows the difference where structure is shared. Marks are not compared.
+// Diff calls f, in order, for each path whose atoms differ between a and b. The paths alias the
+// stores. The cost is proportional to the difference where structure is shared. Marks are not
+// compared.
 func Diff(a, b Store, f func(path string, ea Entry, inA bool, eb Entry, inB bool) bool) {
 	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, f)
 }
 
-// ChangedChildren returns the prefixes of the values in the map at base that are not the same in a
-// and b, in order. A value changes also by a mark alone: a reset that its counter had outrun.
+// ChangedChildren returns, in order, the prefixes of the values in the map at base that differ
+// between a and b. A mark alone can change a value: a reset whose counter had already advanced.
 func ChangedChildren(a, b Store, base string) (changed []string) {
 	add := func(path string) {
 		if !strings.HasPrefix(path, base) || len(changed) > 0 && strings.HasPrefix(path, changed[len(changed)-1]) {
@@ -97,11 +98,11 @@ func ChangedChildren(a, b Store, base string) (changed []string) {
 
 func sameMark(a, b Mark) bool { return a == b }
 
-// Clone frees a path from the node it is a part of, which it would keep in memory.
+// Clone copies a path, so that it does not keep its node in memory.
 func Clone(path string) string { return strings.Clone(path) }
 
-// ResetPrefix is Reset for all paths that begin with p. Paths are taken from the root of the key: p is
-// a whole prefix of them.
+// ResetPrefix is like Reset for all paths that begin with p. Paths start at the root of the key: p
+// is a whole prefix of them.
 func (s Store) ResetPrefix(p string, d Dot) Store {
 	next := s
 	for path, e := range s.Prefix(p) {

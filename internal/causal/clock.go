@@ -2,12 +2,12 @@ package causal
 
 import "sync/atomic"
 
-// StampBits is the part of a hybrid time stamp below its 48 bits of milliseconds: a counter.
+// StampBits is the number of counter bits in a hybrid timestamp, below its 48 bits of milliseconds.
 const StampBits = 16
 
 const maxMillis = 1<<(64-StampBits) - 1
 
-// Clock is a hybrid logical clock: its stamps are close to wall time, and each is larger than all
+// Clock is a hybrid logical clock. Its stamps are close to wall time, and each is larger than all
 // before it, whatever the wall clock does. It is safe for concurrent use. The zero value is ready.
 //
 // Literature: Kulkarni et al., "Logical Physical Clocks" (2014).
@@ -27,8 +27,9 @@ func (c *Clock) Next(ms uint64) uint64 {
 	}
 }
 
-// Observe takes note of a stamp from elsewhere, so that later stamps are larger. A stamp more than
-// drift milliseconds ahead of the wall time ms is refused with false: one bad clock would pull all.
+// Observe records a stamp from elsewhere, so that later stamps are larger. It rejects a stamp more
+// than drift milliseconds ahead of the wall time ms and returns false, since one bad clock would
+// advance all others.
 func (c *Clock) Observe(stamp, ms, drift uint64) bool {
 	if t := stamp >> StampBits; t > ms && t-ms > drift {
 		return false

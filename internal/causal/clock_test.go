@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Law 19: stamps rise whatever the wall clock does, and stay near the largest honest time.
+// Law 19: stamps increase whatever the wall clock does, and stay near the largest accurate time.
 func TestClock_RisesAndStaysNear(t *testing.T) {
 	const drift = 50
 	rapid.Check(t, func(t *rapid.T) {

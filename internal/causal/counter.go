@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// Total is the payload of a counter slot: the gross totals since the event Since that began the chain
-// of this atom. A continued chain keeps Since and adds to the totals; a reset ends it.
+// Total is the payload of a counter slot: the gross totals since the event Since, which began the
+// chain of this atom. Continuing the chain keeps Since and adds to the totals; a reset ends the
+// chain.
 type Total struct {
 	Since       uint64
 	Plus, Minus uint64
@@ -22,7 +23,7 @@ func (t Total) Payload() string {
 	return string(binary.AppendUvarint(p, t.Minus))
 }
 
-// ParseTotal decodes a payload. It accepts exactly what Payload writes.
+// ParseTotal decodes a payload. It accepts only encodings written by Payload.
 func ParseTotal(p string) (Total, error) {
 	var v [3]uint64
 	at := 0
@@ -51,8 +52,9 @@ func ParseTotal(p string) (Total, error) {
 	return Total{v[0], v[1], v[2]}, nil
 }
 
-// Contribution returns what the slot at path adds to its counter: the totals of its atom, less what a
-// reset concurrent with the chain had seen of it. Damaged payloads count nothing.
+// Contribution returns the amount that the slot at path adds to its counter: the totals of its atom
+// minus the part of the chain that concurrent resets had seen. A malformed payload contributes
+// nothing.
 func (s Store) Contribution(path string, l Leaf) (plus, minus uint64) {
 	t, err := ParseTotal(l.Payload)
 	if err != nil {
@@ -64,8 +66,9 @@ func (s Store) Contribution(path string, l Leaf) (plus, minus uint64) {
 	return t.Plus, t.Minus
 }
 
-// Reset returns the store without the atoms at path, as a reset by event d does it: a counter slot of
-// another replica leaves a mark, since its owner may be adding to the same chain right now.
+// Reset returns the store after event d has reset path. The atoms at path are removed. For a
+// counter slot of another replica Reset leaves a mark, since the owner may be adding to the same
+// chain concurrently.
 func (s Store) Reset(path string, d Dot) Store {
 	e, ok := s.Get(path)
 	if !ok {
@@ -74,7 +77,7 @@ func (s Store) Reset(path string, d Dot) Store {
 	return s.markReset(path, e, d).Drop(path)
 }
 
-// markReset leaves the mark of a reset by d at a counter slot of another replica.
+// markReset adds the mark for a reset by d at a counter slot of another replica.
 func (s Store) markReset(path string, e Entry, d Dot) Store {
 	owner, slot := SlotOwner(path)
 	if !slot || owner == d.Replica {

@@ -12,14 +12,14 @@ type Leaf struct {
 	Payload string
 }
 
-// Entry holds the live atoms at one path, ascending by replica, at most one of each replica. One atom
-// without a payload, which is nearly every entry of a set, needs no memory beyond the entry itself.
+// Entry holds the live atoms at one path, ascending by replica, at most one per replica. A single
+// atom without payload, which is nearly every entry of a set, needs no memory besides the entry.
 type Entry struct {
 	first Dot
 	x     *extra // nil: a single atom without payload
 }
 
-// extra is as small as the usual case allows: one atom with a payload, of a counter or register.
+// extra is optimized for the usual case: one atom with a payload, as in a counter or register.
 type extra struct {
 	payload string  // of the first atom
 	more    *[]Leaf // the other atoms, nil if there are none
@@ -73,13 +73,13 @@ func (e Entry) All() iter.Seq[Leaf] {
 	}
 }
 
-// Has reports whether the atom of the event d lives here.
+// Has reports whether the entry contains the atom of event d.
 func (e Entry) Has(d Dot) bool {
 	l, ok := e.Of(d.Replica)
 	return ok && l.N == d.N
 }
 
-// Of returns the atom that r made.
+// Of returns the atom made by r.
 func (e Entry) Of(r Replica) (Leaf, bool) {
 	if e.first.Replica == r {
 		return e.First(), true
@@ -92,7 +92,8 @@ func (e Entry) Of(r Replica) (Leaf, bool) {
 	return Leaf{}, false
 }
 
-// Equal reports whether the same atoms live in both. The payload of an atom is fixed by its identity.
+// Equal reports whether both entries have the same atoms. The identity of an atom determines its
+// payload.
 func (e Entry) Equal(o Entry) bool {
 	if e.first != o.first || e.x == o.x {
 		return e.first == o.first
@@ -100,8 +101,8 @@ func (e Entry) Equal(o Entry) bool {
 	return slices.EqualFunc(e.more(), o.more(), func(a, b Leaf) bool { return a.Dot == b.Dot })
 }
 
-// sameEntries returns how many entries lead that are equal in a and b, which are equally long. It is what a
-// comparison of states that were made apart spends its time on.
+// sameEntries returns the length of the common prefix of a and b, which have equal length.
+// Comparisons of states built separately spend their time here.
 func sameEntries(a, b []Entry) int {
 	b = b[:len(a)]
 	for i := range a {
@@ -112,9 +113,10 @@ func sameEntries(a, b []Entry) int {
 	return len(a)
 }
 
-// With returns the entry with l, which takes the place of an earlier atom of the same replica.
+// With returns the entry with l, which replaces an earlier atom of the same replica.
 func (e Entry) With(l Leaf) Entry {
-	if e.first.Replica == l.Replica && len(e.more()) == 0 { // the owner of a counter slot adds to it
+	// The usual case: the owner of a counter slot adds to it.
+	if e.first.Replica == l.Replica && len(e.more()) == 0 {
 		return One(l)
 	}
 	leaves := slices.AppendSeq(make([]Leaf, 0, e.Len()+1), e.All())
@@ -127,7 +129,7 @@ func (e Entry) With(l Leaf) Entry {
 	return entryOf(leaves)
 }
 
-// Filter returns the entry with the atoms that keep accepts; ok is false when none is left.
+// Filter returns the entry with the atoms accepted by keep; ok is false if none is left.
 func (e Entry) Filter(keep func(Dot) bool) (next Entry, ok bool) {
 	if len(e.more()) == 0 {
 		return e, keep(e.first)
@@ -149,7 +151,7 @@ func (e Entry) Filter(keep func(Dot) bool) (next Entry, ok bool) {
 
 func byReplica(a, b Leaf) int { return cmp.Compare(a.Replica, b.Replica) }
 
-// entryOf takes ownership of leaves, which are sorted and not empty.
+// entryOf takes ownership of leaves, which must be sorted and not empty.
 func entryOf(leaves []Leaf) Entry {
 	e := One(leaves[0])
 	if len(leaves) > 1 {

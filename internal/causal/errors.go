@@ -2,7 +2,7 @@ package causal
 
 import "errors"
 
-// Errors of the encoding. Package crdt exports them, which is why they carry its name.
+// Errors of the encoding. Package crdt exports them, so they carry its prefix.
 var (
 	ErrMalformed = errors.New("crdt: malformed encoding")
 	ErrVersion   = errors.New("crdt: unknown version of the encoding")

@@ -2,17 +2,18 @@ package causal
 
 import "github.com/concord-go/concord/internal/pmap"
 
-// The index of a store says which maps have which values, so that counting the keys of a map need not
-// walk over their values. It has one entry for each value with several paths in a map:
+// The index of a store records which maps contain which values, so that counting the keys of a map
+// does not iterate over their values. It has one entry for each value with several paths in a map:
 //
 //	depth of the map, path of the value up to its tag, which is included
 //
-// Values that live at one path need none: their atoms are their count.
+// Values with a single path need no entry: their atoms are their count.
 //
-// Invariant: the index is a function of the paths of the atoms. So it is not encoded or compared.
+// Invariant: the index is a function of the paths of the atoms. It is therefore not encoded or
+// compared.
 
-// outer yields, for each container around what lives at path, its depth, and where the path of the
-// value inside it ends, tag included.
+// outer yields, for each container around the atom at path, its depth and the end of the path of
+// the value inside it, including the tag.
 func outer(path string, yield func(depth, end int) bool) {
 	at := 0
 	for depth := 0; at < len(path) && Tag(path[at]).Kind().Holds() && depth < MaxDepth; depth++ {
@@ -30,7 +31,7 @@ func outer(path string, yield func(depth, end int) bool) {
 
 func indexKey(depth int, value string) string { return string([]byte{byte(depth)}) + value }
 
-// added notes a new path.
+// added records a new path.
 func (s Store) added(path string) Store {
 	outer(path, func(depth, end int) bool {
 		k := indexKey(depth, path[:end])
@@ -42,7 +43,7 @@ func (s Store) added(path string) Store {
 	return s
 }
 
-// removed notes that a path, or all that begin with it, are gone.
+// removed records that a path, or all paths that begin with it, have been removed.
 func (s Store) removed(path string) Store {
 	outer(path, func(depth, end int) bool {
 		if s.atoms.CountPrefix(path[:end]) == 0 {
@@ -53,7 +54,7 @@ func (s Store) removed(path string) Store {
 	return s
 }
 
-// removedPrefix notes that all paths that begin with p are gone.
+// removedPrefix records that all paths that begin with p have been removed.
 func (s Store) removedPrefix(p string) Store {
 	s = s.removed(p)
 	if n := s.index.Len(); n > 0 {
@@ -66,8 +67,9 @@ func (s Store) removedPrefix(p string) Store {
 }
 
 // CountChildren returns the number of values in the map whose paths begin with base. depth is the
-// number of containers around the map, kind that of its values. It takes time in the order of the
-// height of the store. A key under which peers have put values of several kinds counts for each.
+// number of containers around the map, kind the kind of its values. The time is proportional to the
+// height of the store. A key under which peers have put values of several kinds counts once for
+// each.
 func (s Store) CountChildren(base string, depth int, kind Kind) int {
 	if kind.single() {
 		return s.atoms.CountPrefix(base)
@@ -75,7 +77,7 @@ func (s Store) CountChildren(base string, depth int, kind Kind) int {
 	return s.index.CountPrefix(indexKey(depth, base))
 }
 
-// indexer builds an index from the paths of a state in order.
+// indexer builds an index from the paths of a state, in order.
 type indexer struct {
 	last  [MaxDepth]string
 	level [MaxDepth]pmap.Builder[struct{}]

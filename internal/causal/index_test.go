@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// indexOf is the index by its definition.
+// indexOf computes the index from its definition.
 func indexOf(s Store) []string {
 	out := map[string]struct{}{}
 	for path := range s.Prefix("") {
@@ -45,12 +45,14 @@ func drawPath(t *rapid.T) (path string) {
 	return SlotPath(path+string([]byte{byte(MakeTag(PNCounter, Custom))}), Replica(rapid.IntRange(1, 2).Draw(t, "replica")))
 }
 
-// However a store came to be, its index is that of its paths, and counting children is walking them.
+// However a store was made, its index is that of its paths, and CountChildren equals the number of
+// children visited.
 func TestIndex_FollowsThePaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s, other Store
 		var seen, theirs Vector
-		pool := rapid.SliceOfN(rapid.Custom(drawPath), 1, 4).Draw(t, "pool") // few, to meet again
+		// Few paths, so that they collide.
+		pool := rapid.SliceOfN(rapid.Custom(drawPath), 1, 4).Draw(t, "pool")
 		set := string(AppendKey([]byte{byte(MakeTag(ORMap, String))}, []byte("k"))) + string([]byte{byte(MakeTag(ORSet, String))})
 		pool = append(pool, set+"x", set+"y", set+"z")
 		for n := uint64(1); n <= 20; n++ {

@@ -2,7 +2,7 @@ package causal
 
 import "testing"
 
-// What says when an entry was used last is behind all that a value can have, and apart from it.
+// The atoms of the last use sort after all paths of a value, and are separate from it.
 func TestLastUse(t *testing.T) {
 	d := Dot{Replica: 1, N: 1}
 	value := Store{}.Put(string([]byte{byte(MakeTag(Tombstone, Bytes))})+"x", Leaf{Dot: d}).Put(string([]byte{byte(MakeTag(ORSet, String))})+"\xff\xff", Leaf{Dot: d})
@@ -24,7 +24,7 @@ func TestLastUse(t *testing.T) {
 	}
 }
 
-// Nobody hostile puts anything large there, or behind it.
+// A hostile peer cannot store large data there, or after it.
 func TestLastUse_Check(t *testing.T) {
 	for _, c := range []struct {
 		path, payload string

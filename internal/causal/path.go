@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A path says where inside a value an atom lives. Its first byte is the [Tag] of the value's type, so
-// a node without the Go type still merges, repairs and counts it, and two types under one key are
-// seen as what they are. The rest depends on the type:
+// A path is the location of an atom inside a value. Its first byte is the [Tag] of the value's
+// type. With the tag, a node without the Go type can still merge, repair and count the value, and
+// two types under one key can be told apart. The rest depends on the type:
 //
 //	counter          tag, replica (8 bytes, big endian): the slot of one replica
 //	bounded counter  tag, replica, replica: what the first gave the second, or counted itself
@@ -18,12 +18,12 @@ import (
 //	map              tag, escaped key, 0x00 0x01, path of the child
 //	record           tag, escaped name of the field, 0x00 0x01, path of the field
 //
-// Escaping keeps the order of the keys and makes a child's path end where it ends.
+// Escaping preserves the order of the keys and makes the end of a key unambiguous.
 
-// Tag is the type of a value: its kind, and the class of its elements or keys.
+// Tag is the type of a value: its kind and the class of its elements or keys.
 type Tag byte
 
-// Kind is the kind of a value. The numbers are on the wire and on disks: they are never reused.
+// Kind is the kind of a value. The numbers are used on the wire and on disks, and are never reused.
 type Kind byte
 
 // The kinds of values.
@@ -38,14 +38,14 @@ const (
 	EWFlag      Kind = 8
 	DWFlag      Kind = 9
 	ORMap       Kind = 10
-	Record      Kind = 11 // of fields by name, each a value
-	Own         Kind = 12 // a type of the user, encoded whole
+	Record      Kind = 11 // of fields by name, each one a value
+	Own         Kind = 12 // a user-defined type, encoded whole
 	Bounded     Kind = 13
 	Extreme     Kind = 14 // the largest element, or with Min in the class the smallest
-	Tombstone   Kind = 15 // an entry that was deleted for good
+	Tombstone   Kind = 15 // an entry that was deleted permanently
 )
 
-// Holds reports whether values of the kind hold others, each behind an escaped key.
+// Holds reports whether values of the kind contain others, each after an escaped key.
 func (k Kind) Holds() bool { return k == ORMap || k == Record }
 
 // single reports whether values of the kind live at one path.
@@ -57,14 +57,15 @@ func (k Kind) single() bool {
 	return false
 }
 
-// Gone is the payload of an atom of a remove-wins set or a disable-wins flag that says no; without
-// payload it says yes. The element is in while all its atoms say so.
+// Gone is the payload of an atom that records a removal, in a remove-wins set or a disable-wins
+// flag. An atom without payload records an add. The element is present while no atom records a
+// removal.
 const Gone = "\x01"
 
-// Class says how elements, keys or register values are encoded.
+// Class is the encoding of elements, keys or register values.
 type Class byte
 
-// The classes of elements. Custom is a user's own codec.
+// The classes of elements. Custom is a user-defined codec.
 const (
 	Custom   Class = 0
 	String   Class = 1
@@ -76,11 +77,11 @@ const (
 
 	Min Class = 8 // added to the class of an Extreme
 
-	lastUse Class = 15 // of Tombstone: when the entry was used last
+	lastUse Class = 15 // of Tombstone: the time of the entry's last use
 )
 
-// UsePath is the path of the atoms that say when an entry was used last. They are of the entry and not of its value. It
-// is behind every path of a value.
+// UsePath is the path of the atoms that record the last use of an entry. They belong to the entry
+// and not to its value. UsePath sorts after every path of a value.
 var UsePath = string([]byte{byte(MakeTag(Tombstone, lastUse))})
 
 // MaxUse bounds the payload of such an atom.
@@ -130,13 +131,14 @@ var classNames = map[Class]string{
 	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes", Float: "float",
 }
 
-// SlotPath is the path of r's slot of the counter whose paths begin with prefix, tag included.
+// SlotPath returns the path of r's slot of the counter whose paths begin with prefix, which
+// includes the tag.
 func SlotPath(prefix string, r Replica) string {
 	b := make([]byte, 0, len(prefix)+8)
 	return string(binary.BigEndian.AppendUint64(append(b, prefix...), uint64(r)))
 }
 
-// AppendKey appends a map key in its escaped form, with its end.
+// AppendKey appends a map key in its escaped form, with its terminator.
 func AppendKey(dst []byte, key []byte) []byte {
 	for _, c := range key {
 		dst = append(dst, c)
@@ -147,7 +149,7 @@ func AppendKey(dst []byte, key []byte) []byte {
 	return append(dst, 0, 1)
 }
 
-// CutKey splits the escaped key off the front of a path.
+// CutKey splits the escaped key off the start of a path.
 func CutKey(path string) (key, rest string, ok bool) {
 	var b strings.Builder
 	from := 0
@@ -173,8 +175,8 @@ func CutKey(path string) (key, rest string, ok bool) {
 	}
 }
 
-// SlotOf returns the path of r's slot of the counter that has a slot at path; false if there is none. In a bounded
-// counter, replicas have no slots beside each other.
+// SlotOf returns the path of r's slot of the counter that has a slot at path, or false if there is
+// no such counter. A bounded counter has no single slot per replica.
 func SlotOf(path string, r Replica) (string, bool) {
 	k, slot := counterSlot(path)
 	if slot == "" || k == Bounded {
@@ -183,8 +185,8 @@ func SlotOf(path string, r Replica) (string, bool) {
 	return SlotPath(path[:len(path)-len(slot)], r), true
 }
 
-// SlotOwner returns the replica that owns the counter slot at path, or false if the path is not that
-// of a counter slot.
+// SlotOwner returns the replica that owns the counter slot at path, or false if path is not a
+// counter slot.
 func SlotOwner(path string) (Replica, bool) {
 	_, slot := counterSlot(path)
 	if slot == "" {
@@ -193,8 +195,8 @@ func SlotOwner(path string) (Replica, bool) {
 	return Replica(binary.BigEndian.Uint64([]byte(slot[:8]))), true
 }
 
-// counterSlot returns the kind of the counter that has a slot at path, and the end of the path, which names the slot;
-// empty if it is not the path of one.
+// counterSlot returns the kind of the counter that has a slot at path, and the end of the path,
+// which names the slot. slot is "" if path is not a counter slot.
 func counterSlot(path string) (k Kind, slot string) {
 	for path != "" && Tag(path[0]).Kind().Holds() {
 		end := keyEnd(path, 1)
@@ -213,8 +215,8 @@ func counterSlot(path string) (k Kind, slot string) {
 	return 0, ""
 }
 
-// OtherTag looks below a prefix, which ends where a tag begins, for a value of another type than the
-// wanted one, and returns its tag.
+// OtherTag searches below a prefix, which ends before a tag, for a value of a type other than want,
+// and returns its tag.
 func (s Store) OtherTag(prefix string, want Tag) (other Tag, found bool) {
 	first, last, ok := s.atoms.Bounds(prefix)
 	if !ok {

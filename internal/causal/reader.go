@@ -6,17 +6,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// reader reads one message field by field in the order of the numbers, and only as the writer of this
-// package writes it: shortest numbers, no zeros, no unknown fields. The first deviation makes it bad
-// and every later read empty.
+// reader reads one message field by field in the order of the numbers, in exactly the form in which
+// this package writes it: shortest numbers, no zeros, no unknown fields. After the first deviation
+// bad is set and every later read returns nothing.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-// field steps over the tag of the field if it comes next.
+// field skips the tag of the field if it comes next.
 func (r *reader) field(num protowire.Number, typ protowire.Type) bool {
-	if len(r.b) == 0 || r.b[0] != byte(num)<<3|byte(typ) { // nothing is left of what is bad
+	if len(r.b) == 0 || r.b[0] != byte(num)<<3|byte(typ) { // b is empty after an error
 		return false
 	}
 	r.b = r.b[1:]
@@ -32,7 +32,7 @@ func (r *reader) varint() uint64 {
 	return r.longVarint()
 }
 
-// longVarint is varint for more than one byte; apart, so that varint is inlined.
+// longVarint is the multi-byte case of varint, separate so that varint is inlined.
 func (r *reader) longVarint() uint64 {
 	v, n := protowire.ConsumeVarint(r.b)
 	if n < 0 || n != protowire.SizeVarint(v) {
@@ -53,7 +53,7 @@ func (r *reader) fixed64() uint64 {
 	return v
 }
 
-// number reads an optional number, which is absent when zero.
+// number reads an optional number; an absent field is zero.
 func (r *reader) number(num protowire.Number) uint64 {
 	if !r.field(num, protowire.VarintType) {
 		return 0
@@ -77,7 +77,7 @@ func (r *reader) chunk() []byte {
 	return b
 }
 
-// bytes reads optional bytes, which are absent when empty.
+// bytes reads optional bytes; an absent field is empty.
 func (r *reader) bytes(num protowire.Number) []byte {
 	if !r.field(num, protowire.BytesType) {
 		return nil
@@ -99,7 +99,7 @@ func (r *reader) message(num protowire.Number) (reader, bool) {
 
 func (r *reader) fail() { r.b, r.bad = nil, true }
 
-// done returns an error unless everything was read and good.
+// done returns an error unless the message was read completely and without errors.
 func (r *reader) done(what string) error {
 	if r.bad || len(r.b) > 0 {
 		return fmt.Errorf("%w: %s", ErrMalformed, what)
@@ -107,7 +107,7 @@ func (r *reader) done(what string) error {
 	return nil
 }
 
-// version reads the first field and refuses other versions.
+// version reads the first field and rejects other versions.
 func (r *reader) version() error {
 	switch v := r.number(1); {
 	case r.bad || v == 0:

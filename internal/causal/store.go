@@ -7,16 +7,17 @@ import (
 )
 
 // Store is the state of one value: its live atoms by path, and the marks of its counters. It is
-// immutable; what changes it returns another store that shares structure. The zero value is empty.
+// immutable: methods that change it return another store that shares structure. The zero value is
+// empty.
 type Store struct {
 	atoms pmap.Map[Entry]
 	marks pmap.Map[Mark]
 	index pmap.Map[struct{}]
 }
 
-// Mark says of the counter slot at its path: what the slot's owner held there at its event N, in
-// total, has been reset by the event By. It outlives the atom, since an increment that was concurrent
-// with the reset still carries the old total (see the counters of package crdt).
+// Mark records a reset of the counter slot at its path: the event By has reset the totals that the
+// slot's owner held at its event N. A mark outlives the atom, since an increment concurrent with
+// the reset still carries the old totals (see the counters of package crdt).
 type Mark struct {
 	N           uint64
 	Plus, Minus uint64
@@ -31,25 +32,27 @@ func (m Mark) supersedes(o Mark) bool {
 	return m.By.Compare(o.By) > 0
 }
 
-// Empty reports whether no atom lives: the value is absent. Marks may remain.
+// Empty reports whether the store has no live atoms, so that the value is absent. It may have
+// marks.
 func (s Store) Empty() bool { return s.atoms.Len() == 0 }
 
-// Blank reports whether nothing is left at all, marks included.
+// Blank reports whether the store is empty and has no marks.
 func (s Store) Blank() bool { return s.Empty() && s.marks.Len() == 0 }
 
 // Len returns the number of paths with live atoms.
 func (s Store) Len() int { return s.atoms.Len() }
 
-// Same reports whether both are certainly the same; false proves nothing.
+// Same reports whether both stores are certainly the same; false proves nothing.
 func (s Store) Same(o Store) bool { return s.atoms.Same(o.atoms) && s.marks.Same(o.marks) }
 
-// SameValue reports whether both certainly show the same value: their atoms are the same, and no mark
-// that only one of them has takes anything off a live counter slot.
+// SameValue reports whether both stores certainly show the same value: their atoms are the same,
+// and no mark that only one of them has reduces a live counter slot.
 func (s Store) SameValue(o Store) bool {
 	return s.atoms.Same(o.atoms) && s.sameCounts(o)
 }
 
-// EqualValue reports whether both show the same value. It compares atoms where the two do not share them.
+// EqualValue reports whether both stores show the same value. It compares atoms where the stores do
+// not share them.
 func (s Store) EqualValue(o Store) bool {
 	same := s.Len() == o.Len()
 	if same {
@@ -58,7 +61,8 @@ func (s Store) EqualValue(o Store) bool {
 	return same && s.sameCounts(o)
 }
 
-// sameCounts reports whether no mark that only one of two stores with equal atoms has takes anything off a live counter slot.
+// sameCounts reports whether no mark that only one of two stores with equal atoms has reduces a
+// live counter slot.
 func (s Store) sameCounts(o Store) bool {
 	same := true
 	pmap.Diff(s.marks, o.marks, sameMark, func(path string, _ Mark, _ bool, _ Mark, _ bool) bool {
@@ -85,7 +89,7 @@ func (s Store) Prefix(p string) iter.Seq2[string, Entry] { return s.atoms.Prefix
 // From yields the paths from p on, in order.
 func (s Store) From(p string) iter.Seq2[string, Entry] { return s.atoms.From(p) }
 
-// LastUse returns the atoms that say when the entry was used last.
+// LastUse returns the atoms that record the last use of the entry.
 func (s Store) LastUse() (Entry, bool) {
 	n := s.Len()
 	if n == 0 {
@@ -98,7 +102,7 @@ func (s Store) LastUse() (Entry, bool) {
 // CountPrefix returns the number of paths that begin with p.
 func (s Store) CountPrefix(p string) int { return s.atoms.CountPrefix(p) }
 
-// Put returns the store in which l is the only atom at path: the atoms before it were observed.
+// Put returns the store with l as the only atom at path: it replaces the atoms observed there.
 func (s Store) Put(path string, l Leaf) Store {
 	return s.put(path, One(l))
 }
@@ -111,7 +115,7 @@ func (s Store) put(path string, e Entry) Store {
 	return s
 }
 
-// Drop returns the store without any atom at path.
+// Drop returns the store without the atoms at path.
 func (s Store) Drop(path string) Store {
 	n := s.atoms.Len()
 	if s.atoms = s.atoms.Delete(path); s.atoms.Len() < n {
@@ -120,7 +124,7 @@ func (s Store) Drop(path string) Store {
 	return s
 }
 
-// DropPrefix returns the store without any atom at a path that begins with p.
+// DropPrefix returns the store without the atoms at paths that begin with p.
 func (s Store) DropPrefix(p string) Store {
 	n := s.atoms.Len()
 	if s.atoms = s.atoms.DeletePrefix(p); s.atoms.Len() < n {
@@ -129,7 +133,7 @@ func (s Store) DropPrefix(p string) Store {
 	return s
 }
 
-// Insert returns the store with the atom added beside those of other replicas.
+// Insert returns the store with the atom added to those of other replicas.
 func (s Store) Insert(path string, l Leaf) Store {
 	e, ok := s.atoms.Get(path)
 	if !ok {
@@ -138,12 +142,12 @@ func (s Store) Insert(path string, l Leaf) Store {
 	return s.put(path, e.With(l))
 }
 
-// Remove returns the store without the atom (path, d), if it lives.
+// Remove returns the store without the atom (path, d), if it exists.
 func (s Store) Remove(path string, d Dot) Store {
 	return s.filter(path, func(o Dot) bool { return o != d })
 }
 
-// filter keeps the atoms at path that keep accepts.
+// filter keeps the atoms at path accepted by keep.
 func (s Store) filter(path string, keep func(Dot) bool) Store {
 	e, ok := s.atoms.Get(path)
 	if !ok {
@@ -178,7 +182,7 @@ func (s Store) Marks() iter.Seq2[string, Mark] { return s.marks.All() }
 // MarksFrom yields the marks from a path on.
 func (s Store) MarksFrom(path string) iter.Seq2[string, Mark] { return s.marks.From(path) }
 
-// WithMark returns the store with m, unless a later mark is there.
+// WithMark returns the store with m, unless it has a later mark.
 func (s Store) WithMark(path string, m Mark) Store {
 	if old, ok := s.marks.Get(path); !ok || m.supersedes(old) {
 		s.marks = s.marks.Put(path, m)
@@ -192,10 +196,10 @@ func (s Store) WithoutMark(path string) Store {
 	return s
 }
 
-// Join merges two states of one value, each with the vector of what it has seen: an atom stays if it
-// is in both, or if the side without it has not seen it. Marks join by the later reset point.
-// It costs as much as the difference between structures that share, and returns a itself when b adds
-// nothing.
+// Join merges two states of one value, each with its vector of seen events. An atom stays if it is
+// in both, or if the side without it has not seen it. Of two marks the one with the later reset
+// point stays. The cost is proportional to the difference of structures that share nodes. Join
+// returns a itself if b adds nothing.
 func Join(a Store, seenA Vector, b Store, seenB Vector) Store {
 	out := a
 	pmap.DiffRuns(a.atoms, b.atoms, sameEntries, func(path string, ea Entry, inA bool, eb Entry, inB bool) bool {

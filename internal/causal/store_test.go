@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive is a store as the plain set of its atoms.
+// naive is a store represented as the plain set of its atoms.
 type naive map[naiveAtom]bool
 
 type naiveAtom struct {
@@ -26,7 +26,7 @@ func flat(s Store) naive {
 	return out
 }
 
-// naiveJoin is the definition: in both, or in one and not seen by the other.
+// naiveJoin is the definition: atoms in both, or in one and not seen by the other.
 func naiveJoin(a naive, seenA Vector, b naive, seenB Vector) naive {
 	out := naive{}
 	for x := range a {
@@ -42,7 +42,7 @@ func naiveJoin(a naive, seenA Vector, b naive, seenB Vector) naive {
 	return out
 }
 
-// rebuilt returns an equal store that shares nothing.
+// rebuilt returns an equal store that shares no memory.
 func rebuilt(t require.TestingT, s Store, seen Vector) Store {
 	b, err := AppendState(nil, s, seen)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ type site struct {
 	seen  Vector
 }
 
-// event changes the store: random puts, drops and counts over a few paths.
+// event changes the store by random puts, drops and counts at a few paths.
 func (n *site) event(t *rapid.T) Event {
 	d := Dot{n.id, n.seen.Get(n.id) + 1}
 	next := n.store
@@ -92,7 +92,8 @@ func (n *site) event(t *rapid.T) Event {
 	return e
 }
 
-// requireApplies checks that the change brings n's store to next, shared or not, sent or not.
+// requireApplies checks that the change turns n's store into next, with and without sharing,
+// directly and after encoding.
 func requireApplies(t *rapid.T, n *site, e Event, next Store) {
 	want, err := AppendState(nil, next, Vector{})
 	require.NoError(t, err)
@@ -109,8 +110,8 @@ func requireApplies(t *rapid.T, n *site, e Event, next Store) {
 	}
 }
 
-// Joins of stores that share structure, that were built apart, and by definition, agree; so do joins
-// and the application of events, in whatever causal order.
+// Joins of stores that share structure, joins of stores built separately, and the definition agree.
+// Joins also agree with the application of events in any causal order.
 func TestJoin_AgainstDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := []*site{{id: 1}, {id: 2}, {id: 3}}
@@ -155,7 +156,7 @@ func TestBetween_RefusesAtomsOfOtherEvents(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A clear takes away what its origin had seen, and nothing else.
+// A clear removes exactly what its origin had seen.
 func TestApply_Clear(t *testing.T) {
 	s := Store{}.Put("@a", Leaf{Dot: Dot{1, 1}}).Insert("@a", Leaf{Dot: Dot{2, 1}}).Put("@b", Leaf{Dot: Dot{1, 2}})
 	got := s.Apply(Change{Clear: true}, MakeVector(Dot{1, 1}), MakeVector(Dot{1, 2}, Dot{2, 1}))

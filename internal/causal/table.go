@@ -9,17 +9,18 @@ import (
 	"github.com/concord-go/concord/internal/field"
 )
 
-// table lists the replicas of one encoded message, ascending, each once. Indexes into it stand for
-// them.
+// table lists the replicas of one encoded message, ascending and without duplicates. The message
+// refers to replicas by index.
 type table struct {
 	ids  []Replica
-	used []bool   // by the reader: whether something points at it
+	used []bool   // by the reader: whether the entry was used
 	last []uint64 // by the reader: the largest number of an atom
 
-	short bool // by the writer: whether a replica was looked up that is not listed
+	short bool // by the writer: whether a replica was looked up that is missing
 }
 
-// vectorTable lists the replicas of v. The vector of a value used alone has all that its state names.
+// vectorTable lists the replicas of v. The vector of a value used alone contains all replicas of
+// its state.
 func vectorTable(v Vector) (t table) {
 	t.ids = make([]Replica, 0, v.Len())
 	for d := range v.All() {
@@ -28,7 +29,7 @@ func vectorTable(v Vector) (t table) {
 	return t
 }
 
-// find returns where r is, or would be.
+// find returns the index of r, or where it would be inserted.
 func (t *table) find(r Replica) int {
 	lo, hi := 0, len(t.ids)
 	for lo < hi {
@@ -41,7 +42,7 @@ func (t *table) find(r Replica) int {
 	return lo
 }
 
-// add makes room for r.
+// add inserts r.
 func (t *table) add(r Replica) {
 	if i := t.find(r); i == len(t.ids) || t.ids[i] != r {
 		t.ids = slices.Insert(t.ids, i, r)
@@ -56,7 +57,7 @@ func (t *table) index(r Replica) uint64 {
 	return uint64(i)
 }
 
-// appendTo writes the table as field 2, and v as field 3 beside it.
+// appendTo writes the table as field 2 and the numbers of v as field 3.
 func (t *table) appendTo(b []byte, v Vector) []byte {
 	if len(t.ids) == 0 {
 		return b
@@ -72,7 +73,7 @@ func (t *table) appendTo(b []byte, v Vector) []byte {
 	return field.End(b, at)
 }
 
-// readTable reads what appendTo writes.
+// readTable reads the fields written by appendTo.
 func readTable(r *reader) (t table, v Vector, err error) {
 	ids := reader{b: r.bytes(2)}
 	if len(ids.b)/8 > MaxReplicas {
@@ -83,7 +84,7 @@ func readTable(r *reader) (t table, v Vector, err error) {
 	t.last = make([]uint64, len(ids.b)/8)
 	for last := Replica(0); len(ids.b) > 0; {
 		next := Replica(ids.fixed64())
-		if next <= last { // zero is nobody
+		if next <= last { // zero is not a replica
 			ids.fail()
 		}
 		t.ids, last = append(t.ids, next), next
@@ -108,13 +109,13 @@ func readTable(r *reader) (t table, v Vector, err error) {
 	return t, vectorOf(seen), numbers.done("vector")
 }
 
-// dot reads an index as the field num and a number as the next one.
+// dot reads an index in field num and a number in the next field.
 func (t *table) dot(r *reader, num protowire.Number) Dot {
 	_, d := t.place(r, num)
 	return d
 }
 
-// place is dot with the index.
+// place is like dot and also returns the index.
 func (t *table) place(r *reader, num protowire.Number) (int, Dot) {
 	i := r.number(num)
 	n := r.number(num + 1)
@@ -126,7 +127,7 @@ func (t *table) place(r *reader, num protowire.Number) (int, Dot) {
 	return int(i), Dot{t.ids[i], n}
 }
 
-// atom reads an atom from the fields from num on.
+// atom reads an atom from the fields starting at num.
 func (t *table) atom(r *reader, num protowire.Number) Leaf {
 	i, d := t.place(r, num)
 	if d.N > 0 {
@@ -135,7 +136,7 @@ func (t *table) atom(r *reader, num protowire.Number) Leaf {
 	return Leaf{d, string(r.bytes(num + 2))}
 }
 
-// covered refuses atoms that the vector beside them does not cover.
+// covered rejects atoms not covered by the vector.
 func (t *table) covered(seen Vector) error {
 	for i, n := range t.last {
 		if d := (Dot{t.ids[i], n}); !seen.Covers(d) {
@@ -145,7 +146,7 @@ func (t *table) covered(seen Vector) error {
 	return nil
 }
 
-// allUsed refuses tables with entries that nothing points at.
+// allUsed rejects tables with unused entries.
 func (t *table) allUsed() error {
 	if slices.Contains(t.used, false) {
 		return fmt.Errorf("%w: unused replica", ErrMalformed)

@@ -9,20 +9,20 @@ import (
 	"sync/atomic"
 )
 
-// leafSize is the number of entries up to which a part of a vector is one slice.
+// leafSize is the maximum number of entries of a vector kept in one slice.
 const leafSize = 32
 
-// node is a part of a vector with more than leafSize entries: an immutable binary trie over the bits
-// of the replicas. Its shape is a function of the entries: a node of leafSize entries or fewer is a leaf,
-// any other splits them at the highest bit in which they differ. Vectors made from one another share
-// nodes, and what compares or joins them skips what they share.
+// node is a part of a vector with more than leafSize entries: an immutable binary trie over the
+// bits of the replicas. Its shape is a function of the entries: a node of at most leafSize entries
+// is a leaf, any other node splits them at the highest bit in which they differ. Derived vectors
+// share nodes, and comparisons and joins skip shared nodes.
 type node struct {
 	dots        []Dot // of a leaf: ascending by replica
 	left, right *node // of a branch
 	pivot       Replica
 	events      uint64                 // sum of the numbers
 	hash        uint64                 // sum of the hashes of the entries
-	digest      atomic.Pointer[Digest] // once asked for
+	digest      atomic.Pointer[Digest] // computed on first use
 	count       int32
 	bit         int8
 }
@@ -31,12 +31,12 @@ func (n *node) part() part { return part{n.dots, int(n.bit), n.pivot, n} }
 
 func (n *node) len() int { return int(n.count) }
 
-// part is a node, or some neighboring entries of a leaf.
+// part is a node, or a range of entries of a leaf.
 type part struct {
-	dots  []Dot   // ascending by replica; nil of a branch
+	dots  []Dot   // ascending by replica; nil for a branch
 	bit   int     // the highest in which entries differ, -1 for a single one
-	pivot Replica // the first possible replica that has it
-	n     *node   // the node this is, nil if it is less than a leaf
+	pivot Replica // the smallest possible replica with this bit set
+	n     *node   // the node that this part is, nil if it is less than a leaf
 }
 
 // leafPart describes entries in order.
@@ -51,7 +51,7 @@ func leafPart(dots []Dot) part {
 
 func topBit(x Replica) int { return bits.Len64(uint64(x)) - 1 }
 
-// from returns the first replica that shares with r the bits from bit on.
+// from returns the smallest replica that shares with r the bits from bit on.
 func from(r Replica, bit int) Replica {
 	if bit < 0 {
 		return r
@@ -68,13 +68,13 @@ func (p part) len() int {
 	return len(p.dots)
 }
 
-// same reports whether both are certainly the same.
+// same reports whether both parts are certainly the same.
 func (p part) same(o part) bool {
 	return p.n != nil && p.n == o.n ||
 		len(p.dots) > 0 && len(p.dots) == len(o.dots) && &p.dots[0] == &o.dots[0]
 }
 
-// common returns where the entries of both parts, of which none is empty, are to be split.
+// common returns where to split the entries of both parts. Neither part may be empty.
 func common(a, b part) (bit int, pivot Replica) {
 	bit, pivot = a.bit, a.pivot
 	if b.bit > bit {
@@ -86,8 +86,8 @@ func common(a, b part) (bit int, pivot Replica) {
 	return bit, pivot
 }
 
-// split returns the entries before the pivot and from it on. A pivot that common returned for the part
-// lies inside a branch only if it is the branch's own.
+// split returns the entries before the pivot, and those from it on. A pivot returned by common for
+// the part lies inside a branch only if it is the branch's own pivot.
 func (p part) split(pivot Replica) (before, behind part) {
 	switch {
 	case p.dots != nil:
@@ -109,7 +109,7 @@ func (p part) split(pivot Replica) (before, behind part) {
 	return part{}, p
 }
 
-// leaf takes ownership of entries in order, leafSize at most.
+// leaf returns a leaf of at most leafSize ordered entries, of which it takes ownership.
 func leaf(dots []Dot) *node {
 	p := leafPart(dots)
 	n := &node{dots: dots, pivot: p.pivot, bit: int8(p.bit), count: int32(len(dots))}
@@ -120,7 +120,7 @@ func leaf(dots []Dot) *node {
 	return n
 }
 
-// build makes a tree of entries in order, of which it takes ownership.
+// build returns a tree of ordered entries, of which it takes ownership.
 func build(dots []Dot) *node {
 	if len(dots) <= leafSize {
 		return leaf(slices.Clip(dots))
@@ -137,7 +137,7 @@ func branch(bit int, pivot Replica, left, right *node) *node {
 	}
 }
 
-// join puts two neighbors together: what lies on both sides of a split. Either may be nil.
+// join returns the tree of the two sides of a split. Either may be nil.
 func join(bit int, pivot Replica, left, right *node) *node {
 	switch {
 	case left == nil:
@@ -150,7 +150,7 @@ func join(bit int, pivot Replica, left, right *node) *node {
 	return branch(bit, pivot, left, right)
 }
 
-// find returns where r is among entries in order, or would be.
+// find returns the index of r among ordered entries, or where it would be inserted.
 func find(dots []Dot, r Replica) (int, bool) {
 	lo, hi := 0, len(dots)
 	for lo < hi {
@@ -163,7 +163,7 @@ func find(dots []Dot, r Replica) (int, bool) {
 	return lo, lo < len(dots) && dots[lo].Replica == r
 }
 
-// rank returns how many entries are before r, and the number of r, 0 if it has none.
+// rank returns the number of entries before r, and the number of r, or 0 if r has no entry.
 func (n *node) rank(r Replica) (before int, number uint64) {
 	for n.left != nil {
 		if r < n.pivot {
@@ -205,7 +205,7 @@ func (n *node) all(yield func(Dot) bool) bool {
 	return true
 }
 
-// put returns the tree with d, whose number is another than that it has.
+// put returns the tree with d, whose number must differ from the current one.
 func (n *node) put(d Dot) *node {
 	switch {
 	case n.left == nil:
@@ -227,7 +227,7 @@ func (n *node) put(d Dot) *node {
 	return branch(int(n.bit), n.pivot, n.left, n.right.put(d))
 }
 
-// raise returns the leaf n with d in the place of entry i.
+// raise returns the leaf n with d in place of entry i.
 func (n *node) raise(i int, d Dot) *node {
 	was := n.dots[i]
 	return &node{
@@ -236,7 +236,8 @@ func (n *node) raise(i int, d Dot) *node {
 	}
 }
 
-// insert returns a copy of the entries with d as the i-th, in the place of the one there or before it.
+// insert returns a copy of the entries with d as the i-th entry. d replaces the entry there, or is
+// inserted before it.
 func insert(dots []Dot, i int, replace bool, d Dot) []Dot {
 	if replace {
 		dots = slices.Clone(dots)
@@ -250,7 +251,7 @@ func insert(dots []Dot, i int, replace bool, d Dot) []Dot {
 	return out
 }
 
-// drop returns the tree without r, which it has: nil if nothing is left.
+// drop returns the tree without r, which must have an entry. It returns nil if no entry is left.
 func (n *node) drop(r Replica) *node {
 	switch {
 	case n.left == nil:
@@ -265,10 +266,11 @@ func (n *node) drop(r Replica) *node {
 	return join(int(n.bit), n.pivot, n.left, n.right.drop(r))
 }
 
-// alike reports whether both are branches that split at the same place, as those that share nodes do.
+// alike reports whether both are branches that split at the same place. Nodes with shared
+// descendants do.
 func alike(a, b *node) bool { return a.left != nil && b.left != nil && a.pivot == b.pivot }
 
-// leqNode reports whether b covers what a covers.
+// leqNode reports whether b covers everything that a covers.
 func leqNode(a, b *node) bool {
 	switch {
 	case a == b:
@@ -281,7 +283,7 @@ func leqNode(a, b *node) bool {
 	return leqNode(a.left, b.left) && leqNode(a.right, b.right)
 }
 
-// leqPart reports whether o covers what p covers.
+// leqPart reports whether o covers everything that p covers.
 func leqPart(p, o part) bool {
 	switch {
 	case p.empty() || p.same(o):
@@ -299,12 +301,12 @@ func leqPart(p, o part) bool {
 	return leqPart(p1, o1) && leqPart(p2, o2)
 }
 
-// leq is leqPart for entries in order.
+// leq is leqPart for ordered entries.
 func leq(a, b []Dot) bool {
 	if len(a) > len(b) {
 		return false
 	}
-	if len(a) > 0 && &a[0] == &b[0] { // a part of the same, or the same
+	if len(a) > 0 && &a[0] == &b[0] { // the same slice, or a prefix of it
 		return true
 	}
 	j := 0
@@ -319,7 +321,7 @@ func leq(a, b []Dot) bool {
 	return true
 }
 
-// diffNode yields the replicas of which a and b cover different numbers.
+// diffNode yields the replicas for which a and b cover different numbers.
 func diffNode(a, b *node, yield func(r Replica, a, b uint64) bool) bool {
 	switch {
 	case a == b:
@@ -330,7 +332,7 @@ func diffNode(a, b *node, yield func(r Replica, a, b uint64) bool) bool {
 	return diffNode(a.left, b.left, yield) && diffNode(a.right, b.right, yield)
 }
 
-// diffPart yields the replicas of which a and b cover different numbers.
+// diffPart yields the replicas for which a and b cover different numbers.
 func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
 	switch {
 	case a.same(b) || a.empty() && b.empty():
@@ -350,7 +352,7 @@ func diffPart(a, b part, yield func(r Replica, a, b uint64) bool) bool {
 	return diffPart(a1, b1, yield) && diffPart(a2, b2, yield)
 }
 
-// diff is diffPart for entries in order.
+// diff is diffPart for ordered entries.
 func diff(a, b []Dot, yield func(r Replica, a, b uint64) bool) bool {
 	for len(a) > 0 || len(b) > 0 {
 		var ok bool
@@ -370,7 +372,8 @@ func diff(a, b []Dot, yield func(r Replica, a, b uint64) bool) bool {
 	return true
 }
 
-// order says which of two lists, of which one may be empty, has the next entry: both if 0.
+// order compares the next entries of two lists, of which one may be empty: 0 means both have the
+// next replica.
 func order(a, b []Dot) int {
 	switch {
 	case len(b) == 0:
@@ -381,7 +384,8 @@ func order(a, b []Dot) int {
 	return cmp.Compare(a[0].Replica, b[0].Replica)
 }
 
-// mergeNode returns what either covers, or what both cover: a or b itself where that is the result.
+// mergeNode returns the union of a and b if either is set, or else their intersection. It returns a
+// or b itself if that is the result.
 func mergeNode(a, b *node, either bool) *node {
 	switch {
 	case a == b:
@@ -399,7 +403,8 @@ func mergeNode(a, b *node, either bool) *node {
 	return join(int(a.bit), a.pivot, left, right)
 }
 
-// mergePart returns what either covers, or what both cover: a or b itself where that is the result.
+// mergePart returns the union of a and b if either is set, or else their intersection. It returns a
+// or b itself if that is the result.
 func mergePart(a, b part, either bool) *node {
 	switch {
 	case a.same(b):
@@ -429,7 +434,7 @@ func mergePart(a, b part, either bool) *node {
 	return join(bit, pivot, left, right)
 }
 
-// merged is mergePart for entries in order.
+// merged is mergePart for ordered entries.
 func merged(a, b part, either bool) *node {
 	less, more := a, b
 	if leq(b.dots, a.dots) {
@@ -472,7 +477,7 @@ func merge(a, b []Dot, either bool) []Dot {
 	return out
 }
 
-// tree returns the part as a node of its own, nil if it is empty.
+// tree returns the part as an independent node, or nil if it is empty.
 func (p part) tree() *node {
 	switch {
 	case p.n != nil:
@@ -483,7 +488,7 @@ func (p part) tree() *node {
 	return leaf(slices.Clip(p.dots))
 }
 
-// hash is of the entry alone, so that sums of them follow from the entries, whatever their order.
+// hash depends only on the entry, so that sums of hashes are independent of the order of entries.
 func (d Dot) hash() uint64 {
 	x := uint64(d.Replica) * 0x9e3779b97f4a7c15
 	x ^= x >> 32
@@ -493,8 +498,8 @@ func (d Dot) hash() uint64 {
 	return x ^ x>>29
 }
 
-// sum returns the digest of the entries below: of a leaf, of its entries; of a branch, of its halves. It
-// is computed once.
+// sum returns the digest of the entries below: for a leaf, of its entries; for a branch, of its
+// halves. It is computed once.
 func (n *node) sum() Digest {
 	if d := n.digest.Load(); d != nil {
 		return *d

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Replica names one incarnation of one replica: a restart makes another one. Zero is nobody.
+// Replica identifies one incarnation of a replica: a restart makes another one. Zero is not a valid
+// id.
 type Replica uint64
 
 func (r Replica) String() string { return fmt.Sprintf("%016x", uint64(r)) }
 
-// Dot names one event: the N-th change made by Replica, N from 1.
+// Dot identifies one event: the N-th change made by Replica, with N starting at 1.
 type Dot struct {
 	Replica Replica
 	N       uint64
@@ -29,19 +30,19 @@ func (d Dot) Compare(o Dot) int {
 	return cmp.Compare(d.N, o.N)
 }
 
-// Vector says for each replica how many of its events are covered; absent means none. It is immutable
-// and safe for concurrent readers; the zero value covers nothing.
+// Vector holds, for each replica, the number of its covered events; an absent replica has none. It
+// is immutable and safe for concurrent reads. The zero value covers nothing.
 //
-// Of a vector of n entries, raising one costs O(log n). Vectors made from one another share most of
-// their entries: comparing and joining them, and listing what differs, cost O(log n) for each difference. So
-// replicas that have been gone for long cost next to nothing but their memory, some 24 bytes each.
+// Raising one of n entries costs O(log n). Derived vectors share most of their entries: comparing
+// and joining them, and listing their differences, costs O(log n) for each difference. Replicas
+// that are long gone therefore cost little besides their memory, about 24 bytes each.
 type Vector struct {
-	few  []Dot // ascending by replica, N > 0; nil if there are more than leafSize
-	tree *node // of more than leafSize entries
+	few  []Dot // ascending by replica, N > 0; nil if there are more than leafSize entries
+	tree *node // if there are more than leafSize entries
 }
 
-// MakeVector builds a vector from entries in any order. Of several entries of one replica the largest
-// counts.
+// MakeVector builds a vector from entries in any order. For several entries of one replica it uses
+// the largest.
 func MakeVector(entries ...Dot) Vector {
 	e := slices.DeleteFunc(slices.Clone(entries), func(d Dot) bool { return d.N == 0 })
 	if !slices.IsSortedFunc(e, Dot.Compare) {
@@ -57,7 +58,7 @@ func MakeVector(entries ...Dot) Vector {
 	return vectorOf(e[:min(last+1, len(e))])
 }
 
-// vectorOf takes ownership of entries in order.
+// vectorOf takes ownership of ordered entries.
 func vectorOf(entries []Dot) Vector {
 	if len(entries) <= leafSize {
 		return Vector{few: entries}
@@ -82,8 +83,8 @@ func (v Vector) part() part {
 	return leafPart(v.few)
 }
 
-// Rank returns how many of the replicas with covered events are before r, and the number of r, 0 if
-// none of its events is covered. It costs O(log n), as does At.
+// Rank returns how many of the replicas with covered events are before r, and the number of r, or 0
+// if none of its events is covered. Rank and At cost O(log n).
 func (v Vector) Rank(r Replica) (before int, n uint64) {
 	if v.tree != nil {
 		return v.tree.rank(r)
@@ -131,7 +132,8 @@ func (v Vector) Events() (n uint64) {
 	return n
 }
 
-// Hash returns a number that equal vectors have in common and others have not, but by chance. It costs nothing.
+// Hash returns a hash of the vector. Equal vectors have equal hashes, and different vectors have
+// equal hashes only by chance. It takes constant time.
 func (v Vector) Hash() uint64 {
 	if v.tree != nil {
 		return v.tree.hash
@@ -143,12 +145,13 @@ func (v Vector) Hash() uint64 {
 	return h
 }
 
-// Digest is a name of a vector: equal vectors have the same, and nobody can make two others that do. It is made of
-// the first 24 bytes of SHA-256: to find two vectors of one name takes 2^96 attempts.
+// Digest identifies a vector: equal vectors have equal digests, and finding two different vectors
+// with one digest is infeasible. A digest is the first 24 bytes of a SHA-256 hash, so a collision
+// takes 2^96 attempts.
 type Digest [24]byte
 
-// Digest returns the digest. Of a vector made from another it costs O(log n) for each difference,
-// once that one's is known.
+// Digest returns the digest. For a vector derived from one whose digest is known it costs O(log n)
+// per difference.
 func (v Vector) Digest() Digest {
 	if v.tree != nil {
 		return v.tree.sum()
@@ -171,7 +174,8 @@ func (v Vector) All() iter.Seq[Dot] {
 	}
 }
 
-// With returns the vector raised to cover the events of d's replica up to d. The receiver stays.
+// With returns the vector raised to cover the events of d's replica up to d. The receiver is
+// unchanged.
 func (v Vector) With(d Dot) Vector {
 	if v.tree != nil {
 		if d.N <= v.Get(d.Replica) {
@@ -186,7 +190,7 @@ func (v Vector) With(d Dot) Vector {
 	return vectorOf(insert(v.few, i, ok, d))
 }
 
-// put returns the vector with d in the place of what it has of d's replica, if anything.
+// put returns the vector with d in place of the entry of d's replica, if any.
 func (v Vector) put(d Dot) Vector {
 	if v.tree != nil {
 		return Vector{tree: v.tree.put(d)}
@@ -209,7 +213,8 @@ func (v Vector) Set(r Replica, n uint64) Vector {
 	return Vector{few: slices.Concat(v.few[:i], v.few[i+1:])}
 }
 
-// Apply returns the vector with other numbers for some replicas, 0 for none. The changes ascend by replica.
+// Apply returns the vector with new numbers for some replicas; 0 removes the entry. The changes
+// must ascend by replica.
 func (v Vector) Apply(changes []Dot) Vector {
 	if 16*len(changes) < v.Len() {
 		for _, d := range changes {
@@ -258,7 +263,7 @@ func (v Vector) Equal(o Vector) bool {
 	return diffPart(v.part(), o.part(), func(Replica, uint64, uint64) bool { return false })
 }
 
-// Join returns what either covers: v or o itself when one covers the other.
+// Join returns the union of both: v or o itself if one covers the other.
 func (v Vector) Join(o Vector) Vector {
 	switch {
 	case v.tree != nil && o.tree == nil && len(o.few) <= aFew:
@@ -275,7 +280,7 @@ func (v Vector) Join(o Vector) Vector {
 	return vectorOf(merge(v.few, o.few, true))
 }
 
-// aFew is how many entries are raised one by one.
+// aFew is the maximum number of entries that Join raises one by one.
 const aFew = 4
 
 func (v Vector) raised(dots []Dot) Vector {
@@ -285,7 +290,7 @@ func (v Vector) raised(dots []Dot) Vector {
 	return v
 }
 
-// Meet returns what both cover: v or o itself when one covers the other.
+// Meet returns the intersection of both: v or o itself if one covers the other.
 func (v Vector) Meet(o Vector) Vector {
 	switch {
 	case v.tree != nil || o.tree != nil:
@@ -298,7 +303,7 @@ func (v Vector) Meet(o Vector) Vector {
 	return vectorOf(merge(v.few, o.few, false))
 }
 
-// Differing yields the replicas of which v and o do not cover the same events, ascending, with the
+// Differing yields the replicas for which v and o cover different events, ascending, with the
 // numbers of both.
 func (v Vector) Differing(o Vector) iter.Seq2[Replica, [2]uint64] {
 	return func(yield func(Replica, [2]uint64) bool) {
@@ -306,7 +311,7 @@ func (v Vector) Differing(o Vector) iter.Seq2[Replica, [2]uint64] {
 	}
 }
 
-// Beyond yields the last covered events of v, ascending by replica, that o does not cover.
+// Beyond yields the last covered events of v that o does not cover, ascending by replica.
 func (v Vector) Beyond(o Vector) iter.Seq[Dot] {
 	return func(yield func(Dot) bool) {
 		diffPart(v.part(), o.part(), func(r Replica, a, b uint64) bool { return a <= b || yield(Dot{r, a}) })

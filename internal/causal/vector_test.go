@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a Vector as a map.
+// model is a Vector represented as a map.
 type model map[Replica]uint64
 
-// drawModel draws a vector, half of the time with so many replicas more that it has several chunks.
+// drawModel draws a vector; half of the vectors have enough replicas for several nodes.
 func drawModel(t *rapid.T) model {
 	id := rapid.Map(rapid.Uint64Range(1, 6), func(n uint64) Replica { return Replica(n * 20) })
 	m := model(rapid.MapOfN(id, rapid.Uint64Range(1, 4), 0, 6).Draw(t, "vector"))
@@ -104,12 +104,12 @@ func TestVector_AgainstMap(t *testing.T) {
 			delete(set, d.Replica)
 		}
 		requireModel(t, set, va.Set(d.Replica, d.N))
-		requireModel(t, a, va) // unchanged by all of it
+		requireModel(t, a, va) // unchanged by the operations above
 		requireModel(t, b, vb)
 	})
 }
 
-// Vectors made from one another share chunks, and are compared as if they did not.
+// Derived vectors share nodes, and comparisons give the same results as without sharing.
 func TestVector_Descendants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base := drawModel(t)
@@ -162,8 +162,8 @@ func requireDiffering(t *rapid.T, a, b model, va, vb Vector) {
 	require.Equal(t, MakeVector(slices.Collect(beyond.vector().All())...), MakeVector(slices.Collect(va.Beyond(vb))...))
 }
 
-// Whatever the number of replicas, raising one copies one leaf and the way to it, and what compares
-// vectors made from one another looks at what differs.
+// With many replicas, raising one entry copies one leaf and its path, and comparing derived vectors
+// visits only the differences.
 func TestVector_RaisingOneOfManyIsCheap(t *testing.T) {
 	v := past(100_000)
 	r := v.At(70_000).Replica
@@ -180,7 +180,7 @@ func TestVector_RaisingOneOfManyIsCheap(t *testing.T) {
 	require.Equal(t, next.Digest(), MakeVector(slices.Collect(next.All())...).Digest())
 }
 
-// past is the vector of so many replicas that are gone.
+// past returns the vector of n departed replicas.
 func past(n int) Vector {
 	dots := make([]Dot, n)
 	for i := range dots {

@@ -13,8 +13,8 @@ import (
 // wireVersion is the version of the encodings in proto/crdt.proto.
 const wireVersion = 1
 
-// AppendState appends the canonical encoding of s and of what its owner has seen: the message
-// ValueState of proto/crdt.proto.
+// AppendState appends the canonical encoding of s and of its owner's vector: the message ValueState
+// of proto/crdt.proto.
 func AppendState(dst []byte, s Store, seen Vector) ([]byte, error) {
 	if s.Len() > MaxPaths || s.marks.Len() > MaxPaths {
 		return dst, fmt.Errorf("%w: %d elements, %d marks", ErrTooLarge, s.Len(), s.marks.Len())
@@ -50,7 +50,7 @@ func appendState(dst []byte, t *table, s Store, seen Vector) ([]byte, error) {
 	return b, nil
 }
 
-// stateTable collects the replicas that the encoding of s names.
+// stateTable collects the replicas used in the encoding of s.
 func stateTable(s Store, seen Vector) table {
 	t := vectorTable(seen)
 	for _, e := range s.atoms.All() {
@@ -65,7 +65,7 @@ func stateTable(s Store, seen Vector) table {
 	return t
 }
 
-// Named returns what seen says of the replicas that the store names.
+// Named returns the entries of seen for the replicas that the store names.
 func (s Store) Named(seen Vector) Vector {
 	named := stateTable(s, Vector{}).ids
 	dots := make([]Dot, 0, len(named))
@@ -77,7 +77,7 @@ func (s Store) Named(seen Vector) Vector {
 	return vectorOf(dots)
 }
 
-// appendEntry writes what lives at path, behind the entry of the path last.
+// appendEntry appends the entry at path. last is the path of the previous entry.
 func appendEntry(b []byte, t *table, last, path string, e Entry) []byte {
 	shared := commonPrefix(last, path)
 	b, at := field.Begin(b, 4)
@@ -101,16 +101,16 @@ func appendMarks(b []byte, num protowire.Number, t *table, marks iter.Seq2[strin
 	return b
 }
 
-// ParseState decodes what AppendState wrote, and nothing else: it returns ErrMalformed for other
-// bytes, ErrVersion for those of a later version, ErrTooLarge over a limit. What it allocates is
-// bounded by a small multiple of len(src).
+// ParseState decodes the encoding written by AppendState and accepts no other form. It returns
+// ErrMalformed for other bytes, ErrVersion for those of a later version, and ErrTooLarge over a
+// limit. It allocates at most a small multiple of len(src).
 func ParseState(src []byte) (s Store, seen Vector, err error) {
 	s, seen, _, err = parseState(src)
 	return s, seen, err
 }
 
-// ParseValue is ParseState for the state of a value used alone: atoms that its vector does not cover are
-// ErrMalformed.
+// ParseValue is like ParseState for a value used alone: it returns ErrMalformed for atoms that the
+// vector does not cover.
 func ParseValue(src []byte) (Store, Vector, error) {
 	s, seen, t, err := parseState(src)
 	if err == nil {
@@ -175,14 +175,15 @@ func readEntries(r *reader, t *table, x *indexer) (m pmap.Map[Entry], err error)
 	}
 }
 
-// readPath reads the path of an entry, which replaces the one before in place.
+// readPath reads the path of an entry, and overwrites the previous path last.
 func readPath(r *reader, last []byte) ([]byte, error) {
 	shared := r.number(1)
 	rest := r.bytes(2)
 	if r.bad || len(rest) == 0 || shared > uint64(len(last)) {
 		return nil, fmt.Errorf("%w: path", ErrMalformed)
 	}
-	if n := int(shared); n < len(last) && last[n] >= rest[0] { // equal: more was shared; else not ascending
+	// If the bytes are equal, more could be shared; otherwise the paths do not ascend.
+	if n := int(shared); n < len(last) && last[n] >= rest[0] {
 		return nil, fmt.Errorf("%w: order of paths", ErrMalformed)
 	}
 	return append(last[:shared], rest...), nil

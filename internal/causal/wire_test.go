@@ -41,7 +41,7 @@ func drawState(t *rapid.T) (s causal.Store, seen causal.Vector) {
 	return s, seen
 }
 
-// The hand-written encoding is what generated code writes for the same content.
+// The hand-written encoding equals that of generated code for the same content.
 func TestState_IsTheMessageOfTheSchema(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, seen := drawState(t)
@@ -97,7 +97,7 @@ func requireContent(t *rapid.T, s causal.Store, seen causal.Vector, m *proto.Val
 	}
 }
 
-// Every other form of the same content is refused: order, duplicates, padding, unused entries.
+// Every other encoding of the same content is rejected: order, duplicates, padding, unused entries.
 func TestState_RefusesEveryOtherForm(t *testing.T) {
 	good := func() *proto.ValueState {
 		return &proto.ValueState{Version: 1, Replicas: []uint64{3, 5}, Seen: []uint64{4, 2}, Entries: []*proto.ValueEntry{
@@ -165,7 +165,7 @@ func TestState_RefusesEveryOtherForm(t *testing.T) {
 		_, _, err := causal.ParseState(b[:i])
 		if err == nil {
 			back, _, _ := causal.ParseState(b[:i])
-			require.Less(t, back.Len(), 2) // cut between whole entries
+			require.Less(t, back.Len(), 2) // cut between two whole entries
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestState_LimitsAreEnforced(t *testing.T) {
 	_, err = causal.ParseEvent(make([]byte, causal.MaxState+1))
 	require.ErrorIs(t, err, causal.ErrTooLarge)
 
-	// Front coding must not blow up: a few bytes an entry that stand for long paths.
+	// Prefix compression must be bounded: a few bytes per entry that expand to long paths.
 	long := append([]byte{0x41}, make([]byte, causal.MaxPath-10)...)
 	bomb := &proto.ValueState{Version: 1, Replicas: []uint64{1}, Entries: []*proto.ValueEntry{{Rest: long, N: 1}}}
 	for i := range 255 {
@@ -214,7 +214,7 @@ func TestState_LimitsAreEnforced(t *testing.T) {
 	require.ErrorIs(t, err, causal.ErrTooLarge)
 }
 
-// What decodes encodes to the same bytes, and nothing panics.
+// Decoded states encode to the same bytes, and nothing panics.
 func FuzzParseState(f *testing.F) {
 	s := causal.Store{}.Put("\x41a", causal.Leaf{Dot: causal.Dot{Replica: 1, N: 2}}).
 		Insert("\x41a", causal.Leaf{Dot: causal.Dot{Replica: 3, N: 1}}).
@@ -234,7 +234,7 @@ func FuzzParseState(f *testing.F) {
 	})
 }
 
-// As FuzzParseState, for events.
+// FuzzParseEvent is like FuzzParseState, for events.
 func FuzzParseEvent(f *testing.F) {
 	e := causal.Event{Dot: causal.Dot{Replica: 1, N: 2}, Deps: causal.MakeVector(causal.Dot{Replica: 3, N: 1})}
 	e.Adds = []causal.Atom{{Path: "\x41a", Leaf: causal.Leaf{Dot: e.Dot}}}

@@ -6,15 +6,15 @@ import (
 	"github.com/concord-go/concord/internal/field"
 )
 
-// Event is one event on one value, as it travels between values used alone.
+// Event is one event on one value, in the form exchanged between values used alone.
 type Event struct {
 	Dot
-	Deps Vector // what the origin had seen before
+	Deps Vector // the events that the origin had seen before
 	Change
 }
 
-// AppendEvent appends the canonical encoding of an event without Clear, whose change is as Between
-// returns it: the message ValueDelta of proto/crdt.proto.
+// AppendEvent appends the canonical encoding of an event: the message ValueDelta of
+// proto/crdt.proto. The change must be one returned by Between, without Clear.
 func AppendEvent(dst []byte, e Event) ([]byte, error) {
 	t := vectorTable(e.Deps)
 	t.add(e.Replica)
@@ -54,7 +54,8 @@ func AppendEvent(dst []byte, e Event) ([]byte, error) {
 	return b, nil
 }
 
-// ParseEvent decodes what AppendEvent wrote, and nothing else; errors are those of ParseState.
+// ParseEvent decodes the encoding written by AppendEvent and accepts no other form. Its errors are
+// those of ParseState.
 func ParseEvent(src []byte) (e Event, err error) {
 	if len(src) > MaxState {
 		return e, fmt.Errorf("%w: delta of %d bytes", ErrTooLarge, len(src))
@@ -116,7 +117,7 @@ func readAdds(r *reader, d Dot) (adds []Atom, err error) {
 	}
 }
 
-// readRemoves accepts removals of what the origin had seen alone.
+// readRemoves reads removals. It accepts only removals of atoms that the origin had seen.
 func readRemoves(r *reader, t *table, deps Vector) (removes []Atom, err error) {
 	for {
 		rr, ok := r.message(7)
@@ -138,12 +139,12 @@ func readRemoves(r *reader, t *table, deps Vector) (removes []Atom, err error) {
 	}
 }
 
-// follows reports whether b may stand behind a among removals.
+// follows reports whether b may come after a in a list of removals.
 func follows(a, b Atom) bool {
 	return a.Path < b.Path || a.Path == b.Path && a.Replica < b.Replica
 }
 
-// OtherKind returns the tag of a path in the change that is not of a value with the wanted tag.
+// OtherKind returns a tag in the change that differs from want.
 func (c Change) OtherKind(want Tag) (other Tag, found bool) {
 	for _, a := range c.Adds {
 		if t := Tag(a.Path[0]); t != want {

@@ -1,4 +1,4 @@
-// Package child starts a test's own program again, as another process, which ends with the test.
+// Package child runs a test's own program in another process, which ends with the test.
 package child
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Process is one. The first process that finds its variable in the environment is to be told in TestMain.
+// Process is a child process. TestMain recognises it by its environment variable.
 type Process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -18,9 +18,10 @@ type Process struct {
 	stderr Screen
 }
 
-// Start starts a process with more variables in its environment. hears gets each line of its standard output, one
-// after the other, and with its end. The process is killed with the test, and what it has written to its standard error is logged if the
-// test has failed. A data race does not change its exit status: see package races.
+// Start starts a process with additional environment variables. hears is called for each line of
+// its standard output, including the line ending, one call at a time. The process is killed at the
+// end of the test. If the test has failed, the standard error of the process is logged. A data race
+// does not change the exit status of the process: see package races.
 func Start(t testing.TB, env []string, hears func(line []byte)) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})} //nolint:gosec // ourselves
@@ -66,19 +67,20 @@ func (p *Process) Say(line string) error {
 // Signal sends a signal to the process.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Hangup ends the input of the process.
+// Hangup closes the standard input of the process.
 func (p *Process) Hangup() { _ = p.in.Close() }
 
-// Kill is kill -9, and returns when the process has ended. It may be called again.
+// Kill sends SIGKILL and returns when the process has ended. It may be called again.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.gone
 }
 
-// Gone is closed when the process has ended, and hears has got its last line.
+// Gone returns a channel that is closed when the process has ended and hears has returned for its
+// last line.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Ended reports whether Gone is closed.
+// Ended reports whether the channel of Gone is closed.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.gone:
@@ -88,11 +90,11 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// ExitCode waits for the end of the process. It is -1 for one that was killed.
+// ExitCode waits for the process to end and returns its exit code, or -1 if it was killed.
 func (p *Process) ExitCode() int {
 	<-p.gone
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Stderr is what the process has written to its standard error so far.
+// Stderr returns the standard error of the process so far.
 func (p *Process) Stderr() string { return p.stderr.String() }

@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/internal/child"
 )
 
-// TestMain echoes in a process that a test has started, until it is told to end.
+// TestMain echoes its input if it runs in a process started by a test, until it is told to stop.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONCORD_CHILD") == "" {
 		os.Exit(m.Run())

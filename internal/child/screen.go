@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Screen holds what is printed to it, by any goroutines. The zero value is empty.
+// Screen collects the output of any number of goroutines. The zero value is empty.
 type Screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -18,7 +18,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// String returns what has been printed so far.
+// String returns the output so far.
 func (s *Screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package clienttls reads the TLS settings of the clients of stores and cluster providers from PEM files.
+// Package clienttls reads the TLS settings of the clients of stores and cluster providers from PEM
+// files.
 package clienttls
 
 import (
@@ -11,16 +12,16 @@ import (
 	"time"
 )
 
-// Files are PEM files. The zero value means that the client does not use TLS.
+// Files are the names of PEM files. The zero value means that the client does not use TLS.
 type Files struct {
-	// CA has the authorities that servers must have a certificate of.
+	// CA contains the authorities that must have signed the certificates of servers.
 	CA string `yaml:"ca"`
-	// Cert and Key are the certificate that the client shows, and its key. Both or none.
+	// Cert and Key are the certificate of the client and its key. Set both or neither.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
-// Validate reads nothing. ErrIncomplete is returned for a certificate without key, or without CA.
+// Validate reads no files. It returns ErrIncomplete for a certificate without key, or without CA.
 func (f Files) Validate() error {
 	if (f.Cert == "") != (f.Key == "") || f.Cert != "" && f.CA == "" {
 		return fmt.Errorf("%w: CA (%q), Cert (%q), Key (%q)", ErrIncomplete, f.CA, f.Cert, f.Key)
@@ -31,7 +32,7 @@ func (f Files) Validate() error {
 // ErrIncomplete is returned by Validate.
 var ErrIncomplete = errors.New("TLS needs CA, and Cert and Key both or not at all")
 
-// Config returns nil without TLS.
+// Config returns the TLS configuration, or nil without TLS.
 func (f Files) Config() (*tls.Config, error) {
 	if err := f.Validate(); err != nil || f.CA == "" {
 		return nil, err
@@ -54,7 +55,7 @@ func (f Files) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// Dialer returns what connects with TLS; nil without TLS.
+// Dialer returns a function that connects with TLS, or nil without TLS.
 func (f Files) Dialer() (func(network, address string, timeout time.Duration) (net.Conn, error), error) {
 	c, err := f.Config()
 	if c == nil {

@@ -1,7 +1,8 @@
-// Package early makes the mailbox of an actor under a name that other processes know.
+// Package early provides the mailbox for an actor with a well-known name.
 //
-// Proto.Actor registers the name of an actor before its mailbox has a dispatcher. A message that comes in between ends the
-// goroutine that brings it in a panic; where that is caught, the mailbox counts as running and never runs.
+// Proto.Actor registers the name of an actor before its mailbox has a dispatcher. A message that
+// arrives in between makes the delivering goroutine panic. If the panic is recovered, the mailbox
+// counts as running but never runs.
 package early
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Mailbox gives an actor an unbounded mailbox that holds back what comes before the actor has been started, in order.
+// Mailbox gives an actor an unbounded mailbox that holds back messages, in order, until the actor
+// has been started.
 func Mailbox() actor.PropsOption {
 	produce := actor.Unbounded()
 	return actor.WithMailbox(func() actor.Mailbox { return &box{Mailbox: produce()} })
@@ -23,7 +25,7 @@ type box struct {
 
 	mu struct {
 		sync.Mutex
-		system, user []any // that have come before
+		system, user []any // held messages
 	}
 }
 
@@ -34,14 +36,15 @@ func (m *box) PostUserMessage(message any) {
 	}
 }
 
-// PostSystemMessage implements actor.Mailbox. Started comes from the spawner, right before Start, and is handled first.
+// PostSystemMessage implements actor.Mailbox. The spawner sends Started right before Start, and it
+// is handled first.
 func (m *box) PostSystemMessage(message any) {
 	if _, first := message.(*actor.Started); first || !m.hold(&m.mu.system, message) {
 		m.Mailbox.PostSystemMessage(message)
 	}
 }
 
-// hold appends a message to those that wait, and reports whether it has.
+// hold holds a message if the mailbox has not been started, and reports whether it did.
 func (m *box) hold(to *[]any, message any) bool {
 	if m.open.Load() {
 		return false
@@ -55,7 +58,8 @@ func (m *box) hold(to *[]any, message any) bool {
 	return true
 }
 
-// Start implements actor.Mailbox: it lets through what has waited. The spawner calls it when the mailbox can run.
+// Start implements actor.Mailbox. It releases the held messages. The spawner calls it when the
+// mailbox can run.
 func (m *box) Start() {
 	m.Mailbox.Start()
 	m.mu.Lock()

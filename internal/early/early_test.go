@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/internal/early"
 )
 
-// What comes between the registration of an actor's name and the start of its mailbox is handled after Started, in order.
-// With Proto.Actor's own mailbox the sender panics.
+// Messages that arrive between the registration of an actor's name and the start of its mailbox are
+// handled after Started, in order. With Proto.Actor's own mailbox the sender panics.
 func TestMailbox_HoldsBackWhatComesBeforeTheStart(t *testing.T) {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	defer system.Shutdown()

@@ -1,9 +1,10 @@
-// Package field writes the fields of protocol buffer messages one by one, for the messages that carry data: they
-// are encoded once, without being put together in memory first. All of Concord's encodings by hand are written with
-// it: values (internal/causal) and what replicas tell each other (distributeddata/internal/core).
+// Package field writes the fields of protocol buffer messages one by one, for messages that carry
+// data: they are encoded directly, without first building them in memory. All hand-written
+// encodings of Concord use it: values (internal/causal) and the messages between replicas
+// (distributeddata/internal/core).
 //
-// A field with its zero value is left out, as generated code does. Field numbers are at most 15, so that
-// a tag is one byte.
+// A field with its zero value is omitted, as in generated code. Field numbers are at most 15, so
+// that a tag is one byte.
 package field
 
 import (
@@ -36,7 +37,7 @@ func Flag(b []byte, num protowire.Number, v bool) []byte {
 	return Number(b, num, 1)
 }
 
-// Fixed appends a number of eight bytes.
+// Fixed appends an eight-byte number.
 func Fixed(b []byte, num protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -57,7 +58,7 @@ func Message[T string | []byte](b []byte, num protowire.Number, m T) []byte {
 	return append(protowire.AppendVarint(tag(b, num, protowire.BytesType), uint64(len(m))), m...)
 }
 
-// Fixeds appends numbers of eight bytes, packed.
+// Fixeds appends packed eight-byte numbers.
 func Fixeds[T ~uint64](b []byte, num protowire.Number, vs []T) []byte {
 	if len(vs) == 0 {
 		return b
@@ -69,7 +70,7 @@ func Fixeds[T ~uint64](b []byte, num protowire.Number, vs []T) []byte {
 	return b
 }
 
-// Fixed32s appends numbers of four bytes, packed.
+// Fixed32s appends packed four-byte numbers.
 func Fixed32s[T ~uint32](b []byte, num protowire.Number, vs []T) []byte {
 	if len(vs) == 0 {
 		return b
@@ -81,7 +82,7 @@ func Fixed32s[T ~uint32](b []byte, num protowire.Number, vs []T) []byte {
 	return b
 }
 
-// Numbers appends varints, packed.
+// Numbers appends packed varints.
 func Numbers(b []byte, num protowire.Number, vs []uint64) []byte {
 	if len(vs) == 0 {
 		return b
@@ -97,13 +98,14 @@ func Numbers(b []byte, num protowire.Number, vs []uint64) []byte {
 	return b
 }
 
-// Begin appends the beginning of a message, which is what is appended next; End ends it.
+// Begin starts a message: append its contents next, and then call End.
 func Begin(b []byte, num protowire.Number) (_ []byte, at int) {
 	b = append(tag(b, num, protowire.BytesType), 0)
 	return b, len(b)
 }
 
-// End writes the length of the message that began at at. Most are short enough for the one byte there is.
+// End writes the length of the message that starts at at. Most messages fit the one byte reserved
+// for the length.
 func End(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 0x80 {

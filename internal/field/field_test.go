@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/internal/field"
 )
 
-// A message of any length reads back, and what is appended behind it too.
+// A message of any length can be read back, and so can the data after it.
 func TestEnd_WritesTheLength(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 16_383, 16_384, 1 << 20} {
 		inner := make([]byte, n)
@@ -26,7 +26,7 @@ func TestEnd_WritesTheLength(t *testing.T) {
 	}
 }
 
-// Zero values are left out, packed lists are those of generated code.
+// Zero values are omitted, and packed lists equal those of generated code.
 func TestFields(t *testing.T) {
 	b := field.Number(field.Flag(field.Fixed(field.Text(nil, 4, ""), 3, 0), 2, false), 1, 0)
 	b = field.Numbers(field.Fixeds[uint64](b, 5, nil), 6, nil)

@@ -1,8 +1,9 @@
-// Package gate tells the components of a member whether guarded work may run there: singletons and shards.
+// Package gate tells the components of a member whether guarded work, that is singletons and
+// shards, may run there.
 //
-// The gate is open unless something holds it shut: a node guard that was lost, or an arbiter lease that another
-// fragment of the cluster has. Package node holds and lets go; components subscribe, stop their work when it is
-// shut, and let others do it meanwhile.
+// The gate is open unless something holds it shut: a node guard that was lost, or an arbiter lease
+// held by another fragment of the cluster. Package node shuts and releases the gate. Components
+// subscribe to it, stop their work while it is shut, and let other members take over.
 package gate
 
 import (
@@ -14,35 +15,36 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// extensionID is taken once per process: the registry has room for a hundred.
+// extensionID is allocated once per process, since the registry has room for a hundred.
 var extensionID = extensions.NextExtensionID()
 
-// registering guards our slot of every system's registry, which is not synchronised.
+// registering guards our slot in the registry of every system, which is not synchronised.
 var registering sync.Mutex
 
-// Gate is that of one actor system. Its methods may be called from any goroutine.
+// Gate is the gate of one actor system. It is safe for concurrent use.
 type Gate struct {
 	system *actor.ActorSystem
 
 	mu struct {
 		sync.Mutex
-		held map[string]string // reasons, by who holds it
+		held map[string]string // reasons, by holder
 		to   []*actor.PID
 	}
 }
 
-// State of a gate, also the message to subscribers. It is immutable.
+// State is the state of a gate and the message to subscribers. It is immutable.
 type State struct {
-	// Open says that guarded work may run.
+	// Open means that guarded work may run.
 	Open bool
-	// Why says for people what holds the gate shut, sorted; empty while it is open.
+	// Why lists, in readable form and sorted, what holds the gate shut; it is empty while the gate
+	// is open.
 	Why []string
 }
 
 // ExtensionID implements extensions.Extension.
 func (*Gate) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Of returns the gate of system, open at first.
+// Of returns the gate of system, which is initially open.
 func Of(system *actor.ActorSystem) *Gate {
 	registering.Lock()
 	defer registering.Unlock()
@@ -55,10 +57,11 @@ func Of(system *actor.ActorSystem) *Gate {
 	return g
 }
 
-// Shut holds the gate shut in the name of by until Let(by). Subscribers are told if it was open.
+// Shut holds the gate shut in the name of by until Let(by). It notifies subscribers if the gate was
+// open.
 func (g *Gate) Shut(by, why string) { g.change(func() { g.mu.held[by] = why }) }
 
-// Let ends Shut. Subscribers are told if nothing else holds it.
+// Let reverts Shut. It notifies subscribers if nothing else holds the gate shut.
 func (g *Gate) Let(by string) { g.change(func() { delete(g.mu.held, by) }) }
 
 func (g *Gate) change(f func()) {
@@ -73,7 +76,7 @@ func (g *Gate) change(f func()) {
 	}
 }
 
-// State returns the present state.
+// State returns the current state.
 func (g *Gate) State() *State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,7 +87,7 @@ func (g *Gate) state() *State {
 	return &State{Open: len(g.mu.held) == 0, Why: slices.Sorted(maps.Values(g.mu.held))}
 }
 
-// Subscribe sends *State to pid, a local actor: the present one now, and each later change, in order.
+// Subscribe sends the current *State and each later one to pid, a local actor, in order.
 func (g *Gate) Subscribe(pid *actor.PID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +97,7 @@ func (g *Gate) Subscribe(pid *actor.PID) {
 	g.system.Root.Send(pid, g.state())
 }
 
-// Unsubscribe ends Subscribe. A state may still be in the mailbox of pid.
+// Unsubscribe reverts Subscribe. A state may still be in the mailbox of pid.
 func (g *Gate) Unsubscribe(pid *actor.PID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

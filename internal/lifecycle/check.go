@@ -12,7 +12,8 @@ type check struct {
 	ok   func() error
 }
 
-// OnCheck registers ok, which tells whether a component can be used now: nil, or why not. It must not block.
+// OnCheck registers ok, which returns nil if a component is usable now, or the reason why it is
+// not. It must not block.
 func OnCheck(system *actor.ActorSystem, name string, ok func() error) {
 	h := Of(system)
 	h.mu.Lock()
@@ -20,7 +21,8 @@ func OnCheck(system *actor.ActorSystem, name string, ok func() error) {
 	h.mu.checks = append(h.mu.checks, check{name, ok})
 }
 
-// Check asks every component and returns every error, with the component's name. A panic counts as an error.
+// Check calls every registered check and returns all errors, with the names of the components. A
+// panic counts as an error.
 func (h *Hooks) Check() error {
 	h.mu.Lock()
 	checks := append([]check(nil), h.mu.checks...)

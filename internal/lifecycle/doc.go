@@ -1,5 +1,6 @@
-// Package lifecycle keeps, per actor system, what has to be done before a member counts as started and
-// before it leaves its cluster.
+// Package lifecycle holds, per actor system, the functions to run before a member counts as started
+// and before it leaves its cluster.
 //
-// Components register here, and package node runs what they registered; so neither imports the other.
+// Components register functions here, and package node runs them, so that neither imports the
+// other.
 package lifecycle

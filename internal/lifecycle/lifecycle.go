@@ -12,18 +12,18 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// Phase is a step of the ordered stop. Phases run in the order of their numbers; what is registered in
-// one phase runs at once, side by side.
+// Phase is a step of the graceful stop. Phases run in the order of their numbers; the functions of
+// one phase run concurrently.
 type Phase int
 
-// Phases of the ordered stop.
+// The phases of the graceful stop.
 const (
-	Ingress    Phase = iota // take no new work in
+	Ingress    Phase = iota // accept no new work
 	Sharding                // hand over shards
 	Singleton               // hand over singletons
 	Leases                  // release leases
 	Replicator              // flush and stop replicators
-	Session                 // end the session towards the lease store
+	Session                 // end the session with the lease store
 	phases
 )
 
@@ -37,10 +37,10 @@ func (p Phase) String() string {
 	return fmt.Sprintf("phase(%d)", int(p))
 }
 
-// extensionID is taken once per process: the registry has room for a hundred.
+// extensionID is allocated once per process, since the registry has room for a hundred.
 var extensionID = extensions.NextExtensionID()
 
-// registering guards our slot of every system's registry, which is not synchronised.
+// registering guards our slot in the registry of every system, which is not synchronised.
 var registering sync.Mutex
 
 type hook struct {
@@ -48,7 +48,7 @@ type hook struct {
 	run  func(context.Context) error
 }
 
-// Hooks are those of one actor system.
+// Hooks holds the functions registered for one actor system.
 type Hooks struct {
 	system *actor.ActorSystem
 	done   chan struct{} // closed when the stop is over
@@ -78,8 +78,8 @@ func Of(system *actor.ActorSystem) *Hooks {
 	return h
 }
 
-// OnStart registers ready, which waits until a component can be used or its context ends. The member
-// counts as started when all have returned nil.
+// OnStart registers ready, which waits until a component is usable or its context ends. The member
+// counts as started when all registered functions have returned nil.
 func OnStart(system *actor.ActorSystem, name string, ready func(context.Context) error) {
 	h := Of(system)
 	h.mu.Lock()
@@ -87,9 +87,10 @@ func OnStart(system *actor.ActorSystem, name string, ready func(context.Context)
 	h.mu.start = append(h.mu.start, &hook{name, ready})
 }
 
-// OnStop registers stop to be run once when the member leaves. cancel takes it back, for components that
-// are closed earlier; it does not wait for a stop that is running. Registered when the stop has begun,
-// it is not run, and OnStop returns ErrStopping: the component must not start.
+// OnStop registers stop to be run once when the member leaves. cancel removes it, for components
+// that are closed earlier; it does not wait for a running stop. If the stop of the member has
+// already begun, OnStop returns ErrStopping and does not register the function; the component must
+// then not start.
 func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.Context) error) (cancel func(), err error) {
 	if p < 0 || p >= phases {
 		return nil, fmt.Errorf("lifecycle: %s: no such phase: %d", name, int(p))
@@ -107,7 +108,7 @@ func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.C
 		defer h.mu.Unlock()
 		for i, o := range h.mu.stop[p] {
 			if o == k {
-				// A new slice: a stop that is running may read the old one.
+				// Allocate a new slice, since a running stop may read the old one.
 				h.mu.stop[p] = append(append([]*hook(nil), h.mu.stop[p][:i]...), h.mu.stop[p][i+1:]...)
 				return
 			}
@@ -115,7 +116,7 @@ func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.C
 	}, nil
 }
 
-// Start runs what was registered with OnStart, side by side, and returns every error.
+// Start runs the functions registered with OnStart concurrently, and returns all errors.
 func (h *Hooks) Start(ctx context.Context) error {
 	h.mu.Lock()
 	hooks := append([]*hook(nil), h.mu.start...)
@@ -123,10 +124,11 @@ func (h *Hooks) Start(ctx context.Context) error {
 	return h.all(ctx, "start", hooks)
 }
 
-// Stop runs the phases in order, then last, and returns every error. A later or concurrent call waits for
-// the first one and returns the same error, or its own context's when that ends first. If ctx has a
-// deadline, each phase has an equal share of the time that is left. A phase that fails or overruns does
-// not keep the next ones from running: with an ended context they do what they can without waiting.
+// Stop runs the phases in order, then last, and returns all errors. A later or concurrent call
+// waits for the first one and returns the same error, or the error of its own context if that ends
+// first. If ctx has a deadline, each phase gets an equal share of the remaining time. If a phase
+// fails or overruns, the following phases still run; with an ended context they do what they can
+// without waiting.
 func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) error {
 	h.mu.Lock()
 	first := !h.mu.stopped
@@ -169,7 +171,7 @@ func (h *Hooks) Stop(ctx context.Context, last func(context.Context) error) erro
 	return h.mu.err
 }
 
-// share returns a context with the n-th part of what is left of ctx.
+// share returns a context with the n-th part of the remaining time of ctx.
 func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -178,8 +180,8 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
 }
 
-// all runs hooks side by side. One that does not return when ctx has ended is given up: its goroutine
-// ends when it returns.
+// all runs hooks concurrently. It does not wait for a hook that has not returned when ctx has
+// ended; the goroutine of such a hook ends when the hook returns.
 func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 	type outcome struct {
 		i   int
@@ -207,7 +209,7 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 			continue
 		case <-ctx.Done():
 		}
-		// What obeys ctx gets a moment to say so.
+		// Give hooks that obey ctx a moment to return.
 		select {
 		case o := <-results:
 			take(o)
@@ -223,7 +225,7 @@ func (h *Hooks) all(ctx context.Context, phase string, hooks []*hook) error {
 	return errors.Join(errs...)
 }
 
-// guard turns a panic into an error.
+// guard converts a panic to an error.
 func guard(ctx context.Context, k *hook) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// Present is the life behind a handle: the present one, and none between two lives and after the last. Make it with
-// NewPresent. Its methods may be called from any goroutine.
+// Present holds the current life behind a handle, or none between two lives and after the last one.
+// Create it with NewPresent. It is safe for concurrent use.
 //
-// A replicator does not use it: its lock also covers the ledger that a life hands on to the next, and its life stays
-// present until its actor has stopped.
+// A replicator does not use it: the replicator's lock also covers the ledger that one life hands
+// over to the next, and its life stays current until its actor has stopped.
 type Present[L any] struct {
 	handle string
 	closed error
@@ -19,24 +19,24 @@ type Present[L any] struct {
 
 	mu struct {
 		sync.Mutex
-		turn chan struct{} // closed, and made anew, when life or last changes
+		turn chan struct{} // closed, and replaced, when life or last changes
 		last bool          // no other life follows
 		err  error         // of the last Drop
 	}
 }
 
-// NewPresent returns a Present without a life. handle begins the errors of After; closed is its error when no life
-// follows.
+// NewPresent returns a Present without a life. The errors of After begin with handle; closed is the
+// error of After when no life follows.
 func NewPresent[L any](handle string, closed error) *Present[L] {
 	p := &Present[L]{handle: handle, closed: closed}
 	p.mu.turn = make(chan struct{})
 	return p
 }
 
-// Load returns the present life, nil if there is none.
+// Load returns the current life, or nil if there is none.
 func (p *Present[L]) Load() *L { return p.life.Load() }
 
-// Begin makes l the present life. last says that no other follows.
+// Begin makes l the current life. last means that no other life follows.
 func (p *Present[L]) Begin(l *L, last bool) {
 	p.change(func() {
 		p.life.Store(l)
@@ -44,13 +44,14 @@ func (p *Present[L]) Begin(l *L, last bool) {
 	})
 }
 
-// Last says that no life follows the present one: After waits no longer. Begin takes it back.
+// Last declares that no life follows the current one, so that After no longer waits. Begin reverts
+// it.
 func (p *Present[L]) Last() {
 	p.change(func() { p.mu.last = true })
 }
 
-// Drop forgets l, which has ended with err, if it is the present life. An actor system takes some megabytes, and a
-// handle that kept it would keep them.
+// Drop removes l, which has ended with err, if it is the current life. A handle must not keep an
+// actor system alive, since one takes several megabytes.
 func (p *Present[L]) Drop(l *L, err error) {
 	p.change(func() {
 		if p.life.CompareAndSwap(l, nil) {
@@ -66,8 +67,9 @@ func (p *Present[L]) Err() error {
 	return p.mu.err
 }
 
-// After returns the present life if it is another one than l, or waits for it. The error is that of NewPresent if no
-// life follows, and wraps ErrBetweenLives and the cause of ctx if that ends first.
+// After returns the current life if it is not l, or waits for the next one. It returns the error of
+// NewPresent if no life follows, and an error that wraps ErrBetweenLives and the cause of ctx if
+// ctx ends first.
 func (p *Present[L]) After(ctx context.Context, l *L) (*L, error) {
 	for {
 		p.mu.Lock()
@@ -87,7 +89,7 @@ func (p *Present[L]) After(ctx context.Context, l *L) (*L, error) {
 	}
 }
 
-// change changes what After looks at.
+// change runs f, which changes the state that After waits for.
 func (p *Present[L]) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Wait waits until the count of wg is zero, or ctx ends: then the error is its cause. The goroutine that waits ends with wg.
+// Wait waits until the count of wg is zero or ctx ends, and returns the cause of ctx in the latter
+// case. Its goroutine ends with wg.
 func Wait(ctx context.Context, wg *sync.WaitGroup) error {
 	ended := make(chan struct{})
 	go func() {

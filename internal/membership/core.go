@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// peer is a listed member other than ourselves.
+// peer is a listed member other than this one.
 type peer struct {
 	listed
 	incarnation uint64    // 0 until its first hello
 	stamp       uint64    // 0 while not known
 	sequence    uint64    // of its last hello in this incarnation
-	since       time.Time // listed, or known in this incarnation, since
+	since       time.Time // since when it has been listed, or known in this incarnation
 	heard       time.Time // last hello in this incarnation; zero: none
-	next        time.Time // when to greet it
-	listedUs    bool      // it has said so, in this incarnation
-	left        bool      // it has said that it leaves in order
-	speaks      bool      // it knows permits
-	poll        bool      // it is to answer the next hello
-	against     int       // hellos in a row that say it does not list us
+	next        time.Time // when to send it a hello
+	listedUs    bool      // it has reported that it lists us, in this incarnation
+	left        bool      // it has reported that it leaves gracefully
+	speaks      bool      // it supports permits
+	poll        bool      // ask it to answer the next hello
+	against     int       // consecutive hellos that report that it does not list us
 	againstAt   time.Time
 }
 
-// retired names an incarnation that has been replaced by another one of the same id.
+// retired is an incarnation that was replaced by another one with the same id.
 type retired struct {
 	id          string
 	incarnation uint64
 }
 
 // core is the membership protocol as a state machine: no clock, no goroutine, no randomness, and no
-// dependence on the order of maps. One goroutine calls step.
+// dependence on the order of maps. Only one goroutine may call Step.
 //
 //	joining ──own address listed──▶ up, stamp 0 ──all answered, or time──▶ up, stamped
 //	                                   └──── dropped, or in conflict and permitted ────┴──▶ removed (final)
@@ -40,50 +40,50 @@ type core struct {
 	settings
 	cluster     string
 	address     string // ours
-	systemID    string // a hint which id is ours when several are listed at our address
+	systemID    string // a hint as to which id is ours if several are listed at our address
 	incarnation uint64
 
 	self    listed
-	arrived map[string]int // ids listed at our address, by the number of the event that first did
+	arrived map[string]int // ids listed at our address, by the number of the first event
 	event   int            // number of the next topology event
 	up      bool
 	upAt    time.Time
-	// waitSince is when waiting for the stamps of others began.
+	// waitSince is when the wait for the stamps of others began.
 	waitSince time.Time
-	told      bool // somebody has been sent our stamp
+	told      bool // our stamp has been sent to another member
 	removed   bool
 	stamp     uint64
-	maxStamp  uint64 // largest stamp heard of, ours included
+	maxStamp  uint64 // largest known stamp, ours included
 	sequence  uint64 // of our last hello
 	peers     map[string]*peer
-	order     []*peer   // the same, by id
+	order     []*peer   // the values of peers, by id
 	former    []retired // oldest first, at most maxRetired
 	view      *View     // the last published
-	changed   bool      // what a view is made of, since seen
-	seen      *View     // what is known now
-	wake      time.Time // when one is wanted; zero: never
+	changed   bool      // the input of the view has changed since seen
+	seen      *View     // the current view, possibly unpublished
+	wake      time.Time // time of the requested wake; zero: none
 
 	listedAt    map[string]struct{} // addresses of peers
-	viewAt      time.Time           // since when the same members are listed
+	viewAt      time.Time           // since when the view has had the same members
 	lost        []*lostAddress      // in the order in which they were lost, at most maxLost
 	others      map[string]*other   // in conflict with us, by id, at most maxOthers
-	dropped     []string            // ids that were listed once, oldest first, at most maxDropped
+	dropped     []string            // ids that were once listed, oldest first, at most maxDropped
 	permits     []permit            // given, at most a quarter of our fragment
 	strangerAt  time.Time           // when a permit was given to a stranger
-	requests    []request           // for a permit, of the last roundTrip
-	askedAt     time.Time           // the last of them
-	polledAt    time.Time           // when all of our view were asked whether they list us
-	mine        *claim              // ours, nil when it has to be found anew
-	arbiter     bool                // is held in our fragment
+	requests    []request           // requests for a permit within the last roundTrip
+	askedAt     time.Time           // time of the last request
+	polledAt    time.Time           // when all of our view were last asked whether they list us
+	mine        *claim              // ours; nil if it must be computed again
+	arbiter     bool                // the arbiter lease is held in our fragment
 	disowned    bool                // by most of our view, each of them twice
-	leaving     bool                // in order
-	nameFrom    int                 // the next member to name
+	leaving     bool                // gracefully
+	nameFrom    int                 // index of the next member to name
 	split       []Member            // last reported
 	lostChanged bool                // since the last report
 
-	now         time.Time // of the event that is handled
+	now         time.Time // time of the current event
 	strangersAt time.Time // start of the current strangerGap
-	strangersIn int       // strangers answered in it
+	strangersIn int       // number of strangers answered in the current gap
 	effects     []effect
 }
 
@@ -94,7 +94,7 @@ func newCore(s settings, cluster, address, systemID string, incarnation uint64) 
 	}
 }
 
-// Step takes one event at a time now, which never goes back, and returns what to do, in order.
+// Step processes one event at time now, which never decreases, and returns the effects in order.
 func (c *core) Step(now time.Time, e event) []effect {
 	c.effects, c.now = nil, now
 	if c.removed {
@@ -132,12 +132,12 @@ func (c *core) Step(now time.Time, e event) []effect {
 	return c.effects
 }
 
-// NextWake is when the core wants a wake; zero: not at all.
+// NextWake returns when the core wants a wake, or zero if it wants none.
 func (c *core) NextWake() time.Time { return c.wake }
 
 func (c *core) emit(e effect) { c.effects = append(c.effects, e) }
 
-// onTopology replaces what is listed.
+// onTopology replaces the listed members.
 func (c *core) onTopology(now time.Time, members []listed) {
 	self, ok := c.findSelf(members)
 	if !ok {
@@ -154,7 +154,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	c.listedAt = make(map[string]struct{}, len(members))
 	for _, m := range members {
 		if m.ID == self.ID || m.Address == c.address || len(still) == c.maxMembers {
-			continue // a former process of our address is certainly gone
+			continue // a former process at our address is certainly gone
 		}
 		p := c.peers[m.ID]
 		if p == nil || p.Address != m.Address {
@@ -172,7 +172,7 @@ func (c *core) onTopology(now time.Time, members []listed) {
 	}
 }
 
-// compare finds the members that are listed no more, and those that are again.
+// compare finds members that are no longer listed, and members that are listed again.
 func (c *core) compare(now time.Time, still map[string]*peer) {
 	changed := len(still) != len(c.peers) || c.viewAt.IsZero()
 	for _, p := range c.order {
@@ -191,9 +191,9 @@ func (c *core) compare(now time.Time, still map[string]*peer) {
 	}
 }
 
-// findSelf returns the member at our address. When several are listed there, one is ours and the
-// others are former processes that the provider has not dropped yet. Ours is the one named after
-// our system, as most providers do; else the one that was listed last.
+// findSelf returns the member at our address. If several are listed there, one is ours and the
+// others are former processes that the provider has not dropped yet. Ours is the one whose id
+// equals the id of our system, as with most providers; otherwise the one listed last.
 func (c *core) findSelf(members []listed) (listed, bool) {
 	var at []listed
 	arrived := map[string]int{}
@@ -236,7 +236,7 @@ func (c *core) remove(cause error) {
 	c.emit(publish{v})
 }
 
-// look makes seen what is known now.
+// look updates seen to what is known now.
 func (c *core) look() {
 	if c.changed {
 		c.seen, c.changed, c.mine = c.build(), false, nil
@@ -247,7 +247,7 @@ func (c *core) me() Member {
 	return Member{ID: c.self.ID, Address: c.address, Incarnation: c.incarnation, Stamp: c.stamp, Roles: c.self.Roles}
 }
 
-// show publishes what is seen, if that is news.
+// show publishes seen if it has changed.
 func (c *core) show() {
 	if c.removed || c.seen == c.view {
 		return

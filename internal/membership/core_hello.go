@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// reason says why a hello was not taken.
+// reason is the reason why a hello was dropped.
 type reason int
 
 const (
-	whyMalformed reason = iota // could not be opened or decoded, or claims what cannot be
-	whyForeign                 // of another cluster, or of a version not known
+	whyMalformed reason = iota // could not be opened or decoded, or contains impossible claims
+	whyForeign                 // of another cluster, or of an unknown version
 	whyStranger                // of a member that is not listed here
-	whyStale                   // for or of a former incarnation
+	whyStale                   // for or from a former incarnation
 	whyDuplicate               // received before, or overtaken by a newer one
-	whyOwn                     // says it comes from ourselves
+	whyOwn                     // claims to come from this member
 	numberOfReasons
 )
 
-// onHello takes what another member says of itself and of us.
+// onHello processes a hello, which describes another member and its view of us.
 func (c *core) onHello(now time.Time, r received) {
 	if !c.up {
 		c.emit(dropped{whyStranger})
@@ -74,7 +74,7 @@ func (c *core) acceptable(now time.Time, r received) (reason, bool) {
 	return 0, true
 }
 
-// adopt checks the hello against what is known of its sender, and takes its incarnation.
+// adopt checks the hello against what is known of its sender, and adopts its incarnation.
 func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 	switch {
 	case r.hello.address != p.Address:
@@ -86,12 +86,13 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 			return whyDuplicate, false
 		}
 		if p.stamp != 0 && r.hello.stamp != p.stamp {
-			// A stamp never changes: 0 is a hello that the sequence should have sorted out.
+			// A stamp never changes: a 0 is from an old hello, which the sequence should have
+			// excluded.
 			return whyMalformed, false
 		}
 		return 0, true
 	case p.incarnation != 0 && r.hello.stamp != 0 && r.hello.stamp < p.stamp:
-		return whyStale, false // an older process with the same id
+		return whyStale, false // from an older process with the same id
 	}
 	if p.incarnation != 0 {
 		c.former = append(c.former, retired{p.ID, p.incarnation})
@@ -104,8 +105,8 @@ func (c *core) adopt(now time.Time, p *peer, r received) (reason, bool) {
 	return 0, true
 }
 
-// onStranger takes a hello of a member that is not listed here. It may be new, expelled, or of
-// another fragment.
+// onStranger processes a hello of a member that is not listed here. The member may be new,
+// expelled, or in another fragment.
 func (c *core) onStranger(now time.Time, r received) {
 	h := r.hello
 	if o := c.others[r.member]; o != nil && o.incarnation == r.from && h.sequence <= o.hello.sequence {
@@ -122,7 +123,7 @@ func (c *core) onStranger(now time.Time, r received) {
 	}
 }
 
-// farewell forgets the address of a member that leaves in order.
+// farewell forgets the address of a member that leaves gracefully.
 func (c *core) farewell(r received) {
 	c.found(func(l *lostAddress) bool { return l.address == r.hello.address })
 	delete(c.others, r.member)
@@ -130,8 +131,8 @@ func (c *core) farewell(r received) {
 	c.emit(noted{goodbye, c.memberOf(r)})
 }
 
-// mayAnswer bounds answers to strangers, since they choose where the answer goes. An address that
-// was lost is one of our own choice, and has a bound of its own.
+// mayAnswer limits answers to strangers, since strangers choose the address of the answer. A lost
+// address was chosen by us, and has a separate limit.
 func (c *core) mayAnswer(now time.Time, address string) bool {
 	if l := c.lostAt(address); l != nil && !l.named {
 		if now.Sub(l.told) < c.verdictGap {
@@ -150,15 +151,16 @@ func (c *core) mayAnswer(now time.Time, address string) bool {
 	return true
 }
 
-// answerStranger tells a member that is not listed here so. If it did not know our incarnation, it
-// is asked to answer: then it counts as heard by both.
+// answerStranger informs a member that it is not listed here. If the member did not know our
+// incarnation, the answer requests another hello, so that each side has heard from the other.
 func (c *core) answerStranger(r received) {
 	c.sequence++
 	c.emit(send{r.hello.address, r.from, c.compose(r.member, false, r.to == 0 && r.hello.size != 0)})
 }
 
-// hearVerdict counts how often p has said, in a row, that it does not list us. A peer may list us
-// later than we list it, so this counts once it has listed us, or after a grace period.
+// hearVerdict counts the consecutive hellos in which p reports that it does not list us. A peer may
+// list us later than we list it, so this counts only once it has listed us, or after a grace
+// period.
 func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	switch {
 	case listsUs:
@@ -174,9 +176,9 @@ func (c *core) hearVerdict(now time.Time, p *peer, listsUs bool) {
 	}
 }
 
-// judge finds out whether more than half of the peers of our view disown us. Then we give way
-// without patience, but not without a permit: in a ring of members each of which disowns the next,
-// all would go at once. Members of versions that know no permits cannot give one.
+// judge determines whether more than half of the peers in our view disown us. In that case we give
+// way without patience, but not without a permit: in a ring of members each of which disowns the
+// next, all would otherwise leave at once. Members of versions without permits cannot give one.
 func (c *core) judge() {
 	c.disowned = false
 	if !slices.ContainsFunc(c.order, func(p *peer) bool { return p.against >= c.verdicts }) {
@@ -198,8 +200,8 @@ func (c *core) judge() {
 	}
 }
 
-// chooseStamp gives us our stamp: at once when there are no peers, else when each has said its
-// own or that it has none yet, or when the wait is over.
+// chooseStamp chooses our stamp: at once if there are no peers, otherwise when each peer has
+// reported its stamp or that it has none yet, or when the wait is over.
 func (c *core) chooseStamp(now time.Time) {
 	if c.stamp != 0 {
 		return
@@ -214,29 +216,29 @@ func (c *core) chooseStamp(now time.Time) {
 	c.stamp = max(stampAt(now), c.maxStamp+1)
 	c.maxStamp, c.changed = c.stamp, true
 	for _, p := range c.order {
-		p.next = now // tell everybody
+		p.next = now // send it to all
 	}
 }
 
-// mayWithdraw tells whether we have stamped ourselves only since we were listed alone, shortly
-// after our start, and nobody has heard of it. Some providers list a newcomer before they list the
-// members it joins, and then its clock alone must not make it the oldest of them.
+// mayWithdraw reports whether we have chosen our stamp only because we were listed alone, shortly
+// after our start, and have not sent it to anyone. Some providers list a newcomer before they list
+// the members it joins, and its clock alone must not make it the oldest of them.
 func (c *core) mayWithdraw(now time.Time) bool {
 	return c.stamp != 0 && !c.told && now.Sub(c.upAt) < c.stampWait
 }
 
-// greet sends the hellos that are due, and with them those that soon will be: one wake serves many.
-// Each is answered, and whoever answers waits an interval again, so that a pair exchanges two
-// hellos in one.
+// greet sends the hellos that are due, and those that will be due soon, so that one wake serves
+// many. Each hello is answered, and the answering peer waits for another interval, so that a pair
+// exchanges two hellos per interval.
 func (c *core) greet(now time.Time) {
 	if !slices.ContainsFunc(c.order, func(p *peer) bool { return !p.next.After(now) }) {
 		return
 	}
 	for _, p := range c.order {
 		every := c.interval(now, p)
-		early := min(every/4, c.idle/4) // in a large cluster few, so that they stay spread
+		early := min(every/4, c.idle/4) // few in a large cluster, so that they stay spread out
 		if c.answers(p) {
-			early = 0 // else both would ask
+			early = 0 // otherwise both would ask
 		}
 		if p.next.Sub(now) <= early {
 			c.hello(now, p, p.poll || p.heard.IsZero() || now.Sub(p.heard) > every/4)
@@ -245,7 +247,7 @@ func (c *core) greet(now time.Time) {
 	}
 }
 
-// answers tells whether, of a pair with which all is well, p is the one that asks.
+// answers reports whether, in a pair in normal operation, p is the one that asks.
 func (c *core) answers(p *peer) bool { return c.self.ID > p.ID }
 
 func (c *core) hello(now time.Time, p *peer, answer bool) {
@@ -254,9 +256,9 @@ func (c *core) hello(now time.Time, p *peer, answer bool) {
 	p.next = c.nextHello(now, p)
 }
 
-// nextHello is when to greet p again. Pairs with which all is well have a place of their own in the interval, so that
-// a member greets one after the other and not all at once: if it has been expelled, it soon hears of it from one of
-// them.
+// nextHello returns when to send p the next hello. In normal operation each pair has its own offset
+// in the interval, so that a member sends its hellos one after the other and not all at once. An
+// expelled member therefore soon hears of it from one of them.
 func (c *core) nextHello(now time.Time, p *peer) time.Time {
 	every := c.interval(now, p)
 	if every <= c.idle+c.idle/8 {
@@ -269,9 +271,9 @@ func (c *core) nextHello(now time.Time, p *peer) time.Time {
 	return at
 }
 
-// compose makes a hello for the member with this id; "": not known. A stamp that we may still
-// withdraw is kept from members that are not listed here: they may list us already, and would hold
-// us to it.
+// compose returns a hello for the member with this id, which is "" if unknown. It omits a stamp
+// that may still be withdrawn if the receiver is not listed here: the receiver may already list us,
+// and would then not accept another stamp.
 func (c *core) compose(id string, lists, answer bool) hello {
 	h := hello{
 		address: c.address, sequence: c.sequence, stamp: c.stamp, maxStamp: c.maxStamp,
@@ -305,12 +307,12 @@ func (c *core) interval(now time.Time, p *peer) time.Duration {
 	return every
 }
 
-// share is the interval of each pair at which a member's hellos are as far apart as they may be at rest, however many
-// members there are.
+// share returns the interval of each pair at which the hellos of a member are restGap apart,
+// whatever the number of members.
 func (c *core) share() time.Duration { return time.Duration(len(c.peers)) * c.restGap }
 
-// nextWake is when the next hello is due, the wait for stamps over, or something of a split is due;
-// zero if there is nothing.
+// nextWake returns when the next hello, the end of the wait for stamps, or an action for a split is
+// due, or zero if there is none.
 func (c *core) nextWake(now time.Time) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {

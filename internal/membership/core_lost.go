@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// lostAddress is an address at which a member of our cluster may run that we do not list. Nobody
-// sends to members that it does not list, so both sides of a split would stay silent for ever:
-// these are asked.
+// lostAddress is an address of a member that we do not list but that may run in our cluster.
+// Members send nothing to members they do not list, so both sides of a split would stay silent
+// forever. Lost addresses are therefore sent hellos.
 type lostAddress struct {
 	address string
-	named   bool      // by another member only: we have never listed who was there
-	since   time.Time // lost, or heard from last
-	next    time.Time // when to ask
+	named   bool      // only by another member: we have never listed a member there
+	since   time.Time // when it was lost or last heard from
+	next    time.Time // time of the next hello
 	gap     time.Duration
 	told    time.Time // when it was last answered
 }
 
-// lose notes the address of a member that is listed no more, or that another member has named.
+// lose records the address of a member that is no longer listed, or that another member has named.
 func (c *core) lose(now time.Time, address string, named bool) {
 	if l := c.lostAt(address); l != nil {
 		if !named && l.named {
@@ -36,7 +36,7 @@ func (c *core) lose(now time.Time, address string, named bool) {
 	c.lostChanged = true
 }
 
-// makeRoom forgets a named address, or else the one lost first, unless the new one is only named.
+// makeRoom removes a named address or, unless the new one is only named, the one lost first.
 func (c *core) makeRoom(named bool) bool {
 	i := slices.IndexFunc(c.lost, func(l *lostAddress) bool { return l.named })
 	if i < 0 && named {
@@ -64,14 +64,14 @@ func (c *core) lostAt(address string) *lostAddress {
 	return nil
 }
 
-// found forgets lost addresses for which f is true.
+// found removes lost addresses for which f returns true.
 func (c *core) found(f func(*lostAddress) bool) {
 	n := len(c.lost)
 	c.lost = slices.DeleteFunc(c.lost, f)
 	c.lostChanged = c.lostChanged || len(c.lost) != n
 }
 
-// revive asks soon and often again an address that was heard from.
+// revive resets the interval of hellos to an address that was heard from.
 func (c *core) revive(now time.Time, address string) {
 	if l := c.lostAt(address); l != nil {
 		l.since, l.gap = now, c.askGap
@@ -81,7 +81,7 @@ func (c *core) revive(now time.Time, address string) {
 	}
 }
 
-// askLost sends the hellos to lost addresses that are due.
+// askLost sends the due hellos to lost addresses.
 func (c *core) askLost(now time.Time) {
 	if len(c.lost) == 0 {
 		return
@@ -112,7 +112,7 @@ func (c *core) askLost(now time.Time) {
 	}
 }
 
-// addresses returns those of lost members, not those that were only named.
+// lostMembers returns the addresses of lost members, without those that were only named.
 func (c *core) lostMembers() (out []string) {
 	for _, l := range c.lost {
 		if !l.named {
@@ -123,8 +123,8 @@ func (c *core) lostMembers() (out []string) {
 	return out
 }
 
-// onNamed takes addresses that a member lists with which we do not agree: who joined its side of a
-// split is found this way.
+// onNamed records addresses listed by a member in conflict with us. In this way members that joined
+// its side of a split are found.
 func (c *core) onNamed(now time.Time, n named) {
 	o, known := c.others[n.member]
 	if !c.up || !known || o.incarnation != n.from || n.to != c.incarnation || !c.familiar(o.address) {
@@ -138,7 +138,7 @@ func (c *core) onNamed(now time.Time, n named) {
 	}
 }
 
-// names returns addresses of our view, at most maxNames; in larger clusters others each time.
+// names returns addresses of our view, at most maxNames; in larger clusters they rotate.
 func (c *core) names() (out []string) {
 	n := len(c.order)
 	for i := range min(n, maxNames) {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// permit is our promise to stay until another member, that gives way, is back.
+// permit is our promise to stay until a member that gives way has rejoined.
 type permit struct {
 	id, address string
 	incarnation uint64
-	sequence    uint64 // of the hello that carried it last
+	sequence    uint64 // of the last hello that carried it
 	until       time.Time
 }
 
@@ -21,7 +21,7 @@ type request struct {
 	at          time.Time
 }
 
-// giveWay asks the first of all with which we are in conflict for a permit, if it is before us.
+// giveWay requests a permit from the first of the members in conflict with us, if it is before us.
 func (c *core) giveWay(now time.Time) {
 	c.requests = slices.DeleteFunc(c.requests, func(r request) bool { return now.Sub(r.at) > c.roundTrip })
 	first := c.first(now)
@@ -36,8 +36,8 @@ func (c *core) giveWay(now time.Time) {
 	c.emit(send{first.address, first.incarnation, h})
 }
 
-// first returns the first in order of those with which we are in conflict for long enough. A member
-// that most of its view disowns needs no more patience.
+// first returns the first in order of the members that have been in conflict with us for long
+// enough. If most of our view disowns us, we need no patience.
 func (c *core) first(now time.Time) (first *other) {
 	if c.leaving || len(c.permits) > 0 {
 		return nil
@@ -54,9 +54,10 @@ func (c *core) first(now time.Time) (first *other) {
 	return first
 }
 
-// unrelated tells whether neither has ever listed the other. No id is banned then, so a new one
-// would not help: the provider has to find them, or they are two clusters of one name. Of a stranger
-// only we know that, whatever it says; but who sees nobody else has nothing to lose by believing it.
+// unrelated reports whether neither member has ever listed the other. In that case no id is banned,
+// so a new one would not help: the provider has to find them, or they belong to two clusters with
+// one name. For a stranger we know only our own side, whatever it claims. But a member that sees no
+// other member has nothing to lose by believing it.
 func (c *core) unrelated(o *other) bool {
 	switch {
 	case c.peers[o.id] != nil:
@@ -67,21 +68,21 @@ func (c *core) unrelated(o *other) bool {
 	return !o.certain && !o.hello.listsYou
 }
 
-// familiar tells whether we list an address, or have listed it, or a member at such an address has
-// named it. Anybody else that says hello is a stranger: what it says of us and of itself has no
-// second source.
+// familiar reports whether we list an address, have listed it, or a member at such an address has
+// named it. The sender of any other hello is a stranger: nothing confirms what it says about itself
+// or about us.
 func (c *core) familiar(address string) bool {
 	return c.lists(address) || c.lostAt(address) != nil
 }
 
-// settled tells whether our view has not changed for as long as patience: then those that came back
-// after they gave way are counted everywhere. In a cluster that never comes to rest, evidence ten
-// times as old is enough.
+// settled reports whether our view has not changed for the duration patience, so that members which
+// rejoined after giving way are counted everywhere. In a cluster that never settles, evidence ten
+// times as old is sufficient.
 func (c *core) settled(now time.Time, o *other) bool {
 	return now.Sub(c.viewAt) >= c.patience || now.Sub(o.since) >= 10*c.patienceFor(o)
 }
 
-// onRequest handles what a hello asks for or grants beyond what it says.
+// onRequest processes permits and requests for permits in a hello.
 func (c *core) onRequest(now time.Time, r received, listed bool) {
 	if r.to != c.incarnation {
 		return
@@ -98,8 +99,9 @@ func (c *core) onRequest(now time.Time, r received, listed bool) {
 	}
 }
 
-// consider gives a permit to a member that asks to give way to us, if we are before it and are
-// going to stay. What asks for a permit itself gives none: it may go with the next message.
+// consider gives a permit to a member that asks to give way to us, if we are before it and will
+// stay. A member that requests a permit itself gives none, since it may leave with the next
+// message.
 func (c *core) consider(now time.Time, r received, listed bool) {
 	h := r.hello
 	i := slices.IndexFunc(c.permits, func(p permit) bool { return p.id == r.member && p.incarnation == r.from })
@@ -109,7 +111,7 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	case c.leaving || len(c.requests) > 0 || o == nil || !c.settled(now, o):
 		return
 	case listed && h.listsYou:
-		return // there is no conflict any more
+		return // the conflict is over
 	case !c.rank().before(rank{h.claim, h.stamp, r.member}):
 		return
 	case i < 0 && len(c.permits) >= most:
@@ -133,8 +135,9 @@ func (c *core) consider(now time.Time, r received, listed bool) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// mayPermit bounds permits for strangers: a member that we have never listed may have to give way, but
-// whoever holds a permit keeps us from doing so. They get one at a time, for a quarter of the time.
+// mayPermit limits permits for strangers. A member that we have never listed may have to give way,
+// but the holder of a permit keeps us from giving way. Strangers get one permit at a time, for a
+// quarter of the time.
 func (c *core) mayPermit(now time.Time, address string) bool {
 	if c.familiar(address) {
 		return true
@@ -146,8 +149,8 @@ func (c *core) mayPermit(now time.Time, address string) bool {
 	return true
 }
 
-// permitted ends our life if the permit answers a request of ours, sent moments ago, and nothing
-// has changed since. Otherwise it is declined, so that the giver is free again.
+// permitted ends our life if the permit answers a recent request of ours and nothing has changed
+// since. Otherwise it declines the permit, so that the giver is free again.
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
 	valid := slices.ContainsFunc(c.requests, func(q request) bool {
@@ -160,7 +163,7 @@ func (c *core) permitted(now time.Time, r received) {
 			cause = ErrExpelled
 		}
 		c.emit(noted{permitTaken, c.memberOf(r)})
-		c.sayGoodbye() // our fragment does not count us any more
+		c.sayGoodbye() // so that our fragment no longer counts us
 		c.remove(cause)
 		return
 	}
@@ -170,8 +173,8 @@ func (c *core) permitted(now time.Time, r received) {
 	c.emit(send{h.address, r.from, answer})
 }
 
-// fulfil ends permits of members that are back, as other members at the same address, and those
-// that are over.
+// fulfil removes expired permits, and permits of members that have rejoined with a new id at the
+// same address.
 func (c *core) fulfil(now time.Time) {
 	c.permits = slices.DeleteFunc(c.permits, func(p permit) bool {
 		back := slices.ContainsFunc(c.order, func(o *peer) bool { return o.Address == p.address && o.ID != p.id })
@@ -179,7 +182,7 @@ func (c *core) fulfil(now time.Time) {
 	})
 }
 
-// leave begins to leave in order. Nobody asks for us then.
+// leave begins a graceful leave. Other members then do not ask for us.
 func (c *core) leave() {
 	c.leaving = true
 	if c.up {
@@ -187,7 +190,7 @@ func (c *core) leave() {
 	}
 }
 
-// sayGoodbye tells all that we list, or are in conflict with, that this life ends.
+// sayGoodbye informs all members that we list, or are in conflict with, that this life ends.
 func (c *core) sayGoodbye() {
 	for _, p := range c.order {
 		c.sequence++

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// claim is what a member says of its fragment. With its stamp and id it decides who stays when a
-// cluster was split.
+// claim describes a member's fragment. With the member's stamp and id it determines which member
+// stays after a split.
 type claim struct {
-	size     uint64 // members of its view that do not deny it, itself included; 0: it does not speak this protocol
-	oldest   uint64 // smallest stamp among these
-	mark     uint64 // hash of the id of the oldest: members that start together have equal stamps
+	size     uint64 // members of its view that do not deny it, and itself; 0: no such protocol
+	oldest   uint64 // smallest stamp of these members
+	mark     uint64 // hash of the oldest's id, since joint starts give equal stamps
 	arbiter  bool   // a member of its fragment holds the arbiter lease
-	disowned bool   // more than half of the members that it lists deny it
+	disowned bool   // more than half of the members it lists deny it
 }
 
-// rank is the place of one member in the order of all.
+// rank is the position of one member in the order of all.
 type rank struct {
 	claim
 	stamp uint64
 	id    string
 }
 
-// before is a strict total order: the fragment of the arbiter's holder, then the larger one, then
-// who is not disowned, then the fragment with the older oldest member, then the older member, then
-// the id.
+// before is a strict total order: first the fragment of the arbiter's holder, then the larger
+// fragment, then members that are not disowned, then the fragment with the older oldest member,
+// then the older member, then the smaller id.
 func (r rank) before(o rank) bool {
 	return cmp.Or(
 		truth(o.arbiter, r.arbiter),
@@ -42,7 +42,7 @@ func (r rank) before(o rank) bool {
 	) < 0
 }
 
-// truth compares with false before true.
+// truth compares booleans, with false before true.
 func truth(a, b bool) int {
 	switch {
 	case a == b:
@@ -53,7 +53,7 @@ func truth(a, b bool) int {
 	return 1
 }
 
-// age lets an unknown stamp be the youngest.
+// age returns the stamp for comparison: an unknown stamp is the youngest.
 func age(stamp uint64) uint64 {
 	if stamp == 0 {
 		return math.MaxUint64
@@ -61,16 +61,16 @@ func age(stamp uint64) uint64 {
 	return stamp
 }
 
-// other is a running member of our cluster with which we do not agree: it does not list us, or we
-// do not list it. It has answered us, so both directions work.
+// other is a running member of our cluster in conflict with us: it does not list us, or we do not
+// list it. It has answered us, so both directions work.
 type other struct {
 	id, address string
 	incarnation uint64
-	hello       hello     // its last
-	since       time.Time // evidence
+	hello       hello     // the last one
+	since       time.Time // since when there is evidence
 	heard       time.Time
-	named       time.Time // when it was last told which members we list
-	told        bool      // that there is a split
+	named       time.Time // when it was last sent the members that we list
+	told        bool      // the split has been reported
 	polled      bool      // all of our view have been asked whether they list us
 	certain     bool      // one has dropped the other, and never lists it again
 }
@@ -81,8 +81,8 @@ func (o *other) member() Member {
 
 func (o *other) rank() rank { return rank{o.hello.claim, o.hello.stamp, o.id} }
 
-// weigh takes a hello for what it says about a split. It counts only if it names this incarnation:
-// then its sender has heard from us.
+// weigh evaluates what a hello says about a split. The hello counts only if it names this
+// incarnation, which shows that its sender has heard from us.
 func (c *core) weigh(now time.Time, r received, listed bool) {
 	h := r.hello
 	if listed && h.listsYou {
@@ -112,8 +112,8 @@ func (c *core) weigh(now time.Time, r received, listed bool) {
 	c.revive(now, h.address)
 }
 
-// roomFor tells whether a member in conflict can be added. Strangers get a quarter of the room, and
-// make way for others.
+// roomFor reports whether a member in conflict can be added. Strangers get at most a quarter of the
+// room, and are removed for other members.
 func (c *core) roomFor(address string) bool {
 	var strangers []string
 	for id, o := range c.others {
@@ -130,9 +130,9 @@ func (c *core) roomFor(address string) bool {
 	return len(c.others) < c.maxOthers
 }
 
-// poll asks all members of our view whether they list us, since our size counts only those that do:
-// who was paused may be the last to hear that it is alone. A join in progress is no reason: it would have everybody
-// ask everybody.
+// poll asks all members of our view whether they list us, since our size counts only those that do.
+// A member that was paused may otherwise be the last to hear that it is alone. A join in progress
+// does not trigger a poll: every member would ask every other.
 func (c *core) poll(now time.Time) {
 	if now.Sub(c.polledAt) < max(c.patience/2, time.Duration(len(c.peers))*c.pollGap) {
 		return
@@ -143,7 +143,7 @@ func (c *core) poll(now time.Time) {
 	}
 }
 
-// agree ends the evidence about a member: both list each other.
+// agree removes the evidence about a member: both list each other.
 func (c *core) agree(id string) {
 	if o := c.others[id]; o != nil {
 		delete(c.others, id)
@@ -158,7 +158,7 @@ func (c *core) memberOf(r received) Member {
 	return Member{ID: r.member, Address: r.hello.address, Incarnation: r.from, Stamp: r.hello.stamp}
 }
 
-// expire ends evidence about members that are silent.
+// expire removes evidence about silent members.
 func (c *core) expire(now time.Time) {
 	for id, o := range c.others {
 		if now.Sub(o.heard) > c.silence() {
@@ -168,7 +168,7 @@ func (c *core) expire(now time.Time) {
 	}
 }
 
-// drop remembers an id that was listed: Proto.Actor never lists it here again.
+// drop records an id that was listed: Proto.Actor never lists it here again.
 func (c *core) drop(id string) {
 	if c.hasDropped(id) {
 		return
@@ -183,19 +183,19 @@ func (c *core) hasDropped(id string) bool {
 	return c.peers[id] == nil && slices.Contains(c.dropped, id)
 }
 
-// contact is how often a member is greeted with which we do not agree.
+// contact returns the interval of hellos to a member in conflict.
 func (c *core) contact() time.Duration {
 	return c.contactGap + time.Duration(len(c.others))*c.contactPer
 }
 
-// silence is after what time a member that was heard from counts as unreachable.
+// silence returns the time after which a member that was heard from counts as unreachable.
 func (c *core) silence() time.Duration { return 3*c.contact() + 3*time.Second }
 
-// contactOther greets a member with which we do not agree, and that we do not list.
+// contactOther sends a hello to a member in conflict that we do not list.
 func (c *core) contactOther(now time.Time, o *other) {
 	to := o.incarnation
 	if now.Sub(o.heard) > 2*c.contact() {
-		to = 0 // it may be another process by now
+		to = 0 // it may have been replaced by another process
 	}
 	c.sequence++
 	c.emit(send{o.address, to, c.compose(o.id, false, true)})
@@ -205,7 +205,7 @@ func (c *core) contactOther(now time.Time, o *other) {
 	}
 }
 
-// otherAt returns the member heard from last at an address.
+// otherAt returns the member last heard from at an address.
 func (c *core) otherAt(address string) (at *other) {
 	for _, o := range c.others {
 		if o.address == address && (at == nil || o.heard.After(at.heard) || o.heard.Equal(at.heard) && o.id < at.id) {
@@ -215,7 +215,7 @@ func (c *core) otherAt(address string) (at *other) {
 	return at
 }
 
-// claim returns what we say of our fragment.
+// claim returns the claim of our fragment.
 func (c *core) claim() claim {
 	if c.mine != nil {
 		return *c.mine
@@ -255,7 +255,7 @@ func (c *core) hasLeft(id string) bool {
 
 func (c *core) rank() rank { return rank{c.claim(), c.stamp, c.self.ID} }
 
-// patienceFor is how long evidence about o has to last before anybody gives way.
+// patienceFor returns how long evidence about o must last before a member gives way.
 func (c *core) patienceFor(o *other) time.Duration {
 	if o.certain {
 		return c.patience
@@ -263,7 +263,7 @@ func (c *core) patienceFor(o *other) time.Duration {
 	return c.joinPatience
 }
 
-// ripe returns the others about which evidence has lasted long enough, by id.
+// ripe returns the others whose evidence has lasted long enough, by id.
 func (c *core) ripe(now time.Time) (out []*other) {
 	for _, o := range c.others {
 		if now.Sub(o.since) >= c.patienceFor(o) {
@@ -274,7 +274,7 @@ func (c *core) ripe(now time.Time) (out []*other) {
 	return out
 }
 
-// report tells of lost addresses and of the split, if there is news.
+// report reports lost addresses and the split, if they have changed.
 func (c *core) report(now time.Time) {
 	var others []Member
 	var since time.Time
@@ -296,7 +296,7 @@ func (c *core) report(now time.Time) {
 	c.emit(divided{lost: c.lostMembers(), others: others, since: since})
 }
 
-// splitWake tells sooner when something of a split is due.
+// splitWake calls sooner with the times at which actions for a split are due.
 func (c *core) splitWake(now time.Time, sooner func(time.Time)) {
 	next := func(t time.Time) {
 		if t.After(now) {

@@ -40,7 +40,7 @@ func (f *fixture) pass(d time.Duration) *fixture {
 	return f
 }
 
-// from is a hello of member id, valid unless changed.
+// from returns a hello of member id that is valid unless the test changes it.
 func from(id string, incarnation, sequence, stamp uint64) received {
 	return received{member: id, from: incarnation, hello: hello{
 		address: id + ":1", sequence: sequence, stamp: stamp, maxStamp: stamp, listsYou: true,
@@ -329,7 +329,8 @@ func TestCore_AStampChosenAloneIsKeptFromStrangersUntilItIsFinal(t *testing.T) {
 	require.Equal(t, alone, f.c.stamp, "after the wait it is kept")
 }
 
-// Seed 8703 of TestSimulation_SplitsHeal: two members held different stamps of a third one for ever.
+// Seed 8703 of TestSimulation_SplitsHeal: two members permanently had different stamps for a third
+// one.
 func TestCore_AStampThatMayBeWithdrawnIsNotToldToLostMembers(t *testing.T) {
 	f := newFixture(t).step(at("a", "b")).pass(time.Second).step(at("a")).pass(1500 * time.Millisecond)
 	f.c.upAt = f.now // as after a start

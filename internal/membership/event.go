@@ -2,7 +2,7 @@ package membership
 
 import "time"
 
-// Listed is a member as a provider lists it.
+// listed is a member as listed by a provider.
 type listed struct {
 	ID, Address string
 	Roles       []string // sorted
@@ -10,7 +10,7 @@ type listed struct {
 
 // Events of the core.
 type (
-	// topology is all that the provider lists now.
+	// topology contains all members that the provider lists now.
 	topology struct{ members []listed }
 	// wake lets time pass.
 	wake struct{}
@@ -18,34 +18,34 @@ type (
 	received struct {
 		member string // sender's id
 		from   uint64 // its incarnation
-		to     uint64 // the incarnation it is for, 0: any
+		to     uint64 // the incarnation it is for, 0 for any
 		hello  hello
 	}
-	// named are addresses that another member lists, sent to members with which it does not agree.
+	// named contains addresses that another member lists. It is exchanged by members in conflict.
 	named struct {
 		member    string
 		from, to  uint64
 		addresses []string
 	}
-	// leave says that this member is about to leave in order.
+	// leave means that this member is about to leave gracefully.
 	leave struct{}
-	// arbiter says whether the arbiter lease is held in this member's fragment.
+	// arbiter reports whether the arbiter lease is held in this member's fragment.
 	arbiter struct{ here bool }
 )
 
 // Effects of the core.
 type (
-	// send asks to send a hello.
+	// send sends a hello.
 	send struct {
 		address string
-		to      uint64 // incarnation of the receiver, 0 while not known
+		to      uint64 // incarnation of the receiver, 0 if unknown
 		hello   hello
 	}
-	// publish hands out a new view.
+	// publish publishes a new view.
 	publish struct{ view *View }
-	// dropped counts a hello that was not taken, and why.
+	// dropped counts a dropped hello by its reason.
 	dropped struct{ why reason }
-	// name asks to send addresses that we list.
+	// name sends addresses that we list.
 	name struct {
 		address   string
 		to        uint64
@@ -58,7 +58,8 @@ type (
 		what  notice
 		other Member
 	}
-	// divided names the lost members, and those with which we disagree for longer than patience.
+	// divided contains the lost members, and those in conflict with us for longer than the
+	// patience.
 	divided struct {
 		lost   []string
 		others []Member
@@ -66,16 +67,16 @@ type (
 	}
 )
 
-// notice is something that operators want to know of a split.
+// notice is an event of a split that concerns operators.
 type notice int
 
 const (
 	evidence    notice = iota // a running member and we do not both list each other
-	split                     // that has lasted longer than patience
-	agreement                 // now we do, after a split
+	split                     // evidence has lasted longer than the patience
+	agreement                 // both list each other again, after a split
 	permitGiven               // it may give way to us
 	permitTaken               // we give way to it
-	goodbye                   // it leaves in order
+	goodbye                   // it leaves gracefully
 	numberOfNotices
 )
 
@@ -95,9 +96,9 @@ type hello struct {
 	answer   bool
 
 	claim             // of the sender
-	droppedYou bool   // the sender once listed the member this is for, and never will again
-	yield      bool   // asks for a permit to give way
-	permit     uint64 // sequence of the hello that asked: its sender may give way
-	declined   uint64 // sequence of the hello that carried a permit: its sender does not give way
-	leaving    bool   // the sender leaves in order
+	droppedYou bool   // the sender once listed the receiver, and never will again
+	yield      bool   // requests a permit to give way
+	permit     uint64 // sequence of the request that is granted: its sender may give way
+	declined   uint64 // sequence of the hello with the permit: its sender does not give way
+	leaving    bool   // the sender leaves gracefully
 }

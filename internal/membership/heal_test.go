@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// detecting is a cluster whose members find out by themselves who is out of reach.
+// detecting returns a cluster whose members detect unreachable members by themselves.
 func detecting(members int) simnet.Config {
 	return simnet.Config{Members: members, Setup: attach, Options: network,
 		Provider: &simnet.Provider{Round: 500 * time.Millisecond, Silence: 2 * time.Second}}
@@ -42,7 +42,7 @@ func TestService_TellsOfLostMembersAndOfTheSplit(t *testing.T) {
 		require.Len(t, others, 2)
 		require.Less(t, since.Sub(healed), 3*time.Second)
 
-		// Its process comes back.
+		// The process of the crashed member restarts.
 		next := c.Start(alone.Address)
 		c.List([]*simnet.Member{next}, []*simnet.Member{next})
 		pass(10 * time.Second)
@@ -73,7 +73,7 @@ func TestService_PatienceIsTuned(t *testing.T) {
 	cfg := detecting(2)
 	cfg.Setup = func(m *simnet.Member) {
 		service(m).Tune(membership.Tuning{Patience: time.Minute})
-		service(m).SetArbiter(m.Index == 0) // also before it is listed
+		service(m).SetArbiter(m.Index == 0) // even before it is listed
 	}
 	simnet.Run(t, cfg, func(t *testing.T, c *simnet.Cluster) {
 		pass(20 * time.Second)
@@ -88,7 +88,7 @@ func TestService_PatienceIsTuned(t *testing.T) {
 	})
 }
 
-// A member that leaves in order is missed by nobody, also if its provider is slow to say so.
+// A member that leaves gracefully is not lost, even if its provider reports it late.
 func TestService_WhoLeavesIsNotLost(t *testing.T) {
 	simnet.Run(t, detecting(3), func(t *testing.T, c *simnet.Cluster) {
 		pass(20 * time.Second)

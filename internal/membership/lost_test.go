@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asks plays time until end and returns when an address was asked.
+// asks advances the time to end and returns when an address was asked.
 func (f *fixture) asks(address string, end time.Duration) (at []time.Duration) {
 	begin := f.now
 	for next := f.c.nextWake(f.now); !next.IsZero() && next.Sub(begin) <= end; next = f.c.nextWake(f.now) {
@@ -134,7 +134,7 @@ func TestLost_ViewsAreNamedToThoseThatDisagreeOnly(t *testing.T) {
 	require.Equal(t, name{"b:1", 'b', []string{"c:1"}}, names[0])
 }
 
-// In a cluster of more members than one message names, all are named in turn.
+// If the cluster has more members than one message can name, they are named in rotation.
 func TestLost_NamesGoRound(t *testing.T) {
 	ids := []string{"a"}
 	for i := range 300 {

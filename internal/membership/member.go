@@ -6,52 +6,53 @@ import (
 	"strings"
 )
 
-// RolePrefix marks a kind that is only a role. The dot keeps it a legal Kubernetes label.
+// RolePrefix marks a kind that is only a role. The dot keeps the kind a legal Kubernetes label.
 const RolePrefix = "role."
 
-// Member is one incarnation of one member. It is a value; Roles is shared and never written.
+// Member is one incarnation of one member. It is a value; Roles is shared and immutable.
 type Member struct {
-	// ID is the provider's id of the member. With some providers it outlives the process.
+	// ID is the provider's id of the member. With some providers it survives the process.
 	ID string
-	// Address is where the member's actor system is reached, host:port.
+	// Address is the address of the member's actor system, host:port.
 	Address string
-	// Incarnation tells one process from the next with the same id; 0 until its first hello.
+	// Incarnation distinguishes processes with the same id; it is 0 until the first hello.
 	Incarnation uint64
-	// Stamp orders members by age; 0 while it is not known.
+	// Stamp orders members by age; it is 0 while unknown.
 	Stamp uint64
 	// Roles are sorted.
 	Roles []string
 }
 
-// HasRole tells whether the member announces role. Every member has the role "".
+// HasRole reports whether the member announces role. Every member has the role "".
 func (m Member) HasRole(role string) bool {
 	return role == "" || slices.Contains(m.Roles, role)
 }
 
-// Same tells whether both are the same incarnation of the same member, and known to be.
+// Same reports whether both are the same known incarnation of the same member.
 func (m Member) Same(o Member) bool {
 	return m.ID == o.ID && m.Incarnation == o.Incarnation && m.Incarnation != 0
 }
 
-// View is what one member knows of its cluster at one moment. It is immutable and may be read
-// from any goroutine.
+// View is one member's view of its cluster at one moment. It is immutable and safe for concurrent
+// use.
 type View struct {
 	// Cluster is the name of the cluster, empty on a virtual network.
 	Cluster string
-	// Self is this member. After its removal, it is what it was before.
+	// Self is this member. After its removal it keeps its last value.
 	Self Member
-	// Members are all members, this one included, sorted by ID. Not to be written to.
+	// Members are all members, including this one, sorted by ID. The slice must not be modified.
 	Members []Member
 	// Hash is equal for views with the same members in the same order of age.
 	Hash uint64
-	// Removed says that this life of the member has ended, see Cause. It is final.
+	// Removed means that this life of the member has ended, see Cause. It is final.
 	Removed bool
-	// Cause is why: ErrDropped, ErrExpelled or ErrGaveWay; nil while the member is in.
+	// Cause is the reason: ErrDropped, ErrExpelled or ErrGaveWay; nil while the member is in the
+	// cluster.
 	Cause error
 }
 
-// ByAge returns the members with role, oldest first. Members whose stamp is not known are left out.
-// The slice is the caller's.
+// ByAge returns the members with role, oldest first, without those whose stamp is unknown. The
+// caller owns the slice.
 func (v *View) ByAge(role string) []Member {
 	var out []Member
 	for _, m := range v.Members {
@@ -63,7 +64,7 @@ func (v *View) ByAge(role string) []Member {
 	return out
 }
 
-// Oldest returns the first of ByAge. It is false when no member with role has a known stamp.
+// Oldest returns the first member of ByAge, or false if no member with role has a known stamp.
 func (v *View) Oldest(role string) (Member, bool) {
 	var oldest Member
 	found := false
@@ -75,7 +76,7 @@ func (v *View) Oldest(role string) (Member, bool) {
 	return oldest, found
 }
 
-// Find returns the member with this id.
+// Find returns the member with the given id.
 func (v *View) Find(id string) (Member, bool) {
 	i, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id string) int {
 		return strings.Compare(m.ID, id)
@@ -86,8 +87,8 @@ func (v *View) Find(id string) (Member, bool) {
 	return v.Members[i], true
 }
 
-// FindAddress returns the member at this address. If several are listed there, it is the one with
-// the newest stamp.
+// FindAddress returns the member at the given address. If several are listed there, it returns the
+// one with the newest stamp.
 func (v *View) FindAddress(address string) (Member, bool) {
 	var newest Member
 	found := false
@@ -99,12 +100,12 @@ func (v *View) FindAddress(address string) (Member, bool) {
 	return newest, found
 }
 
-// byAge orders by (stamp, id), so that it is total.
+// byAge orders members by (stamp, id), a total order.
 func byAge(a, b Member) int {
 	return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), strings.Compare(a.ID, b.ID))
 }
 
-// equal ignores the cluster name, which does not change.
+// equal compares views without the cluster name, which does not change.
 func (v *View) equal(o *View) bool {
 	return v != nil && o != nil && v.Removed == o.Removed && v.Self.ID == o.Self.ID &&
 		slices.EqualFunc(v.Members, o.Members, func(a, b Member) bool {
@@ -113,7 +114,8 @@ func (v *View) equal(o *View) bool {
 		})
 }
 
-// hash is FNV-1a over every field of every member. Strings are preceded by their length.
+// hash returns the FNV-1a hash of every field of every member. Strings are preceded by their
+// length.
 func hash(members []Member) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)

@@ -2,5 +2,5 @@
 
 package membership
 
-// A core has no goroutines: the race detector only makes the histories slower.
+// A core has no goroutines: the race detector would only slow down the histories.
 const usualSeeds = 50

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// BenchmarkMembers is what members say to each other about who is there, in virtual time: at rest, and because of
-// a newcomer, a crash and a split into halves.
+// BenchmarkMembers measures the membership messages in virtual time: in normal operation, and after
+// a join, a crash and a split into halves.
 func BenchmarkMembers(b *testing.B) {
 	for _, n := range []int{3, 10, 30, 100, 200} {
 		var all []found
@@ -30,7 +30,7 @@ func BenchmarkMembers(b *testing.B) {
 	}
 }
 
-// found is what was found out in one case.
+// found holds the results of one case.
 type found struct {
 	name    string
 	metrics map[string]float64
@@ -69,7 +69,7 @@ func said(s *sim.World, n int) []found {
 	beyond("join", 30*time.Second)
 	w.places[n].crash()
 	beyond("crash", 30*time.Second)
-	w.Until(130 * time.Second) // from now on the lost one is asked for seldom
+	w.Until(130 * time.Second) // from now on the lost member is rarely asked
 	w.split(sim.Args{Words: []string{strings.Repeat("ab", n/2+1)[:n+1] + "z", "20s"}})
 	apart, _ := during(20 * time.Second)
 	before, began := messages, w.Elapsed()

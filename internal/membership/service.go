@@ -15,22 +15,22 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// extensionID is taken once per process: the registry has room for a hundred.
+// extensionID is allocated once per process, since the registry has room for a hundred.
 var extensionID = extensions.NextExtensionID()
 
-// attaching guards our slot of every system's registry, which is not synchronised.
+// attaching guards our slot in the registry of every system, which is not synchronised.
 var attaching sync.Mutex
 
-// Service is the membership of one actor system. Its methods may be called from any goroutine.
+// Service is the membership of one actor system. It is safe for concurrent use.
 type Service struct {
 	system   *actor.ActorSystem
 	counters counters
 	view     atomic.Pointer[View]
 	division atomic.Pointer[divided] // nil before the first report
-	removed  chan struct{}           // closed when this life was ended
+	removed  chan struct{}           // closed when this life has ended
 	ready    chan struct{}           // closed when this member has its stamp
 	stopping chan struct{}           // closed by Stop
-	stopped  chan struct{}           // closed when nothing of the service runs any more
+	stopped  chan struct{}           // closed when nothing of the service runs any longer
 
 	mu struct {
 		sync.Mutex
@@ -49,8 +49,8 @@ type Service struct {
 // ExtensionID implements extensions.Extension.
 func (*Service) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Attach returns the membership service of system, and makes it at the first call. Call it before
-// the member starts: earlier topology events are not seen.
+// Attach returns the membership service of system; the first call creates it. Call it before the
+// member starts, since the service does not see earlier topology events.
 func Attach(system *actor.ActorSystem) *Service {
 	attaching.Lock()
 	defer attaching.Unlock()
@@ -68,7 +68,7 @@ func Attach(system *actor.ActorSystem) *Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.events = system.EventStream.Subscribe(s.onEvent)
-	// The error says that the member is stopping already.
+	// OnStop fails only if the member is already stopping.
 	_, _ = lifecycle.OnStop(system, lifecycle.Sharding, "membership", func(context.Context) error {
 		s.leave()
 		return nil
@@ -76,7 +76,7 @@ func Attach(system *actor.ActorSystem) *Service {
 	return s
 }
 
-// Lookup returns the service of system if there is one.
+// Lookup returns the service of system, if there is one.
 func Lookup(system *actor.ActorSystem) (*Service, bool) {
 	attaching.Lock()
 	defer attaching.Unlock()
@@ -84,14 +84,16 @@ func Lookup(system *actor.ActorSystem) (*Service, bool) {
 	return s, ok
 }
 
-// View returns the latest view, nil before this member is listed.
+// View returns the latest view, or nil before this member is listed.
 func (s *Service) View() *View { return s.view.Load() }
 
-// Removed is closed when this life of the member has ended other than by Stop. Cause says why.
-// Another life of the same process, with a new member id, can join again.
+// Removed returns a channel that is closed when this life of the member has ended other than by
+// Stop. Cause returns the reason. Another life of the same process, with a new member id, can
+// rejoin.
 func (s *Service) Removed() <-chan struct{} { return s.removed }
 
-// Cause returns why the member was removed: an error that matches ErrRemoved; nil while it is in.
+// Cause returns why the member was removed, as an error that wraps ErrRemoved, or nil if it was
+// not.
 func (s *Service) Cause() error {
 	if v := s.view.Load(); v != nil {
 		return v.Cause
@@ -99,7 +101,7 @@ func (s *Service) Cause() error {
 	return nil
 }
 
-// Tune adapts the protocol that heals a split. Call it before this member is listed: later calls do
+// Tune adapts the protocol that heals a split. Call it before this member is listed; later calls do
 // nothing.
 func (s *Service) Tune(t Tuning) {
 	s.mu.Lock()
@@ -107,8 +109,8 @@ func (s *Service) Tune(t Tuning) {
 	s.mu.tuning = t
 }
 
-// SetArbiter says whether this member knows that the arbiter lease is held by a member of its
-// fragment. Then members of other fragments give way to it first. At first it is false.
+// SetArbiter sets whether this member knows that a member of its fragment holds the arbiter lease.
+// Members of other fragments then give way to this fragment first. The initial value is false.
 func (s *Service) SetArbiter(here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +123,8 @@ func (s *Service) SetArbiter(here bool) {
 	}
 }
 
-// Lost returns the addresses, sorted, of members that were listed once, are not any more, and did
-// not leave in order. They are asked for a day whether they are back. The slice is the caller's.
+// Lost returns the sorted addresses of members that were once listed, are no longer listed, and did
+// not leave gracefully. They are sent hellos for a day. The caller owns the slice.
 func (s *Service) Lost() []string {
 	if d := s.division.Load(); d != nil {
 		return slices.Clone(d.lost)
@@ -130,9 +132,9 @@ func (s *Service) Lost() []string {
 	return nil
 }
 
-// Split returns the running members of this cluster with which this one disagrees about who is in
-// it for longer than its patience, by id, and since when there has been one. It is empty unless the
-// cluster is split. The slice is the caller's.
+// Split returns, by id, the running members of this cluster that have been in conflict with this
+// one for longer than its patience, and since when there have been any. It is empty unless the
+// cluster is split. The caller owns the slice.
 func (s *Service) Split() (others []Member, since time.Time) {
 	if d := s.division.Load(); d != nil {
 		return slices.Clone(d.others), d.since
@@ -140,7 +142,7 @@ func (s *Service) Split() (others []Member, since time.Time) {
 	return nil, time.Time{}
 }
 
-// leave is called when the member begins to stop in order: from now on it promises nobody to stay.
+// leave is called when the member begins a graceful stop: from now on it gives no permits.
 func (s *Service) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,7 @@ func (s *Service) leave() {
 
 func (s *Service) divided(d divided) { s.division.Store(&d) }
 
-// Stopped is closed when the service has been stopped and its actor is gone.
+// Stopped returns a channel that is closed when the service has stopped and its actor is gone.
 func (s *Service) Stopped() <-chan struct{} { return s.stopped }
 
 // Stats returns the counters.
@@ -176,11 +178,11 @@ func (s *Service) Ready(ctx context.Context) error {
 	}
 }
 
-// WhenUp calls f once, when this member first sees itself listed; never if that does not happen.
-// Functions run one at a time in order of registration: in the caller's goroutine if the member is
-// up and no other function is running, else in the goroutine that runs them, which is the
-// membership actor's at first. So f must not block, nor wait for a view. A panic in f is logged and
-// ends only f.
+// WhenUp calls f once, when this member first sees itself listed, which may never happen. Functions
+// run one at a time in order of registration. f runs in the caller's goroutine if the member is up
+// and no other function is running, otherwise in the goroutine that runs the functions, which is
+// initially that of the membership actor. So f must not block or wait for a view. A panic in f is
+// logged and ends only f.
 func (s *Service) WhenUp(f func(self Member)) {
 	s.mu.Lock()
 	s.mu.pending = append(s.mu.pending, f)
@@ -215,9 +217,9 @@ func (s *Service) call(f func(Member), self Member) {
 	f(self)
 }
 
-// Subscribe sends *View to pid: the latest now, if there is one, and each later one, in order. The
-// subscriber must be local, and unsubscribe before it stops. Subscribing twice sends the latest
-// again.
+// Subscribe sends the current *View, if there is one, and each later one to pid, in order. The
+// subscriber must be local, and must unsubscribe before it stops. Subscribing twice sends the
+// latest view again.
 func (s *Service) Subscribe(pid *actor.PID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,15 +231,15 @@ func (s *Service) Subscribe(pid *actor.PID) {
 	}
 }
 
-// Unsubscribe ends Subscribe. A view may still be in the mailbox of pid.
+// Unsubscribe reverts Subscribe. A view may still be in the mailbox of pid.
 func (s *Service) Unsubscribe(pid *actor.PID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.to = slices.DeleteFunc(s.mu.to, pid.Equal)
 }
 
-// Stop ends the service: no more views and no more hellos. The last view stays. It does not wait;
-// see Stopped. Later calls do nothing.
+// Stop stops the service: it publishes no more views and sends no more hellos. The last view
+// remains. Stop does not wait; see Stopped. Later calls do nothing.
 func (s *Service) Stop() {
 	s.mu.Lock()
 	if s.mu.stop {
@@ -260,8 +262,8 @@ func (s *Service) Stop() {
 
 func (s *Service) actorStopped() { close(s.stopped) }
 
-// publish stores v before it is sent, under the lock, so that a subscriber never gets an older view
-// after a newer one.
+// publish stores v before it sends it, under the lock, so that a subscriber never gets an older
+// view after a newer one.
 func (s *Service) publish(v *View) {
 	s.mu.Lock()
 	if s.mu.stop {
@@ -277,7 +279,7 @@ func (s *Service) publish(v *View) {
 		close(s.ready)
 	}
 	if v.Removed {
-		close(s.removed) // the core publishes no other view after this one
+		close(s.removed) // the core publishes no view after this one
 	}
 	s.mu.Unlock()
 	s.drain()

@@ -39,7 +39,7 @@ func TestAttachIsIdempotentAndRaceFree(t *testing.T) {
 	require.Zero(t, count(system))
 }
 
-// count returns how many handlers listen to system beyond those of a new one.
+// count returns the number of event handlers of system beyond those of a new system.
 func count(system *actor.ActorSystem) int32 {
 	return system.EventStream.Length() - simnet.NewSystem("").EventStream.Length()
 }
@@ -146,8 +146,8 @@ func TestStoppedServiceIsSilent(t *testing.T) {
 	})
 }
 
-// Proto.Actor publishes under the lock of its member list: a handler that waits for anything there
-// would hang. Here every view would be read under the lock of the publisher.
+// Proto.Actor publishes under the lock of its member list, so a handler that waits there would
+// deadlock. In this test every view is read under the lock of the publisher.
 func TestTheTopologyHandlerWaitsForNothing(t *testing.T) {
 	simnet.Run(t, simnet.Config{}, func(t *testing.T, c *simnet.Cluster) {
 		m := c.Start("a:1")

@@ -2,7 +2,7 @@ package membership
 
 import "time"
 
-// settings of the protocol. See defaultSettings for the values and their reasons.
+// settings are the settings of the protocol. See defaultSettings for the values and their reasons.
 type settings struct {
 	stampWait   time.Duration
 	settle      time.Duration
@@ -32,60 +32,60 @@ func defaultSettings() settings {
 	return settings{
 		// How long a newcomer waits for the stamps of the members it sees.
 		stampWait: 2 * time.Second,
-		// How often a peer is greeted that has not said its stamp, and for how long so often:
-		// longer than a provider's round, so that a peer that lists us later than we list it is
-		// caught.
+		// The interval of hellos to a peer whose stamp is unknown, and how long it applies: longer
+		// than a provider's round, to cover a peer that lists us later than we list it.
 		settle:    250 * time.Millisecond,
-		settleGap: 10 * time.Millisecond, // on average, between two such hellos
+		settleGap: 10 * time.Millisecond, // average time between two such hellos
 		settleFor: 10 * time.Second,
-		// How often it is greeted after that; and how often a peer with which all is well. In a
-		// cluster of more than ten each is greeted more seldom, so that a member says no more than
-		// one hello in restGap, and an answer. A member that was expelled greets somebody every
-		// restGap too, asks everybody as soon as one disowns it, and finds out within two verdicts.
+		// The intervals after that, and in normal operation. In a cluster of more than ten members
+		// the latter grows, so that a member sends at most one hello and one answer per restGap. An
+		// expelled member also sends a hello every restGap. As soon as one peer disowns it, it asks
+		// all peers, and finds out within two verdicts.
 		steady:  2 * time.Second,
 		idle:    7 * time.Second,
 		restGap: 700 * time.Millisecond,
-		// How long a peer that never listed us may take to do so before that counts against us.
+		// How long a peer may take to list us for the first time before that counts against us.
 		grace: 20 * time.Second,
-		// How many times in a row a peer must disown us, and how far apart.
+		// The number of consecutive verdicts by which a peer disowns us, and the time between them.
 		verdicts:   2,
 		verdictGap: 500 * time.Millisecond,
-		// How many hellos of members not listed are answered per strangerGap.
+		// The number of hellos of unlisted members answered per strangerGap.
 		strangers:   8,
 		strangerGap: time.Second,
-		// A stamp further ahead of our clock is refused: it would use up the numbers.
+		// A stamp further ahead of our clock is rejected: it would use up the numbers.
 		maxSkew: 366 * 24 * time.Hour,
-		// Members listed beyond this are ignored; and how many former incarnations are remembered.
+		// The maximum number of listed members, beyond which members are ignored, and of remembered
+		// former incarnations.
 		maxMembers: 10_000,
 		maxRetired: 64,
-		// How long evidence of a split has to last before anybody gives way, and our own view to be
-		// unchanged: if one has dropped the other, and if it may be a join in progress. The latter
-		// is above two rounds of every provider.
+		// How long evidence of a split must last, and our own view be unchanged, before a member
+		// gives way: if one has dropped the other, and if there may be a join in progress. The
+		// latter is above two rounds of every provider.
 		patience:     defaultPatience,
 		joinPatience: 10 * defaultPatience,
-		// How often a permit is asked for, how old a request may be that it answers, and how long
-		// its giver stays for a member that does not come back.
+		// The interval of requests for a permit, the maximum age of a request when it is answered,
+		// and how long the giver stays for a member that does not come back.
 		retry:     500 * time.Millisecond,
 		roundTrip: 5 * time.Second,
 		permitFor: 30 * time.Second,
-		// How often a member is greeted with which we do not agree, with an addition for each such
-		// member, and how often it is told whom we list; and how far apart the questions are, on
-		// average, whether members of our view list us.
+		// The interval of hellos to a member in conflict, with an addition for each such member;
+		// how often it is sent the members we list; and the average time between questions to
+		// members of our view whether they list us.
 		contactGap: time.Second,
 		contactPer: 20 * time.Millisecond,
 		nameGap:    5 * time.Second,
 		pollGap:    20 * time.Millisecond,
-		// How often lost addresses are asked, for how long so often, and how seldom in the end;
-		// how far apart a member's questions are, on average, when it has lost many; and when
-		// addresses are forgotten.
+		// The interval of hellos to lost addresses, how long it applies, and its final value; the
+		// average time between a member's hellos if it has lost many; and when addresses are
+		// forgotten.
 		askGap:      2 * time.Second,
 		askOften:    2 * time.Minute,
 		askSeldom:   time.Minute,
 		lostGap:     100 * time.Millisecond,
 		forget:      24 * time.Hour,
 		forgetNamed: 10 * time.Minute,
-		// Lost addresses, how many of them may be named by others only, members in conflict, and
-		// ids that we remember to have dropped.
+		// The maximum numbers of lost addresses, of those named only by others, of members in
+		// conflict, and of remembered dropped ids.
 		maxLost:    256,
 		maxNamed:   128,
 		maxOthers:  256,

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// attach is the Setup of every test here.
+// attach is the Setup of every test in this file.
 func attach(m *simnet.Member) { membership.Attach(m.System) }
 
 func view(m *simnet.Member) *membership.View { return membership.Attach(m.System).View() }
@@ -34,13 +34,13 @@ func ids(ms []membership.Member) (out []string) {
 	return out
 }
 
-// pass lets virtual time go by, and what happens then be done.
+// pass advances virtual time and waits until everything due has run.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// agree checks that all these members have the same view, with everybody's stamp.
+// agree checks that all these members have the same view, with the stamps of all members.
 func agree(t *testing.T, members []*simnet.Member) {
 	t.Helper()
 	first := view(members[0])
@@ -110,7 +110,7 @@ func TestAMemberThatReachesNobodyStampsItselfAfterTheWait(t *testing.T) {
 	})
 }
 
-// Some providers list a newcomer alone before they list the others. Its clock may lag.
+// Some providers list a newcomer alone before they list the others. The newcomer's clock may lag.
 func TestListedAloneAtFirstIsNotOlderThanTheClusterItJoins(t *testing.T) {
 	simnet.Run(t, simnet.Config{Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
 		m := c.Start("new:1")
@@ -118,11 +118,11 @@ func TestListedAloneAtFirstIsNotOlderThanTheClusterItJoins(t *testing.T) {
 		c.List([]*simnet.Member{m}, []*simnet.Member{m})
 		pass(time.Millisecond)
 		c.List([]*simnet.Member{old}, []*simnet.Member{old})
-		pass(1500 * time.Millisecond) // m has the older clock stamp by now
+		pass(1500 * time.Millisecond) // by now m has chosen the older stamp
 		o, _ := view(m).Oldest("")
 		require.Equal(t, m.ID, o.ID)
 		pass(400 * time.Millisecond)
-		// Too late for old, not for m's stamp, which nobody has heard of.
+		// It is too late to change old's stamp, but not m's, which no other member knows.
 		membershipTold(t, c, old)
 		c.List(c.Live(), c.Live())
 		pass(5 * time.Second)
@@ -132,7 +132,7 @@ func TestListedAloneAtFirstIsNotOlderThanTheClusterItJoins(t *testing.T) {
 	})
 }
 
-// membershipTold lets m tell its stamp to a third member, which then leaves.
+// membershipTold makes m send its stamp to a third member, which then leaves.
 func membershipTold(t *testing.T, c *simnet.Cluster, m *simnet.Member) {
 	t.Helper()
 	third := c.Start("third:1")
@@ -201,8 +201,8 @@ func TestDroppedByItsOwnProvider(t *testing.T) {
 	})
 }
 
-// Of members that do not both list each other one has to give way, and no other one: the smaller
-// side, and who is disowned by most; of equals the younger.
+// Of two members that do not both list each other exactly one has to give way: the one on the
+// smaller side, or the one disowned by most; if these are equal, the younger.
 func TestOneThatIsDroppedByOthers(t *testing.T) {
 	for _, test := range []struct {
 		members int
@@ -260,8 +260,8 @@ func TestAMemberThatIsNeverListedIsRemovedAfterTheGracePeriod(t *testing.T) {
 }
 
 // TestSeededHistories runs random faults, then lets the lists agree and the network heal. At all
-// times a member keeps the stamp it was first seen with, and views of equal hash have the same
-// oldest member.
+// times a member keeps the stamp with which it was first seen, and views with equal hash have the
+// same oldest member.
 func TestSeededHistories(t *testing.T) {
 	seeds := 20
 	if testing.Short() {
@@ -328,7 +328,7 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 			c.RestartBeside(m)
 			pass(time.Duration(r.IntN(4000)) * time.Millisecond)
 			c.Unlist(c.Live(), []*simnet.Member{m})
-		case op == 5: // views that disagree, for less than a verdict takes
+		case op == 5: // differing views, for less time than a verdict takes
 			a, b := pick(), pick()
 			if a != b {
 				c.Unlist([]*simnet.Member{a}, []*simnet.Member{b})
@@ -351,7 +351,7 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 	if len(live) == len(c.Live()) {
 		agree(t, live)
 	}
-	// Whoever is expelled finds out.
+	// An expelled member finds out.
 	if m := pick(); len(live) == len(c.Live()) && len(live) > 1 {
 		c.Expel(m)
 		pass(30 * time.Second)
@@ -363,7 +363,8 @@ func history(t *testing.T, c *simnet.Cluster, r *rand.Rand) {
 	}
 }
 
-// Of each pair one asks and the other answers, once in an interval of seven seconds among five.
+// In each pair one asks and the other answers, once per interval, which is seven seconds among
+// five.
 func TestMembersThatAreWellExchangeTwoHellosPerPairAndInterval(t *testing.T) {
 	simnet.Run(t, simnet.Config{Members: 5, Setup: attach, Options: network}, func(t *testing.T, c *simnet.Cluster) {
 		pass(time.Minute)

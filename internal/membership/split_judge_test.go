@@ -8,7 +8,7 @@ import (
 // judge checks the end of a life against the rules of permits.
 func (w *world) judge(l *life, e ending) {
 	if errors.Is(e.cause, ErrDropped) {
-		return // its own provider says so
+		return // its own provider dropped it
 	}
 	p := l.permit
 	switch {
@@ -34,7 +34,7 @@ func (w *world) judge(l *life, e ending) {
 	w.judgeGiver(l, e)
 }
 
-// judgeGiver checks that givers of permits stay until those that went are back.
+// judgeGiver checks that givers of permits stay until the members that left have rejoined.
 func (w *world) judgeGiver(l *life, e ending) {
 	for _, o := range w.places {
 		if w.waitsFor(l, o, e.at) {
@@ -43,14 +43,14 @@ func (w *world) judgeGiver(l *life, e ending) {
 	}
 }
 
-// waitsFor tells whether the process at o has gone with a permit of l, and may be back in time.
+// waitsFor reports whether the process at o has left with a permit of l, and may rejoin in time.
 func (w *world) waitsFor(l *life, o *place, now time.Duration) bool {
 	return o.life == nil && o.last.giver == l.core.incarnation && now-o.last.at <= 24*time.Second
 }
 
-// judgePermit checks that few are waited for at once by one member.
+// judgePermit checks that one member waits for only a few others at a time.
 func (w *world) judgePermit(l *life) {
-	gone := 1 // the one that is permitted to go now
+	gone := 1 // the one that may leave now
 	for _, o := range w.places {
 		if w.waitsFor(l, o, w.Elapsed()) {
 			gone++

@@ -18,15 +18,15 @@ type life struct {
 	id     string
 	core   *core
 	frozen bool
-	held   []func() // what is due when it thaws
+	held   []func() // work deferred until it thaws
 	asked  time.Time
-	wake   int // number of the wake asked for
+	wake   int // number of the requested wake
 
-	told   map[string]int        // place by id: what the last event said
-	banned map[string]bool       // ids that were dropped
-	missed map[int]int           // rounds in which a place was silent
-	blind  map[int]time.Duration // places that the provider misses, and until when
-	permit *received             // the last one that came
+	told   map[string]int        // place by id, as published last
+	banned map[string]bool       // dropped ids
+	missed map[int]int           // number of rounds in which a place was silent
+	blind  map[int]time.Duration // places that the provider cannot see, and until when
+	permit *received             // the last permit received
 }
 
 func (p *place) start() {
@@ -57,12 +57,12 @@ func (p *place) start() {
 
 func (p *place) startIn(d time.Duration) { p.w.After(d, p.start) }
 
-// crash ends the life without a word.
+// crash ends the life abruptly.
 func (p *place) crash() {
 	p.life, p.down = nil, true
 }
 
-// leave ends the life in order.
+// leave ends the life gracefully.
 func (p *place) leave() {
 	if l := p.life; l != nil && !l.frozen {
 		if p.w.store != nil {
@@ -72,7 +72,7 @@ func (p *place) leave() {
 	}
 }
 
-// freeze lets the process stand still.
+// freeze suspends the process.
 func (p *place) freeze(d time.Duration) {
 	l := p.life
 	if l == nil || l.frozen {
@@ -88,7 +88,7 @@ func (p *place) freeze(d time.Duration) {
 	})
 }
 
-// do runs f if the life still runs; while it is frozen, f waits.
+// do runs f if the life is still running; while it is frozen, f is deferred.
 func (l *life) do(f func()) {
 	switch {
 	case l.p.life != l:
@@ -113,7 +113,7 @@ func (l *life) String() string {
 	return fmt.Sprintf("%s at %d lists %v, sees%s", s, l.p.i, slices.Sorted(maps.Keys(l.told)), view)
 }
 
-// look is a round of the provider.
+// look is one round of the provider.
 func (l *life) look() {
 	if l.p.life != l {
 		return
@@ -136,8 +136,8 @@ func (l *life) look() {
 	l.tell(raw)
 }
 
-// ask adds who runs at p to what is listed, or who was listed there while not enough rounds were
-// missed.
+// ask adds the life running at p to the list. If it does not answer, the previous life stays listed
+// until enough rounds were missed.
 func (l *life) ask(p *place, raw map[string]int) {
 	o := p.life
 	if o != nil && !o.frozen && l.w.reach(l.p.i, p.i) && l.blind[p.i] <= l.w.Elapsed() {
@@ -153,8 +153,7 @@ func (l *life) ask(p *place, raw map[string]int) {
 	}
 }
 
-// tell publishes as Proto.Actor does: without ids that are banned, and only if something has
-// changed.
+// tell publishes like Proto.Actor: without banned ids, and only if something has changed.
 func (l *life) tell(raw map[string]int) {
 	for id := range l.banned {
 		delete(raw, id)
@@ -204,7 +203,7 @@ func (l *life) step(e event) {
 	}
 }
 
-// hear keeps what the judge of endings asks for.
+// hear records what judge needs.
 func (l *life) hear(e event) {
 	r, ok := e.(received)
 	if !ok || r.to != l.core.incarnation {
@@ -243,7 +242,7 @@ func (l *life) carry(address string, e event) {
 	})
 }
 
-// publish ends the life if the view says so; another one begins at the same place.
+// publish ends the life if the view is a removal; another one then begins at the same place.
 func (l *life) publish(v *View) {
 	if !v.Removed {
 		l.w.Note("%s sees %s", l.id, strings.Join(idsOf(v.Members), " "))
@@ -278,7 +277,7 @@ func idsOf(ms []Member) (out []string) {
 	return out
 }
 
-// store is that of a provider like etcd: members renew what they wrote, and all read.
+// store is the store of a provider like etcd: members renew their keys, and all read them.
 type store struct {
 	w     *sim.World
 	reach func(a, b int) bool
@@ -291,7 +290,7 @@ type entry struct {
 	expiry time.Duration
 }
 
-// keep writes the life's key, now and until it ends.
+// keep writes the life's key, now and until the life ends.
 func (s *store) keep(l *life) {
 	if l.p.life != l {
 		return

@@ -12,8 +12,8 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// TestSplit_Heals plays splits of small clusters, on a provider with rounds of half a second, that
-// must heal soon.
+// TestSplit_Heals plays splits of small clusters on a provider with rounds of half a second. They
+// must heal quickly.
 func TestSplit_Heals(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -55,7 +55,7 @@ func TestSplit_Heals(t *testing.T) {
 	}
 }
 
-// swarm picks the provider of a history. In a third of them it keeps a store.
+// swarm chooses the provider of a history. In a third of the histories it has a store.
 func (w *world) swarm() {
 	w.round = w.Span("round", 500*time.Millisecond, 4*time.Second)
 	w.misses = w.Number("misses", 1, 3)
@@ -64,7 +64,7 @@ func (w *world) swarm() {
 	}
 }
 
-// members picks how many there are: few in most histories, up to 30 in some.
+// members chooses the number of members: few in most histories, up to 30 in some.
 func members(s *sim.World) int {
 	if s.Number("large", 0, 9) == 9 {
 		return s.Number("members", 10, 30)
@@ -72,7 +72,7 @@ func members(s *sim.World) int {
 	return s.Number("members", 2, 8)
 }
 
-// sides makes up a split of n places and the store: one alone, some, halves, or fragments.
+// sides generates a split of n places and the store: one alone, some, halves, or fragments.
 func sides(r *rand.Rand, n int) string {
 	out := []byte(strings.Repeat("a", n+1))
 	switch kind := r.IntN(4); kind {
@@ -97,20 +97,20 @@ func sides(r *rand.Rand, n int) string {
 	return string(out)
 }
 
-// TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of one, halves,
-// fragments, single links and directions, freezes, crashes, members that join and leave meanwhile,
-// views that disagree, a second split when the first member gives way, givers of permits that
-// crash, and messages that are lost or late, on providers with rounds of 0.5 to 4 seconds. In each:
-// nobody gives way without a permit that answers its own request; never are all without a life; who
-// gave a permit stays until the other is back; and within two minutes after the last fault all list
-// all.
+// TestSimulation_SplitsHeal plays seeded histories of up to 30 members: cuts of single members,
+// halves, fragments, single links and directions, freezes, crashes, joins and leaves during the
+// split, differing views, a second split when the first member gives way, crashing givers of
+// permits, and lost or late messages, on providers with rounds of 0.5 to 4 seconds. In each history
+// no member gives way without a permit that answers its own request, at least one member has a life
+// at any time, a giver of a permit stays until the other member has rejoined, and within two
+// minutes after the last fault all members list all others.
 func TestSimulation_SplitsHeal(t *testing.T) {
 	var lives atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) { lives.Add(int64(len(splits(s).ends))) })
 	t.Logf("%d lives ended", lives.Load())
 }
 
-// splits is a history of splits with everything else that may happen.
+// splits is a history of splits with all other faults.
 func splits(s *sim.World) *world {
 	n := members(s)
 	w := newWorld(s, n+2)
@@ -157,12 +157,12 @@ func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 50), Twice: true}, func(s *sim.World) { splits(s) })
 }
 
-// The histories that failed once.
+// These histories have failed before.
 func TestSavedHistories(t *testing.T) {
 	sim.Replay(t, sim.Folder, func(s *sim.World) { splits(s) })
 }
 
-// heals checks that all list all soon, and then nothing changes any more.
+// heals checks that all members soon list all others, and that nothing changes afterwards.
 func (w *world) heals(within time.Duration) {
 	begin := w.Elapsed()
 	w.Eventually(within, "one view everywhere", w.oneView)
@@ -179,9 +179,9 @@ func (w *world) heals(within time.Duration) {
 }
 
 // TestSimulation_OneSplitCostsTheLosersALife plays one clean split each, with a patience of two
-// rounds of the provider. No more lives end than there are members outside the largest fragment,
-// and it heals within 5 times the patience if one was cut off, 2 more for each further one, and 19
-// in all.
+// rounds of the provider. No more lives end than there are members outside the largest fragment.
+// The split heals within 5 times the patience if one member was cut off, 2 more for each further
+// member, and 19 at most.
 func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)
@@ -209,7 +209,7 @@ func TestSimulation_OneSplitCostsTheLosersALife(t *testing.T) {
 }
 
 // TestSimulation_NoSplitNoLifeEnds plays joins, leaves, crashes and rolling restarts, on slow
-// providers and networks that lose messages: nobody gives way.
+// providers and networks that lose messages. No member gives way.
 func TestSimulation_NoSplitNoLifeEnds(t *testing.T) {
 	sim.Run(t, *seeds, func(s *sim.World) {
 		n := members(s)

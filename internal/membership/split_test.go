@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// denying is a hello of a member that does not list us, for this incarnation of us.
+// denying returns a hello of a member that does not list us, for our incarnation.
 func denying(id string, sequence uint64, c claim) received {
 	r := from(id, uint64(id[0]), sequence, 1000+uint64(id[0]))
 	r.to, r.hello.listsYou, r.hello.claim = 100, false, c
@@ -21,7 +21,7 @@ var (
 	small = claim{size: 1, oldest: 1 << 60}
 )
 
-// alone is member a, which has dropped b some seconds ago.
+// alone returns member a, which dropped b some seconds ago.
 func alone(t *testing.T) *fixture {
 	f := newFixture(t).step(at("a", "b"))
 	hello := from("b", 'b', 1, 1098)
@@ -49,7 +49,7 @@ func (f *fixture) grants() (out []send) {
 	return out
 }
 
-// conflict lets b say that it does not list a until a asks for a permit.
+// conflict sends hellos of b, which does not list a, until a requests a permit.
 func (f *fixture) conflict(c claim) send {
 	for i := range uint64(20) {
 		f.step(denying("b", 10+i, c))
@@ -165,7 +165,7 @@ func TestSplit_NobodyGoesWithoutPatience(t *testing.T) {
 	require.Len(t, f.yields(), 1)
 
 	f = alone(t)
-	f.step(denying("b", 10, large)).pass(time.Second).step(at("a", "c")) // who joins changes the view
+	f.step(denying("b", 10, large)).pass(time.Second).step(at("a", "c")) // a join changes the view
 	for range 7 {
 		f.pass(250 * time.Millisecond).step(wake{})
 		require.Empty(t, f.yields())
@@ -188,7 +188,7 @@ func TestSplit_AJoinInProgressTakesLongPatience(t *testing.T) {
 	require.Len(t, f.yields(), 1)
 }
 
-// As two clusters of one name that reach each other by an address that was used again: new ids
+// For example two clusters of one name that reach each other through a reused address: new ids
 // would not help.
 func TestSplit_MembersThatNeverListedEachOtherAreReportedAndStay(t *testing.T) {
 	f := newFixture(t).step(at("a")).pass(5 * time.Second)
@@ -310,7 +310,8 @@ func TestSplit_AQuarterOfTheFragmentAtOnce(t *testing.T) {
 	require.Len(t, f.c.permits, 3, "of nine")
 }
 
-// A ring of members each of which disowns the next: without permits all would be expelled at once.
+// In a ring of members each of which disowns the next, all would be expelled at once without
+// permits.
 func TestSplit_WhoIsExpelledNeedsAPermitFromMembersThatKnowThem(t *testing.T) {
 	disown := func(speaks bool) *fixture {
 		f := newFixture(t).step(at("a", "b"))
@@ -352,8 +353,8 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had equal stamps, and
-// members of each gave way to the other.
+// Seed 430 of TestSimulation_OneSplitCostsTheLosersALife: the oldest members of two fragments had
+// equal stamps, and members of each gave way to the other.
 func TestClaim_FragmentsWithEqualStampsAreToldApart(t *testing.T) {
 	f := newFixture(t).step(at("a", "b", "c"))
 	f.step(from("b", 1, 1, 5)).step(from("c", 2, 1, 5))

@@ -7,22 +7,22 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// world is one seeded history of a cluster on a provider that behaves as Proto.Actor's do: a member
-// never lists an id again that it has dropped, views are one-sided, and nobody is sent to that is
-// not listed, unless the protocol finds its address by itself.
+// world is one seeded history of a cluster on a provider that behaves like Proto.Actor's: a member
+// never lists a dropped id again, views are one-sided, and a member sends only to listed members,
+// unless the protocol finds their address.
 type world struct {
 	*sim.World
 	places    []*place
 	byAddress map[string]*place
 	lives     int
-	store     *store        // nil: members look for each other
+	store     *store        // nil if members look for each other
 	round     time.Duration // of providers
-	misses    int           // rounds after which a silent member is dropped
+	misses    int           // number of rounds after which a silent member is dropped
 	ends      []ending
-	yields    map[request]int // requests that have reached whom they were for, by its incarnation
-	slow      float64         // probability that a process takes long to begin its next life
-	// until when a giver of a permit is crashed, and how a cluster is split when the first life
-	// ends
+	yields    map[request]int // requests that have reached the intended incarnation
+	slow      float64         // probability that a process starts its next life slowly
+	// The time until which the giver of a permit stays crashed, and the split triggered when the
+	// first life ends.
 	hunted  time.Duration
 	resplit func()
 	tuning  Tuning
@@ -30,15 +30,15 @@ type world struct {
 	sides   string        // of the last split
 }
 
-// place is an address with the lives of one process that run there, one after another.
+// place is an address at which the lives of one process run, one after another.
 type place struct {
 	w    *world
 	i    int
 	life *life // nil while none runs
-	down bool  // by a crash, a leave, or since it has not started yet
-	was  int   // lives so far
+	down bool  // after a crash or a leave, or before the first start
+	was  int   // number of lives so far
 	ends []time.Duration
-	last ending // while there is no life since
+	last ending // if there has been no life since
 }
 
 // ending is the end of a life by the protocol.
@@ -71,7 +71,7 @@ func newWorld(s *sim.World, members int) *world {
 	return w
 }
 
-// at is an act whose first word is a place.
+// at returns an act whose first word is a place.
 func (w *world) at(do func(*place, sim.Args)) func(sim.Args) {
 	return func(a sim.Args) {
 		if i := a.Int(0, len(w.places)); !w.Failed() {
@@ -80,14 +80,14 @@ func (w *world) at(do func(*place, sim.Args)) func(sim.Args) {
 	}
 }
 
-// start starts the first n places, in the first second.
+// start starts the first n places, within the first second.
 func (w *world) start(n int) {
 	for _, p := range w.places[:n] {
 		w.After(w.Span("boot", 0, time.Second), p.start)
 	}
 }
 
-// link cuts one direction, or both, between two places.
+// link cuts one or both directions between two places.
 func (w *world) link(a sim.Args) {
 	x, y, d := a.Int(0, len(w.places)), a.Int(1, len(w.places)), a.Span(3)
 	w.cut(x, y, d)
@@ -102,7 +102,8 @@ func (w *world) cut(from, to int, d time.Duration) {
 	w.After(d, func() { w.Mend(from, to) })
 }
 
-// split cuts places from each other whose letters differ; the last letter is the side of the store.
+// split cuts places with different letters from each other; the last letter is the side of the
+// store.
 func (w *world) split(a sim.Args) {
 	sides, d := a.Word(0), a.Span(1)
 	if len(sides) != len(w.places)+1 {
@@ -125,7 +126,7 @@ func (w *world) split(a sim.Args) {
 	}
 }
 
-// drop lets the provider of one place miss another one for a while.
+// drop hides one place from the provider of another for a while.
 func (w *world) drop(a sim.Args) {
 	x, y, d := a.Int(0, len(w.places)), a.Int(1, len(w.places)), a.Span(2)
 	if l := w.places[x].life; l != nil && x != y {
@@ -133,7 +134,7 @@ func (w *world) drop(a sim.Args) {
 	}
 }
 
-// running returns the lives that run now, those of frozen processes too.
+// running returns the current lives, including those of frozen processes.
 func (w *world) running() (out []*life) {
 	for _, p := range w.places {
 		if p.life != nil {
@@ -143,7 +144,8 @@ func (w *world) running() (out []*life) {
 	return out
 }
 
-// oneView tells whether all that run list all that run, in the same order of age.
+// oneView reports whether all running members list exactly the running members, in one order of
+// age.
 func (w *world) oneView() bool {
 	all := w.running()
 	for _, p := range w.places {
@@ -165,7 +167,7 @@ func (w *world) oneView() bool {
 	return true
 }
 
-// told returns who lists whom, for a failure.
+// told returns the views of all members, for a failure report.
 func (w *world) told() string {
 	var out []string
 	for _, l := range w.running() {
@@ -180,5 +182,5 @@ func (w *world) placeAt(address string) *place {
 	return w.byAddress[address]
 }
 
-// reach tells whether two places can talk, in both directions.
+// reach reports whether two places can communicate in both directions.
 func (w *world) reach(a, b int) bool { return a == b || !w.IsCut(a, b) && !w.IsCut(b, a) }

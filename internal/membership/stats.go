@@ -5,17 +5,17 @@ import "sync/atomic"
 // Stats counts the hellos of a service since it was attached.
 type Stats struct {
 	Sent, Received uint64
-	// Of those received, dropped since they were:
-	Malformed uint64 // not to be decoded, or claiming what cannot be
+	// The reasons for which received hellos were dropped:
+	Malformed uint64 // cannot be decoded, or contains impossible claims
 	Foreign   uint64 // of another cluster or version
-	Stranger  uint64 // of a member not listed here
+	Stranger  uint64 // of a member that is not listed here
 	Stale     uint64 // of, or for, a former incarnation
 	Duplicate uint64 // received before, or overtaken by a newer one
-	Own       uint64 // claiming to come from this member
+	Own       uint64 // claims to come from this member
 
 	Asked        uint64 // hellos to addresses of lost members
-	Evidence     uint64 // running members found that do not list this one, or that it does not list; also joins in progress
-	Splits       uint64 // of these, for longer than patience
+	Evidence     uint64 // running members in conflict with this one, joins in progress included
+	Splits       uint64 // conflicts that lasted longer than the patience
 	PermitsGiven uint64 // members that may give way to this one
 	PermitsTaken uint64 // 1 after this member gave way
 }

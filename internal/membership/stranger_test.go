@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// together is member a, that lists b.
+// together returns member a, which lists b.
 func together(t *testing.T) *fixture {
 	f := newFixture(t).step(at("a", "b"))
 	f.step(from("b", 'b', 1, 1098))
@@ -16,9 +16,10 @@ func together(t *testing.T) *fixture {
 	return f.pass(5 * time.Second)
 }
 
-// A stranger that listens at an address of its own is who it says, and knows our incarnation from the answer to its
-// first hello. It says that we were its member, claims a large fragment, and grants every request: on main each member
-// that heard it ended its life after the patience, again and again.
+// A stranger that listens at its own address has the identity it claims, and learns our incarnation
+// from the answer to its first hello. It claims that we were its member, that its fragment is
+// large, and grants every request. Before the fix, each member that heard it repeatedly ended its
+// life after the patience.
 func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 	for name, lie := range map[string]func(*received){
 		"dropped us":             func(r *received) { r.hello.droppedYou = true },
@@ -39,8 +40,8 @@ func TestStranger_NobodyGivesWayToIt(t *testing.T) {
 	}
 }
 
-// A member that is never listed here may have to go, and needs a permit; while one is out, this member does not give
-// way itself.
+// A member that is never listed here may have to give way, and needs a permit. While the permit is
+// outstanding, this member does not give way itself.
 func TestStranger_GetsAPermitNowAndThen(t *testing.T) {
 	f := together(t)
 	out := 0
@@ -54,7 +55,7 @@ func TestStranger_GetsAPermitNowAndThen(t *testing.T) {
 	require.LessOrEqual(t, out, 2400*3/10, "a quarter of the time")
 }
 
-// A stranger could vouch for itself, by naming its own address.
+// A stranger could otherwise vouch for itself by naming its own address.
 func TestStranger_NamesNobody(t *testing.T) {
 	f := together(t)
 	r := denying("z", 1, large)
@@ -65,7 +66,7 @@ func TestStranger_NamesNobody(t *testing.T) {
 	require.Empty(t, f.c.lost)
 }
 
-// An address that a former member names is as good as its own.
+// An address named by a former member is as good as the member's own.
 func TestStranger_IsOneNoMoreWhenAFormerMemberNamesIt(t *testing.T) {
 	f := alone(t).step(at("a", "c")).pass(5 * time.Second)
 	f.step(denying("b", 10, large))
@@ -81,7 +82,7 @@ func TestStranger_IsOneNoMoreWhenAFormerMemberNamesIt(t *testing.T) {
 	t.Fatal("no request")
 }
 
-// Strangers say hello under as many ids as they like.
+// Strangers send hellos under an unlimited number of ids.
 func TestStranger_LeavesRoomForMembersInConflict(t *testing.T) {
 	f := alone(t)
 	for i := range uint64(2000) {

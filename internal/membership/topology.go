@@ -14,8 +14,8 @@ import (
 	"github.com/concord-go/concord/internal/early"
 )
 
-// onEvent runs in the provider's goroutine, under the lock of Proto.Actor's member list: it copies,
-// and sends to our actor, and calls nothing of the cluster.
+// onEvent runs in the provider's goroutine, under the lock of Proto.Actor's member list. It copies
+// the members, sends them to our actor, and calls nothing of the cluster.
 func (s *Service) onEvent(e any) {
 	t, ok := e.(*cluster.ClusterTopology)
 	if !ok {
@@ -38,7 +38,8 @@ func (s *Service) onEvent(e any) {
 	s.system.Root.Send(s.mu.actor, &topology{members})
 }
 
-// start spawns the actor if this member is listed. Only then has it its address.
+// start spawns the actor if this member is listed. Before that, the system does not have its final
+// address.
 func (s *Service) start(members []listed) bool {
 	address := s.system.Address()
 	if !slices.ContainsFunc(members, func(m listed) bool { return m.Address == address }) {
@@ -71,17 +72,17 @@ func copyMember(m *cluster.Member) listed {
 	return l
 }
 
-// clusterName is empty when system has no cluster, as on a virtual network.
+// clusterName returns the name of the cluster, or "" if system has none, as on a virtual network.
 func clusterName(system *actor.ActorSystem) (name string) {
 	defer func() {
-		if recover() != nil { // how Proto.Actor says that there is none
+		if recover() != nil { // Proto.Actor panics if there is none
 			name = ""
 		}
 	}()
 	return cluster.GetCluster(system).Config.Name
 }
 
-// incarnation is another number for every process: system ids are random.
+// incarnation returns a different number for every process: system ids are random.
 func incarnation(systemID, address string) uint64 {
 	h := fnv.New64a()
 	for _, s := range []string{systemID, "\x00", address, "\x00", strconv.FormatInt(time.Now().UnixNano(), 10)} {

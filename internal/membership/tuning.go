@@ -5,24 +5,25 @@ import "time"
 const (
 	defaultPatience = 2 * time.Second
 	maxPatience     = 10 * time.Minute
-	// freeLives is how many lives within an hour cost no more patience.
+	// freeLives is the number of lives within an hour that do not increase the patience.
 	freeLives = 2
 )
 
 // Tuning adapts the protocol that heals a split cluster.
 type Tuning struct {
-	// Patience is how long a member must see, in one stretch, that another one and it do not both
-	// list each other although they can talk, before one of them gives way. It should be longer
+	// Patience is how long a member must continuously see that another one and it do not both list
+	// each other, although they can communicate, before one of them gives way. It should be longer
 	// than the time in which a provider's view settles. If neither has dropped the other yet, so
-	// that it may be a join in progress, it is ten times as long. Default 2s; at most 10 minutes.
+	// that there may be a join in progress, it is ten times as long. Default 2s; at most 10
+	// minutes.
 	Patience time.Duration
-	// Lives is how many lives of this process have ended within the last hour. From the third on,
-	// each doubles the patience, up to a minute: a member that is split off again and again comes
-	// back less often.
+	// Lives is the number of lives of this process that have ended within the last hour. From the
+	// third on, each life doubles the patience, up to a minute, so that a member that is repeatedly
+	// split off comes back less often.
 	Lives int
 }
 
-// apply returns the settings with this tuning. Values out of range count as the nearest in it.
+// apply returns the settings with this tuning. Values out of range are clamped.
 func (t Tuning) apply(s settings) settings {
 	p := t.Patience
 	if p <= 0 {

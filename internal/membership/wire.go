@@ -9,13 +9,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// errPayload: the payload is not a message of this version.
+// errPayload is returned for a payload that is not a message of this version.
 var errPayload = errors.New("membership: malformed message")
 
-// maxNames bounds how many addresses one message names.
+// maxNames is the maximum number of addresses named in one message.
 const maxNames = 128
 
-// encode seals h. The result shares nothing with the core.
+// encode seals h. The result shares no memory with the core.
 func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 	payload, err := proto.Marshal(&pb.Hello{
 		Address: h.address, Sequence: h.sequence, Stamp: h.stamp, MaxStamp: h.maxStamp,
@@ -38,7 +38,7 @@ func encodeNames(hdr wire.Header, addresses []string) (*pb.Envelope, error) {
 	return wire.Seal(hdr, wire.MembershipOthers, payload), nil
 }
 
-// decode opens an envelope that anybody may have sent: received or named.
+// decode opens an envelope from an untrusted sender. The result is a received or a named.
 func decode(env *pb.Envelope, cluster string) (event, error) {
 	hdr, manifest, payload, err := wire.Open(env, cluster)
 	if err != nil {
@@ -66,7 +66,7 @@ func decodeNames(hdr wire.Header, payload []byte) (event, error) {
 	return named{member: hdr.Member, from: hdr.From, to: hdr.To, addresses: m.Addresses}, nil
 }
 
-// decodeHello refuses what is much larger than an address and some numbers.
+// decodeHello rejects payloads much larger than an address and some numbers.
 func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 	var m pb.Hello
 	if len(payload) > 4*wire.MaxName || proto.Unmarshal(payload, &m) != nil || len(m.Address) > wire.MaxName {

@@ -58,7 +58,7 @@ func TestNamesSurviveTheWire(t *testing.T) {
 	require.ErrorIs(t, err, errPayload)
 }
 
-// Nodes of other versions read this for ever.
+// Nodes of other versions must be able to read this forever.
 func TestHelloFixture(t *testing.T) {
 	env, err := encode(hdr, greet)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func FuzzDecode(f *testing.F) {
 		if !proto.Equal(again, wire.Seal(hdr, wire.MembershipHello, again.Payload)) {
 			t.Fatal("envelope changed")
 		}
-		// Whatever it says, the core takes it.
+		// Whatever the hello contains, the core accepts it.
 		c := newCore(defaultSettings(), "shop", "b:1", "", 9)
 		for _, e := range []event{at("b", "m1"), r, r, wake{}} {
 			c.Step(time.UnixMilli(1_000_000), e)

@@ -1,4 +1,4 @@
-// Package meters makes instruments of OpenTelemetry that are read from a status when they are collected,
+// Package meters creates OpenTelemetry instruments that are read from a status at collection time
 // and cost nothing in between.
 package meters
 
@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Set is the instruments of one meter, whose values are in a status S. It keeps the first error.
+// Set is the set of instruments of one meter. Their values come from a status S. It keeps the first
+// error.
 type Set[S any] struct {
 	metric.Meter
 	err   error
@@ -18,13 +19,13 @@ type Set[S any] struct {
 	plain []plain[S]
 }
 
-// plain is one without attributes of its own.
+// plain is an instrument without attributes of its own.
 type plain[S any] struct {
 	instrument metric.Int64Observable
 	value      func(S) int64
 }
 
-// New returns a set without instruments. A provider that is nil is otel.GetMeterProvider().
+// New returns a set without instruments. If provider is nil, it uses otel.GetMeterProvider().
 func New[S any](provider metric.MeterProvider, name string) *Set[S] {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -42,7 +43,7 @@ func (m *Set[S]) Count(name, what string, value func(S) uint64) {
 	m.plain = append(m.plain, plain[S]{m.CountBy(name, what), func(s S) int64 { return int64(value(s)) }})
 }
 
-// GaugeBy returns a gauge with attributes, which Observe's more has to observe.
+// GaugeBy returns a gauge with attributes, which the more function of Observe must observe.
 func (m *Set[S]) GaugeBy(name, what string, opts ...metric.Int64ObservableGaugeOption) metric.Int64Observable {
 	g, err := m.Int64ObservableGauge(name, append(opts, metric.WithDescription(what))...)
 	m.all = append(m.all, g)
@@ -50,7 +51,7 @@ func (m *Set[S]) GaugeBy(name, what string, opts ...metric.Int64ObservableGaugeO
 	return g
 }
 
-// CountBy returns a counter with attributes, which Observe's more has to observe.
+// CountBy returns a counter with attributes, which the more function of Observe must observe.
 func (m *Set[S]) CountBy(name, what string, opts ...metric.Int64ObservableCounterOption) metric.Int64Observable {
 	c, err := m.Int64ObservableCounter(name, append(opts, metric.WithDescription(what))...)
 	m.all = append(m.all, c)
@@ -58,15 +59,16 @@ func (m *Set[S]) CountBy(name, what string, opts ...metric.Int64ObservableCounte
 	return c
 }
 
-// Note keeps the first error of instruments made beside the set.
+// Note records an error of an instrument created outside the set. Only the first one is kept.
 func (m *Set[S]) Note(err error) {
 	if m.err == nil {
 		m.err = err
 	}
 }
 
-// Observe registers the instruments and returns how to end that. At each collection it asks for the status; who tells
-// whose it is, or that there is none to tell of; more observes the instruments that have attributes.
+// Observe registers the instruments and returns a function that unregisters them. At each
+// collection it calls status. who returns the attributes of the status, or false if there is
+// nothing to report. more observes the instruments that have attributes of their own.
 func (m *Set[S]) Observe(status func() S, who func(S) ([]attribute.KeyValue, bool), more func(metric.Observer, S)) (unobserve func() error, err error) {
 	none := func() error { return nil }
 	if m.err != nil {

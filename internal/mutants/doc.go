@@ -1,12 +1,13 @@
-// Mutants plants known bugs, one at a time, and demands that a named test notices each: a test that
-// cannot fail proves nothing, and neither does one that nobody has ever seen fail for the right reason.
+// Mutants plants known bugs, one at a time, and requires that a named test detects each of them: a
+// test that cannot fail proves nothing, and neither does one that has never been seen to fail for
+// the right reason.
 //
 //	go run ./internal/mutants            # all of them; writes docs/mutants.md
 //	go run ./internal/mutants -only ack  # those whose names match
 //	go run ./internal/mutants -list      # plants nothing, only writes docs/mutants.md
 //
-// The tree is never touched: the compiler reads the changed file through an overlay. First every named
-// test must pass without a bug. Then a bug counts as killed if its test fails or panics; a bug that
-// does not compile, or whose place in the code is not found any more, is an error, so that the table
-// cannot rot. A survivor means that a test is missing.
+// The source tree is not modified: the compiler reads the changed file through an overlay. First
+// every named test must pass without a bug. Then a bug counts as killed if its test fails or
+// panics. A bug that does not compile, or whose place in the code is no longer found, is an error,
+// so that the table stays up to date. A surviving bug means that a test is missing.
 package main

@@ -34,7 +34,7 @@ var (
 	errBroken   = errors.New("does not compile")
 )
 
-// withoutBugs checks that every killer passes as things are.
+// withoutBugs checks that every killer passes on the unmodified code.
 func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, workers int) error {
 	var killers []killer
 	seen := map[killer]bool{}
@@ -58,7 +58,7 @@ func (l *lab) withoutBugs(ctx context.Context, out io.Writer, all []mutant, work
 	return errors.Join(failed...)
 }
 
-// plant runs the killer of one bug and returns the test that noticed.
+// plant runs the killer of one bug and returns the test that detected it.
 func (l *lab) plant(ctx context.Context, i int, m mutant) (test string, err error) {
 	overlay, err := l.overlay(i, m)
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *lab) plant(ctx context.Context, i int, m mutant) (test string, err erro
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// noticed names the innermost test that failed; a panic or a time-out has none.
+// noticed returns the innermost test that failed, or k.run if none is named, as after a panic.
 func noticed(output string, k killer) string {
 	name := k.run
 	for _, m := range failure.FindAllStringSubmatch(output, -1) {
@@ -89,7 +89,7 @@ func noticed(output string, k killer) string {
 	return name
 }
 
-// overlay writes the changed files and the list that tells the compiler of them.
+// overlay writes the changed files and the overlay file for the compiler.
 func (l *lab) overlay(i int, m mutant) (string, error) {
 	changed, err := l.mutated(m)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *lab) mutated(m mutant) (map[string]string, error) {
 	return out, nil
 }
 
-// test runs a killer. Vet is off: a bug may look like one.
+// test runs a killer. Vet is off, since it could report the planted bug.
 func (l *lab) test(ctx context.Context, k killer, flags ...string) (output string, err error) {
 	args := append([]string{"test", "-vet=off", "-timeout=400s", "-run=" + k.run}, flags...)
 	args = append(args, k.pkg)

@@ -84,7 +84,7 @@ func run(ctx context.Context, out io.Writer, only string, workers int) error {
 	return os.WriteFile(l.path(doc), []byte(markdown(all)), 0o644)
 }
 
-// verdict tells what became of a bug.
+// verdict describes the result for a bug.
 func verdict(m mutant, killer string, err error) string {
 	if err != nil {
 		return m.name + ": NOT KILLED: " + err.Error()
@@ -92,7 +92,7 @@ func verdict(m mutant, killer string, err error) string {
 	return m.name + ": killed by " + killer
 }
 
-// report repeats the bugs that were not killed, and returns how many they are.
+// report lists the bugs that were not killed, and returns their number.
 func report(out io.Writer, all []mutant, killers []string, verdicts []error) (bad int) {
 	for i, m := range all {
 		if verdicts[i] != nil {
@@ -103,7 +103,7 @@ func report(out io.Writer, all []mutant, killers []string, verdicts []error) (ba
 	return bad
 }
 
-// each calls f for every index below n, so many at a time.
+// each calls f for every index below n, with at most the given number of concurrent workers.
 func each(workers, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -121,7 +121,7 @@ func each(workers, n int, f func(i int)) {
 	wg.Wait()
 }
 
-// markdown is the committed table: what is planted, and who has to notice.
+// markdown returns the committed table: the bugs and the tests that must detect them.
 func markdown(all []mutant) string {
 	var b strings.Builder
 	b.WriteString("# Planted bugs\n\nWritten by `make mutants`, which plants each of these bugs in a copy of the file and runs the test beside\n" +

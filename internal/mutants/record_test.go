@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// command is one that TRACK_RECORD.md says reproduces something.
+// command matches a command that, according to TRACK_RECORD.md, reproduces a failure.
 var command = regexp.MustCompile("`go test (\\./[^` ]+) -run ([^` ]+)`")
 
-// A row whose test was renamed proves nothing: every command of the track record must find one.
+// A row whose test was renamed proves nothing: every command of the track record must match a test.
 func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
 	l := &lab{root: "../.."}
 	record, err := os.ReadFile(l.path("TRACK_RECORD.md"))
@@ -40,12 +40,13 @@ func TestTrackRecord_NamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// A promise whose test is gone is none.
+// A promise without its test is void.
 func TestSecurity_NamesTestsThatExist(t *testing.T) { namesTests(t, "SECURITY.md", 20) }
 
 func TestGuarantees_NamesTestsThatExist(t *testing.T) { namesTests(t, "docs/guarantees.md", 40) }
 
-// namesTests asserts that the commands of a document, of which there are so many at least, find tests.
+// namesTests asserts that a document contains at least the given number of commands and that each
+// matches tests.
 func namesTests(t *testing.T, path string, least int) {
 	t.Helper()
 	l := &lab{root: "../.."}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTable_FitsTheCode finds a bug whose place in the code has changed, before the night does.
+// TestTable_FitsTheCode finds a bug whose place in the code has changed, before the nightly run
+// does.
 func TestTable_FitsTheCode(t *testing.T) {
 	l := &lab{root: "../.."}
 	names := map[string]bool{}

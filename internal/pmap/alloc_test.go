@@ -43,7 +43,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// An update makes a leaf and its keys, and a node for each level above.
+// An update allocates a leaf, its keys, and one node for each level above.
 func TestAllocationsOfAnUpdate(t *testing.T) {
 	for _, c := range []struct{ n, levels int }{{10, 0}, {300, 1}, {8000, 2}} {
 		var b Builder[int]
@@ -61,7 +61,8 @@ func TestAllocationsOfAnUpdate(t *testing.T) {
 	}
 }
 
-// A shorter list of keys once asked for 4 GiB: its length was computed from a difference that had wrapped.
+// Regression: a shrinking list of keys requested 4 GiB, because its length was computed from a
+// difference that had wrapped around.
 func TestMemoryOfADeletion(t *testing.T) {
 	m := numbers(10)
 	var before, after runtime.MemStats

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dot stands for a typical value: 16 bytes without a pointer.
+// dot stands for a typical value: 16 bytes without pointers.
 type dot struct{ replica, counter uint64 }
 
 // benchKeys returns n ascending keys of ten random bytes, and others between them.
@@ -36,7 +36,7 @@ func benchMap(keys []string) Map[dot] {
 	return b.Map()
 }
 
-// benchSizes runs f with maps of several sizes, the keys in them and some not in them.
+// benchSizes runs f with maps of several sizes, with keys in the map and keys not in it.
 func benchSizes(b *testing.B, f func(b *testing.B, m Map[dot], keys, others []string)) {
 	for _, n := range []int{10, 1000, 10000, 100000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

@@ -2,28 +2,27 @@ package pmap
 
 import "fmt"
 
-// A Builder leaves some room in each node, so that the first updates of the map do
-// not split one each.
+// A Builder leaves some room in each node, so that the first updates of the map do not each split
+// one.
 const (
 	fillLeaf  = maxLeaf * 7 / 8
 	fillInner = maxInner * 7 / 8
 )
 
-// Builder makes a map from elements in ascending order of their keys, many times
-// faster than Put. The zero value is ready for use.
+// Builder builds a map from elements in ascending order of their keys, many times faster than Put.
+// The zero value is ready for use.
 type Builder[V any] struct {
 	n      int              // elements of the leaf being filled
 	buf    []byte           // their keys
-	ends   [fillLeaf]uint32 // where these end
+	ends   [fillLeaf]uint32 // their end offsets
 	vals   [fillLeaf]V
 	leaves []*node[V]
 }
 
-// Add adds an element behind those added before. It copies k. It panics if k is not
-// greater than the key before, or longer than 64 MiB: check input that comes from
-// elsewhere first.
+// Add appends an element. It copies k. It panics if k is not greater than the previous key, or is
+// longer than 64 MiB, so check untrusted input first.
 func (b *Builder[V]) Add(k []byte, v V) {
-	if len(k) > maxKey { // not checkKey, which would make k a string
+	if len(k) > maxKey { // not checkKey, which would convert k to a string
 		panic(fmt.Sprintf("pmap: key of %d bytes", len(k)))
 	}
 	if b.n > 0 {
@@ -47,7 +46,7 @@ func (b *Builder[V]) last() []byte {
 	return b.buf[b.ends[b.n-2]:]
 }
 
-// flush makes a leaf of the elements at hand.
+// flush makes a leaf of the buffered elements.
 func (b *Builder[V]) flush() {
 	l := newLeaf[V](pack(b.buf, b.ends[:b.n]), b.n)
 	copy(l.vals, b.vals[:b.n])
@@ -72,7 +71,7 @@ func (b *Builder[V]) Map() Map[V] {
 	return Map[V]{level[0]}
 }
 
-// mendLast joins the last leaf with the one before if it is small.
+// mendLast joins the last leaf with the previous one if it is small.
 func mendLast[V any](leaves []*node[V]) []*node[V] {
 	i := len(leaves) - 2
 	if i < 0 {
@@ -87,7 +86,7 @@ func mendLast[V any](leaves []*node[V]) []*node[V] {
 	return leaves
 }
 
-// parents returns inner nodes over the nodes of one level, all about equally full.
+// parents returns inner nodes over the nodes of one level, about equally full.
 func parents[V any](level []*node[V]) []*node[V] {
 	groups := (len(level) + fillInner - 1) / fillInner
 	up := make([]*node[V], groups)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkMap checks all invariants of the structure, and that m is what want says. It is
-// for maps that never had a key longer than longKey: no leaf is small.
+// checkMap checks all invariants of the structure, and that m equals want. It is for maps that
+// never had a key longer than longKey: no leaf is small.
 func checkMap(t require.TestingT, m Map[int], want map[string]int) {
 	checkContent(t, m, want)
 	if m.root != nil {
@@ -19,11 +19,11 @@ func checkMap(t require.TestingT, m Map[int], want map[string]int) {
 	}
 }
 
-// longKey is a length up to which two leaves, one of them small, always fit the limit on
-// bytes when they share their elements evenly.
+// longKey is the maximum length of keys for which two leaves, one of them small, always fit the
+// byte limit when they share their elements evenly.
 const longKey = maxLeafBytes / (maxLeaf + minLeaf)
 
-// checkLong is checkMap for maps that may have had long keys, which leave small leaves.
+// checkLong is like checkMap for maps that may have had long keys, which leave small leaves.
 func checkLong(t require.TestingT, m Map[int], want map[string]int) {
 	checkContent(t, m, want)
 	if m.root != nil {
@@ -50,8 +50,7 @@ type checker struct {
 	filled bool // no leaf may be small
 }
 
-// node checks n, whose keys must be lo or greater and less than *hi, and returns
-// its height.
+// node checks n, whose keys must be in [lo, *hi), and returns its height.
 func (c checker) node(n *node[int], lo string, hi *string, root bool) int {
 	c.keys(&n.packed, lo, hi)
 	if n.leaf() {
@@ -103,7 +102,7 @@ func (c checker) leaf(n *node[int], root bool) {
 	}
 }
 
-// change is what Diff says of one key.
+// change is the result of Diff for one key.
 type change struct {
 	k        string
 	a, b     int
@@ -120,7 +119,7 @@ func diffs(a, b Map[int]) []change {
 	return got
 }
 
-// diffsBelow is diffs of the keys that begin with p.
+// diffsBelow returns the differences of the keys that begin with p.
 func diffsBelow(a, b Map[int], p string) (got []change) {
 	same := func(x, y int) bool { return x == y }
 	DiffPrefix(a, b, p, same, func(k string, av int, aok bool, bv int, bok bool) bool {
@@ -146,7 +145,7 @@ func naiveDiffs(a, b map[string]int) []change {
 	return want
 }
 
-// checkQueries compares the answers about k, as a key and as a prefix, with naive ones.
+// checkQueries compares queries for k, as a key and as a prefix, with naive results.
 func checkQueries(t require.TestingT, m Map[int], want map[string]int, k string) {
 	v, ok := m.Get(k)
 	w, wok := want[k]

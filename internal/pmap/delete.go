@@ -15,8 +15,8 @@ func (m Map[V]) Delete(k string) Map[V] {
 	return Map[V]{root}
 }
 
-// del returns n without k, or n itself if k is absent. The result may be small, and
-// a leaf may be empty: whoever holds it mends that.
+// del returns n without k, or n itself if k is absent. The result may be small, and a leaf may be
+// empty: the caller mends it.
 func (n *node[V]) del(k string) *node[V] {
 	if n.leaf() {
 		return n.delLeaf(k)
@@ -54,8 +54,8 @@ func (n *node[V]) mend(i int, kid *node[V]) *node[V] {
 	return n.withKids(lo, lo+2, first, more)
 }
 
-// pair makes one or two nodes of two neighbours of the same height, so that none
-// is small if that can be had.
+// pair makes one or two nodes of two neighbours of the same height, so that none is small if
+// possible.
 func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 	switch {
 	case l.total() == 0:
@@ -74,8 +74,8 @@ func pair[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 	return c.divided()
 }
 
-// pairLeaves is pair for two leaves, at least one of them small. Where the keys are
-// too long for one leaf, the two stay as they are.
+// pairLeaves is pair for two leaves, at least one of them small. If the keys are too long for one
+// leaf, the two stay as they are.
 func pairLeaves[V any](l *node[V], sep string, r *node[V]) (*node[V], []sibling[V]) {
 	total, size := len(l.vals)+len(r.vals), l.bytes()+r.bytes()
 	one := fitLeaf(total, size)

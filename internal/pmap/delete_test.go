@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Most elements go, in several orders: the nodes that stay must not stay empty.
+// Most elements are deleted, in several orders: the remaining nodes must not stay nearly empty.
 func TestDeletingMostElements(t *testing.T) {
 	const n = 6000
 	r := rand.New(rand.NewPCG(1, 1))
@@ -36,8 +36,8 @@ func TestDeletingMostElements(t *testing.T) {
 	}
 }
 
-// Deletes at every sixteenth place thin some leaves beside full ones: those must take
-// elements over, where merging alone would leave them small.
+// Deleting every sixteenth element thins some leaves next to full ones. These leaves must take over
+// elements, since merging alone would leave them small.
 func TestThinNeighboursAreFilledUp(t *testing.T) {
 	m := numbers(4000)
 	want := collect(m)
@@ -52,7 +52,7 @@ func TestThinNeighboursAreFilledUp(t *testing.T) {
 	checkMap(t, m, want)
 }
 
-// A long key between short ones that fill a leaf goes with neither side.
+// A long key between short ones that fill a leaf fits with neither side.
 func TestLongKeyGetsALeafOfItsOwn(t *testing.T) {
 	var m Map[int]
 	want := map[string]int{}
@@ -72,7 +72,7 @@ func TestLongKeyGetsALeafOfItsOwn(t *testing.T) {
 	require.Len(t, m.root.kids, 2, "the empty leaf is gone")
 }
 
-// Three long keys beside a full leaf of short ones stay apart when one goes.
+// Three long keys next to a full leaf of short ones stay separate when one of them is deleted.
 func TestSmallLeafOfLongKeysStays(t *testing.T) {
 	want := map[string]int{}
 	for i := range 4 {
@@ -83,7 +83,7 @@ func TestSmallLeafOfLongKeysStays(t *testing.T) {
 	}
 	m := build(want)
 	k, _ := m.At(0)
-	for _, end := range []string{"x", "y"} { // the next leaf is full then
+	for _, end := range []string{"x", "y"} { // makes the next leaf full
 		x := "b10" + strings.Repeat("-", 55) + end
 		m = m.Put(x, 1)
 		want[x] = 1

@@ -2,18 +2,18 @@ package pmap
 
 import "strings"
 
-// Diff calls f in the order of the keys for each key that is not certainly the
-// same in a and b: where only one map has it (aok or bok is false and the value
-// zero), or where same says no to its two values. Nodes that a and b share are
-// passed over without calling same, so same must hold for a value and itself.
-// Diff ends early when f returns false. The keys alias the maps.
+// Diff calls f, in the order of the keys, for each key that is not certainly the same in a and b:
+// either only one map has it (aok or bok is false and the value zero), or same returns false for
+// its two values. Diff skips shared nodes without calling same, so same must return true for a
+// value and itself. Diff stops when f returns false. The keys alias the maps.
 //
-// With c elements changed between two versions of one map it takes O(c log n).
+// With c elements changed between two versions of one map, Diff takes O(c log n).
 func Diff[V any](a, b Map[V], same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	DiffRuns(a, b, runs(same), f)
 }
 
-// runs returns how many values lead that are the same in both slices, which are equally long.
+// runs returns a function that returns how many leading values are the same in two slices of equal
+// length.
 func runs[V any](same func(x, y V) bool) func(a, b []V) int {
 	return func(a, b []V) int {
 		for i := range a {
@@ -25,8 +25,9 @@ func runs[V any](same func(x, y V) bool) func(a, b []V) int {
 	}
 }
 
-// DiffRuns is Diff with the values of a leaf compared at once: alike returns how many values lead that are
-// the same in both slices, which are equally long. For maps that were built apart it takes half the time.
+// DiffRuns is like Diff, but compares the values of a leaf at once: alike returns how many leading
+// values are the same in two slices of equal length. For maps built separately it takes half the
+// time.
 func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	if a.Same(b) {
 		return
@@ -37,7 +38,7 @@ func DiffRuns[V any](a, b Map[V], alike func(a, b []V) int, f func(k string, av 
 	diffFrom(&x, &y, alike, f)
 }
 
-// DiffPrefix is Diff of the keys that begin with p. What changed elsewhere costs nothing.
+// DiffPrefix is like Diff for the keys that begin with p. Changes elsewhere cost nothing.
 func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	if a.Same(b) {
 		return
@@ -50,7 +51,7 @@ func DiffPrefix[V any](a, b Map[V], p string, same func(x, y V) bool, f func(k s
 	})
 }
 
-// diffFrom is DiffRuns of what x and y stand on and of all behind it.
+// diffFrom is DiffRuns from the positions of x and y to the end.
 func diffFrom[V any](x, y *cursor[V], alike func(a, b []V) int, f func(k string, av V, aok bool, bv V, bok bool) bool) {
 	for x.ok && y.ok {
 		if x.leaf() == y.leaf() {
@@ -74,9 +75,9 @@ func diffFrom[V any](x, y *cursor[V], alike func(a, b []V) int, f func(k string,
 	}
 }
 
-// passSame passes the elements that are the same, to the end of either leaf at most, and reports whether
-// it stopped before that. It is what Diff spends its time on: two versions of a leaf differ in an element
-// or two.
+// passSame skips equal elements, at most to the end of either leaf, and reports whether it stopped
+// before that. Diff spends most of its time here: two versions of a leaf differ in an element or
+// two.
 func passSame[V any](x, y *cursor[V], alike func(a, b []V) int) (differs bool) {
 	p, q := &x.stack[x.top], &y.stack[y.top]
 	a, b := p.node, q.node
@@ -94,8 +95,8 @@ func passSame[V any](x, y *cursor[V], alike func(a, b []V) int) (differs bool) {
 	return differs
 }
 
-// diffStep passes the lesser of the elements that x and y stand on, or both; their keys differ, or else
-// their values. It reports whether to go on.
+// diffStep handles the lesser of the elements at x and y, or both if their keys are equal and their
+// values differ. It reports whether to continue.
 func diffStep[V any](x, y *cursor[V], f func(k string, av V, aok bool, bv V, bok bool) bool) bool {
 	var zero V
 	k, v := x.elem()
@@ -117,18 +118,18 @@ func diffStep[V any](x, y *cursor[V], f func(k string, av V, aok bool, bv V, bok
 	}
 }
 
-// skipShared takes x and y, which stand in one leaf they share, past the largest
-// subtree around it that they share.
+// skipShared moves x and y, which are in one shared leaf, past the largest shared subtree around
+// it.
 //
-// Whatever one cursor has passed is less than what the other stands on, so in a
-// node they share both are at the same place: nothing in it is left out.
+// All elements that one cursor has passed are less than the other cursor's element. In a shared
+// node both cursors are therefore at the same place, and no element is skipped.
 func skipShared[V any](x, y *cursor[V]) {
 	i, j := x.top, y.top
 	for i > 0 && j > 0 && x.stack[i-1].node == y.stack[j-1].node {
 		i--
 		j--
 	}
-	if i > 0 && j > 0 { // pass the shared siblings behind it without going down into each
+	if i > 0 && j > 0 { // skip the shared siblings after it without descending into each
 		p, q := &x.stack[i-1], &y.stack[j-1]
 		for p.i+1 < len(p.node.kids) && q.i+1 < len(q.node.kids) && p.node.kids[p.i+1] == q.node.kids[q.i+1] {
 			p.i++
@@ -139,25 +140,25 @@ func skipShared[V any](x, y *cursor[V]) {
 	y.leave(j)
 }
 
-// maxDepth bounds the levels of a tree: with at least minInner children in each
-// inner node but the root, a tree of 16 levels has 2*8^14 leaves, some 10^13.
+// maxDepth bounds the levels of a tree: with at least minInner children in each inner node except
+// the root, a tree of 16 levels has 2*8^14 leaves, about 10^13.
 const maxDepth = 16
 
-// cursor stands on an element while ok, or behind the last. stack[0] is at the root,
-// stack[top] at the leaf. It allocates nothing.
+// cursor is positioned at an element while ok is set, otherwise after the last one. stack[0] is at
+// the root, stack[top] at the leaf. It allocates nothing.
 type cursor[V any] struct {
 	stack [maxDepth]place[V]
 	top   int
 	ok    bool
 }
 
-// place is the child of an inner node or the element of a leaf that a cursor is at.
+// place is a position in a node: the child of an inner node or the element of a leaf.
 type place[V any] struct {
 	node *node[V]
 	i    int
 }
 
-// start puts the cursor on the first element below root, which may be nil.
+// start moves the cursor to the first element below root, which may be nil.
 func (c *cursor[V]) start(root *node[V]) {
 	if root != nil {
 		c.ok = true
@@ -165,7 +166,7 @@ func (c *cursor[V]) start(root *node[V]) {
 	}
 }
 
-// seek puts the cursor on the first element below root that is not less than k.
+// seek moves the cursor to the first element below root that is not less than k.
 func (c *cursor[V]) seek(root *node[V], k string) {
 	if root == nil {
 		return
@@ -184,7 +185,7 @@ func (c *cursor[V]) seek(root *node[V], k string) {
 	}
 }
 
-// descend goes to the first element below n, which becomes the node at level.
+// descend moves to the first element below n, which becomes the node at level.
 func (c *cursor[V]) descend(level int, n *node[V]) {
 	for ; !n.leaf(); level++ {
 		c.stack[level] = place[V]{n, 0}
@@ -194,7 +195,7 @@ func (c *cursor[V]) descend(level int, n *node[V]) {
 	c.top = level
 }
 
-// leave goes to the first element behind the node at level.
+// leave moves to the first element after the node at level.
 func (c *cursor[V]) leave(level int) {
 	for level--; level >= 0; level-- {
 		p := &c.stack[level]
@@ -206,7 +207,7 @@ func (c *cursor[V]) leave(level int) {
 	c.ok = false
 }
 
-// next goes to the next element.
+// next moves to the next element.
 func (c *cursor[V]) next() {
 	p := &c.stack[c.top]
 	if p.i++; p.i == len(p.node.vals) {

@@ -37,7 +37,7 @@ func (m Map[V]) Prefix(p string) iter.Seq2[string, V] {
 	}
 }
 
-// walk yields what is below n and reports whether to go on.
+// walk yields the elements below n and reports whether to continue.
 func (n *node[V]) walk(yield func(string, V) bool) bool {
 	if n.leaf() {
 		return n.walkLeaf(0, yield)

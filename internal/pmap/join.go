@@ -1,7 +1,7 @@
 package pmap
 
-// DeletePrefix returns m without the keys that begin with p. The result is m
-// itself if there are none. It shares with m all but O(log n) nodes.
+// DeletePrefix returns m without the keys that begin with p, or m itself if there are none. The
+// result shares all but O(log n) nodes with m.
 func (m Map[V]) DeletePrefix(p string) Map[V] {
 	if m.CountPrefix(p) == 0 {
 		return m
@@ -9,8 +9,7 @@ func (m Map[V]) DeletePrefix(p string) Map[V] {
 	return Map[V]{join(m.root.before(p), m.root.behind(p))}
 }
 
-// before returns a tree of the keys below n that are less than k, nil if there are
-// none.
+// before returns a tree of the keys below n that are less than k, or nil if there are none.
 func (n *node[V]) before(k string) *node[V] {
 	if n.leaf() {
 		i, _ := n.search(k)
@@ -20,8 +19,8 @@ func (n *node[V]) before(k string) *node[V] {
 	return join(n.tree(0, i), n.kids[i].before(k))
 }
 
-// behind returns a tree of the keys below n that are greater than p and do not
-// begin with it, nil if there are none.
+// behind returns a tree of the keys below n that are greater than p and do not begin with it, or
+// nil if there are none.
 func (n *node[V]) behind(p string) *node[V] {
 	i := n.past(p)
 	if n.leaf() {
@@ -30,8 +29,8 @@ func (n *node[V]) behind(p string) *node[V] {
 	return join(n.kids[i].behind(p), n.tree(i+1, len(n.kids)))
 }
 
-// tree returns a tree of the elements or children [i,j), nil if there are none. An
-// only child is the tree itself, one level lower.
+// tree returns a tree of the elements or children [i,j), or nil if there are none. A single child
+// is returned itself, one level lower.
 func (n *node[V]) tree(i, j int) *node[V] {
 	switch {
 	case i == j:
@@ -42,8 +41,8 @@ func (n *node[V]) tree(i, j int) *node[V] {
 	return n.cut(i, j)
 }
 
-// join returns a tree of all elements of l and r, where each key of l is less than
-// each of r. Either may be nil. It takes time in the order of the height.
+// join returns a tree of all elements of l and r; all keys of l must be less than those of r.
+// Either may be nil. The time is proportional to the height.
 func join[V any](l, r *node[V]) *node[V] {
 	if l == nil {
 		return r
@@ -54,8 +53,8 @@ func join[V any](l, r *node[V]) *node[V] {
 	return rooted(graft(l, separator(l.last(), r.first()), r, l.height()-r.height()))
 }
 
-// graft puts the lower of two trees at the edge of the other, at the level where
-// the heights agree. higher is the height of l over that of r.
+// graft attaches the lower of two trees to the edge of the other, at the level where the heights
+// agree. higher is the height of l minus that of r.
 func graft[V any](l *node[V], sep string, r *node[V], higher int) (*node[V], []sibling[V]) {
 	switch {
 	case higher > 0:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Map is an immutable map from byte strings to V in the order of the keys. The
-// zero value is the empty map. Copying a Map takes a snapshot.
+// Map is an immutable map from byte strings to V, ordered by key. The zero value is the empty map.
+// Copying a Map takes a snapshot.
 type Map[V any] struct{ root *node[V] }
 
 // Len returns the number of elements.
@@ -17,8 +17,8 @@ func (m Map[V]) Len() int {
 	return m.root.total()
 }
 
-// Same reports whether m and o are the same version: certainly equal if so.
-// False proves nothing, since equal maps may have been built apart.
+// Same reports whether m and o are the same version and therefore equal. False proves nothing,
+// since equal maps may have been built separately.
 func (m Map[V]) Same(o Map[V]) bool {
 	return m.root == o.root
 }
@@ -38,8 +38,8 @@ func (m Map[V]) Get(k string) (v V, ok bool) {
 	return v, false
 }
 
-// At returns the i-th element in the order of the keys, counted from 0. It panics
-// if i is out of range. The key aliases the map.
+// At returns the i-th element in the order of the keys, starting at 0. It panics if i is out of
+// range. The key aliases the map.
 func (m Map[V]) At(i int) (string, V) {
 	if i < 0 || i >= m.Len() {
 		panic(fmt.Sprintf("pmap: index %d out of range with length %d", i, m.Len()))
@@ -67,8 +67,8 @@ func (m Map[V]) CountPrefix(p string) int {
 	return m.root.rankPast(p) - m.root.rank(p)
 }
 
-// Bounds returns the first and the last key that begin with p; ok is false if there is none. The keys
-// alias the map.
+// Bounds returns the first and the last key that begin with p; ok is false if there are none. The
+// keys alias the map.
 func (m Map[V]) Bounds(p string) (first, last string, ok bool) {
 	if m.root == nil {
 		return "", "", false

@@ -40,7 +40,7 @@ func TestIterationStops(t *testing.T) {
 	}
 }
 
-// numbers returns a map of n keys put in an order that mixes them.
+// numbers returns a map of n keys inserted in mixed order.
 func numbers(n int) Map[int] {
 	var m Map[int]
 	for i := range n {
@@ -117,7 +117,7 @@ func TestDiffPassesOverSharedNodes(t *testing.T) {
 	require.LessOrEqual(t, compared, maxLeaf)
 }
 
-// A prefix under which nothing changed costs a way down the tree, whatever changed elsewhere.
+// DiffPrefix costs one descent of the tree if nothing below the prefix changed.
 func TestDiffPrefixPassesOverTheRest(t *testing.T) {
 	a := numbers(10000)
 	b := a

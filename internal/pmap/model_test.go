@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// version is a map that was kept while the history went on, and what it must hold.
+// version is a map kept during the history, with its expected contents.
 type version struct {
 	m    Map[int]
 	want map[string]int
@@ -18,8 +18,8 @@ type version struct {
 
 type checkFunc func(t require.TestingT, m Map[int], want map[string]int)
 
-// history runs random updates over a space of keys, in turns of mostly Put and
-// mostly Delete, and returns the versions it kept.
+// history runs random updates over a space of keys, alternating between mostly Put and mostly
+// Delete, and returns the versions it kept.
 func history(t *testing.T, r *rand.Rand, steps int, key func() string, check checkFunc) []version {
 	var m Map[int]
 	want := map[string]int{}
@@ -50,7 +50,7 @@ func history(t *testing.T, r *rand.Rand, steps int, key func() string, check che
 	return append(kept, version{m, want})
 }
 
-// spaces draw keys; sparse ones first.
+// spaces returns generators of keys, sparse ones first.
 func spaces(r *rand.Rand) map[string]func() string {
 	return map[string]func() string{
 		"few":  func() string { return fmt.Sprint(r.IntN(20)) },
@@ -108,8 +108,8 @@ func TestHistoryAgainstModel(t *testing.T) {
 	}
 }
 
-// checkVersion checks that nothing that came later changed v, that v can be built,
-// and the differences to all others.
+// checkVersion checks that later updates did not change v, that v can be built, and its differences
+// to all other versions.
 func checkVersion(t *testing.T, v version, kept []version, check checkFunc) {
 	check(t, v.m, v.want)
 	built := build(v.want)

@@ -3,21 +3,21 @@ package pmap
 const (
 	maxLeaf      = 16   // elements in a leaf
 	maxLeafBytes = 1024 // key bytes in a leaf of more than crowd elements
-	crowd        = 2    // elements a leaf may hold however long their keys are
+	crowd        = 2    // elements that a leaf may hold, however long their keys are
 	maxInner     = 32   // children of an inner node
 
-	// A node with less than this, other than the root, is joined with a
-	// neighbour. A leaf stays small only if the limit on bytes keeps it apart.
+	// A node with fewer elements or children, other than the root, is joined with a neighbour. A
+	// leaf stays small only if the byte limit prevents joining it.
 	minLeaf  = maxLeaf / 4
 	minInner = maxInner / 4
 
-	// maxKey bounds the length of a key, so that the offsets of a node's keys,
-	// two nodes just joined included, fit 32 bits.
+	// maxKey bounds the length of a key, so that the offsets of a node's keys fit into 32 bits,
+	// even in two nodes just joined.
 	maxKey = 1 << 26
 )
 
-// node is a leaf (branch == nil) or an inner node (vals == nil). It is never
-// written once it is part of a Map.
+// node is a leaf (branch == nil) or an inner node (vals == nil). It is immutable once it is part of
+// a Map.
 //
 // Invariants of a leaf: len(vals) == len(), and fits(0, len()).
 // Invariants of an inner node: len(kids) == len()+1; n is the sum over kids;
@@ -26,17 +26,17 @@ const (
 type node[V any] struct {
 	packed         // a leaf's keys, or an inner node's separators
 	vals       []V // leaf: vals[i] belongs to key(i)
-	*branch[V]     // inner: in the same piece of memory as the node, see room.go
+	*branch[V]     // inner: in the same allocation as the node, see room.go
 }
 
-// branch is what an inner node has and a leaf needs no room for.
+// branch holds the fields that only inner nodes need.
 type branch[V any] struct {
 	kids []*node[V]
 	n    int // elements below the node
 }
 
-// sibling is a node to be put to the right of another; sep separates the two and
-// may be a substring of a node, so whoever keeps it copies it.
+// sibling is a node to be inserted to the right of another. sep separates the two and may be a
+// substring of a node, so it must be copied if retained.
 type sibling[V any] struct {
 	sep  string
 	node *node[V]
@@ -85,7 +85,7 @@ func (n *node[V]) last() string {
 	return n.key(len(n.vals) - 1)
 }
 
-// fits reports whether the elements [i,j) of a leaf can be a leaf.
+// fits reports whether the elements [i,j) of a leaf fit into one leaf.
 func (n *node[V]) fits(i, j int) bool {
 	return fitLeaf(j-i, n.size(i, j))
 }
@@ -95,7 +95,7 @@ func fitLeaf(count, size int) bool {
 	return count <= crowd || count <= maxLeaf && size <= maxLeafBytes
 }
 
-// withKid returns a copy of n in which kid is child i. It shares the separators.
+// withKid returns a copy of n with kid as child i. It shares the separators.
 func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
 	c := newInner[V](n.packed, len(n.kids))
 	copy(c.kids, n.kids)
@@ -103,8 +103,8 @@ func (n *node[V]) withKid(i int, kid *node[V]) *node[V] {
 	return c
 }
 
-// withKids returns a copy of n in which first and its siblings stand in the place
-// of the children [i,j). The result may have too many children: see divided.
+// withKids returns a copy of n with the children [i,j) replaced by first and its siblings. The
+// result may have too many children: see divided.
 func (n *node[V]) withKids(i, j int, first *node[V], more []sibling[V]) *node[V] {
 	seps := make([]string, len(more))
 	for x, s := range more {
@@ -121,7 +121,7 @@ func (n *node[V]) withKids(i, j int, first *node[V], more []sibling[V]) *node[V]
 	return c
 }
 
-// divided returns n, in equal parts if it has too many children.
+// divided returns n, split into equal parts if it has too many children.
 func (n *node[V]) divided() (*node[V], []sibling[V]) {
 	kids, parts := len(n.kids), (len(n.kids)+maxInner-1)/maxInner
 	if parts == 1 {
@@ -135,7 +135,7 @@ func (n *node[V]) divided() (*node[V], []sibling[V]) {
 	return n.cut(0, kids/parts), more
 }
 
-// divide cuts a leaf before element i.
+// divide splits a leaf before element i.
 func (n *node[V]) divide(i int) (*node[V], []sibling[V]) {
 	l, r := n.cut(0, i), n.cut(i, len(n.vals))
 	return l, []sibling[V]{{separator(l.key(i-1), r.key(0)), r}}

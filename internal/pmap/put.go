@@ -1,6 +1,6 @@
 package pmap
 
-// put returns n with v at k, and what had to be split off to its right.
+// put returns n with v at k, and the nodes split off to its right.
 func (n *node[V]) put(k string, v V) (*node[V], []sibling[V]) {
 	if n.leaf() {
 		return n.putLeaf(k, v)
@@ -31,8 +31,8 @@ func (n *node[V]) putLeaf(k string, v V) (*node[V], []sibling[V]) {
 	return c.divideLeaf(i)
 }
 
-// divideLeaf cuts an overfull leaf whose element at was added last. Keys that
-// arrive in ascending order leave the left part nearly full.
+// divideLeaf splits an overfull leaf whose element at was added last. Keys that arrive in ascending
+// order leave the left part nearly full.
 func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
 	total := len(n.vals)
 	i := total / 2
@@ -48,8 +48,8 @@ func (n *node[V]) divideLeaf(at int) (*node[V], []sibling[V]) {
 	return n.isolate(at)
 }
 
-// evenCut returns the place at which both parts of a leaf fit and are most
-// alike in bytes, or 0 if there is none.
+// evenCut returns the index at which both parts of a leaf fit and differ least in bytes, or 0 if
+// there is none.
 func (n *node[V]) evenCut() int {
 	total := len(n.vals)
 	best, least := 0, n.bytes()+1
@@ -62,8 +62,8 @@ func (n *node[V]) evenCut() int {
 	return best
 }
 
-// isolate gives a long element at, which goes with neither of its neighbours, a
-// leaf of its own. It is not at an end, or cutting it off there would have done.
+// isolate gives the long element at, which fits with neither of its neighbours, a leaf of its own.
+// It is not at an end, where a simple split would have sufficed.
 func (n *node[V]) isolate(at int) (*node[V], []sibling[V]) {
 	l, rest := n.divide(at)
 	long, right := rest[0].node.divide(1)

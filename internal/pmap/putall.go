@@ -8,8 +8,8 @@ type Pair[V any] struct {
 	Value V
 }
 
-// PutAll returns m with all pairs, whose keys must ascend. It copies a node once, however many of the
-// pairs are below it; Put copies the path to each. It panics on a key longer than 64 MiB.
+// PutAll returns m with all pairs, whose keys must ascend. It copies each node once, however many
+// pairs are below it, whereas Put copies the path to each. It panics on a key longer than 64 MiB.
 func (m Map[V]) PutAll(pairs []Pair[V]) Map[V] {
 	if len(pairs) > 0 && m.root == nil {
 		m, pairs = m.Put(pairs[0].Key, pairs[0].Value), pairs[1:]
@@ -26,7 +26,7 @@ func (m Map[V]) PutAll(pairs []Pair[V]) Map[V] {
 	return Map[V]{rooted(m.root.putAll(pairs))}
 }
 
-// putAll returns n with all pairs, and what had to be split off to its right.
+// putAll returns n with all pairs, and the nodes split off to its right.
 func (n *node[V]) putAll(pairs []Pair[V]) (*node[V], []sibling[V]) {
 	if n.leaf() {
 		return n.putAllLeaf(pairs)
@@ -52,8 +52,8 @@ func (n *node[V]) putAll(pairs []Pair[V]) (*node[V], []sibling[V]) {
 	return c.divided()
 }
 
-// until returns how many of the pairs have keys less than k, of which there is one at least. They are
-// few beside the rest.
+// until returns the number of pairs with keys less than k. There must be at least one, and it is
+// usually a small part of pairs.
 func until[V any](pairs []Pair[V], k string) int {
 	hi := 1
 	for hi < len(pairs) && pairs[hi].Key < k {
@@ -69,12 +69,12 @@ func until[V any](pairs []Pair[V], k string) int {
 	return lo + i
 }
 
-// putAllLeaf replaces the values of the keys that are there in one copy, and puts the others one by one.
+// putAllLeaf replaces the values of existing keys in one copy, and puts the other keys one by one.
 func (n *node[V]) putAllLeaf(pairs []Pair[V]) (*node[V], []sibling[V]) {
 	c := newLeaf[V](n.packed, len(n.vals))
 	copy(c.vals, n.vals)
-	var parts []sibling[V] // c and what was split off; nil: c alone
-	at := 0                // the part that the next key falls into
+	var parts []sibling[V] // c and the nodes split off from it; nil: c alone
+	at := 0                // the part that the next key belongs to
 	for _, p := range pairs {
 		i, eq := n.search(p.Key)
 		if eq && parts == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is there, what is new and what falls between two keys, from nothing to more levels than there were.
+// The test covers existing keys, new keys and keys in between, from an empty map to added levels.
 func TestPutAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 16, 17, 500, 5000} {
@@ -45,7 +45,7 @@ func TestPutAllOfNothingIsTheSame(t *testing.T) {
 	require.Zero(t, Map[int]{}.PutAll(nil).Len())
 }
 
-// Each node is made once: replacing every value costs less than two allocations a leaf.
+// Each node is copied once: replacing every value costs less than two allocations per leaf.
 func TestAllocationsOfPutAll(t *testing.T) {
 	m := numbers(10_000)
 	all := pairs(collect(m))

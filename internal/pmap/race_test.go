@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Meant for the race detector: goroutines read one value and derive from it.
+// For the race detector: goroutines concurrently read one map and derive from it.
 func TestGoroutinesDeriveFromOneValue(t *testing.T) {
 	m := numbers(1000)
 	want := collect(m)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawKey draws keys of few letters, some of them long, so that they often meet, share
-// prefixes and press on the limit of bytes.
+// drawKey draws keys of few letters, some of them long, so that they often collide, share prefixes
+// and reach the byte limit.
 func drawKey() *rapid.Generator[string] {
 	letters := rapid.StringOfN(rapid.SampledFrom([]rune{0, 'a', 'b', 'z'}), 0, 4, -1)
 	return rapid.Custom(func(t *rapid.T) string {
@@ -71,7 +71,7 @@ func TestRapidUpdates(t *testing.T) {
 	})
 }
 
-// Two maps that come from one, with an edit script each.
+// Two maps are derived from one, each by its own edit script.
 func TestRapidDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1500).Draw(t, "n")

@@ -1,8 +1,8 @@
 package pmap
 
-// A node is one piece of memory with room for its values or children, of a few sizes: an update makes a
-// node for each level, and allocating is most of what it costs. The sizes waste less than a value, two
-// pointers or eight of them.
+// A node is allocated together with the array of its values or children, in a few sizes: an update
+// makes a node for each level, and allocation is most of its cost. The sizes waste less than one
+// value, two pointers or eight pointers.
 type (
 	leaf1[V any] struct {
 		node[V]
@@ -70,7 +70,7 @@ type (
 // newLeaf returns a leaf with room for n values.
 func newLeaf[V any](keys packed, n int) *node[V] {
 	switch {
-	case n > maxLeaf: // on its way to be divided
+	case n > maxLeaf: // will be divided
 		return &node[V]{packed: keys, vals: make([]V, n)}
 	case n > 14:
 		l := new(leaf16[V])
@@ -106,10 +106,10 @@ func (n *node[V]) fill(keys packed, vals []V) *node[V] {
 	return n
 }
 
-// newInner returns an inner node with room for so many children.
+// newInner returns an inner node with room for the given number of children.
 func newInner[V any](keys packed, kids int) *node[V] {
 	switch {
-	case kids > maxInner: // on its way to be divided
+	case kids > maxInner: // will be divided
 		return &node[V]{packed: keys, branch: &branch[V]{kids: make([]*node[V], kids)}}
 	case kids > 24:
 		n := new(inner32[V])

@@ -1,4 +1,4 @@
-// Package ports chooses TCP ports for tests that tell several processes where to listen.
+// Package ports chooses TCP ports for tests that configure the ports of several processes.
 package ports
 
 import (
@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// The kernel gives connections ports from 32,768 on, and could give one away while its process is dead.
-// Those below 22,000 are for the examples, which choose their own.
+// The kernel assigns ports from 32,768 on to connections, and could assign one while its process is
+// down. Ports below 22,000 are for the examples, which choose their own.
 const least, most = 22_000, 32_000
 
-// Free returns n different ports of the loopback address on which nothing listens. Until the test
-// ends no other call of Free returns them, in this process or another: each port stays taken for UDP,
-// which nothing else here uses.
+// Free returns n distinct ports of the loopback address on which nothing listens. No other call of
+// Free, in this process or another, returns them until the test ends: Free binds each port for UDP,
+// which nothing else in these tests uses.
 func Free(t testing.TB, n int) []int {
 	t.Helper()
 	var out []int
@@ -30,7 +30,7 @@ func Free(t testing.TB, n int) []int {
 	return out
 }
 
-// Claim reports whether a port was free. If it was, it is as one that Free has returned.
+// Claim reports whether a port was free, and if so claims it like Free.
 func Claim(t testing.TB, port int) bool {
 	t.Helper()
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))

@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/internal/ports"
 )
 
-// TestFree_IsTakenUntilTheTestEnds: a port is not given out twice while its test runs, and can be
-// listened on. Whether it is free afterwards is up to the tests of other packages.
+// TestFree_IsTakenUntilTheTestEnds checks that a port is not returned twice while its test runs,
+// and can be listened on. Whether it is free afterwards depends on the tests of other packages.
 func TestFree_IsTakenUntilTheTestEnds(t *testing.T) {
 	seen := map[int]bool{}
 	for _, port := range append(ports.Free(t, 100), ports.Free(t, 100)...) {

@@ -1,4 +1,4 @@
-// Package races reads what the race detector says of the processes that tests start.
+// Package races reads the race detector's reports from processes started by tests.
 package races
 
 import (
@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// upstream are functions of Proto.Actor's remoting that race with each other whatever we do: the flag that stops the
-// reader of a stream is written without a lock, a stop does not wait for connections that end, and each start sets
-// the logger of all of gRPC, and the list of banned members is read without its lock.
+// upstream lists functions of Proto.Actor's remoting that race with each other independently of our
+// code: the flag that stops the reader of a stream is written without a lock, a stop does not wait
+// for closing connections, each start sets the global logger of gRPC, and the list of banned
+// members is read without its lock.
 var upstream = []string{
 	"remote.(*endpointReader).suspend()", "remote.(*endpointManager).stop", "grpclog.SetLoggerV2", "grpclog.NewLoggerV2()",
 	"remote.(*BlockList).IsBlocked()",
 }
 
-// Reported returns the reports in what a process has written to its standard error, without those of upstream. A
-// report that ends before its last line, since the process was killed, does not count: it may not have come to the
-// function that it is known by.
+// Reported returns the race reports in the standard error of a process, except those of upstream.
+// It ignores a report that is incomplete because the process was killed, since the report may not
+// yet contain the function that identifies it.
 func Reported(stderr string) (out []string) {
 	parts := strings.Split(stderr, "==================")
 	for _, r := range parts[:len(parts)-1] {

@@ -1,7 +1,8 @@
-// Package settings reads what a configuration file says of one component.
+// Package settings reads the settings of one component from a configuration file.
 package settings
 
-// Read decodes settings and checks them. decode is what an Opener or a Configured is given.
+// Read decodes and validates settings. decode is the argument of an Opener or a Configured
+// function.
 func Read[S interface{ Validate() error }](decode func(into any) error) (s S, err error) {
 	if err = decode(&s); err == nil {
 		err = s.Validate()

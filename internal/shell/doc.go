@@ -1,6 +1,7 @@
-// Package shell drives a deterministic core from an actor. All cores of this module have one form (Core): they
-// take an event and the time, return effects, and say when they want to be woken. The shell is the other half, the same
-// for each: it steps the core, carries out its effects, and arms one timer.
+// Package shell drives a deterministic core from an actor. All cores of this module have one form
+// (Core): they take an event and the time, return effects, and report when they want to be woken.
+// The shell is the other half, common to all cores: it steps the core, carries out its effects, and
+// arms one timer.
 //
 //	switch m := ctx.Message().(type) {
 //	case *actor.Started:
@@ -13,6 +14,6 @@
 //		a.shell.Stop()
 //	}
 //
-// An event that an effect brings about is stepped after the effects before it. A shell keeps what it has not done
-// yet when user code panics or ends the goroutine, and goes on with CarryOn.
+// If an effect causes an event, the shell steps the event after the preceding effects. If user code
+// panics or exits the goroutine, the shell keeps the remaining work and continues with CarryOn.
 package shell

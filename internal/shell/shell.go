@@ -8,32 +8,33 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// Core is a state machine without a clock: what it does depends on nothing but the events it is given, and when.
+// Core is a state machine without a clock: its behaviour depends only on its events and their
+// times.
 type Core[E, F any] interface {
-	// Step takes one event, of this moment, and returns what to do, in order. The effects are valid until the
-	// next call.
+	// Step processes one event at time now, and returns the effects in order. The effects are valid
+	// until the next call.
 	Step(now time.Time, ev E) []F
-	// NextWake is when the core wants Config.Wake at the latest; zero: it does not. A wake may come
-	// at any other time too.
+	// NextWake returns the latest time at which the core wants Config.Wake, or zero if it wants
+	// none. A wake may also come at any other time.
 	NextWake() time.Time
 }
 
-// Config of a shell. Core, Wake and CarryOut are required.
+// Config configures a shell. Core, Wake and CarryOut are required.
 type Config[E, F any] struct {
 	Core     Core[E, F]
-	Wake     E                      // lets time pass
+	Wake     E                      // the event that lets time pass
 	CarryOut func(actor.Context, F) // one effect; it may call Shell.Step
 	Stepped  func()                 // after each step, before its effects
-	Settled  func(actor.Context)    // when there is nothing left to do; it may call Shell.Step
+	Settled  func(actor.Context)    // when no work is left; it may call Shell.Step
 }
 
-// Shell drives a core. Its methods are for the actor only.
+// Shell drives a core. Its methods must be called by the actor only.
 type Shell[E, F any] struct {
 	cfg      Config[E, F]
 	timer    *timer.Timer
-	at       time.Time // that the timer is armed for
-	events   []E       // that wait
-	effects  []F       // of the last step, that are left
+	at       time.Time // the time that the timer is armed for
+	events   []E       // pending
+	effects  []F       // remaining effects of the last step
 	busy     bool
 	stepping bool
 }
@@ -41,25 +42,25 @@ type Shell[E, F any] struct {
 // New returns a shell that is not started.
 func New[E, F any](cfg Config[E, F]) *Shell[E, F] { return &Shell[E, F]{cfg: cfg} }
 
-// Start is called when the actor has started, and again when it was restarted.
+// Start must be called when the actor has started, and again after a restart.
 func (s *Shell[E, F]) Start(ctx actor.Context) {
 	if s.timer == nil {
 		s.timer = timer.New(ctx.ActorSystem(), ctx.Self())
 	}
 }
 
-// Stop is called when the actor is stopping: there are no wakes any more.
+// Stop must be called when the actor is stopping. It disarms the timer.
 func (s *Shell[E, F]) Stop() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
 }
 
-// Now returns the time that the core goes by.
+// Now returns the time of the core's clock.
 func (s *Shell[E, F]) Now() time.Time { return s.timer.Now() }
 
-// Step hands an event to the core, carries out what follows and arms the timer. Called in the middle of that, it leaves
-// the event until the effects before it have been carried out.
+// Step passes an event to the core, carries out the resulting effects and arms the timer. If it is
+// called while that is in progress, it queues the event until the preceding effects are done.
 func (s *Shell[E, F]) Step(ctx actor.Context, ev E) {
 	s.events = append(s.events, ev)
 	if !s.busy {
@@ -76,15 +77,15 @@ func (s *Shell[E, F]) Fired(ctx actor.Context, m *timer.Fired) bool {
 	return true
 }
 
-// Interrupted reports whether the last step did not return: the core panicked, or a function that it called did or
-// ended the goroutine.
+// Interrupted reports whether the last step did not return: the core or a function called by it
+// panicked or exited the goroutine.
 func (s *Shell[E, F]) Interrupted() bool { return s.stepping }
 
-// Left reports whether there are effects to be carried out, or events that wait.
+// Left reports whether effects or events are pending.
 func (s *Shell[E, F]) Left() bool { return len(s.effects) > 0 || len(s.events) > 0 }
 
-// CarryOn goes on after a panic, or after the goroutine has ended: it carries out the effects that are left, then those
-// that it is given, and takes the events that wait.
+// CarryOn continues after a panic or an exit of the goroutine: it carries out the remaining
+// effects, then the given ones, and processes the pending events.
 func (s *Shell[E, F]) CarryOn(ctx actor.Context, more ...F) {
 	s.stepping = false
 	s.effects = append(s.effects, more...)
@@ -99,7 +100,7 @@ func (s *Shell[E, F]) run(ctx actor.Context) {
 	s.arm()
 }
 
-// next takes the next effect, or event, and reports whether there was one.
+// next processes the next effect or event, and reports whether there was one.
 func (s *Shell[E, F]) next(ctx actor.Context) bool {
 	switch {
 	case len(s.effects) > 0:
@@ -126,8 +127,8 @@ func (s *Shell[E, F]) next(ctx actor.Context) bool {
 	return true
 }
 
-// arm sees to it that the core is woken in time. A timer that fires too soon does no harm, so it is not set again
-// for every event.
+// arm ensures that the core is woken in time. A timer that fires too early does no harm, so it is
+// not reset for every event.
 func (s *Shell[E, F]) arm() {
 	at := s.cfg.Core.NextWake()
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// echo is a core that returns what it was told to, and wakes when it was told to.
+// echo is a core that returns effects and wakes as instructed.
 type echo struct {
 	wake  time.Time
 	wakes []time.Duration
@@ -23,7 +23,7 @@ type echo struct {
 
 type (
 	say   []string  // returns effects
-	at    time.Time // asks for a wake
+	at    time.Time // requests a wake
 	wake  struct{}
 	burst struct{} // panics
 )
@@ -113,8 +113,8 @@ func TestWake_ComesInTimeAndAtMostOnceTooSoon(t *testing.T) {
 	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
 		in := func(d time.Duration) { do(func(ctx actor.Context) { h.shell.Step(ctx, at(h.core.start.Add(d))) }) }
 		in(10 * time.Second)
-		in(5 * time.Second) // sooner: set again
-		in(8 * time.Second) // later: once too soon
+		in(5 * time.Second) // earlier: set again
+		in(8 * time.Second) // later: fires once too early
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []time.Duration{5 * time.Second, 8 * time.Second}, h.core.wakes)
@@ -126,7 +126,7 @@ func TestWake_ComesInTimeAndAtMostOnceTooSoon(t *testing.T) {
 	})
 }
 
-// What a panic interrupted is not done, and everything else is.
+// Work interrupted by a panic is not done; everything else is.
 func TestCarryOn_GoesOnBehindWhatPanicked(t *testing.T) {
 	run(t, func(t *testing.T, h *host, do func(func(actor.Context))) {
 		try := func(ctx actor.Context, ev any) {

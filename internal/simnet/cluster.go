@@ -11,29 +11,30 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// Config of a cluster.
+// Config configures a cluster.
 type Config struct {
 	Options
-	// Members is how many members there are at the start. They are listed everywhere at once.
+	// Members is the number of members at the start. They are listed everywhere at once.
 	Members int
-	// Roles returns the roles of the member that is started as the i-th, restarts included; nil: none.
+	// Roles returns the roles of the i-th started member, counting restarts. If it is nil, members
+	// have no roles.
 	Roles func(i int) []string
-	// Setup is called for each member that is started, when its system has its address and nothing is
-	// listed yet: the place to attach components.
+	// Setup is called for each started member, when its system has its address and before any
+	// member is listed. It attaches components.
 	Setup func(*Member)
-	// System makes the system of a member; nil: NewSystem.
+	// System creates the system of a member. The default is NewSystem.
 	System func(id string) *actor.ActorSystem
-	// Provider lets members find out by themselves who is there; nil: they are told.
+	// Provider makes members discover each other by themselves. If it is nil, the test lists them.
 	Provider *Provider
 }
 
 // Member is one process of the cluster, from start to crash.
 type Member struct {
-	// Index counts processes in the order in which they were started.
+	// Index numbers processes in the order in which they were started.
 	Index int
 	// ID is the member id, and the id of the system.
 	ID string
-	// Address is host:port. A restarted process takes that of its predecessor.
+	// Address is host:port. A restarted process keeps the address.
 	Address string
 	Roles   []string
 	System  *actor.ActorSystem
@@ -41,33 +42,33 @@ type Member struct {
 	// Guarded by Cluster.mu.
 	gone   bool
 	frozen bool
-	lists  map[string]*Member // what its provider lists, by id
-	told   []string           // ids of the last event
+	lists  map[string]*Member // the members its provider lists, by id
+	told   []string           // ids in the last event
 	heard  map[string]time.Time
 	banned map[string]bool // ids that its provider has dropped; only with a Provider
 
-	publishing sync.Mutex // held while an event is made and published, so that they keep their order
+	publishing sync.Mutex // held while an event is created and published, to keep events in order
 }
 
 // String returns the id.
 func (m *Member) String() string { return m.ID }
 
-// Cluster plays the provider of every member: it publishes topology events as Proto.Actor does, from a
-// list per member, which tests may change. Its methods may be called from any goroutine; events are published
-// in the caller's, so a handler must not call them.
+// Cluster plays the provider of every member: it publishes topology events like Proto.Actor, from a
+// list per member, which tests may change. It is safe for concurrent use. It publishes events in
+// the caller's goroutine, so a handler must not call its methods.
 type Cluster struct {
 	Net *Net
 	cfg Config
 
 	closed chan struct{}
 	close  func()        // closes it, once
-	looked chan struct{} // closed when no round of a provider runs any more
+	looked chan struct{} // closed when the last round of the providers has ended
 
 	mu      sync.Mutex
 	members []*Member // all processes ever, by Index
 }
 
-// NewCluster returns a running cluster. Close it.
+// NewCluster returns a running cluster. The caller must close it.
 func NewCluster(cfg Config) *Cluster {
 	c := &Cluster{Net: New(cfg.Options), cfg: cfg, closed: make(chan struct{}), looked: make(chan struct{})}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
@@ -83,7 +84,7 @@ func NewCluster(cfg Config) *Cluster {
 	return c
 }
 
-// Member returns the i-th process that was started.
+// Member returns the i-th started process.
 func (c *Cluster) Member(i int) *Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +98,8 @@ func (c *Cluster) Live() []*Member {
 	return slices.DeleteFunc(slices.Clone(c.members), func(m *Member) bool { return m.gone })
 }
 
-// Start starts a process at address, which nobody lists yet, itself included. What listened at the
-// address before has crashed.
+// Start starts a process at address. No member lists it yet, not even itself. A previous process at
+// the address has crashed.
 func (c *Cluster) Start(address string) *Member {
 	c.mu.Lock()
 	m := &Member{Index: len(c.members), Address: address, lists: map[string]*Member{}, heard: map[string]time.Time{}, banned: map[string]bool{}}
@@ -124,7 +125,7 @@ func (c *Cluster) Start(address string) *Member {
 	return m
 }
 
-// Join starts a process at an address of its own. It lists all that live, and they list it.
+// Join starts a process at a new address. It and all live processes list each other.
 func (c *Cluster) Join() *Member {
 	c.mu.Lock()
 	address := fmt.Sprintf("node-%d:1", len(c.members))
@@ -135,7 +136,7 @@ func (c *Cluster) Join() *Member {
 	return m
 }
 
-// Crash ends a process without a word. It stays listed; see Unlist.
+// Crash stops a process abruptly. It stays listed; see Unlist.
 func (c *Cluster) Crash(m *Member) {
 	c.mu.Lock()
 	m.gone = true
@@ -143,22 +144,22 @@ func (c *Cluster) Crash(m *Member) {
 	c.Net.Crash(m.System)
 }
 
-// Leave ends a process in good order: the others drop it at once. The caller has stopped its
+// Leave stops a process gracefully: the others drop it at once. The caller must have stopped its
 // components before.
 func (c *Cluster) Leave(m *Member) {
 	c.Crash(m)
 	c.Unlist(c.Live(), []*Member{m})
 }
 
-// Expel lets the others drop a process that lives on, as providers do after a pause. It still lists
-// them, and reaches them.
+// Expel makes the others drop a process that continues to run, as providers do after a pause. The
+// process still lists and reaches the others.
 func (c *Cluster) Expel(m *Member) {
 	others := slices.DeleteFunc(c.Live(), func(o *Member) bool { return o == m })
 	c.Unlist(others, []*Member{m})
 }
 
-// Restart crashes a process and starts another one on its address. Whoever listed the old one lists
-// the new one instead, in one event; the new one lists all that live.
+// Restart crashes a process and starts another one at its address. Members that listed the old one
+// list the new one instead, in one event. The new one lists all live processes.
 func (c *Cluster) Restart(m *Member) *Member {
 	c.Crash(m)
 	next := c.Start(m.Address)
@@ -183,8 +184,8 @@ func (c *Cluster) Replace(observers []*Member, next *Member) {
 	}
 }
 
-// RestartBeside is Restart with a provider that has not noticed: both processes are listed, also by the
-// new one, until the old one is taken out with Unlist.
+// RestartBeside is like Restart, but the providers have not noticed: both processes are listed,
+// also by the new one, until the old one is removed with Unlist.
 func (c *Cluster) RestartBeside(m *Member) *Member {
 	c.Crash(m)
 	next := c.Start(m.Address)
@@ -194,7 +195,7 @@ func (c *Cluster) RestartBeside(m *Member) *Member {
 	return next
 }
 
-// Freeze holds what a process sends and receives, see Net.Freeze, and what its provider tells it.
+// Freeze holds the messages to and from a process, see Net.Freeze, and the events of its provider.
 func (c *Cluster) Freeze(m *Member) {
 	c.mu.Lock()
 	m.frozen = true
@@ -202,7 +203,7 @@ func (c *Cluster) Freeze(m *Member) {
 	c.Net.Freeze(m.System)
 }
 
-// Thaw ends Freeze. The process is told of the present members in one event, then gets its messages.
+// Thaw ends Freeze. The process gets the current members in one event, and then its messages.
 func (c *Cluster) Thaw(m *Member) {
 	c.mu.Lock()
 	m.frozen = false
@@ -211,21 +212,22 @@ func (c *Cluster) Thaw(m *Member) {
 	c.Net.Thaw(m.System)
 }
 
-// List adds members to what observers list, and publishes to each observer whose list has changed.
+// List adds members to the lists of observers, and publishes to each observer whose list has
+// changed.
 func (c *Cluster) List(observers, members []*Member) {
 	for _, o := range observers {
 		c.change(o, members, nil)
 	}
 }
 
-// Unlist takes members out of what observers list, and publishes to each whose list has changed.
+// Unlist removes members from the lists of observers, and publishes to each whose list has changed.
 func (c *Cluster) Unlist(observers, members []*Member) {
 	for _, o := range observers {
 		c.change(o, nil, members)
 	}
 }
 
-// Close ends the network. Run does it.
+// Close closes the network. Run calls it.
 func (c *Cluster) Close() {
 	c.close()
 	<-c.looked
@@ -254,7 +256,7 @@ func (c *Cluster) change(o *Member, add, remove []*Member) {
 	}
 }
 
-// news returns the event that the process is to be told now, nil for none.
+// news returns the event to publish to the process now, or nil if there is none.
 func (m *Member) news() *cluster.ClusterTopology {
 	if m.gone || m.frozen {
 		return nil
@@ -262,7 +264,8 @@ func (m *Member) news() *cluster.ClusterTopology {
 	return m.topology()
 }
 
-// topology returns the event from what was told before to what is listed now, nil if nothing changed.
+// topology returns the event for the difference between the last event and the current list, or nil
+// if nothing has changed.
 func (m *Member) topology() *cluster.ClusterTopology {
 	t := &cluster.ClusterTopology{}
 	var ids []string

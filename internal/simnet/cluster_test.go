@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo answers every number with itself, and every string never.
+// echo answers every number with itself, and never answers strings.
 func echo(m *simnet.Member) {
 	_, err := m.System.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
 		if n, ok := ctx.Message().(*wrapperspb.Int64Value); ok && ctx.Sender() != nil {
@@ -101,7 +101,7 @@ func TestCrashedSystemIsMute(t *testing.T) {
 	})
 }
 
-// sequence sends 1..n from member 0 to member 1 and returns what arrives.
+// sequence sends 1..n from member 0 to member 1 and returns the numbers that arrive.
 func sequence(c *simnet.Cluster, n int64) []int64 {
 	var got []int64
 	a, b := c.Member(0), c.Member(1)

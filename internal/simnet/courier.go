@@ -8,10 +8,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// courier delivers the messages of all links, each when it is due, from one goroutine: one that is new for
-// each message would spend most of its time growing its stack.
+// courier delivers the messages of all links at their due times, from one goroutine. A new
+// goroutine for each message would spend most of its time growing its stack.
 type courier struct {
-	wake chan struct{} // something is due sooner than before, or all is over
+	wake chan struct{} // something is due earlier than before, or the courier was closed
 	done chan struct{} // closed when the goroutine has ended
 
 	mu struct {
@@ -25,7 +25,7 @@ type courier struct {
 
 type parcel struct {
 	due     time.Time
-	number  uint64 // order of sending
+	number  uint64 // in order of sending
 	link    *Link
 	deliver func(*actor.ActorSystem)
 }
@@ -34,7 +34,7 @@ func newCourier() *courier {
 	return &courier{wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// take takes a message on its way.
+// take queues a message.
 func (c *courier) take(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *courier) run() {
 	}
 }
 
-// next returns the message that is due, or how long to wait.
+// next returns the next due message, or the time to wait for it.
 func (c *courier) next() (p parcel, wait time.Duration, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *courier) next() (p parcel, wait time.Duration, over bool) {
 	return p, wait, false
 }
 
-// flying returns how many messages are on their way, and when the first is due.
+// flying returns the number of messages in flight, and when the first one is due.
 func (c *courier) flying() (due time.Time, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *courier) flying() (due time.Time, n int) {
 	return due, n
 }
 
-// close ends all deliveries, and waits for one under way.
+// close ends all deliveries, and waits for one in progress.
 func (c *courier) close() {
 	c.mu.Lock()
 	c.mu.over, c.mu.queue = true, nil

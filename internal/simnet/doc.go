@@ -1,9 +1,9 @@
-// Package simnet joins actor systems of one process by a network in memory, for tests in virtual time. It is
-// what package testkit is built on, and what is below the components is tested with; whatever may import
-// testkit uses that.
+// Package simnet connects actor systems of one process by an in-memory network, for tests in
+// virtual time. Package testkit is built on it. It is used directly only by tests of packages below
+// the components; all others use testkit.
 //
-// Run a test inside a testing/synctest bubble: then latency, loss and an hour of partition cost no
-// real time, and synctest.Wait means that every mailbox is drained and only timers are left.
+// Run a test inside a testing/synctest bubble. Latency, loss and an hour of partition then cost no
+// real time, and synctest.Wait returns when every mailbox is empty and only timers are left.
 //
 //	simnet.Run(t, simnet.Config{Members: 3, Seed: 1}, func(t *testing.T, c *simnet.Cluster) {
 //		c.Net.Cut(c.Member(0).Address, c.Member(1).Address)
@@ -15,19 +15,20 @@
 // resolver. Every message is marshalled when it is sent and unmarshalled when it arrives, so
 // nothing is shared between members, and PIDs are the same as over real remoting.
 //
-// Like remoting it keeps the order of messages from one system to another (unless told not to),
-// loses without a word what cannot be delivered, and delivers to whatever system listens on the
-// address when the message arrives, be it another one than was meant. Unlike remoting it makes no
-// dead letters of what it loses. Remote Watch and Stop are not carried; they are counted.
+// Like remoting, it keeps messages from one system to another in order (unless configured
+// otherwise), silently loses undeliverable messages, and delivers to the system that listens on the
+// address when the message arrives, even if it is not the intended one. Unlike remoting, it does
+// not turn lost messages into dead letters. Remote Watch and Stop are counted but not carried.
 //
 // One goroutine delivers the messages of all links. Close the network before the bubble ends.
 //
-// Cluster adds membership: fake topology events on each member's EventStream, from views that may be made
-// to disagree.
+// Cluster adds membership: fake topology events on each member's EventStream. The views of members
+// can be made to differ.
 //
 // # Seeds
 //
-// Every direction between two addresses has its own pseudo-random numbers, from the seed and the
-// addresses, and messages arrive at distinct moments. So runs with one seed are alike as far as the
-// tested code is: goroutines that are ready at the same moment still run in any order.
+// Every direction between two addresses has its own pseudo-random numbers, derived from the seed
+// and the addresses, and messages arrive at distinct times. So runs with one seed are identical as
+// far as the tested code is deterministic: goroutines that are ready at the same time still run in
+// any order.
 package simnet

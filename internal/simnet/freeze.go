@@ -2,8 +2,8 @@ package simnet
 
 import "github.com/asynkron/protoactor-go/actor"
 
-// Freeze holds what system sends from now on, and what arrives for it, until Thaw. Its goroutines run on:
-// no process can be stopped from inside.
+// Freeze holds messages from and to system until Thaw. Its goroutines continue to run, since a
+// process cannot be stopped from inside.
 func (n *Net) Freeze(system *actor.ActorSystem) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -12,7 +12,7 @@ func (n *Net) Freeze(system *actor.ActorSystem) {
 	}
 }
 
-// Thaw ends Freeze: what was held is sent and delivered, in the order in which it came.
+// Thaw ends Freeze: it sends and delivers the held messages, in order of arrival.
 func (n *Net) Thaw(system *actor.ActorSystem) {
 	for {
 		n.mu.Lock()
@@ -31,7 +31,7 @@ func (n *Net) Thaw(system *actor.ActorSystem) {
 	}
 }
 
-// waitAtDoor keeps what arrives at a frozen host; it reports whether the host is frozen.
+// waitAtDoor holds a message to a frozen host, and reports whether the host is frozen.
 func (n *Net) waitAtDoor(address string, deliver func()) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +43,7 @@ func (n *Net) waitAtDoor(address string, deliver func()) bool {
 	return true
 }
 
-// hold keeps what a frozen host sends; it reports whether it is frozen.
+// hold holds a message from a frozen host, and reports whether the host is frozen.
 func (n *Net) hold(h *host, send func()) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,25 +11,26 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Faults of one direction between two addresses. The zero value is none.
+// Faults are the faults of one direction between two addresses. The zero value has none.
 type Faults struct {
-	// Cut loses everything, also what is on its way when it would arrive.
+	// Cut loses all messages, including those in flight when they would arrive.
 	Cut bool
 	// Loss and Duplicate are probabilities from 0 to 1, per message.
 	Loss, Duplicate float64
 	// Delay is added to the latency; Jitter is a random addition below it. Order is kept.
 	Delay, Jitter time.Duration
-	// Reorder lets messages overtake each other within their jitter, and duplicates come later.
+	// Reorder lets messages overtake each other within their jitter, and duplicates arrive later.
 	Reorder bool
-	// Bandwidth in bytes per second: what exceeds it waits its turn, without limit. 0 is unlimited.
+	// Bandwidth is in bytes per second. Messages that exceed it wait, in a queue without limit. 0
+	// means unlimited.
 	Bandwidth int
 }
 
-// Verdict is what happens to a message when it is sent. What is carried may still be lost when it
-// arrives at a cut or where nobody listens.
+// Verdict is what happens to a message when it is sent. A carried message may still be lost when it
+// arrives at a cut or at an address without listener.
 type Verdict int
 
-// Verdicts.
+// The verdicts.
 const (
 	Carried Verdict = iota
 	LostCut
@@ -41,12 +42,12 @@ const (
 
 // Stats counts messages.
 type Stats struct {
-	Sent      int // tried
-	Delivered int // given to a system; duplicates count
-	Lost      int // by a cut, at random, or since nobody listened
+	Sent      int // attempted
+	Delivered int // passed to a system, including duplicates
+	Lost      int // by a cut, at random, or for lack of a listener
 	Oversize  int // above the largest message carried
-	Invalid   int // no protobuf messages, or remote Watch and Stop, which are not carried
-	Bytes     int // sent, without those invalid
+	Invalid   int // not protobuf messages, or remote Watch and Stop, which are not carried
+	Bytes     int // sent, without invalid ones
 }
 
 func (s *Stats) add(o Stats) {
@@ -66,9 +67,9 @@ type Link struct {
 	mu struct {
 		sync.Mutex
 		faults Faults
-		once   []*once // faults of single messages, each used up by the first that matches
+		once   []*once // faults of single messages, each used by the first match
 		random *rand.Rand
-		last   time.Time // when the last message that keeps its place is due
+		last   time.Time // when the last in-order message is due
 		free   time.Time // when the bandwidth is free again
 		stats  Stats
 	}
@@ -91,7 +92,7 @@ func newLink(n *Net, d direction) *Link {
 // Set replaces the faults.
 func (l *Link) Set(f Faults) { l.Change(func(old *Faults) { *old = f }) }
 
-// Change changes the faults. It must not call the link.
+// Change changes the faults. f must not call the link.
 func (l *Link) Change(f func(*Faults)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,8 +106,9 @@ func (l *Link) Faults() Faults {
 	return l.mu.faults
 }
 
-// Next gives the next message for which match is true these faults instead of those of the link. hit
-// tells whether there has been one. match must not call the network; nil matches every message.
+// Next applies the faults, instead of those of the link, to the next message for which match
+// returns true. hit reports whether a message has matched. match must not call the network; nil
+// matches every message.
 func (l *Link) Next(match func(Packet) bool, f Faults) (hit func() bool) {
 	o := &once{match: match, faults: f}
 	l.mu.Lock()
@@ -122,7 +124,7 @@ func (l *Link) Stats() Stats {
 	return l.mu.stats
 }
 
-// carry decides what happens to a message and queues it.
+// carry determines the fate of a message and queues it.
 func (l *Link) carry(p Packet, up bool, deliver func(*actor.ActorSystem)) Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +153,7 @@ func (l *Link) carry(p Packet, up bool, deliver func(*actor.ActorSystem)) Verdic
 	return Carried
 }
 
-// faultsFor takes the first single fault that matches.
+// faultsFor takes the first matching fault of a single message, or returns those of the link.
 func (l *Link) faultsFor(p Packet) Faults {
 	for i, o := range l.mu.once {
 		if o.match == nil || o.match(p) {
@@ -165,7 +167,7 @@ func (l *Link) faultsFor(p Packet) Faults {
 
 func (l *Link) enqueue(f Faults, size int, deliver func(*actor.ActorSystem)) {
 	now := time.Now()
-	// The last part makes moments of arrival distinct, across links too.
+	// The last addend makes arrival times distinct, also across links.
 	d := l.net.opts.Latency + f.Delay + l.below(l.net.opts.Jitter) + l.below(f.Jitter) + 1 + l.below(time.Microsecond)
 	due := now.Add(d)
 	if f.Bandwidth > 0 {
@@ -191,7 +193,7 @@ func (l *Link) below(d time.Duration) time.Duration {
 	return time.Duration(l.mu.random.Int64N(int64(d)))
 }
 
-// arrive delivers a message, or leaves it at the door of a frozen host.
+// arrive delivers a message, or holds it for a frozen host.
 func (l *Link) arrive(p parcel) {
 	l.mu.Lock()
 	cut := l.mu.faults.Cut
@@ -205,7 +207,7 @@ func (l *Link) arrive(p parcel) {
 	}
 }
 
-// handOver gives a message to whoever listens now.
+// handOver delivers a message to the current listener.
 func (l *Link) handOver(p parcel) {
 	to := l.net.listener(l.dir.to)
 	l.mu.Lock()

@@ -10,18 +10,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Options of a network. The zero value is a perfect network without latency.
+// Options are the options of a network. The zero value is a perfect network without latency.
 type Options struct {
-	// Seed of all pseudo-random numbers.
+	// Seed is the seed of all pseudo-random numbers.
 	Seed uint64
-	// Latency of every message, and Jitter: a random addition below it. Order is kept.
+	// Latency is added to every message, as is Jitter, a random addition below it. Order is kept.
 	Latency, Jitter time.Duration
-	// MaxMessage is the largest message carried, in bytes; 0 means 4 MiB as in gRPC. Larger ones are
-	// lost, and counted as Oversize.
+	// MaxMessage is the maximum message size in bytes; 0 means 4 MiB as in gRPC. Larger messages
+	// are lost and counted as Oversize.
 	MaxMessage int
 }
 
-// Net is a network. Its methods may be called from any goroutine.
+// Net is a network. It is safe for concurrent use.
 type Net struct {
 	opts    Options
 	courier *courier
@@ -29,7 +29,7 @@ type Net struct {
 
 	mu struct {
 		sync.Mutex
-		hosts   map[string]*host // by address: who listens there
+		hosts   map[string]*host // the listeners by address
 		links   map[direction]*Link
 		watch   []func(Packet)
 		closed  bool
@@ -39,20 +39,20 @@ type Net struct {
 
 type direction struct{ from, to string }
 
-// host is one system on the network; another one may take its address later.
+// host is one system on the network. Another system may take over its address later.
 type host struct {
 	system *actor.ActorSystem
 
 	// Guarded by Net.mu.
 	down   bool
 	frozen bool
-	held   []func() // what a frozen host would have sent and received, in order
+	held   []func() // messages from and to a frozen host, in order
 }
 
-// Packet is a message on the network, as an observer sees it.
+// Packet is a message on the network as seen by an observer.
 type Packet struct {
 	From, To string // addresses
-	Target   string // id of the process meant
+	Target   string // id of the target process
 	Message  proto.Message
 	Size     int
 	Verdict  Verdict
@@ -69,8 +69,8 @@ func New(opts Options) *Net {
 	return n
 }
 
-// Join gives system the address, in place of any other system that had it. Call it before anything
-// is spawned in system.
+// Join gives system the address, replacing any other system there. Call it before any actor is
+// spawned in system.
 func (n *Net) Join(system *actor.ActorSystem, address string) {
 	shrink(system)
 	n.workers.employ(system)
@@ -87,8 +87,9 @@ func (n *Net) Join(system *actor.ActorSystem, address string) {
 	n.mu.hosts[address] = h
 }
 
-// Crash takes system off the network for good: nothing comes in or goes out any more. Its actors
-// run on, as those of a process that is cut off; nobody can tell the difference from outside.
+// Crash permanently removes system from the network: no messages come in or go out any longer. Its
+// actors continue to run, like those of a process that is cut off; the difference cannot be seen
+// from outside.
 func (n *Net) Crash(system *actor.ActorSystem) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +101,7 @@ func (n *Net) Crash(system *actor.ActorSystem) {
 	}
 }
 
-// Link returns the direction from one address to another, which need not be in use.
+// Link returns the direction from one address to another. The addresses need not be in use.
 func (n *Net) Link(from, to string) *Link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,15 +114,15 @@ func (n *Net) Link(from, to string) *Link {
 	return l
 }
 
-// Cut stops all traffic between a and b, both ways. For one way use Link.
+// Cut stops all traffic between a and b, both ways. Use Link for one direction.
 func (n *Net) Cut(a, b string) {
 	for _, l := range []*Link{n.Link(a, b), n.Link(b, a)} {
 		l.Change(func(f *Faults) { f.Cut = true })
 	}
 }
 
-// Partition cuts every address of each side from those of the other sides. Other links stay as they
-// are.
+// Partition cuts every address of each side from those of the other sides. Other links are
+// unchanged.
 func (n *Net) Partition(sides ...[]string) {
 	for i, side := range sides {
 		for _, other := range sides[i+1:] {
@@ -134,7 +135,7 @@ func (n *Net) Partition(sides ...[]string) {
 	}
 }
 
-// SetAll gives every direction between different addresses of systems on the network these faults.
+// SetAll sets the faults of every direction between different addresses of systems on the network.
 func (n *Net) SetAll(f Faults) {
 	addresses := n.Addresses()
 	for _, a := range addresses {
@@ -146,7 +147,7 @@ func (n *Net) SetAll(f Faults) {
 	}
 }
 
-// Heal ends all faults of all links, those of single messages too. What was lost stays lost.
+// Heal ends all faults of all links and of single messages. It does not restore lost messages.
 func (n *Net) Heal() {
 	for _, l := range n.links() {
 		l.heal()
@@ -160,7 +161,7 @@ func (n *Net) Addresses() []string {
 	return slices.Sorted(maps.Keys(n.mu.hosts))
 }
 
-// Observe calls f for every message that is sent, with what happens to it, from the goroutine of the
+// Observe calls f for every message when it is sent, with its verdict, in the goroutine of the
 // sender. f must not call the network.
 func (n *Net) Observe(f func(Packet)) {
 	n.mu.Lock()
@@ -177,15 +178,15 @@ func (n *Net) Stats() Stats {
 	return sum
 }
 
-// Unserialisable returns the Go types of messages that were no protobuf messages: remoting drops them
-// with a log line only, so a test that finds any has found a mistake.
+// Unserialisable returns the Go types of messages that were not protobuf messages. Remoting only
+// logs and drops them, so a test that finds any has found a mistake.
 func (n *Net) Unserialisable() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.mu.refused)
 }
 
-// Close ends all traffic, also of what is on its way.
+// Close ends all traffic, including messages in flight.
 func (n *Net) Close() {
 	n.mu.Lock()
 	n.mu.closed = true
@@ -201,18 +202,18 @@ func (n *Net) links() []*Link {
 	return slices.Collect(maps.Values(n.mu.links))
 }
 
-// Flying returns how many messages are on their way, and when the first of them is due. What waits for a
-// frozen host is not on its way.
+// Flying returns the number of messages in flight, and when the first one is due. Messages held for
+// a frozen host do not count.
 func (n *Net) Flying() (due time.Time, count int) { return n.courier.flying() }
 
-// up tells whether h may send.
+// up reports whether h may send.
 func (n *Net) up(h *host) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.mu.closed && !h.down
 }
 
-// listener returns who listens on address now.
+// listener returns the system that listens on address now.
 func (n *Net) listener(address string) *actor.ActorSystem {
 	n.mu.Lock()
 	defer n.mu.Unlock()

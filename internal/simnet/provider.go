@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Provider lets members find out by themselves who is there, as Proto.Actor's providers do. Without
-// it a cluster lists what it is told to.
+// Provider makes members discover each other by themselves, like Proto.Actor's providers. Without
+// it a cluster lists the members that the test lists.
 type Provider struct {
-	// Round is how often a member looks for all others.
+	// Round is the interval at which a member looks for all others.
 	Round time.Duration
-	// Silence is how long another member must be out of reach, in one direction at least, or
-	// frozen, before it is dropped. Its id is then never listed again by the member that dropped
-	// it.
+	// Silence is how long another member must be frozen, or unreachable in at least one direction,
+	// before it is dropped. The member that dropped it never lists its id again.
 	Silence time.Duration
 }
 
@@ -29,7 +28,7 @@ func (c *Cluster) look() {
 	}
 }
 
-// Look is one round of every member's provider; without a Provider it does nothing.
+// Look runs one round of every member's provider; without a Provider it does nothing.
 func (c *Cluster) Look() {
 	if c.cfg.Provider == nil {
 		return
@@ -41,8 +40,8 @@ func (c *Cluster) Look() {
 	}
 }
 
-// lookAt lists whom o reaches, and drops who was silent for too long, or has another process at its
-// address.
+// lookAt lists the members that o reaches. It drops members that were silent for too long, or whose
+// address has another process.
 func (c *Cluster) lookAt(o *Member, live []*Member, now time.Time) {
 	var seen []*Member
 	for _, m := range live {
@@ -69,7 +68,7 @@ func (c *Cluster) lookAt(o *Member, live []*Member, now time.Time) {
 	c.change(o, seen, silent)
 }
 
-// reach tells whether two members that are not frozen can talk both ways.
+// reach reports whether two members that are not frozen can communicate both ways.
 func (c *Cluster) reach(a, b *Member) bool {
 	c.mu.Lock()
 	still := a.frozen || b.frozen || b.gone

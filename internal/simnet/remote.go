@@ -16,7 +16,7 @@ type remote struct {
 	link *Link
 }
 
-// SendUserMessage marshals the message, with header and sender, and gives it to the link.
+// SendUserMessage marshals the message, with header and sender, and passes it to the link.
 func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 	header, msg, sender := actor.UnwrapEnvelope(message)
 	m, raw, err := marshal(msg)
@@ -33,7 +33,7 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 	deliver := func(to *actor.ActorSystem) {
 		in, err := unmarshal(m, raw)
 		if err != nil {
-			return // as remoting does: a log line there, and nothing here
+			return // like remoting, which logs it
 		}
 		e := &actor.MessageEnvelope{Message: in, Sender: copyPID(from)}
 		if h != nil {
@@ -50,7 +50,8 @@ func (r *remote) SendUserMessage(pid *actor.PID, message any) {
 	r.send(p, deliver, nil)
 }
 
-// send gives a message to the link. reload makes the message again if it is sent later than it was given.
+// send passes a message to the link. reload recreates the message if it is sent later than it was
+// passed.
 func (r *remote) send(p Packet, deliver func(*actor.ActorSystem), reload func() proto.Message) {
 	if reload != nil {
 		p.Message = reload()
@@ -59,13 +60,13 @@ func (r *remote) send(p Packet, deliver func(*actor.ActorSystem), reload func() 
 	r.net.observe(p)
 }
 
-// SendSystemMessage counts: Watch does not work over this network, and must not be relied on.
+// SendSystemMessage counts the message as invalid: Watch does not work over this network.
 func (r *remote) SendSystemMessage(*actor.PID, any) { r.link.invalid() }
 
-// Stop counts: nobody stops actors of other systems.
+// Stop counts the call as invalid: actors of other systems cannot be stopped.
 func (r *remote) Stop(*actor.PID) { r.link.invalid() }
 
-// marshal returns the message and its bytes at this moment. The message is kept for its type only.
+// marshal returns the message and its current bytes. The message is kept only for its type.
 func marshal(msg any) (proto.Message, []byte, error) {
 	if s, ok := msg.(protoremote.RootSerializable); ok {
 		serialised, err := s.Serialize()
@@ -93,14 +94,14 @@ func unmarshal(like proto.Message, raw []byte) (any, error) {
 	return m, nil
 }
 
-// again returns the message as it was when it was marshalled.
+// again returns the message as it was when marshalled.
 func again(like proto.Message, raw []byte) proto.Message {
 	m := like.ProtoReflect().New().Interface()
 	_ = proto.Unmarshal(raw, m)
 	return m
 }
 
-// copyPID leaves out the process that a PID caches.
+// copyPID returns a copy without the process cached in the PID.
 func copyPID(pid *actor.PID) *actor.PID {
 	if pid == nil {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Run runs test in a bubble of virtual time, with a cluster of cfg.Members members that see each other.
-// It closes the cluster afterwards, and fails the test when a message was sent that remoting could not
-// carry.
+// Run runs test in a bubble of virtual time, with a cluster of cfg.Members members that see each
+// other. Afterwards it closes the cluster. It fails the test if a message was sent that remoting
+// could not carry.
 func Run(t *testing.T, cfg Config, test func(t *testing.T, c *Cluster)) {
 	t.Helper()
 	Bubble(t, func(t *testing.T) {
@@ -23,9 +23,9 @@ func Run(t *testing.T, cfg Config, test func(t *testing.T, c *Cluster)) {
 	})
 }
 
-// Bubble runs test in a bubble of virtual time and ends it properly: a dead letter leaves a goroutine
-// behind that sleeps for a second, and a bubble must not end before its goroutines. Functions given to
-// t.Cleanup run before.
+// Bubble runs test in a bubble of virtual time and waits for the remaining goroutines: a dead
+// letter leaves a goroutine that sleeps for a second, and a bubble must not end before its
+// goroutines. Functions passed to t.Cleanup run before that.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,16 +7,17 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// workers runs the mailboxes of all systems of a network, each run in a goroutine of its own as Proto.Actor's
-// dispatcher does, but in one that has run others before: a new goroutine for each message would spend most
-// of its time growing its stack.
+// workers runs the mailboxes of all systems of a network. Like Proto.Actor's dispatcher it runs
+// each in its own goroutine, but it reuses goroutines: a new goroutine for each message would spend
+// most of its time growing its stack.
 type workers struct {
 	mu   sync.Mutex
-	idle []chan func() // the last is the one that ended last
+	idle []chan func() // the last one became idle last
 	over bool
 }
 
-// throughput is that of Proto.Actor's dispatcher: messages of one actor in a row.
+// throughput is the value of Proto.Actor's dispatcher: the number of consecutive messages of one
+// actor.
 const throughput = 300
 
 // Throughput implements actor.Dispatcher.
@@ -51,7 +52,7 @@ func (w *workers) work(fn func()) {
 	}
 }
 
-// close lets idle goroutines end, and others when they are done.
+// close lets idle goroutines end, and busy ones when they are done.
 func (w *workers) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,10 +63,10 @@ func (w *workers) close() {
 	w.idle = nil
 }
 
-// employ lets w run every actor that is spawned by way of system.Root and has no dispatcher of its own.
-// Children run as Proto.Actor runs them.
+// employ makes w run every actor that is spawned through system.Root without a dispatcher. Children
+// run as in Proto.Actor.
 func (w *workers) employ(system *actor.ActorSystem) {
-	plain := system.Root.Copy() // also since its middleware would lose the guardian of props
+	plain := system.Root.Copy() // also because its middleware would drop the guardian of props
 	system.Root.WithSpawnMiddleware(func(actor.SpawnFunc) actor.SpawnFunc {
 		return func(_ *actor.ActorSystem, name string, props *actor.Props, _ actor.SpawnerContext) (*actor.PID, error) {
 			if !dispatched(props) {
@@ -76,7 +77,7 @@ func (w *workers) employ(system *actor.ActorSystem) {
 	})
 }
 
-// dispatched tells whether props name a dispatcher.
+// dispatched reports whether props have a dispatcher.
 func dispatched(props *actor.Props) bool {
 	f := reflect.ValueOf(props).Elem().FieldByName("dispatcher")
 	return f.IsValid() && !f.IsNil()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// joined returns a system on a network of its own.
+// joined returns a system on its own network.
 func joined(t *testing.T) *actor.ActorSystem {
 	n := simnet.New(simnet.Options{})
 	s := simnet.NewSystem("s")
@@ -42,7 +42,7 @@ func TestWorkers_AnActorThatBlocksHoldsUpNobody(t *testing.T) {
 			defer mu.Unlock()
 			return done
 		}
-		for range 3 { // the first round starts goroutines, later ones use them again
+		for range 3 { // the first round starts goroutines, later ones reuse them
 			gate = make(chan struct{})
 			before := count()
 			for range 10 {
@@ -59,7 +59,7 @@ func TestWorkers_AnActorThatBlocksHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// inCaller is a dispatcher that counts.
+// inCaller is a dispatcher that runs in the caller's goroutine and counts calls.
 type inCaller struct{ n int }
 
 func (d *inCaller) Throughput() int { return 1 }
@@ -103,7 +103,7 @@ func TestWorkers_PropsKeepTheirGuardian(t *testing.T) {
 	})
 }
 
-// What a system has from the start is still found in the smaller registry, and so is what comes later.
+// The initial processes of a system are still found in the smaller registry, and so are later ones.
 func TestJoin_TheRegistryIsWhole(t *testing.T) {
 	simnet.Bubble(t, func(t *testing.T) {
 		s := joined(t)

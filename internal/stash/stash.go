@@ -6,20 +6,20 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Entry is one message that was held back. Header is nil when the message had none; nobody writes
-// to it after Push.
+// Entry is a message that was held back. Header is nil if the message had none; it must not be
+// modified after Push.
 type Entry struct {
 	Message any
 	Sender  *actor.PID
 	Header  map[string]string
 }
 
-// Envelope returns the entry in the form in which it is sent on with its sender and header.
+// Envelope returns the entry in the form in which it can be forwarded with its sender and header.
 func (e Entry) Envelope() *actor.MessageEnvelope {
 	return &actor.MessageEnvelope{Header: e.Header, Message: e.Message, Sender: e.Sender}
 }
 
-// Of returns the message an actor is handling as an entry. Nothing of ctx is kept.
+// Of returns the message that an actor is handling as an entry. It does not retain ctx.
 func Of(ctx actor.Context) Entry {
 	e := Entry{Message: ctx.Message(), Sender: ctx.Sender()}
 	if h := ctx.MessageHeader(); h != nil && h.Length() > 0 {
@@ -29,7 +29,7 @@ func Of(ctx actor.Context) Entry {
 }
 
 // Stash is a bounded queue. It belongs to one actor and is not safe for concurrent use. The zero
-// value has limit 0 and takes nothing; use New.
+// value has limit 0 and rejects every entry; use New.
 //
 // Invariant: entries[head:] are the entries held, oldest first; len(entries)-head <= limit.
 type Stash struct {
@@ -39,7 +39,7 @@ type Stash struct {
 	dropped uint64
 }
 
-// New returns an empty stash that holds at most limit entries. Memory is taken as needed.
+// New returns an empty stash that holds at most limit entries. Memory is allocated as needed.
 func New(limit int) *Stash { return &Stash{limit: max(limit, 0)} }
 
 // Push appends e. It returns false, and counts the entry as dropped, when the stash is full.
@@ -63,14 +63,14 @@ func (s *Stash) PushContext(ctx actor.Context) bool { return s.Push(Of(ctx)) }
 // Len returns the number of entries held.
 func (s *Stash) Len() int { return len(s.entries) - s.head }
 
-// Full tells whether the next Push would be refused.
+// Full reports whether the next Push would fail.
 func (s *Stash) Full() bool { return s.Len() >= s.limit }
 
-// Dropped returns how many entries were refused since New.
+// Dropped returns the number of entries rejected since New.
 func (s *Stash) Dropped() uint64 { return s.dropped }
 
-// All returns the entries held, oldest first, and leaves them where they are. The stash must not
-// change during the iteration.
+// All returns the entries, oldest first, without removing them. The stash must not change during
+// the iteration.
 func (s *Stash) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, e := range s.entries[s.head:] {
@@ -81,9 +81,10 @@ func (s *Stash) All() iter.Seq[Entry] {
 	}
 }
 
-// Drain takes the entries out one by one, oldest first, each just before it is yielded. It ends
-// after as many as were held when the iteration began: what the loop pushes back stays, behind those
-// not yet taken, so that the loop ends. Breaking off leaves the rest.
+// Drain removes the entries one by one, oldest first, each just before it is yielded. It stops
+// after as many entries as were held when the iteration began. Entries that the loop pushes back
+// stay in the stash, after those not yet removed, so that the loop terminates. Breaking out of the
+// loop leaves the rest.
 func (s *Stash) Drain() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for n := s.Len(); n > 0 && s.Len() > 0; n-- {
@@ -94,7 +95,7 @@ func (s *Stash) Drain() iter.Seq[Entry] {
 	}
 }
 
-// Clear forgets all entries, and returns how many there were. They are not counted as dropped.
+// Clear removes all entries and returns their number. They are not counted as dropped.
 func (s *Stash) Clear() int {
 	n := s.Len()
 	s.entries, s.head = nil, 0

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// install has Debian's packages installed. It must be root.
+// install installs Debian packages. It must run as root.
 func (e *environment) install(ctx context.Context, packages ...string) error {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
 		return fmt.Errorf("not root on a Debian: install what Debian calls %s", strings.Join(packages, ", "))
 	}
-	e.installing.Lock() // apt does not wait for itself
+	e.installing.Lock() // apt does not wait for another apt
 	defer e.installing.Unlock()
 	e.say("testenv: installing %s (a minute, once)\n", strings.Join(packages, ", "))
 	for _, args := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {

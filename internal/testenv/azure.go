@@ -26,7 +26,7 @@ func startAzure(ctx context.Context, e *environment) error {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
 	key := base64.StdEncoding.EncodeToString(secret)
-	// env, since spawn gives servers no environment of their own.
+	// Use env, since spawn sets no environment for servers.
 	log, _, err := e.spawn("azurite", "env", "AZURITE_ACCOUNTS=concord:"+key, program, "--blobPort", port,
 		"--location", filepath.Join(e.temp, "azurite"), "--skipApiVersionCheck", "--silent")
 	if err != nil {
@@ -34,7 +34,8 @@ func startAzure(ctx context.Context, e *environment) error {
 	}
 	address := "http://127.0.0.1:" + port + "/concord"
 	if err := ready(ctx, http.DefaultClient, log, http.StatusBadRequest, func(ctx context.Context) (*http.Request, error) {
-		return http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody) // refused, but by somebody
+		// The server rejects the request, which shows that it is running.
+		return http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	}); err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 )
 
-// startEtcd starts one member, and tells where the programs are: tests start clusters of their own.
+// startEtcd starts one member, and exports the path of the programs, since tests start their own
+// clusters.
 func startEtcd(ctx context.Context, e *environment) error {
 	program, err := e.build(ctx, "etcd", "go.etcd.io/etcd/server/v3", "-ldflags=-s -w")
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"path/filepath"
 )
 
-// The API server needs no cluster: an etcd, a key for tokens and two accounts are enough. The second is
-// the account of examples/kubernetes/rbac.yaml, which is applied, so that the tests run with its rights.
+// The API server needs no cluster: an etcd, a key for tokens and two accounts are enough. The
+// second account is that of examples/kubernetes/rbac.yaml. The manifest is applied, so that the
+// tests run with its rights.
 const (
 	kubernetesVersion = "v1.36.3"
 	administrator     = "administrator-of-the-tests"
@@ -58,7 +59,7 @@ func startKubernetes(ctx context.Context, e *environment) error {
 		return err
 	}
 	api := api{"https://127.0.0.1:" + port, &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // its certificate is made at start
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // created at start
 	}}}
 	isReady := func(ctx context.Context) error {
 		return ready(ctx, api.client, log, http.StatusOK, func(ctx context.Context) (*http.Request, error) {
@@ -106,7 +107,7 @@ func (a api) request(ctx context.Context, method, path string, body []byte) (*ht
 	return r, nil
 }
 
-// apply creates the namespace and the objects of the manifests, by the kinds that they have.
+// apply creates the namespace and the objects in the manifests.
 func (a api) apply(ctx context.Context, dir string, manifests ...string) error {
 	if err := a.create(ctx, "/api/v1/namespaces", []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"concord"}}`)); err != nil {
 		return err

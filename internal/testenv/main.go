@@ -1,12 +1,12 @@
-// Testenv runs the tests of lease stores, or a command, beside the real servers that they need: it builds or
-// installs them, starts them on free ports of the loopback, tells by environment variables where they
-// are, and stops them.
+// Testenv runs the tests of lease stores, or a command, with the real servers that they need. It
+// builds or installs the servers, starts them on free loopback ports, exports their addresses in
+// environment variables, and stops them.
 //
 //	cd internal/testenv && go run .
 //	cd internal/testenv && go run . -only etcd -- go test -tags stores ./coordination/etcd -run Live -v
 //
-// It is a module of its own, so that no user of Concord gets a server as a dependency. Programs that are
-// built are kept in bin/testenv. Nothing is skipped: a server that cannot be had is an error.
+// It is a separate module, so that users of Concord get no server as a dependency. Built programs
+// are kept in bin/testenv. Nothing is skipped: it is an error if a server is unavailable.
 package main
 
 import (
@@ -25,13 +25,13 @@ import (
 	"time"
 )
 
-// environment is what servers add to and the command gets.
+// environment is the environment that servers extend and the command runs in.
 type environment struct {
 	root string // of the repository
-	bin  string // for programs that are built
+	bin  string // for built programs
 	temp string // for data; removed at the end
 
-	ready map[string]chan struct{} // by server; closed when it is
+	ready map[string]chan struct{} // by server; closed when it is ready
 
 	installing sync.Mutex // one at a time
 
@@ -39,7 +39,7 @@ type environment struct {
 		sync.Mutex
 		building map[string]*sync.Mutex // by program
 		vars     []string
-		ports    []string // that are taken
+		ports    []string // ports in use
 		stop     []func()
 	}
 }
@@ -49,7 +49,7 @@ type server struct {
 	start func(context.Context, *environment) error
 }
 
-// servers are started at one time.
+// servers are started concurrently.
 var servers = []server{
 	{"etcd", startEtcd},
 	{"postgres", startPostgres},
@@ -84,7 +84,7 @@ func run(ctx context.Context, only, command []string) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { cancel(nil); started.Wait() }() // before what it has started is closed
+	defer func() { cancel(nil); started.Wait() }() // before the servers are closed
 	if len(command) == 0 {
 		return 0, e.test(ctx)
 	}
@@ -102,7 +102,7 @@ func run(ctx context.Context, only, command []string) (code int, err error) {
 	return 0, err
 }
 
-// start begins to start servers, all at one time. The first one that fails ends everything.
+// start starts servers concurrently. The first failure ends everything.
 func (e *environment) start(ctx context.Context, cancel context.CancelCauseFunc, only []string) (*sync.WaitGroup, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(servers, func(s server) bool { return s.name == name }) {
@@ -149,7 +149,7 @@ func newEnvironment() (*environment, error) {
 	return e, nil
 }
 
-// close stops what was started, last first.
+// close stops everything in reverse order of starting.
 func (e *environment) close() {
 	for _, stop := range slices.Backward(e.mu.stop) {
 		stop()
@@ -157,7 +157,7 @@ func (e *environment) close() {
 	_ = os.RemoveAll(e.temp)
 }
 
-// say tells one thing at a time.
+// say prints one message at a time.
 func (e *environment) say(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

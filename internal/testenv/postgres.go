@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// startPostgres starts a server with data of its own; Debian's package is installed if there is none.
+// startPostgres starts a server with its own data. It installs Debian's package if PostgreSQL is
+// missing.
 func startPostgres(ctx context.Context, e *environment) error {
 	bin, err := e.postgresPrograms(ctx)
 	if err != nil {
@@ -48,7 +49,7 @@ func startPostgres(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// shell is a command line, to be run as another user if one is named.
+// shell returns a command line that runs as another user if one is given.
 func shell(as, command string) string {
 	if as == "" {
 		return command
@@ -83,7 +84,8 @@ func (e *environment) postgresPrograms(ctx context.Context) (string, error) {
 	return "", errors.New("initdb is missing after the package was installed")
 }
 
-// newestPostgres is the folder of initdb and pg_ctl, which distributions keep out of the path.
+// newestPostgres returns the directory of initdb and pg_ctl, which distributions do not put into
+// PATH.
 func newestPostgres() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) > 0 {

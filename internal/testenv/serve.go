@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// serve lets tests ask for something by a POST, one at a time, to the address that it returns.
+// serve returns an address at which tests trigger do by a POST, one at a time.
 func (e *environment) serve(do func(context.Context) error) (address string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -22,7 +22,7 @@ func (e *environment) serve(do func(context.Context) error) (address string, err
 			http.Error(w, "POST", http.StatusMethodNotAllowed)
 			return
 		}
-		// Not the request's context: what is begun is ended, whoever asked.
+		// Do not use the request's context: an action that has begun is completed.
 		if err := do(context.WithoutCancel(r.Context())); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
@@ -30,11 +30,11 @@ func (e *environment) serve(do func(context.Context) error) (address string, err
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(l) // until it is closed
+		_ = server.Serve(l) // until the listener is closed
 	}()
 	e.atEnd(func() {
 		_ = server.Close()
-		one.Lock() // a restart under way would leave a server behind
+		one.Lock() // wait for a restart in progress, which would leave a server behind
 		<-done
 	})
 	return "http://" + l.Addr().String(), nil

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-const zookeeperJar = "/usr/share/java/zookeeper.jar" // its manifest names all that it needs
+const zookeeperJar = "/usr/share/java/zookeeper.jar" // its manifest lists its dependencies
 
-// zookeeperConfig has short ticks, so that sessions may be as short as the tests' TTLs, and long ones for
-// their longest. It is durable, as a killed server has to be.
+// zookeeperConfig has short ticks, so that sessions may be as short as the tests' TTLs, and a high
+// maximum for the longest ones. It is durable, since servers are killed.
 const zookeeperConfig = `tickTime=500
 initLimit=40
 syncLimit=10
@@ -35,8 +35,8 @@ type keeper struct {
 	restart func() error
 }
 
-// startZooKeeper starts three servers, of Debian's packages, which are installed if they are not there. Tests may
-// have their leader killed and started again.
+// startZooKeeper starts three servers from Debian's packages, which it installs if they are
+// missing. Tests can have the leader killed and restarted.
 func startZooKeeper(ctx context.Context, e *environment) error {
 	java, err := e.zookeeperPrograms(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (k *keeper) start(e *environment, java string, id int, ensemble string) (er
 	return err
 }
 
-// killLeader kills the leader and starts it again; the others choose another meanwhile.
+// killLeader kills the leader and starts it again; meanwhile the others elect another one.
 func killLeader(ctx context.Context, all []keeper) error {
 	for _, k := range all {
 		if mode(ctx, k) == "leader" {
@@ -109,7 +109,8 @@ func (e *environment) zookeeperPrograms(ctx context.Context) (java string, err e
 	if _, missing := os.Stat(zookeeperJar); err == nil && missing == nil {
 		return java, nil
 	}
-	if err := e.install(ctx, "libzookeeper-java", "default-jre-headless"); err != nil { // not zookeeper, which has a server run
+	// The package zookeeper would start a server.
+	if err := e.install(ctx, "libzookeeper-java", "default-jre-headless"); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(zookeeperJar); err != nil {
@@ -118,7 +119,7 @@ func (e *environment) zookeeperPrograms(ctx context.Context) (java string, err e
 	return exec.LookPath("java")
 }
 
-// serve waits until all servers lead or follow.
+// serve waits until every server is a leader or a follower.
 func serve(ctx context.Context, all []keeper) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -134,7 +135,7 @@ func serve(ctx context.Context, all []keeper) error {
 	return nil
 }
 
-// mode is what a server says it is, or empty.
+// mode returns the mode reported by a server, or "".
 func mode(ctx context.Context, k keeper) string {
 	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", k.address)
 	if err != nil {

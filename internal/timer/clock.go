@@ -7,24 +7,24 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// Clock is where the timers of a system come from, and what its components take for the time.
+// Clock provides the timers of a system and the time of its components.
 type Clock interface {
-	// Now returns the time. Differences of two of them are those of the clock.
+	// Now returns the time. Differences between results are those of the clock.
 	Now() time.Time
-	// AfterFunc calls f in its own goroutine when d has passed on this clock. stop withdraws it and reports
-	// whether that was in time.
+	// AfterFunc calls f in its own goroutine after d has passed on this clock. stop cancels the
+	// call and reports whether it did so before f was called.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// extensionID is taken once per process: the registry has room for a hundred.
+// extensionID is allocated once per process, since the registry has room for a hundred.
 var extensionID = extensions.NextExtensionID()
 
-// Host is what a test puts below the timers of a system.
+// Host lets a test replace the clock below the timers of a system and observe the timers.
 type Host struct {
-	// Clock replaces that of the process. nil: it does not.
+	// Clock replaces the clock of the process if it is not nil.
 	Clock Clock
-	// Armed is told of every Set, Disarmed of every Stop that ends an arming, in the goroutine of the actor.
-	// nil: nobody is.
+	// Armed is called for every Set, Disarmed for every Stop that ends an arming, in the goroutine
+	// of the actor. Either may be nil.
 	Armed    func(self *actor.PID, d time.Duration, tag any)
 	Disarmed func(self *actor.PID, tag any)
 }
@@ -32,7 +32,7 @@ type Host struct {
 // ExtensionID implements extensions.Extension.
 func (*Host) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Attach puts h below all timers of system. Call it before anything is spawned there.
+// Attach puts h below all timers of system. Call it before any actor is spawned there.
 func Attach(system *actor.ActorSystem, h Host) {
 	if h.Clock == nil {
 		h.Clock = process{}

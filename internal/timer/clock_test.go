@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// half is a clock that runs half as fast as it should.
+// half is a clock that runs at half the rate.
 type half struct{ start time.Time }
 
 func (h half) Now() time.Time { return h.start.Add(time.Since(h.start) / 2) }

@@ -1,7 +1,7 @@
-// Package timer sends an actor messages later.
+// Package timer sends delayed messages to an actor.
 //
-// A timer that is stopped or set again may already have put its message into the mailbox.
-// Therefore every arming has a generation, the message carries it, and Mine accepts only the newest:
+// A timer that is stopped or set again may already have put its message into the mailbox. Every
+// arming therefore has a generation that the message carries, and Mine accepts only the newest one:
 //
 //	case *timer.Fired:
 //		switch {
@@ -9,7 +9,7 @@
 //			…
 //		}
 //
-// Proto.Actor's receive timeout and repeated timers race with their cancellation and are not
-// used. Only time.AfterFunc is, so timers follow virtual time in a testing/synctest bubble; a test may
-// also Attach a clock of its own to one system.
+// Proto.Actor's receive timeout and repeated timers race with their cancellation and are not used.
+// Timers use only time.AfterFunc, so they follow virtual time in a testing/synctest bubble. A test
+// can also attach its own clock to one system.
 package timer

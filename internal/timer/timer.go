@@ -7,15 +7,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Timer is a one-shot timer of one actor, with at most one arming at a time. Its methods are for
-// that actor only. The actor must call Stop when it is stopping.
+// Timer is a one-shot timer of one actor, with at most one arming at a time. Its methods may be
+// called only by that actor. The actor must call Stop when it is stopping.
 type Timer struct {
 	system *actor.ActorSystem
 	self   *actor.PID
 	host   *Host
-	cancel func() bool // of the current arming; nil when there is none
-	// gen is the generation of the current arming; 0 when there is none. The firing
-	// goroutine reads it to save a useless message, Mine to decide.
+	cancel func() bool // of the current arming; nil if there is none
+	// gen is the generation of the current arming; 0 if there is none. The firing goroutine reads
+	// it to avoid a useless message, Mine to decide.
 	gen  atomic.Uint64
 	last uint64 // the highest generation used
 	tag  any    // of the current arming
@@ -23,22 +23,22 @@ type Timer struct {
 
 // Fired is the message a timer sends to its actor. It is never sent to another process.
 type Fired struct {
-	// Tag is what Set was given.
+	// Tag is the tag passed to Set.
 	Tag   any
 	timer *Timer
 	gen   uint64
 }
 
-// IgnoreDeadLetterLogging keeps a firing that meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps a Fired sent to a stopped actor out of the log.
 func (*Fired) IgnoreDeadLetterLogging() {}
 
-// New returns a timer that is not armed and sends to self.
+// New returns an unarmed timer that sends to self.
 func New(system *actor.ActorSystem, self *actor.PID) *Timer {
 	return &Timer{system: system, self: self, host: hostOf(system)}
 }
 
-// Set arms the timer to send a Fired with tag after d, in place of any former arming, whose
-// message is not accepted by Mine from now on. A d of zero or less fires at once, still as a message.
+// Set arms the timer to send a Fired with tag after d. It replaces any earlier arming, whose
+// message Mine then no longer accepts. A d of zero or less fires at once, still as a message.
 func (t *Timer) Set(d time.Duration, tag any) {
 	t.disarm()
 	t.last++
@@ -57,13 +57,13 @@ func (f *Fired) fire() {
 	}
 }
 
-// Now returns the time on the clock that the timer goes by.
+// Now returns the time on the timer's clock.
 func (t *Timer) Now() time.Time { return t.host.Clock.Now() }
 
-// SetAt is Set for a moment on that clock.
+// SetAt is like Set for a time on that clock.
 func (t *Timer) SetAt(at time.Time, tag any) { t.Set(at.Sub(t.Now()), tag) }
 
-// Stop cancels the arming, if there is one.
+// Stop cancels the arming, if any.
 func (t *Timer) Stop() {
 	if t.Armed() && t.host.Disarmed != nil {
 		t.host.Disarmed(t.self, t.tag)
@@ -79,12 +79,12 @@ func (t *Timer) disarm() {
 	}
 }
 
-// Armed tells whether a Fired is still to come, or in the mailbox.
+// Armed reports whether a Fired is pending, or in the mailbox.
 func (t *Timer) Armed() bool { return t.gen.Load() != 0 }
 
-// Mine tells whether f comes from the current arming of this timer, and disarms it: it is true at
-// most once per Set, and never after Stop. It is false for the timers of a former instance of a
-// restarted actor.
+// Mine reports whether f comes from the current arming of this timer, and disarms the timer. It
+// returns true at most once per Set, and never after Stop. It returns false for timers of an
+// earlier instance of a restarted actor.
 func (t *Timer) Mine(f *Fired) bool {
 	if f == nil || f.timer != t || f.gen == 0 || f.gen != t.gen.Load() {
 		return false

@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host runs functions inside an actor that has two timers.
+// host runs functions inside an actor with two timers.
 type host struct {
 	a, b   *timer.Timer
-	mine   []any // tags accepted, in order, of a
+	mine   []any // accepted tags of a, in order
 	others int   // not accepted by a
 	start  time.Time
 	at     []time.Duration

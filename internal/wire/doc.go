@@ -1,9 +1,11 @@
-// Package wire seals everything Concord sends between processes into one message type, for ever.
+// Package wire seals all messages that Concord sends between processes into one message type, which
+// never changes.
 //
-// Proto.Actor tears down a connection, or the process, at a message type it does not know. A
-// node that meets an unknown manifest in a known envelope drops one payload and counts it.
+// Proto.Actor closes a connection, or stops the process, when it receives an unknown message type.
+// A node that receives an unknown manifest in a known envelope drops one payload and counts it.
 //
-// The envelope says who sends, and to whom: member id and incarnation. Addresses are used again
-// after a restart, and connections deliver what was meant for the former process on that
-// address, so a receiver compares incarnations and drops what is not for it.
+// The envelope identifies the sender and the receiver by member id and incarnation. Addresses are
+// reused after a restart, and connections deliver messages that were meant for the previous process
+// at that address. A receiver therefore compares incarnations and drops messages that are not for
+// it.
 package wire

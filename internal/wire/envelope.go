@@ -3,33 +3,34 @@ package wire
 import pb "github.com/concord-go/concord/proto"
 
 const (
-	// Version of the framing this node speaks.
+	// Version is the version of the framing used by this node.
 	Version = 1
-	// MaxPayload bounds the payload of one envelope. Remoting packs up to a thousand messages
-	// into one gRPC message, and loses the whole batch when that is too large; what is larger
-	// than this is cut into several messages by who sends it.
+	// MaxPayload is the maximum payload of one envelope. Remoting packs up to a thousand messages
+	// into one gRPC message, and loses the whole batch if that is too large. Senders split larger
+	// payloads into several messages.
 	MaxPayload = 256 << 10
-	// MaxName bounds the cluster name and the member id, in bytes.
+	// MaxName is the maximum length of the cluster name and the member id, in bytes.
 	MaxName = 255
 )
 
-// Header says who sends an envelope to whom.
+// Header identifies the sender and the receiver of an envelope.
 type Header struct {
 	// Cluster is the name of the cluster; empty on a virtual network without one.
 	Cluster string
-	// Member is the member id of the sender, as its provider lists it.
+	// Member is the member id of the sender, as listed by its provider.
 	Member string
 	// From is the incarnation of the sending component, not 0.
 	From uint64
-	// To is the incarnation of the component meant; 0 while the sender does not know it.
+	// To is the incarnation of the receiving component; 0 if the sender does not know it.
 	To uint64
-	// Keys is a digest of what keys the sender keeps on its disk; 0 if it keeps none, and in most messages.
+	// Keys is a digest of the set of keys that the sender keeps on its disk. It is 0 if there are
+	// none, and in most messages.
 	Keys uint64
 }
 
-// Seal puts payload into an envelope. The payload is not copied: nobody may write to it again,
-// since remoting marshals the envelope later, in another goroutine. Seal does not check bounds: who
-// builds a payload keeps it below MaxPayload, and Open at the other end refuses what is not.
+// Seal puts payload into an envelope. It does not copy the payload, which must not be modified
+// afterwards, since remoting marshals the envelope later, in another goroutine. Seal does not check
+// bounds: the sender must keep the payload below MaxPayload, and Open rejects larger ones.
 func Seal(h Header, m Manifest, payload []byte) *pb.Envelope {
 	return &pb.Envelope{
 		Version:  Version,
@@ -43,11 +44,11 @@ func Seal(h Header, m Manifest, payload []byte) *pb.Envelope {
 	}
 }
 
-// Open checks an envelope received by a member of cluster. The payload is the one in the envelope,
-// not a copy, and still to be decoded; the manifest may be one that this node does not know.
+// Open checks an envelope received by a member of cluster. The returned payload aliases the
+// envelope and has not been decoded; the manifest may be unknown to this node.
 //
-// The error matches ErrMalformed, ErrVersion, ErrCluster or ErrSize. Header and manifest are then
-// what the envelope claims, for logs only.
+// The error matches ErrMalformed, ErrVersion, ErrCluster or ErrSize. In that case header and
+// manifest are unverified and only for logs.
 func Open(env *pb.Envelope, cluster string) (Header, Manifest, []byte, error) {
 	if env == nil {
 		return Header{}, 0, nil, ErrMalformed

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Reasons for which Open refuses an envelope. The typed errors of this package match them with
-// errors.Is. A refused envelope is dropped and counted by the receiver, never answered.
+// Reasons for which Open rejects an envelope. The typed errors of this package match them with
+// errors.Is. The receiver drops and counts a rejected envelope, and never answers it.
 var (
-	// ErrVersion: framing of a version this node does not know. *VersionError.
+	// ErrVersion means an unknown version of the framing. The error is a *VersionError.
 	ErrVersion = errors.New("wire: unknown version")
-	// ErrCluster: from another cluster. *ClusterError.
+	// ErrCluster means that the sender belongs to another cluster. The error is a *ClusterError.
 	ErrCluster = errors.New("wire: foreign cluster")
-	// ErrSize: payload or name beyond its bound. *SizeError.
+	// ErrSize means that a payload or name exceeds its bound. The error is a *SizeError.
 	ErrSize = errors.New("wire: too large")
-	// ErrMalformed: no envelope, no sender, no incarnation or no manifest.
+	// ErrMalformed means that the envelope, sender, incarnation or manifest is missing.
 	ErrMalformed = errors.New("wire: malformed envelope")
 )
 
-// VersionError is ErrVersion with the version met.
+// VersionError is ErrVersion with the received version.
 type VersionError struct{ Version uint32 }
 
 func (e *VersionError) Error() string {

@@ -2,28 +2,28 @@ package wire
 
 import "fmt"
 
-// Manifest says what a payload is. Numbers are never used again for anything else; a change of a
-// payload that old nodes cannot read takes a new number.
+// Manifest is the type of a payload. Numbers are never reused; a change of a payload that old nodes
+// cannot read gets a new number.
 type Manifest uint32
 
-// durable marks a manifest of the replicator as one about durable keys, which have vectors and events of their own. A node
-// that does not know it drops the payload.
+// durable marks a manifest of the replicator as one for durable keys, which have their own vectors
+// and events. A node that does not know it drops the payload.
 const durable Manifest = 1 << 16
 
-// OfDurable returns m as one about durable keys.
+// OfDurable returns m as a manifest for durable keys.
 func (m Manifest) OfDurable() Manifest { return m | durable }
 
-// Durable reports whether m is about durable keys.
+// Durable reports whether m is a manifest for durable keys.
 func (m Manifest) Durable() bool { return m&durable != 0 }
 
-// Plain returns m without saying which keys it is about.
+// Plain returns m without the mark for durable keys.
 func (m Manifest) Plain() Manifest { return m &^ durable }
 
 // Membership, 1 to 9.
 const (
 	// MembershipHello introduces a member: concord.v1.Hello.
 	MembershipHello Manifest = 1
-	// MembershipOthers names addresses that the sender lists: concord.v1.Others.
+	// MembershipOthers contains addresses that the sender lists: concord.v1.Others.
 	MembershipOthers Manifest = 2
 )
 
@@ -31,57 +31,57 @@ const (
 const (
 	// ReplicatorBeat is the heartbeat with the sender's vector.
 	ReplicatorBeat Manifest = 10
-	// ReplicatorPush carries own events of the sender.
+	// ReplicatorPush carries events of the sender.
 	ReplicatorPush Manifest = 11
-	// ReplicatorRequest asks for what the sender lacks.
+	// ReplicatorRequest requests events that the sender lacks.
 	ReplicatorRequest Manifest = 12
-	// ReplicatorAck says how far the sender has applied.
+	// ReplicatorAck reports how far the sender has applied events.
 	ReplicatorAck Manifest = 13
-	// ReplicatorProbe asks for the vector, for a quorum read.
+	// ReplicatorProbe requests the vector, for a quorum read.
 	ReplicatorProbe Manifest = 14
 	// ReplicatorProbeReply answers a probe.
 	ReplicatorProbeReply Manifest = 15
 	// ReplicatorPart is one part of the answer to a request.
 	ReplicatorPart Manifest = 16
-	// ReplicatorMore tells the sender of an answer that its parts so far have arrived.
+	// ReplicatorMore acknowledges the parts received so far to the sender of an answer.
 	ReplicatorMore Manifest = 17
-	// ReplicatorCompare asks for cells of a sketch, to find out which keys differ.
+	// ReplicatorCompare requests cells of a sketch, to find the keys that differ.
 	ReplicatorCompare Manifest = 18
-	// ReplicatorCells are such cells.
+	// ReplicatorCells carries such cells.
 	ReplicatorCells Manifest = 19
-	// ReplicatorBaseRequest asks for a vector that another message named by its digest.
+	// ReplicatorBaseRequest requests a vector that another message identified by its digest.
 	ReplicatorBaseRequest Manifest = 20
-	// ReplicatorBase is a piece of such a vector.
+	// ReplicatorBase carries a piece of such a vector.
 	ReplicatorBase Manifest = 21
-	// ReplicatorMembers carries the members that the sender remembers.
+	// ReplicatorMembers carries the members known to the sender.
 	ReplicatorMembers Manifest = 22
-	// ReplicatorRetract tells of events that a restored replica has done again under another id.
+	// ReplicatorRetract reports events that a restored replica has repeated under another id.
 	ReplicatorRetract Manifest = 23
 )
 
 // Singleton, 40 to 49.
 const (
-	// SingletonIdentify asks where the instance is.
+	// SingletonIdentify asks which member hosts the instance.
 	SingletonIdentify Manifest = 40
-	// SingletonHost answers that it is at the sender.
+	// SingletonHost answers that the sender hosts the instance.
 	SingletonHost Manifest = 41
-	// SingletonPaused says that it is not at the sender any more.
+	// SingletonPaused reports that the sender no longer hosts the instance.
 	SingletonPaused Manifest = 42
-	// SingletonFree says that the lease is free.
+	// SingletonFree reports that the lease is free.
 	SingletonFree Manifest = 43
-	// SingletonLeaving says that the sender will not host any more.
+	// SingletonLeaving reports that the sender will no longer host.
 	SingletonLeaving Manifest = 44
-	// SingletonAbstain says that the sender does not host for now.
+	// SingletonAbstain reports that the sender does not host for now.
 	SingletonAbstain Manifest = 45
-	// SingletonState carries what an instance leaves to the next one.
+	// SingletonState carries the state that an instance leaves to the next one.
 	SingletonState Manifest = 46
-	// SingletonStateTaken says that it has arrived.
+	// SingletonStateTaken acknowledges that state.
 	SingletonStateTaken Manifest = 47
 )
 
 // Arbiter, 70 to 74.
 const (
-	// ArbiterVerdict tells which side of a partition hosts, as far as the sender knows.
+	// ArbiterVerdict reports which side of a partition hosts, as far as the sender knows.
 	ArbiterVerdict Manifest = 70
 )
 
@@ -89,31 +89,31 @@ const (
 const (
 	// ShardingHello introduces a region.
 	ShardingHello Manifest = 50
-	// ShardingTable is the word of the coordinator.
+	// ShardingTable carries the coordinator's table.
 	ShardingTable Manifest = 51
-	// ShardingReport answers it.
+	// ShardingReport answers a table.
 	ShardingReport Manifest = 52
 	// ShardingAskFree asks whether a shard is free.
 	ShardingAskFree Manifest = 53
-	// ShardingFree answers that it is.
+	// ShardingFree answers that the shard is free.
 	ShardingFree Manifest = 54
 	// ShardingActive announces a tenure of a shard.
 	ShardingActive Manifest = 55
-	// ShardingWhere asks for it.
+	// ShardingWhere asks for the tenure of a shard.
 	ShardingWhere Manifest = 56
-	// ShardingPause asks to send nothing more under a tenure.
+	// ShardingPause requests that nothing more is sent under a tenure.
 	ShardingPause Manifest = 57
-	// ShardingFlush answers how many messages were sent under it.
+	// ShardingFlush reports how many messages were sent under a tenure.
 	ShardingFlush Manifest = 58
-	// ShardingInactive says that a tenure was lost.
+	// ShardingInactive reports that a tenure was lost.
 	ShardingInactive Manifest = 59
-	// ShardingNotHere answers a message under a tenure that is over.
+	// ShardingNotHere answers a message sent under an ended tenure.
 	ShardingNotHere Manifest = 60
-	// ShardingData is messages to entities.
+	// ShardingData carries messages to entities.
 	ShardingData Manifest = 61
-	// ShardingAskStats asks a member what it runs.
+	// ShardingAskStats requests the statistics of a member.
 	ShardingAskStats Manifest = 62
-	// ShardingStats answers it.
+	// ShardingStats answers with the statistics.
 	ShardingStats Manifest = 63
 )
 
@@ -159,7 +159,8 @@ var names = [...]string{
 	ArbiterVerdict:        "arbiter.verdict",
 }
 
-// String returns the name for logs and metrics; for an unknown number a name with the number.
+// String returns the name for logs and metrics. The name of an unknown manifest contains its
+// number.
 func (m Manifest) String() string {
 	if p := m.Plain(); p < Manifest(len(names)) && names[p] != "" {
 		if m.Durable() {

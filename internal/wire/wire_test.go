@@ -26,7 +26,7 @@ func TestSealedIsOpened(t *testing.T) {
 	require.Equal(t, []byte("abc"), payload)
 }
 
-// Nodes of other versions read this for ever.
+// Nodes of other versions must be able to read this forever.
 func TestWireFixture(t *testing.T) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(wire.Seal(header, wire.MembershipHello, []byte("abc")))
 	require.NoError(t, err)

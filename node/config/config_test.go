@@ -23,7 +23,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// kinds are those with small clients; package kindstest has all.
+// kinds returns the kinds with small clients; package kindstest has all.
 func kinds() config.Kinds {
 	return config.Kinds{
 		Providers: map[string]config.Provider{
@@ -35,7 +35,7 @@ func kinds() config.Kinds {
 	}
 }
 
-// read reads a text with variables, given as NAME=value.
+// read reads a text with variables given as NAME=value.
 func read(text string, environ ...string) (*config.File, error) {
 	return config.Read(strings.NewReader(text), func(name string) (string, bool) {
 		for _, pair := range environ {
@@ -47,7 +47,7 @@ func read(text string, environ ...string) (*config.File, error) {
 	}, kinds())
 }
 
-// problems returns what is wrong with a text, line by line.
+// problems returns the problems of a text, one per line.
 func problems(t *testing.T, text string, environ ...string) []string {
 	t.Helper()
 	_, err := read(text, environ...)
@@ -144,7 +144,7 @@ func TestRead_EverySectionIsThere(t *testing.T) {
 	}
 }
 
-// What the sections say reaches the stores.
+// The settings of the sections reach the stores.
 func TestRead_StoresOpenAsTheFileSays(t *testing.T) {
 	dir := t.TempDir()
 	f, err := read(`
@@ -201,7 +201,7 @@ func TestLoad_NamesItsFile(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A reader that fails is not a bad file.
+// A failing reader is not reported as an invalid file.
 func TestRead_ReaderFails(t *testing.T) {
 	broken := errors.New("disk on fire")
 	_, err := config.Read(failing{broken}, os.LookupEnv, kinds())

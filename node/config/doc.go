@@ -1,5 +1,5 @@
-// Package config reads one file, concord.yaml, that says how a process takes part in its cluster: the member, its leases,
-// replicators, singletons and sharded entities.
+// Package config reads one file, concord.yaml, that configures how a process takes part in its
+// cluster: the member, its leases, replicators, singletons and sharded entities.
 //
 //	node:
 //	  cluster: shop
@@ -17,7 +17,8 @@
 //	sharding:
 //	  account: {shards: 512}
 //
-// The program says which kinds of providers and stores there are, so that it links no client that it does not need:
+// The program lists the kinds of providers and stores that it supports, so that it links only the
+// clients it needs:
 //
 //	file, err := config.Load("concord.yaml", config.Kinds{
 //		Providers: map[string]config.Provider{"automanaged": automanaged.Configured},
@@ -31,21 +32,23 @@
 //
 // # What is checked
 //
-// Everything, before anything runs, and all problems are told at once, with line and key. A key that is not known, or is
-// there twice, is an error; the nearest known key is named. Values are checked as the Validate methods of the sections do.
-// Nothing is opened, and no server is asked. A KeyError says what is wrong; what it quotes of a file is the value in
-// question, so keep secrets in variables or files of their own.
+// The whole file is checked before anything runs, and all problems are reported at once, with line
+// and key. An unknown or duplicate key is an error; for an unknown key, the error names the nearest
+// known one. Values are checked by the Validate methods of the sections. Reading opens nothing and
+// contacts no server. A KeyError describes one problem. It quotes the value in question, so keep
+// secrets in variables or files of their own.
 //
 // # Variables
 //
-// ${NAME} in a value is replaced by the environment variable, and ${NAME:-default} has a default, for a variable that is
-// not set or empty; $$ stands for $. A variable that is not set and has no default is an error. What a variable holds is read as if it
-// stood in the file, but it is always one value: it cannot become a list, or other keys. There is no other way in which
-// the environment changes a setting.
+// ${NAME} in a value is replaced by the environment variable NAME. ${NAME:-default} gives a default
+// for a variable that is unset or empty; $$ stands for $. An unset variable without a default is an
+// error. The contents of a variable are read as if they stood in the file, but are always a single
+// value: they cannot become a list or other keys. The environment changes settings in no other way.
 //
-// # What is understood of YAML
+// # Supported YAML
 //
-// Keys, values and lists, in one document of at most 1 MiB. Anchors, aliases, merges (<<) and tags are errors.
+// A file is one document of at most 1 MiB with keys, values and lists. Anchors, aliases, merges
+// (<<) and tags are errors.
 //
-// docs/configuration.md lists all keys, and what cannot be set by a file.
+// docs/configuration.md lists all keys, and the settings that a file cannot set.
 package config

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/node/config"
 )
 
-// Which store a lease lives in, and its times, are a matter of configuration.
+// The configuration decides which store a lease is in, and its timing.
 func ExampleRead() {
 	file, err := config.Read(strings.NewReader(`
 leases:
@@ -43,7 +43,7 @@ leases:
 	// <nil>
 }
 
-// All that is wrong is told at once.
+// All problems are reported at once.
 func ExampleKeyError() {
 	_, err := config.Read(strings.NewReader(`
 leases:

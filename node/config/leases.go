@@ -10,10 +10,10 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// defaults is the section of leases that has what the others leave open.
+// defaults is the name of the section of leases whose keys the other sections inherit.
 const defaults = "defaults"
 
-// leases reads all sections of leases into f, and returns what opens their stores.
+// leases reads all sections of leases into f, and returns functions that open their stores.
 func (r *reader) leases(all map[string]section, f *File, kinds Kinds) map[string]func() (coordination.Store, error) {
 	stores := map[string]func() (coordination.Store, error){}
 	base := all[defaults]
@@ -54,7 +54,7 @@ func (r *reader) lease(location string, own, base section, kinds Kinds) (coordin
 	return s, open
 }
 
-// over lays a mapping over another one, key by key.
+// over returns a mapping with the keys of own, and those of base that own lacks.
 func over(own, base *yaml.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode, Line: own.Line, Content: slices.Clone(own.Content)}
 	has := map[string]bool{}
@@ -65,7 +65,7 @@ func over(own, base *yaml.Node) *yaml.Node {
 		return out
 	}
 	for i := 0; i+1 < len(base.Content); i += 2 {
-		if k := base.Content[i]; !has[k.Value] && known(k.Value) { // others have been told
+		if k := base.Content[i]; !has[k.Value] && known(k.Value) { // unknown ones were reported
 			has[k.Value] = true
 			out.Content = append(out.Content, k, base.Content[i+1])
 		}
@@ -78,7 +78,7 @@ func known(key string) bool {
 	return ok
 }
 
-// finite turns heartbeat-timeout: infinite into forever: true.
+// finite replaces heartbeat-timeout: infinite with forever: true.
 func finite(n *yaml.Node) *yaml.Node {
 	out := *n
 	out.Content = slices.Clone(n.Content)

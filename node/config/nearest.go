@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// nearest returns the known word that a misspelt one most likely stands for, or "".
+// nearest returns the known word that a misspelled one most likely stands for, or "".
 func nearest(text string, known []string) string {
-	const longest = 64 // of what is looked at: keys are shorter
+	const longest = 64 // longer texts match nothing: keys are shorter
 	best, found := 1+min(len(text), longest)/4, ""
 	if len(text) > longest {
 		return ""
@@ -18,7 +18,8 @@ func nearest(text string, known []string) string {
 	return found
 }
 
-// distance is how many letters must be inserted, removed, replaced, or swapped with their neighbour.
+// distance returns the edit distance of a and b: the number of insertions, deletions, replacements
+// and swaps of neighbors.
 func distance(a, b string) int {
 	before, row := []int(nil), make([]int, len(b)+1)
 	for j := range row {

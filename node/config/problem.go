@@ -14,16 +14,17 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// ErrInvalid is matched by every error of Read and Load that is about what the file says.
+// ErrInvalid is matched by every error of Read and Load about the contents of the file.
 var ErrInvalid = errors.New("config: invalid")
 
-// KeyError is one thing that is wrong with a file. errors.As finds the first one.
+// KeyError is one problem of a file. errors.As finds the first one.
 type KeyError struct {
-	// Line is where, counted from 1; 0 if the file as a whole is meant.
+	// Line is the line of the problem, counted from 1; 0 means the file as a whole.
 	Line int
-	// Key is the path of the key, as "leases.shop.heartbeat-timeout"; empty for the file as a whole.
+	// Key is the path of the key, such as "leases.shop.heartbeat-timeout". It is empty for the file
+	// as a whole.
 	Key string
-	// Text says what is wrong. It names keys as the file does.
+	// Text describes the problem. It names keys as the file does.
 	Text string
 }
 
@@ -39,12 +40,12 @@ func (p *KeyError) Error() string {
 	return text
 }
 
-// Is makes a problem match ErrInvalid, and node.ErrInvalid, which node.ExitCode knows.
+// Is reports whether target is ErrInvalid or node.ErrInvalid, which node.ExitCode recognizes.
 func (p *KeyError) Is(target error) bool { return target == ErrInvalid || target == node.ErrInvalid }
 
-// problems are all that are wrong with a file, in order of lines.
+// problems are all problems of a file, ordered by line.
 type problems struct {
-	name string // of the file
+	name string // name of the file
 	all  []*KeyError
 }
 
@@ -68,7 +69,7 @@ func (p *problems) Unwrap() (errs []error) {
 	return errs
 }
 
-// failure returns the problems as an error, each once; nil if there is none.
+// failure returns the problems as an error, without duplicates, or nil if there are none.
 func (r *reader) failure() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -78,8 +79,8 @@ func (r *reader) failure() error {
 	return &problems{r.name, all}
 }
 
-// validated turns what a Validate method of a section says of fields of type t into problems of its keys. What rests on a
-// value that is none is left out.
+// validated converts the errors that a Validate method of a section reports about fields of type t
+// into problems of the corresponding keys. It omits errors about keys that already have a problem.
 func (r *reader) validated(err error, s section, t reflect.Type, more map[string]string) {
 	if r.told[s.node] {
 		return
@@ -95,7 +96,8 @@ func (r *reader) validated(err error, s section, t reflect.Type, more map[string
 	}
 }
 
-// place returns the first of some keys that a section has, or else the section. It is not ok if one of them has a problem.
+// place returns the position of the first of the named keys that the section has, or else the
+// position of the section. ok is false if one of these keys already has a problem.
 func (r *reader) place(s section, named []string) (at *yaml.Node, path string, ok bool) {
 	at, path = s.node, s.key
 	for _, key := range named {
@@ -113,7 +115,7 @@ func (r *reader) place(s section, named []string) (at *yaml.Node, path string, o
 	return at, path, true
 }
 
-// sound reports whether a key, and those below it, have no problem.
+// sound reports whether neither a key nor any key below it has a problem.
 func (r *reader) sound(key string) bool {
 	return !slices.ContainsFunc(r.problems, func(p *KeyError) bool {
 		rest, ok := strings.CutPrefix(p.Key, key)
@@ -121,7 +123,7 @@ func (r *reader) sound(key string) bool {
 	})
 }
 
-// split takes errors.Join apart.
+// split returns the errors joined by errors.Join.
 func split(err error) []error {
 	if err == nil {
 		return nil
@@ -142,15 +144,16 @@ func split(err error) []error {
 	return parts
 }
 
-// sentinel is how errors of this module begin: "node: invalid configuration: ", "file: coordination: invalid argument: ".
+// sentinel matches the prefixes of errors of this module: "node: invalid configuration: ", "file:
+// coordination: invalid argument: ".
 var sentinel = regexp.MustCompile(`\b([a-z]+: )?[a-z]+: invalid [a-z]+: `)
 
 func plain(err error) string { return sentinel.ReplaceAllString(err.Error(), "") }
 
-// word is a text in quotes, which stays as it is, or a word that may be the name of a field.
+// word matches a quoted text, which is kept, or a word that may be the name of a field.
 var word = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|\\b[A-Z][A-Za-z]*\\b")
 
-// byKeys replaces the names of fields by those of keys, and returns these in order.
+// byKeys replaces the names of fields with the corresponding keys, and returns those keys in order.
 func byKeys(text string, keys map[string]string) (out string, named []string) {
 	out = word.ReplaceAllStringFunc(text, func(w string) string {
 		key, ok := keys[w]
@@ -163,7 +166,7 @@ func byKeys(text string, keys map[string]string) (out string, named []string) {
 	return out, named
 }
 
-// names are the keys of the fields of a struct and of the structs in it.
+// names returns the keys of the fields of a struct, including nested structs, by field name.
 func names(t reflect.Type) map[string]string {
 	out := map[string]string{}
 	for t.Kind() == reflect.Pointer {
@@ -188,7 +191,7 @@ func names(t reflect.Type) map[string]string {
 	return out
 }
 
-// find returns the first entry of a key in a mapping or those in it, and its path.
+// find returns the first entry of a key in a mapping or in its nested mappings, and its path.
 func find(n *yaml.Node, key string) (k *yaml.Node, path string) {
 	if key == "" || n == nil || n.Kind != yaml.MappingNode {
 		return nil, ""

@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// shape is the file as it is written.
+// shape is the structure of the file.
 type shape struct {
 	Node        section            `yaml:"node"`
 	Leases      map[string]section `yaml:"leases"`
@@ -25,9 +25,10 @@ type shape struct {
 
 type nodeShape struct {
 	node.RunConfig `yaml:",inline"`
-	// Provider has a class, and the settings of that.
+	// Provider has a class and the settings of that class.
 	Provider section `yaml:"provider"`
-	// Lease is the section of leases whose store and settings the session of the member has.
+	// Lease names the section of leases that supplies the store and the settings of the member's
+	// session.
 	Lease string `yaml:"lease"`
 }
 
@@ -41,7 +42,7 @@ type replicatorShape struct {
 	Store                  section `yaml:"store"`
 }
 
-// file makes of the sections what they stand for. Each is checked by the rules of its own package.
+// file converts the sections into configurations. Each is checked by the rules of its own package.
 func (r *reader) file(s shape, kinds Kinds) *File {
 	f := &File{
 		kinds:       kinds,
@@ -70,7 +71,7 @@ func (r *reader) file(s shape, kinds Kinds) *File {
 	return f
 }
 
-// named reads a section whose key is its name, and which therefore has no key for it.
+// named reads a section whose key is its name, so it has no separate key for the name.
 func named[C any](r *reader, group, name string, s section, c *C, field *string, validate func() error) {
 	s.key = join(group, name)
 	r.into(s.node, s.key, reflect.ValueOf(c).Elem())
@@ -79,7 +80,7 @@ func named[C any](r *reader, group, name string, s section, c *C, field *string,
 	r.validated(validate(), s, reflect.TypeFor[C](), nil)
 }
 
-// nameless tells that a section has a key for what its own key says.
+// nameless reports a problem if a section sets the name that its own key already gives.
 func (r *reader) nameless(s section, field *string) {
 	if *field == "" {
 		return
@@ -108,17 +109,17 @@ func (r *reader) replicator(name string, s section, kinds Kinds) Replicator {
 	return out
 }
 
-// unopened stands for a store while its section is checked.
+// unopened takes the place of a store while its section is checked.
 type unopened struct{ store.Store }
 
-// member makes the configuration of node.Run.
+// member returns the configuration for node.Run.
 func (r *reader) member(s shape, f *File, stores map[string]func() (coordination.Store, error), kinds Kinds) node.RunConfig {
 	var is nodeShape
 	r.into(s.Node.node, s.Node.key, reflect.ValueOf(&is).Elem())
 	c := is.RunConfig
 	if is.Provider.node != nil {
 		c.Provider = classed(r, is.Provider, kinds.Providers)
-		if c.Provider == nil { // told already
+		if c.Provider == nil { // already reported
 			c.Provider = func() (cluster.ClusterProvider, error) { return nil, ErrInvalid }
 		}
 	}
@@ -132,7 +133,8 @@ func (r *reader) member(s shape, f *File, stores map[string]func() (coordination
 	return c
 }
 
-// storeOf returns what opens the store of the member's session. It is never nil: what is missing has been told.
+// storeOf returns a function that opens the store of the member's session. It is never nil: if the
+// store is missing, that has been reported.
 func (r *reader) storeOf(location string, s shape, stores map[string]func() (coordination.Store, error)) func() (coordination.Store, error) {
 	if _, ok := s.Leases[location]; !ok || location == defaults {
 		at, _ := find(s.Node.node, "lease")

@@ -18,8 +18,9 @@ import (
 	"github.com/concord-go/concord/testkit/netem"
 )
 
-// patience bounds whatever must happen at some time. What takes longer is a miss of "make heal"; in the sample, beside
-// other tests, the machine may be too busy for that, and a cluster that it splits heals by itself.
+// patience bounds the wait for every expected event. With "make heal", a longer wait is a failure.
+// In the sample, which runs along with other tests, the machine may be too busy for the goals, and
+// a cluster that is split for that reason heals by itself.
 func patience() time.Duration {
 	if *runs == 0 {
 		return 3 * time.Minute
@@ -27,12 +28,12 @@ func patience() time.Duration {
 	return time.Minute
 }
 
-// members are the processes of one cluster, and their network.
+// members holds the processes of one cluster, and their network.
 type members struct {
 	t *testing.T
 	played
 	net    *netem.Network
-	server *etcdServer // of the provider; nil: it has none
+	server *etcdServer // of the provider; nil: it needs none
 	dir    string      // for logs and the lease store
 	hosts  []string
 	live   []*process // by index
@@ -40,23 +41,23 @@ type members struct {
 	left   *process   // by SIGTERM, under load
 	gone   []*process // by SIGTERM, at rest
 	frozen map[string]bool
-	starts []int  // how often each was started
+	starts []int  // how often each process was started
 	late   bool   // it took longer to heal than the goal
 	broken period // while a fault of leases lasts
 }
 
-// period is of the boot clock.
+// period is an interval of the boot clock.
 type period struct {
 	from, until time.Duration
 	where       []int // members that the fault hits
 }
 
-// start starts the members of a case and waits until they are a cluster under load.
+// start starts the members of a case and waits until they form a cluster under load.
 func start(t *testing.T, p played) *members {
 	t.Helper()
 	n, nodes := p.n, p.n
 	if p.provider == withEtcd {
-		nodes++ // its server is a node of its own
+		nodes++ // its server has its own node
 	}
 	c := &members{t: t, played: p, net: netem.New(t, nodes), starts: make([]int, n), live: make([]*process, n), frozen: map[string]bool{}}
 	dir, err := os.MkdirTemp("", "concord-heal-") //nolint:usetesting // the logs of failures are kept
@@ -86,7 +87,7 @@ func (c *members) launch(i int) {
 		LeaseDir: filepath.Join(c.dir, "leases"), Instances: c.instances(), Leases: c.leases, Silent: c.silent(i),
 	}
 	if *runs == 0 {
-		s.StopTimeout = patience() * 2 / 3 // nobody measures
+		s.StopTimeout = patience() * 2 / 3 // times are not measured
 	}
 	if c.server != nil {
 		s.Etcd = c.server.address
@@ -100,10 +101,11 @@ func (c *members) launch(i int) {
 
 func (c *members) instances() string { return filepath.Join(c.dir, "instances") }
 
-// silent is a file that, while it is there, keeps the lease store of a member from answering.
+// silent returns the path of a file that prevents a member's lease store from answering while it
+// exists.
 func (c *members) silent(i int) string { return filepath.Join(c.dir, fmt.Sprint("silent-", i)) }
 
-// await waits until all of some conditions hold.
+// await waits until all given conditions hold.
 func (c *members) await(what string, conditions []condition) {
 	c.t.Helper()
 	began := time.Now()
@@ -118,7 +120,7 @@ func (c *members) await(what string, conditions []condition) {
 	}
 }
 
-// exited says whether a process is gone that should live.
+// exited reports whether a process has exited that should be running.
 func (c *members) exited() bool {
 	return slices.ContainsFunc(c.live, func(p *process) bool { return p != nil && p.ended() })
 }
@@ -132,7 +134,7 @@ func (c *members) missing(conditions []condition) string {
 	return ""
 }
 
-// end kills all that live, and keeps the logs of a run that failed or was late.
+// end kills all running processes, and keeps the logs of a run that failed or was late.
 func (c *members) end() {
 	for _, p := range c.live {
 		if p != nil {
@@ -162,7 +164,7 @@ func (c *members) end() {
 	_ = os.RemoveAll(c.dir)
 }
 
-// noise is what Proto.Actor says again and again.
+// noise matches messages that Proto.Actor logs repeatedly.
 var noise = regexp.MustCompile(`node health status|Failure reaching nodes|msg="?((Started )?Endpoint|Got member|onClusterTopology|Update cluster)`)
 
 // tail returns the last lines of a log, without noise.

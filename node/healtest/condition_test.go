@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	// poll is how often conditions are looked at.
+	// poll is how often conditions are checked.
 	poll = 50 * time.Millisecond
-	// fresh is how old a status may be, and the latest answer of the singleton.
+	// fresh is the maximum age of a status, and of the latest answer of the singleton.
 	fresh = 1500 * time.Millisecond
 	// settled is how long all conditions must hold before the cluster counts as healed.
 	settled = 2 * time.Second
 )
 
-// condition holds when nothing is missing.
+// condition holds when missing returns "".
 type condition struct {
 	name    string
 	missing func() string
 }
 
-// names of conditions.
+// Names of conditions.
 const (
 	oneView   = "one view"
 	equalData = "equal data"
 	answering = "singleton answering"
 )
 
-// whole are the conditions of a cluster that has healed: all list all, each has seen at least what is in floor of the
-// adds of each process, and each has had an answer to a request that was sent after a moment.
+// whole returns the conditions of a healed cluster: all members list all members, each has seen at
+// least the adds of each process in floor, and each has had an answer to a request sent after the
+// given time.
 func whole(c *members, after time.Duration, floor map[string]uint64) []condition {
 	return []condition{
 		{oneView, func() string { return c.each(after, c.listsAll) }},
@@ -59,7 +60,7 @@ func whole(c *members, after time.Duration, floor map[string]uint64) []condition
 	}
 }
 
-// each returns what the first member lacks of which something is missing.
+// each returns what the first incomplete member is missing.
 func (c *members) each(after time.Duration, missing func(s *status) string) string {
 	for _, p := range c.live {
 		if p == nil {
@@ -93,7 +94,8 @@ func (c *members) routines() (out []int) {
 	return out
 }
 
-// listsAll compares a member's view with the live processes, and with what the first of them sees.
+// listsAll compares a member's view with the running processes and with the view of the first of
+// them.
 func (c *members) listsAll(s *status) string {
 	var want []string
 	var ids []string
@@ -119,8 +121,8 @@ func (c *members) listsAll(s *status) string {
 	return ""
 }
 
-// heal waits until all conditions have held for a while, and returns for each how long after a moment it was last
-// seen not to hold. It returns what is missing if that takes longer than within.
+// heal waits until all conditions have held for settled, and returns how long after since each was
+// last seen not to hold. It returns what is missing if that takes longer than within.
 func (c *members) heal(conditions []condition, since time.Time, within time.Duration) (took map[string]time.Duration, missing string) {
 	took = map[string]time.Duration{}
 	for held := since; ; time.Sleep(poll) {

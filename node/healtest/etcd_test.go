@@ -13,10 +13,10 @@ import (
 	"github.com/concord-go/concord/testkit/netem"
 )
 
-// etcdEnv is where the path of the program is.
+// etcdEnv is the environment variable with the path of the program.
 const etcdEnv = "CONCORD_ETCD_BIN"
 
-// etcdServer is etcd, in a network namespace of its own.
+// etcdServer is an etcd server in its own network namespace.
 type etcdServer struct {
 	t       *testing.T
 	net     *netem.Network
@@ -34,7 +34,7 @@ func startEtcd(t *testing.T, n *netem.Network, node int, dir string) *etcdServer
 	return e
 }
 
-// start starts the server, on the data that it has, and waits until it listens.
+// start starts the server on its existing data, and waits until it listens.
 func (e *etcdServer) start() {
 	e.t.Helper()
 	client, peers := "http://"+e.address, "http://"+e.net.Addr(e.node)+":2380"
@@ -61,7 +61,7 @@ func (e *etcdServer) start() {
 	}
 }
 
-// kill is SIGKILL.
+// kill kills the server with SIGKILL.
 func (e *etcdServer) kill() {
 	if e.cmd != nil && e.cmd.Process != nil {
 		_ = e.cmd.Process.Kill()

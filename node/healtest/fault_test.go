@@ -11,16 +11,17 @@ import (
 	"github.com/concord-go/concord/testkit/netem"
 )
 
-// fault breaks something for so long, and mends it.
+// fault causes a fault for the duration d, and then repairs it.
 type fault func(c *members, r *rand.Rand, d time.Duration)
 
-// apart cuts groups of members from each other, both ways, and all but one of the groups from the provider's server.
+// apart cuts groups of members off from each other, in both directions, and all but one of the
+// groups from the provider's server.
 func apart(groups func(order []int) [][]int) fault {
 	return func(c *members, r *rand.Rand, d time.Duration) {
 		g := groups(r.Perm(len(c.live)))
 		if c.server != nil {
 			x := largest(g)
-			if len(g) > 0 && len(g[x]) <= len(c.live)/2 { // nobody has a majority: any may keep it
+			if len(g) > 0 && len(g[x]) <= len(c.live)/2 { // no group has a majority: any may keep it
 				x = r.IntN(len(g))
 			}
 			g[x] = append(g[x], c.server.node)
@@ -52,7 +53,7 @@ func largest(groups [][]int) (at int) {
 	return at
 }
 
-// sizes makes groups of so many members; the last one takes the rest.
+// sizes forms groups of the given sizes; the last one takes the rest.
 func sizes(n ...int) func(order []int) [][]int {
 	return func(order []int) (groups [][]int) {
 		for _, k := range n {
@@ -63,7 +64,7 @@ func sizes(n ...int) func(order []int) [][]int {
 	}
 }
 
-// half makes two groups, the first of which is not larger.
+// half forms two groups, the first of which is not larger.
 func half(order []int) [][]int { return sizes(len(order) / 2)(order) }
 
 // cutLink cuts one link between two members.
@@ -76,7 +77,7 @@ func cutLink(c *members, r *rand.Rand, d time.Duration) {
 	c.net.Heal()
 }
 
-// cutOneWay lets nothing out of one member, or nothing in.
+// cutOneWay cuts all links out of one member, or all links into it.
 func cutOneWay(c *members, r *rand.Rand, d time.Duration) {
 	x, out := r.IntN(len(c.live)), r.IntN(2) == 0
 	for i := range c.live {
@@ -103,7 +104,7 @@ func cutProvider(c *members, r *rand.Rand, d time.Duration) {
 	c.net.Heal()
 }
 
-// providerDown kills the provider's server and starts it again.
+// providerDown kills the provider's server and restarts it.
 func providerDown(c *members, _ *rand.Rand, d time.Duration) {
 	c.server.kill()
 	c.t.Logf("the provider's server is down for %v", d)
@@ -111,8 +112,8 @@ func providerDown(c *members, _ *rand.Rand, d time.Duration) {
 	c.server.start()
 }
 
-// cutAgain cuts the cluster in two, again and again, each time elsewhere and for a fifth of the time, and gives it less
-// time in between than it needs to heal.
+// cutAgain cuts the cluster in two repeatedly, each time differently and for a fifth of the
+// duration, with less time in between than it needs to heal.
 func cutAgain(c *members, r *rand.Rand, d time.Duration) {
 	for i := range 5 {
 		apart(sizes(1+r.IntN(len(c.live)/2)))(c, r, d/5)
@@ -129,8 +130,9 @@ func cutAndKill(c *members, r *rand.Rand, d time.Duration) {
 	kill(one)(c, r, time.Second)
 }
 
-// cutAndStop cuts one member off and stops it with SIGTERM before it is back; another process takes its place. Its lonely
-// adds go with it, and it may say so with its exit status; it must not take longer to exit for it.
+// cutAndStop cuts one member off and stops it with SIGTERM before the cut ends; another process
+// takes its place. The adds that it made while alone are lost. It may report that with its exit
+// status, but must not take longer to exit.
 func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
 	x := r.IntN(len(c.live))
 	c.net.Isolate(x)
@@ -153,7 +155,7 @@ func cutAndStop(c *members, r *rand.Rand, d time.Duration) {
 // exitCutOff is twice StopTimeout, for a busy machine.
 const exitCutOff = 20 * time.Second
 
-// freeze stops so many processes with SIGSTOP.
+// freeze stops count processes with SIGSTOP.
 func freeze(count func(n int) int) fault {
 	return func(c *members, r *rand.Rand, d time.Duration) {
 		some := r.Perm(len(c.live))[:count(len(c.live))]
@@ -169,7 +171,7 @@ func freeze(count func(n int) int) fault {
 	}
 }
 
-// kill ends so many processes at once with SIGKILL, and starts others in their place after a while.
+// kill kills count processes at once with SIGKILL, and starts others in their place after a while.
 func kill(count func(n int) int) fault {
 	return func(c *members, r *rand.Rand, d time.Duration) {
 		some := r.Perm(len(c.live))[:count(len(c.live))]
@@ -184,7 +186,8 @@ func kill(count func(n int) int) fault {
 	}
 }
 
-// killRolling kills one after the other. Each is back for a while before the next one is killed.
+// killRolling kills one process after the other. Each has been back for a while before the next one
+// is killed.
 func killRolling(c *members, r *rand.Rand, d time.Duration) {
 	order := r.Perm(len(c.live))
 	c.t.Logf("%v killed one after the other, each away for %v", order, d/4)

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// ofDoubt is how long before the loss of a majority of replicas an acknowledgement must have come to count: the
-// promise is to survive while fewer than a majority fail.
+// ofDoubt is how long before the loss of a majority of replicas an acknowledgement must have
+// arrived to count: data is promised to survive only while fewer than a majority fail.
 const ofDoubt = time.Second
 
-// kill ends a process at once. It is not restarted by that.
+// kill kills a process at once, without a restart.
 func (c *members) kill(i int) {
 	p := c.live[i]
 	p.kill()
@@ -24,8 +24,8 @@ func (c *members) kill(i int) {
 	c.killed, c.live[i] = append(c.killed, p), nil
 }
 
-// floor is what every member must have seen of the adds of each process when all has healed: those that a
-// process has counted itself, or, if it was killed, those that others have seen.
+// floor returns how many adds of each process every member must have seen after healing: those that
+// the process counted itself, or, if it was killed, those that others have seen.
 func (c *members) floor() map[string]uint64 {
 	floor := map[string]uint64{}
 	for _, p := range c.live {
@@ -45,8 +45,8 @@ func (c *members) floor() map[string]uint64 {
 
 func (c *members) index(p *process) int { return slices.Index(c.live, p) }
 
-// finish lets one member leave under load, checks what is left, and stops the others. It returns how long the first
-// took to exit.
+// finish makes one member leave under load, checks the rest, and stops the others. It returns how
+// long the first member took to exit.
 func (c *members) finish(r *rand.Rand) time.Duration {
 	c.t.Helper()
 	floor := c.floor()
@@ -71,7 +71,7 @@ func (c *members) finish(r *rand.Rand) time.Duration {
 	return took
 }
 
-// noisy says whose load has not ended.
+// noisy returns a process whose load has not ended.
 func (c *members) noisy() string {
 	for _, p := range c.live {
 		if p != nil && !p.now().quiet {
@@ -81,7 +81,7 @@ func (c *members) noisy() string {
 	return ""
 }
 
-// unequal compares, at rest, what the members hold with each other and with what was added.
+// unequal compares the data of the members at rest with each other and with the adds.
 func (c *members) unequal(floor map[string]uint64) string {
 	var first *status
 	for _, p := range c.live {
@@ -121,7 +121,7 @@ func (c *members) unequal(floor map[string]uint64) string {
 	return ""
 }
 
-// checkSet looks for what was acknowledged at Majority.
+// checkSet checks that the elements acknowledged at Majority are present.
 func (c *members) checkSet() {
 	c.t.Helper()
 	for _, p := range c.live {
@@ -156,7 +156,7 @@ func (c *members) checkSet() {
 	}
 }
 
-// doubtful says whether a majority was lost soon after an acknowledgement.
+// doubtful reports whether a majority was lost soon after an acknowledgement.
 func (c *members) doubtful(a acked) bool {
 	lost := 0
 	for _, p := range c.killed {
@@ -167,7 +167,7 @@ func (c *members) doubtful(a acked) bool {
 	return lost >= len(c.live)/2+1
 }
 
-// stopAll sends SIGTERM to all that live.
+// stopAll sends SIGTERM to all running processes.
 func (c *members) stopAll() {
 	c.t.Helper()
 	var all sync.WaitGroup
@@ -189,13 +189,13 @@ func (c *members) stopAll() {
 	}
 }
 
-// processOf returns the process that an instance of the singleton belongs to.
+// processOf returns the process of an instance of the singleton.
 func processOf(instance string) string {
 	process, _, _ := strings.Cut(instance, "#")
 	return process
 }
 
-// checkInstances looks for two instances of the singleton at one time.
+// checkInstances checks that no two instances of the singleton were alive at the same time.
 func (c *members) checkInstances() {
 	c.t.Helper()
 	all, err := readInstances(c.instances())
@@ -203,7 +203,7 @@ func (c *members) checkInstances() {
 		c.t.Fatal(err)
 	}
 	for _, problem := range twice(all, func(name string) bool {
-		return c.frozen[processOf(name)] || *runs == 0 // a busy machine freezes, too
+		return c.frozen[processOf(name)] || *runs == 0 // a busy machine pauses processes too
 	}) {
 		c.t.Error("two instances: " + problem)
 	}

@@ -27,29 +27,29 @@ var (
 	size     = flag.Int("members", 0, "only cases with so many members")
 )
 
-// TestMain makes a member of this process if the driver started it.
+// TestMain runs a member instead of the tests if the driver started this process.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(memberEnv); text != "" {
 		out := os.Stdout
-		os.Stdout = os.Stderr // automanaged's server greets
+		os.Stdout = os.Stderr // automanaged's server prints a greeting
 		os.Exit(runMember(text, os.Stdin, out))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// heals is one fault on clusters of several sizes.
+// heals is one fault, tested on clusters of several sizes.
 type heals struct {
 	name    string
 	members []int
 	goal    time.Duration
 	fault   fault
 	etcd    bool             // needs etcd
-	quick   bool             // in the sample, with the first size, and with Proto.Actor's provider
-	leases  string           // what leases there are beside the singleton's
-	check   func(c *members) // of what was recorded, in the end; may be nil
+	quick   bool             // part of the sample: with the first size and Proto.Actor's provider
+	leases  string           // leases in addition to the singleton's
+	check   func(c *members) // checks the records at the end; may be nil
 }
 
-// Goals of the time between the end of a fault and a whole cluster.
+// Goals for the time between the end of a fault and a healed cluster.
 const (
 	goalOne      = 8 * time.Second
 	goalFragment = 20 * time.Second
@@ -92,7 +92,7 @@ type played struct {
 
 func (p played) String() string { return fmt.Sprintf("%s/%d/%s", p.name, p.n, p.provider) }
 
-// cases are those that the flags ask for.
+// cases returns the cases selected by the flags.
 func cases(t *testing.T) (all []played) {
 	t.Helper()
 	match, err := regexp.Compile(*only)
@@ -123,7 +123,7 @@ func cases(t *testing.T) (all []played) {
 	return all
 }
 
-// TestHeal plays every case and prints how long each took to heal.
+// TestHeal runs every case and prints how long each took to heal.
 func TestHeal(t *testing.T) {
 	if err := netem.Possible(); err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("NOT TESTED: netem needs root on Linux with /dev/net/tun: %v", err)
@@ -133,7 +133,7 @@ func TestHeal(t *testing.T) {
 		first = rand.Uint64N(1_000_000) + 1
 	}
 	results := newTable(cases(t))
-	t.Run("all", func(t *testing.T) { // ends when its parallel subtests have
+	t.Run("all", func(t *testing.T) { // returns when its parallel subtests have finished
 		for _, p := range results.cases {
 			for i := range max(*runs, 1) {
 				s := first + uint64(i) //nolint:gosec // not negative
@@ -147,10 +147,10 @@ func TestHeal(t *testing.T) {
 	fmt.Print(results)
 }
 
-// play is one run.
+// play runs a case once.
 func (tb *table) play(t *testing.T, p played, seed uint64) {
 	res := result{seed: seed, took: map[string]time.Duration{}}
-	t.Cleanup(func() { // after that of the cluster, which looks at the logs
+	t.Cleanup(func() { // after the cluster's cleanup, which checks the logs
 		res.missed = t.Failed()
 		tb.add(p, res)
 	})

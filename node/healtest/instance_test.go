@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// bootTime is a clock that all processes of the machine share and that nobody sets.
+// bootTime reads a clock that all processes of the machine share and that is never set.
 func bootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -29,8 +29,8 @@ const aliveInterval = 50 * time.Millisecond
 
 var instances atomic.Int64 // of this process
 
-// instance is the singleton's. It records when it lived: a line each for its start, its stop, and while it may
-// act, in between.
+// instance is an instance of the singleton. It records when it was alive: a line at its start, at
+// its stop, and in between whenever it may act.
 type instance struct {
 	tenure coordination.Tenure
 	name   string
@@ -44,7 +44,7 @@ func (m *member) produce(t coordination.Tenure) actor.Actor {
 	return &instance{tenure: t, name: m.Name + "#" + strconv.FormatInt(instances.Add(1), 10), out: m.records()}
 }
 
-// records opens the file that all instances append to.
+// records opens the file to which all instances append.
 func (m *member) records() *os.File {
 	f, err := os.OpenFile(m.Instances, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *member) records() *os.File {
 
 // Receive answers a request with token and name, and records.
 func (a *instance) Receive(ctx actor.Context) {
-	now := bootTime() // before the check: at this time the tenure was valid if the check says so
+	now := bootTime() // taken before the check: if the check succeeds, the tenure was valid then
 	valid := a.tenure.Check() == nil
 	switch ctx.Message().(type) {
 	case *actor.Started:
@@ -84,7 +84,7 @@ func (a *instance) next(ctx actor.Context) {
 	a.timer = time.AfterFunc(aliveInterval, func() { system.Root.Send(self, aliveTick{}) })
 }
 
-// record appends a line, in one write, so that lines of several processes do not mix.
+// record appends a line in one write, so that lines of several processes do not mix.
 func (a *instance) record(at time.Duration, what string) {
 	line := fmt.Sprintf("%d %s %s %s\n", at, what, a.tenure.Token(), a.name)
 	if _, err := a.out.WriteString(line); err != nil {

@@ -14,21 +14,23 @@ import (
 	"github.com/concord-go/concord/coordination/file"
 )
 
-// Leases that members have beside the singleton's.
+// Leases of members in addition to the singleton's.
 const (
-	withGuard   = "guard"   // one of each member's own
-	withArbiter = "arbiter" // one that decides which side of a partition hosts
+	withGuard   = "guard"   // one for each member
+	withArbiter = "arbiter" // decides which side of a partition hosts
 )
 
-// Times of the cases with such leases: what is left of a lease when the guard stops guarded work, and what
-// the arbiter needs to decide, must be long beside what a busy machine does to a process.
+// Times of the cases with such leases. The rest of a lease when the guard stops guarded work, and
+// the time in which the arbiter decides, must be long compared with the delays of a busy machine.
 const (
 	longTTL      = 18 * time.Second
 	arbiterLapse = 2 * time.Second
-	// decided is when only the majority hosts: node.ArbiterConfig's Hold and the time of an attempt, what
-	// the members believe for after that, and what the instance takes to stop.
+	// decided is the time after which only the majority hosts: node.ArbiterConfig's Hold and the
+	// time of an attempt, plus the time for which members then assume that the lease is held, plus
+	// the time in which the instance stops.
 	decided = 5*time.Second + arbiterLapse + 3*time.Second
-	// idle is when the arbiter lease, which decides at the start as after a cut, has been released.
+	// idle is the time after which the arbiter lease has been released at the start, when it is
+	// needed just as after a cut.
 	idle = 20 * time.Second
 )
 
@@ -37,7 +39,7 @@ var longLeases = coordination.Config{
 	RetryInterval: 200 * time.Millisecond, Drain: 2500 * time.Millisecond, Margin: 500 * time.Millisecond,
 }
 
-// store is the file store, which does not answer while the file Silent exists.
+// store returns the file store, which does not answer while the file Silent exists.
 func (m *member) store() (coordination.Store, error) {
 	s, err := file.Open(m.LeaseDir)
 	if err != nil || m.Silent == "" {
@@ -54,7 +56,7 @@ type silenced struct {
 func (s silenced) wait(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(s.by); err != nil {
-			return nil //nolint:nilerr // it is not there
+			return nil //nolint:nilerr // the file does not exist
 		}
 		select {
 		case <-ctx.Done():
@@ -88,7 +90,7 @@ func (s silenced) Remove(ctx context.Context, name string, old coordination.Vers
 	return s.Store.Remove(ctx, name, old)
 }
 
-// host returns the member that has answered the latest request to the singleton.
+// host returns the member that answered the latest request to the singleton.
 func (c *members) host() int {
 	c.t.Helper()
 	var latest answered
@@ -107,10 +109,10 @@ func (c *members) host() int {
 	return at
 }
 
-// nothing is what a clean run is made of.
+// nothing causes no fault, for a clean run.
 func nothing(c *members, _ *rand.Rand, _ time.Duration) {}
 
-// noErrors looks for what members have logged as an error, from the start to the end.
+// noErrors checks that members logged no errors from the start to the end.
 func noErrors(c *members) {
 	for _, p := range append(slices.Clone(c.gone), c.left) {
 		text, err := os.ReadFile(p.log)
@@ -125,7 +127,8 @@ func noErrors(c *members) {
 	}
 }
 
-// silentStore takes the lease store away from the member that hosts the singleton, for longer than its leases last.
+// silentStore cuts the member that hosts the singleton off from its lease store, for longer than
+// its leases last.
 func silentStore(c *members, _ *rand.Rand, d time.Duration) {
 	x := c.host()
 	d += longTTL + 10*time.Second
@@ -141,8 +144,9 @@ func silentStore(c *members, _ *rand.Rand, d time.Duration) {
 	c.broken.until = bootTime()
 }
 
-// stoppedInTime: guarded work ends before the guard lease does, which was renewed last an interval and an operation
-// before the store fell silent, or later. Another member hosts when the lease of the singleton has expired.
+// stoppedInTime checks that guarded work ends before the guard lease does. That lease was renewed
+// at the earliest one interval and one operation before the store fell silent. Another member hosts
+// once the lease of the singleton has expired.
 func stoppedInTime(c *members) {
 	bound := c.broken.from + longTTL - longLeases.RenewInterval - longLeases.OperationTimeout - longLeases.Margin
 	elsewhere := false
@@ -160,8 +164,9 @@ func stoppedInTime(c *members) {
 	}
 }
 
-// cutWithHost cuts the member that hosts the singleton off, with as many others as a minority may have. A side that
-// has held the arbiter lease since the start would keep it.
+// cutWithHost cuts off the member that hosts the singleton, with as many others as a minority may
+// have. It first waits until the arbiter lease is released: a side that had held it since the start
+// would keep it.
 func cutWithHost(c *members, r *rand.Rand, d time.Duration) {
 	time.Sleep(idle)
 	host := c.host()
@@ -174,7 +179,8 @@ func cutWithHost(c *members, r *rand.Rand, d time.Duration) {
 	c.broken.until = bootTime()
 }
 
-// majorityHosts: the other side hosts, although the lease store answers both, and it does so before the cut ends.
+// majorityHosts checks that the other side hosts before the cut ends, although the lease store
+// answers both sides.
 func majorityHosts(c *members) {
 	after, hosted := c.broken.from+decided, false
 	for _, l := range c.recorded() {
@@ -191,7 +197,7 @@ func majorityHosts(c *members) {
 	}
 }
 
-// placed is an instance, with the index of its member.
+// placed is an instance with the index of its member.
 type placed struct {
 	lived
 	at int

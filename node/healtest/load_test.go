@@ -23,8 +23,8 @@ const (
 	opTimeout   = 2 * time.Second
 )
 
-// Every add raises two counters at once: the one of all, and the one of the process, under a key of its own, which
-// tells whose adds are missing.
+// Every add increments two counters: a common one, and one of the process under its own key, which
+// shows whose adds are missing.
 var (
 	sum  = distributeddata.NewKey("adds", crdt.GCounter{})
 	set  = distributeddata.NewKey("set", crdt.ORSet[string]{})
@@ -35,7 +35,7 @@ func addsOf(name string) distributeddata.Key[crdt.GCounter] {
 	return distributeddata.NewKey(part+name, crdt.GCounter{})
 }
 
-// load counts what a member process does.
+// load counts the operations of a member process.
 type load struct {
 	mu           sync.Mutex
 	added, maybe uint64
@@ -50,7 +50,7 @@ func (l *load) fill(s *status) {
 	s.Added, s.Maybe, s.Asked, s.AskErr = l.added, l.maybe, l.asked, l.askErr
 }
 
-// answered is a request to the singleton that was answered.
+// answered is an answered request to the singleton.
 type answered struct {
 	Sent, At time.Duration
 	By       string // token and instance
@@ -62,7 +62,7 @@ type acked struct {
 	Element string
 }
 
-// work begins the load, which goes on through all lives, and the reports.
+// work starts the load, which continues through all lives, and the reports.
 func (m *member) work(working *sync.WaitGroup) {
 	own := addsOf(m.Name)
 	var asking sync.WaitGroup
@@ -82,7 +82,7 @@ func (m *member) work(working *sync.WaitGroup) {
 	}()
 }
 
-// every calls f in intervals until the load ends, never twice at one time.
+// every calls f at intervals until the load ends, without overlapping calls.
 func (m *member) every(working *sync.WaitGroup, interval time.Duration, f func(i int)) {
 	working.Go(func() {
 		tick := time.NewTicker(interval)
@@ -164,7 +164,7 @@ func (m *member) ask() {
 	}
 }
 
-// read takes what there is to see of the data from one snapshot.
+// read fills in the status of the data from one snapshot.
 func (m *member) read(dd *distributeddata.Replicator, s *status) {
 	now, state := dd.Snapshot(), dd.Status()
 	s.Faulty = state.Diverged + state.Rotten + state.Mended + state.Malformed

@@ -31,9 +31,9 @@ import (
 const (
 	memberPort   = 9000
 	providerPort = 6400
-	// round is the interval in which automanaged providers ask their hosts.
+	// round is the interval at which automanaged providers query their hosts.
 	round = 500 * time.Millisecond
-	// leaseTTL is that of the singleton's lease, and of etcd's provider.
+	// leaseTTL is the TTL of the singleton's lease and of etcd's provider.
 	leaseTTL = 3 * time.Second
 )
 
@@ -41,19 +41,19 @@ const (
 const (
 	withAutomanaged = "automanaged"
 	withEtcd        = "etcd"
-	withProtoActor  = "protoactor" // its automanaged, which drops a member after two seconds
+	withProtoActor  = "protoactor" // Proto.Actor's automanaged, which drops a member after two seconds
 )
 
-// spec is what the driver tells a process that is to be a member, through its environment.
+// spec configures a member process; the driver passes it in the environment.
 type spec struct {
-	Name      string // of this process; a process that is started in place of a killed one has another
+	Name      string // of this process; a process that replaces a killed one has another
 	Host      string
 	Hosts     []string // of all members
 	Provider  string
-	Etcd      string // address of its server, if that is the provider
+	Etcd      string // address of the etcd server, if that is the provider
 	LeaseDir  string // shared by all
-	Instances string // the file in which instances of the singleton record what they do
-	Leases    string // what leases there are beside the singleton's
+	Instances string // file in which instances of the singleton record their activity
+	Leases    string // leases in addition to the singleton's
 	Silent    string // while this file exists, the lease store does not answer
 
 	StopTimeout time.Duration // of node.Run
@@ -62,33 +62,33 @@ type spec struct {
 // command is a line on standard input.
 type command struct{ Do string } // quiet or dump
 
-// report is a line on standard output, with one of its fields.
+// report is a line on standard output, with one of its fields set.
 type report struct {
 	Status   *status   `json:",omitempty"` // every statusInterval
 	Acked    *acked    `json:",omitempty"` // added to the set at Majority
 	Answered *answered `json:",omitempty"` // by the singleton
 	Dump     []string  `json:",omitempty"` // the set
-	Quiet    bool      `json:",omitempty"` // the load has ended, and what it counts is final
+	Quiet    bool      `json:",omitempty"` // the load has ended, and its counts are final
 }
 
 const statusInterval = 100 * time.Millisecond
 
-// status is a picture of a member. Times are of the boot clock, which all processes share.
+// status is a snapshot of a member. Times are of the boot clock, which all processes share.
 type status struct {
 	At       time.Duration
 	Life     int
-	NotReady string            `json:",omitempty"` // why, from node.Health
+	NotReady string            `json:",omitempty"` // reason, from node.Health
 	IDs      []string          // of the members in view, sorted
 	Addrs    []string          // of the same members
-	Sum      uint64            // the counter to which all add
-	By       map[string]uint64 // what each process has added to it
+	Sum      uint64            // the common counter
+	By       map[string]uint64 // each process's adds to it
 	Set      int               // elements of the set
 	Added    uint64            // by this process, acknowledged
 	Maybe    uint64            // by this process, with an unknown outcome
 	Faulty   uint64            // alarms of the replicator
 	Routines int               // goroutines of the process
 	Asked    time.Duration     // when the latest answered request to the singleton was sent
-	AskErr   string            `json:",omitempty"` // of the latest that failed, if that was later
+	AskErr   string            `json:",omitempty"` // of the latest failed request, if that was later
 }
 
 // member is a member process.
@@ -100,7 +100,7 @@ type member struct {
 	dd     atomic.Pointer[distributeddata.Replicator]
 	worker atomic.Pointer[singleton.Singleton]
 	load   load
-	quiet  chan struct{} // closed: no more load
+	quiet  chan struct{} // closed when the load must end
 
 	out struct {
 		sync.Mutex
@@ -148,7 +148,7 @@ func runMember(text string, in io.Reader, out io.Writer) int {
 	return node.ExitCode(err)
 }
 
-// leases are those of the quickstart.
+// leases are configured as in the quickstart.
 var leases = coordination.Config{
 	TTL: leaseTTL, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
 	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
@@ -168,7 +168,7 @@ func (m *member) provider() (cluster.ClusterProvider, error) {
 	return automanaged.New(automanaged.Config{Port: providerPort, Hosts: hosts, Refresh: round})()
 }
 
-// register makes the components of a life.
+// register creates the components of a life.
 func (m *member) register(n *node.Node) error {
 	m.life.Store(int64(n.Life))
 	m.system.Store(n)
@@ -185,7 +185,7 @@ func (m *member) register(n *node.Node) error {
 	return nil
 }
 
-// serve carries out commands until the driver is gone.
+// serve executes commands until the driver exits.
 func (m *member) serve(in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var c command
@@ -206,7 +206,7 @@ func (m *member) serve(in io.Reader) {
 func (m *member) say(r report) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	_ = m.out.Encode(r) // a driver that is gone is noticed at the end of the input
+	_ = m.out.Encode(r) // the end of the input reveals that the driver has exited
 }
 
 func (m *member) status() *status {

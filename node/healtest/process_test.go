@@ -19,13 +19,13 @@ import (
 
 const memberEnv = "CONCORD_HEAL_MEMBER"
 
-// process is a member process as the driver sees it.
+// process is a member process as seen by the driver.
 type process struct {
 	spec
 	cmd  *exec.Cmd
 	log  string // file that holds its standard error
 	in   io.WriteCloser
-	gone chan struct{} // closed
+	gone chan struct{} // closed when the process has exited
 	err  error         // of the process; read after gone
 	died time.Duration // when it was killed
 
@@ -33,10 +33,10 @@ type process struct {
 	heard
 }
 
-// heard is what a process has said so far.
+// heard is what a process has reported so far.
 type heard struct {
 	last    *status           // nil: nothing yet
-	seen    map[string]uint64 // the highest that was seen of each process's adds
+	seen    map[string]uint64 // the highest count seen of each process's adds
 	acked   []acked
 	answers []answered
 	quiet   bool
@@ -44,7 +44,7 @@ type heard struct {
 	lives   int
 }
 
-// launch starts a member process, in the way of start.
+// launch starts a member process by calling start.
 func launch(s spec, log string, start func(*exec.Cmd) error) (*process, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -61,7 +61,8 @@ func launch(s spec, log string, start func(*exec.Cmd) error) (*process, error) {
 	defer stderr.Close()
 	p := &process{spec: s, log: log, cmd: exec.Command(exe), gone: make(chan struct{})}
 	p.seen = map[string]uint64{}
-	// Proto.Actor has data races of its own, so a report is no failure yet: see races.
+	// Proto.Actor has data races of its own, so a race report alone is not a failure: see package
+	// races.
 	p.cmd.Env = append(os.Environ(), memberEnv+"="+string(text), "GORACE=exitcode=0")
 	p.cmd.Stderr = stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -78,7 +79,7 @@ func launch(s spec, log string, start func(*exec.Cmd) error) (*process, error) {
 	return p, nil
 }
 
-// read takes what the process says, until it ends.
+// read reads the reports of the process until it exits.
 func (p *process) read(out io.Reader) {
 	defer close(p.gone)
 	in := json.NewDecoder(bufio.NewReader(out))
@@ -86,7 +87,7 @@ func (p *process) read(out io.Reader) {
 		var r report
 		if err := in.Decode(&r); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				_ = p.cmd.Process.Kill() // not a word of ours
+				_ = p.cmd.Process.Kill() // not one of our reports
 			}
 			break
 		}
@@ -115,7 +116,7 @@ func (h *heard) take(r report) {
 	}
 }
 
-// now returns what the process has said so far.
+// now returns what the process has reported so far.
 func (p *process) now() heard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,18 +125,18 @@ func (p *process) now() heard {
 	return h
 }
 
-// command tells the process something.
+// command sends a command to the process.
 func (p *process) command(do string) {
 	raw, err := json.Marshal(command{do})
 	if err != nil {
 		panic(err)
 	}
-	_, _ = p.in.Write(append(raw, '\n')) // a process that is gone is noticed elsewhere
+	_, _ = p.in.Write(append(raw, '\n')) // an exited process is detected elsewhere
 }
 
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// ended says whether the process is gone.
+// ended reports whether the process has exited.
 func (p *process) ended() bool {
 	select {
 	case <-p.gone:
@@ -145,14 +146,14 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill ends the process at once.
+// kill kills the process at once.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.gone
 }
 
-// terminate sends SIGTERM and returns how long the process took to exit; an error if it took longer than patience
-// or did not exit with 0.
+// terminate sends SIGTERM and returns how long the process took to exit. It returns an error if
+// that took longer than patience or the exit status was not 0.
 func (p *process) terminate() (time.Duration, error) {
 	began := time.Now()
 	p.signal(syscall.SIGTERM)

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// lived is what one instance of the singleton has recorded.
+// lived is the record of one instance of the singleton.
 type lived struct {
 	name         string
 	token        uint64
 	from         time.Duration
-	acted, until time.Duration // when it was last allowed to act; its stop, or acted if it has recorded none
+	acted, until time.Duration // when it was last allowed to act; its stop, or else acted
 }
 
-// readInstances reads the file that all instances have appended to.
+// readInstances reads the file to which all instances append.
 func readInstances(path string) ([]lived, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -51,8 +51,8 @@ func readInstances(path string) ([]lived, error) {
 	return all, nil
 }
 
-// twice returns pairs of instances that lived at one time. Of a process that was frozen it counts only when the instance
-// was allowed to act: it cannot stop while it is frozen.
+// twice returns pairs of instances that were alive at the same time. For a process that was frozen,
+// only the times count at which the instance was allowed to act: it cannot stop while it is frozen.
 func twice(all []lived, frozen func(name string) bool) (problems []string) {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b lived) int { return int(a.from - b.from) })
@@ -74,7 +74,8 @@ func twice(all []lived, frozen func(name string) bool) (problems []string) {
 	return problems
 }
 
-// backwards returns requests that were answered under a lower token than one that was answered before they were sent.
+// backwards returns requests that were answered under a lower token than one answered before they
+// were sent.
 func backwards(answers []answered) (problems []string) {
 	answers = slices.Clone(answers)
 	slices.SortFunc(answers, func(a, b answered) int { return int(a.At - b.At) })
@@ -96,7 +97,7 @@ func backwards(answers []answered) (problems []string) {
 	return problems
 }
 
-// The checks would be worth nothing if they could not see what they look for.
+// The checks must detect what they look for.
 func TestChecks_SeeTwoInstances(t *testing.T) {
 	never, always := func(string) bool { return false }, func(string) bool { return true }
 	one := []lived{{"a", 1, 10, 20, 30}, {"b", 2, 30, 40, 40}}

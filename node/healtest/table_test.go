@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// result is that of one run.
+// result is the result of one run.
 type result struct {
 	seed   uint64
 	took   map[string]time.Duration
-	missed bool // something is not as promised
+	missed bool // a promise was broken
 }
 
 func (r result) String() string {
@@ -30,7 +30,7 @@ func (r result) String() string {
 
 var columns = []string{oneView, equalData, answering, "exit"}
 
-// table is what is printed in the end.
+// table is the table that is printed at the end.
 type table struct {
 	cases []played
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ func (tb *table) String() string {
 	return b.String() + late.String()
 }
 
-// quantiles of the runs that were not missed.
+// quantiles returns the quantiles of the runs that were not missed.
 func quantiles(rs []result, column string) (p50, p99, most time.Duration) {
 	var all []time.Duration
 	for _, r := range rs {

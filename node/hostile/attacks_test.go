@@ -37,21 +37,21 @@ const (
 	replicatorActor = "concord-replicator-ddata"
 )
 
-// attack is one that every member must survive unharmed.
+// attack is an attack that every member must survive unharmed.
 type attack struct {
 	name   string
-	sample bool // made by "make test", too
+	sample bool // also part of "make test"
 	do     func(*intruder)
 }
 
-// attacks are all of them.
+// attacks returns all attacks.
 func attacks() []attack {
 	all := append(crashers(), forgeries()...)
 	all = append(all, floods()...)
 	return append(all, connections()...)
 }
 
-// crashers are messages that end an unguarded process, or its actors.
+// crashers are messages that crash an unguarded process, or end its actors.
 func crashers() (all []attack) {
 	one := func(name string, b func(to *process) *remote.MessageBatch) {
 		all = append(all, attack{name, true, func(s *intruder) {
@@ -97,21 +97,22 @@ func crashers() (all []attack) {
 	return all
 }
 
-// pair is who gets a forged message, and in whose name it is.
+// pair is the receiver of a forged message, and the member in whose name it is sent.
 type pair struct {
 	to, of *process
-	was    status // of of
+	was    status // status of the member of
 	round  uint64
 }
 
-// forgeries speak for somebody else: to every member in the name of every other, on streams that are introduced as the
-// stranger's own, as that member's, and as the receiver's. The stranger knows everything but the traffic.
+// forgeries speak in the name of other members: to every member in the name of every other, on
+// streams that are introduced as the stranger's own, as that member's, and as the receiver's. The
+// stranger knows everything except the traffic.
 func forgeries() (all []attack) {
 	rounds := func(name string, sample bool, n uint64, target string, m func(p pair) proto.Message) {
 		all = append(all, attack{name, sample, func(s *intruder) {
 			for round := range n {
 				if round > 0 {
-					time.Sleep(600 * time.Millisecond) // verdicts of one moment count once
+					time.Sleep(600 * time.Millisecond) // verdicts at one moment count once
 				}
 				s.everywhere(func(p pair, as string) {
 					p.round = round
@@ -125,7 +126,7 @@ func forgeries() (all []attack) {
 	forge := func(name string, sample bool, target string, m func(p pair) proto.Message) {
 		rounds(name, sample, 1, target, m)
 	}
-	// of is a message of Concord in the name of another member.
+	// of returns a message of Concord in the name of another member.
 	of := func(m wire.Manifest, payload proto.Message) func(p pair) proto.Message {
 		return func(p pair) proto.Message { return sealed(p.was.Self, p.was.Incarnation, 0, m, payload) }
 	}
@@ -195,11 +196,11 @@ func (s *intruder) everywhere(f func(p pair, as string)) {
 	}
 }
 
-// largeFragment says hello as what it is, an address that nobody lists, with the incarnation that it has heard of, and
-// claims all that makes a member give way.
+// largeFragment says hello under its true address, which no member lists, with the incarnation that
+// it has learned, and makes every claim that would make a member give way.
 func largeFragment(s *intruder) {
 	l := s.open(s.w.victim(), s.address)
-	for i := range uint64(40) { // for longer than such claims must last
+	for i := range uint64(40) { // longer than such claims must last
 		h := &pb.Hello{
 			Address: s.address, Sequence: 100 + i, Stamp: 1, Size: 1 << 30, Oldest: 1, Arbiter: true, DroppedYou: true, Answer: true, Permit: i,
 		}
@@ -213,7 +214,7 @@ func largeFragment(s *intruder) {
 	l.settle()
 }
 
-// relayed asks the victim to pass a message on to a third party, that counts connections.
+// relayed asks the victim to relay a message to a third party that counts connections.
 func relayed(s *intruder) {
 	third, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
@@ -236,7 +237,7 @@ func relayed(s *intruder) {
 	require.False(s.t, reached.Load(), "the message was passed on")
 }
 
-// floods take memory, goroutines or time.
+// floods consume memory, goroutines or time.
 func floods() []attack {
 	field := func(n protowire.Number, b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), b)
@@ -307,7 +308,7 @@ func floods() []attack {
 	}
 }
 
-// connections are streams and sockets.
+// connections are attacks with streams and sockets.
 func connections() []attack {
 	return []attack{
 		{"streams that say nothing", true, func(s *intruder) {
@@ -339,7 +340,7 @@ func connections() []attack {
 					s.open(s.w.victim(), p.address).settle()
 				}
 			}
-			for i := range 50 { // who is called back does not answer
+			for i := range 50 { // the called address does not answer
 				s.open(s.w.victim(), fmt.Sprintf("127.0.0.1:%d", 1+i))
 			}
 		}},
@@ -360,7 +361,7 @@ func connections() []attack {
 		}},
 		{"a peer that does not read", false, func(s *intruder) {
 			l := s.open(s.w.victim(), s.address)
-			for range 3000 { // each is answered, to a listener that never reads
+			for range 3000 { // each is answered to a listener that never reads
 				l.batch(stranger.Changed(stranger.Batch(s.w.victim().address, "nobody", wrapperspb.Bool(true)), func(b *remote.MessageBatch) {
 					b.Senders = []*actor.PID{actor.NewPID(s.address, "x")}
 					b.Envelopes[0].Sender = 1
@@ -371,7 +372,7 @@ func connections() []attack {
 	}
 }
 
-// sockets opens connections and sends bytes, side by side.
+// sockets opens n connections concurrently and sends data on each.
 func (s *intruder) sockets(n int, data []byte) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64)
@@ -390,7 +391,8 @@ func (s *intruder) sockets(n int, data []byte) {
 	wg.Wait()
 }
 
-// certificates is the negative matrix of TLS: none makes a peer. Members without TLS close the connections.
+// certificates is the negative matrix of TLS: no certificate makes the stranger a peer. Members
+// without TLS close the connections.
 func certificates(s *intruder) {
 	wrong, err := pki.NewAuthority("wrong")
 	require.NoError(s.t, err)

@@ -1,13 +1,13 @@
-// Package hostile holds no code, only tests: what somebody who reaches the port of a member can do, tried on
-// real processes.
+// Package hostile contains only tests: attacks that are possible for anyone who reaches the port of
+// a member, on real processes.
 //
-// The driver, which is the test, starts three members by executing the test binary again. They host a singleton under
-// a lease, and replicate a counter to a majority. A stranger attacks one of them with a gRPC client of its own,
-// and, where that helps it, listens at an address of its own and vouches for every stream. After each
-// attack the members must be what they were: the same processes in their first life, three in every view,
-// one instance of the singleton and never two at a time, updates that a majority confirms, and
-// goroutines and memory back where they were.
+// The driver, which is the test, starts three members by executing the test binary again. They host
+// a singleton under a lease, and replicate a counter to a majority. A stranger attacks one of them
+// with its own gRPC client. Where that helps, it listens on its own address and vouches for every
+// stream. After each attack the members must be in the same state as before: the same processes in
+// their first life, three in every view, one instance of the singleton and never two at a time,
+// updates that a majority confirms, and goroutines and memory back to their former level.
 //
-// Without flags some attacks are made on members without TLS and secret. "make hostile" makes all, on members
-// without, with a secret, and with TLS.
+// Without flags, some attacks run against members without TLS and secret. "make hostile" runs all
+// attacks against members without either, with a secret, and with TLS.
 package hostile

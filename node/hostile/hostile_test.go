@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestHostile makes the attacks one after the other on one cluster in each mode.
+// TestHostile runs the attacks one after the other on one cluster in each mode.
 func TestHostile(t *testing.T) {
 	match := regexp.MustCompile(*only)
 	modes := []string{plainMode}
@@ -51,7 +51,7 @@ func TestHostile(t *testing.T) {
 					w.unharmed(t)
 				})
 				if !ok && !*fresh {
-					t.FailNow() // the cluster is not what the next attack expects
+					t.FailNow() // the cluster is not in the state that the next attack expects
 				}
 			}
 			t.Logf("%d attacks", made)
@@ -61,7 +61,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestAttacks_AreMany keeps the promise of SECURITY.md.
+// TestAttacks_AreMany checks the number of attacks that SECURITY.md promises.
 func TestAttacks_AreMany(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range attacks() {

@@ -17,14 +17,14 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// intruder is a stranger: it reaches the ports of the members and belongs to none.
+// intruder is a stranger: it reaches the ports of the members but is not a member.
 type intruder struct {
 	t       *testing.T
 	w       *world
-	address string // where it listens, and vouches for everything
+	address string // where it listens and vouches for everything
 
 	mu    sync.Mutex
-	heard map[uint32]uint64 // the incarnation of who sent a manifest
+	heard map[uint32]uint64 // incarnation of the sender, by manifest
 }
 
 func newIntruder(t *testing.T, w *world) *intruder {
@@ -33,7 +33,7 @@ func newIntruder(t *testing.T, w *world) *intruder {
 	return s
 }
 
-// listener hears what members answer.
+// listener records the answers of members.
 type listener struct {
 	remote.UnimplementedRemotingServer
 	s *intruder
@@ -65,7 +65,8 @@ func (s *intruder) incarnation(m wire.Manifest) uint64 {
 	return s.heard[uint32(m)]
 }
 
-// credentials are the best that a stranger has: none, or TLS with a certificate of another authority.
+// credentials returns the best credentials that a stranger can have: none, or TLS with a
+// certificate of another authority.
 func (s *intruder) credentials() credentials.TransportCredentials {
 	if s.w.mode != tlsMode {
 		return insecure.NewCredentials()
@@ -86,14 +87,14 @@ type lane struct {
 	s *intruder
 }
 
-// open opens a stream, and introduces the stranger as from. It may have been refused.
+// open opens a stream and introduces the stranger as from. The members may have rejected it.
 func (s *intruder) open(to *process, from string) *lane {
 	l := s.bare(s.connect(to))
 	l.push(stranger.Introduce(from))
 	return l
 }
 
-// bare opens a stream and says nothing.
+// bare opens a stream and sends nothing.
 func (s *intruder) bare(cc *grpc.ClientConn) *lane {
 	stream, err := stranger.Stream(s.t, cc)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *intruder) bare(cc *grpc.ClientConn) *lane {
 	return &lane{stream, s}
 }
 
-// push sends; that it is refused is what the members hope for.
+// push sends a message. It ignores errors, since members should reject the message.
 func (l *lane) push(m any) {
 	if l.ClientStream != nil {
 		_ = l.SendMsg(m)
@@ -113,7 +114,7 @@ func (l *lane) batch(b *remote.MessageBatch) {
 	l.push(stranger.Send(b))
 }
 
-// settle waits until everything sent has been handled, or the stream has ended.
+// settle waits until all messages sent have been handled, or the stream has ended.
 func (l *lane) settle() {
 	if l.ClientStream == nil {
 		return
@@ -135,14 +136,14 @@ func (l *lane) settle() {
 	}
 }
 
-// sealed is a message of Concord in the name of a member.
+// sealed returns a message of Concord in the name of a member.
 func sealed(member string, from, to uint64, m wire.Manifest, payload proto.Message) proto.Message {
 	data, _ := proto.Marshal(payload)
 	return wire.Seal(wire.Header{Cluster: "hostile", Member: member, From: from, To: to}, m, data)
 }
 
-// learn says hello to the victim, which answers strangers now and then: what it says is all that somebody who
-// does not read the traffic can know of it.
+// learn says hello to the victim, which answers strangers occasionally. The answer is all that a
+// stranger that does not read the traffic can know about the victim.
 func (s *intruder) learn() {
 	l := s.open(s.w.victim(), s.address)
 	deadline := time.Now().Add(patience)
@@ -154,10 +155,10 @@ func (s *intruder) learn() {
 			l.settle()
 			return
 		}
-		time.Sleep(200 * time.Millisecond) // the victim answers some a second
+		time.Sleep(200 * time.Millisecond) // the victim answers a few per second
 	}
 	s.t.Fatal("the victim does not answer")
 }
 
-// name is the member id that it gives itself.
+// name returns the member id that the stranger gives itself.
 func (s *intruder) name() string { return "stranger at " + s.address }

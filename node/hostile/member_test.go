@@ -25,17 +25,17 @@ import (
 
 const memberEnv = "CONCORD_HOSTILE_MEMBER"
 
-// spec is what the driver tells a process that is to be a member.
+// spec configures a member process.
 type spec struct {
 	Port, Health int
 	Healths      []string
 	LeaseDir     string
-	Instances    string // file of the singleton's instances
+	Instances    string // records of the singleton's instances
 	TLS          *node.TLS
 	Secret       string
 }
 
-// status is the answer of a member to a line on its standard input.
+// status is a member's answer to a line on its standard input.
 type status struct {
 	N           int
 	Life        int
@@ -49,19 +49,19 @@ type status struct {
 	Door        int // messages that the actor "door" has got
 	DoorStarted int
 	Goroutines  int
-	Heap        uint64 // after a collection
+	Heap        uint64 // after a garbage collection
 	Refusals    map[string]uint64
 }
 
 var counter = distributeddata.NewKey("counter", crdt.GCounter{})
 
-// leases are short enough to wait for the end of one, and long enough for a busy machine.
+// leases are short enough to wait for their end, and long enough for a busy machine.
 var leases = coordination.Config{
 	TTL: 10 * time.Second, RenewInterval: 3 * time.Second, OperationTimeout: time.Second,
 	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
-// door is an actor of the user that messages may reach.
+// door is a user actor that messages may reach.
 type door struct{ got, started int }
 
 func (d *door) Receive(ctx actor.Context) {
@@ -105,7 +105,7 @@ func runMember(raw string) int {
 	return node.ExitCode(err)
 }
 
-// life is what the member has now.
+// life is the present life of the member.
 type life struct {
 	mu     sync.Mutex
 	node   *node.Node
@@ -134,7 +134,7 @@ func (l *life) register(n *node.Node, s spec) error {
 	return nil
 }
 
-// instances write when they start and stop into one file for all members: with O_APPEND a line is
+// instances record their starts and stops in one file for all members: with O_APPEND each line is
 // written as a whole.
 func instances(s spec) func(coordination.Tenure) actor.Actor {
 	note := func(what string, t coordination.Tenure) {

@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/testkit/pki"
 )
 
-// patience bounds what must happen at some time, however busy the machine is.
+// patience bounds the wait for every expected event, however busy the machine is.
 const patience = time.Minute
 
 const size = 3
@@ -39,7 +39,7 @@ type world struct {
 	before    [size]status
 }
 
-// process is a member, seen from the driver.
+// process is a member as seen by the driver.
 type process struct {
 	*child.Process
 	address string
@@ -47,7 +47,7 @@ type process struct {
 	asked   int
 }
 
-// newWorld starts three members and waits until they are one cluster.
+// newWorld starts three members and waits until they form one cluster.
 func newWorld(t *testing.T, mode string) *world {
 	dir := t.TempDir()
 	w := &world{t: t, mode: mode, instances: filepath.Join(dir, "instances")}
@@ -76,13 +76,13 @@ func newWorld(t *testing.T, mode string) *world {
 	return w
 }
 
-// identify gives a member what its mode needs.
+// identify gives a member the identity that its mode needs.
 func (w *world) identify(dir, address string, s *spec) {
 	switch w.mode {
 	case secretMode:
 		s.Secret = filepath.Join(dir, "secret")
 		if _, err := os.Stat(s.Secret); err == nil {
-			return // for all members
+			return // shared by all members
 		}
 		require.NoError(w.t, os.WriteFile(s.Secret, []byte("the secret of this cluster\n"), 0o600))
 	case tlsMode:
@@ -112,7 +112,7 @@ func (w *world) launch(s spec, address string) *process {
 		}
 	})
 	w.t.Cleanup(func() {
-		p.Hangup() // it stops
+		p.Hangup() // the member stops
 		select {
 		case <-p.Gone():
 		case <-time.After(patience):
@@ -121,7 +121,7 @@ func (w *world) launch(s spec, address string) *process {
 	return p
 }
 
-// status asks a member how it is.
+// status queries the status of a member.
 func (p *process) status() (status, error) {
 	p.asked++
 	if err := p.Say("status"); err != nil {
@@ -142,7 +142,7 @@ func (p *process) status() (status, error) {
 	}
 }
 
-// well returns what is wrong with the members, nil if nothing is.
+// well returns an error that describes a problem of the members, or nil.
 func (w *world) well() error {
 	host := ""
 	for _, p := range w.members {
@@ -166,7 +166,7 @@ func (w *world) well() error {
 	return w.oneInstance()
 }
 
-// oneInstance reads what the instances have written: never two at a time, one now, under one tenure.
+// oneInstance checks the records of the instances: never two at a time, one now, under one tenure.
 func (w *world) oneInstance() error {
 	data, err := os.ReadFile(w.instances)
 	if err != nil {
@@ -189,7 +189,7 @@ func (w *world) oneInstance() error {
 	return nil
 }
 
-// rest notes how the members are between attacks.
+// rest records the state of the members between attacks.
 func (w *world) rest() {
 	for i, p := range w.members {
 		s, err := p.status()
@@ -198,13 +198,13 @@ func (w *world) rest() {
 	}
 }
 
-// Bounds of what an attack may leave behind: connections that end by themselves within a minute.
+// Bounds for what an attack may leave behind: connections that close by themselves within a minute.
 const (
 	goroutinesLeft = 600
 	heapLeft       = 96 << 20
 )
 
-// unharmed waits until the members are what they were before the attack.
+// unharmed waits until the members are in the same state as before the attack.
 func (w *world) unharmed(t *testing.T) {
 	t.Helper()
 	starts := w.starts()
@@ -221,8 +221,8 @@ func (w *world) unharmed(t *testing.T) {
 	require.Equal(t, starts, w.starts(), "no instance was started")
 }
 
-// staysUnharmed looks for as long as a lease lives that is renewed no more, which is longer than it takes
-// to be expelled.
+// staysUnharmed checks the members for the TTL of a lease that is no longer renewed, which is
+// longer than an expulsion takes.
 func (w *world) staysUnharmed(t *testing.T) {
 	t.Helper()
 	for until := time.Now().Add(leases.TTL); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
@@ -258,7 +258,7 @@ func (w *world) asBefore() error {
 	return nil
 }
 
-// victim is the member under attack: it hosts the singleton.
+// victim returns the member under attack, which hosts the singleton.
 func (w *world) victim() *process {
 	for _, p := range w.members {
 		if p.address == w.before[0].Host {
@@ -268,7 +268,7 @@ func (w *world) victim() *process {
 	return w.members[0]
 }
 
-// bystander is another one, in whose name the stranger speaks.
+// bystander returns another member, in whose name the stranger speaks.
 func (w *world) bystander() (*process, status) {
 	for i, p := range w.members {
 		if p != w.victim() {

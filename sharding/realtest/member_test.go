@@ -29,7 +29,7 @@ import (
 
 const memberEnv = "CONCORD_SHARDING_MEMBER"
 
-// TestMain makes a member of this process if the driver started it.
+// TestMain runs a member instead of the tests if the driver started this process.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(memberEnv); text != "" {
 		if err := runMember(text, os.Stdin, os.Stdout); err != nil {
@@ -41,11 +41,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// spec is what a process is told at its start.
+// spec configures a process at its start.
 type spec struct {
 	Name   string
 	Port   int
-	Dir    string // has the leases, and the files of entities
+	Dir    string // contains the leases and the files of entities
 	Shards int
 }
 
@@ -56,12 +56,12 @@ type listed struct {
 	Kinds    []string
 }
 
-// command is what the driver asks: a line on standard input.
+// command is a command of the driver: a line on standard input.
 type command struct {
-	List     []listed // to list these
-	Send     int      // to send so many messages to each entity
+	List     []listed // list these members
+	Send     int      // send this many messages to each entity
 	Entities int
-	Active   bool // to say how many shards are active here
+	Active   bool // report how many shards are active here
 }
 
 // answer is a line on standard output.
@@ -73,7 +73,7 @@ type answer struct {
 	Err    string
 }
 
-// told is a provider that lists the members that the driver names.
+// told is a provider that lists the members named by the driver.
 type told struct {
 	say     func(answer)
 	cluster *cluster.Cluster
@@ -132,7 +132,7 @@ func runMember(text string, in io.Reader, out io.Writer) error {
 func (m *member) say(a answer) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	_ = m.out.Encode(a) // a driver that is gone is noticed at the end of the input
+	_ = m.out.Encode(a) // the end of the input reveals that the driver has exited
 }
 
 func (m *member) register(n *node.Node) error {
@@ -154,7 +154,7 @@ func (m *member) register(n *node.Node) error {
 	return nil
 }
 
-// serve carries out commands until the end of the input.
+// serve executes commands until the end of the input.
 func (m *member) serve(in io.Reader) error {
 	sent := 0
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -180,7 +180,7 @@ func (m *member) serve(in io.Reader) error {
 	return nil
 }
 
-// send sends numbered messages to every entity, slowly enough that it lasts for a while.
+// send sends numbered messages to every entity, slowly enough to take a while.
 func (m *member) send(from int, do command) answer {
 	for k := range do.Send {
 		for e := range do.Entities {
@@ -194,7 +194,7 @@ func (m *member) send(from int, do command) answer {
 	return answer{Sent: true}
 }
 
-// log is the entity: it writes what it handles into a file, with its token and its member.
+// log is the entity: it writes the messages it handles to a file, with its token and its member.
 type log struct {
 	sharding.Entity
 	dir, at string

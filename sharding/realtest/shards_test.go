@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/internal/ports"
 )
 
-// patience bounds whatever must happen at some time. Nothing is said of how fast it does.
+// patience bounds the wait for every expected event. The tests make no claim about speed.
 const patience = 60 * time.Second
 
 // members are the processes of one cluster.
@@ -32,7 +32,7 @@ type process struct {
 	*child.Process
 	name string
 	here listed
-	says chan answer // but those that it has sent all
+	says chan answer // answers except those about completed sends
 	sent chan answer
 }
 
@@ -66,13 +66,13 @@ func start(t *testing.T, n, shards int) *members {
 	return c
 }
 
-// answer waits for a word of a process.
+// answer waits for an answer of a process.
 func (c *members) answer(p *process, is func(answer) bool) answer {
 	c.t.Helper()
 	return c.wait(p, p.says, is)
 }
 
-// sent waits until a process has sent what it was told to.
+// sent waits until a process has sent all its messages.
 func (c *members) sent(p *process) {
 	c.t.Helper()
 	c.wait(p, p.sent, func(answer) bool { return true })
@@ -102,12 +102,12 @@ func (c *members) tell(p *process, do command) {
 	require.NoError(c.t, p.Say(string(line)))
 }
 
-// here are the processes that run.
+// here returns the running processes.
 func (c *members) here() []*process {
 	return slices.DeleteFunc(slices.Clone(c.live), func(p *process) bool { return p == nil })
 }
 
-// list makes all list all.
+// list makes all processes list each other.
 func (c *members) list() {
 	c.t.Helper()
 	var all []listed
@@ -135,14 +135,14 @@ func (c *members) settled() time.Duration {
 	return time.Since(begun)
 }
 
-// active returns how many shards a process has.
+// active returns how many shards are active at a process.
 func (c *members) active(p *process) int {
 	c.t.Helper()
 	c.tell(p, command{Active: true})
 	return *c.answer(p, func(a answer) bool { return a.Active != nil }).Active
 }
 
-// hosts waits until a process has so many shards.
+// hosts waits until a process has at least the given number of shards.
 func (c *members) hosts(p *process, shards int) {
 	c.t.Helper()
 	for begun := time.Now(); c.active(p) < shards; time.Sleep(100 * time.Millisecond) {
@@ -153,15 +153,15 @@ func (c *members) hosts(p *process, shards int) {
 	c.settled()
 }
 
-// line is what an entity wrote.
+// line is a line written by an entity.
 type line struct {
 	token      uint64
 	at, sender string
 	n          int
 }
 
-// handled returns what each entity has handled, in order. Tokens that fall, or one of two members, would mean that an
-// entity lived twice.
+// handled returns the messages that each entity has handled, in order. Decreasing tokens, or one
+// token at two members, would mean that an entity was alive twice.
 func (c *members) handled(entities int) (out [][]line) {
 	c.t.Helper()
 	for e := range entities {
@@ -186,7 +186,7 @@ func (c *members) handled(entities int) (out [][]line) {
 	return out
 }
 
-// numbers are those of one sender.
+// numbers returns the numbers of the messages of one sender.
 func numbers(lines []line, sender string) (out []int) {
 	for _, l := range lines {
 		if l.sender == sender {
@@ -210,7 +210,7 @@ func (c *members) gone(i int) {
 	c.live[i] = nil
 }
 
-// A member leaves in order while all others send: every message is handled, once, in order.
+// A member leaves in order while all others send: every message is handled once and in order.
 func TestReal_LeaveLosesNothing(t *testing.T) {
 	c := start(t, 3, 24)
 	c.settled()
@@ -218,7 +218,7 @@ func TestReal_LeaveLosesNothing(t *testing.T) {
 	for _, p := range c.live {
 		c.tell(p, command{Send: n, Entities: entities})
 	}
-	c.sent(c.live[0]) // it leaves with what it has sent
+	c.sent(c.live[0]) // it leaves after sending everything
 	left := c.live[0]
 	left.Hangup()
 	for _, p := range c.live[1:] {
@@ -253,7 +253,8 @@ func TestReal_LeaveLosesNothing(t *testing.T) {
 	}
 }
 
-// many makes the tests with many shards as large as what is promised, and holds them to the time that is.
+// many sets the number of shards in the tests with many shards to the promised one, and enforces
+// the promised time.
 var many = flag.Int("shards", 0, "shards that a member leaves with or is killed with; 0: 20, whatever time that takes")
 
 func manyShards() int {
@@ -263,8 +264,8 @@ func manyShards() int {
 	return 20
 }
 
-// serveAgain waits until all shards are active. With -shards it fails if that took longer than the leases and three
-// seconds, which a busy machine does not hold.
+// serveAgain waits until all shards are active. With -shards it fails if that took longer than the
+// leases plus three seconds, which a busy machine may not meet.
 func (c *members) serveAgain(killed time.Time) {
 	c.t.Helper()
 	c.settled()
@@ -275,7 +276,7 @@ func (c *members) serveAgain(killed time.Time) {
 	}
 }
 
-// A member leaves that has many shards.
+// A member with many shards leaves.
 func TestReal_LeaveWithManyShards(t *testing.T) {
 	c := start(t, 3, 3*manyShards())
 	t.Log("all shards are active after", c.settled())
@@ -290,7 +291,7 @@ func TestReal_LeaveWithManyShards(t *testing.T) {
 	t.Log("all shards are active again after", time.Since(begun).Round(time.Millisecond))
 }
 
-// A member is killed that has many shards.
+// A member with many shards is killed.
 func TestReal_KillWithManyShards(t *testing.T) {
 	c := start(t, 3, 3*manyShards())
 	c.hosts(c.live[0], manyShards()*9/10)
@@ -301,7 +302,8 @@ func TestReal_KillWithManyShards(t *testing.T) {
 	c.serveAgain(killed)
 }
 
-// A member is killed while all send: its shards come back, and no message is handled twice, or out of order.
+// A member is killed while all others send: its shards come back, and no message is handled twice
+// or out of order.
 func TestReal_KillShardsComeBack(t *testing.T) {
 	c := start(t, 3, 24)
 	c.settled()

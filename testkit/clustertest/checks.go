@@ -36,7 +36,7 @@ func kindsArrive(e *env) {
 	}
 }
 
-// newIDs looks at the member itself only: whether others list it again is P7 and P8.
+// newIDs looks only at the member itself: P7 and P8 check whether others list it again.
 func newIDs(e *env) {
 	m := e.places(1)[0]
 	p := e.launch(m).start()
@@ -84,7 +84,7 @@ func restarted(e *env) {
 	again := e.launch(first).start()
 	e.agree(e.config.ListedWithin, all[0], again)
 
-	again.kill() // and nobody has time to notice
+	again.kill() // no member has time to notice
 	began := time.Now()
 	again = e.launch(first).start()
 	e.agree(e.config.ListedWithin+e.config.DroppedWithin, all[0], again)
@@ -131,7 +131,7 @@ func portTaken(e *env) {
 	e.agree(e.config.ListedWithin, p)
 }
 
-// leaves compares lives of one process. The first ones begin what belongs to the process.
+// leaves compares lives of one process. The first lives start what belongs to the process.
 func leaves(e *env) {
 	const warm, lives = 2, 4
 	all := e.cluster(2)
@@ -148,7 +148,7 @@ func leaves(e *env) {
 	e.compare(before, all[1], lives)
 }
 
-// compare counts again and again for LeftWithin: what a life has begun may end after it.
+// compare counts repeatedly for up to LeftWithin, since goroutines of a life may outlast it.
 func (e *env) compare(before report, p *process, lives int) {
 	var after report
 	var has int
@@ -171,7 +171,7 @@ func (e *env) compare(before report, p *process, lives int) {
 	}
 }
 
-// names has two clusters, one of whose names begins with the other's. Both know the ports of all.
+// names runs two clusters; the name of one is a prefix of the other's. Both know the ports of all.
 func names(e *env) {
 	places := e.places(4)
 	var one, two []*process
@@ -189,7 +189,7 @@ func names(e *env) {
 	e.keeps(mixing, one, two)
 }
 
-// mixing is how long two clusters have to see each other once they are complete.
+// mixing is how long two complete clusters get to see each other.
 const mixing = 2 * time.Second
 
 func quiet(e *env) {
@@ -211,7 +211,7 @@ func paused(e *env) {
 		ids = append(ids, p.id())
 		e.must(p.freeze())
 	}
-	time.Sleep(e.config.Pause) // of the processes, which have no other clock
+	time.Sleep(e.config.Pause) // the processes have no other clock
 	for _, p := range all {
 		e.must(p.thaw())
 	}

@@ -19,23 +19,23 @@ import (
 	"github.com/concord-go/concord/node"
 )
 
-// childEnv has an order in processes that Run starts.
+// childEnv holds the order of a process started by Run.
 const childEnv = "CONCORD_CLUSTERTEST"
 
-// order is what a child is to be.
+// order describes the member that a child runs.
 type order struct {
 	Member Member
-	Begin  time.Duration // bounds the start of a life: the child is to say that it failed
+	Begin  time.Duration // bounds the start of a life, so that the child reports the failure
 }
 
-// Commands that a child reads, one a line.
+// Commands read by a child, one per line.
 const (
 	cmdStart = "start"
 	cmdStop  = "stop"
 	cmdCount = "count"
 )
 
-// What a child reports, as one line of JSON each.
+// Reports of a child, each one line of JSON.
 const (
 	evStarted = "started"
 	evFailed  = "failed"
@@ -48,16 +48,16 @@ const (
 // limit bounds one command of a child.
 const limit = 2 * time.Minute
 
-// marker tells reports from what else is written to the standard output.
+// marker distinguishes reports from other output on the standard output.
 const marker = "clustertest: "
 
 type report struct {
 	Event   string
 	Text    string   `json:",omitempty"`
 	Members []listed `json:",omitempty"`
-	// What is there, if it was asked for.
+	// What remains, if requested.
 	Goroutines []string `json:",omitempty"` // stacks
-	Files      int      `json:",omitempty"` // -1: unknown
+	Files      int      `json:",omitempty"` // -1 if unknown
 }
 
 type listed struct {
@@ -65,11 +65,11 @@ type listed struct {
 	Kinds       []string
 }
 
-// role is what a member announces of itself, as a kind.
+// role is a kind that the member announces, used as its role.
 func (m Member) role() string { return fmt.Sprintf("clustertest-%d", m.Index) }
 
-// Main is to be called first in TestMain. In a process that Run has started it is a member, with the
-// providers that provide makes, and does not return. Otherwise it returns at once.
+// Main must be called first in TestMain. In a process started by Run, it runs a member with the
+// providers returned by provide, and does not return. Otherwise it returns at once.
 func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 	arg := os.Getenv(childEnv)
 	if arg == "" {
@@ -92,14 +92,14 @@ func Main(provide func(Member) (cluster.ClusterProvider, error)) {
 			c.say(report{Event: evCounted, Goroutines: stacks, Files: files})
 		}
 	}
-	os.Exit(0) // our parent has closed its end, or is gone
+	os.Exit(0) // the parent has closed its end of the pipe, or has exited
 }
 
 // inside is a member in its process.
 type inside struct {
 	order   order
 	provide func(Member) (cluster.ClusterProvider, error)
-	cluster *cluster.Cluster // of the present life
+	cluster *cluster.Cluster // of the current life
 
 	mu sync.Mutex // one line at a time
 }
@@ -126,7 +126,7 @@ func (c *inside) start() {
 	if c.cluster != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), limit/2)
 		defer cancel()
-		_ = node.Shutdown(ctx, c.cluster) // says nothing more than the start did
+		_ = node.Shutdown(ctx, c.cluster) // returns nothing beyond the error of the start
 		c.cluster = nil
 	}
 	c.say(report{Event: evFailed, Text: err.Error()})
@@ -178,13 +178,14 @@ func (c *inside) stop() {
 	c.say(r)
 }
 
-// Counts are taken when they have not changed for steady, or after settling.
+// Counts are taken once they are unchanged for steady, or after settling.
 const (
 	settling = 5 * time.Second
 	steady   = time.Second
 )
 
-// remains returns the stacks of all goroutines but our own, and the number of open files.
+// remains returns the stacks of all goroutines except the current one, and the number of open
+// files.
 func remains() (stacks []string, files int) {
 	stacks, files = goroutines(), openFiles()
 	began := time.Now()
@@ -198,7 +199,7 @@ func remains() (stacks []string, files int) {
 	return stacks, files
 }
 
-// passing are functions of goroutines that Proto.Actor leaves behind for a minute.
+// passing lists functions of goroutines that Proto.Actor leaves running for a minute.
 var passing = []string{"protoactor-go/actor.NewThrottle"}
 
 func goroutines() (out []string) {
@@ -213,7 +214,7 @@ func goroutines() (out []string) {
 	return out
 }
 
-// openFiles returns -1 where it cannot know.
+// openFiles returns the number of open files, or -1 if it is unknown.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -222,8 +223,8 @@ func openFiles() int {
 	return len(entries)
 }
 
-// logs reports what is logged as an error, but not by remoting: it takes every connection that ends for
-// one, those that it closes itself included.
+// logs reports log lines at Error, except those of remoting, which logs every closed connection as
+// an error, including the ones it closes itself.
 type logs struct {
 	slog.Handler
 	to *inside

@@ -8,69 +8,73 @@ import (
 	"time"
 )
 
-// Member is the place of one member, which several processes and lives may have one after the other.
+// Member is the place of one member. Several processes and lives may use it in succession.
 type Member struct {
 	Cluster string
-	Index   int    // from 0; different for all members that a check has
-	Host    string // that remoting listens on: the loopback address
+	Index   int    // from 0; distinct for all members of a check
+	Host    string // the address that remoting listens on: loopback
 	Port    int    // of remoting
-	// Spare has a free port for each Index of the check, for providers that listen themselves.
+	// Spare holds a free port for each Index of the check, for providers that listen on ports
+	// themselves.
 	Spare []int
 }
 
-// Address is the host:port under which others list the member.
+// Address returns the host:port under which others list the member.
 func (m Member) Address() string { return net.JoinHostPort(m.Host, strconv.Itoa(m.Port)) }
 
-// Name is different for all members of all checks: lower-case letters, digits and "-".
+// Name returns a name that is unique among the members of all checks: lower-case letters, digits
+// and "-".
 func (m Member) Name() string { return fmt.Sprintf("%s-%d", m.Cluster, m.Index) }
 
-// Config says what the provider needs and promises. The zero value suits one that has no server, or one
-// whose server is not to be stopped. Durations that are not set take their defaults, which leave room for a
-// slow machine: they bound, they do not measure.
+// Config describes the requirements and guarantees of a provider. The zero value suits a provider
+// without a server, or one whose server must not be stopped. Unset durations have defaults that
+// leave room for a slow machine: they are bounds, not measurements.
 type Config struct {
-	// Prepare is called before each process of a member starts, and may be nil. What it makes must go with
-	// the test. Checks call it side by side, each for members of its own; Killed likewise.
+	// Prepare is called before each process of a member starts; it may be nil. It must clean up
+	// with the test. Checks call Prepare and Killed concurrently, each for its own members.
 	Prepare func(t testing.TB, m Member)
-	// Killed is called after the process of a member was killed, and may be nil. It is for providers that
-	// rely on somebody else to notice, such as the kubelet.
+	// Killed is called after the process of a member was killed; it may be nil. It is for providers
+	// that rely on another component to notice, such as the kubelet.
 	Killed func(t testing.TB, m Member)
-	// Server is the provider's. nil: P9 and P14 are not checked, and the test says so.
+	// Server is the provider's server. If it is nil, P9 and P14 are skipped with a message.
 	Server *Server
-	// Listens says that the provider listens on Spare[Index]: P10 is then checked for that port too.
+	// Listens means that the provider listens on Spare[Index]: P10 then checks that port too.
 	Listens bool
-	// OneByOne starts members one after the other where they would be started together. It hides races
-	// between starts, for providers that are known to have them.
+	// OneByOne starts members one after the other instead of concurrently. It hides races between
+	// starts, for providers that are known to have them.
 	OneByOne bool
-	// ListedWithin bounds how long a member takes from its start to be listed by all. Default 1m.
+	// ListedWithin bounds the time from a member's start until all members list it. Default 1m.
 	ListedWithin time.Duration
-	// DroppedWithin bounds how long it takes to drop a member whose process was killed. Default 1m.
+	// DroppedWithin bounds the time until a killed member is dropped. Default 1m.
 	DroppedWithin time.Duration
-	// LeftWithin bounds how long it takes to drop a member that was shut down, and to end what its life
-	// has begun. Default 1m.
+	// LeftWithin bounds the time until a member that was shut down is dropped and everything its
+	// life started has stopped. Default 1m.
 	LeftWithin time.Duration
-	// KeptFor is how long members must keep each other after the server is back (P9) or a pause has ended
-	// (P16). Default 15s.
+	// KeptFor is how long members must keep each other after the server has returned (P9) or a
+	// pause has ended (P16). Default 15s.
 	KeptFor time.Duration
-	// Pause is how long all members are stopped for P16: longer than the provider needs to drop a member.
-	// Default 8s.
+	// Pause is how long all members are stopped for P16. It must be longer than the provider needs
+	// to drop a member. Default 8s.
 	Pause time.Duration
-	// Except names rules that are not checked, with the reason, which the test says.
+	// Except lists rules that are skipped, each with a reason that the test prints.
 	Except map[string]string
-	// Leaks is what each life may leave behind. Default: nothing.
+	// Leaks is what each life may leave behind. The default is nothing.
 	Leaks Leaks
 }
 
-// Leaks are counts per life. Goroutines of Proto.Actor that end by themselves within a minute are not
-// counted.
+// Leaks are counts per life. Goroutines of Proto.Actor that stop by themselves within a minute are
+// not counted.
 type Leaks struct{ Goroutines, Files int }
 
-// Server is the server of a provider, alone or a majority of several.
+// Server is the server of a provider: a single one, or a majority of several.
 type Server struct {
-	// Name must be in the error of a start without the server. Default: any error will do.
+	// Name must appear in the error of a start without the server. By default any error is
+	// accepted.
 	Name string
-	// Stop returns when the server does not answer any more, Start when it does again with all it knew.
+	// Stop returns when the server no longer answers, Start when it answers again with all its
+	// data.
 	Stop, Start func(t testing.TB)
-	// Outage is how long P9 leaves the server down, at least. Default 10s.
+	// Outage is the minimum time for which P9 keeps the server down. Default 10s.
 	Outage time.Duration
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// files is a provider with a directory. Each member holds a lock on a file, which the kernel releases
-// when its process dies, so a slow machine drops nobody. It obeys all rules but the one that its fault
-// breaks.
+// files is a provider based on a directory. Each member holds a lock on a file, which the kernel
+// releases when its process dies, so a slow machine does not drop members. It obeys all rules
+// except the one broken by its fault.
 type files struct {
 	dir, fault string
 	stop       func()
@@ -32,7 +32,7 @@ type files struct {
 
 const (
 	beat = 50 * time.Millisecond
-	// pause is what the fault "pause not noticed" takes for the death of all others.
+	// pause is the time after which the fault "pause not noticed" considers all others dead.
 	pause = time.Second
 )
 
@@ -85,7 +85,7 @@ func (f *files) StartMember(c *cluster.Cluster) error {
 	return nil
 }
 
-// announce makes the file of a member, which others see once it is locked and whole.
+// announce creates the file of a member, which others see once it is locked and complete.
 func (f *files) announce(name string, self *cluster.Member) error {
 	data, err := json.Marshal(self)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *files) announce(name string, self *cluster.Member) error {
 	return os.Rename(path+".new", path)
 }
 
-// lock reports whether nobody else had locked a file.
+// lock locks a file and reports whether it was free.
 func lock(f *os.File, how int) (free bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -137,7 +137,8 @@ func (f *files) round(c *cluster.Cluster, self *cluster.Member) {
 	}
 }
 
-// list returns the members whose files are locked. It reads one directory, wherever that is moved to.
+// list returns the members whose files are locked. It reads a single directory, even if the
+// directory is moved.
 func (f *files) list(name string, self *cluster.Member) (all []*cluster.Member, err error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {

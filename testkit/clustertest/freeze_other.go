@@ -4,7 +4,7 @@ package clustertest
 
 import "errors"
 
-// freeze fails: declare P16 in Config.Except.
+// freeze fails. Add P16 to Config.Except on this system.
 func (p *process) freeze() error {
 	return errors.New("P16: processes cannot be stopped on this system")
 }

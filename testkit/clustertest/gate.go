@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Gate is a TCP proxy in front of a provider's server. Shut, it refuses and cuts all connections: the
-// server works on, but no member reaches it, which is worse than a server that is down, since what the
-// server keeps of the members expires.
+// Gate is a TCP proxy in front of a provider's server. A shut gate refuses and cuts all
+// connections. The server continues to run while no member reaches it. This is harder on members
+// than a stopped server, since the server expires the data it holds for them.
 type Gate struct {
 	address, target string
 	all             sync.WaitGroup
@@ -21,7 +21,8 @@ type Gate struct {
 	}
 }
 
-// NewGate returns an open gate to a server at a host:port. It is closed with the test.
+// NewGate returns an open gate to a server at a host:port. The gate is closed at the end of the
+// test.
 func NewGate(t testing.TB, target string) *Gate {
 	t.Helper()
 	g := &Gate{address: "127.0.0.1:0", target: target}
@@ -31,10 +32,10 @@ func NewGate(t testing.TB, target string) *Gate {
 	return g
 }
 
-// Address is where members find the server: a host:port that stays the same.
+// Address returns the host:port at which members reach the server. It stays the same.
 func (g *Gate) Address() string { return g.address }
 
-// Server is for Config.Server.
+// Server returns a value for Config.Server.
 func (g *Gate) Server() *Server { return &Server{Name: g.address, Stop: g.Shut, Start: g.Open} }
 
 // Open lets connections through.
@@ -74,7 +75,7 @@ func (g *Gate) Shut(testing.TB) {
 	}
 }
 
-// pass copies in both directions until one ends.
+// pass copies data in both directions until one side closes.
 func (g *Gate) pass(through net.Listener, c net.Conn) {
 	defer c.Close()
 	s, err := net.Dial("tcp", g.target)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The reference obeys all rules. TestPlanted runs it with a fault, which breaks one.
+// The reference provider obeys all rules. TestPlanted runs it with a fault that breaks one of them.
 func TestReference(t *testing.T) {
 	dir := t.TempDir() + "/members"
 	must(t, os.Mkdir(dir, 0o700))
@@ -48,8 +48,8 @@ func TestReference(t *testing.T) {
 	clustertest.Run(t, c)
 }
 
-// runsOut names, for each fault that makes something not happen, the bounds that run out. They are
-// short, and all others leave room for a slow machine, on which the fault would not be reached.
+// runsOut lists, for each fault that prevents an event, the bounds that expire. They are short; all
+// others leave room for a slow machine, on which the fault would not be reached.
 var runsOut = map[string][]func(*clustertest.Config) *time.Duration{
 	"not itself":        {listed},
 	"not others":        {listed},
@@ -65,8 +65,8 @@ func listed(c *clustertest.Config) *time.Duration  { return &c.ListedWithin }
 func dropped(c *clustertest.Config) *time.Duration { return &c.DroppedWithin }
 func left(c *clustertest.Config) *time.Duration    { return &c.LeftWithin }
 
-// Each fault must break its rules, and the failure must name them. The suite runs in a process of its
-// own, where it may fail.
+// Each fault must break its rules, and the failure must name them. The suite runs in a separate
+// process, where it may fail.
 func TestPlanted(t *testing.T) {
 	type planted struct{ fault, rule string }
 	results := map[planted]chan string{}
@@ -104,7 +104,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// suite returns what the check of a rule says with a fault.
+// suite returns the output of the check of a rule with a fault.
 func suite(fault, rule string) string {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestReference$/^"+rule+"$")
 	cmd.Env = append(os.Environ(), faultVariable+"="+fault)

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/internal/races"
 )
 
-// process is a member process, seen from the test.
+// process is a member process as seen by the test.
 type process struct {
 	*child.Process
 	e      *env
@@ -21,7 +21,7 @@ type process struct {
 	lines []report
 }
 
-// launch starts a process, which is no member yet.
+// launch starts a process that is not a member yet.
 func (e *env) launch(m Member) *process {
 	e.Helper()
 	e.config.Prepare(e, m)
@@ -49,7 +49,7 @@ func (p *process) hear(line []byte) {
 	}
 }
 
-// races fails the test if the race detector has found some. The process must have ended.
+// races fails the test if the race detector has found races. The process must have ended.
 func (p *process) races() {
 	if p.e.config.Except[raceRule] != "" {
 		return
@@ -59,7 +59,7 @@ func (p *process) races() {
 	}
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (p *process) kill() {
 	p.Kill()
 	p.e.config.Killed(p.e, p.member)
@@ -70,7 +70,8 @@ func (p *process) send(command string) {
 	p.e.must(p.Say(command))
 }
 
-// answer waits for the report of one of these events that comes after so many.
+// answer waits for the report of one of the events after the first n such reports, where n is
+// after.
 func (p *process) answer(after int, events ...string) report {
 	p.e.Helper()
 	p.e.eventually(limit, func() bool { return len(p.answers(events)) > after || p.Ended() },
@@ -82,7 +83,7 @@ func (p *process) answer(after int, events ...string) report {
 	return report{}
 }
 
-// tell sends a command, which is answered by one of the events, and returns the answer.
+// tell sends a command and returns its answer, which is a report of one of the events.
 func (p *process) tell(command string, events ...string) report {
 	p.e.Helper()
 	had := len(p.answers(events))
@@ -99,7 +100,7 @@ func (p *process) answers(events []string) (out []report) {
 	return out
 }
 
-// start begins a life, and fails the test if there is none.
+// start begins a life, and fails the test if the life does not start.
 func (p *process) start() *process {
 	p.e.Helper()
 	p.isStarted(p.tell(cmdStart, evStarted, evFailed))
@@ -113,7 +114,7 @@ func (p *process) isStarted(r report) {
 	}
 }
 
-// stop ends a life in order.
+// stop ends a life gracefully.
 func (p *process) stop() {
 	p.e.Helper()
 	if r := p.tell(cmdStop, evStopped); r.Text != "" {
@@ -121,7 +122,7 @@ func (p *process) stop() {
 	}
 }
 
-// reports returns what was said so far, of one kind or ("") all.
+// reports returns the reports so far, of one kind or, if event is "", of all kinds.
 func (p *process) reports(event string) (out []report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +134,7 @@ func (p *process) reports(event string) (out []report) {
 	return out
 }
 
-// list returns what the present life lists.
+// list returns the members that the current life lists.
 func (p *process) list() (out []listed) {
 	for _, r := range p.reports("") {
 		switch r.Event {
@@ -146,7 +147,8 @@ func (p *process) list() (out []listed) {
 	return out
 }
 
-// at returns how this member lists the address. Two lives at one address are none.
+// at returns the entry for the address in this member's list. If two lives share the address, it
+// returns none.
 func (p *process) at(address string) (found listed, ok bool) {
 	for _, m := range p.list() {
 		if m.Address != address {
@@ -160,11 +162,11 @@ func (p *process) at(address string) (found listed, ok bool) {
 	return found, ok
 }
 
-// id is that of the present life, as it lists itself.
+// id returns the id of the current life, as it lists itself.
 func (p *process) id() string {
 	self, _ := p.at(p.member.Address())
 	return self.ID
 }
 
-// poll is how often a condition is looked at.
+// poll is the interval at which conditions are checked.
 const poll = 10 * time.Millisecond

@@ -19,11 +19,11 @@ type check struct {
 	run  func(*env)
 }
 
-// raceRule is looked at when a process has ended, in all checks.
+// raceRule is checked whenever a process has ended, in all checks.
 const raceRule = "P15"
 
-// Run checks all rules, each on clusters of its own, some of them side by side. Failures begin with the rule that was
-// broken.
+// Run checks all rules, each on its own clusters, some of them concurrently. Failure messages begin
+// with the broken rule.
 func Run(t *testing.T, c Config) {
 	if os.Getenv(childEnv) != "" {
 		t.Fatal("this process is a member: TestMain must begin with clustertest.Main")
@@ -35,13 +35,13 @@ func Run(t *testing.T, c Config) {
 		}
 	}
 	all(t, c, checks, together)
-	all(t, c, serverChecks, 1) // each stops the server of all
+	all(t, c, serverChecks, 1) // each one stops the shared server
 }
 
-// together is how many checks run side by side. They mostly wait.
+// together is the number of checks that run concurrently. They mostly wait.
 const together = 3
 
-// all runs checks, so many at one time.
+// all runs checks, at most atOnce at a time.
 func all(t *testing.T, c Config, checks []check, atOnce int) {
 	var running sync.WaitGroup
 	room := make(chan struct{}, atOnce)
@@ -59,7 +59,7 @@ func all(t *testing.T, c Config, checks []check, atOnce int) {
 	running.Wait()
 }
 
-// omits says why a check is not made, or "".
+// omits returns the reason why a check is skipped, or "".
 func (c Config) omits(k check) string {
 	if why := c.Except[k.rule]; why != "" {
 		return why
@@ -70,11 +70,11 @@ func (c Config) omits(k check) string {
 	return ""
 }
 
-// env is what a check works with.
+// env is the environment of a check.
 type env struct {
 	*testing.T
 	config Config
-	rule   string // that a failure breaks
+	rule   string // the rule that a failure breaks
 }
 
 func (e *env) must(err error) {
@@ -96,7 +96,7 @@ func (e *env) places(n int) []Member {
 	return out
 }
 
-// cluster starts n members of a new cluster at one time, and returns when all list all.
+// cluster starts n members of a new cluster concurrently, and returns when all list all.
 func (e *env) cluster(n int) []*process {
 	e.Helper()
 	var all []*process
@@ -108,7 +108,7 @@ func (e *env) cluster(n int) []*process {
 	return all
 }
 
-// startAll begins a life in each, at one time.
+// startAll begins a life in each process, concurrently.
 func (e *env) startAll(all []*process) {
 	e.Helper()
 	for _, p := range all {
@@ -121,13 +121,13 @@ func (e *env) startAll(all []*process) {
 	}
 }
 
-// agree waits until these members list themselves and each other, and nobody else, under the same ids.
+// agree waits until the members list exactly themselves and each other, under the same ids.
 func (e *env) agree(within time.Duration, all ...*process) {
 	e.Helper()
 	e.eventually(within, func() bool { return disagreement(all) == "" }, "%s", lazily(func() string { return disagreement(all) }))
 }
 
-// disagreement says what is missing, or "".
+// disagreement describes what is missing, or returns "".
 func disagreement(all []*process) string {
 	for _, p := range all {
 		if p.id() == "" {
@@ -151,7 +151,7 @@ func disagreement(all []*process) string {
 	return ""
 }
 
-// eventually waits for a condition, which must come within a time; else the rule is broken.
+// eventually waits for a condition. If it does not hold within the given time, the rule is broken.
 func (e *env) eventually(within time.Duration, condition func() bool, format string, args ...any) {
 	e.Helper()
 	for deadline := time.Now().Add(within); !condition(); time.Sleep(poll) {
@@ -161,7 +161,7 @@ func (e *env) eventually(within time.Duration, condition func() bool, format str
 	}
 }
 
-// lazily is said when it is printed.
+// lazily is evaluated when it is printed.
 type lazily func() string
 
 func (l lazily) String() string { return l() }

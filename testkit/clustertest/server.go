@@ -12,7 +12,7 @@ var serverChecks = []check{
 	{"P14", unreachable},
 }
 
-// outage stops the server under members that do nothing.
+// outage stops the server under otherwise undisturbed members.
 func outage(e *env) {
 	all := e.cluster(3)
 	e.config.Server.Stop(e)
@@ -25,7 +25,7 @@ func outage(e *env) {
 	e.keeps(e.config.Server.Outage, all)
 	e.config.Server.Start(e)
 	stopped = false
-	e.keeps(e.config.KeptFor, all) // what had expired meanwhile would show by then
+	e.keeps(e.config.KeptFor, all) // entries that expired meanwhile would show by then
 	late := all[0].member
 	free := ports.Free(e, 2)
 	late.Index, late.Port, late.Spare = len(all), free[0], append(late.Spare, free[1])
@@ -35,7 +35,7 @@ func outage(e *env) {
 	e.agree(e.config.DroppedWithin, all[0], all[2], newcomer)
 }
 
-// keeps fails when the members of a cluster stop to agree within a time.
+// keeps fails if the members of a cluster stop agreeing within the given time.
 func (e *env) keeps(during time.Duration, clusters ...[]*process) {
 	e.Helper()
 	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(poll) {

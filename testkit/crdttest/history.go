@@ -38,7 +38,7 @@ func (s set) within(o set) bool {
 	return true
 }
 
-// actor is one replica of the value with what it should have seen.
+// actor is one replica of the value, with the events it should have seen.
 type actor[T crdt.Value[T]] struct {
 	id      int
 	replica *crdt.Replica
@@ -51,13 +51,13 @@ type actor[T crdt.Value[T]] struct {
 	log     crdt.Log[T]
 }
 
-// sent is a delta on its way.
+// sent is a delta in flight.
 type sent struct {
 	delta crdt.Delta
 	e     *event
 }
 
-// kept is an old value with what its encoding was.
+// kept is an old value with its encoding at that time.
 type kept[T any] struct {
 	value T
 	bytes []byte
@@ -120,7 +120,7 @@ func (h *history[T]) step() {
 	h.check(a)
 }
 
-// update makes one event of one to three changes.
+// update creates one event of one to three changes.
 func (h *history[T]) update(a *actor[T], change func(d *Draw, w *crdt.Writer, v *T) []Effect) {
 	before, was := a.value, h.encode(a.value)
 	h.keep(before)
@@ -152,7 +152,7 @@ func (h *history[T]) update(a *actor[T], change func(d *Draw, w *crdt.Writer, v 
 	h.sent = append(h.sent, sent{h.resent(delta), e})
 }
 
-// change runs the update, without a delta for an own type.
+// change runs the update, without a delta for a user-defined type.
 func (h *history[T]) change(a *actor[T], f func(w *crdt.Writer, v *T) error) (crdt.Delta, error) {
 	if !h.own {
 		return crdt.Update(a.replica, &a.value, f)
@@ -165,7 +165,8 @@ func (h *history[T]) change(a *actor[T], f func(w *crdt.Writer, v *T) error) (cr
 	return crdt.Delta{}, nil
 }
 
-// deliver hands a delta over; it is refused exactly if something it builds on is missing.
+// deliver applies a delta, and checks that it is rejected exactly if something it builds on is
+// missing.
 func (h *history[T]) deliver(a *actor[T], d sent) {
 	was, before := h.encode(a.value), a.value
 	err := h.typ.apply(&a.value, d.delta)
@@ -185,7 +186,7 @@ func (h *history[T]) deliver(a *actor[T], d sent) {
 	}
 }
 
-// merge merges, and looks whether that left the operands alone.
+// merge merges two values and checks that the operands are unchanged.
 func (h *history[T]) merge(a, b T) T {
 	h.keep(a)
 	h.keep(b)
@@ -200,7 +201,7 @@ func (h *history[T]) note(a *actor[T], format string, args ...any) {
 	h.trace = append(h.trace, fmt.Sprintf("replica %d %s: %s", a.id, fmt.Sprintf(format, args...), h.text(a.value)))
 }
 
-// text shows a value in a report.
+// text formats a value for a report.
 func (h *history[T]) text(v T) string {
 	if h.typ.Show != nil {
 		return fmt.Sprint(h.typ.Show(v))

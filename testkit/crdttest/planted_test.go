@@ -18,12 +18,12 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("rapid.nofailfile", "true") // the failures here are meant
+	_ = flag.Set("rapid.nofailfile", "true") // the failures here are intended
 	_ = flag.Set("rapid.shrinktime", "300ms")
 	m.Run()
 }
 
-// recorder stands for the test that a broken type fails.
+// recorder is a test that records the failure of a broken type.
 type recorder struct {
 	*testing.T
 	failed bool
@@ -45,7 +45,7 @@ func (r *recorder) FailNow()                        { r.Fatalf("") }
 func (r *recorder) Fail()                           { r.failed = true }
 func (r *recorder) Failed() bool                    { return r.failed }
 
-// caught runs the suite on a type with a planted bug and wants it to name one of the laws.
+// caught runs the suite on a type with a planted bug and requires that it names one of the laws.
 func caught[T crdt.Value[T]](t *testing.T, typ Type[T], broken ...int) {
 	t.Helper()
 	r := &recorder{T: t}
@@ -62,7 +62,7 @@ func caught[T crdt.Value[T]](t *testing.T, typ Type[T], broken ...int) {
 	require.Contains(t, r.out.String(), "history:")
 }
 
-// planted is a grow-only set of letters as bits; B is what is wrong with it.
+// planted is a grow-only set of letters stored as bits; B is its bug.
 type planted[B bug] struct{ n uint8 }
 
 type bug interface {
@@ -232,7 +232,8 @@ func letters(spec Spec) Type[crdt.ORSet[string]] {
 	}
 }
 
-// An add-wins set is not a remove-wins set, and one with tombstones is not one without.
+// The suite distinguishes an add-wins set from a remove-wins set, and a set with tombstones from
+// one without.
 func TestRun_OtherSpecificationIsCaught(t *testing.T) {
 	caught(t, letters(Unanimous), 12)
 	caught(t, Type[crdt.RWSet[string]]{
@@ -252,14 +253,15 @@ func TestRun_BrokenDeltasAreCaught(t *testing.T) {
 		return crdt.Apply(&was, d)
 	}
 	caught(t, typ, 6)
-	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // refused without an error
+	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // rejected without an error
 		if err := crdt.Apply(s, d); !errors.Is(err, crdt.ErrGap) {
 			return err
 		}
 		return nil
 	}
 	caught(t, typ, 8)
-	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // empties what has the delta already
+	// This apply empties a value that already has the delta.
+	typ.apply = func(s *crdt.ORSet[string], d crdt.Delta) error {
 		was := *s
 		if err := crdt.Apply(s, d); err != nil {
 			return err
@@ -272,7 +274,7 @@ func TestRun_BrokenDeltasAreCaught(t *testing.T) {
 	caught(t, typ, 7)
 }
 
-// A value that its map does not let go, and one that the deltas of others slip into.
+// This test has a value that its map does not release, and one that accepts deltas of other types.
 func TestRun_BrokenRemovalAndTypesAreCaught(t *testing.T) {
 	typ := removed(inMap(quiet(letters(nil))))
 	typ.key.remove = func(*crdt.Writer, *crdt.ORMap[string, crdt.ORSet[string]]) {}
@@ -280,10 +282,10 @@ func TestRun_BrokenRemovalAndTypesAreCaught(t *testing.T) {
 
 	typ = removed(inMap(quiet(letters(nil))))
 	typ.key.there = func(m crdt.ORMap[string, crdt.ORSet[string]]) bool { return crdt.Seen(m).Len() == replicas }
-	caught(t, typ, 13) // as if it came back
+	caught(t, typ, 13) // as if the value reappeared
 
 	set := quiet(letters(nil))
-	set.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // takes what is not its own
+	set.apply = func(s *crdt.ORSet[string], d crdt.Delta) error { // accepts deltas of other types
 		if err := crdt.Apply(s, d); !errors.Is(err, crdt.ErrType) {
 			return err
 		}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Effect is what a change does to the cells of a value. A cell is one place in it, such as an element
-// of a set or the register at a key of a map; names are the test's own.
+// Effect is the effect of a change on the cells of a value. A cell is one place in the value, such
+// as an element of a set or the register at a key of a map. The test chooses the names of cells.
 type Effect struct {
-	Cell   string // of a reset, the prefix of the cells it takes away
-	Reset  bool   // takes away the puts that it knew
-	Over   bool   // a put that takes away the puts to its cell that it knew
+	Cell   string // for a reset: the prefix of the cells it clears
+	Reset  bool   // removes the puts it knew
+	Over   bool   // a put that removes the puts to its cell that it knew
 	Text   string
 	Amount int64
 }
@@ -20,35 +20,36 @@ type Effect struct {
 // Put returns the effect of a change that puts text into a cell.
 func Put(cell, text string) []Effect { return []Effect{{Cell: cell, Text: text}} }
 
-// Set returns the effect of a change that puts text into a cell in the place of what it knew there.
+// Set returns the effect of a change that replaces what it knew of a cell with text.
 func Set(cell, text string) []Effect { return []Effect{{Cell: cell, Text: text, Over: true}} }
 
 // Count returns the effect of a change that adds to a cell.
 func Count(cell string, n int64) []Effect { return []Effect{{Cell: cell, Amount: n}} }
 
-// Reset returns the effect of a change that takes away all it knew in the cells that begin with prefix.
+// Reset returns the effect of a change that removes everything it knew in the cells that begin with
+// prefix.
 func Reset(prefix string) []Effect { return []Effect{{Cell: prefix, Reset: true}} }
 
-// Spec says what a value is from the changes alone and which of them knew of which: no dots, no
-// vectors, no stores. A put is visible unless a change that knew of it takes it away: a reset of a
-// prefix of its cell or a [Set] of its cell. Spec returns what a cell shows from its visible puts, of
-// which there is at least one, or false if it shows nothing. One that tells cells apart by their names
-// may hand each on to another.
+// Spec computes a value from the changes and their causal order alone, without dots, vectors or
+// stores. A put is visible unless a change that knew it removes it: a reset of a prefix of its cell
+// or a [Set] of its cell. Spec returns the text that a cell shows for its visible puts, of which
+// there is at least one, or false if it shows nothing. A Spec may choose another Spec by the name
+// of the cell.
 type Spec func(puts []Visible) (text string, shows bool)
 
-// Visible is a put that nothing takes away.
+// Visible is a put that no change has removed.
 type Visible struct {
 	Effect
 	Replica int
-	Clock   uint64 // the hybrid time of the change
-	Stamp   uint64 // the same, raised over the stamps of the puts to the cell that were visible to it
+	Clock   uint64 // the hybrid logical time of the change
+	Stamp   uint64 // Clock, raised above the stamps of the puts to the cell visible to it
 }
 
 // The specifications of the types of package crdt.
 var (
-	// Present: a [Put] wins over a concurrent reset. Sets in which adds win.
+	// Present is the specification of sets in which adds win: a [Put] wins over a concurrent reset.
 	Present Spec = func([]Visible) (string, bool) { return "in", true }
-	// Sum: every amount counts. Counters.
+	// Sum is the specification of counters: every amount counts.
 	Sum Spec = func(puts []Visible) (string, bool) {
 		var n int64
 		for _, p := range puts {
@@ -56,23 +57,26 @@ var (
 		}
 		return strconv.FormatInt(n, 10), true
 	}
-	// Last: the [Set] with the largest stamp, then of the largest replica. Registers with a clock.
+	// Last is the specification of registers with a clock: the [Set] with the largest stamp wins,
+	// then the one of the largest replica.
 	Last Spec = func(puts []Visible) (string, bool) {
 		return slices.MaxFunc(puts, func(a, b Visible) int {
 			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), cmp.Compare(a.Replica, b.Replica))
 		}).Text, true
 	}
-	// First: the put with the smallest clock, then of the largest replica.
+	// First selects the put with the smallest clock, then the one of the largest replica.
 	First Spec = func(puts []Visible) (string, bool) {
 		return slices.MinFunc(puts, func(a, b Visible) int {
 			return cmp.Or(cmp.Compare(a.Clock, b.Clock), cmp.Compare(b.Replica, a.Replica))
 		}).Text, true
 	}
-	// Unanimous: in unless a visible [Set] has the text [No]. Remove wins.
+	// Unanimous is the specification of remove-wins types: in unless a visible [Set] has the text
+	// [No].
 	Unanimous Spec = func(puts []Visible) (string, bool) {
 		return "in", !slices.ContainsFunc(puts, func(p Visible) bool { return p.Text == No })
 	}
-	// Every: the texts of all [Set], in order, each once. Registers that keep concurrent writes.
+	// Every is the specification of registers that keep concurrent writes: the texts of all [Set],
+	// sorted and without duplicates.
 	Every Spec = func(puts []Visible) (string, bool) {
 		var texts []string
 		for _, p := range puts {
@@ -81,19 +85,19 @@ var (
 		slices.Sort(texts)
 		return strings.Join(slices.Compact(texts), " "), true
 	}
-	// Largest and Smallest: of the amounts.
+	// Largest and Smallest select the largest and the smallest amount.
 	Largest  Spec = func(puts []Visible) (string, bool) { return amount(slices.MaxFunc(puts, byAmount)) }
 	Smallest Spec = func(puts []Visible) (string, bool) { return amount(slices.MinFunc(puts, byAmount)) }
 )
 
-// No is the text of a put that says that its element is gone.
+// No is the text of a put that marks its element as removed.
 const No = "no"
 
 func byAmount(a, b Visible) int { return cmp.Compare(a.Amount, b.Amount) }
 
 func amount(p Visible) (string, bool) { return strconv.FormatInt(p.Amount, 10), true }
 
-// event is one update: its effects in order and all events that were known when it was made.
+// event is one update: its effects in order, and all events known when it was made.
 type event struct {
 	id, replica int
 	clock       uint64
@@ -108,7 +112,7 @@ type oracle struct {
 	events []*event
 }
 
-// put is one effect that is not a reset.
+// put is one effect other than a reset.
 type put struct {
 	e *event
 	i int
@@ -116,7 +120,7 @@ type put struct {
 
 func (p put) effect() Effect { return p.e.effects[p.i] }
 
-// before reports whether p was known to the effect j of event e.
+// before reports whether effect j of event e knew p.
 func (p put) before(e *event, j int) bool {
 	if p.e == e {
 		return p.i < j
@@ -124,7 +128,7 @@ func (p put) before(e *event, j int) bool {
 	return e.before[p.e.id]
 }
 
-// add takes a new event into the history and stamps its puts.
+// add adds a new event to the history and stamps its puts.
 func (o *oracle) add(e *event) {
 	o.events = append(o.events, e)
 	e.stamps = make([]uint64, len(e.effects))
@@ -138,7 +142,7 @@ func (o *oracle) add(e *event) {
 	}
 }
 
-// visible returns the puts that nothing in seen takes away; of the event cut only the effects before i
+// visible returns the puts that nothing in seen removes. Of the event cut only the effects before i
 // count.
 func (o *oracle) visible(seen set, cut *event, i int) (out []put) {
 	for _, e := range o.events {
@@ -181,7 +185,7 @@ func (o *oracle) takes(x, p Effect) bool {
 	return x.Over && x.Cell == p.Cell
 }
 
-// value returns what whoever has seen these events must show.
+// value returns the value that a replica must show after seeing these events.
 func (o *oracle) value(seen set) map[string]string {
 	cells := map[string][]Visible{}
 	for _, p := range o.visible(seen, nil, 0) {

@@ -9,36 +9,36 @@ import (
 	"github.com/concord-go/concord/crdt"
 )
 
-// Type says what to test and how.
+// Type describes the type to test.
 type Type[T crdt.Value[T]] struct {
-	// Empty is the empty value, with its codecs. The zero value if there are none.
+	// Empty is the empty value, with its codecs. The zero value suffices if there are none.
 	Empty T
-	// Change makes one random change to v, or none, with w and what it draws from d. The effects it
-	// returns are for Spec and for the history in a failure; nil if it changed nothing.
+	// Change makes at most one random change to v, using w and random choices from d. It returns
+	// the effects for Spec and for the history in a failure report, or nil if it changed nothing.
 	Change func(d *Draw, w *crdt.Writer, v *T) []Effect
-	// Show returns what is in the value, as texts by the names of cells. Values with equal bytes must
-	// show the same. Nil: values are compared by their bytes alone.
+	// Show returns the contents of the value, as texts by cell name. Values with equal bytes must
+	// show the same. If Show is nil, values are compared only by their bytes.
 	Show func(v T) map[string]string
-	// Spec says what Show must return; nil says nothing.
+	// Spec returns what Show must return. If Spec is nil, contents are not checked.
 	Spec Spec
-	// MaxBytes returns how long the encoding of a value with so many cells may be, when three replicas
-	// changed it. Nil: any length.
+	// MaxBytes returns the maximum length of the encoding of a value with the given number of
+	// cells, changed by three replicas. If it is nil, the length is unbounded.
 	MaxBytes func(cells int) int
 
 	apply func(v *T, d crdt.Delta) error // crdt.Apply, unless a test of this package plants a bug
-	key   *inMapKey[T]                   // of the value that is tested as part of a map
+	key   *inMapKey[T]                   // set for a value tested as part of a map
 }
 
-// Draw makes random choices, and small ones where it can, so that a failure is as short as it gets.
+// Draw makes random choices and prefers small ones, so that failures are as short as possible.
 type Draw struct{ t *rapid.T }
 
-// Int draws a number from lo to hi. what names it in the report of a failure.
+// Int draws a number from lo to hi. what names it in failure reports.
 func (d *Draw) Int(what string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(d.t, what) }
 
-// Bool draws yes or no.
+// Bool draws true or false.
 func (d *Draw) Bool(what string) bool { return rapid.Bool().Draw(d.t, what) }
 
-// Letter draws one of a, b and c: few enough to meet again.
+// Letter draws one of a, b and c, so that collisions are frequent.
 func (d *Draw) Letter(what string) string { return string(rune('a' + d.Int(what, 0, 2))) }
 
 // Run checks the laws of the type.
@@ -49,13 +49,13 @@ func Run[T crdt.Value[T]](t *testing.T, typ Type[T]) {
 	t.Run("removed from a map", func(t *testing.T) { check(t, removed(inMap(typ))) })
 }
 
-// own reports whether v is of an own type, without deltas.
+// own reports whether v has a user-defined type, without deltas.
 func own[T crdt.Value[T]](v T) bool {
 	_, err := crdt.Update(crdt.NewReplica(1), &v, func(*crdt.Writer, *T) error { return nil })
 	return errors.Is(err, crdt.ErrNoDelta)
 }
 
-// inMap is the type as a value in a map.
+// inMap returns the type as a value in a map.
 func inMap[T crdt.Value[T]](typ Type[T]) Type[crdt.ORMap[string, T]] {
 	const key = "k"
 	in := Type[crdt.ORMap[string, T]]{
@@ -75,14 +75,14 @@ func inMap[T crdt.Value[T]](typ Type[T]) Type[crdt.ORMap[string, T]] {
 	return in
 }
 
-// inMapKey says how the value is taken out of its map.
+// inMapKey removes the value from its map.
 type inMapKey[T any] struct {
 	remove func(w *crdt.Writer, m *T)
 	there  func(m T) bool
 }
 
-// removed is the type in a map whose key is removed now and then. What a removal takes away with which
-// concurrent change differs from type to type, so the specification is left out.
+// removed returns the type in a map whose key is removed now and then. Types differ in what a
+// removal removes together with a concurrent change, so there is no specification.
 func removed[T crdt.Value[T]](typ Type[crdt.ORMap[string, T]]) Type[crdt.ORMap[string, T]] {
 	const key = "k"
 	typ.Spec = nil
@@ -93,7 +93,7 @@ func removed[T crdt.Value[T]](typ Type[crdt.ORMap[string, T]]) Type[crdt.ORMap[s
 	return typ
 }
 
-// check draws histories.
+// check runs the histories.
 func check[T crdt.Value[T]](t rapid.TB, typ Type[T]) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {

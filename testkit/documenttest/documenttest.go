@@ -1,5 +1,5 @@
-// Package documenttest checks that a store keeps documents as coordination.Documents says. Every
-// store runs it:
+// Package documenttest checks that a store of documents obeys the contract of
+// coordination.Documents. Every store runs it:
 //
 //	func TestDocuments(t *testing.T) {
 //		documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) { return open(t), open(t) })
@@ -18,8 +18,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Run checks stores that open returns: two, on one empty place, as two processes have them; they
-// may be the same value. Each error names the rule that is broken.
+// Run checks the stores returned by open: two stores on the same initially empty location, as used
+// by two processes. They may be the same value. Each error names the broken rule.
 func Run(t *testing.T, open func(t *testing.T) (a, b coordination.Documents)) {
 	for _, c := range []struct {
 		rule string

@@ -9,9 +9,10 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Interrupted checks what a store says of a swap during which its connection breaks, or whose answer never comes: that
-// nobody knows whether it was carried out. Open connects to a server at an address, host and port, and is called with to
-// itself and with the address of a relay to it. All stores that it returns are on one empty place.
+// Interrupted checks the result of a swap whose connection breaks or whose answer never arrives:
+// the outcome must be reported as unknown. open connects to a server at an address, host and port.
+// It is called with to itself and with the address of a relay to it. All stores that it returns
+// must share one initially empty location.
 func Interrupted(t *testing.T, to string, open func(t *testing.T, address string) coordination.Documents) {
 	for _, c := range []struct {
 		rule string
@@ -34,15 +35,16 @@ func Interrupted(t *testing.T, to string, open func(t *testing.T, address string
 
 type interrupted struct {
 	t     *testing.T
-	near  coordination.Documents // has a connection that works
-	far   coordination.Documents // goes by the relay
+	near  coordination.Documents // has a working connection
+	far   coordination.Documents // connects through the relay
 	relay *relay
 }
 
-// carriedOut swaps while answers are withheld, and ends the call when the server has carried it out.
+// carriedOut swaps while answers are withheld, and ends the call after the server has executed it.
 func (i interrupted) carriedOut(end func(*relay, func())) {
 	i.t.Helper()
-	first := swap(i.t, i.far, "interrupted", swap(i.t, i.far, "interrupted", "", "zero"), "one") // all is prepared for the next
+	// These swaps also open the connection for the next one.
+	first := swap(i.t, i.far, "interrupted", swap(i.t, i.far, "interrupted", "", "zero"), "one")
 	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
 	defer cancel()
 	i.relay.withhold()
@@ -65,7 +67,7 @@ func (i interrupted) carriedOut(end func(*relay, func())) {
 	i.recovers("two")
 }
 
-// neverArrived swaps while nobody listens.
+// neverArrived swaps while the relay refuses connections.
 func (i interrupted) neverArrived() {
 	first := swap(i.t, i.far, "interrupted", "", "one")
 	i.relay.close()
@@ -87,7 +89,7 @@ func (i interrupted) unknown(err error) {
 	}
 }
 
-// recovers reads by the relay again until it works, as a caller would.
+// recovers reads through the relay until it succeeds, as a caller would.
 func (i interrupted) recovers(want string) {
 	i.t.Helper()
 	for {

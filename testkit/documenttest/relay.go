@@ -16,7 +16,7 @@ type relay struct {
 
 	mu struct {
 		sync.Mutex
-		listener net.Listener // nil: connections are refused
+		listener net.Listener // nil while connections are refused
 		open     []net.Conn
 		silent   bool // answers are read and dropped
 	}
@@ -32,7 +32,7 @@ func newRelay(t *testing.T, to string) *relay {
 	return r
 }
 
-// listen begins to accept connections, at the same address each time.
+// listen accepts connections, at the same address each time.
 func (r *relay) listen() {
 	r.t.Helper()
 	l, err := net.Listen("tcp", r.address)
@@ -75,7 +75,7 @@ func (r *relay) forward(to io.WriteCloser, from net.Conn) {
 	})
 }
 
-// answers goes to the client, unless the relay withholds them.
+// answers writes to the client, unless the relay withholds answers.
 type answers struct {
 	net.Conn
 	relay *relay
@@ -91,14 +91,14 @@ func (a answers) Write(p []byte) (int, error) {
 	return a.Conn.Write(p)
 }
 
-// withhold drops what the server says, until cut.
+// withhold drops the server's answers until cut is called.
 func (r *relay) withhold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.silent = true
 }
 
-// cut breaks all connections. New ones work.
+// cut breaks all connections. New connections work.
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

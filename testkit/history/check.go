@@ -14,25 +14,26 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Model is a sequential specification: what a system with the state S may answer. S is compared with
-// ==; Step must not keep or change anything.
+// Model is a sequential specification: the answers that a system in state S may give. S is compared
+// with ==. Step must not retain or modify its arguments.
 type Model[S comparable, I, O any] struct {
 	Init S
-	// Step returns the states that may follow: none if the system cannot have answered so. Of an
-	// operation with an unknown outcome it returns every state it may have left, the present one
-	// included.
+	// Step returns the possible next states, or none if the system cannot have given this answer.
+	// For an operation with an unknown outcome it returns every possible state, including the
+	// unchanged one.
 	Step func(s S, in I, out Outcome[O]) []S
-	// Part names the independent part of the system that the operation speaks to; nil: there is one.
+	// Part returns the independent part of the system that the operation belongs to. If it is nil,
+	// the system has a single part.
 	Part func(in I) string
-	// Describe is for the picture; nil: the fields.
+	// Describe describes an operation in the visualization. If it is nil, the fields are printed.
 	Describe func(in I, out Outcome[O]) string
 }
 
-// patience bounds the search; in a quick test it is seconds.
+// patience bounds the search; a quick test takes seconds.
 const patience = 20 * time.Second
 
-// Linearizable reports whether there is an order of the operations, each between its begin and its end,
-// that the model accepts. It gives up, with an error, after the patience it was given.
+// Linearizable reports whether the model accepts some order of the operations in which each takes
+// effect between its begin and its end. It returns an error if it finds no answer within patience.
 func Linearizable[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, error) {
 	ok, _, err := search(m, ops, patience)
 	return ok, err
@@ -48,7 +49,7 @@ func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], pat
 	return result == porcupine.Ok, f, nil
 }
 
-// finding is what a search has brought.
+// finding is the result of a search.
 type finding[S comparable, I, O any] struct {
 	model Model[S, I, O]
 	ops   []Operation[I, O]
@@ -56,12 +57,12 @@ type finding[S comparable, I, O any] struct {
 	info  porcupine.LinearizationInfo
 }
 
-// draw writes a page that shows how far the history could be explained.
+// draw writes a page that shows how much of the history could be explained.
 func (f finding[S, I, O]) draw(path string) error {
 	return porcupine.VisualizePath(f.drawn, f.info, path)
 }
 
-// story tells the first operation that no explanation reaches, and what was before it.
+// story lists the first operation that no explanation reaches, and the operations before it.
 func (f finding[S, I, O]) story() string {
 	reached := map[int64]bool{} // by the longest explanation of each part, by Call
 	for _, part := range f.info.PartialLinearizationsOperations() {
@@ -86,9 +87,9 @@ func (f finding[S, I, O]) story() string {
 		culprit.Client, culprit.Input, culprit.Output.Value)
 }
 
-// Check fails the test if no correct system could have answered so. The story is told, and a page for a
-// web browser shows where the explanation ends: in t.ArtifactDir with go test -artifacts, else in a
-// temporary file that stays.
+// Check fails the test if no correct system could have produced the history. It prints the history
+// and writes a page for a web browser that shows where the explanation ends. The page is in
+// t.ArtifactDir with go test -artifacts, otherwise in a temporary file that is not removed.
 func Check[S comparable, I, O any](t testing.TB, m Model[S, I, O], ops []Operation[I, O]) {
 	t.Helper()
 	ok, found, err := search(m, ops, patience)
@@ -105,20 +106,20 @@ func Check[S comparable, I, O any](t testing.TB, m Model[S, I, O], ops []Operati
 	t.Errorf("history: %d operations, not linearizable, picture in %s\n%s", len(ops), path, found.story())
 }
 
-// save draws into a file and returns its path.
+// save writes the page to a file and returns its path.
 func save(t testing.TB, draw func(path string) error) (string, error) {
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
 		path := filepath.Join(t.ArtifactDir(), "history.html")
 		return path, draw(path)
 	}
-	f, err := os.CreateTemp("", "history-*.html") //nolint:usetesting // it must be there when somebody looks
+	f, err := os.CreateTemp("", "history-*.html") //nolint:usetesting // it must outlive the test
 	if err != nil {
 		return "", err
 	}
 	return f.Name(), errors.Join(f.Close(), draw(f.Name()))
 }
 
-// ending is the last lines of a story.
+// ending returns the last lines of a story.
 func ending(story string) string {
 	lines := strings.SplitAfter(story, "\n")
 	const most = 40

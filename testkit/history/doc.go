@@ -1,5 +1,5 @@
-// Package history records what clients asked of a system and what they were told, and judges whether a
-// correct system could have answered so.
+// Package history records the requests of clients to a system and its answers, and checks whether a
+// correct system could have given them.
 //
 //	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
 //	op := rec.Begin(client, history.RegisterOp{Key: "x", Kind: history.Write, Value: "1"})
@@ -12,22 +12,23 @@
 //
 // # Duties of the caller
 //
-//  1. Begin is called before the request leaves, End after the answer has come: what lies between two
-//     operations in real time is what a history is judged by.
-//  2. An error is an Unknown unless it proves that nothing happened; that is a Discard. A client that
-//     dies without a word is told with Crash.
-//  3. A client does one thing at a time. Concurrency needs several clients.
-//  4. Checking is exponential in the number of operations that overlap. Keep to ten clients and a
-//     thousand operations per key, and use many keys.
+//  1. Call Begin before the request is sent and End after the answer has arrived: a history is
+//     judged by the real-time order of operations.
+//  2. An error is an Unknown unless it proves that nothing happened; in that case call Discard.
+//     Report a client that dies silently with Crash.
+//  3. A client performs one operation at a time. Use several clients for concurrency.
+//  4. Checking is exponential in the number of overlapping operations. Use at most ten clients and
+//     a thousand operations per key, and many keys.
 //
-// Order is the order of the calls of Begin and End, not of clocks, so that it works in virtual time,
-// where much happens at one moment.
+// The order is that of the calls of Begin and End, not of clocks, so it also works in virtual time,
+// where many operations happen at the same time.
 //
 // # Models
 //
-// [Register] is a key-value store with conditional writes. [Lease] is one lease with expiry, unknown
-// outcomes, and a target that it fences. [Set] is judged element by element without a search: which
-// added elements were lost, which were missing for a while, which appeared from nowhere.
+// [Register] is a key-value store with conditional writes. [Lease] is one lease with expiry,
+// unknown outcomes, and a target that is fenced by it. [Set] is judged element by element without a
+// search: it reports which added elements were lost, which were missing for a while, and which were
+// never added.
 //
 // The checker is porcupine by Anish Athalye, after Wing and Gong (1993) and Lowe (2017).
 package history

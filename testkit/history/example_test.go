@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// A write without an answer may show late, or never; what it must not do is come and go.
+// A write without an answer may appear late, or never, but it must not appear and disappear again.
 func Example() {
 	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
 	read := func(shows string) {
@@ -30,7 +30,7 @@ func Example() {
 	// false <nil>
 }
 
-// Of two replicas one has lost what it acknowledged.
+// One of two replicas has lost a write that it acknowledged.
 func ExampleSet() {
 	var rec history.Recorder[history.SetOp[string], history.SetResult[string]]
 	add := func(x string) {

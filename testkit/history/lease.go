@@ -2,20 +2,22 @@ package history
 
 import "fmt"
 
-// LeaseKind is what is asked of a lease, or of the target that it fences.
+// LeaseKind is the kind of an operation on a lease, or on the target that it fences.
 type LeaseKind uint8
 
 // The operations of a lease and its target.
 const (
-	// Acquire is one attempt by Holder: Granted with a Token, Refused (held by another), or unknown.
+	// Acquire is one attempt by Holder: Granted with a Token, Refused (held by another), or
+	// unknown.
 	Acquire LeaseKind = iota
-	// Release gives up Token: Granted means that the tenure certainly does not hold the lease any
-	// more. Refused means that it certainly still does.
+	// Release gives up Token. Granted means that the tenure certainly no longer holds the lease,
+	// Refused that it certainly still does.
 	Release
-	// Expire is no request. The test records it, begin and end, when the validity of Token has passed on
-	// the holder's own clock: from then on, and not before, others may be granted the lease.
+	// Expire is not a request. The test records its begin and end when the validity of Token has
+	// passed on the holder's own clock. From then on, and not before, others may be granted the
+	// lease.
 	Expire
-	// GuardedWrite writes Value under Token to the target, which Grants it or Refuses it as stale.
+	// GuardedWrite writes Value under Token to the target, which grants it or refuses it as stale.
 	GuardedWrite
 	// GuardedRead reads the target.
 	GuardedRead
@@ -25,7 +27,7 @@ const (
 type LeaseOp struct {
 	Lease  string
 	Kind   LeaseKind
-	Holder string // Acquire: who; different for each session
+	Holder string // Acquire: the contender; distinct for each session
 	Token  uint64 // Release, Expire, GuardedWrite
 	Value  string // GuardedWrite
 }
@@ -51,19 +53,21 @@ type LeaseResult struct {
 	Value   string // GuardedRead
 }
 
-// LeaseState is a lease as nobody sees it: who really holds it, and what the target has seen.
+// LeaseState is the true state of a lease, which no client sees: its holder, and what the target
+// has seen.
 type LeaseState struct {
-	Holder string // "" nobody
-	Token  uint64 // of the holder; 0 if it was never told
+	Holder string // "" if there is none
+	Token  uint64 // of the holder; 0 if no client knows it
 	Ended  bool   // the holder's tenure may be over at any time: expired, or being given up
 	High   uint64 // largest token granted
 	Value  string // in the target
 	Fence  uint64 // token it was written under
 }
 
-// Lease is the model of leases that exclude each other, whose tokens grow with every tenure, each with
-// a target that refuses tokens below the largest it has seen. A tenure ends with its release or after
-// its expiry, and a caller without an answer may hold the lease until it is taken back.
+// Lease is the model of leases with mutual exclusion whose tokens grow with every tenure. Each
+// lease has a target that rejects tokens below the largest it has seen. A tenure ends with its
+// release or after its expiry. A contender without an answer may hold the lease until it is
+// released.
 func Lease() Model[LeaseState, LeaseOp, LeaseResult] {
 	return Model[LeaseState, LeaseOp, LeaseResult]{
 		Part: func(in LeaseOp) string { return in.Lease },
@@ -93,14 +97,14 @@ func (s LeaseState) acquire(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
 	next := s
 	next.Holder, next.Token, next.Ended = in.Holder, out.Value.Token, false
 	switch {
-	case !out.Known && s.free(): // it may hold the lease now, until it takes that back
+	case !out.Known && s.free(): // it may hold the lease now, until it releases it
 		next.Token, next.Ended = 0, true
 		return []LeaseState{s, next}
 	case !out.Known:
 		return []LeaseState{s}
 	case !out.Value.Granted:
 		return when(s.Holder != "" && s.Holder != in.Holder, s)
-	case s.Holder == in.Holder && s.Token == out.Value.Token: // it has it already
+	case s.Holder == in.Holder && s.Token == out.Value.Token: // it already holds the lease
 		return []LeaseState{s}
 	}
 	next.High = out.Value.Token
@@ -108,12 +112,12 @@ func (s LeaseState) acquire(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
 }
 
 func (s LeaseState) release(in LeaseOp, out Outcome[LeaseResult]) []LeaseState {
-	if s.Token != in.Token { // over already
+	if s.Token != in.Token { // already over
 		return when(!out.Known || out.Value.Granted, s)
 	}
 	blank, ended := s, s
 	blank.Holder, blank.Token, blank.Ended = "", 0, false
-	ended.Ended = true // it is tried again behind the caller's back
+	ended.Ended = true // the session retries it without the caller's knowledge
 	switch {
 	case !out.Known:
 		return []LeaseState{s, ended}

@@ -12,7 +12,8 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// step is one line of a hand-written history: "+" begins, "-" ends with the answer, "?" ends without.
+// step is one line of a hand-written history: "+" begins, "-" ends with the answer, "?" ends
+// without one.
 type step[I, O any] struct {
 	client int
 	begin  *I
@@ -22,7 +23,7 @@ type step[I, O any] struct {
 func begin[O, I any](client int, in I) step[I, O] { return step[I, O]{client: client, begin: &in} }
 func end[I, O any](client int, out O) step[I, O]  { return step[I, O]{client: client, end: &out} }
 
-// record plays the steps; what is begun and not ended is unknown.
+// record plays the steps; operations that do not end are unknown.
 func record[I, O any](steps ...step[I, O]) []history.Operation[I, O] {
 	var r history.Recorder[I, O]
 	open := map[int]*history.Pending[I, O]{}

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Recorder collects the operations of clients. The zero value is ready. It is safe for concurrent use.
+// Recorder collects the operations of clients. The zero value is ready. It is safe for concurrent
+// use.
 type Recorder[I, O any] struct {
 	mu struct {
 		sync.Mutex
@@ -19,10 +20,10 @@ type Recorder[I, O any] struct {
 	}
 }
 
-// Outcome is how an operation ended, for who asked.
+// Outcome is the result of an operation as seen by its client.
 type Outcome[O any] struct {
 	Value O
-	Known bool // false: Value means nothing, the operation may have taken effect or may do so yet
+	Known bool // false: Value is undefined; the operation may have taken effect or may still do so
 }
 
 // Operation is one entry of a history.
@@ -36,7 +37,7 @@ type Operation[I, O any] struct {
 	Returned time.Duration // since the first operation
 }
 
-// Never is later than all that is recorded.
+// Never is later than every recorded position.
 const Never = math.MaxInt64
 
 // Pending is an operation that has begun.
@@ -56,7 +57,7 @@ func (r *Recorder[I, O]) tickLocked() (int64, time.Duration) {
 	return r.mu.step, time.Since(r.mu.start)
 }
 
-// Begin records that a client is about to ask. Client numbers begin with 0.
+// Begin records that a client is about to send a request. Client numbers start at 0.
 func (r *Recorder[I, O]) Begin(client int, in I) *Pending[I, O] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,16 +67,16 @@ func (r *Recorder[I, O]) Begin(client int, in I) *Pending[I, O] {
 	return p
 }
 
-// End records the answer. What an operation was told first counts: an answer that comes after Unknown,
-// Discard or Crash is passed over.
+// End records the answer. Only the first result of an operation counts: an answer after Unknown,
+// Discard or Crash is ignored.
 func (p *Pending[I, O]) End(out O) { p.end(Outcome[O]{out, true}, false) }
 
-// Unknown records that no answer came, or none that decides. The operation may take effect until the
-// end of the history, or not at all.
+// Unknown records that no conclusive answer arrived. The operation may take effect at any time
+// until the end of the history, or never.
 func (p *Pending[I, O]) Unknown() { p.end(Outcome[O]{}, false) }
 
-// Settled records, of an operation whose answer is unknown, that it cannot take effect any more: what it
-// did it has done by now. The fewer operations stay open, the sooner a history is judged.
+// Settled records that an operation with an unknown outcome can no longer take effect. Histories
+// with fewer open operations are checked faster.
 func (p *Pending[I, O]) Settled() {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
@@ -85,7 +86,7 @@ func (p *Pending[I, O]) Settled() {
 	}
 }
 
-// Discard records that the operation certainly had no effect and showed nothing.
+// Discard records that the operation certainly had no effect and returned nothing.
 func (p *Pending[I, O]) Discard() { p.end(Outcome[O]{}, true) }
 
 func (p *Pending[I, O]) end(out Outcome[O], dropped bool) {
@@ -100,19 +101,19 @@ func (p *Pending[I, O]) end(out Outcome[O], dropped bool) {
 	}
 }
 
-// Crash records that a client has died: whatever it had begun is unknown.
+// Crash records that a client has died: the outcomes of its pending operations are unknown.
 func (r *Recorder[I, O]) Crash(client int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.mu.ops {
 		if p.op.Client == client {
-			p.ended = true // an end after death is a mistake of the test's plumbing
+			p.ended = true // an end after the death is a mistake in the test
 		}
 	}
 }
 
-// Operations returns the history so far, in the order of begins. What has not ended is unknown. The
-// slice is the caller's.
+// Operations returns the history so far, ordered by begin. Operations that have not ended are
+// unknown. The caller owns the slice.
 func (r *Recorder[I, O]) Operations() []Operation[I, O] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +126,7 @@ func (r *Recorder[I, O]) Operations() []Operation[I, O] {
 	return out
 }
 
-// Story tells a history line by line, begins and ends in their order.
+// Story formats a history line by line, with begins and ends in order.
 func Story[I, O any](ops []Operation[I, O]) string {
 	type line struct {
 		at   int64

@@ -2,13 +2,13 @@ package history
 
 import "fmt"
 
-// RegisterKind is what is asked of a register.
+// RegisterKind is the kind of an operation on a register.
 type RegisterKind uint8
 
 // The operations of a register.
 const (
 	Read  RegisterKind = iota
-	Write              // replace whatever is there
+	Write              // replace any value
 	Swap               // replace Old
 )
 
@@ -63,7 +63,7 @@ func stepRegister(s string, in RegisterOp, out Outcome[RegisterResult]) []string
 	return []string{s}
 }
 
-// when returns the state if it is possible.
+// when returns the state if possible is true.
 func when[S any](possible bool, next S) []S {
 	if possible {
 		return []S{next}

@@ -21,21 +21,22 @@ func (o SetOp[E]) String() string {
 	return "read"
 }
 
-// SetResult is the answer to a read; an add that ended was acknowledged.
+// SetResult is the answer to a read. An add that has ended was acknowledged.
 type SetResult[E cmp.Ordered] struct{ Elements []E }
 
 func (r SetResult[E]) String() string { return fmt.Sprint(r.Elements) }
 
-// SetReport is what became of the elements. Each list is in order.
+// SetReport is the result for all elements. Each list is in order.
 type SetReport[E cmp.Ordered] struct {
 	Attempted, Acknowledged, Reads int
-	// Lost are known elements that the last reads do not have: no read that began after the last one
-	// to miss them shows them again.
+	// Lost are known elements that are missing at the end: no read that began after the last read
+	// without the element contains it.
 	Lost []E
-	// Stale are known elements that a read missed, although a later one has them. Reads and writes
-	// at majorities have none.
+	// Stale are known elements that a read missed although a later one contains them. Majority
+	// reads and writes have none.
 	Stale []E
-	// Phantoms were read without ever having been added, or before.
+	// Phantoms are elements that were read without ever having been added, or before they were
+	// added.
 	Phantoms []E
 	// Doubled occur twice in one read.
 	Doubled []E
@@ -43,18 +44,18 @@ type SetReport[E cmp.Ordered] struct {
 	Lag time.Duration
 }
 
-// element is what is known of one element: it is known from when its add was acknowledged or a read
-// has shown it, whichever was first.
+// element is the state of one element. It is known once its add was acknowledged or a read
+// contained it, whichever was first.
 type element struct {
 	began, known int64
 	knownAt      time.Duration
-	shown        int64 // begin of the last read that has it
+	shown        int64 // begin of the last read that contains it
 	missed       int64 // begin of the last read that began when it was known, and misses it
 }
 
-// Set judges adds and reads. A value that joins what replicas have added is correct if nothing is lost
-// and nothing comes from nowhere; whether Stale may have members depends on the levels of writing and
-// reading.
+// Set judges adds and reads. A value that joins the adds of replicas is correct if no element is
+// lost and none is a phantom. Whether Stale may have elements depends on the consistency levels of
+// writes and reads.
 func Set[E cmp.Ordered](ops []Operation[SetOp[E], SetResult[E]]) SetReport[E] {
 	var r SetReport[E]
 	all := map[E]*element{}
@@ -105,7 +106,7 @@ func (e *element) learn(at int64, when time.Duration) {
 	}
 }
 
-// sight notes what a read shows.
+// sight records the elements that a read contains.
 func (r *SetReport[E]) sight(all map[E]*element, o Operation[SetOp[E], SetResult[E]]) {
 	seen := map[E]bool{}
 	for _, x := range o.Output.Value.Elements {
@@ -123,7 +124,7 @@ func (r *SetReport[E]) sight(all map[E]*element, o Operation[SetOp[E], SetResult
 	}
 }
 
-// miss notes what a read should show and does not.
+// miss records the elements that a read should contain but does not.
 func (r *SetReport[E]) miss(all map[E]*element, o Operation[SetOp[E], SetResult[E]]) {
 	for x, e := range all {
 		if e.known < o.Call && !slices.Contains(o.Output.Value.Elements, x) {
@@ -133,8 +134,8 @@ func (r *SetReport[E]) miss(all map[E]*element, o Operation[SetOp[E], SetResult[
 	}
 }
 
-// CheckSet fails the test if an element was lost, doubled, or came from nowhere; with fresh also if a
-// read missed one that was known when it began.
+// CheckSet fails the test if an element was lost, doubled, or is a phantom. If fresh is set, it
+// also fails if a read missed an element that was known when the read began.
 func CheckSet[E cmp.Ordered](t testing.TB, ops []Operation[SetOp[E], SetResult[E]], fresh bool) SetReport[E] {
 	t.Helper()
 	r := Set(ops)

@@ -166,7 +166,7 @@ var acquireChecks = []check{
 	}},
 }
 
-// checkContention lets n nodes try at once on a free lease, and releases it again.
+// checkContention lets n nodes contend for a free lease, and releases it again.
 func checkContention(e *env, n int) {
 	var won []*coordination.Grant
 	var mu sync.Mutex
@@ -194,7 +194,7 @@ func checkContention(e *env, n int) {
 	}
 }
 
-// checkGivingUp ends the caller's context at every stage of an acquire; the other node must get the
+// checkGivingUp ends the caller's context at every stage of an acquire. The other node must get the
 // lease soon, without waiting for a TTL.
 func checkGivingUp(e *env) {
 	for _, f := range []fault{{}, {delay: time.Second}, {loseWrites: true}, {loseAnswer: true}} {

@@ -10,25 +10,25 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// gateway keeps a store out of the bubble: its goroutines would be taken for ones that the bubble waits
-// for, or that wait for the bubble. Calls are carried out by ferrymen that live outside. Virtual time
-// stands still meanwhile, for a goroutine that waits on a channel from outside is not idle.
+// gateway keeps a store out of the bubble. Inside, the bubble would wait for the store's
+// goroutines. Ferrymen outside the bubble carry out the calls. Virtual time stands still during a
+// call, because a goroutine that waits on a channel from outside is not idle.
 type gateway struct {
 	store coordination.Store
 	idle  chan *ferryman
 }
 
-// ferryman makes calls for the bubble. Its channels are made outside: those of the bubble must not be
-// touched there.
+// ferryman executes calls for the bubble. Its channels are created outside, since those of the
+// bubble must not be used there.
 type ferryman struct {
 	call chan func(context.Context)
 	done chan struct{}
 }
 
-// ferrymen bounds the calls at one time.
+// ferrymen is the maximum number of concurrent calls.
 const ferrymen = 16
 
-// realTimeout bounds a call in real time: on a busy machine, or before a test fails.
+// realTimeout bounds a call in real time, with room for a busy machine.
 const realTimeout = time.Minute
 
 func newGateway(t *testing.T, store coordination.Store) *gateway {
@@ -57,7 +57,7 @@ func newGateway(t *testing.T, store coordination.Store) *gateway {
 	return g
 }
 
-// own is the store itself, wherever it is.
+// own returns the store itself, without the gateway.
 func (e *env) own() coordination.Store {
 	if g, ok := e.store.(*gateway); ok {
 		return g.store
@@ -65,8 +65,8 @@ func (e *env) own() coordination.Store {
 	return e.store
 }
 
-// outside runs f beyond the bubble. The context of the caller cannot be taken along; it can end only
-// before or after, since no virtual time passes.
+// outside runs f outside the bubble. The caller's context cannot be passed on. It can end only
+// before or after f, since no virtual time passes during f.
 func (g *gateway) outside(ctx context.Context, f func(context.Context)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,13 +92,13 @@ func (g *gateway) Swap(ctx context.Context, name string, old coordination.Versio
 	return ver, err
 }
 
-// KeepsSessions asks the store.
+// KeepsSessions returns the answer of the store.
 func (g *gateway) KeepsSessions() bool { return keepsSessions(g.store) }
 
-// TokenOf asks the store.
+// TokenOf returns the answer of the store.
 func (g *gateway) TokenOf(v coordination.Version) coordination.Token { return given(g.store, v) }
 
-// Remove fails where the store is no Remover.
+// Remove fails if the store is not a Remover.
 func (g *gateway) Remove(ctx context.Context, name string, old coordination.Version) (err error) {
 	r, ok := g.store.(coordination.Remover)
 	if !ok {
@@ -110,7 +110,7 @@ func (g *gateway) Remove(ctx context.Context, name string, old coordination.Vers
 	return err
 }
 
-// options lets what an operator does reach the store behind the gateway.
+// options makes the operator's actions reach the store behind the gateway.
 func (g *gateway) options(o Options) Options {
 	through := func(f func(coordination.Store, string) error) func(coordination.Store, string) error {
 		if f == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// historyChecks judge whole histories.
+// historyChecks check whole histories.
 var historyChecks = []check{
 	{"H1_H4_LeaseIsLinearizableUnderFaults", func(e *env) {
 		for seed := uint64(0); seed < 5 && !e.Failed(); seed++ {
@@ -24,28 +24,28 @@ var historyChecks = []check{
 	}},
 }
 
-// scribe records what the nodes of a test do with one lease.
+// scribe records the operations of a test's nodes on one lease.
 type scribe struct {
 	history.Recorder[history.LeaseOp, history.LeaseResult]
 	e        *env
 	lease    string
 	target   *fenced
 	expiries sync.WaitGroup
-	stop     chan struct{} // of those who wait for one
+	stop     chan struct{} // stops the goroutines that wait for an expiry
 }
 
 func newScribe(e *env, lease string, target *fenced) *scribe {
 	return &scribe{e: e, lease: lease, target: target, stop: make(chan struct{})}
 }
 
-// operations ends the recording.
+// operations ends the recording and returns the operations.
 func (r *scribe) operations() []history.Operation[history.LeaseOp, history.LeaseResult] {
 	close(r.stop)
 	r.expiries.Wait()
 	return r.Operations()
 }
 
-// contest lets nodes fight for a lease under random faults, and write under it.
+// contest lets nodes contend for a lease under random faults, and write under it.
 func contest(e *env, lease string, rnd *rand.Rand) []history.Operation[history.LeaseOp, history.LeaseResult] {
 	r := newScribe(e, lease, &fenced{})
 	seeds := make([]*rand.Rand, 4)
@@ -66,7 +66,7 @@ func contest(e *env, lease string, rnd *rand.Rand) []history.Operation[history.L
 	return r.operations()
 }
 
-// turn is one attempt of a client, with what follows from it.
+// turn is one attempt of a client, with its consequences.
 func (r *scribe) turn(client int, n *node, rnd *rand.Rand) {
 	pause := func(most time.Duration) { time.Sleep(time.Duration(rnd.Int64N(int64(most)))) }
 	n.set(fault{delay: time.Duration(rnd.IntN(300)) * time.Millisecond})
@@ -88,7 +88,7 @@ func (r *scribe) turn(client int, n *node, rnd *rand.Rand) {
 	}
 	pause(ttl / 10)
 	r.write(client, g, fmt.Sprint(client, rnd.IntN(100)))
-	if rnd.IntN(5) == 0 { // a stalled client writes again, whatever has become of its tenure
+	if rnd.IntN(5) == 0 { // a stalled client writes again, whatever the state of its tenure
 		n.set(fault{cut: true})
 		pause(5 * ttl)
 		n.set(fault{})
@@ -117,7 +117,8 @@ func (r *scribe) acquire(client int, n *node) *coordination.Grant {
 	return nil
 }
 
-// settle waits until what a session could not get an answer for has been taken back, or has expired.
+// settle waits until an operation whose answer the session did not get has been undone, or has
+// expired.
 func (r *scribe) settle(then func()) {
 	select {
 	case <-time.After(2 * ttl):
@@ -126,7 +127,7 @@ func (r *scribe) settle(then func()) {
 	}
 }
 
-// expiry notes when the tenure is not valid any more for its own holder.
+// expiry records when the tenure stops being valid for its own holder.
 func (r *scribe) expiry(g *coordination.Grant) {
 	for left := g.Remaining(); left > 0; left = g.Remaining() {
 		select {
@@ -164,8 +165,8 @@ func (r *scribe) release(client int, g *coordination.Grant) {
 	}
 }
 
-// pausedHolder is the story that no clock can prevent: a holder looks at its lease, is stopped for
-// longer than the lease lasts, and then does what it had decided to do.
+// pausedHolder is a history that no clock can prevent: a holder checks its lease, is stopped for
+// longer than the lease lasts, and then writes as it had decided before.
 func pausedHolder(e *env, target *fenced) []history.Operation[history.LeaseOp, history.LeaseResult] {
 	r := newScribe(e, name, target)
 	a, b := e.node(), e.node()
@@ -187,7 +188,7 @@ func pausedHolder(e *env, target *fenced) []history.Operation[history.LeaseOp, h
 		e.Fatalf("a dead holder keeps the lease")
 	}
 	r.write(1, next, "new")
-	r.write(0, g, "old") // goes on where it was
+	r.write(0, g, "old") // continues where it stopped
 	r.read(1)
 	a.set(fault{})
 	return r.operations()

@@ -16,8 +16,8 @@ func inBubble(t *testing.T, run func(e *env)) {
 	})
 }
 
-// TestPausedHolder_HurtsAnOpenTarget is the story of H3 without the fence: no lease can prevent it, and
-// the model sees it.
+// TestPausedHolder_HurtsAnOpenTarget is the history of H3 without the fence: no lease can prevent
+// it, and the model detects it.
 func TestPausedHolder_HurtsAnOpenTarget(t *testing.T) {
 	inBubble(t, func(e *env) {
 		ok, err := history.Linearizable(history.Lease(), pausedHolder(e, &fenced{open: true}), time.Minute)
@@ -27,7 +27,7 @@ func TestPausedHolder_HurtsAnOpenTarget(t *testing.T) {
 	})
 }
 
-// TestHistories_HaveEverythingInThem keeps H1 from becoming empty.
+// TestHistories_HaveEverythingInThem ensures that H1 does not become vacuous.
 func TestHistories_HaveEverythingInThem(t *testing.T) {
 	inBubble(t, func(e *env) {
 		seen := map[string]int{}

@@ -11,19 +11,19 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Options declare what else can be done with a store. What is not declared is not checked, and the
-// test says so.
+// Options declare the optional abilities of a store. Abilities that are not declared are not
+// checked, and the test says so.
 type Options struct {
-	// Outside says that the store has goroutines or connections of its own, as the client of a server
-	// has. It is then opened outside the bubble of virtual time, which stands still during each call,
-	// and sessions poll it although it may be a Watcher.
+	// Outside means that the store has goroutines or connections of its own, like the client of a
+	// server. The store is then opened outside the bubble of virtual time, which stands still
+	// during each call, and sessions poll it even if it is a Watcher.
 	Outside bool
-	// TokensJump says that tokens come from a counter that others share: the first one is not 1, they do
-	// not rise by one, and while nobody holds a lease its token may be larger than the last tenure's.
+	// TokensJump means that tokens come from a shared counter: the first one is not 1, they do not
+	// rise by one, and while a lease is free its token may be larger than the last tenure's.
 	TokensJump bool
 	// Reopen opens another handle on the records of a store, as another process would.
 	Reopen func(t *testing.T, s coordination.Store) (coordination.Store, error)
-	// Delete removes a record behind everybody's back, as an operator may.
+	// Delete removes a record without the sessions' knowledge, as an operator may.
 	Delete func(s coordination.Store, name string) error
 	// Damage makes a record unreadable.
 	Damage func(s coordination.Store, name string) error
@@ -35,7 +35,8 @@ type check struct {
 	run func(*env)
 }
 
-// Run checks everything, each claim on a new store. What open starts must end with the test.
+// Run checks everything, each claim on a new store. Everything that open starts must end with the
+// test.
 func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 	for _, c := range storeChecks {
 		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
@@ -54,7 +55,8 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 	})
 }
 
-// runStore runs a claim about the store alone: in real time if it lives outside.
+// runStore runs a claim about the store alone. It uses real time if the store is outside the
+// bubble.
 func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check) {
 	run := func(t *testing.T) { c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()}) }
 	if o.Outside {
@@ -64,7 +66,7 @@ func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Option
 	synctest.Test(t, run)
 }
 
-// runSession runs a claim about sessions in a bubble of its own.
+// runSession runs a claim about sessions in its own bubble.
 func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check, shared bool) {
 	var outside *gateway
 	if o.Outside {
@@ -80,7 +82,7 @@ func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Opti
 	})
 }
 
-// env is one store and the nodes on it.
+// env is one store with the nodes on it.
 type env struct {
 	*testing.T
 	id      string
@@ -92,13 +94,13 @@ type env struct {
 	held    []*coordination.Grant
 }
 
-// Errorf names the claim in each of its failures.
+// Errorf prefixes the failure with the claim.
 func (e *env) Errorf(format string, args ...any) {
 	e.Helper()
 	e.T.Errorf("%s: "+format, append([]any{e.id}, args...)...)
 }
 
-// Fatalf names the claim.
+// Fatalf prefixes the failure with the claim.
 func (e *env) Fatalf(format string, args ...any) {
 	e.Helper()
 	e.T.Fatalf("%s: "+format, append([]any{e.id}, args...)...)
@@ -113,8 +115,8 @@ type node struct {
 
 const name = "lease"
 
-// config has round numbers: valid for 29.1 s after the send time, stop-by 5 s earlier, a stranger may
-// take the record after 30.9 s.
+// config uses round numbers: a lease is valid for 29.1 s after the send time, stop-by is 5 s
+// earlier, and another session may take the record after 30.9 s.
 func config() coordination.Config { return coordination.Config{TTL: 30 * time.Second} }
 
 const (
@@ -145,7 +147,7 @@ func (e *env) nodeSharing(cfg coordination.Config, shared bool) *node {
 	n.Session = s
 	e.nodes = append(e.nodes, n)
 	e.Cleanup(n.crash)
-	if shared && !cfg.Forever { // so that faults meet the calls for the lease, and not those that begin a session
+	if shared && !cfg.Forever { // faults must not hit the session's start
 		g, err := s.Lease("session").Acquire(e.Context())
 		e.must(err)
 		e.must(g.Release(e.Context()))
@@ -153,7 +155,7 @@ func (e *env) nodeSharing(cfg coordination.Config, shared bool) *node {
 	return n
 }
 
-// crash ends the process as if it were killed: nothing of it reaches the store any more.
+// crash ends the process as if it were killed: it no longer reaches the store.
 func (n *node) crash() {
 	n.set(fault{cut: true})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -174,7 +176,7 @@ func (n *node) acquire(within time.Duration) (*coordination.Grant, error) {
 	return n.granted(n.Lease(name).Acquire(ctx))
 }
 
-// granted observes every grant: valid intervals never overlap, tokens grow (K8, F1, F5).
+// granted checks every grant: valid intervals never overlap, tokens grow (K8, F1, F5).
 func (n *node) granted(g *coordination.Grant, err error) (*coordination.Grant, error) {
 	if err != nil {
 		return nil, err
@@ -197,7 +199,7 @@ func (n *node) granted(g *coordination.Grant, err error) (*coordination.Grant, e
 	return g, nil
 }
 
-// hold acquires or fails the test.
+// hold acquires the lease or fails the test.
 func (n *node) hold() *coordination.Grant {
 	n.e.Helper()
 	g, err := n.try()
@@ -219,13 +221,13 @@ func (e *env) that(ok bool, format string, args ...any) {
 	}
 }
 
-// nth reports whether a token can be that of the n-th tenure.
+// nth reports whether t can be the token of the n-th tenure.
 func (e *env) nth(t coordination.Token, n int) bool {
 	return t == coordination.Token(n) || e.options.TokensJump && t > coordination.Token(n)
 }
 
-// kept reports whether a record was found as it was written. A blank one may show a larger token, and any that of a
-// TokenGiver.
+// kept reports whether a record was found as it was written. A blank record, or any record of a
+// TokenGiver, may have a larger token.
 func (e *env) kept(got, written coordination.Record) bool {
 	_, gives := e.store.(coordination.TokenGiver)
 	if e.options.TokensJump && (got.Nonce == "" || gives) && got.Token > written.Token {
@@ -234,16 +236,16 @@ func (e *env) kept(got, written coordination.Record) bool {
 	return got == written
 }
 
-// since is the virtual time from t on.
+// since returns the virtual time since t.
 func since(t time.Time) time.Duration { return time.Since(t) }
 
-// sleep lets virtual time pass.
+// sleep advances virtual time.
 func (e *env) sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// losses counts what OnLost tells of a grant.
+// losses counts the calls of OnLost for a grant.
 func losses(g *coordination.Grant) *losslog {
 	l := &losslog{}
 	g.OnLost(l.add)

@@ -15,21 +15,22 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// LiveOptions say how hard Live tries. Zero fields take their defaults.
+// LiveOptions determine the load of Live. Zero fields take their defaults.
 type LiveOptions struct {
 	// Contenders for one free lease. Default 200.
 	Contenders int
-	// Disturb is called again and again, one call at a time, while sessions fight for a lease: it may
-	// kill servers and start them again. It ends soon after its context, with all servers at work.
+	// Disturb is called repeatedly, one call at a time, while sessions contend for a lease. It may
+	// kill servers and start them again. It must return soon after its context ends, with all
+	// servers running.
 	Disturb func(ctx context.Context)
-	// For is how long clients make a history. Default 15s.
+	// For is how long clients record a history. Default 15s.
 	For time.Duration
 }
 
-// Live checks in real time, on a real server, what Run cannot show in virtual time: that releases are
-// noticed by watching, that many contenders at once get one winner, and that a whole history with dead
-// clients, and dead servers if Disturb kills some, is linearizable. open returns another handle on the
-// same records each time, as another process would have. Times are logged, not judged.
+// Live checks, in real time and on a real server, what Run cannot check in virtual time: watchers
+// notice releases, exactly one of many concurrent contenders wins, and a whole history with dead
+// clients, and dead servers if Disturb kills some, is linearizable. open returns another handle on
+// the same records each time, as another process would have. Times are logged but not checked.
 func Live(t *testing.T, open func(t *testing.T) coordination.Store, o LiveOptions) {
 	defaultTo(&o.Contenders, 200)
 	defaultTo(&o.For, 15*time.Second)
@@ -44,7 +45,7 @@ func defaultTo[N int | time.Duration](n *N, value N) {
 	}
 }
 
-// liveSession ends with the test; its store is reached over the link.
+// liveSession returns a session that ends with the test and reaches its store through the link.
 func liveSession(t *testing.T, store coordination.Store, cfg coordination.Config) (*coordination.Session, *link) {
 	t.Helper()
 	l := &link{store: store, busy: map[string]bool{}, shared: keepsSessions(store)}
@@ -64,8 +65,8 @@ func liveSession(t *testing.T, store coordination.Store, cfg coordination.Config
 	return s, l
 }
 
-// checkHandover moves a lease to and fro. A waiting session polls so rarely that the test would not end
-// without watching.
+// checkHandover moves a lease back and forth between two sessions. They poll so rarely that the
+// test would not finish without watching.
 func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
 	if _, ok := open(t).(coordination.Watcher); !ok {
 		t.Skip("not checked: the store is no Watcher")
@@ -93,7 +94,7 @@ func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
 			g, err := next.Acquire(ctx)
 			waits <- waited{g, err, time.Now()}
 		}()
-		time.Sleep(20 * time.Millisecond) // let it begin to watch: what comes sooner is noticed too, but sooner
+		time.Sleep(20 * time.Millisecond) // let it start watching
 		begun := time.Now()
 		if err := held.Release(ctx); err != nil {
 			t.Fatalf("round %d: %v", i, err)
@@ -126,14 +127,14 @@ type waited struct {
 	at    time.Time
 }
 
-// spread tells median and p99.
+// spread returns median and p99.
 func spread(d []time.Duration) string {
 	slices.Sort(d)
 	at := func(q float64) time.Duration { return d[int(q*float64(len(d)-1))].Round(10 * time.Microsecond) }
 	return fmt.Sprintf("p50 %v p99 %v of %d", at(0.5), at(0.99), len(d))
 }
 
-// checkWinner lets many sessions try at once.
+// checkWinner lets many sessions contend at once.
 func checkWinner(t *testing.T, open func(t *testing.T) coordination.Store, contenders int) {
 	store := open(t)
 	var won atomic.Int32
@@ -171,17 +172,17 @@ func checkWinner(t *testing.T, open func(t *testing.T) coordination.Store, conte
 	t.Logf("%d contenders were answered within %v", contenders, time.Since(started).Round(time.Millisecond))
 }
 
-// liveConfig is as short as a busy machine and the floors of real servers allow.
+// liveConfig has the shortest times that a busy machine and real servers allow.
 func liveConfig(owner string) coordination.Config {
 	return coordination.Config{Owner: owner, TTL: 2 * time.Second, RenewInterval: 400 * time.Millisecond,
 		OperationTimeout: 400 * time.Millisecond, RetryInterval: 200 * time.Millisecond,
 		Drain: 200 * time.Millisecond, Margin: 250 * time.Millisecond}
 }
 
-// enough tenures make a history worth judging; a slow machine gets more time for them.
+// enough is the number of tenures for a meaningful history; a slow machine gets more time for them.
 const enough = 5
 
-// checkLiveHistory lets clients fight for a lease, some of which die, and judges the history.
+// checkLiveHistory lets clients contend for a lease while some of them die, and checks the history.
 func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, o LiveOptions) {
 	r := &liveScribe{t: t, target: &fenced{}, stop: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -215,13 +216,13 @@ func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, 
 	history.Check(t, history.Lease(), r.Operations())
 }
 
-// liveScribe records what live clients do.
+// liveScribe records the operations of live clients.
 type liveScribe struct {
 	history.Recorder[history.LeaseOp, history.LeaseResult]
 	t             *testing.T
 	target        *fenced
 	later         sync.WaitGroup
-	stop          chan struct{} // of those who wait for an expiry
+	stop          chan struct{} // stops the goroutines that wait for an expiry
 	tenures, dead atomic.Int32
 }
 
@@ -237,7 +238,7 @@ type liveClient struct {
 
 func (c *liveClient) holder() string { return fmt.Sprintf("client %d.%d", c.number, c.lives) }
 
-// turn is one attempt, with what follows from it.
+// turn is one attempt, with its consequences.
 func (c *liveClient) turn() {
 	if c.session == nil {
 		c.lives++
@@ -262,13 +263,13 @@ func (c *liveClient) turn() {
 	c.pause(100)
 	c.write(g)
 	switch c.rnd.IntN(4) {
-	case 0: // it dies, but for a last write under its old token
+	case 0: // it dies, except for a last write with its old token
 		c.link.set(fault{cut: true})
 		c.dead.Add(1)
 		c.session = nil
 		c.pause(3000)
 		c.write(g)
-	case 1: // it is away for a while
+	case 1: // it pauses for a while
 		c.link.set(fault{cut: true})
 		c.pause(3000)
 		c.link.set(fault{})
@@ -298,7 +299,7 @@ func (c *liveClient) acquire() *coordination.Grant {
 	return nil
 }
 
-// unknown keeps an operation open until what it may have begun is taken back or has expired.
+// unknown keeps an operation open until its possible effect is undone or has expired.
 func (c *liveClient) unknown(op *history.Pending[history.LeaseOp, history.LeaseResult]) {
 	op.Unknown()
 	c.later.Go(func() {
@@ -310,7 +311,7 @@ func (c *liveClient) unknown(op *history.Pending[history.LeaseOp, history.LeaseR
 	})
 }
 
-// expiry notes when a tenure is not valid any more for its own holder.
+// expiry records when a tenure stops being valid for its own holder.
 func (c *liveClient) expiry(g *coordination.Grant) {
 	for left := g.Remaining(); left > 0; left = g.Remaining() {
 		select {

@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// ownStore is the store of the exercise in docs/stores.md: what it takes over anything that has a
-// compare-and-set.
+// ownStore is the store of the exercise in docs/stores.md: it shows the code needed for any
+// database with a compare-and-set.
 type ownStore struct{ kv *kv }
 
 func (s ownStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
@@ -49,7 +49,7 @@ var (
 	errOtherVersion = errors.New("another version")
 )
 
-// kv stands for a database. Its versions never come back, not even those of a deleted key.
+// kv stands for a database. Its versions are never reused, not even those of a deleted key.
 type kv struct {
 	mu struct {
 		sync.Mutex

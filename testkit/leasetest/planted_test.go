@@ -21,10 +21,10 @@ import (
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
-// bugVariable names the bug with which this test binary runs the suite as a process of its own.
+// bugVariable names the bug with which a separate process of this test binary runs the suite.
 const bugVariable = "CONCORD_LEASETEST_BUG"
 
-// planted is a store with a bug. What is not replaced works.
+// planted is a store with a bug. Methods that are not replaced work.
 type planted struct {
 	good interface {
 		coordination.Store
@@ -63,7 +63,7 @@ func correct() *planted {
 	return &planted{m, m.Load, m.Swap, m.Watch, m.Enqueue, m.Leave}
 }
 
-// bug is what is wrong, and the claim that has to say so.
+// bug is a bug and the claim that must detect it.
 type bug struct {
 	claim string
 	plant func(p *planted)
@@ -97,7 +97,7 @@ func bugs() map[string]bug {
 			}
 		}},
 		"load lags behind": {"S9", func(p *planted) {
-			var last sync.Map // what each name showed before
+			var last sync.Map // the previous record of each name
 			var calls atomic.Int64
 			type shown struct {
 				rec coordination.Record
@@ -228,7 +228,7 @@ func bugs() map[string]bug {
 	}
 }
 
-// changed spoils records on their way in.
+// changed alters records as they are written.
 func changed(spoil func(*coordination.Record)) func(*planted) {
 	return func(p *planted) {
 		p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
@@ -238,7 +238,7 @@ func changed(spoil func(*coordination.Record)) func(*planted) {
 	}
 }
 
-// named spoils names.
+// named alters names.
 func named(as func(string) string) func(*planted) {
 	return func(p *planted) {
 		p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
@@ -250,9 +250,9 @@ func named(as func(string) string) func(*planted) {
 	}
 }
 
-// TestPlanted runs the claim that each bug breaks, in a process of its own, and demands that it fails. The other claims are
-// left out: to look for an order in the history of a broken store may take minutes. The store without a bug passes
-// them all.
+// TestPlanted runs the claim that each bug breaks in a separate process, and requires that it
+// fails. It skips the other claims, because checking the history of a broken store may take
+// minutes. The store without a bug passes all claims.
 func TestPlanted(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("within")
@@ -282,7 +282,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestBuggy is the suite on the store with the bug that the environment names.
+// TestBuggy runs the suite on the store with the bug named in the environment.
 func TestBuggy(t *testing.T) {
 	name := os.Getenv(bugVariable)
 	if name == "" {

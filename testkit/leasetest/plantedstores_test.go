@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// plantEqualVersions makes the version a hash of the record, as an ETag is.
+// plantEqualVersions makes the version a hash of the record, like an ETag.
 func plantEqualVersions(p *planted) {
 	var mu sync.Mutex
 	etag := func(r coordination.Record) coordination.Version { return coordination.Version(fmt.Sprint(r)) }
@@ -34,7 +34,7 @@ func plantEqualVersions(p *planted) {
 	}
 }
 
-// plantDeletion shows a blank record as none.
+// plantDeletion returns a blank record as a missing one.
 func plantDeletion(p *planted) {
 	p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
 		rec, ver, err := p.good.Load(ctx, name)
@@ -51,7 +51,7 @@ func plantDeletion(p *planted) {
 	}
 }
 
-// renewable is a store whose records can be lost; then it begins anew, with its versions too.
+// renewable is a store whose records can be lost; it then starts over, including its versions.
 type renewable struct {
 	mu sync.Mutex
 	*planted

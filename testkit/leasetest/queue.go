@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// queueChecks are about sessions that wait in order, where the store is a Queuer.
+// queueChecks check sessions that wait in order, if the store is a Queuer.
 var queueChecks = []check{
 	{"B16_WaitersAreServedInOrder", func(e *env) {
 		e.needsAbility(e.queues(), "Queuer")
@@ -30,7 +30,7 @@ var queueChecks = []check{
 				time.Sleep(time.Second)
 				e.that(g.Release(e.Context()) == nil, "waiter %d: not released", i)
 			})
-			e.sleep(ttl) // in time for each to show that it is alive
+			e.sleep(ttl) // in time for each waiter to show that it is alive
 		}
 		e.must(g.Release(e.Context()))
 		wg.Wait()
@@ -102,28 +102,28 @@ func (e *env) queues() bool {
 	return ok
 }
 
-// fair is a node that waits in order.
+// fair returns a node that waits in order.
 func (e *env) fair() *node {
 	cfg := config()
 	cfg.Fair = true
 	return e.nodeWith(cfg)
 }
 
-// longFair waits in order too, with a TTL of a day.
+// longFair returns a node that waits in order, with a TTL of a day.
 func (e *env) longFair() *node {
 	cfg := config()
 	cfg.Fair, cfg.TTL = true, 24*time.Hour
 	return e.nodeWith(cfg)
 }
 
-// queue acquires, in any goroutine.
+// queue acquires the lease; it may be called from any goroutine.
 func (n *node) queue() (*coordination.Grant, error) {
 	ctx, cancel := context.WithTimeout(n.e.Context(), time.Hour)
 	defer cancel()
 	return n.Lease(name).Acquire(ctx)
 }
 
-// waits acquires in the background, and fails the test if that fails.
+// waits acquires the lease in the background, and fails the test if that fails.
 func (n *node) waits() <-chan struct{} {
 	granted := make(chan struct{})
 	go func() {
@@ -135,7 +135,7 @@ func (n *node) waits() <-chan struct{} {
 	return granted
 }
 
-// checkQueue is about the store alone.
+// checkQueue checks the store alone.
 func checkQueue(e *env) {
 	q, ok := e.store.(coordination.Queuer)
 	e.needsAbility(ok, "Queuer")
@@ -170,7 +170,7 @@ func checkQueue(e *env) {
 	checkQueueOrder(e, q)
 }
 
-// checkQueueOrder lets places be taken side by side: there is one order for all.
+// checkQueueOrder takes places concurrently and checks that all see one order.
 func checkQueueOrder(e *env, q coordination.Queuer) {
 	const n = 30
 	before := make([]int, n)
@@ -191,7 +191,7 @@ func checkQueueOrder(e *env, q coordination.Queuer) {
 	}
 }
 
-// Enqueue fails where the store is no Queuer.
+// Enqueue fails if the store is not a Queuer.
 func (l *link) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
 	f := l.begin(name)
 	defer l.end(name)
@@ -206,7 +206,7 @@ func (l *link) Enqueue(ctx context.Context, name string, p coordination.Place) (
 	return ahead, err
 }
 
-// Leave fails where the store is no Queuer.
+// Leave fails if the store is not a Queuer.
 func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place) error {
 	f := l.begin(name)
 	defer l.end(name)
@@ -217,7 +217,7 @@ func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place
 	return l.through(ctx, f, func() error { return q.Leave(ctx, name, gone) })
 }
 
-// Enqueue fails where the store is no Queuer.
+// Enqueue fails if the store is not a Queuer.
 func (g *gateway) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
 	q, ok := g.store.(coordination.Queuer)
 	if !ok {
@@ -229,7 +229,7 @@ func (g *gateway) Enqueue(ctx context.Context, name string, p coordination.Place
 	return ahead, err
 }
 
-// Leave fails where the store is no Queuer.
+// Leave fails if the store is not a Queuer.
 func (g *gateway) Leave(ctx context.Context, name string, gone []coordination.Place) (err error) {
 	q, ok := g.store.(coordination.Queuer)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// recordChecks are about records that somebody else has touched.
+// recordChecks check records that were changed by someone other than their session.
 var recordChecks = []check{
 	{"D6_G6_DeletedRecordIsALoss", func(e *env) {
 		e.needs(e.options.Delete != nil, "Delete")
@@ -27,7 +27,7 @@ var recordChecks = []check{
 		g := a.hold()
 		_, err := b.try()
 		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
-		a.set(fault{cut: true}) // it does not learn of the deletion
+		a.set(fault{cut: true}) // it does not notice the deletion
 		e.must(e.options.Delete(e.store, name))
 		t := time.Now()
 		next, err := b.acquire(time.Hour)
@@ -45,18 +45,19 @@ var recordChecks = []check{
 		e.that(err != nil, "loaded a damaged record")
 		e.that(g.Check() == nil, "lost at once: %v", g.Check())
 		e.sleep(2 * ttl)
-		e.that(e.shared || g.Check() != nil, "held although it cannot be renewed") // what is renewed may be the session
+		// If the session is renewed for all leases, its record is not damaged.
+		e.that(e.shared || g.Check() != nil, "held although it cannot be renewed")
 	}},
 }
 
-// needsAbility skips a claim about what the store does not offer.
+// needsAbility skips a claim if the store does not offer the ability.
 func (e *env) needsAbility(offered bool, which string) {
 	if !offered {
 		e.Skipf("not checked: the store is no %s", which)
 	}
 }
 
-// needs skips a claim whose ability is not declared.
+// needs skips a claim if the ability is not declared in Options.
 func (e *env) needs(declared bool, option string) {
 	if !declared {
 		e.Skipf("not checked: Options.%s is not set", option)

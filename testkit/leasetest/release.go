@@ -82,7 +82,7 @@ var releaseChecks = []check{
 			ok, _ := b.Acquire()
 			done <- ok
 		}()
-		e.sleep(1500 * time.Millisecond) // the claim is under way
+		e.sleep(1500 * time.Millisecond) // the claim is in flight
 		ok, err := b.Release()
 		e.that(ok && err == nil, "release: %v %v", ok, err)
 		e.that(!<-done && !b.CheckLease(), "acquired after release")

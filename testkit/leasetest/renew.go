@@ -18,8 +18,8 @@ func (e *env) renewed(g *coordination.Grant) {
 	}
 }
 
-// learns is how long a holder may take to learn that somebody else has written its record: until the next
-// renewal, or, if that is of the session, until it looks.
+// learns returns how long a holder may take to learn that another session has written its record:
+// until the next renewal or, if the session is renewed, until it reads the record.
 func (e *env) learns() time.Duration {
 	if e.shared {
 		return 3*ttl*11/10 + time.Second
@@ -107,7 +107,8 @@ var renewChecks = []check{
 		n := e.node()
 		g := n.hold()
 		e.sleep(ttl)
-		n.set(fault{cut: true}) // up to 1.1·TTL/3 after a renewal, and a call may hang for its timeout when it is over
+		// The outage begins up to 1.1·TTL/3 after a renewal, plus the timeout of a call that hangs
+		n.set(fault{cut: true})
 		e.sleep(8 * time.Second)
 		n.set(fault{})
 		e.sleep(ttl)

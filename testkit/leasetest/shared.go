@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// sharedChecks are about leases that one session record keeps alive, and about what else takes a
+// sharedChecks check leases that one session record keeps alive, and other features of a
 // SessionKeeper.
 var sharedChecks = []check{
 	{"A13_OneRenewalForAThousandLeases", func(e *env) {
@@ -67,7 +67,7 @@ var sharedChecks = []check{
 		_, err := b.Lease("shard-0").Acquire(e.Context())
 		e.must(err)
 		e.that(since(t) >= ttl-op && since(t) <= stale+retry, "taken after %v", since(t))
-		e.sleep(time.Second) // it is written down that the session is over: who comes late need not wait
+		e.sleep(time.Second) // the record says that the session is closed: contenders need not wait
 		for _, l := range manyNames(3)[1:] {
 			g, err := e.node().Lease(l).TryAcquire(e.Context())
 			e.that(err == nil && e.nth(g.Token(), 2), "%s: %v %v", l, g, err)
@@ -89,7 +89,7 @@ var sharedChecks = []check{
 
 		rec, _, err = e.store.Load(e.Context(), name)
 		e.must(err)
-		b.set(fault{cut: true}) // it does not learn of the deletion
+		b.set(fault{cut: true}) // it does not notice the deletion
 		e.must(e.options.Delete(e.store, coordination.SessionRecords+rec.Nonce))
 		t := time.Now()
 		_, err = a.acquire(time.Hour)
@@ -105,7 +105,7 @@ var sharedChecks = []check{
 		_, err = b.try()
 		e.that(errors.Is(err, coordination.ErrHeld), "got %v", err)
 		e.must(e.options.Delete(e.store, name))
-		_, err = b.acquire(6 * ttl) // the session goes on, and does not keep what it has lost
+		_, err = b.acquire(6 * ttl) // the session continues, and does not keep the lost lease
 		e.must(err)
 		told := log.all()
 		e.that(len(told) == 1 && told[0].Why == coordination.RecordDeleted, "told %v", told)
@@ -174,7 +174,8 @@ var sharedChecks = []check{
 		err = b.Lease(name).ForceRelease(e.Context(), g.Token()+1)
 		e.that(errors.Is(err, coordination.ErrHeld), "released by a wrong token: %v", err)
 		e.must(b.Lease(name).ForceRelease(e.Context(), g.Token()))
-		next, err := b.Lease(name).TryAcquire(e.Context()) // valid times overlap: only the operator knows that they do not
+		// Valid times overlap: only the operator knows that the tenures do not
+		next, err := b.Lease(name).TryAcquire(e.Context())
 		e.must(err)
 		e.that(next.Token() > g.Token(), "token %v after %v", next.Token(), g.Token())
 	}},
@@ -195,7 +196,7 @@ var sharedChecks = []check{
 	}},
 }
 
-// holdMany acquires n leases side by side.
+// holdMany acquires n leases concurrently.
 func (e *env) holdMany(on *node, n int) []*coordination.Grant {
 	grants := make([]*coordination.Grant, n)
 	var wg sync.WaitGroup

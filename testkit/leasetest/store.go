@@ -159,7 +159,7 @@ var storeChecks = []check{
 	{"A2_WhatIsNoNameIsRefused", checkBadNames},
 }
 
-// sample is known by its attempt, whatever token it is given.
+// sample returns a record identified by its attempt, whatever token the store assigns.
 func sample(i int) coordination.Record {
 	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i), Attempt: uint64(i), TTL: ttl}
 }
@@ -171,7 +171,7 @@ func (e *env) write(old coordination.Version, rec coordination.Record) coordinat
 	return ver
 }
 
-// race counts the winners of n swaps on one version.
+// race returns the number of successful swaps among n on one version.
 func (e *env) race(old coordination.Version, n int) (won int) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

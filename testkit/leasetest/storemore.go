@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/testkit/history"
 )
 
-// names differ in all the ways that stores have confused.
+// names returns names that differ in ways that stores have confused.
 func names() []string {
 	long := strings.Repeat("x", 63)
 	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61", "日本", "\x00", "a\n",
@@ -40,7 +40,8 @@ func checkNames(e *env) {
 	}
 }
 
-// checkBadNames: what is no name is refused by the session, and by a store that could not read it back.
+// checkBadNames checks that the session rejects invalid names, and that the store rejects names it
+// could not read back.
 func checkBadNames(e *env) {
 	s, err := coordination.Open(e.store, config())
 	e.must(err)
@@ -63,7 +64,8 @@ func checkBadNames(e *env) {
 	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v", bad, rec, err)
 }
 
-// soon is how long a watcher may take to tell, also where Options.Outside makes that real time on a busy machine.
+// soon is the time a watcher may take to report a change. It leaves room for a busy machine, since
+// with Options.Outside it is real time.
 const soon = time.Minute
 
 func checkWatch(e *env) {
@@ -94,7 +96,7 @@ func checkWatch(e *env) {
 	e.that(e.kept(first, sample(1)), "the present record comes first, not %v", first)
 	for i := 2; i < 6; i++ {
 		if ver = e.write(ver, sample(i)); i == 3 {
-			continue // it may be skipped, the newest not
+			continue // older records may be skipped, the newest must not
 		}
 		for last := first; !e.kept(last, sample(i)); {
 			last = next()
@@ -114,7 +116,7 @@ func checkWatch(e *env) {
 	}
 }
 
-// checkFresh lets readers check that they see every write that ended before they asked.
+// checkFresh checks that readers see every write that ended before the read began.
 func checkFresh(e *env) {
 	var written atomic.Uint64
 	var wg sync.WaitGroup
@@ -144,7 +146,8 @@ func checkFresh(e *env) {
 	}
 }
 
-// checkStoreHistory records concurrent loads and swaps on a few names, and asks for an order of them.
+// checkStoreHistory records concurrent loads and swaps on a few names, and checks that the history
+// is linearizable.
 func checkStoreHistory(e *env) {
 	var rec history.Recorder[history.RegisterOp, history.RegisterResult]
 	var wg sync.WaitGroup
@@ -159,8 +162,8 @@ func checkStoreHistory(e *env) {
 	history.Check(e, history.Register(), rec.Operations())
 }
 
-// swapOnce loads a record and replaces it. The register holds numbers of attempts; the version that a swap compares
-// stands for the one that was loaded with it.
+// swapOnce loads a record and replaces it. The register holds the numbers of attempts; the version
+// compared by a swap stands for the number that was loaded with it.
 func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.RegisterResult], client int, key string, attempt int) {
 	load := rec.Begin(client, history.RegisterOp{Key: key})
 	before, ver, err := e.store.Load(e.Context(), key)
@@ -174,7 +177,7 @@ func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.Register
 		shown = fmt.Sprint(before.Attempt)
 	}
 	load.End(history.RegisterResult{Value: shown})
-	runtime.Gosched() // a store may be so fast that nobody is in between
+	runtime.Gosched() // a fast store would otherwise never be interrupted here
 	swap := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Swap, Old: shown, Value: fmt.Sprint(attempt)})
 	_, err = e.store.Swap(e.Context(), key, ver, sample(attempt))
 	switch {

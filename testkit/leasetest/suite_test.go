@@ -19,15 +19,16 @@ import (
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // handlers that panic are logged
 	if os.Getenv(bugVariable) != "" {
-		os.Exit(m.Run()) // what a bug leaves behind is no leak of ours
+		os.Exit(m.Run()) // leaks of a planted bug do not count
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// server is a store behind a network: what somebody else's backend looks like.
+// server is a store behind a network, like a third-party backend.
 type server struct{ store *memory.Store }
 
-// Call and Reply travel. An outcome is told by a word: errors do not travel.
+// Call and Reply are sent over the network. Outcomes are encoded as words, since errors cannot be
+// sent.
 type (
 	Call struct {
 		Name string
@@ -54,7 +55,7 @@ func (s *server) Swap(c Call, r *Reply) (err error) {
 	return err
 }
 
-// client is its Store. It has a connection and a goroutine of its own.
+// client is the Store for the server. It has its own connection and goroutine.
 type client struct{ *rpc.Client }
 
 func (c client) call(ctx context.Context, method string, in Call) (r Reply, err error) {
@@ -66,7 +67,7 @@ func (c client) call(ctx context.Context, method string, in Call) (r Reply, err 
 	case <-call.Done:
 		return r, call.Error
 	case <-ctx.Done():
-		return Reply{}, ctx.Err() // the reply may come yet, so it is not touched
+		return Reply{}, ctx.Err() // the reply may still arrive, so it is not used
 	}
 }
 
@@ -83,7 +84,7 @@ func (c client) Swap(ctx context.Context, name string, old coordination.Version,
 	return r.Version, err
 }
 
-// TestOutside runs the suite on a store behind a real connection, in virtual time all the same.
+// TestOutside runs the suite in virtual time on a store behind a real connection.
 func TestOutside(t *testing.T) {
 	leasetest.Run(t, func(t *testing.T) coordination.Store {
 		s := rpc.NewServer()

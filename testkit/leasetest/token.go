@@ -83,7 +83,7 @@ var tokenChecks = []check{
 	}},
 }
 
-// fenced is a target that keeps the highest token and refuses lower ones. Open to all, it does not.
+// fenced is a target that keeps the highest token and rejects lower ones, unless it is open.
 type fenced struct {
 	open bool
 

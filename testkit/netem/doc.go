@@ -1,6 +1,6 @@
-// Package netem is a bad network for real processes on one machine: a network namespace for each node,
-// with one TUN device in it, and a relay in the test that carries every packet between them and may
-// delay, lose, double, reorder, corrupt, slow down or cut, for each direction apart.
+// Package netem provides a faulty network for real processes on one machine. Each node has a
+// network namespace with one TUN device. A relay in the test carries every packet between the nodes
+// and can delay, lose, duplicate, reorder, corrupt, rate-limit or cut each direction independently.
 //
 //	n := netem.New(t, 3)
 //	cmd := exec.Command("./server", "-listen", n.Addr(1)+":9000")
@@ -9,11 +9,12 @@
 //	n.Set(1, 0, netem.Link{Cut: true}) // requests arrive, answers do not
 //	n.Heal()
 //
-// It needs Linux and root, and the device /dev/net/tun; no tool and no kernel module beyond. Where it
-// cannot run the test is skipped and says so; with CI=true in the environment it fails instead, so that
-// nobody takes a skipped test for a green one.
+// It requires Linux, root, and the device /dev/net/tun, but no tools or other kernel modules. If
+// these are missing, the test is skipped with a message; with CI=true in the environment it fails
+// instead, so that a skipped test does not look green.
 //
-// What it is not: a simulation. Time is real, and runs differ. A corrupted packet fails its checksum in
-// the receiver's kernel, so TCP and UDP show it as a loss. A cut does not end TCP connections; their
-// packets are lost until it is healed, and TCP's own pauses come on top.
+// It is not a simulation: time is real, and runs differ. A corrupted packet fails its checksum in
+// the receiver's kernel, so TCP and UDP treat it as lost. A cut does not close TCP connections.
+// Their packets are lost until the cut is healed, and TCP's retransmission timeouts add to the
+// outage.
 package netem

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Link is what happens to packets in one direction between two nodes. The zero value passes all at
-// once.
+// Link configures the faults of one direction between two nodes. The zero value passes all packets
+// immediately.
 type Link struct {
 	Delay     time.Duration // of each packet
-	Jitter    time.Duration // up to so much more: packets overtake each other
+	Jitter    time.Duration // maximum addition to Delay: packets overtake each other
 	Loss      float64       // probability
 	Duplicate float64
 	Corrupt   float64 // one bit beyond the IP header is flipped
-	Rate      int     // bytes per second; 0: no limit. What waits longer than a second for it is lost
+	Rate      int     // bytes per second; 0: no limit. After a second's wait packets are lost
 	Cut       bool    // nothing passes
 }
 
@@ -28,7 +28,7 @@ type wire struct {
 	free    time.Time // when the next packet may leave, under Rate
 	seq     uint64
 	waiting packets
-	news    chan struct{} // has room for one
+	news    chan struct{} // buffered, with capacity one
 }
 
 func newWire(to func([]byte)) *wire { return &wire{to: to, news: make(chan struct{}, 1)} }
@@ -39,10 +39,10 @@ func (w *wire) set(l Link) {
 	w.link, w.free = l, time.Time{}
 }
 
-// longest is how long a packet may wait for its turn under Rate.
+// longest is the maximum time a packet waits because of Rate.
 const longest = time.Second
 
-// take decides what becomes of a packet; it owns the bytes.
+// take applies the faults to a packet; it owns the bytes.
 func (w *wire) take(packet []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *wire) take(packet []byte) {
 	}
 }
 
-// run delivers what is due until done is closed.
+// run delivers packets when they are due, until done is closed.
 func (w *wire) run(done <-chan struct{}) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -94,7 +94,7 @@ func (w *wire) run(done <-chan struct{}) {
 	}
 }
 
-// deliver hands over what is due, and returns the time until the next.
+// deliver delivers all due packets, and returns the time until the next one.
 func (w *wire) deliver() time.Duration {
 	for {
 		w.mu.Lock()
@@ -123,7 +123,7 @@ func later(a, b time.Time) time.Time {
 
 const ipHeader = 20
 
-// corrupt flips one bit of what the IP header carries.
+// corrupt flips one bit of the IP payload.
 func corrupt(packet []byte) {
 	if n := len(packet) - ipHeader; n > 0 {
 		packet[ipHeader+rand.IntN(n)] ^= 1 << rand.IntN(8)

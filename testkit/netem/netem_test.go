@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/testkit/netem"
 )
 
-// TestMain makes this binary a server if it was started as one.
+// TestMain runs this binary as a server if the environment says so.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("CONCORD_ECHO"); addr != "" {
 		l, err := net.Listen("tcp4", addr)
@@ -41,11 +41,11 @@ func socket(t *testing.T, n *netem.Network, node int) net.PacketConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.(*net.UDPConn).SetReadBuffer(1 << 20) // for a reader that has to wait its turn
+	_ = c.(*net.UDPConn).SetReadBuffer(1 << 20) // for a reader that may be slow
 	return c
 }
 
-// pair is two nodes with a socket each, and a third one as a witness.
+// pair is two nodes with a socket each, and a third node as a witness.
 type pair struct {
 	*testing.T
 	*netem.Network
@@ -74,15 +74,16 @@ func (p *pair) hear(at net.PacketConn, want string) {
 	}
 }
 
-// taken waits until the relay has decided on all that was sent at a node: it takes packets in order, and the way to
-// the witness is open.
+// taken waits until the relay has processed every packet sent at a node: it takes packets in order,
+// and the link to the witness has no faults.
 func (p *pair) taken(from net.PacketConn) {
 	p.send(from, p.c, "witness")
 	p.hear(p.c, "witness")
 }
 
-// burst sends numbered packets from a to b under a link, heals it when they must have arrived, and returns what
-// came before a last packet that is sent then. A link keeps the order of moments of arrival, so nothing comes later.
+// burst sends numbered packets from a to b over a link, and heals the link when they must have
+// arrived. It returns the numbers received before a final packet. A link delivers packets in the
+// order of their arrival times, so nothing arrives later.
 func (p *pair) burst(count int, link netem.Link) (got []uint32) {
 	p.Helper()
 	p.Set(0, 1, link)
@@ -158,7 +159,7 @@ func TestLink_Faults(t *testing.T) {
 	}
 }
 
-// TestLink_OneWay cuts the way back only: requests arrive, answers do not.
+// TestLink_OneWay cuts only the way back: requests arrive, answers do not.
 func TestLink_OneWay(t *testing.T) {
 	p := newPair(t)
 	p.Set(1, 0, netem.Link{Cut: true})
@@ -186,7 +187,7 @@ func TestNetwork_IsolatedUntilHealed(t *testing.T) {
 	p.hear(p.a, "heard")
 }
 
-// TestProcess_TalksThroughTheRelay measures delay and rate with a real process behind TCP.
+// TestProcess_TalksThroughTheRelay measures delay and rate with a real process over TCP.
 func TestProcess_TalksThroughTheRelay(t *testing.T) {
 	n := netem.New(t, 2)
 	exe, err := os.Executable()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Network is some nodes and the relay between them. It ends with the test.
+// Network is a set of nodes and the relay between them. It ends with the test.
 type Network struct {
 	nodes []*node
 	wires map[[2]int]*wire
@@ -16,14 +16,14 @@ type Network struct {
 	work  sync.WaitGroup
 }
 
-// maxNodes is what one subnet holds.
+// maxNodes is the capacity of one subnet.
 const maxNodes = 200
 
-// Possible returns why there can be no network here, nil if there can.
+// Possible returns why this machine cannot run a network, or nil if it can.
 func Possible() error { return possible() }
 
-// New makes a network of n nodes, or skips the test, or with CI=true fails it, if that is not possible
-// here.
+// New creates a network of n nodes. If the machine cannot run one, New skips the test, or fails it
+// with CI=true.
 func New(t testing.TB, n int) *Network {
 	t.Helper()
 	if n < 1 || n > maxNodes {
@@ -61,7 +61,7 @@ func New(t testing.TB, n int) *Network {
 // Addr returns the IPv4 address of a node.
 func (n *Network) Addr(i int) string { return n.nodes[i].addr.String() }
 
-// Set changes one direction of the link between two nodes. Packets on their way are not affected.
+// Set changes one direction of the link between two nodes. Packets in flight are not affected.
 func (n *Network) Set(from, to int, l Link) { n.wires[[2]int{from, to}].set(l) }
 
 // SetAll changes every direction.
@@ -80,17 +80,17 @@ func (n *Network) Isolate(i int) {
 	}
 }
 
-// Heal makes every link perfect.
+// Heal removes the faults of every link.
 func (n *Network) Heal() { n.SetAll(Link{}) }
 
-// Do runs f in the namespace of a node: sockets made by f itself belong there for good. Goroutines that
-// f starts do not run there, and neither do name lookups.
+// Do runs f in the namespace of a node. Sockets created by f itself belong to the namespace
+// permanently. Goroutines started by f, and name lookups, do not run there.
 func (n *Network) Do(i int, f func() error) error { return n.nodes[i].do(f) }
 
 // Start starts a process in the namespace of a node.
 func (n *Network) Start(i int, cmd *exec.Cmd) error { return n.nodes[i].do(cmd.Start) }
 
-// relay carries what a node sends until its device is closed.
+// relay forwards the packets of a node until its device is closed.
 func (n *Network) relay(from int, nd *node) {
 	buffer := make([]byte, 1<<16)
 	for {
@@ -104,7 +104,7 @@ func (n *Network) relay(from int, nd *node) {
 	}
 }
 
-// receiver reads the destination of an IPv4 packet.
+// receiver returns the node of an IPv4 packet's destination.
 func (n *Network) receiver(packet []byte) (int, bool) {
 	if len(packet) < ipHeader || packet[0]>>4 != 4 {
 		return 0, false

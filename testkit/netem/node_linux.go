@@ -27,7 +27,8 @@ func possible() error {
 	return f.Close()
 }
 
-// node is a network namespace, kept by a thread that lives in it, and the device that is its way out.
+// node is a network namespace, kept open by a thread that runs in it, and the device that connects
+// it to the relay.
 type node struct {
 	addr  netip.Addr
 	tun   *os.File
@@ -47,8 +48,8 @@ func newNode(i int) (*node, error) {
 	return n, <-ready
 }
 
-// live owns a thread that enters a namespace of its own. It never leaves it, so the thread ends with
-// the goroutine.
+// live owns a thread that enters a new namespace. The thread never leaves the namespace, so it
+// exits with the goroutine.
 func (n *node) live(ready chan<- error) {
 	defer close(n.ended)
 	runtime.LockOSThread()
@@ -79,11 +80,11 @@ func (n *node) enter() error {
 	if err := n.configure(fd); err != nil {
 		return errors.Join(err, unix.Close(fd))
 	}
-	n.tun = os.NewFile(uintptr(fd), tunDev) // not blocking, so Close ends a Read
+	n.tun = os.NewFile(uintptr(fd), tunDev) // non-blocking, so Close interrupts a Read
 	return nil
 }
 
-// configure makes the device and brings it up, as "ip addr add" and "ip link set up" would.
+// configure creates the device and brings it up, like "ip addr add" and "ip link set up".
 func (n *node) configure(fd int) error {
 	control, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -122,7 +123,8 @@ func flags(f uint16) func(*unix.Ifreq) error {
 	return func(r *unix.Ifreq) error { r.SetUint16(f); return nil }
 }
 
-// deliver hands a packet to the namespace. Whatever the device refuses is lost, as on any network.
+// deliver writes a packet to the namespace. Packets that the device rejects are lost, as on any
+// network.
 func (n *node) deliver(packet []byte) { _, _ = n.tun.Write(packet) }
 
 func (n *node) close() {

@@ -49,7 +49,7 @@ func newStream(t testing.TB) *stream {
 	return s
 }
 
-// carry sends bytes and waits until the other end has them.
+// carry sends bytes and waits until the other end has received them.
 func (s *stream) carry(from, to *net.TCPConn, data []byte) {
 	s.Helper()
 	sent := make(chan error, 1)
@@ -70,7 +70,7 @@ func (s *stream) carry(from, to *net.TCPConn, data []byte) {
 	}
 }
 
-// seen is what the kernel at one end has counted.
+// seen returns the kernel's counters of a connection.
 func (s *stream) seen(c *net.TCPConn) (info *unix.TCPInfo) {
 	s.Helper()
 	raw, err := c.SyscallConn()
@@ -92,8 +92,8 @@ func noise(size int) []byte {
 	return data
 }
 
-// What TCP carries through bad links is whole, in both directions, and the counters of the kernel tell that each
-// fault was there, in the direction meant only.
+// TCP delivers its data intact over faulty links, in both directions. The kernel's counters show
+// that each fault occurred, and only in the intended direction.
 func TestTCP_IsWholeThroughEveryFault(t *testing.T) {
 	retransmits := func(from, _ *unix.TCPInfo) uint32 { return from.Total_retrans }
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestTCP_IsWholeThroughEveryFault(t *testing.T) {
 	}
 }
 
-// A cut of the way back lets the data through and keeps back what acknowledges them.
+// A cut of the way back lets data through and drops its acknowledgements.
 func TestTCP_CutOfOneDirection(t *testing.T) {
 	s := newStream(t)
 	hear := func(at *net.TCPConn, want byte) {
@@ -150,7 +150,7 @@ func TestTCP_CutOfOneDirection(t *testing.T) {
 	s.Set(1, 0, netem.Link{Cut: true})
 	send(s.a, 'r')
 	hear(s.b, 'r')
-	send(s.b, 'l') // goes on trying
+	send(s.b, 'l') // it keeps retrying
 	if n := s.seen(s.a).Unacked; n != 1 {
 		t.Errorf("%d segments are not acknowledged, want 1", n)
 	}
@@ -168,7 +168,7 @@ func TestTCP_CutOfOneDirection(t *testing.T) {
 	hear(s.b, 'r')
 }
 
-// BenchmarkTCP is what the relay carries in one direction.
+// BenchmarkTCP measures the relay's throughput in one direction.
 func BenchmarkTCP(b *testing.B) {
 	s := newStream(b)
 	data := noise(1 << 20)

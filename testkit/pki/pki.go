@@ -1,11 +1,11 @@
-// Package pki makes certificates for tests and for trying TLS out:
+// Package pki creates certificates for tests and for trying out TLS:
 //
 //	ca, err := pki.NewAuthority("shop")
 //	caFile, err := ca.Write(dir)
 //	cert, key, err := ca.WriteMember(dir, "a", pki.Member{Hosts: []string{"127.0.0.1"}})
 //	cfg := node.Config{Port: 7000, TLS: node.TLSFiles(cert, key, caFile)}
 //
-// In production let a real authority issue them: its key does not belong on the members.
+// In production, use a real certificate authority, and keep its key off the members.
 package pki
 
 import (
@@ -23,14 +23,14 @@ import (
 	"time"
 )
 
-// Authority issues certificates. It is safe for use by many goroutines.
+// Authority issues certificates. It is safe for concurrent use.
 type Authority struct {
 	name string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority that is valid from an hour ago for ten years.
+// NewAuthority returns an authority that is valid from one hour ago for ten years.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -53,22 +53,22 @@ func NewAuthority(name string) (*Authority, error) {
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
 // Write writes the certificate of the authority to a file in dir, named after the authority, and
-// returns the file.
+// returns the file's path.
 func (a *Authority) Write(dir string) (string, error) {
 	file := filepath.Join(dir, a.name+"-ca.pem")
 	return file, os.WriteFile(file, a.PEM(), 0o600)
 }
 
-// Member is what the certificate of a member says. The zero value names nobody.
+// Member describes the certificate of a member. The zero value contains no names.
 type Member struct {
-	// Hosts are DNS names and IP addresses for which the member speaks, at every port.
+	// Hosts are the DNS names and IP addresses that the member may use, with any port.
 	Hosts []string
-	// Addresses, host:port, become URIs: if there are any, the member speaks for these only. Their
-	// hosts have to be among Hosts, too.
+	// Addresses, each host:port, become URIs. If there are any, the member may use only these.
+	// Their hosts must also be listed in Hosts.
 	Addresses []string
-	// From and To bound the time in which it is valid. Default: from an hour ago, for a day.
+	// From and To are the bounds of the validity period. Default: from one hour ago, for a day.
 	From, To time.Time
-	// Usages default to those of a member: server and client.
+	// Usages are the extended key usages. Default: server and client.
 	Usages []x509.ExtKeyUsage
 }
 
@@ -116,9 +116,9 @@ func (m Member) template(name string) *x509.Certificate {
 	return t
 }
 
-// WriteMember issues a certificate, and writes it and its key to files in dir that begin with name.
-// Files that exist are replaced, the key first, so that a member that reads them meanwhile finds that
-// they do not match and looks again.
+// WriteMember issues a certificate, and writes it and its key to files in dir whose names begin
+// with name. It replaces existing files, the key first. A member that reads the files in between
+// finds that they do not match and reads them again.
 func (a *Authority) WriteMember(dir, name string, m Member) (certFile, keyFile string, err error) {
 	cert, key, err := a.Issue(m)
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *Authority) WriteMember(dir, name string, m Member) (certFile, keyFile s
 	return certFile, keyFile, nil
 }
 
-// replace lets nobody see half a file.
+// replace writes a file atomically.
 func replace(name string, data []byte) error {
 	next := name + ".next"
 	if err := os.WriteFile(next, data, 0o600); err != nil {

@@ -9,32 +9,33 @@ import (
 	"time"
 )
 
-// act is something that is done to the machines from outside.
+// act is an external event applied to the machines.
 type act struct {
 	at   time.Duration
 	text string // verb and arguments
 }
 
-// Can says how acts of a verb are carried out.
+// Can registers the function that carries out the acts of a verb.
 func (w *World) Can(verb string, do func(Args)) { w.verbs[verb] = do }
 
-// Act schedules an act: an operation, a crash, a partition. It is a verb that the history can, and words
-// or numbers that say all about it: the act must depend on nothing else that was made up, since a failing
-// history is shortened by leaving others out, and is saved as the list of its acts. All acts must be known
-// before time passes.
+// Act schedules an act, such as an operation, a crash or a partition. The verb must be registered
+// with Can. Verb and arguments must describe the act completely: it must not depend on any other
+// random choice, since a failing history is shortened by omitting other acts, and is saved as the
+// list of its acts. All acts must be scheduled before time passes.
 //
 //	w.Act(w.Moment(time.Minute), "cut", a, b, "for", 3*time.Second)
 func (w *World) Act(at time.Duration, verb string, args ...any) {
 	switch {
 	case w.begun:
 		w.Fail("act %q after time has passed", verb)
-	case w.given == nil: // a case has acts of its own
+	case w.given == nil: // a case has its own acts
 		w.acts = append(w.acts, act{at, strings.TrimSpace(verb + " " + strings.TrimSuffix(fmt.Sprintln(args...), "\n"))})
 	}
 }
 
-// Rand is for making up acts. It is of no use once time passes, and what it gave is not part of a saved
-// case: what a history depends on otherwise comes from Number, Span and Chance.
+// Rand returns the source of randomness for generating acts. It must not be used once time passes,
+// and its values are not part of a saved case. All other random choices of a history come from
+// Number, Span and Chance.
 func (w *World) Rand() *rand.Rand {
 	if w.begun {
 		w.Fail("Rand was used after time has passed")
@@ -42,7 +43,7 @@ func (w *World) Rand() *rand.Rand {
 	return w.rand
 }
 
-// Moment returns a random moment before d, in milliseconds.
+// Moment returns a random time before d, in milliseconds.
 func (w *World) Moment(d time.Duration) time.Duration {
 	return time.Duration(w.Rand().Int64N(int64(max(d/time.Millisecond, 1)))) * time.Millisecond
 }
@@ -76,8 +77,8 @@ func (w *World) perform(a act) {
 	do(Args{w: w, act: a.text, Words: strings.Fields(rest)})
 }
 
-// Args are the words of an act after its verb. One that is missing, or not what is asked for, fails the
-// history with an error that names it.
+// Args are the words of an act after its verb. If a word is missing or invalid, the history fails
+// with an error that names it.
 type Args struct {
 	w     *World
 	act   string
@@ -93,7 +94,7 @@ func (a Args) Word(i int) string {
 	return a.Words[i]
 }
 
-// Int returns the i-th word as a number below n, and at least 0.
+// Int returns the i-th word as a number in [0, n).
 func (a Args) Int(i, n int) int {
 	v, err := strconv.Atoi(a.Word(i))
 	if err != nil || v < 0 || v >= n {

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// mostAlternatives is how many values of one Number an exploration plays; of a wider range it plays
-// the ends.
+// mostAlternatives is the maximum number of values of one Number that an exploration plays. Of a
+// wider range it plays only the ends.
 const mostAlternatives = 64
 
-// deviation is a choice other than the harmless one, at a point of choice that is told apart by its
-// place in the history.
+// deviation is a choice other than the harmless one, at a choice point identified by its position
+// in the history.
 type deviation struct{ point, value int32 }
 
-// branch makes the choices of one explored history: the harmless ones but for some deviations. It
-// notes how many alternatives each point has, so that others can branch off.
+// branch makes the choices of one explored history: the harmless ones except for some deviations.
+// It records the number of alternatives at each point, so that other histories can branch off.
 type branch struct {
 	deviations []deviation // ascending by point
-	next       int         // of these
+	next       int         // index of the next deviation
 	points     []uint8     // alternatives at each point so far
 	visits     *visits
 }
 
-// choose returns one of n alternatives, 0 unless the history deviates here.
+// choose returns one of n alternatives: 0 unless the history deviates here.
 func (b *branch) choose(n int) (v int) {
 	if b.next < len(b.deviations) && int(b.deviations[b.next].point) == len(b.points) {
 		v = int(b.deviations[b.next].value)
@@ -32,7 +32,7 @@ func (b *branch) choose(n int) (v int) {
 	return v
 }
 
-// pick returns a value from lo to hi, each of them an alternative if they are few.
+// pick returns a value from lo to hi. If there are few values, each one is an alternative.
 func (b *branch) pick(lo, hi int64, as pickKind) int64 {
 	switch {
 	case hi <= lo:
@@ -45,8 +45,8 @@ func (b *branch) pick(lo, hi int64, as pickKind) int64 {
 	return lo
 }
 
-// fate returns what becomes of a message. Whatever has a probability is an alternative, and nothing
-// else is.
+// fate returns the fate of a message. The alternatives are the faults with a probability above
+// zero.
 func (b *branch) fate(f Faults) fate {
 	fates := []fate{plain}
 	if f.Loss > 0 {
@@ -74,20 +74,20 @@ func (b *branch) fate(f Faults) fate {
 	return fates[b.choose(len(fates))]
 }
 
-// visits are the states that explored histories have been in.
+// visits is the set of states reached by explored histories.
 type visits struct {
 	sync.Mutex
 	seed  maphash.Seed
-	first map[uint64]int // deviations with which a state was reached first, by its hash
+	first map[uint64]int // the smallest number of deviations that reached each state, by its hash
 }
 
 func newVisits() *visits { return &visits{seed: maphash.MakeSeed(), first: map[uint64]int{}} }
 
-// visited reports whether a history with fewer deviations, or another one with as many, has been in
-// a state; otherwise it notes that this one has.
+// visited reports whether a history with fewer deviations, or another one with the same number, has
+// reached the state. Otherwise it records that this one has.
 func (b *branch) visited(state func() any) bool {
 	if b.next < len(b.deviations) {
-		return false // on the way to where this history parts from the one it came from
+		return false // not yet at the point where this history branches off
 	}
 	key := maphash.Comparable(b.visits.seed, state())
 	b.visits.Lock()

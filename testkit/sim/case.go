@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Case is one history as a list: what was done, what was left to chance and did not come out harmless,
-// and which messages did not simply arrive. It does not depend on a seed, so it stays the same history when
-// the way in which histories are made up changes. Its text can be read, and changed by hand:
+// Case is one history as a list: its acts, the random choices that are not harmless, and the
+// messages that did not simply arrive. It does not depend on a seed, so it stays the same history
+// if the generation of histories changes. Its text can be read and edited:
 //
 //	# not equal 30s after the faults ended
 //	pick members 5
@@ -24,8 +24,8 @@ import (
 //	message 0>1 at 8.2112s lost
 //	message 0>1 at 8.2112s #2 +31ms +200ms
 //
-// A pick without a time was made at the beginning. Of several picks of one name, or messages of one link, at
-// the same time, #2 is the second. A message with two delays arrives twice.
+// A pick without a time was made at the beginning. Of several picks of one name, or messages of one
+// link, at the same time, #2 is the second. A message with two delays arrives twice.
 type Case struct {
 	Comment []string
 	acts    []act
@@ -38,7 +38,7 @@ type pickID struct {
 	occasion
 }
 
-// pick is a choice, and what kind of value it is.
+// pick is a choice and the type of its value.
 type pick struct {
 	as    pickKind
 	value int64
@@ -52,7 +52,7 @@ const (
 	truth
 )
 
-// letter is a message.
+// letter identifies a message.
 type letter struct {
 	link
 	occasion
@@ -60,10 +60,10 @@ type letter struct {
 
 func newCase() *Case { return &Case{picks: map[pickID]pick{}, fates: map[letter]fate{}} }
 
-// Acts returns how many acts the case has, and Size how many lines in all.
+// Acts returns the number of acts of the case.
 func (c *Case) Acts() int { return len(c.acts) }
 
-// Size returns how many lines the case has, without comments.
+// Size returns the number of lines of the case, without comments.
 func (c *Case) Size() int { return len(c.acts) + len(c.picks) + len(c.fates) }
 
 func (p pick) String() string {
@@ -134,7 +134,7 @@ func (c *Case) String() string {
 	return b.String()
 }
 
-// ParseCase reads the text of a case. Its error names the line.
+// ParseCase parses the text of a case. Its error names the line.
 func ParseCase(text []byte) (*Case, error) {
 	c := newCase()
 	n := 0
@@ -170,7 +170,7 @@ func (c *Case) parse(line string) error {
 	return errors.New("want: pick NAME [at TIME] [#N] VALUE, at TIME VERB ARGUMENTS, or message FROM>TO [at TIME] [#N] lost|+TIME [+TIME]")
 }
 
-// parseOccasion takes "at TIME" and "#N" off, if they are there.
+// parseOccasion parses the optional "at TIME" and "#N".
 func parseOccasion(words []string) (o occasion, rest []string, err error) {
 	o.n = 1
 	if len(words) > 1 && words[0] == "at" {

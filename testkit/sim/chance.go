@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Number returns a number from lo to hi that is left to chance. Name says what it is, in one word. It depends
-// on the seed, the name, the time, and how many of that name came before at the same time; on nothing else
-// that happens.
+// Number returns a random number from lo to hi. name identifies the choice and must be one word.
+// The number depends only on the seed, the name, the time, and the number of earlier choices with
+// that name at the same time.
 //
-// The same holds for Span and Chance. In a saved case everything left to chance is lo, or false, unless
-// the case says otherwise; so lo should be the harmless choice.
+// The same holds for Span and Chance. In a saved case every random choice is lo, or false, unless
+// the case specifies it, so lo should be the harmless choice.
 func (w *World) Number(name string, lo, hi int) int {
 	return int(w.pick(name, int64(lo), int64(hi), numeral))
 }
 
-// Span returns a duration from lo to hi that is left to chance, in whole microseconds above lo.
+// Span returns a random duration from lo to hi, in whole microseconds above lo.
 func (w *World) Span(name string, lo, hi time.Duration) time.Duration {
 	return time.Duration(w.pick(name, int64(lo), int64(hi), duration))
 }
 
-// Chance is true with probability p, and never after Calm.
+// Chance returns true with probability p, and always false after Calm.
 func (w *World) Chance(name string, p float64) bool {
 	id := w.pickID(name)
 	if w.calm {
@@ -42,8 +42,8 @@ func (w *World) Chance(name string, p float64) bool {
 	return yes
 }
 
-// Fraction is a probability below most in one half of the seeds, and zero in the other: with all faults on
-// all the time, some would hide what others show.
+// Fraction returns a probability below most for half of the seeds, and zero for the other half: if
+// all faults were always enabled, some would hide the effects of others.
 func (w *World) Fraction(name string, most float64) float64 {
 	return float64(max(0, w.Number(name, -1000, 1000))) / 1000 * most
 }
@@ -96,7 +96,7 @@ func below(x uint64, most int64, as pickKind) int64 {
 	return v % (most + 1)
 }
 
-// unit maps to [0, 1).
+// unit maps x to [0, 1).
 func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }
 
 func nameHash(name string) uint64 {

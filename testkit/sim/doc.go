@@ -1,7 +1,8 @@
 // Package sim plays seeded histories of deterministic state machines in virtual time.
 //
-// A history is a function of a [World]: it picks sizes and faults, starts the machines under test, makes up
-// acts, lets time pass, and calls Fail when an invariant is broken. One seed is one history.
+// A history is a function of a [World]. It chooses sizes and faults, starts the machines under
+// test, generates acts, lets time pass, and calls Fail if an invariant is broken. One seed
+// determines one history.
 //
 //	var seeds = sim.Flags(1000) // -seed, -seeds, -progress, -save
 //
@@ -20,22 +21,24 @@
 //		w.Eventually(30*time.Second, "equal", nodes.equal)             // liveness: without
 //	}
 //
-// Run plays many seeds on all processors. When one fails, its history is written down as a [Case], which
-// needs no seed; everything is left out of it that it fails without; and what remains is told as a story,
-// with the commit and the command that shows it again. With -save it becomes a file, and Replay plays all
-// files of a folder for ever.
+// Run plays many seeds on all processors. If one fails, Run records its history as a [Case], which
+// needs no seed, and removes everything that is not needed for the failure. It prints the rest as a
+// story, with the commit and the command that reproduces it. With -save the case is written to a
+// file, and Replay plays all files of a folder from then on.
 //
 // # Exploring
 //
-// Explore plays the same kind of history in another order: not at random, but every one with at most so many
-// deviations from the harmless one, in which each Number and Span is the smallest, no Chance comes true and every
-// message arrives. That is for small histories, in which a combination of two or three rare choices is to be
-// found for certain. With Visited it leaves out what follows from a state that it has been in; then all
-// histories of a small world can be played, however long they are.
+// Explore plays histories systematically instead of randomly: all histories with at most a given
+// number of deviations from the harmless one, in which each Number and Span is the smallest, each
+// Chance is false and every message arrives. It is for small histories in which a combination of
+// two or three rare choices must certainly be found. With Visited it skips the continuations of
+// states it has already reached; then it can play all histories of a small world, however long they
+// are.
 //
 // # Duties of a history
 //
-// Take time from Now, and everything left to chance from Number, Span, Chance, Fraction and Send; make up
-// acts from Rand, before time passes, and say all about them in their words. Do not range over maps where
-// the order shows; start no goroutine. Seeds.Twice checks that a seed is one history.
+// Get the time from Now, and all random choices from Number, Span, Chance, Fraction and Send.
+// Generate acts from Rand, before time passes, and describe them completely in their words. Do not
+// range over maps where the order matters, and start no goroutines. Seeds.Twice checks that a seed
+// determines one history.
 package sim

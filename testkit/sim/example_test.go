@@ -8,8 +8,8 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// A lamp that is switched by two people over a slow network. Each sends what it wants the lamp to become,
-// and whoever is heard last wins: is the lamp ever on although both have switched it off?
+// Two people switch a lamp over a slow network. Each sends the state it wants the lamp to have, and
+// the last message to arrive wins. Can the lamp be on after both have switched it off?
 func Example() {
 	history := func(w *sim.World) {
 		w.Faults = sim.Faults{Delay: 10 * time.Millisecond, Jitter: 100 * time.Millisecond}

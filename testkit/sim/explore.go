@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Bounds say which histories Explore plays.
+// Bounds limit the histories that Explore plays.
 type Bounds struct {
-	Deviations int  // from the harmless history, in one history; 0: any number
-	Histories  int  // play no more than so many; 0: all
+	Deviations int  // from the harmless history, per history; 0: any number
+	Histories  int  // the maximum number of histories; 0: all
 	Progress   bool // a line every five seconds on standard error
-	Save       bool // the shortened form of a failure, in Folder
-	Whole      bool // do not shorten a failure
+	Save       bool // saves the shortened form of a failure in Folder
+	Whole      bool // does not shorten a failure
 }
 
 // Explored sums up an exploration.
 type Explored struct {
 	Histories int
-	Within    int  // deviations: all histories with so many were played
-	Points    int  // of choice, the most in one history
-	States    int  // told to Visited, all of them different
-	Complete  bool // so many as there are, or Bounds.Deviations says; Visited leaves nothing out
-	Steps     int  // events, all together
+	Within    int  // number of deviations up to which all histories were played
+	Points    int  // maximum number of choice points in one history
+	States    int  // distinct states passed to Visited
+	Complete  bool // all histories within Bounds.Deviations were played, none skipped by Visited
+	Steps     int  // total number of events
 	Real      time.Duration
 }
 
@@ -36,18 +36,18 @@ func (e Explored) String() string {
 		e.Histories, what, e.Points, e.States, e.Steps, e.Real.Round(time.Second/10))
 }
 
-// Explore plays every history with a bounded number of deviations from the harmless one, in place
-// of histories of random seeds. What World leaves to chance is enumerated:
+// Explore plays every history with a bounded number of deviations from the harmless one, instead of
+// histories of random seeds. It enumerates the random choices of World:
 //
-//   - Number: each value, lo first; of more than 64, lo and hi.
+//   - Number: each value, lo first; if there are more than 64, only lo and hi.
 //   - Span: lo and hi.
 //   - Chance: false and, if the probability is above zero, true.
 //   - A message: it arrives; and, for each of Loss, Duplicate, Jitter and Late that is above zero,
-//     it is lost, arrives twice, takes the whole Jitter longer, or the whole Lateness.
+//     it is lost, arrives twice, or takes the whole Jitter or the whole Lateness longer.
 //
-// The first alternative of each is the harmless one; after Calm there is no other. Rand gives every
-// history the same numbers. A failure is shortened and told as by Run. Explore plays on all
-// processors; the failure it reports is the same each time, unless the history calls Visited.
+// The first alternative of each choice is the harmless one; after Calm it is the only one. Rand
+// returns the same numbers in every history. Explore shortens and prints a failure like Run. It
+// plays on all processors and always reports the same failure, unless the history calls Visited.
 func Explore(t testing.TB, bounds Bounds, history func(*World)) Explored {
 	t.Helper()
 	x := newExplorer(bounds, history)
@@ -62,16 +62,16 @@ func Explore(t testing.TB, bounds Bounds, history func(*World)) Explored {
 	return e
 }
 
-// FindWithin explores like Explore, and returns the first failure; nil if there is none. It is for
-// tests that plant a bug.
+// FindWithin explores like Explore, and returns the first failure, or nil if there is none. It is
+// for tests that plant a bug.
 func FindWithin(bounds Bounds, history func(*World)) (*Failure, Explored) {
 	e, f := newExplorer(bounds, history).run()
 	return f, e
 }
 
-// Visited reports whether this exploration has been in a state before, with as many deviations left;
-// otherwise it notes the state. A history for which it is true should end: what can follow has been
-// explored, or will be. State is called where it matters. What it returns is comparable, and must say
-// all that the rest of the history depends on, how much of it is left included. Outside of Explore,
-// Visited is always false.
+// Visited reports whether this exploration has reached a state before, with as many deviations
+// left. Otherwise it records the state. A history should return if Visited returns true: its
+// continuations have been explored, or will be. state is called only where needed. Its result must
+// be comparable and must contain everything that the rest of the history depends on, including how
+// much of the history is left. Outside of Explore, Visited returns false.
 func (w *World) Visited(state func() any) bool { return w.branch != nil && w.branch.visited(state) }

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// notes gathers what the histories of an exploration note, in order, without what shortening plays.
+// notes collects the notes of an exploration's histories in order, without those of shortening.
 type notes struct {
 	sync.Mutex
 	all []string
@@ -95,7 +95,7 @@ func TestExplore_EnumeratesWhatBecomesOfAMessage(t *testing.T) {
 	}
 }
 
-// mishap fails if two messages of many are lost, and nothing else is wrong.
+// mishap fails if exactly two of many messages are lost and there is no other fault.
 func mishap(w *sim.World) {
 	w.Faults = sim.Faults{Delay: time.Millisecond, Loss: 0.01, Duplicate: 0.01}
 	arrived := map[int]bool{}
@@ -127,7 +127,7 @@ func TestExplore_FindsWhatNeedsTwoRareChoicesAndTellsItAsACase(t *testing.T) {
 	require.Contains(t, r.errors[0], "message 7>100 lost")
 }
 
-// walk goes ten times one step up or right; the histories are 2^10, the states 66.
+// walk takes ten steps up or right; there are 2^10 histories and 66 states.
 func walk(ask bool, wall func(x, y int) bool) func(*sim.World) {
 	return func(w *sim.World) {
 		x, y := 0, 0

@@ -8,35 +8,36 @@ import (
 	"time"
 )
 
-// explorer plays histories by their number of deviations: first the one with none, then those with
-// one, and so on. Histories with one more branch off from those that have been played.
+// explorer plays histories ordered by their number of deviations: first the history without any,
+// then those with one, and so on. Histories with one more deviation branch off from histories
+// already played.
 type explorer struct {
 	Bounds
 	history func(*World)
 	visits  *visits
 	begin   time.Time
-	tell    func(line string) // nil: nobody looks
+	tell    func(line string) // nil: no progress output
 
 	mu     sync.Mutex
 	told   time.Time
 	done   Explored
-	level  []played // histories with one deviation less than those that are played now
-	at     int      // the one of them that others branch off from
-	point  int      // the point at which they do, of those that are left
-	value  int      // and the last value that was given there
-	number int      // of the history that was begun last, in its level
+	level  []played // histories with one deviation less than the current ones
+	at     int      // the history of level that others currently branch off from
+	point  int      // the point at which they branch off, relative to those left
+	value  int      // the last value used at that point
+	number int      // number of the last history started in its level
 	next   []played
-	failed *played // the first, in the order in which they were begun
+	failed *played // the first failure, in the order in which histories were started
 }
 
-// played is a history, with the alternatives of the points behind its last deviation.
+// played is a history, with the number of alternatives at the points after its last deviation.
 type played struct {
 	deviations []deviation
 	points     []uint8
 	number     int
 }
 
-// after returns the first point at which a history with such deviations can have another one.
+// after returns the first point at which a history with these deviations can have another one.
 func after(d []deviation) int {
 	if len(d) == 0 {
 		return 0
@@ -92,8 +93,8 @@ func (x *explorer) playLevel() {
 	wg.Wait()
 }
 
-// branchOff returns the deviations of the next history; nil if there are no more, or one has
-// failed, or there have been enough.
+// branchOff returns the deviations of the next history. It returns nil if there are none left, a
+// history has failed, or the limit is reached.
 func (x *explorer) branchOff() ([]deviation, int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -11,26 +11,26 @@ import (
 type Failure struct {
 	Seed  uint64   // 0 if it was explored
 	Text  string   // of the first broken invariant
-	Whole *Case    // as the seed made it up
-	Short *Case    // the shortest form that was found; nil if it does not fail when it is played again
+	Whole *Case    // as generated from the seed
+	Short *Case    // the shortest form found; nil if the history does not fail when replayed
 	Story []string // of the short form
 
 	explored bool
 }
 
-// Find plays histories like Run, and returns the failure with the smallest seed, shortened; nil if there is
-// none. It is for tests that plant a bug.
+// Find plays histories like Run, and returns the failure with the smallest seed, shortened, or nil
+// if there is none. It is for tests that plant a bug.
 func Find(seeds Seeds, history func(*World)) *Failure {
 	_, f, _ := run(seeds, history, nil)
 	return f
 }
 
-// examine plays the history of a failing seed again, and shortens it.
+// examine replays the history of a failing seed and shortens it.
 func examine(seed uint64, whole bool, history func(*World)) *Failure {
 	return newWorld(seed, nil).examine(whole, history)
 }
 
-// examine plays a failing history again, and shortens it.
+// examine replays a failing history and shortens it.
 func (w *World) examine(whole bool, history func(*World)) *Failure {
 	w.tape = newCase()
 	w.play(history)
@@ -49,7 +49,7 @@ func (w *World) examine(whole bool, history func(*World)) *Failure {
 	return f
 }
 
-// tell returns the failure as a story, with what is needed to see it again.
+// tell returns the failure as a story, with the information needed to reproduce it.
 func (f *Failure) tell(test string) string {
 	var b strings.Builder
 	if f.explored {
@@ -79,7 +79,7 @@ func (f *Failure) tell(test string) string {
 // often is the time between two lines of progress.
 const often = 5 * time.Second
 
-// progress tells how far a campaign is, now and then.
+// progress periodically reports the state of a campaign.
 type progress struct {
 	total int
 	begin time.Time

@@ -2,30 +2,30 @@ package sim
 
 import "time"
 
-// Faults are what happens to messages.
+// Faults are the faults of messages.
 type Faults struct {
 	Loss, Duplicate float64       // probabilities
-	Delay, Jitter   time.Duration // each message takes Delay and a random part of Jitter: they overtake each other
+	Delay, Jitter   time.Duration // a message takes Delay and a random part of Jitter
 	Late            float64       // probability that a message takes longer
-	Lateness        time.Duration // by up to this
+	Lateness        time.Duration // maximum additional time
 }
 
 type link struct{ from, to int }
 
-// path is what is known of a link.
+// path is the state of a link.
 type path struct {
 	sent moments
 	cuts int
 }
 
-// fate is what becomes of one message: how much longer than Delay each copy takes. Without copies, it is
-// lost.
+// fate determines how much longer than Delay each copy of a message takes. A message without copies
+// is lost.
 type fate struct {
 	copies int
 	extra  [2]time.Duration
 }
 
-// plain is the fate of a message to which nothing happens.
+// plain is the fate of a message without faults.
 var plain = fate{copies: 1}
 
 func (w *World) path(l link) *path {
@@ -37,9 +37,9 @@ func (w *World) path(l link) *path {
 	return p
 }
 
-// Send carries a message from one place to another: deliver runs when it arrives, never, or twice. A cut
-// that is made while it is on its way loses it too. The message itself is for observers and the story; it
-// should have a String that tells all of it.
+// Send sends a message from one place to another. deliver runs when it arrives: once, never, or
+// twice. A cut made while the message is in flight loses it too. The message value is used only for
+// observers and the story; it should have a String method that describes it completely.
 func (w *World) Send(from, to int, msg any, deliver func()) {
 	if w.trace != nil {
 		w.Note("%d → %d: %v", from, to, msg)
@@ -60,7 +60,7 @@ func (w *World) Send(from, to int, msg any, deliver func()) {
 	}
 }
 
-// fate decides on a message.
+// fate determines the fate of a message.
 func (w *World) fate(l letter) fate {
 	f := plain
 	switch {
@@ -104,19 +104,19 @@ func (w *World) chanceFate(l letter) fate {
 	return f
 }
 
-// Cut loses everything from one place to another, until as many calls of Mend.
+// Cut loses all messages from one place to another until Mend was called as often as Cut.
 func (w *World) Cut(from, to int) { w.path(link{from, to}).cuts++ }
 
-// Mend takes back one Cut.
+// Mend reverts one Cut.
 func (w *World) Mend(from, to int) {
 	p := w.path(link{from, to})
 	p.cuts = max(0, p.cuts-1)
 }
 
-// IsCut reports whether everything from one place to another is lost.
+// IsCut reports whether all messages from one place to another are lost.
 func (w *World) IsCut(from, to int) bool { return w.path(link{from, to}).cuts > 0 }
 
-// Calm ends all faults: messages only take their time. What was lost stays lost.
+// Calm ends all faults: messages take only their delay. Lost messages stay lost.
 func (w *World) Calm() {
 	w.calm = true
 	for _, p := range w.links {

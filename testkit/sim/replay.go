@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Folder is where saved cases are, beside the test.
+// Folder is the directory of saved cases, relative to the test.
 const Folder = "testdata/histories"
 
-// Replay plays every case that was saved in a folder, and fails the test if an invariant is broken again,
-// or if there is no case.
+// Replay plays every case saved in a folder. It fails the test if a case breaks an invariant again,
+// or if there are no cases.
 func Replay(t *testing.T, folder string, history func(*World)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
@@ -36,8 +36,8 @@ func Replay(t *testing.T, folder string, history func(*World)) {
 	}
 }
 
-// PlayCase plays a case, and returns its story and how it fails; empty if it does not. It is for a test that
-// shows that a case still notices a planted bug.
+// PlayCase plays a case, and returns its failure, or "" if it does not fail, and its story. It is
+// for tests that show that a case still detects a planted bug.
 func PlayCase(text []byte, history func(*World)) (failure, story string) {
 	c, err := ParseCase(text)
 	if err != nil {
@@ -49,7 +49,7 @@ func PlayCase(text []byte, history func(*World)) (failure, story string) {
 	return w.failure, strings.Join(w.trace.lines, "\n")
 }
 
-// save writes the shortened case, with where it came from.
+// save writes the shortened case with its origin.
 func (f *Failure) save(folder, test string) (path string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
@@ -63,8 +63,8 @@ func (f *Failure) save(folder, test string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(f.Short.String()), 0o644)
 }
 
-// revision names the commit the test was built from: as the build recorded it, or as git says of the
-// directory. Tests are built without the former, unless told.
+// revision returns the commit of the test: as recorded by the build, or else as reported by git for
+// the directory. By default test builds record no commit.
 func revision() string {
 	var commit, dirty string
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -102,7 +102,7 @@ func git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// command is how one seed of a test is played again, from the root of the module.
+// command returns the command that plays one seed of a test, to be run at the root of the module.
 func command(test string, seed uint64) string {
 	pkg := "."
 	if info, ok := debug.ReadBuildInfo(); ok {

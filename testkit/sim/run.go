@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Seeds says which histories to play.
+// Seeds selects the histories to play.
 type Seeds struct {
 	First    uint64
 	Count    int
-	Twice    bool // each, and its two traces must be equal
-	Progress bool // a line every five seconds on standard error: what is done, how fast, and how long the rest will take
-	Save     bool // the shortened form of a failure, in Folder
-	Whole    bool // do not shorten a failure: it is enough to know of it
+	Twice    bool // plays each seed twice and requires equal traces
+	Progress bool // prints progress, speed and remaining time every five seconds on standard error
+	Save     bool // saves the shortened form of a failure in Folder
+	Whole    bool // does not shorten a failure: it is enough to know that there is one
 }
 
-// Flags registers -seed, -seeds, -progress, -save and -whole with the test binary, and returns the seeds that they
-// will say. Call it once in a package, in a variable declaration.
+// Flags registers -seed, -seeds, -progress, -save and -whole with the test binary, and returns the
+// seeds that they will select. Call it once per package, in a variable declaration.
 func Flags(usual int) *Seeds {
 	s := &Seeds{}
 	flag.Uint64Var(&s.First, "seed", 1, "first seed of the simulated histories")
@@ -34,12 +34,12 @@ func Flags(usual int) *Seeds {
 	return s
 }
 
-// Report sums up what was played.
+// Report summarizes the histories played.
 type Report struct {
 	Histories, Failed int
-	Differ            int           // seeds that are not one history each; only known if played Twice
-	Steps             int           // events, all together
-	Virtual           time.Duration // time that passed in the histories, all together
+	Differ            int           // seeds with differing traces; only known with Twice
+	Steps             int           // total number of events
+	Virtual           time.Duration // total virtual time of all histories
 	Real              time.Duration
 }
 
@@ -48,8 +48,8 @@ func (r Report) String() string {
 		r.Failed, r.Differ, r.Steps, r.Real.Round(time.Second/10), perSecond(float64(r.Steps), r.Real), perSecond(r.Virtual.Seconds(), r.Real))
 }
 
-// Run plays the histories of seeds on all processors, until one fails. That one is shortened and told, and
-// the test fails.
+// Run plays the histories of seeds on all processors until one fails. It then shortens and prints
+// that history and fails the test.
 func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	t.Helper()
 	var p *progress
@@ -70,7 +70,7 @@ func Run(t testing.TB, seeds Seeds, history func(*World)) Report {
 	return r
 }
 
-// report fails the test with a failure, and saves it if that is wanted.
+// report fails the test with a failure, and saves it if save is set.
 func (f *Failure) report(t testing.TB, save bool) {
 	t.Helper()
 	t.Error(f.tell(t.Name()))
@@ -85,8 +85,8 @@ func (f *Failure) report(t testing.TB, save bool) {
 	}
 }
 
-// run plays seeds until one fails. All smaller ones have been played then, so the failure is always the
-// same one.
+// run plays seeds until one fails. It also plays all smaller seeds, so it always returns the same
+// failure.
 func run(seeds Seeds, history func(*World), p *progress) (r Report, f *Failure, differ []uint64) {
 	var next atomic.Uint64
 	var mu sync.Mutex
@@ -123,7 +123,7 @@ func run(seeds Seeds, history func(*World), p *progress) (r Report, f *Failure, 
 	return r, f, differ
 }
 
-// playSeed plays a seed once, or twice if it does not fail.
+// playSeed plays a seed once, or, if twice is set and it does not fail, twice.
 func playSeed(seed uint64, twice bool, history func(*World)) (w *World, equal bool) {
 	if !twice {
 		return newWorld(seed, nil).play(history), true
@@ -137,8 +137,8 @@ func playSeed(seed uint64, twice bool, history func(*World)) (w *World, equal bo
 	return w, w.trace.sum() == second.play(history).trace.sum()
 }
 
-// Again reports whether the seed has just been played, and only its trace matters now: checks may be left
-// out that draw no numbers and note nothing.
+// Again reports whether the seed has just been played and only its trace matters now. Checks that
+// draw no random numbers and add no notes may then be skipped.
 func (w *World) Again() bool { return w.again }
 
 func (r *Report) add(w *World, twice bool) {
@@ -151,7 +151,7 @@ func (r *Report) add(w *World, twice bool) {
 	r.Virtual += time.Duration(times) * w.now
 }
 
-// differs returns a seed whose second trace was another one, and where the two part.
+// differs returns a seed whose second trace differed, and where the traces diverge.
 func differs(seeds []uint64, history func(*World)) string {
 	seed := slices.Min(seeds)
 	a, b := traced(seed, true, history), traced(seed, true, history)
@@ -165,7 +165,7 @@ func traced(seed uint64, keep bool, history func(*World)) *World {
 	return w.play(history)
 }
 
-// difference returns the first lines that are not the same.
+// difference returns the first differing lines.
 func difference(a, b []string) string {
 	for i := range max(len(a), len(b)) {
 		x, y := "the end", "the end"

@@ -1,21 +1,21 @@
 package sim
 
-// A failing history is played this often to shorten it, and for this many steps.
+// Limits for shortening a failing history: the number of replays and of steps.
 const (
 	mostPlays = 2000
 	mostWork  = 1_500_000
 )
 
-// shortener looks for the smallest case that ends with the same kind of failure.
+// shortener searches for the smallest case that fails in the same way.
 type shortener struct {
 	history     func(*World)
 	kind        string
 	best        *Case
-	plays, work int // left
+	plays, work int // remaining
 }
 
-// shorten leaves out of a case whatever it fails without. It returns nil if the case does not fail when it
-// is played: then something in the history does not come from the world.
+// shorten removes everything from a case that is not needed for its failure. It returns nil if the
+// case does not fail when it is played: then the history depends on something outside the world.
 func shorten(c *Case, kind string, history func(*World)) *Case {
 	s := &shortener{history, kind, c, mostPlays, mostWork}
 	if !s.try(c) {
@@ -32,7 +32,7 @@ func shorten(c *Case, kind string, history func(*World)) *Case {
 
 func (s *shortener) goesOn() bool { return s.plays > 0 && s.work > 0 }
 
-// try plays a case, and keeps it if it fails like the one before: what of it was of use.
+// try plays a case and, if it fails in the same way, keeps the parts that were used.
 func (s *shortener) try(c *Case) bool {
 	w := newWorld(0, c)
 	w.tape = newCase()
@@ -46,7 +46,8 @@ func (s *shortener) try(c *Case) bool {
 	return true
 }
 
-// chunks calls leaveOut with ranges of n things: all, halves, quarters, and so on down to single ones.
+// chunks calls leaveOut with ranges of n things: all, halves, quarters, and so on down to single
+// ones.
 func (s *shortener) chunks(n int, leaveOut func(from, to int)) {
 	for size := n; size >= 1; size /= 2 {
 		for from := 0; from < n && s.goesOn(); from += size {

@@ -29,8 +29,8 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// counter adds at one place what is sent from another. With the bug it loses what comes right after a
-// reset, if that message was late: three things of many have to meet.
+// counter adds up at one place the numbers sent from another. With the bug it loses a number that
+// arrives right after a reset if that message was late: three conditions must coincide.
 func counter(bug bool) func(*sim.World) {
 	return func(w *sim.World) {
 		w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: 100 * time.Millisecond}
@@ -95,7 +95,8 @@ func TestFind_TellsTheSeedThatFails(t *testing.T) {
 	require.Equal(t, []string{"          1s  — fail", "          1s  ✗ as told"}, f.Story)
 }
 
-// A planted bug is found, shortened and saved; the saved case fails with the bug and passes without.
+// A planted bug is found, shortened and saved. The saved case fails with the bug and passes without
+// it.
 func TestSave_IsReplayedForEver(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := &recorder{TB: t}
@@ -251,7 +252,7 @@ func TestRun_SeesWhatDoesNotComeFromTheSeed(t *testing.T) {
 	require.Zero(t, sim.Run(t, sim.Seeds{First: 1, Count: 50, Twice: true}, counter(false)).Differ)
 }
 
-// What was left out does not change what is left: the n-th choice of a name is always the same.
+// Omitting choices does not change the others: the n-th choice of a name is always the same.
 func TestChance_DependsOnTheNameAlone(t *testing.T) {
 	draw := func(others int) (got []any) {
 		sim.Find(sim.Seeds{First: 5, Count: 1}, func(w *sim.World) {

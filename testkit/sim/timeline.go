@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// moment is something that happens at a time.
+// moment is an event at a given time.
 type moment struct {
 	at  time.Duration
 	seq int
@@ -13,8 +13,9 @@ func (m *moment) before(o *moment) bool {
 	return m.at < o.at || m.at == o.at && m.seq < o.seq
 }
 
-// occasion is one of several things of one kind at one time. That it is told apart by its time, and not by
-// how many there were before, keeps it the same when other things are left out of a history.
+// occasion is one of several events of one kind at one time. It is identified by its time and not
+// by the number of earlier ones, so that it stays the same when other events are removed from a
+// history.
 type occasion struct {
 	at time.Duration
 	n  int // from 1
@@ -31,7 +32,7 @@ func (m *moments) next(now time.Duration) occasion {
 	return m.last
 }
 
-// timeline is a binary heap of moments, those of one time in the order in which they were scheduled.
+// timeline is a binary heap of moments, ordered by time and then by order of scheduling.
 type timeline []moment
 
 func (t *timeline) push(m moment) {
@@ -49,7 +50,7 @@ func (t *timeline) push(m moment) {
 	*t = q
 }
 
-// pop takes the first moment away; there must be one.
+// pop removes and returns the first moment. The timeline must not be empty.
 func (t *timeline) pop() moment {
 	q := *t
 	first, last := q[0], q[len(q)-1]

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// trace is what has been noted of a history: always a hash, and the lines if they are kept.
+// trace is the record of a history: always a hash, and the lines if they are kept.
 type trace struct {
 	hash  hash.Hash
 	keep  bool
@@ -34,7 +34,7 @@ func (t *trace) note(now time.Duration, format string, args []any) {
 	t.hash.Write(b)
 }
 
-// appendValue is fmt.Append, without its detours for what occurs in every line.
+// appendValue is like fmt.Append, with fast paths for common types.
 func appendValue(b []byte, a any) []byte {
 	switch a := a.(type) {
 	case string:

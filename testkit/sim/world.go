@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// World is one history: its time, what is left to chance, its network, and what has been noted of it. It
-// belongs to one goroutine.
+// World is one history: its time, its random choices, its network, and its notes. It is not safe
+// for concurrent use.
 type World struct {
 	Faults // of messages; change them at any time
 
 	seed   uint64
-	given  *Case   // what is played again; nil: all comes from the seed, or the branch
-	branch *branch // the explored history; nil: none is explored
-	tape   *Case   // what is recorded; nil: nothing
+	given  *Case   // the case being replayed; nil: choices come from the seed or the branch
+	branch *branch // the explored history; nil outside an exploration
+	tape   *Case   // the recording; nil: nothing is recorded
 	rand   *rand.Rand
 
 	now   time.Duration
@@ -27,16 +27,16 @@ type World struct {
 
 	verbs map[string]func(Args)
 	acts  []act
-	picks map[string]*moments // of each name
+	picks map[string]*moments // by name
 	links map[link]*path
 	calm  bool
 
 	always  []invariant
 	observe []func(from, to int, msg any)
 
-	trace   *trace // nil: nobody looks
+	trace   *trace // nil: notes are not kept
 	failure string
-	kind    string // of the failure: what shortening must keep
+	kind    string // of the failure: shortening must preserve it
 }
 
 type invariant struct {
@@ -44,13 +44,13 @@ type invariant struct {
 	check func() error
 }
 
-// epoch is when every history begins.
+// epoch is the start time of every history.
 var epoch = time.Unix(1_700_000_000, 0)
 
-// mostSteps ends a history in which something happens again and again without time passing.
+// mostSteps bounds a history in which events repeat without time passing.
 const mostSteps = 5_000_000
 
-// newWorld returns the beginning of the history of a seed, or of a case.
+// newWorld returns the start of the history of a seed or a case.
 func newWorld(seed uint64, given *Case) *World {
 	return &World{
 		seed: seed, given: given, rand: rand.New(rand.NewPCG(seed, 0x5eed)),
@@ -58,7 +58,7 @@ func newWorld(seed uint64, given *Case) *World {
 	}
 }
 
-// play lets a history happen. A panic in it is a failure like any other.
+// play runs a history. A panic in it is a failure like any other.
 func (w *World) play(history func(*World)) *World {
 	func() {
 		defer func() {
@@ -86,7 +86,7 @@ func (w *World) After(d time.Duration, do func()) {
 	w.queue.push(moment{w.now + max(d, 0), w.seq, do})
 }
 
-// Until lets d pass, unless the history has failed.
+// Until advances the time by d, unless the history fails.
 func (w *World) Until(d time.Duration) {
 	w.begin()
 	end := w.now + d
@@ -106,8 +106,8 @@ func (w *World) Until(d time.Duration) {
 	w.now = end
 }
 
-// Eventually lets time pass until ok, and fails the history if that takes longer than within. It is how
-// the second half of a history ends: after Calm, everything must come right in bounded time.
+// Eventually lets time pass until ok returns true, and fails the history if that takes longer than
+// within. Histories end this way: after Calm, everything must recover in bounded time.
 func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	begin, pause := w.now, max(within/100, time.Millisecond)
 	for w.failure == "" && !ok() {
@@ -119,13 +119,13 @@ func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	}
 }
 
-// Always makes check an invariant: it is called after every step, and its error fails the history. Name
-// says what must hold.
+// Always registers an invariant: check is called after every step, and its error fails the history.
+// name states the invariant.
 func (w *World) Always(name string, check func() error) {
 	w.always = append(w.always, invariant{name, check})
 }
 
-// Observe calls see with every message that is sent, whatever becomes of it.
+// Observe calls see for every message when it is sent, whatever its fate.
 func (w *World) Observe(see func(from, to int, msg any)) { w.observe = append(w.observe, see) }
 
 // Note adds a line to the trace of the history, which Seeds.Twice compares, and to its story.
@@ -135,8 +135,8 @@ func (w *World) Note(format string, args ...any) {
 	}
 }
 
-// Fail ends the history: an invariant is broken. Only the first call counts. A failing history is
-// shortened as long as it ends with a call of the same format.
+// Fail ends the history because an invariant is broken. Only the first call counts. Shortening
+// keeps a history only if it ends with a call with the same format.
 func (w *World) Fail(format string, args ...any) {
 	if w.failure == "" {
 		w.fail(format, fmt.Sprintf(format, args...))

@@ -59,7 +59,7 @@ func deletes(p *place) {
 	p.holds("after a put of a deleted key", "a", "again", "c", "back")
 }
 
-// atomicToLoads writes rows that are all equal while loads look at them.
+// atomicToLoads writes batches of equal rows while concurrent loads check them.
 func atomicToLoads(p *place) {
 	keys := make([]string, 50)
 	for i := range keys {

@@ -1,5 +1,5 @@
-// Package storetest holds a store to the contract of distributeddata/store, whose rules it numbers. A store's
-// own test is one call:
+// Package storetest checks that a store obeys the contract of distributeddata/store and its
+// numbered rules. The test of a store is one call:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Disk {
@@ -8,7 +8,7 @@
 //		})
 //	}
 //
-// Every failure names the rule that is broken. Rules that need a disk that can be told to fail are skipped,
-// in so many words, where Disk gives no way to tell it. What the suite cannot see: whether the disk itself
-// keeps what it was told to flush.
+// Every failure names the broken rule. Rules that require injected disk faults are skipped, with a
+// message, if Disk does not provide them. The suite cannot detect whether the disk itself keeps the
+// data it was told to flush.
 package storetest

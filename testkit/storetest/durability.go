@@ -43,7 +43,7 @@ func survivesCrash(p *place) {
 	p.holds("after a crash that follows only loads", want[2:]...)
 }
 
-// noHalfBatch crashes while batches of three rows are written.
+// noHalfBatch crashes the store while batches of three rows are written.
 func noHalfBatch(p *place) {
 	const writers, rounds = 4, 8
 	var acknowledged [writers]atomic.Int64
@@ -68,7 +68,8 @@ func noHalfBatch(p *place) {
 			})
 		}
 		under.Wait()
-		var safe [writers]int64 // acknowledged before the crash; a copied disk may acknowledge more after it
+		// Acknowledged before the crash; a copied disk may acknowledge more after it
+		var safe [writers]int64
 		for w := range writers {
 			safe[w] = acknowledged[w].Load()
 		}

@@ -42,7 +42,7 @@ func TestSuite_PassesOnASoundStore(t *testing.T) {
 	})
 }
 
-// A disk that cannot be told to fail skips what needs it, and only that.
+// A disk without injected faults skips exactly the rules that need them.
 func TestSuite_SkipsWhatCannotBeTold(t *testing.T) {
 	_, d := sound()
 	d.Crash, d.FailSync, d.Flip = nil, nil, nil
@@ -58,7 +58,7 @@ func TestSuite_SkipsWhatCannotBeTold(t *testing.T) {
 	}
 }
 
-// bug is a store with a mistake: what is not replaced works.
+// bug is a store with a bug: methods that are not replaced work.
 type bug struct {
 	store.Store
 	commit func(ctx context.Context, b *store.Batch) error
@@ -87,7 +87,7 @@ func (b *bug) Close() error {
 	return b.Store.Close()
 }
 
-// with makes every store that is opened a bug.
+// with makes every opened store a bug.
 func with(plant func(d *testkit.Disk, b *bug)) func() Disk {
 	return func() Disk {
 		d, disk := sound()
@@ -105,7 +105,7 @@ func with(plant func(d *testkit.Disk, b *bug)) func() Disk {
 	}
 }
 
-// ops makes a batch of steps.
+// ops returns a batch of the operations.
 func ops(steps []store.Op) *store.Batch {
 	b := &store.Batch{}
 	for _, o := range steps {
@@ -118,7 +118,7 @@ func ops(steps []store.Op) *store.Batch {
 	return b
 }
 
-// planted are mistakes, and the rule that must see each.
+// planted lists bugs, and the rule that must detect each.
 var planted = map[string]struct {
 	disk func() Disk
 	rule string
@@ -411,8 +411,8 @@ var planted = map[string]struct {
 	}), "S17"},
 }
 
-// lazy acknowledges a batch when the next one comes, or before; what it still has is written by the first n
-// calls of Close.
+// lazy acknowledges a batch when the next one arrives, or earlier. The first n calls of Close write
+// the remaining batch.
 func lazy(n int) func() Disk {
 	return with(func(_ *testkit.Disk, b *bug) {
 		var mu sync.Mutex
@@ -463,7 +463,7 @@ func TestSuite_CatchesPlantedBugs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := all[slices.IndexFunc(all, func(r rule) bool { return strings.HasPrefix(r.name, p.rule+"_") })]
 			var err error
-			for range 50 { // what two goroutines must meet for may take several attempts
+			for range 50 { // two goroutines may need several attempts to collide
 				if err = r.broken(p.disk()); err != nil {
 					break
 				}

@@ -10,23 +10,25 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Disk is the place where the suite opens the store under test, again and again. Each rule gets a new one.
+// Disk is the location at which the suite repeatedly opens the store under test. Each rule gets a
+// new one.
 type Disk struct {
-	// Open opens the store, and makes it at the first time. Required.
+	// Open opens the store, and creates it the first time. Required.
 	Open func() (store.Store, error)
-	// Crash ends the opener without a word, as a kill or a loss of power does: later calls of the former
-	// store do not matter, and Open opens what is left. nil: S7 and S8 are skipped.
+	// Crash stops the opened store abruptly, like a kill or a loss of power. The suite ignores
+	// later calls of that store, and Open opens what is left. If it is nil, S7 and S8 are skipped.
 	Crash func()
-	// FailSync lets the next sync fail. nil: S16 is skipped.
+	// FailSync makes the next sync fail. If it is nil, S16 is skipped.
 	FailSync func()
-	// Flip changes the row of this key on the disk while the store is closed. nil: S17 is skipped.
+	// Flip changes the row of the key on the disk while the store is closed. If it is nil, S17 is
+	// skipped.
 	Flip func(key string)
 }
 
-// rule is one rule of the contract, and how it is checked.
+// rule is one rule of the contract, with its check.
 type rule struct {
 	name  string
-	needs func(Disk) bool // nil: nothing
+	needs func(Disk) bool // nil: no requirements
 	check func(p *place)
 }
 
@@ -53,7 +55,7 @@ func rules() []rule {
 	}
 }
 
-// Run checks every rule of the contract in a test of its own, on the disks that new makes.
+// Run checks every rule of the contract in its own subtest, on the disks returned by disk.
 func Run(t *testing.T, disk func(t *testing.T) Disk) {
 	t.Helper()
 	for _, r := range rules() {
@@ -69,13 +71,13 @@ func Run(t *testing.T, disk func(t *testing.T) Disk) {
 	}
 }
 
-// patience is how long one rule may take: far more than it does, for what would never end.
+// patience bounds the time of one rule, far above its usual duration, to catch checks that hang.
 const patience = 2 * time.Minute
 
-// violation is what a check panics with.
+// violation is the panic value of a failed check.
 type violation struct{ error }
 
-// broken says how the store breaks the rule, or nil.
+// broken returns how the store breaks the rule, or nil.
 func (r rule) broken(d Disk) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -113,7 +115,7 @@ type place struct {
 	open store.Store
 }
 
-// that panics with a violation unless ok.
+// that panics with a violation unless ok is true.
 func (p *place) that(ok bool, format string, args ...any) {
 	if !ok {
 		panic(violation{fmt.Errorf(format, args...)})
@@ -122,12 +124,12 @@ func (p *place) that(ok bool, format string, args ...any) {
 
 func (p *place) must(err error, doing string) { p.that(err == nil, "%s: %v", doing, err) }
 
-// is expects an error.
+// is requires that err wraps want.
 func (p *place) is(err, want error, doing string) {
 	p.that(errors.Is(err, want), "%s returns %v, want an error that wraps %q", doing, err, want)
 }
 
-// store opens the store, unless it is open.
+// store opens the store unless it is open.
 func (p *place) store() store.Store {
 	if p.open == nil {
 		s, err := p.disk.Open()
@@ -187,7 +189,7 @@ func (p *place) load() (map[string]string, error) {
 	return rows, nil
 }
 
-// holds expects exactly these pairs.
+// holds requires that the store contains exactly these pairs.
 func (p *place) holds(when string, pairs ...string) {
 	rows := p.rows()
 	for i := 0; i < len(pairs); i += 2 {

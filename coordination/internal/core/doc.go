@@ -1,8 +1,8 @@
-// Package core is the lease protocol without a clock, a store or a goroutine: a deterministic state
-// machine that turns a reading of the clocks and an event into effects.
+// Package core implements the lease protocol without a clock, a store or a goroutine: as a
+// deterministic state machine that turns a reading of the clocks and an event into effects.
 //
-// One Machine stands for one lease name in one session. The shell owns the rest: it calls the store
-// for Load and Swap, hands the answers back as Loaded and Swapped, and sends a Tick at Wake.
+// One Machine handles one lease name in one session. The shell does the rest: it calls the store
+// for Load and Swap, passes the answers back as Loaded and Swapped, and sends a Tick at Wake.
 //
 //	      Acquire              claim               written or found
 //	Idle ─────────▶ Reading ─────────▶ Claiming ───────────────────▶ Held
@@ -13,66 +13,73 @@
 //
 // # What safety rests on
 //
-//   - A holder counts validity from the reading taken before it sent the write that is found in the
-//     record, never from the answer; it subtracts the clock rate error and a margin.
-//   - A contender counts from the moment it saw a version for the first time, on its own monotonic
-//     clock, with the TTL the record names, and its write is conditional on that version.
-//   - A write of unknown outcome is never forgotten: it is found in the record, or made impossible by a
-//     later write on the same version, or its TTL has passed.
+//   - A holder counts validity from the reading taken before it sent the write that the record
+//     contains, never from the answer. It subtracts the clock rate error and a margin.
+//   - A contender counts from the moment it first saw a version, on its own monotonic clock, with
+//     the TTL that the record names. Its write is conditional on that version.
+//   - A write of unknown outcome is never forgotten: it is found in the record, or made impossible
+//     by a later write on the same version, or its TTL has passed.
 //
-// So a holder's last moment lies before a contender's first write for any difference of wall clocks,
-// if the rates of both clocks are right within Config.RateError.
+// So the last moment of a holder comes before the first write of a contender, for any difference of
+// wall clocks, if the rates of both clocks are right within Config.RateError.
 //
 // # Leases held through a session record
 //
-// With Config.Shared a lease's record is written once, when it is claimed, and once more to release it. It
-// names its holder's nonce, and the token of the tenure in which the holder held its session record then. The
-// session record is a lease of its own, of a name made of the nonce, held by a machine of its own
-// (Config.Keeper) by the rules above; its renewals are the only ones. A lease is valid exactly as long as
-// that tenure of the session.
+// With Config.Shared the record of a lease is written once, when the lease is claimed, and once
+// more to release it. The record contains the holder's nonce, and the token of the tenure in which
+// the holder held its session record at that time. The session record is itself a lease, whose name
+// is made from the nonce. A machine of its own (Config.Keeper) holds it by the rules above; its
+// renewals are the only ones. A lease is valid exactly as long as that tenure of the session
+// record.
 //
-// A contender takes such a lease only with a write conditional on the lease's record, after a read of the
-// session record that shows that tenure of the session to be over. It is over if
+// A contender takes such a lease only with a write that is conditional on the lease's record, after
+// a read of the session record that shows that this tenure of the session is over. The tenure is
+// over if
 //
-//   - the record has a larger token: the machine of the session begins a tenure only after the one before
-//     has ended and its work has no time left; or
-//   - it is blank with that token: the session was given up, which is done when nothing is held through it
-//     any more, or was found to be over before (Bury); or
-//   - it was read for the first time as it is, and a read that began TTL·(1+ρ)+margin or more after that,
-//     by the TTL it names, finds it unchanged.
+//   - the session record has a larger token: the machine of the session begins a tenure only after
+//     the tenure before has ended and its work has no time left; or
+//   - the session record is blank and has that token: the session was given up, which is done when
+//     nothing is held through it any more, or it was found to be over before (Bury); or
+//   - its present version was first read at some time, and a read that began TTL·(1+ρ)+margin or
+//     more after that time, by the TTL in the record, finds the same version.
 //
-// The last is safe although the lease is taken with a write that the session record has no part in. Let the
-// contender see version s first at t. The holder's write of s was sent before t. It believes a later write
-// only if the answer, or a read that finds it, has come back before its stop-by, which is before the second
-// read began, by the argument for leases above. Then the write was in the store by then and the second read
-// would have found it. So the holder has stopped, and for good: an end is final, and what lands later is
-// believed by nobody. Hence it does not matter how much later the contender's own write lands.
+// The last rule is safe although the write that takes the lease is not conditional on the session
+// record. Let the contender first see version s at time t. The holder sent its write of s before t.
+// It believes a later write only if the answer, or a read that finds that write, came back before
+// its stop-by. By the argument for leases above, stop-by is before the second read began. Then the
+// store contained that write by then, and the second read would have found it. So the holder has
+// stopped, and for good: an end is final, and no session believes a write that lands later. Hence
+// it does not matter how much later the contender's own write lands.
 //
-// A session record that is absent, or has a smaller token, frees nothing at once: somebody has deleted it
-// or put it back, and its holder may not know yet. It must stay so for the TTL in the lease's record. The holder finds
-// out with its next renewal, and loses all its leases.
+// An absent session record, or one with a smaller token, does not free the lease at once: someone
+// has deleted it or restored an older one, and its holder may not know yet. It must stay so for the
+// TTL in the lease's record. The holder notices at its next renewal, and loses all its leases.
 //
-// A claim names the tenure of the session that it lives by, and is given up when that has ended: one that lands
-// later names a tenure that is over. One that is not wanted any more is undone until that is certain, since a
-// living session would keep it alive for ever. What lies in a record of another nonce, or of the own one
-// without a tenure here, is never believed.
+// A claim names the tenure of the session that it depends on, and is given up when that tenure has
+// ended: if the claim lands later, it names a tenure that is over. A claim that is not wanted any
+// more is undone until its removal is certain, since a living session would keep it alive forever.
+// The contents of a record with another nonce, or with the machine's own nonce but without a tenure
+// here, are never believed.
 //
 // # One observation for all leases
 //
-// What is known of a session's record belongs to the contender's session (Peers), and not to a lease: since
-// when it is as it is, and up to which tenure it is over. An Observer keeps that fresh while a lease held
-// through the session is waited for or followed, or when the session was told to (Session.Observe). It adds
-// nothing to the rules: a verdict still needs a read that began after the wait and finds the same version,
-// and it is final, whichever lease has led to it. Reads of one record by several machines may overtake each
-// other; then the record looks younger than it is.
+// What is known about a session's record belongs to the contender's session (Peers), not to one
+// lease: since when the record has its present version, and up to which tenure the session is over.
+// An Observer keeps this knowledge fresh while a lease held through that session is waited for or
+// followed, or after a call of Session.Observe. It adds nothing to the rules: a verdict still needs
+// a read that began after the wait and finds the same version, and the verdict is final, whichever
+// lease led to it. Reads of one record by several machines may overtake each other; then the record
+// looks younger than it is.
 //
 // # Waiting in order
 //
-// With Config.Fair, Waiting goes through a queue in the store; queue.go tells how. No rule above depends on it.
+// With Config.Fair, machines wait in a queue in the store; queue.go describes it. No rule above
+// depends on the queue.
 //
 // # Programs that know no sessions
 //
-// Records without a session (from programs that know none, or sessions that do not share) are judged by
-// themselves, as above. A program that knows no sessions must not understand records that name one: it
-// would take them for dead. So stores write those in a later format.
+// Records without a session, from programs that know no sessions or from sessions that do not
+// share, are judged by themselves, as above. A program that knows no sessions must not be able to
+// read records that name one, because it would consider them dead. So stores write those in a later
+// format.
 package core

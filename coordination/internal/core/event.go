@@ -2,23 +2,23 @@ package core
 
 import "time"
 
-// Record is what the store keeps for a name. Blank, with an empty Nonce, it names no holder and only
-// keeps the token.
+// Record is what the store keeps for a name. A blank record has an empty Nonce: it names no holder
+// and only keeps the token.
 type Record struct {
 	Owner, Nonce string
 	Token        uint64
 	Attempt      uint64
 	TTL          time.Duration
-	Session      uint64 // token of the session record that keeps it alive; 0: it is renewed itself
-	Forever      bool   // it never expires
+	Session      uint64 // token of the session record that keeps it alive; 0: renewed itself
+	Forever      bool   // the record never expires
 }
 
 func (r Record) blank() bool { return r.Nonce == "" }
 
-// Version is the store's mark of a state; empty when there is no record.
+// Version is the store's identifier of a state; empty when there is no record.
 type Version string
 
-// Blank is a record that names no holder; without a Version it says nothing.
+// Blank is a record that names no holder. Without a Version it carries no information.
 type Blank struct {
 	Version Version
 	Token   uint64
@@ -29,20 +29,21 @@ type Event interface{ event() }
 
 // Inputs. Every ID of Acquire and Release gets exactly one Answer.
 type (
-	// Acquire asks for the lease: one attempt, or with Wait until it is held.
-	// From is how the last holder left the record, if that is known: it is then claimed without a look.
+	// Acquire asks for the lease: one attempt, or with Wait until it is held. From is the record
+	// that the last holder left, if it is known: the machine then claims without reading first.
 	Acquire struct {
 		ID   uint64
 		Wait bool
 		From Blank
 	}
-	// Cancel withdraws an Acquire. It is answered Cancelled unless the answer is out already.
+	// Cancel withdraws an Acquire. The answer is the outcome of its last attempt, unless it was
+	// already answered.
 	Cancel struct{ ID uint64 }
-	// Release says that the work of a tenure has ended and gives the lease up.
+	// Release reports that the work of a tenure has stopped, and gives the lease up.
 	Release struct{ ID, Token uint64 }
-	// Close ends the tenure and refuses all later requests.
+	// Close ends the tenure and rejects all later requests.
 	Close struct{}
-	// Loaded is the answer to Load. Err set: nothing was learnt.
+	// Loaded is the answer to Load. If Err is set, nothing was learnt.
 	Loaded struct {
 		Op      uint64
 		Record  Record
@@ -54,10 +55,10 @@ type (
 		Op      uint64
 		Status  Status
 		Version Version // new one, if Written
-		Token   uint64  // of the record, if the store has given it another one than it was asked for
+		Token   uint64  // of the record, if the store has assigned another token
 		Err     error
 	}
-	// Changed is a hint of a watcher.
+	// Changed is a hint from a watcher.
 	Changed struct{ Record Record }
 	// SessionLoaded is the answer to LoadSession.
 	SessionLoaded struct {
@@ -66,25 +67,27 @@ type (
 		Version Version
 		Err     error
 	}
-	// Backed tells that the record of the own session is held, or renewed.
+	// Backed reports that the machine's own session record is held, or renewed.
 	Backed struct {
 		Token    uint64
 		Validity Validity
 	}
-	// Unbacked tells that its tenure has ended.
+	// Unbacked reports that the tenure of the own session record has ended.
 	Unbacked struct {
 		Token uint64
 		Why   Cause
 		Err   error
 	}
-	// Unbackable tells that the own session's record could not be written, and why. That is tried again.
+	// Unbackable reports that the own session record could not be written, and why. The keeper
+	// tries again.
 	Unbackable struct{ Err error }
-	// Gone tells that nobody believes that tenure any more.
+	// Gone reports that no session believes that tenure of the own session record any more.
 	Gone struct {
 		Token   uint64
 		Outcome Outcome // Done or Doubt
 	}
-	// Enqueued is the answer to Enqueue: who stands before the place, in order. Err set: nothing was learnt.
+	// Enqueued is the answer to Enqueue: the places ahead of the written one, in order. If Err is
+	// set, nothing was learnt.
 	Enqueued struct {
 		Op    uint64
 		Ahead []Place
@@ -95,9 +98,9 @@ type (
 		Op  uint64
 		Err error
 	}
-	// Look asks to follow the record although nobody wants the lease, or no longer.
+	// Look starts to follow the record although no caller wants the lease, or stops it.
 	Look struct{ On bool }
-	// Tick lets time pass.
+	// Tick only lets time pass.
 	Tick struct{}
 )
 
@@ -118,14 +121,14 @@ func (Left) event()          {}
 func (Look) event()          {}
 func (Tick) event()          {}
 
-// Status is what is known of a conditional write.
+// Status is what is known about a conditional write.
 type Status uint8
 
 // Unknown is the zero value: without an answer nothing is known.
 const (
 	Unknown    Status = iota
-	Written           // it is the record now
-	Conflicted        // certainly not written, the version was another
+	Written           // our write is the record now
+	Conflicted        // certainly not written, because the version was another
 	Refused           // certainly not written
 )
 
@@ -142,7 +145,8 @@ type (
 		Old  Version
 		Next Record
 	}
-	// Begin starts a tenure; the Answers with its token follow. Previous is the token of the one before.
+	// Begin starts a tenure; the Answers with its token follow. Previous is the token of the tenure
+	// before.
 	Begin struct {
 		Token    uint64
 		Previous uint64
@@ -153,29 +157,30 @@ type (
 		Token    uint64
 		Validity Validity
 	}
-	// Warn tells once per episode that renewals are failing.
+	// Warn reports, once per episode, that renewals are failing.
 	Warn struct {
 		Token     uint64
 		Remaining time.Duration
 	}
-	// End tells once per tenure that it is over.
+	// End reports, once per tenure, that it is over.
 	End struct {
 		Token  uint64
 		Why    Cause
-		Holder Record // who took over
+		Holder Record // the new holder
 		Err    error  // last error of the store
 	}
-	// Drained tells that the work of an ended tenure has no time left. It stays so: without it, a wall
-	// clock that jumps back after it had jumped ahead would show time that has been given away.
+	// Drained reports that the work of an ended tenure has no time left. This is final: otherwise a
+	// wall clock that jumps back after it had jumped ahead would show time left that has already
+	// been given away.
 	Drained struct{ Token uint64 }
 	// Answer completes an Acquire or a Release.
 	Answer struct {
 		ID      uint64
 		Outcome Outcome
 		Token   uint64        // of the tenure, if Acquired
-		Holder  Record        // who holds it
+		Holder  Record        // the holder
 		Left    time.Duration // time until the holder's record may be taken, if it is not renewed
-		Blank   Blank         // what a release that is Done has written, if it has
+		Blank   Blank         // the record that a release has written; only if Done, and not always
 		Err     error
 	}
 	// LoadSession asks for the record of another session.
@@ -183,36 +188,38 @@ type (
 		Op    uint64
 		Nonce string
 	}
-	// Bury asks for a conditional write on the record of another session that is certainly over. Nobody waits
-	// for its outcome.
+	// Bury asks for a conditional write on the record of another session that is certainly over.
+	// The machine does not wait for its outcome.
 	Bury struct {
 		Nonce string
 		Old   Version
 		Next  Record
 	}
-	// Enqueue asks to write a place in the queue of the lease: at its end, or where the nonce stands already.
+	// Enqueue asks to write a place in the queue of the lease: at its end, or at the present
+	// position of the nonce.
 	Enqueue struct {
 		Op    uint64
 		Place Place
 	}
-	// Leave asks to take places out of the queue, unless they have been written again with a larger beat.
+	// Leave asks to remove places from the queue, unless they have been written again with a larger
+	// beat.
 	Leave struct {
 		Op     uint64
 		Places []Place
 	}
-	// Failing tells, of a Keeper without a tenure, why it has none yet.
+	// Failing reports why a Keeper has no tenure yet.
 	Failing struct{ Err error }
-	// Over tells, of a Keeper, that nobody believes a tenure any more.
+	// Over reports that no session believes a tenure of a Keeper any more.
 	Over struct {
 		Token   uint64
 		Outcome Outcome // Done or Doubt
 	}
-	// Follow asks for an Observer of another session, or says that it is not needed here any more.
+	// Follow starts an Observer of another session, or reports that it is not needed here any more.
 	Follow struct {
 		Nonce string
 		On    bool
 	}
-	// Watch asks for hints, or no more of them.
+	// Watch starts or stops hints.
 	Watch struct{ On bool }
 )
 
@@ -233,7 +240,7 @@ func (Leave) effect()       {}
 func (Failing) effect()     {}
 func (Over) effect()        {}
 
-// Cause of the end of a tenure.
+// Cause is the cause of the end of a tenure.
 type Cause uint8
 
 // Causes; all but Released are losses.
@@ -249,7 +256,7 @@ func (c Cause) String() string {
 	return [...]string{"released", "expired", "taken over", "record deleted", "closed"}[c]
 }
 
-// Outcome of a request.
+// Outcome is the outcome of a request.
 type Outcome uint8
 
 // Outcomes of Acquire: Acquired, Taken, Doubt, Shut. Of Release: Done, StillHeld, Doubt, Shut.
@@ -259,7 +266,7 @@ const (
 	Doubt             // unknown
 	Shut              // closed
 	Done              // certainly not held any more
-	StillHeld         // certainly not released, and still tried
+	StillHeld         // certainly not released; the release is tried again
 )
 
 func (o Outcome) String() string {

@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// A machine whose claim was never answered remembers its token when the claim has lapsed: a machine that began anew would
-// use that token again, and take the old claim for its own if that lands late.
+// If a claim was never answered, a machine remembers its token after the claim has lapsed. A new
+// machine would use that token again, and take the old claim for its own if that lands late.
 func TestForget_NotWhileAWriteMayLand(t *testing.T) {
 	m := core.New(goldenConfig)
 	at := func(d time.Duration, ev core.Event) {
@@ -18,7 +18,7 @@ func TestForget_NotWhileAWriteMayLand(t *testing.T) {
 	at(time.Second, core.Loaded{Op: 1})
 	at(2*time.Second, core.Cancel{ID: 1})
 	for d := 3 * time.Second; d < time.Minute; d += time.Second {
-		at(d, core.Tick{}) // nobody answers
+		at(d, core.Tick{}) // no answer
 	}
 	if !m.Quiet() || m.Forget() {
 		t.Fatal("forgotten, or not quiet")

@@ -15,17 +15,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden scenarios")
 
-// goldenConfig has round numbers: valid for 11s after the send time, stop-by at 9s, warning at 7s1/3,
-// a record may be taken 13s after it was seen first.
+// goldenConfig has round numbers: validity lasts 11s from the send time, stop-by is at 9s, the
+// warning at 7s1/3, and a record may be taken 13s after it was first seen.
 var goldenConfig = core.Config{
 	Owner: "me", Nonce: "mine", TTL: 12 * time.Second, Renew: 4 * time.Second, Operation: time.Second,
 	Retry: 2 * time.Second, Drain: 2 * time.Second, Margin: 880 * time.Millisecond, RateError: 0.01,
 	Jitter: func() float64 { return 0.5 },
 }
 
-// TestGolden plays the scenarios in testdata. A line is a time and an event, a comment, or "wall" with a
-// jump; the indented lines below it are the effects and when the machine wants to wake. A first line "shared", "forever",
-// "fair" or "keeper" sets that in the configuration; "observer" plays an Observer of the session "dead".
+// TestGolden plays the scenarios in testdata. Each line is a time and an event, a comment, or
+// "wall" with a clock jump. The indented lines below it are the effects, and the time at which the
+// machine wants to wake. A first line "shared", "forever", "fair" or "keeper" sets that option of
+// the configuration; "observer" plays an Observer of the session "dead".
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -126,12 +127,12 @@ func parse(t *testing.T, f []string) core.Event {
 			return core.SessionLoaded{Op: arg(1), Err: errTest}
 		}
 		return core.SessionLoaded{Op: arg(1), Version: core.Version(f[2]), Record: record(t, f[3:])}
-	case "nosession": // and the token that the next one will exceed
+	case "nosession": // and the token that the next record will exceed
 		if len(f) > 2 {
 			return core.SessionLoaded{Op: arg(1), Record: core.Record{Token: arg(2)}}
 		}
 		return core.SessionLoaded{Op: arg(1)}
-	case "backed": // token, when it was sent
+	case "backed": // token, send time
 		sent := duration(t, f[2])
 		return core.Backed{Token: arg(1), Validity: core.Validity{Sent: core.Reading{Mono: sent, Boot: sent, Wall: sent},
 			StopAfter: 9 * time.Second, ValidFor: 11 * time.Second}}
@@ -142,7 +143,7 @@ func parse(t *testing.T, f []string) core.Event {
 		return core.Unbackable{Err: errTest}
 	case "gone":
 		return core.Gone{Token: arg(1), Outcome: core.Doubt}
-	case "enqueued": // operation, then nonce and beat of each place before
+	case "enqueued": // operation, then nonce and beat of each place ahead
 		if len(f) > 2 && f[2] == "error" {
 			return core.Enqueued{Op: arg(1), Err: errTest}
 		}
@@ -165,7 +166,7 @@ func parse(t *testing.T, f []string) core.Event {
 		}
 		written := core.Swapped{Op: arg(1), Status: core.Written, Version: core.Version(f[2])}
 		if len(f) > 3 {
-			written.Token = arg(3) // which the store has given
+			written.Token = arg(3) // assigned by the store
 		}
 		return written
 	}
@@ -173,8 +174,8 @@ func parse(t *testing.T, f []string) core.Event {
 	return nil
 }
 
-// record reads "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN forever",
-// "NAME TOKEN renewed ATTEMPT", or "NAME TOKEN through SESSION".
+// record parses "blank TOKEN", "mine TOKEN ATTEMPT [SESSION]", "NAME TOKEN [TTL]", "NAME TOKEN
+// forever", "NAME TOKEN renewed ATTEMPT", or "NAME TOKEN through SESSION".
 func record(t *testing.T, f []string) core.Record {
 	token, err := strconv.ParseUint(f[1], 10, 64)
 	if err != nil {

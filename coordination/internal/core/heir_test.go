@@ -7,7 +7,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// TestInherit_WhatIsTakenAtOnce says whose record is taken at once. The record of another owner is waited for.
+// TestInherit_WhatIsTakenAtOnce checks which records are taken at once, and that the record of
+// another owner is waited for.
 func TestInherit_WhatIsTakenAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		record  core.Record

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// phase of a machine; the package comment draws how they follow each other.
+// phase is the phase of a machine; the package comment draws the transitions.
 type phase uint8
 
 const (
 	idle      phase = iota // nothing wanted
-	reading                // somebody wants the lease, the record is being read
-	waiting                // it is another's, or the store failed: read again at due
-	claiming               // the write of a new tenure is under way
-	doubtful               // that write may have been written: read until known
+	reading                // a caller wants the lease, the record is being read
+	waiting                // another session holds it, or the store failed: read again at due
+	claiming               // the write of a new tenure is in flight
+	doubtful               // the outcome of that write is unknown: read until known
 	held                   // the tenure is valid
 	draining               // it is lost or closed; its work still has time to end
-	releasing              // its work has ended: the record is being blanked
+	releasing              // its work has stopped: the record is being blanked
 )
 
 // maxRaces bounds the races lost in one attempt.
@@ -25,7 +25,7 @@ const maxRaces = 3
 
 var errTimeout = fmt.Errorf("no answer within the operation timeout: %w", context.DeadlineExceeded)
 
-// Machine is the state of one lease name in one session. It is driven by Step alone.
+// Machine is the state of one lease name in one session. Only Step changes it.
 type Machine struct {
 	cfg   Config
 	phase phase
@@ -35,19 +35,19 @@ type Machine struct {
 	waiters  []waiter // callers of Acquire
 	races    int      // lost since the last answer
 	closing  bool
-	observed bool // the lease is followed, whether or not somebody wants it
+	observed bool // the lease is followed, whether or not a caller wants it
 	watching bool
-	followed string  // nonce of the session that an observer was asked for
-	hint     *Record // what a watcher said while no read was due
+	followed string  // nonce of the session for which an observer was requested
+	hint     *Record // last report of a watcher that came while no read was due
 
 	opCount  uint64
-	op       operation     // under way, if op.id != 0
+	op       operation     // in flight, if op.id != 0
 	due      time.Duration // when the next operation starts; monotonic
 	failures int           // consecutive, of the store
 	lastErr  error
 
 	seen  observation
-	hazy  bool   // a write may land yet of a tenure that was given up without an answer
+	hazy  bool   // a write of a tenure that was given up without an answer may still land
 	high  uint64 // largest token ever seen
 	ten   tenure
 	back  backing // with Config.Shared
@@ -60,32 +60,33 @@ type operation struct {
 	kind    kind
 	attempt uint64 // of the write, 0 for a blank record
 	sent    Reading
-	look    uint64 // the read of the lease record that led to it
+	look    uint64 // the read of the lease record that led to this operation
 }
 
-// kind of an operation.
+// kind is the kind of an operation.
 type kind uint8
 
 const (
 	none kind = iota
 	loading
 	swapping
-	consulting // the session record of another
+	consulting // reading the session record of another session
 	enqueueing
 	leaving
 )
 
-// observation is when the present version was seen first.
+// observation is a version of the record, and when it was first seen.
 type observation struct {
 	record  Record
 	version Version
 	since   time.Duration
-	ghost   bool // the record has vanished, its holder may not know yet
-	known   bool // of a session record: there has been a read
-	open    bool // it is free, as far as is known, and to be claimed without another look
+	ghost   bool // the record has vanished; its holder may not know yet
+	known   bool // of a session record: it has been read
+	open    bool // it is free, as far as is known, and can be claimed without another read
 }
 
-// New returns an idle machine. Nobody else ever claims the record of a session, so it begins without a look.
+// New returns an idle machine. No other session ever claims the record of a session, so a Keeper
+// claims it without a read.
 func New(cfg Config) *Machine {
 	if cfg.Peers == nil {
 		cfg.Peers = &Peers{}
@@ -93,13 +94,13 @@ func New(cfg Config) *Machine {
 	return &Machine{cfg: cfg, seen: observation{open: cfg.Keeper}}
 }
 
-// Quiet reports that nothing is held, wanted or under way.
+// Quiet reports whether nothing is held, wanted or in flight.
 func (m *Machine) Quiet() bool {
 	return m.phase == idle && m.op.id == 0 && len(m.waiters) == 0 && m.queue.beat == 0
 }
 
-// Forget reports whether the machine may be forgotten: nothing is held, wanted or followed, and no write of it is on
-// its way. If so, it must not be stepped again.
+// Forget reports whether the machine may be forgotten: nothing is held, wanted or followed, and no
+// write is in flight. If so, it must not be stepped again.
 func (m *Machine) Forget() bool {
 	if !m.Quiet() || m.observed || m.hazy {
 		return false
@@ -109,20 +110,20 @@ func (m *Machine) Forget() bool {
 	return true
 }
 
-// Wanted reports that the lease is held or that somebody waits for it.
+// Wanted reports whether the lease is held or a caller waits for it.
 func (m *Machine) Wanted() bool { return m.phase == held || len(m.waiters) > 0 }
 
-// Blank returns the version of the record, if the last that is known of it is that it names no holder.
+// Blank returns the version of the record, and whether the record was blank when it was last seen.
 func (m *Machine) Blank() (Version, bool) {
 	return m.seen.version, m.seen.version != "" && m.seen.record.blank()
 }
 
-// Step lets time advance to now, then takes in the event. The effects must be carried out in order;
-// the slice is the caller's.
+// Step lets time advance to now, then handles the event. The effects must be carried out in order.
+// The caller owns the returned slice.
 func (m *Machine) Step(now Reading, ev Event) []Effect {
 	m.now, m.out = now, nil
 	if u, ok := ev.(Unbacked); ok {
-		m.lastErr = u.Err // before the same moment ends a tenure here without knowing why
+		m.lastErr = u.Err // before a tenure that ends at the same moment ends without knowing why
 	}
 	m.pass()
 	switch ev := ev.(type) {
@@ -157,14 +158,14 @@ func (m *Machine) Step(now Reading, ev Event) []Effect {
 	case Look:
 		m.observed = ev.On && !m.closing
 		m.unwanted()
-	case Tick: // pass did it all
+	case Tick: // pass has done it all
 	}
 	m.proceed()
 	m.watch()
 	return m.out
 }
 
-// Wake is when the machine wants a Tick, on the monotonic clock.
+// Wake returns when the machine wants a Tick, on the monotonic clock.
 func (m *Machine) Wake() (at time.Duration, ok bool) {
 	earliest := func(t time.Duration) {
 		if !ok || t < at {
@@ -207,17 +208,17 @@ func (m *Machine) pass() {
 	case doubtful, releasing:
 		if m.unwantedTenure() && m.lapsed() {
 			m.linger()
-			m.finish(Doubt) // whoever watches the record may take it by now
+			m.finish(Doubt) // a contender that watches the record may take it by now
 		}
 	}
 }
 
-// unwantedTenure reports that what was claimed is only to be undone.
+// unwantedTenure reports whether the claim only remains to be undone.
 func (m *Machine) unwantedTenure() bool {
 	return m.phase == releasing || m.phase == doubtful && len(m.waiters) == 0
 }
 
-// lapsed reports that the writes of the tenure have lost their meaning.
+// lapsed reports whether the writes of the tenure have lost their effect.
 func (m *Machine) lapsed() bool {
 	switch {
 	case m.cfg.Shared:
@@ -228,7 +229,7 @@ func (m *Machine) lapsed() bool {
 	return m.now.Mono >= m.ten.lapse(m.cfg)
 }
 
-// onOverdue gives an operation up; should its answer come, it is not recognised any more.
+// onOverdue gives an operation up. A late answer to it is ignored.
 func (m *Machine) onOverdue() {
 	switch op := m.op; op.kind {
 	case loading:
@@ -252,7 +253,7 @@ func (m *Machine) proceed() {
 	switch {
 	case m.op.id != 0:
 		return
-	case m.leaves(): // before anything else, or who comes next would wait for us
+	case m.leaves(): // before anything else, or the next waiter would wait for us
 		m.leave()
 		return
 	case m.now.Mono < m.due:
@@ -281,7 +282,7 @@ func (m *Machine) proceed() {
 	}
 }
 
-// enter changes the phase; what it needs is due at once.
+// enter changes the phase; the next operation is due at once.
 func (m *Machine) enter(p phase) { m.phase, m.due, m.failures = p, m.now.Mono, 0 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
@@ -297,7 +298,7 @@ func (m *Machine) start(op operation) {
 	m.op = op
 }
 
-// answered ends the operation under way, if the answer is to it.
+// answered ends the operation in flight, if the answer belongs to it.
 func (m *Machine) answered(id uint64, k kind) (op operation, ok bool) {
 	if id != m.op.id || k != m.op.kind {
 		return operation{}, false
@@ -306,7 +307,7 @@ func (m *Machine) answered(id uint64, k kind) (op operation, ok bool) {
 	return op, true
 }
 
-// failed plans the next try after an answer that said nothing.
+// failed plans the next try after an inconclusive answer.
 func (m *Machine) failed(base time.Duration, err error) {
 	m.failures++
 	m.lastErr = err
@@ -352,7 +353,7 @@ func (m *Machine) onUnread(err error) {
 	}
 }
 
-// observe remembers since when the record is as it is, and the largest token.
+// observe remembers since when the record has its present version, and the largest token.
 func (m *Machine) observe(r Record, v Version) {
 	m.high = max(m.high, r.Token)
 	if v == m.seen.version {
@@ -360,15 +361,15 @@ func (m *Machine) observe(r Record, v Version) {
 	}
 	next := observation{record: r, version: v, since: m.now.Mono}
 	if v == "" && !m.seen.record.blank() {
-		next.record, next.ghost = m.seen.record, true // absence is not freedom
+		next.record, next.ghost = m.seen.record, true // an absent record does not mean a free lease
 	}
 	m.seen = next
 }
 
-// freeAt is when the lease may be taken; zero for one that is free.
+// freeAt returns when the lease may be taken; zero if it is free.
 func (m *Machine) freeAt() time.Duration {
 	r := m.seen.record
-	if r.blank() || r.Nonce == m.cfg.Nonce || m.inherits(r) { // ours, and no tenure of ours is left
+	if r.blank() || r.Nonce == m.cfg.Nonce || m.inherits(r) { // if ours, no tenure of ours is left
 		return 0
 	}
 	if m.seen.ghost && (r.Forever || r.Session != 0) {
@@ -380,13 +381,14 @@ func (m *Machine) freeAt() time.Duration {
 	return m.seen.since + m.cfg.stale(r.TTL)
 }
 
-// inherits reports that a record is of a session whose successor this one is: the caller vouches that of one owner one
-// session runs at a time. The write on its version is what keeps the others out, as in any claim.
+// inherits reports whether the record belongs to a session that this one succeeds: the caller
+// guarantees that one session of an owner runs at a time. As in any claim, the conditional write on
+// the record's version keeps others out.
 func (m *Machine) inherits(r Record) bool {
 	return m.cfg.Inherit && !m.cfg.Keeper && r.Owner == m.cfg.Owner && r.Nonce != m.cfg.Nonce
 }
 
-// watch asks for hints while somebody waits for a lease that is another's, or follows it.
+// watch asks for hints while a caller waits for a lease that another session holds, or follows it.
 func (m *Machine) watch() {
 	follows := m.observed && (m.phase == reading || m.phase == waiting)
 	want := (m.patient() || follows) && (m.watching || m.phase == waiting)
@@ -418,7 +420,7 @@ func (m *Machine) follow() {
 	m.followed = nonce
 }
 
-// onChanged reads at once if the hint names another tenure than the one that is being waited for, or a
+// onChanged reads at once if the hint names another tenure than the one that is waited for, or a
 // renewal of it.
 func (m *Machine) onChanged(ev Changed) {
 	m.hint = &ev.Record

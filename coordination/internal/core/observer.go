@@ -2,10 +2,10 @@ package core
 
 import "time"
 
-// Observer keeps what a session knows of one other session up to date: it reads that session's record
-// when a watcher tells that it has changed, every Config.Retry, and when it would have lapsed. So a
-// lease held through a session that dies can be taken TTL·(1+ρ)+margin after its last renewal was seen,
-// and not after the first look of a contender.
+// Observer keeps a session's knowledge about one other session up to date. It reads that session's
+// record when a watcher reports a change, every Config.Retry, and when the record would have
+// lapsed. So a lease held through a session that dies can be taken TTL·(1+ρ)+margin after its last
+// renewal was seen, not after the first read of a contender.
 //
 // It emits LoadSession, Watch and Bury, and takes SessionLoaded, Changed, Tick and Close.
 type Observer struct {
@@ -15,19 +15,19 @@ type Observer struct {
 	out  []Effect
 
 	ops      uint64
-	op       operation // under way, if op.id != 0
+	op       operation // in flight, if op.id != 0
 	due      time.Duration
 	failures int
 	begun    bool
 	closed   bool
 }
 
-// NewObserver observes the session of that nonce from its first step on.
+// NewObserver returns an observer of the session of that nonce. It starts with its first step.
 func NewObserver(cfg Config, nonce string) *Observer {
 	return &Observer{cfg: cfg, peer: cfg.Peers.hold(nonce)}
 }
 
-// Step lets time advance to now, then takes in the event. The slice of effects is the caller's.
+// Step lets time advance to now, then handles the event. The caller owns the returned slice.
 func (o *Observer) Step(now Reading, ev Event) []Effect {
 	o.now, o.out = now.Mono, nil
 	if o.closed {
@@ -60,7 +60,7 @@ func (o *Observer) Step(now Reading, ev Event) []Effect {
 	return o.out
 }
 
-// Wake is when the observer wants a Tick, on the monotonic clock.
+// Wake returns when the observer wants a Tick, on the monotonic clock.
 func (o *Observer) Wake() (at time.Duration, ok bool) {
 	switch {
 	case o.closed || !o.begun:
@@ -71,7 +71,7 @@ func (o *Observer) Wake() (at time.Duration, ok bool) {
 	return o.due, true
 }
 
-// Quiet reports that nothing is observed any more.
+// Quiet reports whether the observer is closed.
 func (o *Observer) Quiet() bool { return o.closed }
 
 func (o *Observer) close() {
@@ -80,8 +80,8 @@ func (o *Observer) close() {
 	o.out = append(o.out, Watch{On: false})
 }
 
-// onLoaded takes in a read, and plans the next one. A change that was told of while the read was under
-// way is read again.
+// onLoaded handles a read, and plans the next one. If a change was reported while the read was in
+// flight, it reads again at once.
 func (o *Observer) onLoaded(ev SessionLoaded) {
 	if ev.Op != o.op.id {
 		return
@@ -106,14 +106,14 @@ func (o *Observer) onLoaded(ev SessionLoaded) {
 		o.due = o.now
 	case o.settled():
 		o.due = o.now + o.cfg.audit()
-	case o.peer.seen.version == "": // there is no record yet, or none any more
+	case o.peer.seen.version == "": // there is no record yet, or no longer
 		o.due = o.now + o.cfg.poll()
 	default:
 		o.due = min(o.now+o.cfg.poll(), o.peer.freeAt(0, o.cfg))
 	}
 }
 
-// settled reports that the session is known to hold nothing.
+// settled reports whether the session is known to hold nothing.
 func (o *Observer) settled() bool {
 	r := o.peer.seen.record
 	return o.peer.seen.version != "" && (r.blank() || o.peer.over(r.Token))

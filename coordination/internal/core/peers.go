@@ -2,21 +2,21 @@ package core
 
 import "time"
 
-// Peers is what the machines of one session know of the records of other sessions. They share it: a
-// record that one of them has read or follows need not be waited for by the others. The zero value
-// knows none. It belongs to the goroutine of the machines.
+// Peers is what the machines of one session know about the records of other sessions. They share
+// it: a record that one machine has read or follows need not be waited for again by the others. The
+// zero value is empty. Peers belongs to the goroutine of the machines.
 type Peers struct{ known map[string]*peer }
 
-// peer is what is known of the record of another session, through which leases are held.
+// peer is what is known about the record of another session through which leases are held.
 type peer struct {
 	nonce  string
-	refs   int // machines and observers that refer to it
+	refs   int // number of machines and observers that refer to it
 	seen   observation
 	ended  uint64 // tenures of that session up to this one are over, for good
-	buried bool   // the end of the tenure in seen has been written down
+	buried bool   // a Bury was emitted for the tenure in seen
 }
 
-// hold returns the peer of a nonce, until drop.
+// hold returns the peer of a nonce, and counts a reference until drop.
 func (p *Peers) hold(nonce string) *peer {
 	q, ok := p.known[nonce]
 	if !ok {
@@ -30,7 +30,7 @@ func (p *Peers) hold(nonce string) *peer {
 	return q
 }
 
-// drop forgets a peer that nothing refers to any more; nil is none.
+// drop gives up one reference, and forgets the peer with the last. A nil peer is allowed.
 func (p *Peers) drop(q *peer) {
 	if q == nil {
 		return
@@ -40,8 +40,8 @@ func (p *Peers) drop(q *peer) {
 	}
 }
 
-// observe takes in a read of the record. A read that was overtaken by a later one makes the record look
-// younger than it is, which costs time and nothing else.
+// observe takes in a read of the record. If a later read has overtaken it, the record looks younger
+// than it is, which only costs time.
 func (p *peer) observe(ev SessionLoaded, now time.Duration) {
 	if p.seen.known && ev.Version == p.seen.version {
 		return
@@ -49,7 +49,7 @@ func (p *peer) observe(ev SessionLoaded, now time.Duration) {
 	p.seen = observation{record: ev.Record, version: ev.Version, since: now, known: true}
 	p.buried = false
 	switch r := ev.Record; {
-	case ev.Version == "": // it says nothing, whatever token the store's next record will exceed
+	case ev.Version == "": // no record: Token only says what the store's next token will exceed
 	case r.blank():
 		p.ended = max(p.ended, r.Token)
 	case r.Token > 0:
@@ -57,12 +57,12 @@ func (p *peer) observe(ev SessionLoaded, now time.Duration) {
 	}
 }
 
-// over reports that a tenure of the session was given up, was followed by another, or was not renewed
-// in time. That is final.
+// over reports whether a tenure of the session was given up, was followed by another tenure, or was
+// not renewed in time. The result true is final.
 func (p *peer) over(token uint64) bool { return token <= p.ended }
 
-// lapse takes in that a read which began in time has found the record unchanged for long enough. It
-// returns what is to be written down of it, once, for those who have not watched.
+// lapse ends the tenure in seen, after a read that began late enough has found the record
+// unchanged. It returns, once, the write that reports this end to contenders that have not watched.
 func (p *peer) lapse() (Bury, bool) {
 	if p.seen.version == "" {
 		return Bury{}, false
@@ -75,8 +75,9 @@ func (p *peer) lapse() (Bury, bool) {
 	return Bury{p.nonce, p.seen.version, Record{Token: p.seen.record.Token}}, true
 }
 
-// freeAt is when the session is over unless its record changes. An absent record frees nothing at once
-// either: its holder may not know yet. It counts by the TTL of the lease.
+// freeAt returns when the session is over unless its record changes. An absent record does not free
+// anything at once either, because its holder may not know yet. Then freeAt counts by the TTL of
+// the lease.
 func (p *peer) freeAt(leaseTTL time.Duration, cfg Config) time.Duration {
 	ttl := p.seen.record.TTL
 	if p.seen.version == "" {
@@ -85,15 +86,15 @@ func (p *peer) freeAt(leaseTTL time.Duration, cfg Config) time.Duration {
 	return p.seen.since + cfg.stale(ttl)
 }
 
-// throughPeer reports whether the lease is held through the record of another session. The life of the
-// session says nothing about a lease whose record has been deleted.
+// throughPeer reports whether the lease is held through the record of another session. If the
+// lease's own record has been deleted, the life of the session says nothing about the lease.
 func (m *Machine) throughPeer() bool {
 	r := m.seen.record
 	return r.Session != 0 && !r.blank() && r.Nonce != m.cfg.Nonce && !m.seen.ghost && !m.inherits(r)
 }
 
-// consult asks about the session that the lease record just read names: what is known to be over stays
-// over, else its record is read.
+// consult checks the session that the lease record just read names: if its tenure is known to be
+// over, the machine claims the lease, else it reads the session record.
 func (m *Machine) consult(look uint64) {
 	if m.peer == nil || m.peer.nonce != m.seen.record.Nonce {
 		m.cfg.Peers.drop(m.peer)
@@ -123,10 +124,10 @@ func (m *Machine) onSessionLoaded(ev SessionLoaded) {
 	}
 }
 
-// judgeSession decides on a lease that is held through another session. That one is over if its record
-// says so; or if a read that began when the record had been the same for long enough still finds it the
-// same, for then no renewal can have reached its holder in time. It stays over, so what comes later
-// changes nothing.
+// judgeSession decides on a lease that is held through another session. The tenure of that session
+// is over if its record says so. It is also over if the record has been unchanged for long enough
+// and a read that began after that still finds it unchanged, because then no renewal can have
+// reached its holder in time. The end is final, so later changes do not matter.
 func (m *Machine) judgeSession(op operation) {
 	freeAt := m.peer.freeAt(m.seen.record.TTL, m.cfg)
 	switch {

@@ -5,44 +5,47 @@ import (
 	"time"
 )
 
-// With Config.Fair, who waits for a lease stands in a queue that the store keeps, and claims a free lease only
-// if nobody alive stands before it. The queue only orders who tries: the conditional write decides as always, so
-// whatever is wrong with the queue costs order or time, never exclusion.
+// With Config.Fair, waiters for a lease stand in a queue that the store keeps, and a waiter claims
+// a free lease only if no living waiter is ahead of it. The queue only orders the attempts: the
+// conditional write decides as always, so a fault of the queue costs order or time, never
+// exclusion.
 //
-// A place is written again with each look at the lease, which is every Config.Renew at the latest, and names a
-// TTL of a little more than three looks. One that somebody has seen unchanged for that TTL, longer by rate error and margin as for leases, does not
-// count for him any more: who keeps it is dead, or cannot claim. Who leaves the queue takes such places along.
+// A place is written again with each read of the lease, which is every Config.Renew at the latest,
+// and names a TTL of a little more than three reads. A contender that has seen a place unchanged
+// for that TTL, plus rate error and margin as for leases, ignores it: its session is dead, or
+// cannot claim. A session that leaves the queue removes such places as well.
 
 // Place is one session in the queue of a lease.
 type Place struct {
 	Nonce string
-	Beat  uint64 // grows each time it is written
+	Beat  uint64 // grows with each write of the place
 	TTL   time.Duration
 }
 
-// queue is the own place and what is known of those before it.
+// queue is the own place and what is known about the places ahead of it.
 type queue struct {
-	beat  uint64 // last that was asked to be written; 0: no place
-	tries int    // to leave, that failed
+	beat  uint64 // last beat asked to be written; 0: no place
+	tries int    // failed attempts to leave
 	ahead []sighting
 }
 
-// sighting is a place, and when it was seen first as it is.
+// sighting is a place, and when it was first seen with its present contents.
 type sighting struct {
 	place Place
 	since time.Duration
 }
 
-// leaveTries bounds how often a place is given up. What then stays behind is passed over when its TTL has gone
-// by.
+// leaveTries bounds the attempts to give a place up. Others pass over a place that stays behind
+// when its TTL has passed.
 const leaveTries = 2
 
-// orderly reports that those who wait stand in the queue. One attempt does not wait, and takes what is free.
+// orderly reports whether the callers wait in the queue. A single attempt does not wait, and takes
+// a free lease at once.
 func (m *Machine) orderly() bool {
 	return m.cfg.Fair && m.patient() && !slices.ContainsFunc(m.waiters, func(w waiter) bool { return !w.wait })
 }
 
-// enqueue takes a place at the end, or keeps the own one, after a read of the lease record.
+// enqueue takes a place at the end, or keeps the present place, after a read of the lease record.
 func (m *Machine) enqueue(look uint64) {
 	m.start(operation{kind: enqueueing, look: look})
 	m.queue.beat, m.queue.tries = m.op.id, 0
@@ -68,7 +71,7 @@ func (m *Machine) onEnqueued(ev Enqueued) {
 	}
 }
 
-// observe remembers since when each of the places is as it is.
+// observe remembers since when each place has its present contents.
 func (q *queue) observe(ahead []Place, now time.Duration) {
 	before := q.ahead
 	q.ahead = make([]sighting, len(ahead))
@@ -80,7 +83,8 @@ func (q *queue) observe(ahead []Place, now time.Duration) {
 	}
 }
 
-// turn is when a free lease may be claimed, unless somebody before leaves sooner, or shows that he is alive.
+// turn returns when a free lease may be claimed, unless a session ahead leaves sooner or shows that
+// it is alive.
 func (m *Machine) turn() (at time.Duration) {
 	if !m.orderly() {
 		return 0
@@ -91,12 +95,12 @@ func (m *Machine) turn() (at time.Duration) {
 	return at
 }
 
-// leaves reports that a place is kept for nobody.
+// leaves reports whether the place must be given up because no caller waits any more.
 func (m *Machine) leaves() bool {
 	return m.queue.beat != 0 && !m.patient()
 }
 
-// leave gives the place up, and takes along those that do not count any more.
+// leave gives the place up, and removes the expired places ahead of it.
 func (m *Machine) leave() {
 	m.start(operation{kind: leaving})
 	gone := []Place{m.ownPlace()}

@@ -1,6 +1,6 @@
 package core
 
-// onRelease gives a tenure up. One that is over already needs nothing.
+// onRelease gives a tenure up. A tenure that is already over needs nothing.
 func (m *Machine) onRelease(ev Release) {
 	mine := ev.Token == m.ten.token && (m.phase == held || m.phase == draining || m.phase == releasing)
 	if !mine {
@@ -13,7 +13,7 @@ func (m *Machine) onRelease(ev Release) {
 		m.emit(End{Token: m.ten.token, Why: Released})
 		m.release()
 	case draining:
-		m.release() // its work has ended sooner than it had to
+		m.release() // its work has stopped early
 	}
 }
 
@@ -29,11 +29,11 @@ func (m *Machine) onClose() {
 	}
 }
 
-// release begins to blank the record. Invariant: no work of the tenure runs any more.
+// release starts to blank the record. Invariant: no work of the tenure runs any more.
 func (m *Machine) release() { m.enter(releasing) }
 
-// blank keeps the token, so that the next tenure is larger. On the version of a claim that was never
-// seen it makes that claim impossible.
+// blank keeps the token in the record, so that the next tenure has a larger one. If a claim was
+// never seen in the record, blanking the claim's base version makes that claim impossible.
 func (m *Machine) blank() {
 	m.start(operation{kind: swapping})
 	m.emit(Swap{m.op.id, m.ten.version, Record{Token: m.ten.token}})
@@ -54,7 +54,7 @@ func (m *Machine) onBlanked(ev Swapped) {
 	case Refused:
 		outcome := StillHeld
 		if m.ten.validity.Remaining(m.now) <= 0 {
-			outcome = Doubt // another may have claimed it since
+			outcome = Doubt // another session may have claimed it since
 		}
 		m.answerReleases(Answer{Outcome: outcome, Err: ev.Err})
 		m.failed(m.cfg.Operation, ev.Err)
@@ -63,14 +63,14 @@ func (m *Machine) onBlanked(ev Swapped) {
 	}
 }
 
-// reconsider decides, after a conflict, whether there is still something to release.
+// reconsider decides, after a conflict, whether there is still a record to release.
 func (m *Machine) reconsider() {
 	m.ten.reread = false
 	switch {
 	case m.found():
 		m.ten.written(m.seen.record.Token, m.seen.version)
 		m.ten.prune(m.seen.record.Attempt)
-	case m.seen.version == m.ten.version: // a claim that was never seen
+	case m.seen.version == m.ten.version: // the claim has not been seen in the record
 	default:
 		m.finish(Done)
 		return
@@ -78,14 +78,14 @@ func (m *Machine) reconsider() {
 	m.due = m.now.Mono
 }
 
-// linger notes that a write of the tenure may land yet, although nobody believes it any more. The next tenure has another
-// token, so that it does not take that write for its own.
+// linger notes that a write of the tenure may still land, although no session believes it any more.
+// The next tenure gets another token, so that the machine does not take that write for its own.
 func (m *Machine) linger() {
 	m.hazy = true
 	m.high = min(MaxToken, max(m.high, m.ten.token))
 }
 
-// finish forgets the tenure and answers who asked for its release.
+// finish forgets the tenure and answers the pending releases.
 func (m *Machine) finish(o Outcome) {
 	a := Answer{Outcome: o, Err: m.lastErr}
 	if o == Done && m.seen.open {

@@ -1,18 +1,19 @@
 package core
 
-// A session may keep one record alive for all its leases instead of each lease's own. That session record
-// is a lease like any other, of a name that nobody else claims, held by a machine of its own (Config.Keeper).
-// What happens to it is told to the machines of the leases (Config.Shared) by Told.
+// A session may keep one record alive for all its leases instead of each lease's own. That session
+// record is a lease like any other, of a name that no other session claims, held by a machine of
+// its own (Config.Keeper). Told converts its effects to events for the machines of the leases
+// (Config.Shared).
 
-// backing is what is known of the record of the own session.
+// backing is what is known about the own session record.
 type backing struct {
 	token    uint64 // of its present or last tenure
 	validity Validity
-	alive    bool   // its end was not told
-	gone     uint64 // tenures up to this one hold nothing any more, for anybody
+	alive    bool   // its end was not reported
+	gone     uint64 // no session believes tenures up to this one any more
 }
 
-// Told turns an effect of the keeper into what the machines of the leases need to know of it.
+// Told converts an effect of the keeper to the event that the machines of the leases need.
 func Told(e Effect) (Event, bool) {
 	switch e := e.(type) {
 	case Begin:
@@ -32,7 +33,8 @@ func Told(e Effect) (Event, bool) {
 // backed reports whether a lease may be claimed through the session.
 func (m *Machine) backed() bool { return m.back.alive && m.back.validity.MayStart(m.now) }
 
-// onBacked moves the deadline of what is held through the session; with a new tenure of it, claims may begin.
+// onBacked moves the deadline of the tenure held through the session. With a new tenure of the
+// session record, claims may begin.
 func (m *Machine) onBacked(ev Backed) {
 	fresh := ev.Token != m.back.token
 	m.back.token, m.back.validity, m.back.alive = ev.Token, ev.Validity, true
@@ -45,7 +47,7 @@ func (m *Machine) onBacked(ev Backed) {
 	}
 }
 
-// onUnbacked ends what was held through the session.
+// onUnbacked ends the tenure held through the session.
 func (m *Machine) onUnbacked(ev Unbacked) {
 	m.back.alive = false
 	if m.phase == held && m.ten.session == ev.Token {
@@ -53,7 +55,8 @@ func (m *Machine) onUnbacked(ev Unbacked) {
 	}
 }
 
-// onUnbackable answers who does not wait for the session. The next look is a new one, since this may go on for long.
+// onUnbackable fails pending TryAcquire calls. The next claim reads the record first, since the
+// outage may last long.
 func (m *Machine) onUnbackable(ev Unbackable) {
 	m.seen.open = false
 	if m.phase == waiting && !m.backed() {
@@ -61,7 +64,7 @@ func (m *Machine) onUnbackable(ev Unbackable) {
 	}
 }
 
-// onGone spares the release of what nobody believes any more.
+// onGone finishes a tenure that no session believes any more, without writing a release.
 func (m *Machine) onGone(ev Gone) {
 	m.back.gone = max(m.back.gone, ev.Token)
 	if m.unwantedTenure() && m.lapsed() {

@@ -12,18 +12,18 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// target is what guarded work writes to. It notes what a fence lets in.
+// target is the target of guarded work. It records the writes that a fence admits.
 type target struct {
 	guard    fence.Guard
-	newest   uint64 // token of a write that was let in
+	newest   uint64 // highest token of an admitted write
 	writes   int
 	refused  int
-	stale    int  // let in all the same
-	unfenced bool // lets everything in
+	stale    int  // admitted although stale
+	unfenced bool // admits everything
 }
 
-// stop carries out: stop NODE for TIME. Nothing runs, and no clock of the node shows it, as when a machine is
-// saved and goes on later.
+// stop carries out "stop NODE for TIME": nothing runs, and no clock of the node shows it, as when a
+// virtual machine is saved and resumed later.
 func (n *node) stop(a sim.Args) {
 	now, d := n.w.Elapsed(), a.Span(2)
 	if n.asleep > now {
@@ -34,13 +34,13 @@ func (n *node) stop(a sim.Args) {
 	n.asleep = now + d
 }
 
-// missed is the true time that no clock of the node has shown.
+// missed returns the true time that no clock of the node has shown.
 func (n *node) missed() time.Duration {
 	return n.unseen + max(0, min(n.w.Elapsed(), n.stopped[1])-n.stopped[0])
 }
 
-// write carries out: write NODE after TIME. It checks, thinks, and writes under the tenure it has checked; what
-// stops it in between, or delays the write on its way, is no reason not to.
+// write carries out "write NODE after TIME": the node checks the tenure, thinks, and writes under
+// it. A stop in between, or a delay of the write in transit, does not prevent the write.
 func (n *node) write(a sim.Args) {
 	think := a.Span(2)
 	n.later(0, func() {
@@ -52,7 +52,8 @@ func (n *node) write(a sim.Args) {
 	})
 }
 
-// put is the fenced target. A write is stale if one of a later tenure has been let in before.
+// put writes to the fenced target. A write is stale if a write of a later tenure has been admitted
+// before.
 func (w *world) put(who int, token uint64) {
 	t := &w.target
 	t.writes++
@@ -73,9 +74,10 @@ func (w *world) put(who int, token uint64) {
 	}
 }
 
-// TestSimulation_FencedTargetSeesNoStaleWrite stops processes for as long as it likes between check and write, also
-// so that no clock of theirs shows it: then two believe that they hold the lease, which nothing can
-// prevent, and the token keeps the older one's writes out.
+// TestSimulation_FencedTargetSeesNoStaleWrite stops processes for arbitrary times between check and
+// write, also in a way that none of their clocks shows. Then two processes believe that they hold
+// the lease, which cannot be prevented, and the token makes the target reject the older one's
+// writes.
 func TestSimulation_FencedTargetSeesNoStaleWrite(t *testing.T) {
 	opt := honest
 	opt.fenced = true
@@ -97,7 +99,7 @@ func TestSimulation_FencedTargetSeesNoStaleWrite(t *testing.T) {
 	}
 }
 
-// TestSimulation_FenceBites shows that stale writes come if nothing keeps them out.
+// TestSimulation_FenceBites shows that stale writes happen if the target admits everything.
 func TestSimulation_FenceBites(t *testing.T) {
 	opt := honest
 	opt.fenced, opt.unfenced = true, true

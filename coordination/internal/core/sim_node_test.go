@@ -16,36 +16,36 @@ type node struct {
 	cfg  core.Config
 	m    *core.Machine
 	keep *core.Machine // of the session record, or nil
-	back core.Event    // the last word of it: Backed or Unbacked
-	obs  []*observing  // sessions of others
-	shut bool          // closed, for good
+	back core.Event    // its last event: Backed or Unbacked
+	obs  []*observing  // observed sessions of other nodes
+	shut bool          // closed, finally
 
 	born     time.Duration
 	rate     float64          // of its clocks against true time
-	frozen   [2]time.Duration // true time of the last suspend: the monotonic clock stands still
+	frozen   [2]time.Duration // true time of the last suspend, which stops the monotonic clock
 	thawed   time.Duration    // sum of the suspends before
 	stopped  [2]time.Duration // true time of the last stop, which no clock shows
 	unseen   time.Duration    // sum of the stops before
-	jumped   time.Duration    // of the wall clock
+	jumped   time.Duration    // sum of the jumps of the wall clock
 	asleep   time.Duration    // true time until which it runs nothing
-	down     time.Duration    // true time at which it was not up last
-	tried    time.Duration    // true time of the last request of one attempt, or its answer
+	down     time.Duration    // last true time at which it was not up
+	tried    time.Duration    // true time of the last single attempt, or of its answer
 	wakeAt   time.Duration
 	watching bool
 
 	nextID  uint64
 	pending map[uint64]string // requests without an answer
-	polite  bool              // releases what it gets, soon
+	polite  bool              // releases its grants soon
 	won     int
 
-	token    uint64 // of the present tenure, 0 without
-	ended    bool   // it was told so
+	token    uint64 // of the present tenure, 0 if none
+	ended    bool   // its end was reported
 	validity core.Validity
 	working  bool          // guarded work may run
-	workEnd  time.Duration // own monotonic time at which it ends at the latest, if closed
+	workEnd  time.Duration // own monotonic time at which closed work must have ended
 }
 
-// boot starts the process, again if it has run before: new nonce, new origin of its clocks.
+// boot starts the process, or restarts it with a new nonce and a new origin of its clocks.
 func (n *node) boot() {
 	n.life++
 	n.born, n.rate = n.w.Elapsed(), 1+float64(n.drift())/1e6
@@ -74,7 +74,8 @@ func (n *node) boot() {
 	}
 }
 
-// drift is the rate error of the clocks in millionths, of either sign; none is the harmless choice.
+// drift returns the rate error of the clocks in millionths, of either sign; no error is the
+// harmless choice.
 func (n *node) drift() int {
 	d := n.w.Number("drift", 0, 2*n.w.opt.drift)
 	if d%2 == 1 {
@@ -83,7 +84,7 @@ func (n *node) drift() int {
 	return d / 2
 }
 
-// nonce is that of its present session.
+// nonce returns the nonce of the node's present session.
 func (n *node) nonce() string { return fmt.Sprint(n.i, ".", n.life) }
 
 func (n *node) reading() core.Reading {
@@ -93,13 +94,13 @@ func (n *node) reading() core.Reading {
 	return core.Reading{Mono: run - time.Duration(float64(still)*n.rate), Boot: run, Wall: run + n.jumped}
 }
 
-// cut carries out: cut NODE for TIME. The node and the store do not reach each other.
+// cut carries out "cut NODE for TIME": the node and the store do not reach each other.
 func (n *node) cut(a sim.Args) {
 	n.lose(n.i, n.w.store(), a.Span(2))
 	n.lose(n.w.store(), n.i, a.Span(2))
 }
 
-// mute carries out: mute NODE for TIME. The store hears the node, and its answers are lost.
+// mute carries out "mute NODE for TIME": the store hears the node, but its answers are lost.
 func (n *node) mute(a sim.Args) { n.lose(n.w.store(), n.i, a.Span(2)) }
 
 func (n *node) lose(from, to int, d time.Duration) {
@@ -107,13 +108,14 @@ func (n *node) lose(from, to int, d time.Duration) {
 	n.w.After(d, func() { n.w.Mend(from, to) })
 }
 
-// pause carries out: pause NODE for TIME. The process runs nothing, its clocks go on.
+// pause carries out "pause NODE for TIME": the process runs nothing, but its clocks continue.
 func (n *node) pause(a sim.Args) {
 	n.asleep = max(n.asleep, n.w.Elapsed()+a.Span(2))
 	n.down = max(n.down, n.asleep)
 }
 
-// suspend carries out: suspend NODE for TIME. The process runs nothing, and its monotonic clock stands.
+// suspend carries out "suspend NODE for TIME": the process runs nothing, and its monotonic clock
+// stands still.
 func (n *node) suspend(a sim.Args) {
 	now, d := n.w.Elapsed(), a.Span(2)
 	if n.asleep > now {
@@ -125,13 +127,13 @@ func (n *node) suspend(a sim.Args) {
 	n.down = max(n.down, n.asleep)
 }
 
-// jump carries out: jump NODE by TIME. The wall clock is set, ahead or back.
+// jump carries out "jump NODE by TIME": the wall clock is set, ahead or back.
 func (n *node) jump(a sim.Args) { n.jumped += a.Span(2) }
 
-// restart carries out: restart NODE. The process is killed and comes back at once.
+// restart carries out "restart NODE": the process is killed and comes back at once.
 func (n *node) restart(sim.Args) { n.boot() }
 
-// close carries out: close NODE for TIME. The session is closed, and another one opened later.
+// close carries out "close NODE for TIME": the session is closed, and another one is opened later.
 func (n *node) close(a sim.Args) {
 	n.later(0, func() {
 		n.shut = true
@@ -140,7 +142,8 @@ func (n *node) close(a sim.Args) {
 	n.later(a.Span(2), n.boot)
 }
 
-// wants carries out: acquire NODE once|wait TIME. It gives up after that time, if it is not 0.
+// wants carries out "acquire NODE once|wait TIME": the node gives up after that time, if it is not
+// 0.
 func (n *node) wants(a sim.Args) {
 	wait, patience := a.Word(1) == "wait", a.Span(2)
 	n.later(0, func() { n.acquire(wait, patience) })
@@ -153,7 +156,7 @@ func (n *node) awaken() {
 	n.stopped[1] = min(n.stopped[1], max(n.stopped[0], n.w.Elapsed()))
 }
 
-// step hands an event to the machine of the lease, when the process is awake.
+// step passes an event to the machine of the lease, once the process is awake.
 func (n *node) step(ev core.Event) {
 	if n.asleep > n.w.Elapsed() {
 		n.later(0, func() { n.step(ev) })
@@ -172,7 +175,8 @@ func (n *node) step(ev core.Event) {
 	n.arm()
 }
 
-// stepKeeper hands an event to the machine of the session record, and tells the other what comes of it.
+// stepKeeper passes an event to the machine of the session record, and its effects to the machine
+// of the lease.
 func (n *node) stepKeeper(ev core.Event) {
 	if n.asleep > n.w.Elapsed() {
 		n.later(0, func() { n.stepKeeper(ev) })
@@ -208,7 +212,7 @@ func (n *node) carryOutKeeper(e core.Effect) {
 	}
 }
 
-// arm wakes the machine when it wants, seldom a little late.
+// arm wakes the machine when it wants, rarely a little late.
 func (n *node) arm() {
 	at, ok := n.m.Wake()
 	if n.keep != nil {
@@ -305,7 +309,7 @@ func (n *node) begin(e core.Begin) {
 	switch {
 	case n.token != 0 && !n.ended:
 		n.w.Fail("node %d begins %d within %d", n.i, e.Token, n.token)
-	case e.Token <= n.w.highest && !n.w.opt.fenced: // who was stopped learns of his tenure when the next has begun
+	case e.Token <= n.w.highest && !n.w.opt.fenced: // a stopped node may learn of its tenure late
 		n.w.Fail("node %d got token %d after %d", n.i, e.Token, n.w.highest)
 	}
 	n.w.highest = max(n.w.highest, e.Token)
@@ -375,13 +379,13 @@ func (n *node) answered(a core.Answer) {
 	}
 }
 
-// acquire asks, and gives up when its patience ends.
+// acquire asks for the lease, and gives up when its patience ends.
 func (n *node) acquire(wait bool, patience time.Duration) {
 	n.nextID++
 	id := n.nextID
 	n.pending[id] = map[bool]string{false: "once", true: "wait"}[wait]
 	ev := core.Acquire{ID: id, Wait: wait}
-	if len(n.w.blanks) > 0 && n.w.Chance("told-how-it-was-left", 0.5) { // by whoever released it, once
+	if len(n.w.blanks) > 0 && n.w.Chance("told-how-it-was-left", 0.5) { // by its last holder, once
 		ev.From = n.w.blanks[len(n.w.blanks)-1-n.w.Number("how-long-ago", 0, min(3, len(n.w.blanks)-1))]
 	}
 	n.step(ev)
@@ -390,7 +394,7 @@ func (n *node) acquire(wait bool, patience time.Duration) {
 	}
 }
 
-// release ends the work of the present tenure and gives it up.
+// release ends the work of the present tenure and releases it.
 func (n *node) release(d time.Duration) {
 	token := n.token
 	n.later(d, func() {
@@ -403,7 +407,7 @@ func (n *node) release(d time.Duration) {
 	})
 }
 
-// later runs f in this life, when the process is awake.
+// later runs f in this life, once the process is awake.
 func (n *node) later(d time.Duration, f func()) {
 	life := n.life
 	n.w.After(d, func() {

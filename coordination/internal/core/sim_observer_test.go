@@ -7,20 +7,20 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// observing is a session that a node follows for its lease.
+// observing is a session that a node observes for its lease.
 type observing struct {
 	nonce    string
 	core     *core.Observer
 	watching bool
 }
 
-// looks carries out: look NODE on|off. The lease is followed, whether or not the node wants it.
+// looks carries out "look NODE on|off": the lease is followed, whether or not the node wants it.
 func (n *node) looks(a sim.Args) {
 	on := a.Word(1) == "on"
 	n.later(0, func() { n.step(core.Look{On: on}) })
 }
 
-// follow begins or ends the observation of a session; the machine asks for one at a time.
+// follow starts or stops the observation of a session; the machine asks for one at a time.
 func (n *node) follow(e core.Follow) {
 	if e.On {
 		o := &observing{nonce: e.Nonce, core: core.NewObserver(n.cfg, e.Nonce)}
@@ -60,7 +60,7 @@ func (n *node) stepObserver(o *observing, ev core.Event) {
 	n.arm()
 }
 
-// hintOf tells the observers of a session that its record has been written.
+// hintOf notifies the observers of a session that its record has been written.
 func (w *world) hintOf(name string) {
 	ev := core.Changed{Record: w.cells[name].record}
 	for _, n := range w.nodes {

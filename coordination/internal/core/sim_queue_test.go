@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// enqueue writes a place into the queue of the lease, and tells who stands before it.
+// enqueue writes a place into the queue of the lease, and returns the places ahead.
 func (w *world) enqueue(p core.Place) (ahead []core.Place) {
 	i := slices.IndexFunc(w.queue, func(q core.Place) bool { return q.Nonce == p.Nonce })
 	if i < 0 {
@@ -23,15 +23,15 @@ func (w *world) enqueue(p core.Place) (ahead []core.Place) {
 	return slices.Clone(w.queue[:i])
 }
 
-// leave takes places out of it.
+// leave removes places from the queue.
 func (w *world) leave(gone []core.Place) {
 	w.queue = slices.DeleteFunc(w.queue, func(q core.Place) bool {
 		return slices.ContainsFunc(gone, func(g core.Place) bool { return q.Nonce == g.Nonce && q.Beat <= g.Beat })
 	})
 }
 
-// inOrder looks at a claim when it is written: nobody who came before, waits, and was up all the time may be
-// overtaken. Who makes one attempt does not wait, and needs no place.
+// inOrder checks a claim when it is written: it must not overtake a waiter that came earlier and
+// was up all the time. A single attempt does not wait, and needs no place.
 func (w *world) inOrder(claim core.Record) {
 	if !w.opt.order || claim.Nonce == "" || claim.Attempt != 1 {
 		return
@@ -73,9 +73,9 @@ func (n *node) asks(kind string) bool {
 	return false
 }
 
-// TestSimulation_NobodyIsOvertakenInAQueue plays histories with a reliable network and store, in which processes
-// pause, suspend, crash, close, give up and come back: who waits is served in the order of arrival, unless he was
-// down within the TTL before.
+// TestSimulation_NobodyIsOvertakenInAQueue plays histories with a reliable network and store, in
+// which processes pause, suspend, crash, close, give up and come back. Waiters are served in order
+// of arrival, unless they were down within the last TTL.
 func TestSimulation_NobodyIsOvertakenInAQueue(t *testing.T) {
 	opt := honest
 	opt.order = true
@@ -93,7 +93,7 @@ func TestSimulation_NobodyIsOvertakenInAQueue(t *testing.T) {
 	}
 }
 
-// TestSimulation_OrderBites shows that the check notices a queue that orders nobody.
+// TestSimulation_OrderBites shows that the check notices a queue that does not order.
 func TestSimulation_OrderBites(t *testing.T) {
 	opt := honest
 	opt.order, opt.deafQueue = true, true
@@ -104,10 +104,10 @@ func TestSimulation_OrderBites(t *testing.T) {
 	t.Logf("seed %d: %s", f.Seed, f.Text)
 }
 
-// orderFaults are those that leave the network and the store reliable.
+// orderFaults are the faults that leave the network and the store reliable.
 var orderFaults = []string{"pause", "suspend", "jump", "restart", "close"}
 
-// reliable takes the faults of the network and of the store away.
+// reliable removes the faults of the network and of the store.
 func (w *world) reliable() {
 	w.Faults = sim.Faults{Delay: time.Millisecond, Jitter: w.Jitter}
 	w.errs = 0

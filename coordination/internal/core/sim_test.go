@@ -13,7 +13,8 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// makeUp makes up what happens: mostly nodes that want the lease, and those faults that the seed has on.
+// makeUp generates the events: mostly nodes that want the lease, and the faults that the seed has
+// enabled.
 func (w *world) makeUp(r *rand.Rand) {
 	var faults []string
 	kinds := orderFaults
@@ -67,14 +68,14 @@ func (w *world) makeUp(r *rand.Rand) {
 	}
 }
 
-// safety lets the nodes fight under faults.
+// safety lets the nodes contend under faults.
 func (w *world) safety() {
 	w.makeUp(w.Rand())
 	w.Until(150 * time.Second)
 }
 
-// liveness ends all faults and restarts every process: then all ask at once, each is served in time, and
-// nobody is left behind.
+// liveness ends all faults and restarts every process. Then all nodes ask at once, each is served
+// in time, and no holder is left behind.
 func (w *world) liveness() {
 	w.Calm()
 	for _, n := range w.nodes {
@@ -104,7 +105,7 @@ func (w *world) liveness() {
 	})
 }
 
-// history is both, for leases that are well, or that break a rule.
+// history plays safety and liveness, for leases that are correct, or that break a rule.
 func history(opt options) func(*sim.World) {
 	return func(s *sim.World) { play(newWorld(s, opt)) }
 }
@@ -118,10 +119,11 @@ func play(w *world) {
 
 var honest = options{cfg: testConfig, drift: 10_000}
 
-// TestSimulation_NeverTwoHolders plays seeded histories of contenders with skewed clocks under loss,
-// delay, pauses, suspends, wall clock jumps, crashes and closes. In each: valid intervals never
-// overlap in true time, tokens grow with tenures, a loss is told once, every request is answered once,
-// nobody is left behind, and everybody is served after the faults end.
+// TestSimulation_NeverTwoHolders plays seeded histories of contenders with skewed clocks under
+// loss, delay, pauses, suspends, wall clock jumps, crashes and closes. In each history, valid
+// intervals never overlap in true time, tokens grow with tenures, a loss is reported once, every
+// request is answered once, no holder is left behind, and every node is served after the faults
+// end.
 func TestSimulation_NeverTwoHolders(t *testing.T) {
 	var grants, overlaps atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) {
@@ -136,8 +138,8 @@ func TestSimulation_NeverTwoHolders(t *testing.T) {
 	}
 }
 
-// TestSimulation_ForeverHasNoSecondHolder plays the same faults with leases that never expire. Who crashes keeps
-// his for ever, so there is nothing to be served in time.
+// TestSimulation_ForeverHasNoSecondHolder plays the same faults with leases that never expire. A
+// crashed holder keeps its lease forever, so no node needs to be served in time.
 func TestSimulation_ForeverHasNoSecondHolder(t *testing.T) {
 	opt := honest
 	opt.cfg.Forever = true
@@ -152,8 +154,9 @@ func TestSimulation_ForeverHasNoSecondHolder(t *testing.T) {
 	}
 }
 
-// TestSimulation_HeirsAreAlone plays the same faults with sessions that take over at once what the process before them
-// held: that one has crashed, so there are still never two valid holders, and its tokens are smaller.
+// TestSimulation_HeirsAreAlone plays the same faults with sessions that take over at once the
+// leases of the process before them. That process has crashed, so there are still never two valid
+// holders, and its tokens are smaller.
 func TestSimulation_HeirsAreAlone(t *testing.T) {
 	opt := honest
 	opt.cfg.Inherit = true
@@ -168,12 +171,12 @@ func TestSimulation_HeirsAreAlone(t *testing.T) {
 	}
 }
 
-// TestSimulation_EqualSeedsEqualTraces guards determinism.
+// TestSimulation_EqualSeedsEqualTraces checks that the simulation is deterministic.
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000), Twice: true}, history(honest))
 }
 
-// The histories that failed once, and some that show a planted bug.
+// TestSavedHistories replays the histories that once failed, and some that show a planted bug.
 func TestSavedHistories(t *testing.T) { sim.Replay(t, sim.Folder, history(honest)) }
 
 // TestSimulation_Bites shows that the checks notice a broken rule.

@@ -16,36 +16,36 @@ type world struct {
 	opt options
 
 	cells   map[string]cell // records, by name
-	version int             // of the newest
+	version int             // version of the newest record
 	nodes   []*node
 	errs    float64 // share of calls that the store answers with an error
 	watch   bool
-	gives   bool // the store gives tokens of its own
-	mixed   bool // every other node has a TTL of its own
+	gives   bool // the store assigns its own tokens
+	mixed   bool // every other node has a different TTL
 	shared  int  // which nodes hold the lease through a session record: none, all, every other
 	fair    int  // which nodes wait in a queue: none, all, every other
 	queue   []core.Place
-	blanks  []core.Blank // what releases have left
+	blanks  []core.Blank // blanks left by releases
 
 	highest uint64
 	before  map[uint64]uint64 // the tenure before each
 	grants  int
-	ordered int // with others behind in the queue
+	ordered int // claims with others behind in the queue
 
 	target target
-	twice  int // moments at which two believed that they held
+	twice  int // moments at which two nodes believed that they held the lease
 }
 
-// options of a history; the last ones break a rule, to show that the checks notice.
+// options are the options of a history. The last ones break a rule, to show that the checks notice.
 type options struct {
 	cfg        core.Config
 	drift      int  // rate error of clocks, in millionths
 	fromAnswer bool // validity counted from the answer
 	blindStore bool // writes without comparing versions
-	order      bool // all wait in the queue, network and store are reliable, and order is checked
-	deafQueue  bool // the queue tells nobody of others
+	order      bool // all wait in the queue, network and store are reliable; checks the order
+	deafQueue  bool // the queue returns no places ahead
 	fenced     bool // processes stop without noticing, and write to a fenced target
-	unfenced   bool // that is not fenced
+	unfenced   bool // the target is not fenced
 }
 
 var testConfig = core.Config{
@@ -58,7 +58,7 @@ const (
 	lockDelay = 7 * time.Second
 )
 
-// newWorld picks sizes and faults: each seed has some of them, and seldom all.
+// newWorld picks sizes and faults. Each seed has some of them, and rarely all.
 func newWorld(s *sim.World, opt options) *world {
 	w := &world{World: s, opt: opt, cells: map[string]cell{}, before: map[uint64]uint64{}, target: target{unfenced: opt.unfenced}}
 	w.Faults = sim.Faults{
@@ -97,7 +97,7 @@ func newWorld(s *sim.World, opt options) *world {
 	return w
 }
 
-// oneHolder looks at all nodes at one moment of true time, each by its own clocks.
+// oneHolder checks all nodes at one moment of true time, each by its own clocks.
 func (w *world) oneHolder() error {
 	var holder *node
 	for _, n := range w.nodes {
@@ -107,7 +107,7 @@ func (w *world) oneHolder() error {
 		if holder != nil {
 			w.twice++
 			if w.opt.fenced {
-				return nil // the clocks of one have stood still
+				return nil // the clocks of one node have stood still
 			}
 			return fmt.Errorf("node %d with token %d, node %d with token %d", holder.i, holder.token, n.i, n.token)
 		}
@@ -116,11 +116,11 @@ func (w *world) oneHolder() error {
 	return nil
 }
 
-// store is the place of the store in the network.
+// store returns the index of the store in the network.
 func (w *world) store() int { return len(w.nodes) }
 
-// call carries one store operation: either way may be lost, what is late may still arrive, and an error
-// says nothing about what was done.
+// call carries one store operation. Either direction may lose a message, a late message may still
+// arrive, and an error does not tell whether the operation was performed.
 func (w *world) call(n *node, what any, do func() core.Event, failed core.Event, step func(core.Event)) {
 	life := n.life
 	answer := func(ev core.Event) func() {
@@ -143,13 +143,13 @@ func (w *world) call(n *node, what any, do func() core.Event, failed core.Event,
 	})
 }
 
-// cell is what the store keeps for a name.
+// cell is the stored record of a name.
 type cell struct {
 	record  core.Record
 	version core.Version
 }
 
-const lease = "lease" // its name; that of a session record is the nonce
+const lease = "lease" // its name; the name of a session record is the nonce
 
 func (w *world) swap(name string, e core.Swap) core.Swapped {
 	if e.Old != w.cells[name].version && !w.opt.blindStore {
@@ -177,7 +177,7 @@ func (w *world) swap(name string, e core.Swap) core.Swapped {
 	return core.Swapped{Op: e.Op, Status: core.Written, Version: c.version, Token: given}
 }
 
-// give raises the token of a new tenure, where the store does that.
+// give raises the token of a new tenure, if the store assigns tokens.
 func (w *world) give(old core.Record, next *core.Record) (token uint64) {
 	if !w.gives || next.Nonce == "" || next.Token == old.Token {
 		return 0
@@ -186,7 +186,7 @@ func (w *world) give(old core.Record, next *core.Record) (token uint64) {
 	return next.Token
 }
 
-// bury blanks the record of a session that is over, and removes it some time later.
+// bury blanks the record of an ended session, and removes it some time later.
 func (w *world) bury(e core.Bury) {
 	done := w.swap(e.Nonce, core.Swap{Old: e.Old, Next: e.Next})
 	if done.Status != core.Written {
@@ -199,7 +199,7 @@ func (w *world) bury(e core.Bury) {
 	})
 }
 
-// free reports that nobody need wait for the lease.
+// free reports whether the lease is free.
 func (w *world) free() bool {
 	r := w.cells[lease].record
 	if r.Nonce == "" || r.Session == 0 {
@@ -209,7 +209,7 @@ func (w *world) free() bool {
 	return s.Token > r.Session || s.Nonce == ""
 }
 
-// hint tells a watching node of the record.
+// hint notifies a watching node of the record.
 func (w *world) hint(n *node) {
 	ev := core.Changed{Record: w.cells[lease].record}
 	w.Send(w.store(), n.i, ev, func() { n.step(ev) })

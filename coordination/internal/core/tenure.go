@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// tenure is one time of holding the lease, from its claim until the record is certainly not ours.
+// tenure is one period of holding the lease, from its claim until the record is certainly not ours.
 type tenure struct {
 	token    uint64
-	asked    bool          // for that token: until the claim is known to be written, it may be larger in the record
-	previous uint64        // token of the tenure before, as the record that the claim replaces has it; 0: none
+	asked    bool          // until the claim is known to be written, the record may have more
+	previous uint64        // token in the record that the claim replaces; 0: none
 	session  uint64        // token of the session record, with Config.Shared
-	base     Version       // the claim is conditional on it
-	version  Version       // the next write is conditional on it
-	attempts []attempt     // writes that may be the record, oldest first
-	count    uint64        // of attempts ever
+	base     Version       // version that the claim is conditional on
+	version  Version       // version that the next write is conditional on
+	attempts []attempt     // writes that the record may contain, oldest first
+	count    uint64        // attempts ever made
 	lastSent time.Duration // of any attempt; monotonic
 
 	validity Validity
 	warned   bool
-	reread   bool // a write met another version: read before the next
+	reread   bool // a write met another version: read before the next write
 
 	closedAt Reading // when Close ended it, if it did
 	closed   bool
@@ -31,18 +31,18 @@ type attempt struct {
 	sent Reading
 }
 
-// owns reports whether the record is of this tenure.
+// owns reports whether the record belongs to this tenure.
 func (t *tenure) owns(r Record, nonce string) bool {
 	return t.token != 0 && r.Nonce == nonce && (r.Token == t.token || t.asked && r.Token > t.token)
 }
 
-// written takes in what is known of the tenure's record.
+// written sets the token and the version under which the record is known to be written.
 func (t *tenure) written(token uint64, v Version) { t.token, t.asked, t.version = token, false, v }
 
-// found reports whether the record just read is of the present tenure.
+// found reports whether the record just read belongs to the present tenure.
 func (m *Machine) found() bool { return !m.seen.ghost && m.ten.owns(m.seen.record, m.cfg.Nonce) }
 
-// validityOf counts from the send time of exactly the attempt that is in the record.
+// validityOf returns the validity of attempt n, counted from the send time of exactly that attempt.
 func (t *tenure) validityOf(n uint64, cfg Config) (Validity, bool) {
 	for _, a := range t.attempts {
 		if a.n == n {
@@ -52,8 +52,8 @@ func (t *tenure) validityOf(n uint64, cfg Config) (Validity, bool) {
 	return Validity{}, false
 }
 
-// validityOf is the right that the attempt found in the record gives. Through a session it is that of the
-// session's own record.
+// validityOf returns the validity that the attempt in the record gives. With Config.Shared it is
+// the validity of the session record.
 func (m *Machine) validityOf(attempt uint64) (Validity, bool) {
 	if m.cfg.Shared {
 		return m.back.validity, m.back.alive && m.back.token == m.ten.session
@@ -61,7 +61,7 @@ func (m *Machine) validityOf(attempt uint64) (Validity, bool) {
 	return m.ten.validityOf(attempt, m.cfg)
 }
 
-// planRenewal says when the record is written again, or read.
+// planRenewal plans the next write or read of the record.
 func (m *Machine) planRenewal(v Validity) {
 	if m.cfg.unrenewed() {
 		m.due = m.now.Mono + m.cfg.audit()
@@ -70,7 +70,8 @@ func (m *Machine) planRenewal(v Validity) {
 	m.due = v.Sent.Mono + m.cfg.jittered(m.cfg.Renew)
 }
 
-// prune forgets the attempts that cannot be in the record any more, since n is.
+// prune forgets the attempts that the record cannot contain any more, because it contains attempt
+// n.
 func (t *tenure) prune(n uint64) {
 	t.attempts = slices.DeleteFunc(t.attempts, func(a attempt) bool { return a.n <= n })
 }
@@ -79,7 +80,8 @@ func (t *tenure) drop(n uint64) {
 	t.attempts = slices.DeleteFunc(t.attempts, func(a attempt) bool { return a.n == n })
 }
 
-// lapse is when whatever write of this tenure is in the record may be taken by those who saw it.
+// lapse returns when contenders that saw the record may take it, whichever write of this tenure it
+// contains.
 func (t *tenure) lapse(cfg Config) time.Duration {
 	return t.lastSent + cfg.stale(cfg.TTL+cfg.LockDelay)
 }
@@ -96,10 +98,10 @@ func (m *Machine) drained() bool {
 	return m.ten.validity.Remaining(m.now) <= 0 || m.now.Mono >= m.ten.drainEnd(m.cfg)
 }
 
-// warnAfter is when, after the send time, less than a third of the TTL remains.
+// warnAfter returns how long after the send time less than a third of the TTL remains.
 func (m *Machine) warnAfter() time.Duration { return m.ten.validity.ValidFor - m.cfg.TTL/3 }
 
-// passHeld ends a tenure that was not renewed in time, and warns before.
+// passHeld ends a tenure that was not renewed in time, and warns before that.
 func (m *Machine) passHeld() {
 	v := m.ten.validity
 	switch {
@@ -111,7 +113,7 @@ func (m *Machine) passHeld() {
 	}
 }
 
-// write sends the record of this tenure once more: the claim, or a renewal.
+// write sends the record of this tenure: the claim, or a renewal.
 func (m *Machine) write() {
 	t := &m.ten
 	t.count++
@@ -121,7 +123,7 @@ func (m *Machine) write() {
 	m.emit(Swap{m.op.id, t.version, m.recordOf(t.count)})
 }
 
-// recordOf is the record of an attempt of this tenure.
+// recordOf returns the record of an attempt of this tenure.
 func (m *Machine) recordOf(attempt uint64) Record {
 	return Record{Owner: m.cfg.Owner, Nonce: m.cfg.Nonce, Token: m.ten.token, Attempt: attempt, TTL: m.cfg.TTL + m.cfg.LockDelay,
 		Session: m.ten.session, Forever: m.cfg.Forever}
@@ -142,15 +144,16 @@ func (m *Machine) onSwapped(ev Swapped) {
 	}
 }
 
-// wrote notes that our write is the record now.
+// wrote notes that our write is now the record.
 func (m *Machine) wrote(op operation, v Version) {
 	m.ten.written(m.ten.token, v)
-	m.hazy = false // it was conditional on an older version
+	m.hazy = false // our write was conditional on an older version
 	m.high = max(m.high, m.ten.token)
 	m.seen = observation{version: v, since: m.now.Mono, record: m.recordOf(op.attempt)}
 }
 
-// onRenewed takes in the answer to a renewal, also one that a loss or a release has overtaken.
+// onRenewed handles the answer to a renewal, also after a loss or a release that came before the
+// answer.
 func (m *Machine) onRenewed(op operation, ev Swapped) {
 	switch ev.Status {
 	case Written:
@@ -171,16 +174,16 @@ func (m *Machine) onRenewed(op operation, ev Swapped) {
 	m.renewalFailed(ev.Err)
 }
 
-// renewalFailed plans the next try: the pauses double, but leave room for one more before stop-by,
-// down to an eighth of the operation timeout.
+// renewalFailed plans the next try. The pauses double, but leave room for one more try before
+// stop-by, down to an eighth of the operation timeout.
 func (m *Machine) renewalFailed(err error) {
 	m.failed(m.cfg.Renew, err)
 	left := m.ten.validity.Sent.Mono + m.ten.validity.StopAfter - m.now.Mono
 	m.due = min(m.due, m.now.Mono+max(left/2, m.cfg.Operation/8))
 }
 
-// extend counts validity from the attempt found in the record. After a loss was told it changes
-// nothing any more.
+// extend counts validity from the attempt found in the record. It changes nothing after a loss was
+// reported.
 func (m *Machine) extend(n uint64) {
 	v, known := m.ten.validityOf(n, m.cfg)
 	m.ten.prune(n)
@@ -193,7 +196,7 @@ func (m *Machine) extend(n uint64) {
 	m.emit(Extend{m.ten.token, v})
 }
 
-// confirm decides, after a conflict, whose record it is.
+// confirm decides, after a conflict or an audit, which session the record belongs to.
 func (m *Machine) confirm() {
 	switch {
 	case m.found():
@@ -206,7 +209,7 @@ func (m *Machine) confirm() {
 	}
 }
 
-// confirmed goes on with a tenure that was found in the record.
+// confirmed continues a tenure that was found in the record.
 func (m *Machine) confirmed() {
 	if m.cfg.unrenewed() {
 		m.failures = 0
@@ -216,7 +219,7 @@ func (m *Machine) confirmed() {
 	m.extend(m.seen.record.Attempt)
 }
 
-// lose ends the tenure, once. An expired or closed one may still be in the record.
+// lose ends the tenure, once. After an expiry or a Close the record may still name the tenure.
 func (m *Machine) lose(end End) {
 	end.Token = m.ten.token
 	m.emit(end)

@@ -10,21 +10,21 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Cell keeps the text of one queue in a store that can do no more than compare and set.
+// Cell keeps the encoded queue in a store that only supports compare-and-set.
 type Cell interface {
-	// Read gives no text if there is none.
+	// Read returns no text if there is none.
 	Read(ctx context.Context) (text []byte, version string, err error)
-	// Write fails with coordination.ErrConflict if the version is another by now.
+	// Write fails with coordination.ErrConflict if the version is not old any more.
 	Write(ctx context.Context, old string, text []byte) error
 }
 
-// Pauses after a conflict are random, and up to twice as long each time.
+// Pauses after a conflict are random; their bound doubles each time.
 const (
 	firstPause = 5 * time.Millisecond
 	mostPause  = 200 * time.Millisecond
 )
 
-// Change replaces the queue of a cell, again and again until nobody else comes between or ctx ends.
+// Change applies change to the queue of a cell, and repeats after conflicts until ctx ends.
 func Change(ctx context.Context, c Cell, change func(*Queue)) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := changeOnce(ctx, c, change)

@@ -15,12 +15,12 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// memory is a cell.
+// memory is a cell in memory.
 type memory struct {
 	mu      sync.Mutex
 	text    []byte
 	version int
-	writes  int // that were tried
+	writes  int // attempted writes
 	broken  error
 }
 
@@ -44,7 +44,7 @@ func (m *memory) Write(_ context.Context, old string, text []byte) error {
 	return nil
 }
 
-// TestChange_SideBySide: of many at once none is lost.
+// TestChange_SideBySide checks that no concurrent change is lost.
 func TestChange_SideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 50
@@ -64,7 +64,8 @@ func TestChange_SideBySide(t *testing.T) {
 	})
 }
 
-// TestChange_Ends with its context, and with errors other than conflicts; leaving an empty queue writes nothing.
+// TestChange_Ends checks that Change returns when its context ends, and after errors other than
+// conflicts. Leaving an empty queue writes nothing.
 func TestChange_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enqueue := func(q *queue.Queue) { q.Enqueue(coordination.Place{Nonce: "n", Beat: 1}) }

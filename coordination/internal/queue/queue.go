@@ -1,4 +1,4 @@
-// Package queue is the order of those who wait for one lease, for stores that keep it in one piece.
+// Package queue keeps the order of the waiters for one lease, for stores that keep it in one piece.
 package queue
 
 import (
@@ -9,22 +9,23 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Most bounds the places of a queue. Beyond it, the one that has not been written for longest goes.
+// Most bounds the places of a queue. Beyond it, the place that was written least recently is
+// removed.
 const Most = 256
 
-// Queue is in order of arrival. The zero value is empty.
+// Queue is a list of places in order of arrival. The zero value is empty.
 type Queue struct {
 	Places []Place `json:"places"`
-	Writes uint64  `json:"writes"` // ever
+	Writes uint64  `json:"writes"` // ever made
 }
 
-// Place and when it was written last, counted in Queue.Writes.
+// Place is a place and the time of its last write, counted in Queue.Writes.
 type Place struct {
 	coordination.Place
 	Written uint64 `json:"written"`
 }
 
-// Decode reads the JSON of a queue. What cannot be understood is an empty one: only order is lost.
+// Decode decodes the JSON of a queue. Invalid data gives an empty queue: only the order is lost.
 func Decode(data []byte) (q Queue) {
 	if json.Unmarshal(data, &q) != nil || len(q.Places) > Most {
 		return Queue{}
@@ -32,8 +33,8 @@ func Decode(data []byte) (q Queue) {
 	return q
 }
 
-// Enqueue writes a place: at the end, or where its nonce stands already, unless it has a larger beat there. It
-// returns those before it.
+// Enqueue writes a place: at the end, or at the present position of its nonce, unless the place
+// there has a larger beat. It returns the places ahead.
 func (q *Queue) Enqueue(p coordination.Place) (ahead []coordination.Place) {
 	i := slices.IndexFunc(q.Places, func(o Place) bool { return o.Nonce == p.Nonce })
 	if i < 0 {
@@ -52,7 +53,7 @@ func (q *Queue) Enqueue(p coordination.Place) (ahead []coordination.Place) {
 	return ahead
 }
 
-// makeRoom for one more: who is alive writes often.
+// makeRoom makes room for one more place. A living waiter writes its place often.
 func (q *Queue) makeRoom() {
 	for len(q.Places) >= Most {
 		oldest := slices.MinFunc(q.Places, func(a, b Place) int { return cmp.Compare(a.Written, b.Written) })
@@ -60,7 +61,7 @@ func (q *Queue) makeRoom() {
 	}
 }
 
-// Leave takes places out that have not been written again since, with a larger beat.
+// Leave removes the given places, except those that have been written again with a larger beat.
 func (q *Queue) Leave(gone ...coordination.Place) {
 	q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
 		return slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })

@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// TestQueue_BeyondItsBoundWhoWritesStays: of those who came first, one writes again and again.
+// TestQueue_BeyondItsBoundWhoWritesStays checks that one of the first places, written again and
+// again, survives the bound.
 func TestQueue_BeyondItsBoundWhoWritesStays(t *testing.T) {
 	var q queue.Queue
 	var alive coordination.Place
@@ -28,7 +29,8 @@ func TestQueue_BeyondItsBoundWhoWritesStays(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no input panics, and what is read can be gone on with, and stays within its bound.
+// FuzzDecode checks that no input panics, and that the decoded queue is usable and within its
+// bound.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"places":[{"nonce":"n","beat":3,"ttl":1000,"written":1}],"writes":1}`))
 	f.Add([]byte("not a queue"))

@@ -1,4 +1,4 @@
-// Package record is the text form of a lease record, for stores that keep bytes.
+// Package record encodes lease records as text, for stores that keep bytes.
 package record
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	format = 2 // with a session, or for ever; else 1, so that older programs read it
+	format = 2 // with a session or forever; otherwise 1, so that older programs can read it
 	most   = 64 << 10
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be understood. Nothing can be concluded
-// about the holder.
+// ErrDamaged is wrapped by the error of a record that cannot be decoded. A caller can conclude
+// nothing about the holder.
 var ErrDamaged = errors.New("damaged lease record")
 
 type text struct {
 	Format  int                `json:"format"`
-	Name    string             `json:"name"` // of the lease, so that a record in a wrong place is noticed
+	Name    string             `json:"name"` // of the lease, so that a misplaced record is detected
 	Owner   string             `json:"owner,omitempty"`
 	Nonce   string             `json:"nonce,omitempty"`
 	Token   coordination.Token `json:"token"`
@@ -34,7 +34,7 @@ type text struct {
 	Forever bool               `json:"forever,omitempty"`
 }
 
-// formatOf is the oldest that tells all there is.
+// formatOf returns the oldest format that can express the record.
 func formatOf(r coordination.Record) int {
 	if r.Session != 0 || r.Forever {
 		return format
@@ -42,7 +42,7 @@ func formatOf(r coordination.Record) int {
 	return 1
 }
 
-// Encode fails if the name is not UTF-8, or the text would be longer than 64 KiB.
+// Encode encodes a record. It fails if the name is not UTF-8, or if the text is longer than 64 KiB.
 func Encode(name string, r coordination.Record) ([]byte, error) {
 	if !utf8.ValidString(name) {
 		return nil, fmt.Errorf("name %.80q is not UTF-8", name)
@@ -54,7 +54,7 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 	return data, err
 }
 
-// Decode refuses, with ErrDamaged, what Encode would not have written for this name.
+// Decode rejects, with ErrDamaged, data that Encode would not have written for this name.
 func Decode(name string, data []byte) (coordination.Record, error) {
 	t, err := decode(data)
 	r := coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,

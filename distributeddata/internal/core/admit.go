@@ -2,28 +2,31 @@ package core
 
 import "time"
 
-// A replica starts empty and not ready: it merges, serves and takes local updates, but its word does not count in
-// quorums until it has been refilled [R17], and until those that count have recorded that it is there:
+// A replica starts empty and not ready: it merges, serves and takes local updates. Its word does
+// not count in quorums until it has been refilled [R17], and until the counting members have
+// recorded that it is there:
 //
-//   - A member that is counted already, and restarts, needs the answers of N-W+1 that count: they meet every
-//     quorum without the one that it was [M2].
-//   - A newcomer needs the answers of a majority of those it comes to [M3]: every quorum from before meets that
-//     in a member that had acknowledged before it recorded the newcomer.
-//   - Where nobody is known to have counted, all that are known or seen must answer, and be MinMembers [M6].
+//   - A member that is already counted and restarts needs the answers of N-W+1 counting members.
+//     Together they intersect every quorum without the member's previous incarnation [M2].
+//   - A newcomer needs the answers of a majority of the members it joins [M3]. Every earlier quorum
+//     shares a member with them that had acknowledged before it recorded the newcomer.
+//   - Where no member is known to have counted, all known or seen members must answer, and there
+//     must be at least MinMembers of them [M6].
 //
-//   - A member whose disk has all that it ever acknowledged needs no more than a majority, itself included, of such and
-//     of those that count: they meet every quorum. If one that is in view does not answer it waits a while, since a
-//     disk may have lost what it had acknowledged and not know it [R65].
+//   - A member whose disk has everything that it ever acknowledged needs only a majority, including
+//     itself, of such members and of counting ones: they intersect every quorum. If one in view
+//     does not answer, the member waits for a while, since a disk may have lost acknowledged data
+//     without knowing it [R65].
 //
-// Answers count under the memory in which the replica has its place, and only under that.
+// Answers count only under the memory in which the replica has its place.
 
-// admit does what has become possible on the way to counting.
+// admit takes every possible step towards counting.
 func (c *Core) admit() {
 	if c.ready || c.parting() || c.cfg.MinMembers < 1 || !c.roll.viewed {
 		return
 	}
 	switch own := c.own(); {
-	case own.rank == going: // there is no way back: it enters anew once it is gone
+	case own.rank == going: // it cannot return; it enters again once it is gone
 	case own.rank == absent || own.rank == gone || own.inc != c.roll.inc:
 		if c.mayTake(own) {
 			c.takePlace(own)
@@ -33,7 +36,8 @@ func (c *Core) admit() {
 			c.enter(own)
 		}
 	case c.admitted():
-		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true // before anything of it shows
+		// Before any of its effects show.
+		c.roll.entering, c.roll.counted, c.roll.filled = false, true, true
 		c.ready, c.stirred, c.disk.kept = true, true, c.disk.phase != NoDisk
 		for _, p := range c.peers {
 			c.sendBeat(p)
@@ -41,11 +45,12 @@ func (c *Core) admit() {
 	}
 }
 
-// clustered reports whether anybody is known to count, or to have counted.
+// clustered reports whether any member is known to count, or to have counted.
 func (c *Core) clustered() bool { return c.roll.size > 0 || c.roll.count(gone) > 0 }
 
-// mayTake reports whether this replica may take its place now. It first learns what others remember, and from a
-// cluster that is there it is first filled, so that one that dies of the filling is never counted.
+// mayTake reports whether this replica may take its place now. It first learns what other members
+// remember. If a cluster exists, it is first refilled, so that a replica that dies while being
+// refilled is never counted.
 func (c *Core) mayTake(own remembered) bool {
 	if c.now.Before(c.roll.takeAt) || c.usurped(own) || !c.consulted() {
 		return false
@@ -66,9 +71,11 @@ func (c *Core) mayTake(own remembered) bool {
 	return spoke && n >= c.cfg.MinMembers
 }
 
-// usurped reports whether a later process runs under this one's name. One that has never counted, and does not see
-// the other, takes that for a former one of which it has not heard in time. One that has counted waits until the other
-// has been out of view for long, since two that run would take the place from each other: each time twice as long [M2].
+// usurped reports whether a later process runs under this one's name. A replica that has never
+// counted, and does not see the other process, treats that one as a former one of which it has not
+// heard in time. A replica that has counted waits until the other process has been out of view for
+// long, each time twice as long, since two running processes would take the place from each other
+// [M2].
 func (c *Core) usurped(own remembered) bool {
 	if c.roll.inc.number == 0 || own.inc == c.roll.inc || own.rank != joining && own.rank != in {
 		return false
@@ -89,17 +96,18 @@ func (c *Core) usurped(own remembered) bool {
 	return c.now.Before(c.roll.usurperAt.Add(wait))
 }
 
-// announced reports whether this replica has its place. One that has never counted, and whose place another has taken, begins
-// anew: while it said otherwise, those that remember the other would take it for a former one and not fill it [R56].
+// announced reports whether this replica has its place. If it has never counted and another process
+// has taken its place, it starts over. Otherwise members that remember the other process would
+// treat this one as a former one and would not refill it [R56].
 func (c *Core) announced() bool {
 	return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc
 }
 
-// usurperBeats is for how many heartbeat intervals a later process of this name has to be out of view before this one
-// takes the place again.
+// usurperBeats is the number of heartbeat intervals for which a later process of this name must be
+// out of view before this one takes the place again.
 const usurperBeats = 60
 
-// takePlace records this replica as the present one of its member.
+// takePlace records this replica as the present incarnation of its member.
 func (c *Core) takePlace(own remembered) {
 	if own.inc.number >= maxOrdinal || own.version >= maxOrdinal {
 		return
@@ -125,16 +133,16 @@ func (c *Core) takePlace(own remembered) {
 	c.change(c.roll.with(own))
 }
 
-// enter makes this replica one that others count, although it does not vote yet.
+// enter makes the other members count this replica, although it does not vote yet.
 func (c *Core) enter(own remembered) {
 	own.rank, c.roll.entering = in, true
 	c.change(c.roll.with(own))
 }
 
-// admitted reports whether so many have answered that this replica may count.
+// admitted reports whether enough members have answered for this replica to count.
 func (c *Core) admitted() bool {
 	if c.cfg.Recorded && c.roll.size == 1 {
-		return true // the record says that nobody else counts
+		return true // the record says that no other member counts
 	}
 	base, have := 0, 0
 	for _, r := range c.roll.all {
@@ -164,9 +172,10 @@ func (c *Core) admitted() bool {
 	return have >= need || c.allAnswered() || c.restarted()
 }
 
-// allAnswered reports whether all that are known or seen have answered under the present memory: whatever anybody
-// holds is then here. So a cluster that starts cold becomes ready [M6]. Members that never counted and cannot be seen
-// any more are left out: they may have died of the start.
+// allAnswered reports whether all known or seen members have answered under the present memory.
+// This replica then holds everything that any of them holds, so a cluster that starts cold becomes
+// ready [M6]. Members that have never counted and can no longer be seen are left out: they may have
+// died during the start.
 func (c *Core) allAnswered() bool {
 	n := 1
 	for _, r := range c.roll.all {
@@ -189,8 +198,9 @@ func (c *Core) allAnswered() bool {
 	return n >= c.cfg.MinMembers
 }
 
-// refill asks one member after the other, while not ready, each at most once in a heartbeat interval. Once this
-// replica has its place, only answers of those that remember that are of use.
+// refill requests answers from one member after the other while this replica is not ready, from
+// each at most once per heartbeat interval. Once this replica has its place, only answers of
+// members that remember it are useful.
 func (c *Core) refill() {
 	if c.ready || c.incoming != nil {
 		return
@@ -207,7 +217,7 @@ func (c *Core) refill() {
 	}
 }
 
-// Silent returns the members whose answers this replica waits for to become ready; none once it is.
+// Silent returns the members whose answers this replica still needs to become ready.
 func (c *Core) Silent() (members []string) {
 	if c.ready {
 		return nil
@@ -220,7 +230,7 @@ func (c *Core) Silent() (members []string) {
 	return members
 }
 
-// missing returns since when a member cannot be talked to; zero if it can.
+// missing returns the time since when a member cannot be reached, or zero if it can.
 func (c *Core) missing(r remembered) time.Time {
 	if r.name == c.cfg.Member || c.peerOf(r.inc.replica) != nil {
 		delete(c.roll.absent, r.name)

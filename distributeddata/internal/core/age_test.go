@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// newAged returns three replicas in sync after so many restarts of members.
+// newAged returns three replicas in sync after the given number of past incarnations.
 func newAged(incarnations int) *pump {
 	p := newPump(3)
 	v := departed(incarnations)
@@ -30,7 +30,7 @@ func newAged(incarnations int) *pump {
 
 var ages = []int{0, 100, 10_000, 100_000, 1_000_000}
 
-// What the past of a cluster costs its present.
+// BenchmarkAge measures what the past of a cluster costs its present.
 func BenchmarkAge(b *testing.B) {
 	for _, n := range ages {
 		b.Run(fmt.Sprintf("incarnations=%d", n), func(b *testing.B) {
@@ -49,7 +49,8 @@ func BenchmarkAge(b *testing.B) {
 	}
 }
 
-// Updates one by one at one replica: what they cost there, or a replica that they are pushed to.
+// benchmarkAgedUpdate measures single updates at one replica: their cost there, or at a replica
+// that receives their pushes.
 func benchmarkAgedUpdate(b *testing.B, p *pump, received bool) {
 	var spent time.Duration
 	i, at := 0, cpuTime()
@@ -125,7 +126,7 @@ func benchmarkAgedIdle(b *testing.B, p *pump) {
 	b.ReportMetric(float64(p.total())/float64(seconds), "B/s")
 }
 
-// Full heartbeats: those that follow an update that was pushed to nobody.
+// benchmarkAgedBeat measures full heartbeats, as sent after an update that was pushed to no member.
 func benchmarkAgedBeat(b *testing.B, p *pump) {
 	size, beats, cpu := 0, 0, cpuTime()
 	for b.Loop() {
@@ -162,7 +163,8 @@ func benchmarkAgedEncode(b *testing.B, p *pump) {
 	b.ReportMetric(float64(size), "B/value")
 }
 
-// A member that holds nothing joins: until it is ready, with a millisecond between a message and its answer.
+// benchmarkAgedJoin measures the join of an empty member until it is ready, with a millisecond
+// between a message and its answer.
 func benchmarkAgedJoin(b *testing.B, p *pump) {
 	var took time.Duration
 	joins, largest, grown := 0, 0, uint64(0)
@@ -198,7 +200,7 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 		}
 		took, joins = took+p.now.Sub(began)+cpuTime()-start, joins+1
 		p.deliver()
-		if joins == 1 { // later ones take the place of another
+		if joins == 1 { // later ones replace another member
 			grown = heap() - before
 		}
 	}
@@ -210,7 +212,7 @@ func benchmarkAgedJoin(b *testing.B, p *pump) {
 	b.ReportMetric(float64(p.total()), "B/join")
 }
 
-// meetAt gives everybody the view of all, and delivers nothing.
+// meetAt gives every replica the view of all, and delivers nothing.
 func (p *pump) meetAt() {
 	for i, c := range p.cores {
 		var others []Member

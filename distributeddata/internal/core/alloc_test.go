@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An update of one key at one of three replicas, pushed alone, applied and acknowledged by both others: what the three
-// allocate together, and say. The network of this test takes ten of the allocations.
+// One update of one key at one of three replicas is pushed alone, applied and acknowledged by both
+// others. The test measures the allocations and traffic of all three together. The network of this
+// test makes ten of the allocations.
 func TestCost_OneUpdate(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -25,7 +26,7 @@ func TestCost_OneUpdate(t *testing.T) {
 			p.take(0, p.cores[0].Step(p.now, Wake{}))
 			p.deliver()
 		}
-		for range 300 { // until logs and prints have their room
+		for range 300 { // until logs and prints have grown to their size
 			one()
 		}
 		clear(p.bytes)

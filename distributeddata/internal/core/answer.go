@@ -10,36 +10,36 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// credit is how many parts of an answer may be on their way at once, and stride how many are made in one
-// step: whoever else wants something of the replica waits for no more than these.
+// credit is the number of parts of an answer that may be in flight at once. stride is the number of
+// parts made in one step, which bounds how long other work of the replica waits.
 const credit, stride = 12, 2
 
-// answer is one that this replica gives. Its parts are made as they are sent, so that a large one
-// neither holds up the replica nor fills the memory; those on their way are kept until they have
+// answer is an answer that this replica sends. Its parts are made as they are sent, so that a large
+// answer neither blocks the replica nor fills the memory. Parts in flight are kept until they have
 // arrived.
 type answer struct {
 	id       uint64 // of the request
-	number   uint64 // of the answer: no other of this replica has it
+	number   uint64 // of the answer; unique at this replica
 	source   source
-	parts    [][]byte // sent, not known to have arrived
-	first    int      // number of the first of these
-	last     int      // number of the last part of all, -1 while not known
-	pin      State    // of the instant it was taken: its receiver's next request starts there [R13]
+	parts    [][]byte // sent, and not known to have arrived
+	first    int      // index of the first of these
+	last     int      // index of the last part, -1 while unknown
+	pin      State    // the answer's state; the receiver's next request starts there [R13]
 	deadline time.Time
-	compare  *comparison // nil once the parts flow
+	compare  *comparison // nil once parts are sent
 }
 
 // comparison finds the keys that differ between two states.
 type comparison struct {
 	theirs []sketch.Cell
-	keys   int // of the other side
-	asked  int // cells
+	keys   int // number of keys of the other side
+	asked  int // number of cells asked for
 	mine   *sketch.Sketch
 }
 
-// onRequest answers with a closed delta if the log reaches back far enough, else with the state of this
-// instant [R11, R13]. Anybody may ask anybody: the answer is computed from state, so events of a replica
-// that is gone are served like any other [R7a].
+// onRequest answers with a closed delta if the log reaches back far enough, and otherwise with the
+// current state [R11, R13]. Any member may ask any other: the answer is computed from state, so the
+// events of a departed replica are served like any others [R7a].
 func (c *Core) onRequest(p *peer, payload []byte) error {
 	var m pb.Request
 	if err := decode(payload, &m); err != nil {
@@ -57,16 +57,16 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 		return nil
 	}
 	if a := c.outgoing[p.ID]; a != nil && a.id == m.Id {
-		c.again(p, a) // what it heard so far was nothing
+		c.again(p, a) // none of the parts sent so far arrived
 		return nil
 	}
 	if m.Id <= p.request && c.now.Before(p.asked.Add(c.cfg.Patience)) {
-		return nil // a doubled request: the parts of two answers must not mix under one id
+		return nil // a duplicate request: parts of two answers must not mix under one id
 	}
 	p.request, p.asked = m.Id, c.now
 	number := c.newID()
 	if c.revoked != nil {
-		return nil // it would spread what is revoked
+		return nil // the answer would spread revoked events
 	}
 	a := &answer{id: m.Id, number: number, last: -1, pin: c.state()}
 	a.source = source{keys: c.keys, head: head{head: c.seen, ready: c.counts(), sum: c.sum, prints: c.printsOut(have), members: c.roll.digest, entering: c.roll.entering, kept: c.disk.kept}}
@@ -89,8 +89,8 @@ func (c *Core) onRequest(p *peer, payload []byte) error {
 	return nil
 }
 
-// goOn sends the next parts if there is room for them. What was sent first is acknowledged part by part, so
-// the number of parts on their way grows up to the credit.
+// goOn sends the next parts if there is room for them. The receiver acknowledges parts one by one
+// at first, so the number of parts in flight grows up to the credit.
 func (c *Core) goOn(p *peer, a *answer) {
 	a.deadline = c.now.Add(c.cfg.Patience)
 	if a.compare != nil {
@@ -117,7 +117,7 @@ func (c *Core) sendPart(p *peer, a *answer, i int) {
 	c.send(p, wire.ReplicatorPart, field.Text(b, 6, a.source.enc.base.name()))
 }
 
-// again sends once more what has not arrived.
+// again resends everything that has not arrived.
 func (c *Core) again(p *peer, a *answer) {
 	a.deadline = c.now.Add(c.cfg.Patience)
 	if a.compare != nil {
@@ -129,8 +129,8 @@ func (c *Core) again(p *peer, a *answer) {
 	}
 }
 
-// onMore notes which parts have arrived and sends further ones. A receiver that says the same as before
-// misses those on their way.
+// onMore records which parts have arrived and sends further ones. If the receiver repeats itself,
+// the parts in flight are lost.
 func (c *Core) onMore(p *peer, payload []byte) error {
 	var m pb.More
 	if err := decode(payload, &m); err != nil {
@@ -151,7 +151,7 @@ func (c *Core) onMore(p *peer, payload []byte) error {
 	return nil
 }
 
-// Limits of a comparison: whoever has more keys or differs in more is sent everything.
+// Limits of a comparison. If a replica has more keys or more differences, everything is sent.
 const (
 	maxCompared = 4_000_000
 	firstCells  = 64
@@ -159,7 +159,7 @@ const (
 	cellsAtOnce = 2048 // fit into one message
 )
 
-// askCells asks for the cells that a comparison lacks.
+// askCells requests the cells that a comparison lacks.
 func (c *Core) askCells(p *peer, a *answer) {
 	a.deadline = c.now.Add(c.cfg.Patience)
 	x := a.compare
@@ -170,8 +170,8 @@ func (c *Core) askCells(p *peer, a *answer) {
 	c.send(p, wire.ReplicatorCompare, encode(&pb.Compare{Request: a.id, Answer: a.number, From: uint32(from), Count: uint32(x.asked - from)}))
 }
 
-// onCells goes on with a comparison: when the cells suffice, what differs is sent; when they are many in
-// proportion to the keys, everything is.
+// onCells continues a comparison. If the cells suffice, the differences are sent. If they are many
+// in proportion to the keys, everything is sent.
 func (c *Core) onCells(p *peer, payload []byte) error {
 	var m pb.Cells
 	if err := decode(payload, &m); err != nil {
@@ -209,7 +209,7 @@ func (c *Core) onCells(p *peer, payload []byte) error {
 	return nil
 }
 
-// sketch has one symbol for each key.
+// sketch returns a sketch with one symbol for each key.
 func (s State) sketch() *sketch.Sketch {
 	return sketch.New(func(yield func(uint64) bool) {
 		for key, h := range s.Keys.All() {
@@ -220,7 +220,8 @@ func (s State) sketch() *sketch.Sketch {
 	})
 }
 
-// differing returns the keys that symbols stand for, and all with marks, which no fingerprint covers.
+// differing returns the keys that the symbols stand for, and all keys with marks, which
+// fingerprints do not cover.
 func (c *Core) differing(s State, symbols []uint64) (keys []string) {
 	wanted := make(map[uint64]struct{}, len(symbols))
 	for _, symbol := range symbols {

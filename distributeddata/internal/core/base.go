@@ -7,8 +7,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// base is a vector that members know by its digest [R40]. Other vectors are told as what differs from
-// it. The zero value is the vector that covers nothing, which needs no name.
+// base is a vector that members know by its digest [R40]. Other vectors are sent as the differences
+// from it. The zero value is the empty vector, which needs no name.
 type base struct {
 	digest causal.Digest
 	vector causal.Vector
@@ -16,7 +16,7 @@ type base struct {
 
 func baseOf(v causal.Vector) base { return base{v.Digest(), v} }
 
-// name returns the digest as messages carry it.
+// name returns the digest for use in messages.
 func (b base) name() []byte {
 	if b.vector.Len() == 0 {
 		return nil
@@ -24,7 +24,8 @@ func (b base) name() []byte {
 	return b.digest[:]
 }
 
-// list returns what of v differs from the base, or, without a name, all of v if that is shorter.
+// list returns the entries of v that differ from the base, or, without a name, all of v if that is
+// shorter.
 func (b base) list(v causal.Vector) (name []byte, ids []causal.Replica, numbers []uint64) {
 	if b.vector.Len() > 0 {
 		most := v.Len() - nameSize
@@ -46,11 +47,11 @@ func (b base) list(v causal.Vector) (name []byte, ids []causal.Replica, numbers 
 	return nil, ids, numbers
 }
 
-// nameSize is how many entries take as much room in a message as the name of a base.
+// nameSize is the number of entries that take as much room in a message as the name of a base.
 const nameSize = 3
 
-// better reports whether the base is to be preferred: the one with more entries is, so that members
-// come to use the same [R41].
+// better reports whether b is preferable to o. The base with more entries is, so that members
+// converge on one [R41].
 func (b base) better(o base) bool {
 	if n, m := b.vector.Len(), o.vector.Len(); n != m {
 		return n > m
@@ -61,10 +62,10 @@ func (b base) better(o base) bool {
 // known is a base that messages may name.
 type known struct {
 	base
-	used time.Time // by a message, at last
+	used time.Time // last time that a message named it
 }
 
-// Bounds of what is kept of bases: of those that nothing names any more for a while, none.
+// Bounds on the bases that are kept. A base that has not been named for keepBases is dropped.
 const (
 	maxBases  = 8
 	keepBases = time.Minute
@@ -81,7 +82,7 @@ func (c *Core) known(name []byte) (causal.Vector, bool) {
 	return causal.Vector{}, false
 }
 
-// learn takes a base in. It shares what it is made of with what has been seen.
+// learn adds a base. Its vector shares memory with the seen vector.
 func (c *Core) learn(b base) {
 	if b.vector.Leq(c.seen) {
 		b.vector = b.vector.Meet(c.seen)
@@ -99,7 +100,7 @@ func (c *Core) learn(b base) {
 	c.preferBase()
 }
 
-// preferBase goes over to the best base that is known and covered.
+// preferBase switches to the best base that is known and covered.
 func (c *Core) preferBase() {
 	for _, k := range c.bases {
 		if k.better(c.base) && k.vector.Leq(c.seen) {
@@ -108,8 +109,9 @@ func (c *Core) preferBase() {
 	}
 }
 
-// renewBase takes replicas that have gone into the base, once they are more than a few [R41]. What is gone is
-// equal for all who have seen the same and have the same view, so they come to the same base.
+// renewBase adds departed replicas to the base once there are more than a few [R41]. Members that
+// have seen the same events and have the same view agree on the departed replicas, so they reach
+// the same base.
 func (c *Core) renewBase() {
 	c.bases = slices.DeleteFunc(c.bases, func(k known) bool {
 		return k.digest != c.base.digest && c.now.Sub(k.used) > keepBases
@@ -130,7 +132,7 @@ func (c *Core) renewBase() {
 	}
 }
 
-// jump follows a rise of the vector by more than a push.
+// jump is called when the vector has risen by more than a push.
 func (c *Core) jump() {
 	c.preferBase()
 	differing := 0
@@ -142,7 +144,7 @@ func (c *Core) jump() {
 	}
 }
 
-// useBase goes over to a base.
+// useBase switches to a base.
 func (c *Core) useBase(v causal.Vector) {
 	c.base = baseOf(v)
 	if _, ok := c.known(c.base.name()); !ok {
@@ -151,9 +153,9 @@ func (c *Core) useBase(v causal.Vector) {
 }
 
 const (
-	fewReplicas = 32 // up to so many a vector is told whole
+	fewReplicas = 32 // vectors of up to so many replicas are sent in full
 	renewAfter  = 4
-	// maxDifferences is how many entries of a vector fit into any message: at more the base is renewed at once,
-	// whoever has gone.
+	// maxDifferences is the number of entries of a vector that fit into any message. With more
+	// differences the base is renewed at once.
 	maxDifferences = 4096
 )

@@ -14,7 +14,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// departed is the vector of so many replicas that ran once.
+// departed returns the vector of n replicas that have departed.
 func departed(n int) causal.Vector {
 	dots := make([]causal.Dot, n)
 	for i := range dots {
@@ -23,7 +23,8 @@ func departed(n int) causal.Vector {
 	return causal.MakeVector(dots...)
 }
 
-// aged returns members with a common past, in sync. Those that are named do not know the base of the others.
+// aged returns members with a common past, in sync. The named ones do not know the base of the
+// others.
 func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	l := newLab(t, "a", "b", "c")
 	for _, n := range l.order {
@@ -38,7 +39,7 @@ func aged(t *testing.T, past causal.Vector, without ...string) *lab {
 	return l
 }
 
-// A vector is what it is, whatever base it is told with [R40].
+// A vector decodes to itself, whichever base it is sent with [R40].
 func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) causal.Vector {
 		var dots []causal.Dot
@@ -57,10 +58,10 @@ func TestBase_ToldAndReadIsTheSameVector(t *testing.T) {
 	})
 }
 
-// A push that names a base that its receiver does not know waits for it, and is not lost [R42].
+// A push that names an unknown base waits for the base, and is not lost [R42].
 func TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits(t *testing.T) {
 	l := aged(t, departed(1000), "b")
-	l.update("a", Level{}, add("s", "x")) // the first push tells all that it follows
+	l.update("a", Level{}, add("s", "x")) // the first push names everything that it follows
 	l.deliver(of(wire.ReplicatorPush))
 	l.shows("b", "")
 	require.EqualValues(t, 1, l.cores["b"].Stats().Awaiting)
@@ -71,13 +72,13 @@ func TestBase_AnUnknownOneIsAskedForWhileTheMessageWaits(t *testing.T) {
 	l.shows("b", "s/x=1\n")
 	require.EqualValues(t, 1, l.cores["b"].Stats().Bases)
 	require.Equal(t, l.cores["a"].base.digest, l.cores["b"].base.digest, "b goes over to it")
-	l.update("a", Level{}, op{kind: opDelete, key: "s"}) // tells the vector again
+	l.update("a", Level{}, op{kind: opDelete, key: "s"}) // sends the vector again
 	l.deliver(of(wire.ReplicatorPush))
 	l.shows("b", "")
 	require.EqualValues(t, 1, l.cores["b"].Stats().Awaiting)
 }
 
-// A base is taken when its digest is the one that was asked for, and never otherwise [R42].
+// A base is accepted only if its digest is the requested one [R42].
 func TestBase_AForgedOneIsRefused(t *testing.T) {
 	l := aged(t, departed(1000), "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -104,8 +105,8 @@ func TestBase_AForgedOneIsRefused(t *testing.T) {
 	require.True(t, b.Seen().Equal(l.cores["a"].Seen()))
 }
 
-// What was lost of a base is asked for again, from where it broke off, and a base that differs little from
-// one that is known is told as the difference.
+// Lost parts of a base are requested again, from where the transfer stopped. A base that differs
+// little from a known one is sent as the difference.
 func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	l := aged(t, departed(1000), "b") // a part has 12 entries
 	a, b := l.cores["a"], l.cores["b"]
@@ -143,7 +144,7 @@ func TestBase_ALostPartIsAskedForAgain(t *testing.T) {
 	require.EqualValues(t, 2, b.Stats().Bases)
 }
 
-// Whatever bases members begin with, they come to use one [R41].
+// Members that start with different bases converge on one [R41].
 func TestBase_MembersComeToUseTheSame(t *testing.T) {
 	l := aged(t, departed(300))
 	for i := range 10 {
@@ -151,7 +152,7 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 		l.update(name, Level{}, add("s", fmt.Sprint(i)))
 		if c := l.cores[name]; i < 3 {
 			c.base, c.bases = base{}, nil
-			c.useBase(c.seen) // of which some still run
+			c.useBase(c.seen) // some of which still run
 		}
 		l.tick(time.Second)
 	}
@@ -160,7 +161,8 @@ func TestBase_MembersComeToUseTheSame(t *testing.T) {
 	require.Empty(t, l.cores["a"].awaiting)
 }
 
-// However often members are restarted, what is told of them stays the same: the base takes them in [R41].
+// However often members are restarted, the size of their messages stays the same: the base absorbs
+// departed replicas [R41].
 func TestBase_TakesInWhatHasGone(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	largest := 0
@@ -185,7 +187,7 @@ func TestBase_TakesInWhatHasGone(t *testing.T) {
 	}
 }
 
-// What waits for a base is bounded, and so is what is kept of bases.
+// The messages that wait for a base are bounded, and so are the stored bases.
 func TestBase_WhatWaitsIsBounded(t *testing.T) {
 	l := newLab(t, "a", "b")
 	a, b := l.cores["a"], l.cores["b"]
@@ -207,7 +209,7 @@ func TestBase_WhatWaitsIsBounded(t *testing.T) {
 	require.Zero(t, b.Stats().Malformed)
 }
 
-// A hundred thousand past incarnations: a member joins, and no message is near its bound.
+// With a hundred thousand past incarnations a member joins, and no message comes near its bound.
 func TestBase_ANewcomerAfterAHundredThousandRestarts(t *testing.T) {
 	l := aged(t, departed(100_000))
 	l.update("a", Level{}, add("s", "x"))

@@ -7,7 +7,7 @@ import (
 )
 
 // beats sends the heartbeats that are due, to a rotating part of the members [R20], and does the
-// housekeeping that goes with them.
+// associated housekeeping.
 func (c *Core) beats() {
 	if c.now.Before(c.beatAt) {
 		return
@@ -28,8 +28,8 @@ func (c *Core) beats() {
 	c.tellRetractions()
 }
 
-// sendBeat tells p what this replica has seen, and the fingerprint of what it holds. It goes to whatever
-// replica runs there. A vector that the present one knows is left out.
+// sendBeat sends p this replica's vector and fingerprint. It is addressed to whichever replica runs
+// at p. The vector is left out if the present replica knows it.
 func (c *Core) sendBeat(p *peer) {
 	m := c.newBeat()
 	if p.replica == 0 || p.toldOf != m.Digest {
@@ -39,15 +39,15 @@ func (c *Core) sendBeat(p *peer) {
 	c.beat(p, m)
 }
 
-// askBeat sends a heartbeat that asks for one, with the whole vector.
+// askBeat sends a heartbeat with the whole vector that asks for one in return.
 func (c *Core) askBeat(p *peer) {
 	m := c.newBeat()
 	m.Seen, m.Want = c.vectorOut(c.seen), true
 	c.beat(p, m)
 }
 
-// glance tells p the digest of what this replica has seen: most of the time p has seen the same. If it has
-// not, it asks, and for a while the next ones are told the whole vector.
+// glance sends p only the digest of this replica's vector, since p usually has the same one. If p
+// has a different one, it asks, and for a while the following members are sent the whole vector.
 func (c *Core) glance(p *peer) {
 	if p.replica == 0 || p.toldOf == 0 || c.now.Before(c.unlike) {
 		c.sendBeat(p)
@@ -71,7 +71,7 @@ func (c *Core) beat(p *peer, m *pb.Beat) {
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
-// onBeat takes a heartbeat, and by it learns of new incarnations.
+// onBeat handles a heartbeat, from which it also learns of new incarnations.
 func (c *Core) onBeat(p *peer, ev Receive) error {
 	var m pb.Beat
 	if err := decode(ev.Payload, &m); err != nil {
@@ -84,7 +84,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if p.replica != ev.From && !c.meet(p, ev.From, m.Announced) {
 		return nil
 	}
-	if err != nil { // it can be asked for the base now
+	if err != nil { // now the replica can be asked for the base
 		return err
 	}
 	if m.Want {
@@ -101,7 +101,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	switch {
 	case m.Seen != nil:
 		if v.Equal(c.seen) {
-			v = c.seen // shares what it is made of
+			v = c.seen // shares memory
 		}
 		p.seenThen, p.heardOf = v, m.Digest
 	case m.Digest == digest(c.seen):
@@ -113,7 +113,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 		return nil
 	}
 	if !c.heard(p, v) || !c.confirmBeat(p, v.Get(c.me), m.Print, same && m.Ready) {
-		return nil // under another id now
+		return nil // this replica has a new id now
 	}
 	p.keeps(v)
 	if same && m.Ready {
@@ -127,7 +127,8 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	return nil
 }
 
-// remind tells p, which lacks something, what there is, if it has not been told for a heartbeat's time.
+// remind sends a heartbeat to p, which lacks events, unless it was sent one within the last
+// heartbeat interval.
 func (c *Core) remind(p *peer, v causal.Vector) {
 	if !c.seen.Leq(v) && !c.now.Before(p.remindAt) {
 		p.remindAt = c.now.Add(c.cfg.BeatInterval)
@@ -135,29 +136,29 @@ func (c *Core) remind(p *peer, v causal.Vector) {
 	}
 }
 
-// follow sees to it that this replica comes to cover what p says it has seen.
+// follow makes sure that this replica will cover v, which p has seen.
 func (c *Core) follow(p *peer, v causal.Vector) {
 	if v.Leq(c.seen) {
 		return
 	}
 	if own := v.Get(p.replica); own > c.seen.Get(p.replica) {
-		c.request(p) // what one sender says keeps its order: its push is lost
+		c.request(p) // messages of one sender arrive in order, so its push was lost
 	}
 	c.noteLag(p, v)
 }
 
-// spread brings the next heartbeats forward: what came as an answer, since its push did not come, others
-// probably lack too.
+// spread brings the next heartbeats forward. Events that arrived by an answer, because their push
+// was lost, are probably missing at other members too.
 func (c *Core) spread() {
 	if at := c.now.Add(c.cfg.Grace); at.Before(c.beatAt) {
 		c.beatAt = at
 	}
 }
 
-// meet takes the replica that runs for p now, unless that is one from before the present [R56]: a replica that
-// others have recorded gives way to one that has not taken its place yet, and to one that they have recorded
-// since. A former one that still runs learns so from what is remembered. Two that take turns are not greeted
-// each time [R58].
+// meet accepts r as the replica that now runs at p, unless it is older than the present one [R56].
+// A replica that other members have recorded is replaced by one that has not taken its place yet,
+// and by one that they have recorded since. A former replica that still runs learns this from the
+// memory that it is sent. Two replicas that alternate are not greeted each time [R58].
 func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	if p.replica != 0 && announced && c.roll.at(r).rank == absent && c.roll.at(p.replica).rank != absent {
 		c.stats.Strangers++
@@ -188,16 +189,16 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	return true
 }
 
-// noteLag remembers that others have seen more. It may be on its way still, so we ask only if it has
-// not come after the grace.
+// noteLag records that other members have seen more. The events may still be in flight, so this
+// replica requests them only after the grace period.
 func (c *Core) noteLag(p *peer, v causal.Vector) {
 	if c.behind == nil {
 		c.behind = &lag{vector: v, member: p.ID, since: c.now}
 	}
 }
 
-// catchUp asks for what has not come by itself: the member that spoke of it, or another that is ahead
-// if that one is gone or does not answer.
+// catchUp requests events that have not arrived by themselves, from the member that reported them.
+// If that member is gone or does not answer, the next heartbeat shows the lag again.
 func (c *Core) catchUp() {
 	if c.behind == nil {
 		return
@@ -216,9 +217,9 @@ func (c *Core) catchUp() {
 	}
 }
 
-// markVoid reports whether nothing can need a mark any more [R10]: a later chain of the slot's owner makes
-// it void, and so does the owner's own knowledge of the reset once all of its events from before that
-// are here.
+// markVoid reports whether a mark is no longer needed [R10]. A later chain of the slot's owner
+// makes it void. So does the owner's own knowledge of the reset once all of its events from before
+// that are here.
 func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 	owner, ok := causal.SlotOwner(path)
 	if !ok {
@@ -229,7 +230,7 @@ func (c *Core) markVoid(s causal.Store, path string, m causal.Mark) bool {
 		return err == nil && t.Since > m.N
 	}
 	if owner == c.me || c.past.events.Get(owner) > 0 {
-		return true // has seen the reset, and has nothing on the way
+		return true // it has seen the reset, and has nothing in flight
 	}
 	p := c.peerOf(owner)
 	return p != nil && p.vector().Covers(m.By) && c.seen.Get(owner) >= p.vector().Get(owner)

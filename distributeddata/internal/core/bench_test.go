@@ -17,7 +17,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// pump is a few replicas and a network without delay that counts bytes; a message is lost with the
+// pump is a few replicas and a network without delay that counts bytes; a message is lost with
 // probability loss.
 type pump struct {
 	now   time.Time
@@ -71,7 +71,7 @@ func (p *pump) take(i int, effects []Effect) {
 	}
 }
 
-// number is the index of a member.
+// number returns the index of a member.
 func number(member string) int {
 	i, err := strconv.Atoi(member)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *pump) wake() {
 	p.deliver()
 }
 
-// pass lets time pass in steps of 100 ms.
+// pass advances the time in steps of 100 ms.
 func (p *pump) pass(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
 		p.now = p.now.Add(100 * time.Millisecond)
@@ -108,7 +108,7 @@ func (p *pump) update(i int, modify func(*Txn) error) {
 	p.take(i, p.cores[i].Step(p.now, Update{Modify: modify}))
 }
 
-// write sets a register, which holds a value of so many bytes.
+// write sets a register with a value of the given size.
 func (p *pump) write(i int, key, value string) {
 	p.update(i, func(t *Txn) error { return setRegister(t, key, value) })
 }
@@ -155,7 +155,8 @@ func (p *pump) total() (n int) {
 	return n
 }
 
-// In sync, what a pair of replicas says to each other does not depend on what they hold.
+// BenchmarkInSync shows that the traffic of a pair of replicas in sync does not depend on what they
+// hold.
 func BenchmarkInSync(b *testing.B) {
 	for _, keys := range []int{1, 1000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
@@ -170,7 +171,8 @@ func BenchmarkInSync(b *testing.B) {
 	}
 }
 
-// Of 100,000 keys so many differ, and no log says which: the bytes to find out, without the data.
+// BenchmarkLocate measures the bytes needed to find which of 100,000 keys differ when no log says
+// so, without the data.
 func BenchmarkLocate(b *testing.B) {
 	for _, differing := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("keys=100000/differing=%d", differing), func(b *testing.B) {
@@ -178,12 +180,12 @@ func BenchmarkLocate(b *testing.B) {
 			p.fill(100_000, 1)
 			n := 0
 			for b.Loop() {
-				p.cores[0].Step(p.now, View{}) // alone
+				p.cores[0].Step(p.now, View{}) // without other members
 				for range differing {
 					n++
 					p.write(0, fmt.Sprintf("key-%07d", p.rand.IntN(100_000)), fmt.Sprint(n))
 				}
-				p.cores[0].push() // to nobody
+				p.cores[0].push() // no member receives it
 				for d := range p.cores[0].seen.All() {
 					p.cores[0].log.cut(d.Replica, d.N)
 				}
@@ -200,8 +202,8 @@ func BenchmarkLocate(b *testing.B) {
 	}
 }
 
-// What is sent for 3,000 adds to 30 sets at 3 replicas, so many at a time, relative to the bytes of each
-// event once to each of the others.
+// BenchmarkDeltaTraffic measures what is sent for 3,000 adds to 30 sets at 3 replicas, batched,
+// relative to sending each event once to each of the others.
 func BenchmarkDeltaTraffic(b *testing.B) {
 	for _, c := range []struct {
 		burst int
@@ -225,7 +227,7 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 	for i := range 3000 {
 		p.put(i/burst%3, fmt.Sprintf("key-%03d", p.rand.IntN(30)), fmt.Sprintf("element-%05d", i))
 		c := p.cores[i/burst%3]
-		c.end() // each has an event of its own
+		c.end() // a separate event for each
 		own, _ := c.log.from(c.me, c.seen.Get(c.me))
 		w := encoder{t: replicasOf(c.seen)}
 		ev, _ := w.event(own[0], c.keys, bookmark{}, 1<<30)
@@ -246,7 +248,7 @@ func deltaTraffic(b *testing.B, burst int, loss float64) float64 {
 	return float64(sent) / float64(best)
 }
 
-// A replica joins that holds nothing: the work of both sides, without a network.
+// BenchmarkJoin measures the join of an empty replica: the work of both sides, without a network.
 func BenchmarkJoin(b *testing.B) {
 	for _, keys := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprintf("keys=%d/bytes=1000", keys), func(b *testing.B) {
@@ -271,7 +273,7 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// Memory of one replica of three, per key, all in.
+// BenchmarkMemory measures the total memory per key of one of three replicas.
 func BenchmarkMemory(b *testing.B) {
 	for _, keys := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("keys=%d/bytes=100", keys), func(b *testing.B) {
@@ -299,7 +301,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Updates at one replica of three, applied at both others, in bursts: the work of all three cores.
+// BenchmarkUpdates measures bursts of updates at one of three replicas, applied at both others: the
+// work of all three cores.
 func BenchmarkUpdates(b *testing.B) {
 	counter := func(p *pump, _ int) {
 		p.update(0, func(t *Txn) error {
@@ -337,7 +340,8 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used of all processors: it says more than the wall on a busy machine.
+// cpuTime returns the processor time that this process has used. On a busy machine it says more
+// than wall-clock time.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -346,7 +350,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Adds and removes leave nothing behind: the memory of both replicas, ten seconds after the last.
+// BenchmarkChurn shows that adds and removes leave nothing behind: it measures the memory of both
+// replicas, ten seconds after the last.
 func BenchmarkChurn(b *testing.B) {
 	const cycles = 1_000_000
 	b.Run(fmt.Sprintf("cycles=%d", cycles), func(b *testing.B) {

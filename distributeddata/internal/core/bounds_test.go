@@ -20,7 +20,9 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 	whole := causal.MakeVector(full...)
 	bases := map[int]causal.Vector{MaxReplicas: whole, MaxReplicas - 1: whole.Set(full[MaxReplicas-1].Replica, 0)}
 	for _, test := range []struct {
-		base, more, others int // entries of the base; that are added to it; that differ from it
+		// base: entries of the base; more: entries added to it; others: entries that differ from
+		// it.
+		base, more, others int
 		ok                 bool
 	}{
 		{MaxReplicas - 1, 0, 1, true},
@@ -47,8 +49,8 @@ func TestBounds_ReplicasOfAVector(t *testing.T) {
 	}
 }
 
-// One value of so many replicas crosses, and so does its delete, which follows all of them. From 4,097
-// on neither did once.
+// A value with many replicas can be transferred, and so can its delete, which follows all of them.
+// Before, both failed from 4,097 replicas on.
 func TestBounds_ReplicasOfOneValue(t *testing.T) {
 	for _, n := range []int{4095, 4096, 4097} {
 		l := newLab(t, "a", "b")
@@ -86,8 +88,9 @@ func TestBounds_ReplicasOfOneValue(t *testing.T) {
 	}
 }
 
-// However many members have gone, and however long their names are, what is remembered of them fits into one message,
-// with a thousand members that run: what does not is refused by its receiver, and no member could be counted any more.
+// However many members have gone, and however long their names are, the memory of them fits into
+// one message, together with a thousand running members. A larger message would be rejected by its
+// receiver, and no member could be counted any more.
 func TestBounds_AMemoryFitsIntoOneMessage(t *testing.T) {
 	member := func(kind string, i, size int, r rank) remembered {
 		m := remembered{name: fmt.Sprintf("%s%0*d", kind, size-1, i), version: maxOrdinal, inc: incarnation{maxOrdinal, causal.Replica(1<<63 + uint64(i))}, rank: r}
@@ -124,7 +127,8 @@ func TestBounds_TheMemberOfAnAcknowledgement(t *testing.T) {
 	require.ErrorContains(t, err, "limit 256")
 }
 
-// An update that comes while a restored replica waits for the state of another is refused if too many wait already.
+// An update that arrives while a restored replica waits for the state of another is rejected if too
+// many wait already.
 func TestBounds_UpdatesThatWaitForAState(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -139,7 +143,7 @@ func TestBounds_UpdatesThatWaitForAState(t *testing.T) {
 	require.ErrorIs(t, l.done[l.update("a", Level{}, add("s", "last"))].Err, errRestored)
 }
 
-// At least the last events can be done again, and what is kept of them does not grow.
+// At least the last events can be redone, and the memory kept for them does not grow.
 func TestBounds_EventsThatCanBeDoneAgain(t *testing.T) {
 	c := newLab(t, "a", "b").cores["a"]
 	c.undos = nil

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// caller is one call that an operation is carried out for.
+// caller is one call that waits for an operation.
 type caller struct {
 	id       uint64
-	n        uint64 // of a write: its event
+	n        uint64 // for a write: the number of its event
 	deadline time.Time
 	op       *operation
 	ended    bool
 }
 
-// deadlines are the callers by deadline. Those that have ended stay until they come up, or are half of all.
+// deadlines is a heap of callers by deadline. Completed callers stay until they reach the top, or
+// until they are half of all.
 type deadlines []*caller
 
 func (d deadlines) Len() int      { return len(d) }
@@ -37,7 +38,7 @@ func (d *deadlines) Pop() any {
 	return w
 }
 
-// next returns the live caller with the earliest deadline, nil if there is none.
+// next returns the pending caller with the earliest deadline, or nil.
 func (d *deadlines) next() *caller {
 	for len(*d) > 0 && (*d)[0].ended {
 		queue.Pop(d)
@@ -67,7 +68,7 @@ func (c *Core) call(o *operation, id, n uint64, deadline time.Time) {
 	}
 }
 
-// endCall ends a call with its outcome.
+// endCall completes a call.
 func (c *Core) endCall(w *caller, d Done) {
 	d.ID = w.id
 	if d.Short == nil {
@@ -87,7 +88,7 @@ func (c *Core) endCall(w *caller, d Done) {
 	}
 }
 
-// waits says for what the good end of a call waits.
+// waits returns what the success of a call has to wait for.
 func waits(t task) wait {
 	switch t.(type) {
 	case *writes, *cover:
@@ -96,14 +97,15 @@ func waits(t task) wait {
 	return forNothing
 }
 
-// expire ends the calls that have no time left.
+// expire completes the calls whose deadlines have passed.
 func (c *Core) expire() {
 	for w := c.deadlines.next(); w != nil && !c.now.Before(w.deadline); w = c.deadlines.next() {
 		c.endCall(w, Done{Short: c.short(w, w.op.task.advance(c, w.op))})
 	}
 }
 
-// abandonCalls ends all calls, and returns their outcomes: the id that they were made under is gone.
+// abandonCalls completes all calls and returns their outcomes, since the replica id under which
+// they were made is no longer used.
 func (c *Core) abandonCalls() (ended []Done) {
 	for _, o := range c.ops {
 		s := o.task.advance(c, o)

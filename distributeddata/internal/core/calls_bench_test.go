@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// BenchmarkCalls is what so many majority calls at once cost three replicas together.
+// BenchmarkCalls measures what n concurrent majority calls cost three replicas together.
 func BenchmarkCalls(b *testing.B) {
 	for _, n := range []int{100, 1000, 4000, 10_000, 100_000} {
 		until := func(p *pump) time.Time { return p.now.Add(time.Hour) }
@@ -29,7 +29,7 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// benchTransaction changes n keys, which are there, in transactions.
+// benchTransaction changes n existing keys in transactions.
 func benchTransaction(b *testing.B, n int) {
 	keys := make([]string, n)
 	for i := range keys {
@@ -50,7 +50,7 @@ func benchTransaction(b *testing.B, n int) {
 	runtime.GC()
 	changed, before := 0, cpuTime()
 	for b.Loop() {
-		for done := 0; done < 10_000; done += n { // as much work for each n
+		for done := 0; done < 10_000; done += n { // the same amount of work for each n
 			transact()
 			changed += n
 		}
@@ -58,7 +58,8 @@ func benchTransaction(b *testing.B, n int) {
 	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(changed), "cpu-ns/key")
 }
 
-// benchCalls begins n calls, and delivers messages when all have begun: acknowledgements come one by one.
+// benchCalls begins n calls, and delivers messages when all have begun: acknowledgements arrive one
+// by one.
 func benchCalls(b *testing.B, n int, call func(p *pump, id uint64) Event) {
 	p := newPump(3)
 	runtime.GC()
@@ -77,7 +78,7 @@ func benchCalls(b *testing.B, n int, call func(p *pump, id uint64) Event) {
 		for range n {
 			id++
 			count(p.cores[0].Step(p.now, call(p, id)))
-			count(p.cores[0].Step(p.now, Wake{})) // a push of its own for each
+			count(p.cores[0].Step(p.now, Wake{})) // a separate push for each
 		}
 		for len(p.box) > 0 {
 			m := p.box[0]

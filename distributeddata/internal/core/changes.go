@@ -5,8 +5,9 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// Changes calls f, until it returns false, for each key that begins with prefix and may hold another value
-// in now than in was. It costs as much as what changed below the prefix. The keys alias the maps.
+// Changes calls f for each key that begins with prefix and whose value may differ between was and
+// now, until f returns false. Its cost is proportional to the changes below the prefix. The keys
+// alias the maps.
 func Changes(was, now Keys, prefix string, f func(key string, was, now causal.Store) bool) {
 	same := func(a, b *Held) bool { return a == b }
 	pmap.DiffPrefix(was.m, now.m, prefix, same, func(key string, a *Held, inA bool, b *Held, inB bool) bool {

@@ -10,9 +10,9 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// The messages that carry data are written and read by hand, in the format of proto/replication.proto:
-// an update costs one encoding, and what a reader allocates is bounded by what it reads. Generated code
-// reads and writes the same; a test compares them.
+// The messages that carry data are encoded and decoded by hand, in the format of
+// proto/replication.proto: an update is encoded once, and a decoder's allocations are bounded by
+// its input. The generated code handles the same format; a test compares them.
 
 func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base) []byte {
 	name, ids, numbers := relative.list(v)
@@ -20,8 +20,8 @@ func appendVector(b []byte, num protowire.Number, v causal.Vector, relative base
 	return field.End(field.Text(field.Numbers(field.Fixeds(b, 1, ids), 2, numbers), 3, name), at)
 }
 
-// replicas is the table that the indexes of one message or stream point into: the replicas of head,
-// and behind them others. Of a push the first of the others is its origin, which is not told.
+// replicas is the table that indexes in a message or stream refer to: first the replicas of head,
+// then others. In a push the first of the others is its origin, which is not sent.
 type replicas struct {
 	head   causal.Vector
 	others []causal.Replica
@@ -45,7 +45,7 @@ func (t *replicas) put(r causal.Replica) uint64 {
 	return uint64(t.head.Len() + i)
 }
 
-// other returns where among the others a replica is.
+// other returns the index of a replica in others.
 func (t *replicas) other(r causal.Replica) (i int, ok bool) {
 	if t.index == nil && len(t.others) > few {
 		t.index = make(map[causal.Replica]int, 2*len(t.others))
@@ -79,23 +79,23 @@ func (t *replicas) dot(i, n uint64) (causal.Dot, error) {
 	return causal.Dot{Replica: r, N: n}, err
 }
 
-// encoder writes events and keys. It keeps its buffers.
+// encoder encodes events and keys. It reuses its buffers.
 type encoder struct {
 	t      *replicas
 	base   base
-	own    causal.Replica // of a push: its events do not name it
-	since  uint64         // of a push: it tells the own events behind this one
+	own    causal.Replica // of a push, whose events do not name it
+	since  uint64         // of a push, which contains the own events after this one
 	ev, kc []byte
 	table  replicas // of a push
 	events []byte   // of a push
 }
 
-// bookmark is where in an event the next piece of its encoding begins: an item of a key.
+// bookmark is the place in an event where the next piece of its encoding begins: an item of a key.
 type bookmark struct{ key, item int }
 
-// event encodes an event of the log from a place on, about as much as limit says, and returns the place
-// to go on from. Every piece names the event. Payloads of atoms that still live in the state are put
-// back; the others are marked gone. The result is valid until the next call.
+// event encodes an event of the log from a place on, up to about limit bytes, and returns the place
+// to continue from. Every piece names the event. Atoms that are still in the state get their
+// payloads back; the others are marked gone. The result is valid until the next call.
 func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte, next bookmark) {
 	ev := w.ev[:0]
 	if w.own == 0 {
@@ -121,12 +121,12 @@ func (w *encoder) event(e event, keys Keys, from bookmark, limit int) (_ []byte,
 	return ev, from
 }
 
-// items is the number of parts that a key change can be cut into.
+// items returns the number of parts that a key change can be divided into.
 func (k keyChange) items() int { return len(k.Adds) + len(k.Removes) + len(k.Marks) }
 
-// keyChange encodes the items of a key change from one on, about as much as limit says, into w.kc, and
-// returns the item to go on from, and whether there is anything to tell. A push leaves out what one of its events
-// added and a later one removed: no receiver has it [R7b].
+// keyChange encodes the items of a key change from an item on, up to about limit bytes, into w.kc.
+// It returns the item to continue from, and whether it encoded anything. A push leaves out atoms
+// that one of its events added and a later one removed, since no receiver has them [R7b].
 func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, some bool) {
 	var at int
 	kc := field.Text(w.kc[:0], 1, k.key)
@@ -169,16 +169,16 @@ func (w *encoder) keyChange(k keyChange, keys Keys, from, limit int) (_ int, som
 	return from, len(kc) > start
 }
 
-// spot is where under a key the next piece of its encoding begins: behind the atom of a replica at a
-// path, or at the mark of a path.
+// spot is the place under a key where the next piece of its encoding begins: after the atom of a
+// replica at a path, or at the mark of a path.
 type spot struct {
 	path  string
 	after causal.Replica
 	marks bool
 }
 
-// keyState encodes what is under a key from a spot on, about as much as limit says, and returns the spot
-// to go on from, the zero value at the end.
+// keyState encodes the content of a key from a spot on, up to about limit bytes. It returns the
+// spot to continue from, which is zero at the end.
 func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, next spot) {
 	var at int
 	kc := field.Text(w.kc[:0], 1, key)
@@ -213,9 +213,9 @@ func (w *encoder) keyState(key string, h Held, from spot, limit int) (_ []byte, 
 	return kc, spot{}
 }
 
-// push writes own events of the log, from one number on, with what lives of them in keys. What is
-// known from the envelope and from the order is left out: the origin, and the numbers of the events. What is
-// much larger than a message is not written to its end.
+// push encodes own events of the log, from a number on, with the payloads of atoms that are still
+// in keys. It leaves out what the receiver knows from the envelope and from the order: the origin,
+// and the numbers of the events. It stops early if the result is larger than a message.
 func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	deps := d.head.Set(d.origin, 0)
 	w.table.head, w.table.index = deps, nil
@@ -241,16 +241,16 @@ func (w *encoder) push(d *delta, keys Keys, relative base) []byte {
 	return b
 }
 
-// keepBuffers is up to how many bytes of a push an encoder keeps its buffers.
+// keepBuffers is the largest push in bytes after which an encoder keeps its buffers.
 const keepBuffers = 64 << 10
 
-// encodeAck writes an acknowledgement.
+// encodeAck encodes an acknowledgement.
 func encodeAck(n uint64, ready bool, members uint64, prints []imprint) []byte {
 	b := field.Flag(field.Number(make([]byte, 0, 24+4*len(prints)), 1, n), 2, ready)
 	return field.Fixed32s(field.Fixed(b, 3, members), 4, prints)
 }
 
-// encodeOther writes which other events of the receiver a member has.
+// encodeOther encodes which other events of the receiver a member has.
 func encodeOther(member string, n uint64, prints []imprint) []byte {
 	return field.Text(encodeAck(n, false, 0, prints), 5, member)
 }

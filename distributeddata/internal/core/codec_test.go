@@ -13,7 +13,8 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// sameAsGenerated asserts that generated code reads b without anything unknown, and writes it again.
+// sameAsGenerated asserts that generated code decodes b without unknown fields, and encodes it
+// again identically.
 func sameAsGenerated(t *testing.T, b []byte, m proto.Message) {
 	t.Helper()
 	require.NoError(t, proto.UnmarshalOptions{}.Unmarshal(b, m))
@@ -31,7 +32,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	l.update("b", Level{}, op{kind: opDelete, key: "s"}, op{kind: opDelete, key: "c"})
 	b := l.cores["b"]
 	own, _ := b.log.from(b.me, 1)
-	b.told = b.seen // so that replicas are named that are not in head
+	b.told = b.seen // so that it names replicas that are not in head
 	d := b.pushOf(own, 0, 2)
 	sameAsGenerated(t, encodePush(&d, b.me, b.keys), &pb.Push{})
 	for _, prints := range [][]imprint{nil, {1}, {1, 2, 1 << 31}} {
@@ -61,7 +62,7 @@ func TestCodec_IsThatOfTheSchema(t *testing.T) {
 	}
 }
 
-// encodePush writes a push with an encoder that has written nothing before.
+// encodePush encodes a push with a fresh encoder.
 func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	var w encoder
 	of := *d
@@ -69,7 +70,7 @@ func encodePush(d *delta, origin causal.Replica, keys Keys) []byte {
 	return w.push(&of, keys, base{})
 }
 
-// A stream is the same however it is cut, and a large key crosses in pieces.
+// A stream decodes to the same, however it is cut into parts, and a large key is sent in pieces.
 func TestStream_CutAnywhere(t *testing.T) {
 	l := newLab(t, "a", "b")
 	for i := range 40 {
@@ -99,7 +100,7 @@ func TestStream_CutAnywhere(t *testing.T) {
 	}
 }
 
-// A large event crosses in pieces too, with what is gone of it marked.
+// A large event is sent in pieces too, with its gone atoms marked.
 func TestStream_EventsCutAnywhere(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, count("c", "m", 1), count("c", "n", 1))

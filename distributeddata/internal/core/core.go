@@ -13,61 +13,61 @@ import (
 // Core is one replica. Its methods are not safe for concurrent use.
 type Core struct {
 	cfg    Config
-	ledger            // what is held; other files read it, and change it by its transitions
-	open   []*working // what the own event that has not ended yet does, by key
-	openAs causal.Dot // that event
+	ledger            // the state; other files read it, and change it only through its transitions
+	open   []*working // changes of the open own event, by key
+	openAs causal.Dot // the dot of the open event
 	lags   []Lag      // of the members, at the last heartbeat
-	past   past       // of this process, before this life
+	past   past       // earlier lives of this process
 
 	peers         []*peer // by member id
-	leaving       bool    // acknowledges nothing any more [R53]
+	leaving       bool    // no longer acknowledges anything [R53]
 	ready         bool    // refilled since the start: may acknowledge and count in quorums [R17]
-	roll          roll    // who is counted in quorums
+	roll          roll    // the members that quorums are counted over
 	window        window
-	base          base      // that vectors are told as differences from [R40]
-	bases         []known   // it, and those of others
-	fetch         *fetch    // the base under way to us
-	fetchAfter    time.Time // one was no good: no other before
-	awaiting      []Receive // messages that name bases that are not known
+	base          base      // vectors are sent as differences from it [R40]
+	bases         []known   // base and the bases of others
+	fetch         *fetch    // the base being fetched
+	fetchAfter    time.Time // no fetch before this time, after a bad one
+	awaiting      []Receive // messages that name unknown bases
 	awaitingBytes int
-	incoming      *request           // the answer under way to us
-	outgoing      map[string]*answer // the answers under way from us, by member
+	incoming      *request           // the incoming answer
+	outgoing      map[string]*answer // the outgoing answers, by member
 	behind        *lag
-	askAfter      time.Time // an answer was no good: no other request until then
+	askAfter      time.Time // no request before this time, after a bad answer
 	ops           []*operation
-	held          []heldProbe // questions that wait until we cover what they want
+	held          []heldProbe // probes that wait until this replica covers their vectors
 	nextID        uint64
-	clock         uint64        // hybrid time, for registers
-	last          causal.Vector // what whoever covers the newest own event has seen, that one included
+	clock         uint64        // hybrid logical clock, for registers
+	last          causal.Vector // the newest own event and everything that it follows
 	prints        ownPrints     // of own events
 	heardOf       map[causal.Replica]heardPrints
 	undos         []undo        // own events that some member may not cover yet
-	revoked       *revoked      // own events that are to be done again [R57]
+	revoked       *revoked      // own events that must be redone [R57]
 	retracted     []retraction  // events of replicas that were restored [R66]
-	formers       []former      // replicas that ran for members until lately
-	contested     time.Time     // an answer of another history came first
+	formers       []former      // replicas that ran for members until recently
+	contested     time.Time     // when an answer of another history first arrived
 	pushed        uint64        // own events up to this one have been pushed
 	copied        uint64        // own events up to this one are known to be at another replica
-	told          causal.Vector // what the newest own push follows, that one included
+	told          causal.Vector // the newest own push and everything that it follows
 	implied       causal.Vector // what pushes applied since then follow
-	unpushed      int           // estimated bytes of those after it, and of the open one
-	pushedAt      time.Time     // the last of them
-	urgent        bool          // a call waits for the next
+	unpushed      int           // estimated bytes of the unpushed events, including the open one
+	pushedAt      time.Time     // time of the last push
+	urgent        bool          // a call waits for the next push
 	beatAt        time.Time
-	turn          int       // of the rotation of heartbeats
-	unlike        time.Time // until then others have probably not seen the same
+	turn          int       // position in the rotation of heartbeats
+	unlike        time.Time // until then others have probably not seen the same events
 	scrub         scrub
 	distrust      bool          // the last comparison of keys went wrong
-	stirred       bool          // something that operations wait for may have come
-	due           time.Time     // when the next of them has to be looked at
-	calls         int           // that wait for them
+	stirred       bool          // something that operations wait for may have arrived
+	due           time.Time     // when the next operation is due
+	calls         int           // number of calls that wait for operations
 	deadlines     deadlines     // of these calls
-	settled       causal.Vector // seen when they were
+	settled       causal.Vector // seen when operations were last settled
 
 	disk    disk
 	now     time.Time
-	begun   Keys  // what was held when this step began
-	taking  Event // what hands a state over to it
+	begun   Keys  // the keys when this step began
+	taking  Event // the event of this step, if it hands over a state
 	effects []Effect
 	touched []string // keys changed in this step
 	stats   Stats
@@ -76,29 +76,29 @@ type Core struct {
 	events []deltaEvent // of a push
 }
 
-// peer is what is known of another member.
+// peer is what this replica knows of another member.
 type peer struct {
 	Member
 	replica causal.Replica // 0 until the first beat
 	ready   bool
 	voice
-	seen  causal.Vector // last vector heard, without news
-	news  causal.Vector // what pushes have told since
-	acked uint64        // it covers our events up to this one
+	seen  causal.Vector // last vector received, without news
+	news  causal.Vector // what pushes have added since
+	acked uint64        // it covers our events up to this number
 	pacing
 	askAgain time.Time        // for a refill
 	request  uint64           // the last request it made
-	asked    time.Time        // when that came
-	owed     uint64           // it wants to hear when we cover its events up to this one
-	pushed   []sent           // pushed and not acknowledged yet
-	inFlight int              // bytes of these
-	kept     causal.Vector    // what it said that it has, when it did not leave
-	parts    bool             // it has said that it leaves
+	asked    time.Time        // when that request arrived
+	owed     uint64           // it wants a notification when we cover its events up to this number
+	pushed   []sent           // sent pushes that are not acknowledged yet
+	inFlight int              // bytes of pushed
+	kept     causal.Vector    // the last vector that it reported before it began to leave
+	parts    bool             // it has said that it is leaving
 	heardOf  uint64           // digest of seenThen
-	seenThen causal.Vector    // the last vector it told in full
-	toldOf   uint64           // digest of the last vector that was told to it in full
-	opinion  opinion          // of our state, when vectors were last equal
-	cleared  []causal.Replica // it has no retracted events of these
+	seenThen causal.Vector    // the last vector that it sent in full
+	toldOf   uint64           // digest of the last vector that was sent to it in full
+	opinion  opinion          // how its state differed from ours when the vectors were last equal
+	cleared  []causal.Replica // it holds no retracted events of these replicas
 }
 
 type sent struct {
@@ -106,7 +106,8 @@ type sent struct {
 	size int
 }
 
-// take notes what p has seen. Little is kept apart: to raise a few entries of a large vector costs more.
+// take records that p has seen v. Small vectors are collected in news, since raising a few entries
+// of a large vector costs more.
 func (p *peer) take(v causal.Vector) {
 	if v.Len() > fewReplicas || p.news.Len() > fewReplicas {
 		p.seen = v.Join(p.vector())
@@ -115,20 +116,20 @@ func (p *peer) take(v causal.Vector) {
 	}
 }
 
-// vector returns what p is known to have seen.
+// vector returns the vector that p is known to have seen.
 func (p *peer) vector() causal.Vector {
 	p.seen, p.news = p.seen.Join(p.news), causal.Vector{}
 	return p.seen
 }
 
-// lag notes that others have seen more, which may still be on its way to us.
+// lag records that other members have seen more, which may still be in flight to this one.
 type lag struct {
 	vector causal.Vector
 	member string
 	since  time.Time
 }
 
-// New returns a replica that holds nothing and knows nobody.
+// New returns a replica that holds nothing and knows no other member.
 func New(cfg Config) *Core {
 	c := &Core{
 		cfg:      cfg,
@@ -149,13 +150,14 @@ func (c *Core) Replica() causal.Replica { return c.me }
 // Seen returns the vector of all events that the state contains.
 func (c *Core) Seen() causal.Vector { return c.seen }
 
-// Keys returns the state, a snapshot: the atoms of each key. Some keys may hold nothing but marks.
+// Keys returns a snapshot of the state: the atoms of each key. Some keys may hold only marks.
 func (c *Core) Keys() Keys { return c.keys }
 
-// Ready reports whether the replica has been refilled since its start, and its disk, if it has one, works.
+// Ready reports whether the replica has been refilled since its start, and its disk, if it has one,
+// works.
 func (c *Core) Ready() bool { return c.ready && c.disk.sound() }
 
-// Stats returns the counts since the start.
+// Stats returns the counters since the start.
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.LogBytes = c.log.size
@@ -165,7 +167,7 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
-// Step takes one input. The effects are valid until the next call.
+// Step processes one event. The effects are valid until the next call.
 func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now, c.begun, c.effects, c.touched = now, c.keys, c.effects[:0], c.touched[:0]
 	c.taking = handsOver(ev)
@@ -186,7 +188,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	return c.effects
 }
 
-// input takes one input.
+// input dispatches one event.
 func (c *Core) input(ev Event) {
 	switch ev := ev.(type) {
 	case View:
@@ -217,7 +219,7 @@ func (c *Core) input(ev Event) {
 	}
 }
 
-// settle brings everything up to date that may follow from any event or from the time that passed.
+// settle does everything that may follow from any event or from the passage of time.
 func (c *Core) settle() {
 	c.watchDisk()
 	c.drainWindow()
@@ -233,7 +235,7 @@ func (c *Core) settle() {
 	c.mend()
 	c.acknowledge()
 	c.answerHeld()
-	if !c.settled.Equal(c.seen) { // reads wait for it
+	if !c.settled.Equal(c.seen) { // reads wait for c.seen to rise
 		c.settled, c.stirred = c.seen, c.stirred || c.reading()
 	}
 	c.askAnew()
@@ -245,7 +247,7 @@ func (c *Core) settle() {
 	}
 }
 
-// NextWake returns when Step wants a Wake, at the latest.
+// NextWake returns the time by which Step wants a Wake.
 func (c *Core) NextWake() time.Time {
 	if c.disk.phase == DiskLoading {
 		return c.now.Add(c.cfg.BeatInterval)
@@ -282,7 +284,7 @@ func (c *Core) NextWake() time.Time {
 	return at
 }
 
-// pushDue is when the own events that have been gathered are to be pushed.
+// pushDue returns the time at which the gathered own events must be pushed.
 func (c *Core) pushDue() time.Time {
 	if since := c.now.Sub(c.pushedAt); c.urgent || since < 0 || since >= pushPause {
 		return c.now
@@ -290,8 +292,8 @@ func (c *Core) pushDue() time.Time {
 	return c.pushedAt.Add(pushPause)
 }
 
-// gathers reports whether own events go on being gathered: an update is one, and an acknowledgement brings nothing
-// of others and is answered with nothing.
+// gathers reports whether own events continue to be gathered during ev. An update is an own event;
+// an acknowledgement applies no foreign event and is not answered.
 func (c *Core) gathers(ev Event) bool {
 	switch ev := ev.(type) {
 	case Update:
@@ -302,7 +304,7 @@ func (c *Core) gathers(ev Event) bool {
 	return false
 }
 
-// note sees to all that follows from a change of the ledger.
+// note updates everything that depends on a change of the ledger.
 func (c *Core) note(ch change) {
 	c.touched = append(c.touched, ch.keys...)
 	c.stats.Events += uint64(ch.own)
@@ -324,7 +326,7 @@ func (c *Core) send(p *peer, m wire.Manifest, payload []byte) {
 	c.emit(Send{Member: p.ID, To: p.replica, Manifest: m, Payload: payload})
 }
 
-// peer returns the peer that runs for a member of the view.
+// peer returns the peer for a member of the view, or nil.
 func (c *Core) peer(member string) *peer {
 	i, ok := slices.BinarySearchFunc(c.peers, member, func(p *peer, id string) int { return strings.Compare(p.ID, id) })
 	if !ok {
@@ -333,7 +335,7 @@ func (c *Core) peer(member string) *peer {
 	return c.peers[i]
 }
 
-// peerOf returns the peer whose present replica is r.
+// peerOf returns the peer whose present replica is r, or nil.
 func (c *Core) peerOf(r causal.Replica) *peer {
 	for _, p := range c.peers {
 		if p.replica == r {
@@ -353,8 +355,8 @@ func (c *Core) running() map[causal.Replica]bool {
 	return runs
 }
 
-// view takes the members other than this one [R21]. What is known of the gone is dropped; what they
-// did stays.
+// view sets the other members [R21]. Knowledge about members that are no longer in view is dropped;
+// their events stay.
 func (c *Core) view(others []Member) {
 	slices.SortFunc(others, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
 	others = slices.CompactFunc(others, func(a, b Member) bool { return a.ID == b.ID })

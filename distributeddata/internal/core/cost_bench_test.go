@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// BenchmarkOneUpdate is what one update costs three replicas together, each pushed alone, and the bytes of what they say.
+// BenchmarkOneUpdate measures what one update costs three replicas together, each pushed alone, and
+// the bytes sent.
 func BenchmarkOneUpdate(b *testing.B) {
 	kinds := map[string]func(t *Txn, i int) error{
 		"counter": func(t *Txn, _ int) error {

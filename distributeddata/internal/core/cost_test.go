@@ -12,16 +12,16 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// What members that come and go cost the others.
+// The cost of membership changes to the other members.
 
-// hop delivers what is on its way, and nothing of what that leads to.
+// hop delivers the messages in flight, but none of those that they cause.
 func (l *lab) hop() {
 	for _, m := range l.take(all) {
 		l.hand(m)
 	}
 }
 
-// forgotten returns members of which b, c and d have just forgotten e, and a has not heard of it.
+// forgotten returns a script in which b, c and d have just forgotten e, and a has not heard of it.
 func forgotten(t *testing.T) (s *script, news []mail) {
 	s = newScript(t, "abcde")
 	s.play("crash e")
@@ -37,8 +37,8 @@ func forgotten(t *testing.T) (s *script, news []mail) {
 	return s, news
 }
 
-// [M1] A change of the memory voids what a call has gathered. Once the caller has heard of it, asking again takes one
-// round trip, and a message each way for each member.
+// [M1] A change of the memory voids what a call has gathered. Once the caller has heard of the
+// change, asking again takes one round trip, and one message each way per member.
 func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 	for name, begin := range map[string]func(s *script, id uint64){
 		"write": func(s *script, id uint64) {
@@ -57,7 +57,8 @@ func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 			require.NotContains(t, s.done, uint64(99), "the others answer under another memory")
 			s.take(all)
 			s.hand(news[0])
-			s.take(func(m mail) bool { return m.send.Manifest == wire.ReplicatorMembers }) // b's answer in kind
+			// B answers with its memory.
+			s.take(func(m mail) bool { return m.send.Manifest == wire.ReplicatorMembers })
 			asked := len(s.box)
 			s.hop()
 			s.hop()
@@ -68,8 +69,8 @@ func TestChange_CostsACallOneRoundTrip(t *testing.T) {
 	}
 }
 
-// A member that one other loses sight of, again and again, costs the heartbeats with which the two greet each other, and
-// nothing else: nobody's memory changes, and nobody fetches anything.
+// A member that one other repeatedly loses sight of costs only the heartbeats with which the two
+// greet each other: no memory changes, and no data is fetched.
 func TestView_AMemberThatFlapsCostsGreetingsAlone(t *testing.T) {
 	const members, flaps = 5, 30
 	f := newFleet(members, 10)
@@ -125,9 +126,9 @@ func TestNewcomer_CountsTwoHeartbeatsAfterItsFill(t *testing.T) {
 	}
 }
 
-// Where two groups of MinMembers begin apart there are two clusters, as section 4 of docs/replication.md says: the
-// test pins that, and that they become one. With MinMembers 4, the least M with M + M/2 + 1 above the six that run,
-// the second does not begin.
+// Two groups of MinMembers that begin apart form two clusters, as section 4 of docs/replication.md
+// says. The test pins this, and that the two become one. With MinMembers 4, the least M for which M
+// + M/2 + 1 is above the six that run, the second cluster does not begin.
 func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 	begin := func(least int) *script {
 		s := scriptIn(newLabOf(t, least))
@@ -159,7 +160,7 @@ func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got, "the limit: a majority read of the second cluster misses the write")
 	s.id = id
-	s.end() // and in the end they are one of six, which all read it
+	s.end() // in the end they are one of six, and all read all of it
 	require.Equal(t, 6, s.cores["a"].Rollcall().Counted)
 
 	s = begin(4)
@@ -168,8 +169,9 @@ func TestLimit_GroupsThatBeginApartAreTwoClusters(t *testing.T) {
 	}
 }
 
-// Linearizable reads never go back. Of two at once each may show a write that the other does not: of a register one
-// write is the later, and a counter of single steps shows no difference, but a set does.
+// Linearizable reads never go back. Of two concurrent reads each may show a write that the other
+// does not. A register cannot show this, since one write is the later, nor can a counter of single
+// steps, but a set can.
 func TestLimit_TwoLinearizableReadsAtOnceMayEachShowAnother(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))

@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// cursor goes through the fields of a message: v is the value of a number, chunk that of anything with
-// a length. Fields that a reader does not know it passes over.
+// cursor iterates over the fields of a message: v is the value of a number, chunk that of a field
+// with a length. Readers skip fields that they do not know.
 type cursor struct {
 	rest  []byte
 	num   protowire.Number
@@ -20,7 +20,7 @@ type cursor struct {
 	err   error
 }
 
-// next reports whether there is another field, and goes to it. After an error there is none.
+// next advances to the next field and reports whether there is one. After an error there is none.
 func (c *cursor) next() bool {
 	if len(c.rest) == 0 || c.err != nil {
 		return false
@@ -73,12 +73,12 @@ func parsePrints(list []imprint, b []byte) ([]imprint, error) {
 	return list, nil
 }
 
-// acknowledgement is what encodeAck wrote.
+// acknowledgement is a decoded acknowledgement; see encodeAck.
 type acknowledgement struct {
 	n, members uint64
 	ready      bool
 	prints     []byte // see parsePrints
-	of         string // of this member, not of the sender
+	of         string // the member that has these events, if it is not the sender
 }
 
 func decodeAck(b []byte) (a acknowledgement, err error) {
@@ -137,12 +137,12 @@ func parseVector(b []byte, known lookup) (causal.Vector, error) {
 	return makeVector(name, ids, numbers, known)
 }
 
-// decoder reads events. What they are made of it cuts from a few larger pieces, and what follows itself,
-// as the key of a counter does, is kept once.
+// decoder decodes events. It allocates their parts from a few larger slabs. A text that repeats the
+// previous one, such as the key of a counter, is stored once.
 type decoder struct {
 	t       *replicas
 	known   lookup
-	about   int // how many events there may be
+	about   int // expected number of events
 	key     string
 	path    string
 	keys    []keyChange
@@ -151,7 +151,7 @@ type decoder struct {
 	removes []causal.Atom
 }
 
-// room makes room for the one small change that most pushes are, in one piece of memory.
+// room allocates, at once, the space for a single small change, which most pushes contain.
 func (r *decoder) room() {
 	one := &struct {
 		keys    [1]keyChange
@@ -162,7 +162,7 @@ func (r *decoder) room() {
 	r.keys, r.gone, r.adds, r.removes = one.keys[:0], one.gone[:0], one.adds[:0], one.removes[:0]
 }
 
-// text returns b as a string: the last one if that is the same.
+// text returns b as a string. It reuses the last string if that is equal.
 func text(last *string, b []byte) string {
 	if string(b) != *last {
 		*last = string(b)
@@ -170,8 +170,8 @@ func text(last *string, b []byte) string {
 	return *last
 }
 
-// piece puts v behind a list that grows at the end of a slab, and returns the slab and the list. A new
-// slab has room for so many more.
+// piece appends v to a list that ends a slab, and returns the slab and the list. A new slab has
+// room for about more elements.
 func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 	if len(slab) == cap(slab) {
 		slab = append(make([]T, 0, max(len(list), min(more, 512))+len(list)), list...)
@@ -181,9 +181,9 @@ func piece[T any](slab, list []T, v T, more int) (_, _ []T) {
 	return slab, slab[n-len(list)-1 : n : n]
 }
 
-// decodePush reads what an encoder wrote at origin.
+// decodePush decodes a push that an encoder wrote at origin.
 func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
-	in := &struct { // in one piece of memory
+	in := &struct { // one allocation
 		delta
 		replicas
 		only   [1]deltaEvent
@@ -252,7 +252,7 @@ func decodePush(b []byte, origin causal.Replica, known lookup) (*delta, error) {
 	return d, c.err
 }
 
-// event reads an event; own is its dot in a push, which does not tell it.
+// event decodes an event; own is its dot in a push, which does not contain it.
 func (r *decoder) event(own causal.Dot, b []byte) (e deltaEvent, err error) {
 	var origin uint64
 	c := cursor{rest: b}
@@ -346,7 +346,7 @@ func (r *decoder) add(d causal.Dot, b []byte) (a causal.Atom, gone bool, err err
 	return a, gone, c.err
 }
 
-// atom reads a live atom, or the name of one.
+// atom decodes a live atom, or the name of one.
 func (r *decoder) atom(b []byte) (a causal.Atom, err error) {
 	var origin uint64
 	c := cursor{rest: b}

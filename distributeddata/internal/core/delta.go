@@ -6,14 +6,16 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// delta is a closed unit of replication: whoever has seen base applies its events in one step and has
-// then seen head too [R6, R11]. events are all of those in head that base does not cover, by origin
-// and number. An added atom that does not live any more is marked gone.
+// delta is a closed unit of replication: a replica that has seen base applies its events in one
+// step and has then seen head too [R6, R11]. events are all events in head that base does not
+// cover, by origin and number. Added atoms that no longer live are marked gone.
 type delta struct {
 	base, head causal.Vector
 	events     []deltaEvent
 	origin     causal.Replica // of a push
-	prints     []imprint      // of a push: of its origin's events up to base, and up to each of those here [R57]
+	// prints is set in a push: the prints of its origin's events up to base, and up to each event
+	// of the push [R57].
+	prints []imprint
 }
 
 type deltaEvent struct {
@@ -35,8 +37,9 @@ func (d *delta) closed() bool {
 	return i == len(d.events)
 }
 
-// torn reports whether only some of a push's events are covered. It leaves out what came and went among
-// them, so it is of use to those who have none of them, and the origin never tells some of them alone [R7b].
+// torn reports whether only some of a push's events are covered. A push leaves out atoms that were
+// added and removed among its events, so it is useful only to replicas that have none of them. The
+// origin never sends only some of them [R7b].
 func (d *delta) torn(seen causal.Vector) bool {
 	n := seen.Get(d.origin)
 	return d.base.Get(d.origin) < n && n < d.head.Get(d.origin)
@@ -51,8 +54,8 @@ func (d *delta) beyond(seen causal.Vector) []deltaEvent {
 	return slices.DeleteFunc(slices.Clone(d.events), covered)
 }
 
-// makeDelta returns what a replica that has seen base lacks of this one, without payloads, or false if the
-// log does not reach back so far.
+// makeDelta returns the events that a replica at base lacks, without payloads, or false if the log
+// does not reach back far enough.
 func (l *ledger) makeDelta(base causal.Vector) (*delta, bool) {
 	d := &delta{base: base.Meet(l.seen), head: l.seen}
 	for r, covers := range l.seen.Differing(base) {
@@ -70,7 +73,7 @@ func (l *ledger) makeDelta(base causal.Vector) (*delta, bool) {
 	return d, true
 }
 
-// fill puts the payloads of atoms that still live back into an event of the log.
+// fill adds the payloads of atoms that still live to an event of the log.
 func (l *ledger) fill(e event) deltaEvent {
 	out := deltaEvent{event: e, gone: make([][]bool, len(e.keys))}
 	out.keys = slices.Clone(e.keys)
@@ -94,7 +97,7 @@ func (l *ledger) fill(e event) deltaEvent {
 	return out
 }
 
-// apply takes an event; seen is what was covered before the first one.
+// apply applies an event; seen is the vector before the first event.
 func (b *batch) apply(e deltaEvent, keys Keys, seen causal.Vector) {
 	for i, k := range e.keys {
 		change := k.Change

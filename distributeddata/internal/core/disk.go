@@ -8,43 +8,43 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// disk is what a replica knows of its disk. Its batches are the differences between what the replica holds at one
-// moment and at a later one, so that the disk always holds what the replica held after some step, whole [R61]. What is
-// held is immutable: to remember a moment costs nothing, and steps know nothing of rows.
+// disk is what a replica knows of its disk. A batch is the difference between the states of the
+// replica at two moments, so the disk always holds the complete state after some step [R61]. States
+// are immutable: remembering a moment costs nothing, and steps do not deal with rows.
 type disk struct {
 	cfg     *DiskConfig
 	phase   DiskPhase
 	err     error
-	formed  moment      // what the disk will hold with the batches at hand
-	moments uint64      // how many have been formed
-	saved   uint64      // of these, how many the disk holds
-	batches []diskBatch // to be written, in order; the first may be under way
+	formed  moment      // what the disk will hold after the queued batches
+	moments uint64      // number of moments formed
+	saved   uint64      // number of these that the disk holds
+	batches []diskBatch // to be written, in order; the first may be in flight
 	number  uint64      // of the last Commit
-	asked   bool        // it is under way
+	asked   bool        // that Commit is in flight
 	askedAt time.Time
-	retryAt time.Time // not before: the first of the batches is tried again
-	dueAt   time.Time // write-behind: when the next moment is to be formed
-	hurry   bool      // or at once: a flush waits
-	again   bool      // the first is to be asked for once more
+	retryAt time.Time // earliest time for another attempt at the first batch
+	dueAt   time.Time // write-behind: when the next moment must be formed
+	hurry   bool      // form it at once: a flush waits
+	again   bool      // the first batch must be issued once more
 	written uint64
-	kept    bool // the disk holds all that this member ever acknowledged [R65]
+	kept    bool // the disk holds everything that this member ever acknowledged [R65]
 
-	gathered  int // estimated bytes of what came since the last moment
-	events    int // own updates and messages that this was
+	gathered  int // estimated bytes of changes since the last moment
+	events    int // number of own updates and messages since then
 	unwritten int // estimated bytes in the batches
 
-	held      []heldBack // outputs that wait, in order
+	held      []heldBack // waiting outputs, in order
 	heldBytes int
-	until     time.Time // the first deadline of the calls among them
+	until     time.Time // earliest deadline of the calls among them
 
-	keptAs incarnation // that of this member, as the disk knows it
+	keptAs incarnation // this member's incarnation that the disk knows
 
 	aside   *aside // of a disk with a hole [R64]
 	holes   int
-	pending []Event // what came before the rows were loaded
+	pending []Event // events that arrived before the rows were loaded
 }
 
-// moment is what a replica held after a step.
+// moment is the state of a replica after a step.
 type moment struct {
 	live, aside uint64 // generations
 	keys        Keys
@@ -55,17 +55,17 @@ type moment struct {
 	kept        bool
 }
 
-// diskBatch is one of the batches that the difference between two moments is written in.
+// diskBatch is one of the batches in which the difference between two moments is written.
 type diskBatch struct {
 	ops   []store.Op
-	saves bool // with this one the moment is saved
+	saves bool // the moment is saved when this batch has been written
 	size  int
 }
 
 // gates reports whether outputs wait for the disk.
 func (d *disk) gates() bool { return d.phase == DiskWorking && d.cfg.Behind == 0 }
 
-// sound reports whether this replica's word may count: it has no disk, or one that works.
+// sound reports whether this replica may count: it has no disk, or one that works.
 func (d *disk) sound() bool { return d.phase == NoDisk || d.phase == DiskWorking }
 
 // ailing reports whether writes are answered with an error.
@@ -73,7 +73,7 @@ func (d *disk) ailing() bool {
 	return d.phase == DiskStalled || d.phase == DiskFull || d.phase == DiskFailed
 }
 
-// Disk returns how the disk stands.
+// Disk returns the state of the disk.
 func (c *Core) Disk() DiskState {
 	d := &c.disk
 	return DiskState{
@@ -81,13 +81,13 @@ func (c *Core) Disk() DiskState {
 	}
 }
 
-// unsaved reports whether the replica holds something else than at the last moment.
+// unsaved reports whether the replica's state differs from the last moment.
 func (c *Core) unsaved() bool {
 	f := &c.disk.formed
 	return !c.keys.Same(f.keys) || !c.seen.Equal(f.seen) || c.roll.digest != f.members || c.disk.kept != f.kept
 }
 
-// gather notes how much has come that the disk will have to take.
+// gather adds to the estimate of what the disk will have to write.
 func (c *Core) gather(bytes int) {
 	if d := &c.disk; d.phase != NoDisk {
 		d.gathered, d.events = d.gathered+bytes, d.events+1
@@ -97,12 +97,12 @@ func (c *Core) gather(bytes int) {
 	}
 }
 
-// crowded reports whether so much waits for a batch under way that no more may be begun [R63].
+// crowded reports whether so much waits for a batch in flight that updates must be rejected [R63].
 func (d *disk) crowded() bool {
 	return d.phase == DiskWorking && len(d.batches) > 0 && (d.gathered >= d.cfg.Bytes || d.events >= d.cfg.Events)
 }
 
-// write forms the next moment, if it is time, and asks for the next batch.
+// write forms the next moment, if it is due, and issues the next batch.
 func (c *Core) write() {
 	d := &c.disk
 	if !d.writes() {
@@ -121,13 +121,14 @@ func (c *Core) write() {
 	}
 }
 
-// writes reports whether the disk takes batches, or will again.
+// writes reports whether the disk accepts batches, now or later.
 func (d *disk) writes() bool {
 	return d.phase == DiskWorking || d.phase == DiskStalled || d.phase == DiskFull
 }
 
-// formDue reports whether the next moment is to be formed now. Own events are pushed before: a push leaves out what came
-// and went among its events [R7b], and what a disk has some of alone would come back with it.
+// formDue reports whether the next moment must be formed now. Own events are pushed before that: a
+// push leaves out atoms that were added and removed among its events [R7b], so a disk must not hold
+// only some of those events.
 func (c *Core) formDue() bool {
 	d := &c.disk
 	if !d.writes() || len(d.batches) > 0 || c.revoked != nil {
@@ -137,13 +138,13 @@ func (c *Core) formDue() bool {
 		d.gathered, d.events, d.dueAt, d.hurry = 0, 0, time.Time{}, false
 		return false
 	}
-	if d.dueAt.IsZero() { // not by an update or a message
+	if d.dueAt.IsZero() { // due to neither an update nor a message
 		d.dueAt = c.now.Add(d.cfg.Behind)
 	}
 	return d.cfg.Behind == 0 || d.hurry || !c.now.Before(d.dueAt) || d.gathered >= d.cfg.Bytes || d.events >= d.cfg.Events
 }
 
-// first is the first of the batches.
+// first returns the Commit of the first batch.
 func (d *disk) first() Commit {
 	b := &store.Batch{}
 	for _, o := range d.batches[0].ops {
@@ -156,14 +157,15 @@ func (d *disk) first() Commit {
 	return Commit{Number: d.number, Batch: b}
 }
 
-// commitAgain asks once more for the batch that is under way: a panic may have kept it from being asked for.
+// commitAgain issues the batch in flight once more, since a panic may have kept it from being
+// issued.
 func (c *Core) commitAgain() {
 	if c.disk.again = false; c.disk.asked {
 		c.emit(c.disk.first())
 	}
 }
 
-// committed takes the outcome of a batch.
+// committed handles the outcome of a batch.
 func (c *Core) committed(ev Committed) {
 	d := &c.disk
 	if !d.asked || ev.Number != d.number {
@@ -189,15 +191,15 @@ func (c *Core) committed(ev Committed) {
 	}
 }
 
-// watchDisk notices a batch that takes too long.
+// watchDisk detects a batch that takes too long.
 func (c *Core) watchDisk() {
 	if d := &c.disk; d.phase == DiskWorking && d.asked && c.now.Sub(d.askedAt) >= c.cfg.Patience {
 		c.diskIs(DiskStalled, ErrDiskSlow)
 	}
 }
 
-// diskIs notes how the disk is. What waited for it is answered with the error; what says that this replica counts is
-// not sent [R62].
+// diskIs sets the phase of the disk. If the disk has stopped working, waiting calls get the error,
+// and outputs that say that this replica counts are dropped [R62].
 func (c *Core) diskIs(phase DiskPhase, err error) {
 	d := &c.disk
 	was := d.phase
@@ -215,7 +217,7 @@ func (c *Core) diskIs(phase DiskPhase, err error) {
 	}
 }
 
-// diskWake is when the disk has to be looked at.
+// diskWake reports the time at which the disk needs attention.
 func (c *Core) diskWake(earlier func(time.Time)) {
 	d := &c.disk
 	switch {

@@ -51,7 +51,7 @@ func TestDisk_ReadsDoNotWaitForIt(t *testing.T) {
 	require.NotContains(t, l.done, uint64(72), "what it shows is on one disk less than it seems")
 }
 
-// What the disk had lost is told by the others, under the id that did it.
+// The other members return what the disk has lost, under the id that made it.
 func TestDisk_LostTailReturnsUnderOldId(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"))
@@ -72,14 +72,15 @@ func TestDisk_LostTailReturnsUnderOldId(t *testing.T) {
 	}
 }
 
-// A vector that stands for rows which are not there would remove them everywhere.
+// If the vector stood for rows that are missing, they would be removed everywhere.
 func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
 	for _, damage := range []string{"corrupt", "missing", "vector", "header"} {
 		t.Run(damage, func(t *testing.T) {
 			l := newDiskLab(t, "a", "b", "c")
 			l.update("a", majority, add("s", "x"), add("s", "removed"), count("c", "n", 5))
 			l.deliver(all)
-			l.update("a", Level{}, add("s", "only"), count("c", "n", 2)) // nobody hears of it
+			// No other member receives it.
+			l.update("a", Level{}, add("s", "only"), count("c", "n", 2))
 			l.take(all)
 			d := &l.disks["a"].simDisk
 			l.crash("a")
@@ -105,17 +106,17 @@ func TestDisk_HoleInStoreRefillsInsteadOfDeleting(t *testing.T) {
 	}
 }
 
-// Power may go at any moment of that: nothing is done twice.
+// A power cut may come at any moment of this: nothing is done twice.
 func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"), count("c", "n", 5))
 	l.deliver(all)
-	l.update("a", Level{}, count("c", "n", 2)) // nobody hears of it
+	l.update("a", Level{}, count("c", "n", 2)) // no other member receives it
 	l.take(all)
 	d := l.disks["a"]
 	l.crash("a")
 	damageRow(&d.simDisk, "corrupt")
-	for crashes := 0; ; crashes++ { // each time one batch later
+	for crashes := 0; ; crashes++ { // one batch later each time
 		require.Less(t, crashes, 100)
 		l.boot("a")
 		d.held = true
@@ -140,7 +141,7 @@ func TestDisk_WhatIsSetAsideIsDoneAgainOnce(t *testing.T) {
 	}
 }
 
-// seeAll gives a member the view of all that run.
+// seeAll gives a member the view of all running members.
 func (l *lab) seeAll(name string) {
 	var others []Member
 	for _, o := range l.order {
@@ -151,7 +152,7 @@ func (l *lab) seeAll(name string) {
 	l.step(name, View{Others: others})
 }
 
-// damageRow damages what is on a disk: of the row of the element x, that of a replica, or the header.
+// damageRow damages a disk: the row of the element x, the row of a replica, or the header.
 func damageRow(d *simDisk, damage string) {
 	d.rotten = map[string]bool{}
 	for key := range d.rows {
@@ -167,7 +168,7 @@ func damageRow(d *simDisk, damage string) {
 	}
 }
 
-// What members that are gone for good have counted is counted once, whoever restarts.
+// What departed members have counted is counted once, whichever members restart.
 func TestDisk_CountersOfTheDeparted(t *testing.T) {
 	for _, behind := range []time.Duration{0, 200 * time.Millisecond} {
 		l := newDiskLab(t, "a", "b", "c")
@@ -317,7 +318,7 @@ func TestDisk_WriteBehind(t *testing.T) {
 	l.shows("a", "s/x=1\n")
 }
 
-// A change of a large value writes what it changed, and what is gone leaves the disk.
+// A change of a large value writes only what it changed, and removed data leaves the disk.
 func TestDisk_RowsFollowTheChange(t *testing.T) {
 	l := newDiskLab(t, "a")
 	d := l.disks["a"]
@@ -347,7 +348,7 @@ func (d *simDisk) bytes() (n int) {
 	return n
 }
 
-// However many batches a change takes, the disk holds it whole or not at all.
+// However many batches a change takes, the disk holds all of it or none.
 func TestDisk_AChangeOfManyBatchesIsThereWholeOrNotAtAll(t *testing.T) {
 	l := newDiskLab(t, "a")
 	l.batchRows = 6
@@ -382,14 +383,15 @@ func TestDisk_AChangeOfManyBatchesIsThereWholeOrNotAtAll(t *testing.T) {
 	l.shows("a", now)
 }
 
-// text is what a member shows.
+// text returns what a member shows.
 func (l *lab) text(name string) string {
 	text, err := shown(l.cores[name].Keys())
 	require.NoError(l.t, err)
 	return text
 }
 
-// reloads asserts that a process which starts on a copy of the disk shows what it held, and leaves no row behind.
+// reloads asserts that a process which starts on a copy of the disk shows what the disk held, and
+// leaves no extra row behind.
 func reloads(t *testing.T, l *lab, d *labDisk, want string) {
 	t.Helper()
 	o := newDiskLab(t, "a")
@@ -444,7 +446,7 @@ func TestDisk_WhileItLoadsNothingIsDone(t *testing.T) {
 	require.NotEmpty(t, l.take(between("a", "b")), "it knows its view")
 }
 
-// A life that ends after the next has begun hands over its disk, with the batch that is under way.
+// A life that ends after the next one has begun hands over its disk, with the batch in flight.
 func TestDisk_IsInherited(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	d := l.disks["a"]

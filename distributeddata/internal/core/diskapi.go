@@ -7,29 +7,34 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// DiskConfig is of a core whose rows are kept on a disk [R60]. All fields but Behind are required.
+// DiskConfig configures a core whose rows are kept on a disk [R60]. All fields except Behind are
+// required.
 type DiskConfig struct {
-	Owner  string        // whose rows these are, as cluster and member; rows of another owner are refused
-	Behind time.Duration // write-behind: batches are written so long after the first change; 0: at once, and outputs wait
-	Bytes  int           // bound on what gathers while a batch is being written, in estimated bytes
-	Events int           // and in own updates and foreign messages
-	Retry  time.Duration // after a full disk, until the next attempt
+	Owner string // rows of another owner, such as cluster and member, are rejected
+	// Behind is the write-behind: a batch is written this long after its first change. With 0 it is
+	// written at once, and outputs wait for it.
+	Behind time.Duration
+	Bytes  int           // bound on the estimated bytes gathered while a batch is being written
+	Events int           // the same bound, in own updates and foreign messages
+	Retry  time.Duration // after a full disk, the time until the next attempt
 
-	batchRows int // of a test: less than a store takes
+	batchRows int // set by tests, to less than what a store takes
 }
 
 // Inputs from the disk.
 type (
-	// Loaded brings what the disk held at the start. Until then updates, reads, Drain and Forget end at once with
-	// ErrLoading, and messages are dropped. It comes once in the life of a process.
+	// Loaded hands over what the disk held at the start. Until it arrives, updates, reads, Drain
+	// and Forget fail at once with ErrLoading, and messages are dropped. It arrives once per
+	// process.
 	Loaded struct{ Image *Image }
-	// Committed is the outcome of a Commit, as the store returned it. One that is not awaited is passed over.
+	// Committed is the outcome of a Commit, as the store returned it. The core ignores an outcome
+	// that it does not wait for.
 	Committed struct {
 		Number uint64
 		Err    error
 	}
-	// Flush ends, with a Done, when the disk has all that this replica holds. A disk that is full, or has
-	// failed, ends it at once with Done.Store.
+	// Flush completes, with a Done, when the disk has everything that this replica holds. If the
+	// disk is full or has failed, it completes at once with Done.Store.
 	Flush struct {
 		ID       uint64
 		Deadline time.Time
@@ -42,59 +47,64 @@ func (Flush) event()     {}
 
 // Outputs for the disk.
 type (
-	// Commit asks for a batch to be written, whole or not at all, and for its outcome as Committed. No other is asked
-	// for until then, but for the same once more after Again or Resume: batches are to be written in the order of
-	// their effects, and one that is there twice is written twice. Its context must not end while it is written.
+	// Commit requests that a batch be written, as a whole or not at all, and that the outcome be
+	// returned as Committed. No other Commit is issued until then, except for the same one again
+	// after Again or Resume. Batches must be written in the order of their effects; a batch issued
+	// twice is written twice. Its context must not be cancelled while it is written.
 	Commit struct {
 		Number uint64
 		Batch  *store.Batch
 	}
-	// DiskIs says that the disk is in another state now. But for DiskWorking it should raise an alarm.
+	// DiskIs reports a new state of the disk. Every state other than DiskWorking should raise an
+	// alarm.
 	DiskIs struct{ DiskState }
 )
 
 func (Commit) effect() {}
 func (DiskIs) effect() {}
 
-// DiskPhase is what a core knows of its disk.
+// DiskPhase is the phase of a core's disk.
 type DiskPhase uint8
 
 // The phases.
 const (
-	NoDisk      DiskPhase = iota // nothing is kept
-	DiskLoading                  // Loaded has not come yet
+	NoDisk      DiskPhase = iota // there is no disk
+	DiskLoading                  // Loaded has not arrived yet
 	DiskWorking
-	DiskStalled // a batch has been under way for longer than Patience: as full, until it ends
-	DiskFull    // this replica counts in no quorum, and answers writes with the error, until there is room
-	DiskFailed  // the same, until the next start of the process
+	// A batch has been in flight for longer than Patience. It is treated as full until that batch
+	// completes.
+	DiskStalled
+	// This replica counts in no quorum, and answers writes with the error, until there is room.
+	DiskFull
+	DiskFailed // the same, until the next start of the process
 )
 
 var diskPhases = [...]string{"none", "loading", "working", "stalled", "full", "failed"}
 
 func (p DiskPhase) String() string { return diskPhases[p] }
 
-// DiskState is how the disk of a replica stands.
+// DiskState describes the disk of a replica.
 type DiskState struct {
 	Phase   DiskPhase
 	Err     error  // of the commit that led to DiskFull or DiskFailed; ErrDiskSlow for DiskStalled
-	Unsaved int    // estimated bytes of changes that no finished batch holds
-	Batches uint64 // written since the start
-	// Refilling says that the disk had a hole: what could be read of it is set aside until this replica has been
-	// refilled, and what nobody else has seen is then done again [R22a].
+	Unsaved int    // estimated bytes of changes that are in no completed batch
+	Batches uint64 // number written since the start
+	// Refilling says that the disk had a hole. The readable rows are set aside until this replica
+	// has been refilled; then it redoes those changes in them that no other member has seen [R22a].
 	Refilling bool
-	Holes     int // rows that could not be read at the start
+	Holes     int // number of rows that could not be read at the start
 }
 
 // Errors of a disk. Match with errors.Is.
 var (
 	// ErrLoading: the rows have not been loaded yet. Nothing was done.
 	ErrLoading = errors.New("core: the rows of the disk are being loaded")
-	// ErrDiskBusy: too much waits for the disk. Nothing was done.
+	// ErrDiskBusy: too many changes wait for the disk. Nothing was done.
 	ErrDiskBusy = errors.New("core: too many changes wait for the disk")
-	// ErrDiskSlow: the disk did not have it in time. In Done.Store.
+	// ErrDiskSlow: the disk did not complete the batch in time. Used in Done.Store.
 	ErrDiskSlow = errors.New("core: the disk is slow: the batch is still being written")
-	// ErrForeign: the rows are of another owner. Of a Loader.
+	// ErrForeign: the rows belong to another owner. Returned by a Loader.
 	ErrForeign = errors.New("core: the rows are of another owner")
-	// ErrNewer: the rows have a format that this version does not know. Of a Loader.
+	// ErrNewer: the rows have a format that this version does not know. Returned by a Loader.
 	ErrNewer = errors.New("core: the rows have a newer format")
 )

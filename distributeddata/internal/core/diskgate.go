@@ -7,38 +7,42 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// An output may say what is not on the disk yet: a push shows an own event, an acknowledgement or a vector says
-// that something is covered, an answer that a write is done. Such an output waits until the disk holds what the replica
-// held when it was made [R60]. To others the replica is then one that has not done yet what its disk does not have,
-// and a crash that loses this is one that came before it. Steps do not wait, nor do notices of changes and reads of one
-// replica: they show what is in memory.
+// An output may reveal something that is not on the disk yet: a push contains an own event, an
+// acknowledgement or a vector says that something is covered, an answer says that a write is done.
+// Such an output waits until the disk holds the replica's state of the moment at which the output
+// was made [R60]. To other members the replica has then not yet done what its disk does not have,
+// and a crash that loses it looks like an earlier crash. Steps do not wait. Neither do notices of
+// changes and reads of one replica, which show what is in memory.
 
-// heldBack is an output that waits.
+// heldBack is a waiting output.
 type heldBack struct {
 	effect Effect
-	moment uint64 // the disk must hold this one
+	moment uint64 // the moment that the disk must hold
 }
 
-// maxHeldBytes bounds the messages that wait; more are dropped, as the network does.
+// maxHeldBytes bounds the waiting messages; more are dropped, as the network may do.
 const maxHeldBytes = 64 << 20
 
-// wait says for what a Done waits.
+// wait is what a Done waits for.
 type wait uint8
 
 const (
 	forNothing wait = iota
 	forDisk         // of a write or a linearizable read
-	forFlush        // also where outputs do not wait
+	forFlush        // waits even where outputs do not
 )
 
-// gate holds back the outputs of this step that the disk does not bear out yet, and lets those go that it does.
+// gate holds back the outputs of this step that depend on unsaved changes, and releases those whose
+// moment the disk holds.
 func (c *Core) gate() {
 	d := &c.disk
 	if d.phase == NoDisk {
 		return
 	}
 	moment := d.moments
-	if c.revoked != nil { // it says nothing that counts, and must ask for what is to take the place of this
+	// A replica with revoked events says nothing that counts, and must request the state that
+	// replaces its own.
+	if c.revoked != nil {
 		c.effects = append(d.release(), c.effects...)
 		return
 	}
@@ -72,7 +76,7 @@ func (d *disk) waits(e Effect) bool {
 	return false
 }
 
-// hold keeps an output back.
+// hold queues an output.
 func (d *disk) hold(e Effect, moment uint64) {
 	if s, ok := e.(Send); ok {
 		if d.heldBytes+len(s.Payload) > maxHeldBytes {
@@ -86,7 +90,7 @@ func (d *disk) hold(e Effect, moment uint64) {
 	d.held = append(d.held, heldBack{e, moment})
 }
 
-// release returns the outputs that the disk bears out.
+// release returns the outputs whose moment the disk holds.
 func (d *disk) release() (out []Effect) {
 	i := 0
 	for ; i < len(d.held) && d.held[i].moment <= d.saved; i++ {
@@ -102,8 +106,8 @@ func (d *disk) release() (out []Effect) {
 	return out
 }
 
-// bear returns an output as it is while the disk is as it is: a write that a disk which is full or has failed does not
-// take ends with the error, whoever else has it.
+// bear returns an output adjusted to the state of the disk: a write that a full or failed disk
+// cannot take fails with the error, whichever other members have it.
 func (c *Core) bear(e Effect) Effect {
 	if done, ok := e.(Done); ok && done.wait != forNothing && c.disk.ailing() {
 		return done.without(c.disk.err)
@@ -111,11 +115,12 @@ func (c *Core) bear(e Effect) Effect {
 	return e
 }
 
-// without returns the outcome of a call whose replica's disk does not have it.
+// without returns the outcome of a call whose replica's disk does not hold the change.
 func (e Done) without(err error) Done { return Done{ID: e.ID, Store: err} }
 
-// letGo empties the gate of a disk that does not work any more. Pushes go, so that others have what the disk does not;
-// other messages would say that it does, and are dropped.
+// letGo releases or drops the queued outputs of a disk that has stopped working. Pushes are sent,
+// so that other members get what the disk does not have. Other messages would claim that the disk
+// has it, and are dropped.
 func (c *Core) letGo(err error) {
 	d := &c.disk
 	held := d.held
@@ -134,7 +139,7 @@ func (c *Core) letGo(err error) {
 	}
 }
 
-// overdue ends the calls that have waited for the disk until their deadline.
+// overdue completes the calls that have waited for the disk until their deadline.
 func (c *Core) overdue() (out []Effect) {
 	d := &c.disk
 	if d.until.IsZero() || c.now.Before(d.until) {
@@ -155,8 +160,8 @@ func (c *Core) overdue() (out []Effect) {
 	return out
 }
 
-// rename drops the messages that wait: they are signed by an id that this replica has no more. What the disk holds is
-// not all that it ever acknowledged [R2a].
+// rename drops the waiting messages: they are signed by an id that this replica no longer has. The
+// disk no longer holds everything that this replica ever acknowledged [R2a].
 func (d *disk) rename() {
 	d.kept = false
 	d.held = slices.DeleteFunc(d.held, func(h heldBack) bool {
@@ -166,7 +171,7 @@ func (d *disk) rename() {
 	d.heldBytes = 0
 }
 
-// flush waits until the disk has what this replica holds now.
+// flush waits until the disk has the replica's present state.
 func (c *Core) flush(ev Flush) {
 	c.end()
 	c.disk.hurry = true

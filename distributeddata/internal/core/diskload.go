@@ -7,17 +7,17 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// aside is what could be read of a disk with a hole. Its vector is no vector: what is missing would look as if it had
-// been removed. So it counts for nothing until this replica has been refilled; what no vector covers then is done
-// again, as an own event [R22a].
+// aside is what could be read of a disk with a hole. Its vector is not usable: missing atoms would
+// look as if they had been removed. Its content is therefore ignored until this replica has been
+// refilled; then the atoms that the vector does not cover are redone as an own event [R22a].
 type aside struct {
 	keys map[string]causal.Store
-	rows []string // to be deleted once all that is safe
+	rows []string // rows to delete once everything is safe
 	done bool
-	at   uint64 // once this moment is saved
+	at   uint64 // the moment that must be saved first
 }
 
-// loading takes an input while the rows are being loaded. It reports false for all that comes later.
+// loading handles an input while the rows are being loaded. It returns false for every later input.
 func (c *Core) loading(ev Event) bool {
 	d := &c.disk
 	if d.phase != DiskLoading {
@@ -47,7 +47,7 @@ func (c *Core) loading(ev Event) bool {
 	return true
 }
 
-// takePending takes what has come before the rows were loaded.
+// takePending processes the inputs that arrived before the rows were loaded.
 func (c *Core) takePending() {
 	for d := &c.disk; len(d.pending) > 0 && d.phase != DiskLoading; d.pending = d.pending[1:] {
 		c.input(d.pending[0])
@@ -59,7 +59,7 @@ func isView(ev Event) bool {
 	return ok
 }
 
-// inheritDisk takes the disk of a former life that had loaded it.
+// inheritDisk takes the disk of an earlier life that had loaded it.
 func (c *Core) inheritDisk(ev Inherit) {
 	d := &c.disk
 	if ev.Old.disk.phase == DiskLoading || ev.Old.disk.phase == NoDisk {
@@ -71,7 +71,8 @@ func (c *Core) inheritDisk(ev Inherit) {
 	c.takePending()
 }
 
-// takeDisk goes on with the disk of a former life of this process. What waited for it is of that life.
+// takeDisk continues with the disk of an earlier life of this process. Outputs that waited for the
+// disk belonged to that life and are dropped.
 func (c *Core) takeDisk(old *Core) {
 	cfg, views := c.disk.cfg, c.disk.pending
 	c.disk = old.disk
@@ -83,8 +84,9 @@ func (c *Core) takeDisk(old *Core) {
 	}
 }
 
-// adoptRows takes what the disk held. What it held whole is adopted, with its vector [R22]; the id is another [R2].
-// The disk works only then: a step that panics before that takes the rows once more when it is resumed.
+// adoptRows takes the content of the disk. A complete state is adopted with its vector [R22], under
+// a new replica id [R2]. Only then is the phase DiskWorking: a step that panics before that
+// processes the rows again when it is resumed.
 func (c *Core) adoptRows(i *Image) {
 	d, h := &c.disk, i.header
 	d.holes, d.batches, d.unwritten = len(i.holes), nil, 0
@@ -96,7 +98,7 @@ func (c *Core) adoptRows(i *Image) {
 	d.drop(i.trash)
 	if !i.sound {
 		d.formed.live, d.formed.aside = max(h.live, newest(i.old))+1, min(h.live, h.aside)
-		d.formed.members = 1 // another than any: the header is written now
+		d.formed.members = 1 // differs from any digest, so the header is written now
 		d.aside = &aside{keys: i.aside, rows: i.old}
 		d.phase = DiskWorking
 		c.emit(DiskIs{c.Disk()})
@@ -117,7 +119,8 @@ func (c *Core) adoptRows(i *Image) {
 	c.emit(DiskIs{c.Disk()})
 }
 
-// remember takes what a former process or life remembered of the members, unless a record says that [M9].
+// remember merges the memory of an earlier process or life, unless a record holds the membership
+// [M9].
 func (c *Core) remember(m memory) {
 	if !c.cfg.Recorded {
 		c.recall(c.roll.merge(m))
@@ -134,8 +137,8 @@ func newest(rows []string) (generation uint64) {
 	return generation
 }
 
-// reissue does again what was set aside and what nobody's vector covers, once this replica has been refilled. When
-// that is safe the rows of it are deleted.
+// reissue redoes, once this replica has been refilled, the changes that were set aside and that no
+// vector covers. When that is safe on the disk, the rows set aside are deleted.
 func (c *Core) reissue() {
 	d := &c.disk
 	a := d.aside
@@ -156,7 +159,7 @@ func (c *Core) reissue() {
 func (c *Core) doAside(keys map[string]causal.Store) {
 	c.end()
 	t := c.newTxn()
-	_ = t.run(func(t *Txn) error { // what was read from rows had been checked when it was written
+	_ = t.run(func(t *Txn) error { // the rows' contents were checked when they were written
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			c.doAsideOf(t, key, keys[key])
 		}
@@ -168,8 +171,8 @@ func (c *Core) doAside(keys map[string]causal.Store) {
 	c.end()
 }
 
-// doAsideOf puts the atoms of a key that are not covered into the event of t. What this replica has written at a path
-// since stays.
+// doAsideOf adds the uncovered atoms of a key to the event of t. Paths that this replica has
+// written since keep its own atoms.
 func (c *Core) doAsideOf(t *Txn, key string, old causal.Store) {
 	s, here := t.Get(key), t.Get(key)
 	for path, e := range old.Prefix("") {
@@ -192,7 +195,8 @@ func mine(e causal.Entry, me causal.Replica) bool {
 	return ok
 }
 
-// addSlot adds what a counter slot of another replica held to that of this one, less what others have seen of it.
+// addSlot adds the content of another replica's counter slot to this replica's slot, minus the part
+// that others have seen.
 func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.Replica, l causal.Leaf) causal.Store {
 	total, err := causal.ParseTotal(l.Payload)
 	beside, ok := causal.SlotOf(path, c.me)
@@ -213,7 +217,7 @@ func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.R
 		case marked && total.Since <= m.N:
 			was = causal.Total{Plus: m.Plus, Minus: m.Minus}
 		default:
-			return s // its chain was reset: how much of it that took is not known
+			return s // its chain was reset, by an unknown part of it
 		}
 		total.Plus, total.Minus = total.Plus-min(was.Plus, total.Plus), total.Minus-min(was.Minus, total.Minus)
 	}
@@ -230,21 +234,22 @@ func (c *Core) addSlot(t *Txn, s, here causal.Store, path string, owner causal.R
 	return s.Put(beside, causal.Leaf{Dot: t.Dot(), Payload: total.Payload()})
 }
 
-// keeps reports whether this replica's disk works, and has all that its member ever acknowledged. Of one that stands
-// still now an answer says that too: what it was loaded with is in the answer, and nobody asks again.
+// keeps reports whether this replica's disk works and has everything that its member ever
+// acknowledged. An answer of a replica whose disk is stalled or has failed since reports what the
+// disk was loaded with, because no one asks again.
 func (d *disk) keeps() bool { return d.kept && d.phase == DiskWorking }
 
-// takePlace compares the incarnation that others remember with the one that the disk does. If that is another, the disk
-// is a former one of this member.
+// takePlace compares the incarnation that other members remember with the one that the disk
+// remembers. If they differ, the disk is an older one of this member.
 func (d *disk) takePlace(last incarnation, first bool) {
 	if d.kept && first && d.keptAs != last {
 		d.kept = false
 	}
 }
 
-// restarted reports whether so many of those that count have kept what they acknowledged on their disks that they
-// meet every quorum [R65]. Where outputs do not wait for disks they have kept it only nearly: then nobody may count,
-// so that all of them were down.
+// restarted reports whether enough counting members have kept what they acknowledged on their disks
+// that they intersect every quorum [R65]. With write-behind the disks are only nearly complete;
+// then no member may be counting, which means that all of them were down.
 func (c *Core) restarted() bool {
 	if !c.disk.keeps() || c.roll.entering {
 		return false

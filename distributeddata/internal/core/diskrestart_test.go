@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was acknowledged at a majority is there once a majority is, whichever of them come back.
+// Writes acknowledged at a majority are there once any majority is back.
 func TestDisk_WholeClusterRestarts(t *testing.T) {
 	for _, back := range [][]string{{"a", "b"}, {"b", "c"}, {"a", "c"}} {
 		l := newDiskLab(t, "a", "b", "c")
@@ -33,7 +33,7 @@ func TestDisk_WholeClusterRestarts(t *testing.T) {
 	}
 }
 
-// Disks that stand still while a majority meets delay it, and no more.
+// Disks that are stalled while a majority meets only delay it.
 func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	for _, n := range l.order {
@@ -62,7 +62,8 @@ func TestDisk_WholeClusterRestartsOnSlowDisks(t *testing.T) {
 	}
 }
 
-// A member whose disk is that of a former process is no holder of what the later one acknowledged.
+// A member whose disk is that of an earlier process does not count as a holder of what a later one
+// acknowledged.
 func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
 	l := newDiskLab(t, "a", "b", "c")
 	rows := l.rowsOf("b")
@@ -84,8 +85,8 @@ func TestDisk_AFormerDirectoryDoesNotCount(t *testing.T) {
 	require.False(t, l.cores["b"].Ready(), "c lacks the write, and b has lost it")
 }
 
-// A disk that was set aside and has not been refilled is none that has all that its member acknowledged, however often
-// that starts.
+// A disk that was set aside and has not been refilled does not count as one that has everything its
+// member acknowledged, however often the member restarts.
 func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 	for _, damage := range []string{"corrupt", "all"} {
 		l := newDiskLab(t, "a", "b", "c")
@@ -98,7 +99,7 @@ func TestDisk_AHoleIsNotForgottenByARestart(t *testing.T) {
 		}
 		d := &l.disks["a"].simDisk
 		if damageRow(d, damage); damage == "all" {
-			d.rows = nil // another disk
+			d.rows = nil // a new disk
 		}
 		l.order = []string{"a", "b"}
 		l.boot("b")

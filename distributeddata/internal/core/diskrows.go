@@ -9,9 +9,10 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// form makes what the replica holds now the next moment of the disk, and the difference to the last one the next
-// batches. A difference that fits into a batch is one, with the header. A larger one is written twice [R61]: first as
-// what the rows will be, which counts for nothing; then a header that makes it count; then the rows themselves.
+// form makes the replica's present state the next moment, and queues the difference from the last
+// moment. A difference that fits into one batch is written as one, with the header. A larger one is
+// written twice [R61]: first as redo rows, which do not count; then a header makes them count; then
+// the rows themselves are written.
 func (c *Core) form() {
 	d := &c.disk
 	next := moment{
@@ -29,7 +30,8 @@ func (c *Core) form() {
 	d.stage(ops, next)
 }
 
-// difference returns what the rows of the last moment lack of the next one, and computes the sum of its marks.
+// difference returns the operations that turn the rows of the last moment into those of the next
+// one. It also computes the sum of the next moment's marks.
 func (c *Core) difference(next *moment) (ops []store.Op) {
 	from := &c.disk.formed
 	from.keys.diff(next.keys, func(key string, a, b Held) {
@@ -50,7 +52,7 @@ func (c *Core) difference(next *moment) (ops []store.Op) {
 	return ops
 }
 
-// printAt returns the print of the events of a replica up to n, if it is known.
+// printAt returns the print of the events of a replica up to n, or 0.
 func (c *Core) printAt(r causal.Replica, n uint64) imprint {
 	if r == c.me {
 		return c.prints.at(n)
@@ -58,8 +60,8 @@ func (c *Core) printAt(r causal.Replica, n uint64) imprint {
 	return c.heardOf[r].at(n)
 }
 
-// entryOps appends what has changed among the atoms of a path. What is removed comes first: the parts of a large atom
-// have the same keys before and after.
+// entryOps appends the changes of the atoms of a path. Removals come first, because the parts of a
+// large atom have the same keys before and after.
 func entryOps(ops []store.Op, prefix []byte, path string, was causal.Entry, inWas bool, is causal.Entry, inIs bool) []store.Op {
 	if inWas {
 		for l := range was.All() {
@@ -116,7 +118,7 @@ func (d *disk) header(m moment, redo int) store.Op {
 	return store.Op{Row: store.Row{Key: rowHeader, Value: h.encode()}}
 }
 
-// Rows and bytes of a batch; the header comes on top.
+// Limits of a batch without its header.
 const (
 	batchRows  = store.MaxRows - 8
 	batchBytes = store.MaxBatch - 1<<16
@@ -148,7 +150,8 @@ func (d *disk) queue(ops []store.Op, saves bool) {
 	d.batches, d.unwritten = append(d.batches, b), d.unwritten+b.size
 }
 
-// pieces cuts operations so that as many as each of them becomes fit into a batch.
+// pieces divides operations into batches; each operation becomes rowsOf rows and factor times its
+// bytes.
 func (d *disk) pieces(ops []store.Op, rowsOf int, factor int) (out [][]store.Op) {
 	for len(ops) > 0 {
 		n, size := 0, 0
@@ -193,7 +196,7 @@ func lastOf(ops []store.Op) []store.Op {
 	return out
 }
 
-// settleRedo queues the rows that a header has made count.
+// settleRedo queues the final writes of the rows that a header has made count.
 func (d *disk) settleRedo(ops []store.Op, m moment) {
 	left := len(ops)
 	for _, some := range d.pieces(ops, 2, 2) {
@@ -206,7 +209,7 @@ func (d *disk) settleRedo(ops []store.Op, m moment) {
 	}
 }
 
-// redoOp returns the row that says what a row will be.
+// redoOp returns the redo row for an operation.
 func redoOp(o store.Op) store.Op {
 	value := make([]byte, 1, 1+len(o.Value))
 	if o.Delete {
@@ -215,7 +218,7 @@ func redoOp(o store.Op) store.Op {
 	return store.Op{Row: store.Row{Key: rowRedo + o.Key, Value: append(value, o.Value...)}}
 }
 
-// drop queues the deletion of rows that nobody needs.
+// drop queues the deletion of unneeded rows.
 func (d *disk) drop(keys []string) {
 	ops := make([]store.Op, len(keys))
 	for i, key := range keys {

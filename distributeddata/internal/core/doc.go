@@ -1,17 +1,19 @@
-// Package core is the replication protocol as a pure state machine: Step takes the time and an event
-// and returns effects. There is no clock, no I/O, no goroutine and no randomness in it, so a seeded
-// schedule of events is one history, and the simulation in this package's tests runs thousands of
-// them against a specification. The rules (R1 …) are those of docs/replication.md.
+// Package core implements the replication protocol as a pure state machine: Step takes the time and
+// an event and returns effects. It has no clock, I/O, goroutines or randomness, so a seeded
+// schedule of events determines one history. The simulation in this package's tests checks
+// thousands of histories against a specification. The rules (R1 …) are those of
+// docs/replication.md.
 //
-// Every change a replica makes takes the next number of one sequence, and one version vector says what
-// a replica has seen of all of them. Changes are applied in causal order, so the vector is a causal
-// cut and the causal context of every key: nothing is kept per key to know what was removed. The
-// invariant, at every replica after every step, is
+// Every change that a replica makes takes the next number of one sequence. One version vector
+// records what a replica has seen of all sequences. Changes are applied in causal order, so the
+// vector is a causal cut and the causal context of every key: no record of removals is kept per
+// key. The invariant, at every replica after every step, is
 //
 //	state = specification(vector).
 //
-// One message carries changes, the [delta]: events that whoever has seen its base applies in one
-// step. The origin pushes its own events as a delta to everybody; a replica that sees itself behind
-// asks anybody who is ahead, and is answered with a delta computed from its own vector, or with a
-// snapshot where the answerer's log does not reach back far enough.
+// One kind of message carries changes: the [delta], a set of events that a replica which has seen
+// its base applies in one step. The origin pushes its own events as a delta to every member. A
+// replica that learns that it is behind sends a request to a member that is ahead. The answer is a
+// delta computed from the requester's vector, or a snapshot if the log of the answering member does
+// not reach back far enough.
 package core

@@ -21,13 +21,13 @@ func TestDrain_EndsWhenAMajorityOfTheRestHasEverything(t *testing.T) {
 	require.Nil(t, l.done[77].Short)
 }
 
-// All leave in order, one after the other, and with them goes nothing that was acknowledged.
+// All members leave in order, one after the other, and no acknowledged write is lost.
 func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("a", majority, add("s", "x"))
 	l.deliver(without("c"))
 	require.Contains(t, l.done, id)
-	l.take(all) // c has nothing
+	l.take(all) // c receives nothing
 	leave := func(name string, rest ...string) {
 		l.id++
 		l.step(name, Drain{ID: l.id, Deadline: l.now.Add(time.Minute)})
@@ -35,7 +35,7 @@ func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
 		if _, done := l.done[l.id]; !done {
 			l.deliver(all)
 		}
-		l.take(all) // nothing of it is on its way any more
+		l.take(all) // nothing of it is in flight any more
 		require.Contains(t, l.done, l.id)
 		require.Nil(t, l.done[l.id].Short)
 		delete(l.cores, name)
@@ -54,8 +54,8 @@ func TestDrain_MembersThatLeaveOneByOneLoseNothing(t *testing.T) {
 	l.shows("c", "s/x=1\n")
 }
 
-// Three of five acknowledge a write and leave, each seeing fewer than the one before; the other two, which are not seen,
-// go on.
+// Three of five acknowledge a write and leave, each seeing fewer members than the one before. The
+// other two, which are not in view, continue.
 func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	l := newLab(t, "a", "b", "c", "d", "e")
 	id := l.update("a", majority, add("s", "x"))
@@ -74,7 +74,7 @@ func TestDrain_ThoseOutOfViewAreToBeHandedItToo(t *testing.T) {
 	require.Equal(t, 3, l.done[78].Short.Needed, "nobody is in view, and a says that it leaves")
 }
 
-// What comes to a replica that waits to leave is not what it hands over.
+// What a replica receives while it waits to leave is not part of what it hands over.
 func TestDrain_NothingIsHandedToOneThatLeaves(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "first"))
@@ -94,7 +94,7 @@ func TestDrain_NothingIsHandedToOneThatLeaves(t *testing.T) {
 	l.shows("c", "s/first=1\ns/x=1\n")
 }
 
-// Members that are all stopped at once have nobody to hand anything to, and do not wait for each other.
+// Members that are all stopped at once can hand over nothing, and do not wait for each other.
 func TestDrain_AllAtOnceEnds(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))
@@ -113,7 +113,8 @@ func TestDrain_AllAtOnceEnds(t *testing.T) {
 	require.Nil(t, l.done[80].Short, "those that left are out of view")
 }
 
-// What comes while a replica waits to leave it does not acknowledge: nobody would be handed it.
+// A replica that waits to leave does not acknowledge what it receives, since it would hand that
+// over to no member.
 func TestDrain_TheLeavingCountNowhere(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))

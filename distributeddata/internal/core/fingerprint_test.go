@@ -12,11 +12,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Two payloads that xxHash, which fingerprints were made of once, cannot tell apart: the second half undoes
-// the difference that the first half made in one lane of its state. Whoever chooses payloads can do that.
+// xxHash, which fingerprints once used, cannot tell these two payloads apart: the second half
+// undoes the difference that the first half made in one lane of its state. Anyone who chooses
+// payloads can do this.
 func TestFingerprint_ChosenPayloadsDiffer(t *testing.T) {
 	const p1, p2 uint64 = 0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f
-	key, path := "0123456789abcdef", "fedcba9876543210" // with what stands before, two blocks
+	key, path := "0123456789abcdef", "fedcba9876543210" // with the text before them, two blocks
 	round := func(acc, in uint64) uint64 { return bits.RotateLeft64(acc+in*p2, 31) * p1 }
 	inverse := uint64(1)
 	for range 63 { // p2^(2^63-1), by the order of the group of odd numbers
@@ -51,7 +52,7 @@ func TestFingerprint_ChosenPayloadsDiffer(t *testing.T) {
 	require.NotEqual(t, sum(a), sum(b))
 }
 
-// However an atom is hashed, each part of it counts.
+// Every part of an atom affects its hash, whichever way the atom is hashed.
 func TestFingerprint_EachPartCounts(t *testing.T) {
 	seen := map[Sum]string{}
 	for _, size := range []int{0, 1, 100, maxCopied, 3 * maxCopied} {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkMembers is what so many members with 10,000 keys say to each other, in virtual time: at rest, and
-// because of an update, a newcomer, a crash and a partition, beyond what they say at rest.
+// BenchmarkMembers measures the traffic of n members with 10,000 keys, in virtual time: at rest,
+// and the additional traffic caused by an update, a newcomer, a crash and a partition.
 func BenchmarkMembers(b *testing.B) {
 	for _, n := range []int{3, 10, 30, 100, 200} {
 		b.Run(fmt.Sprintf("members=%d", n), func(b *testing.B) {
@@ -40,7 +40,7 @@ func BenchmarkMembers(b *testing.B) {
 	}
 }
 
-// pace is what is said a second, and the microseconds of processor time that it costs.
+// pace is the traffic per second, and its cost in microseconds of processor time.
 type pace struct{ messages, bytes, cpu float64 }
 
 func benchRest(b *testing.B, f *fleet) pace {
@@ -55,8 +55,8 @@ func benchRest(b *testing.B, f *fleet) pace {
 	return pace{spent.messages / seconds, spent.bytes / seconds, used / seconds}
 }
 
-// Updates one by one, a second apart, by one member after the other: what each costs its origin, and all, for each
-// of the other members.
+// benchUpdate measures updates a second apart, by one member after the other: what each costs its
+// origin, and all members together, per other member.
 func benchUpdate(b *testing.B, f *fleet, idle pace) {
 	const updates = 20
 	own := tally{}
@@ -77,8 +77,7 @@ func benchUpdate(b *testing.B, f *fleet, idle pace) {
 	b.ReportMetric(spent.bytes/updates/others, "B/member")
 }
 
-// Everybody makes an update a second: what that costs each member for each of the events that it makes or
-// hears of.
+// benchLoad measures the cost per member and event of one update per member and second.
 func benchLoad(b *testing.B, f *fleet, idle pace) {
 	const seconds = 10
 	before, cpu := f.all(), cpuTime()
@@ -97,7 +96,8 @@ func benchLoad(b *testing.B, f *fleet, idle pace) {
 	f.rest()
 }
 
-// Half the members do not reach the other half for ten seconds; ten updates on either side.
+// benchPartition separates the two halves of the members for ten seconds, with ten updates on
+// either side.
 func benchPartition(b *testing.B, f *fleet, idle pace) {
 	f.cut = func(from, to int) bool { return from%2 != to%2 }
 	for j := range 20 {
@@ -122,7 +122,7 @@ func benchPartition(b *testing.B, f *fleet, idle pace) {
 	b.ReportMetric(float64(took.Milliseconds()), "ms-to-equal")
 }
 
-// A member that holds nothing joins.
+// benchJoin measures the join of an empty member.
 func benchJoin(b *testing.B, f *fleet, idle pace) {
 	before, began, cpu := f.all(), f.now, cpuTime()
 	f.start(f.core())
@@ -143,7 +143,7 @@ func benchJoin(b *testing.B, f *fleet, idle pace) {
 	b.ReportMetric(float64(took.Milliseconds()), "ms-to-ready")
 }
 
-// A member crashes, and the others come to know within a second.
+// benchCrash measures the crash of a member that the others detect within a second.
 func benchCrash(b *testing.B, f *fleet, idle pace) {
 	before, began := f.all(), f.now
 	f.cores[1] = nil

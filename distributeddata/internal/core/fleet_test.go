@@ -12,14 +12,14 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// fleet is many replicas in virtual time, on a network that takes one to two milliseconds and counts what
-// is sent. Nobody's heartbeats keep time with another's.
+// fleet is many replicas in virtual time, on a network that takes one to two milliseconds and
+// counts what is sent. The heartbeats of different members are not synchronized.
 type fleet struct {
 	now   time.Time
 	cores []*Core // nil: gone
 	armed []time.Time
 	due   occasions
-	turn  int // of what is due
+	turn  int // order of what is due
 	rand  *rand.Rand
 	next  causal.Replica
 	cut   func(from, to int) bool
@@ -30,7 +30,7 @@ type fleet struct {
 	of    map[wire.Manifest]tally
 }
 
-// diaryEntry is an input of a member: a core that takes the same inputs holds the same.
+// diaryEntry is an input of a member: cores that take the same inputs hold the same state.
 type diaryEntry struct {
 	at time.Time
 	ev Event
@@ -41,7 +41,7 @@ type tally struct{ messages, bytes int }
 
 func (t *tally) add(bytes int) { t.messages, t.bytes = t.messages+1, t.bytes+bytes }
 
-// occasion is when something is due.
+// occasion is the time at which something is due.
 type occasion struct {
 	at   time.Time
 	turn int
@@ -66,7 +66,8 @@ func (o *occasions) Pop() any {
 	return x
 }
 
-// newFleet returns members that hold so many keys, in sync and at rest. Each has made an event.
+// newFleet returns members that hold the given number of keys, in sync and at rest. Each has made
+// an event.
 func newFleet(members, keys int) *fleet {
 	f := &fleet{now: epoch, rand: rand.New(rand.NewPCG(3, 4)), of: map[wire.Manifest]tally{}}
 	first := newPump(1)
@@ -88,7 +89,7 @@ func newFleet(members, keys int) *fleet {
 	return f
 }
 
-// rest lets so much time pass that everybody has sent a heartbeat to everybody.
+// rest advances the time until every member has sent a heartbeat to every other.
 func (f *fleet) rest() { f.pass(time.Duration(len(f.cores)/3+3) * time.Second) }
 
 func (f *fleet) core() *Core {
@@ -104,7 +105,7 @@ func (f *fleet) start(c *Core) {
 	f.cores, f.armed, f.sent = append(f.cores, c), append(f.armed, time.Time{}), append(f.sent, tally{})
 }
 
-// view gives a member the view of all that run.
+// view gives a member the view of all running members.
 func (f *fleet) view(i int) {
 	var others []Member
 	for j, c := range f.cores {
@@ -115,7 +116,7 @@ func (f *fleet) view(i int) {
 	f.step(i, View{Others: others})
 }
 
-// id returns the number that is the id of a member.
+// id returns the number that serves as the id of a member.
 func (f *fleet) id(i int) int {
 	if j, ok := f.same[i]; ok {
 		return j
@@ -123,7 +124,7 @@ func (f *fleet) id(i int) int {
 	return i
 }
 
-// views gives everybody the new view within a second, as a provider does.
+// views gives all members the new view within a second, as a provider does.
 func (f *fleet) views() {
 	for i := range f.cores {
 		f.after(f.upTo(time.Second), func() { f.view(i) })
@@ -137,12 +138,12 @@ func (f *fleet) after(d time.Duration, do func()) {
 	queue.Push(&f.due, occasion{f.now.Add(d), f.turn, do})
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (f *fleet) pass(d time.Duration) {
 	f.until(d, func() bool { return false })
 }
 
-// until lets time pass until ok, for so long at most, and returns how long that took.
+// until advances the time until ok, but at most by most, and returns how long that took.
 func (f *fleet) until(most time.Duration, ok func() bool) time.Duration {
 	began := f.now
 	end, next := f.now.Add(most), f.now
@@ -152,7 +153,7 @@ func (f *fleet) until(most time.Duration, ok func() bool) time.Duration {
 			if ok() {
 				return f.now.Sub(began)
 			}
-			next = f.now.Add(10 * time.Millisecond) // asking costs
+			next = f.now.Add(10 * time.Millisecond) // calling ok is expensive
 			continue
 		}
 		f.now = f.due[0].at
@@ -235,7 +236,7 @@ func (f *fleet) equal() bool {
 	return true
 }
 
-// all is what has been sent.
+// all returns the total traffic.
 func (f *fleet) all() (t tally) {
 	for _, s := range f.sent {
 		t.messages, t.bytes = t.messages+s.messages, t.bytes+s.bytes

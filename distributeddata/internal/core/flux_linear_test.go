@@ -14,8 +14,8 @@ import (
 	clients "github.com/concord-go/concord/testkit/history"
 )
 
-// recount records majority writes, and linearizable reads, which count those that they show: together they are a
-// counter, which must be linearizable while members come and go.
+// recount records majority writes, and linearizable reads, which count the writes that they show.
+// Together they are a counter, which must be linearizable while members come and go.
 type recount struct {
 	at     int64 // position in the history
 	reads  map[uint64]*counted
@@ -55,7 +55,8 @@ func (r *recount) begin(member int, in countOp) *counted {
 	return &counted{Client: member, Input: in, Call: r.at, Return: clients.Never}
 }
 
-// happened notes that a write has been made by now. One that nobody has seen is left out in the end.
+// happened records that a write has been made by now. A write that no read has shown is left out in
+// the end.
 func (r *recount) happened(id int) {
 	if w := r.writes[id]; w != nil && !w.Output.Known {
 		r.at++
@@ -63,7 +64,7 @@ func (r *recount) happened(id int) {
 	}
 }
 
-// shown ends a read that shows these updates.
+// shown records the end of a read that shows these updates.
 func (r *recount) shown(id uint64, shows names) {
 	n := 0
 	for _, d := range shows.all() {
@@ -77,38 +78,38 @@ func (r *recount) shown(id uint64, shows names) {
 	o.Return, o.Output = r.at, clients.Outcome[int]{Value: n, Known: true}
 }
 
-// wrote notes that a client of a member has begun a write.
+// wrote records that a client of a member has begun a write.
 func (f *flux) wrote(d *deed, member int) {
 	if f != nil {
 		f.recount.writes[d.id] = f.recount.begin(member, countOp{})
 	}
 }
 
-// asked notes that a client of a member has begun a linearizable read.
+// asked records that a client of a member has begun a linearizable read.
 func (f *flux) asked(id uint64, member int) {
 	if f != nil {
 		f.recount.reads[id] = f.recount.begin(member, countOp{read: true})
 	}
 }
 
-// acknowledged notes a write that has ended well.
+// acknowledged records a write that has succeeded.
 func (f *flux) acknowledged(d *deed) {
 	if f != nil {
 		f.recount.happened(d.id)
 	}
 }
 
-// answered notes what a linearizable read has shown.
+// answered records the result of a linearizable read.
 func (f *flux) answered(id uint64, shows names) {
 	if f != nil {
 		f.recount.shown(id, shows)
 	}
 }
 
-// judge looks for an order of all that has an outcome.
+// judge looks for a linearization of all operations with an outcome.
 func (r *recount) judge(s *play) {
 	if st := s.flux.store; st != nil && st.emptied > 0 {
-		return // what the last one held was gone with it
+		return // the data of the last member is lost
 	}
 	if s.w.Failed() || s.w.Again() {
 		return
@@ -127,11 +128,12 @@ func (r *recount) judge(s *play) {
 	}
 }
 
-// uncountable says why operations with known outcomes are not those of a counter, each at one moment between its
-// begin and its end; empty if they are. Writes are alike, so it is enough to go through the history once, and make a
-// write only when it must be: at its end, or when a read ends that counts more than were made. Of those under way
-// the one that ends first is made. So there are never more than need be, and a read that begins must count them all.
-// Porcupine agrees, but may take for ever where many calls wait at once.
+// uncountable says why the operations with known outcomes are not those of a counter that each take
+// effect at one moment between begin and end; it returns "" if they are. Writes are alike, so it
+// suffices to go through the history once. A pending write is made only when it must be: at its
+// end, or when a read ends that counts more than were made. The pending write that ends first is
+// made first. So there are never more writes than necessary, and a read that begins must count all
+// of them. Porcupine agrees, but may take forever where many calls wait at once.
 func uncountable(ops []counted) string {
 	type moment struct {
 		at  int64

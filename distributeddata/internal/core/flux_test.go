@@ -10,22 +10,22 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// Histories in which members come and go. What is asserted is what a user is promised: a read at a majority that ends
-// shows every write that was acknowledged at a majority when it began.
+// Histories in which members come and go. They check the promise to the user: a majority read that
+// ends shows every write that was acknowledged at a majority when it began.
 
-// flux is what such a history has beside a play.
+// flux is the additional state of such a play.
 type flux struct {
 	least   int // MinMembers
 	first   int // members that begin
 	names   int
 	judged  int // operations of clients that were found linearizable
 	recount recount
-	store   *simStore // the membership is a record there; nil: it is none
+	store   *simStore // holds the membership as a record; nil: there is no record
 
 	joins, left int
 }
 
-// places is how many members may run at once.
+// places is the number of members that may run at once.
 const places = 7
 
 func newFluxPlay(w *sim.World) *play { return newFluxPlayOn(w, nil) }
@@ -54,7 +54,7 @@ func newFluxPlayOn(w *sim.World, store *simStore) *play {
 	return s
 }
 
-// baptize gives the process that starts next at a place a name that nobody has had.
+// baptize gives an unused name to the process that starts next at a place.
 func (f *flux) baptize(sl *slot) {
 	f.names++
 	sl.member = fmt.Sprintf("%c%d", 'a'+sl.i, f.names)
@@ -74,8 +74,8 @@ func (s *play) forgetAfter() time.Duration {
 	return 0
 }
 
-// unseen reports whether the next view of a member leaves another one out. Those that have never counted see all
-// that run: two clusters that begin apart are beyond what is promised.
+// unseen reports whether the next view of a member leaves another one out. Members that have never
+// counted see all that run, since two clusters that begin apart are beyond what is promised.
 func (s *play) unseen(sl *slot) bool {
 	if s.flux == nil {
 		return s.w.Chance("unseen", 1./12)
@@ -83,7 +83,7 @@ func (s *play) unseen(sl *slot) bool {
 	return sl.core.roll.counted && s.w.Chance("unseen", 1./6)
 }
 
-// mayFail reports whether a member may fail now: a majority of those that are counted runs without it.
+// mayFail reports whether a member may fail now: a majority of the counted members runs without it.
 func (s *play) mayFail(sl *slot) bool {
 	if s.flux == nil {
 		left := s.ready()
@@ -95,7 +95,7 @@ func (s *play) mayFail(sl *slot) bool {
 	return s.voters(sl) >= majorityOf(max(s.memory().size, s.flux.least))
 }
 
-// memory is what all that run remember.
+// memory returns the merged memory of all running members.
 func (s *play) memory() (m memory) {
 	if s.flux.store != nil {
 		return s.flux.store.memory
@@ -108,7 +108,7 @@ func (s *play) memory() (m memory) {
 	return m
 }
 
-// voters counts the members other than one that run and count.
+// voters counts the running and counting members, except one.
 func (s *play) voters(but *slot) (n int) {
 	m := s.memory()
 	for _, sl := range s.slots {
@@ -119,21 +119,23 @@ func (s *play) voters(but *slot) (n int) {
 	return n
 }
 
-// handsOver reports whether a member that has left did so as one that was counted, and others are: a majority of these
-// has what it held. A process that started under a name that was marked as going is gone without having counted.
+// handsOver reports whether a member that has left was counted while other members were, so that a
+// majority of those has its data. A process that started under a name that was marked as going is
+// gone without having counted.
 func (s *play) handsOver(sl *slot) bool {
 	own := sl.core.own()
 	return own.rank == gone && own.inc == sl.core.roll.inc && sl.core.roll.counted && s.memory().size > 0
 }
 
-// gone notes a member that has left, if the others have agreed.
+// gone records a member that has left, if the others have agreed.
 func (f *flux) gone(sl *slot) {
 	if f != nil && sl.core.own().rank == gone {
 		f.left++
 	}
 }
 
-// comeBack lets a member start again: under its name or another; or, where members come and go, sometimes never.
+// comeBack makes a member start again, under its name or another one. Where members come and go, it
+// sometimes never starts again.
 func (s *play) comeBack(sl *slot, after time.Duration) {
 	if s.flux != nil && sl.past == nil {
 		if s.w.Chance("for-good", 1./4) {
@@ -147,7 +149,7 @@ func (s *play) comeBack(sl *slot, after time.Duration) {
 	s.w.After(after, func() { s.start(sl) })
 }
 
-// join starts a member at a place that is free: join PLACE NAME, which is "new" or "old".
+// join starts a member at a free place: join PLACE NAME, which is "new" or "old".
 func (s *play) join(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core != nil || sl.past != nil || sl.coming {
@@ -163,7 +165,7 @@ func (s *play) join(a sim.Args) {
 // look gives a member another view: view PLACE.
 func (s *play) look(a sim.Args) { s.tellView(s.slots[a.Int(0, len(s.slots))]) }
 
-// doForget lets a member be told to forget another: forget PLACE OTHER.
+// doForget makes a member forget another: forget PLACE OTHER.
 func (s *play) doForget(a sim.Args) {
 	sl, o := s.slots[a.Int(0, len(s.slots))], s.slots[a.Int(1, len(s.slots))]
 	if sl.core == nil || sl == o {
@@ -172,7 +174,7 @@ func (s *play) doForget(a sim.Args) {
 	s.step(sl, Forget{ID: s.call(sl), Member: o.member, Deadline: s.now(sl).Add(8 * time.Second)})
 }
 
-// makeFlux makes up what happens.
+// makeFlux generates the events of the history.
 func (s *play) makeFlux(r *rand.Rand) {
 	s.letters = pickKinds(s.w, r)
 	at := func() time.Duration { return warm + s.w.Moment(span) }
@@ -212,7 +214,7 @@ func (s *play) makeFlux(r *rand.Rand) {
 	}
 }
 
-// partition picks links between two sides, one way or both.
+// partition picks links between two sides, in one direction or both.
 func partition(r *rand.Rand) string {
 	side := r.IntN(1 << places)
 	oneWay := r.IntN(4) == 0
@@ -246,14 +248,15 @@ func (s *play) runFlux() {
 	s.flux.recount.judge(s)
 }
 
-// healFlux ends every fault. If a majority of those that are counted is left, all become ready and equal, nothing
-// acknowledged is lost, and writes succeed again, while nobody that is down comes back.
+// healFlux ends every fault. If a majority of the counted members is left, all become ready and
+// equal, nothing acknowledged is lost, and writes succeed again, even if no crashed member comes
+// back.
 func (s *play) healFlux() {
 	s.w.Calm()
 	for _, sl := range s.slots {
 		s.tellView(sl)
 	}
-	s.w.Until(12 * time.Second) // those that are to come back do
+	s.w.Until(12 * time.Second) // members that are to come back do
 	live := s.voters(nil) >= majorityOf(max(s.memory().size, s.flux.least))
 	for _, sl := range s.slots {
 		s.tellView(sl)
@@ -280,7 +283,7 @@ func (s *play) healFlux() {
 	}
 }
 
-// settled reports whether all that run are ready, equal and remember the same.
+// settled reports whether all running members are ready, equal and have the same memory.
 func (s *play) settled() bool {
 	var first *slot
 	for _, sl := range s.slots {
@@ -297,7 +300,7 @@ func (s *play) settled() bool {
 	return true
 }
 
-// rolls says what each member that runs remembers.
+// rolls describes the memory of each running member.
 func (s *play) rolls() (text string) {
 	for _, sl := range s.slots {
 		if c := sl.core; c != nil {

@@ -11,9 +11,9 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// FuzzReceive hands arbitrary payloads of every manifest to a replica that has state, a request under
-// way and operations that wait: nothing panics, the vector stays what the replica has applied, and a
-// payload that cannot be decoded changes nothing.
+// FuzzReceive sends arbitrary payloads of every manifest to a replica that has state, a request in
+// flight and pending operations. Nothing may panic, the vector must stay that of the applied
+// events, and an undecodable payload must change nothing.
 func FuzzReceive(f *testing.F) {
 	seed := func(m wire.Manifest, payload []byte) { f.Add(uint32(m), payload) }
 	l := newLab(&testing.T{}, "a", "b")
@@ -54,8 +54,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// FuzzVector decodes arbitrary bytes as a vector that is told with a base; what is accepted is told in one way
-// with that base or shorter without.
+// FuzzVector decodes arbitrary bytes as a vector relative to a base. An accepted vector must encode
+// in one way with that base, or shorter without.
 func FuzzVector(f *testing.F) {
 	b := baseOf(departed(40))
 	for _, v := range []causal.Vector{{}, departed(3), departed(41), b.vector.Set(5, 1), b.vector.Set(b.vector.At(7).Replica, 0), b.vector} {
@@ -75,8 +75,8 @@ func FuzzVector(f *testing.F) {
 	})
 }
 
-// FuzzDecode decodes arbitrary bytes as the payloads that are decoded by hand; what is accepted encodes
-// to something that decodes to the same.
+// FuzzDecode decodes arbitrary bytes as the payloads that are decoded by hand. An accepted payload
+// must encode to something that decodes to the same.
 func FuzzDecode(f *testing.F) {
 	l := newLab(&testing.T{}, "a", "b")
 	l.update("b", Level{}, add("s", "x"), count("c", "k", 3))
@@ -105,7 +105,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// everything returns all that a replica has in its log.
+// everything returns the whole log of a replica as a delta.
 func everything(c *Core) *delta {
 	d, _ := c.makeDelta(causal.Vector{})
 	return d

@@ -9,16 +9,16 @@ import (
 
 var seeds = sim.Flags(defaultSeeds)
 
-// TestHistories plays seeded histories. After every step of every one of them the state of the replica
-// that took it is what the specification says of its vector; reads see what was acknowledged before;
-// and when the faults end all replicas become equal to the byte, with nothing acknowledged lost. Steps that panic
-// lose nothing, and every call is answered once. Equal seeds give equal traces.
+// TestHistories plays seeded histories. After every step the state of the replica that took it must
+// match the specification for its vector, and reads must show what was acknowledged before. When
+// the faults end, all replicas must become byte-equal, with nothing acknowledged lost. Steps that
+// panic must lose nothing, and every call must be answered once. Equal seeds give equal traces.
 func TestHistories(t *testing.T) {
 	var mu sync.Mutex
 	var total Stats
 	var acked, idle, done, begun, lives, leaves, misled, broken, haunted, early, thawed int
 	s := *seeds
-	s.Twice = s.Count <= 1000 // nothing in a core depends on anything but its inputs; not twice in a campaign
+	s.Twice = s.Count <= 1000 // checks that a core depends only on its inputs; not in a campaign
 	sim.Run(t, s, func(w *sim.World) {
 		s := newPlay(w)
 		s.run()
@@ -39,7 +39,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// The histories that failed once, and some that show a planted bug.
+// TestSavedHistories replays histories that failed once, and some that show a planted bug.
 func TestSavedHistories(t *testing.T) {
 	sim.Replay(t, sim.Folder, func(w *sim.World) {
 		s := newPlay(w)
@@ -48,12 +48,12 @@ func TestSavedHistories(t *testing.T) {
 	})
 }
 
-// Those of members with disks.
+// TestSavedHistories_OnDisks does the same for members with disks.
 func TestSavedHistories_OnDisks(t *testing.T) {
 	sim.Replay(t, "testdata/disks", func(w *sim.World) { newDiskPlay(w).run() })
 }
 
-// Those in which members come and go.
+// TestSavedHistories_OfMembers does the same for histories in which members come and go.
 func TestSavedHistories_OfMembers(t *testing.T) {
 	sim.Replay(t, "testdata/members", func(w *sim.World) { newFluxPlay(w).runFlux() })
 }

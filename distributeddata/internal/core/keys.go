@@ -8,17 +8,17 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// Keys is what a replica holds, by key: an immutable map like the one it rests on. What is held lies
-// outside of the map's nodes, which a write copies.
+// Keys is the content of a replica, by key. It is immutable, like the map that it wraps. The Held
+// values are stored outside the nodes of the map, which a write copies.
 type Keys struct{ m pmap.Map[*Held] }
 
 // Len returns the number of keys.
 func (k Keys) Len() int { return k.m.Len() }
 
-// Same reports whether both are certainly the same; false proves nothing.
+// Same reports whether both are certainly equal; false proves nothing.
 func (k Keys) Same(o Keys) bool { return k.m.Same(o.m) }
 
-// Get returns what is held under a key: the zero value if nothing is.
+// Get returns the content of a key, and whether there is any.
 func (k Keys) Get(key string) (Held, bool) {
 	h, ok := k.m.Get(key)
 	if !ok {
@@ -27,10 +27,10 @@ func (k Keys) Get(key string) (Held, bool) {
 	return *h, true
 }
 
-// All yields the keys in order, with what is held under them. The yielded keys alias the map.
+// All yields the keys in order, with their content. The yielded keys alias the map.
 func (k Keys) All() iter.Seq2[string, Held] { return k.From("") }
 
-// From yields the keys from a key on.
+// From is like All, but begins at a key.
 func (k Keys) From(key string) iter.Seq2[string, Held] {
 	return func(yield func(string, Held) bool) {
 		for key, h := range k.m.From(key) {
@@ -43,10 +43,10 @@ func (k Keys) From(key string) iter.Seq2[string, Held] {
 
 func (k Keys) put(key string, h Held) Keys { return Keys{k.m.Put(key, &h)} }
 
-// keyPut is a key with what is to be held under it.
+// keyPut is a key with its new content.
 type keyPut = pmap.Pair[*Held]
 
-// putAll sorts the puts, which are of different keys, and puts them all.
+// putAll sorts the puts, whose keys are distinct, and applies them.
 func (k Keys) putAll(puts []keyPut) Keys {
 	byKey := func(a, b keyPut) int { return strings.Compare(a.Key, b.Key) }
 	if !slices.IsSortedFunc(puts, byKey) {
@@ -57,7 +57,7 @@ func (k Keys) putAll(puts []keyPut) Keys {
 
 func (k Keys) delete(key string) Keys { return Keys{k.m.Delete(key)} }
 
-// diff calls f for each key under which a and b hold something else.
+// diff calls f for each key whose content may differ between k and o.
 func (k Keys) diff(o Keys, f func(key string, a, b Held)) {
 	pmap.Diff(k.m, o.m, (*Held).same, func(key string, a *Held, inA bool, b *Held, inB bool) bool {
 		var x, y Held
@@ -72,7 +72,7 @@ func (k Keys) diff(o Keys, f func(key string, a, b Held)) {
 	})
 }
 
-// same reports whether two stores hold the same atoms and no marks that could differ.
+// same reports whether both hold the same atoms, and no marks that could differ.
 func (h *Held) same(o *Held) bool {
 	return h.Same(o.Store) || h.sum == o.sum && !h.HasMarks() && !o.HasMarks()
 }

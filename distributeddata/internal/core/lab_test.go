@@ -20,24 +20,24 @@ type lab struct {
 	box   []mail
 	done  map[uint64]Done
 	reb   []Reborn
-	told  map[string][]string // the keys told as changed, by replica
+	told  map[string][]string // keys reported as changed, by replica
 	next  causal.Replica
 	id    uint64
-	large bool // sizes as in production
-	least int  // MinMembers; 0: as many as there are
+	large bool // production sizes
+	least int  // MinMembers; 0: the number of members
 
-	fuse    map[string]int            // after so many places the step of a replica panics
-	calls   map[string][]uint64       // of each replica
-	stored  func(at string, e Effect) // takes calls of a store, if the membership is a record there
-	second  int                       // after so many places more it panics again
-	blasted int                       // steps that have panicked
+	fuse    map[string]int            // the step of the replica panics after that many places
+	calls   map[string][]uint64       // by replica
+	stored  func(at string, e Effect) // handles store calls, if the membership is a record
+	second  int                       // it panics again after that many more places
+	blasted int                       // number of steps that have panicked
 	alarms  []alarm
-	disks   map[string]*labDisk // nil: members keep nothing
+	disks   map[string]*labDisk // nil: members have no disks
 
-	batchRows int // of a batch of theirs; 0: as in production
+	batchRows int // batchRows of their disks; 0: as in production
 }
 
-// alarm is an effect of a replica that people should hear of.
+// alarm is an effect that operators should hear of.
 type alarm struct {
 	at   string
 	what Effect
@@ -51,7 +51,7 @@ type mail struct {
 
 func newLab(t *testing.T, names ...string) *lab { return newLabOf(t, 0, names...) }
 
-// newLabOf begins with members that have the given MinMembers.
+// newLabOf returns a lab of members with the given MinMembers.
 func newLabOf(t *testing.T, least int, names ...string) *lab {
 	l := emptyLab(t, least, names)
 	for _, n := range names {
@@ -61,7 +61,7 @@ func newLabOf(t *testing.T, least int, names ...string) *lab {
 	return l
 }
 
-// emptyLab begins without members.
+// emptyLab returns a lab without members.
 func emptyLab(t *testing.T, least int, names []string) *lab {
 	return &lab{t: t, least: least, now: epoch, cores: map[string]*Core{}, order: names, done: map[uint64]Done{}, told: map[string][]string{}, fuse: map[string]int{}, calls: map[string][]uint64{}}
 }
@@ -83,7 +83,7 @@ func (l *lab) start(name string) {
 	l.cores[name] = New(cfg)
 }
 
-// meet gives everybody the view of all that run, and lets them talk until there is nothing to say.
+// meet gives all running members the view of all, and delivers messages until none is left.
 func (l *lab) meet() {
 	for _, n := range l.order {
 		var others []Member
@@ -131,7 +131,7 @@ func (l *lab) step(name string, ev Event) {
 	}
 }
 
-// tick lets time pass and delivers everything.
+// tick advances the time and delivers everything.
 func (l *lab) tick(d time.Duration) {
 	l.now = l.now.Add(d)
 	for _, n := range l.order {
@@ -150,7 +150,7 @@ func between(from, to string) func(mail) bool {
 	return func(x mail) bool { return x.from == from && x.to == to }
 }
 
-// take removes the matching mail from the box.
+// take removes and returns the matching mail.
 func (l *lab) take(match func(mail) bool) (out []mail) {
 	l.box = slices.DeleteFunc(l.box, func(m mail) bool {
 		if match(m) {
@@ -162,7 +162,7 @@ func (l *lab) take(match func(mail) bool) (out []mail) {
 	return out
 }
 
-// deliver hands over matching mail, and what follows from it, until none is left.
+// deliver delivers the matching mail, and the mail that it causes, until none is left.
 func (l *lab) deliver(match func(mail) bool) {
 	for {
 		mails := l.take(match)
@@ -182,7 +182,7 @@ func (l *lab) hand(m mail) {
 func (l *lab) update(name string, level Level, ops ...op) uint64 {
 	l.id++
 	l.step(name, Update{ID: l.id, Level: level, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, ops) }})
-	l.step(name, Wake{}) // asked for at once: pushes what has been gathered
+	l.step(name, Wake{}) // requested at once: pushes what has been gathered
 	return l.id
 }
 

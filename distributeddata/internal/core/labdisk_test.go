@@ -14,11 +14,11 @@ type labDisk struct {
 	behind time.Duration
 	held   bool  // batches wait
 	err    error // of the next batches
-	events int   // bound
-	writes []int // bytes of each batch
+	events int   // bound on events
+	writes []int // size of each batch
 }
 
-// newDiskLab begins with members that keep what they hold.
+// newDiskLab returns a lab of members with disks.
 func newDiskLab(t *testing.T, names ...string) *lab {
 	l := newLabOf(t, 0)
 	l.order, l.disks = names, map[string]*labDisk{}
@@ -38,7 +38,7 @@ func (l *lab) diskOf(name string) *DiskConfig {
 	return &DiskConfig{Owner: "sim", Bytes: 1 << 20, Events: d.events, Retry: time.Second, Behind: d.behind, batchRows: l.batchRows}
 }
 
-// commit writes a batch, or lets it wait.
+// commit writes a batch, or queues it.
 func (l *lab) commit(name string, e Commit) {
 	d := l.disks[name]
 	require.NoError(l.t, e.Batch.Validate())
@@ -48,7 +48,7 @@ func (l *lab) commit(name string, e Commit) {
 	}
 }
 
-// write ends the batch that is under way.
+// write completes the batch in flight.
 func (l *lab) write(name string) {
 	d := l.disks[name]
 	e := d.under[0]
@@ -60,14 +60,14 @@ func (l *lab) write(name string) {
 	l.step(name, Committed{Number: e.Number, Err: d.err})
 }
 
-// sync writes batches until none is under way.
+// sync writes batches until none is in flight.
 func (l *lab) sync(name string) {
 	for l.disks[name].held = false; len(l.disks[name].under) > 0; {
 		l.write(name)
 	}
 }
 
-// crash ends a member. Its disk keeps what was written.
+// crash stops a member. Its disk keeps what was written.
 func (l *lab) crash(name string) {
 	l.cores[name] = nil
 	l.disks[name].under, l.disks[name].held = nil, false

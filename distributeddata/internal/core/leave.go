@@ -6,32 +6,34 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// leave waits until a majority of the other members, ready or not, covers all that this replica has seen [R21a, R53]:
-// what it acknowledged to others, or received at its start, may be on no other that stays. Then, if the member is
-// to be forgotten, that begins. Own events that are to be done again are done again before.
+// leave waits until a majority of the other members, ready or not, covers everything that this
+// replica has seen [R21a, R53]. What it acknowledged to others, or received at its start, may be on
+// no other member that stays. Then, if the member is to be forgotten, the removal starts. Own
+// events that must be redone are redone first.
 type leave struct {
 	want   causal.Vector
 	forget bool
-	early  bool // own events are to be done again first [R57]
+	early  bool // own events must be redone first [R57]
 }
 
 func (l *leave) anew() task { return l }
 
-// ask lets p fetch what it lacks without waiting for a heartbeat.
+// ask makes p fetch what it lacks without waiting for a heartbeat.
 func (l *leave) ask(c *Core, o *operation, p *peer) {
 	if !l.has(p, 0) {
 		c.probe(p, o.id, l.want)
 	}
 }
 
-// has reports whether p covers what this replica hands over. One that is going leaves for good.
+// has reports whether p covers what this replica hands over. A member that is going does not count,
+// since it leaves for good.
 func (l *leave) has(p *peer, _ uint64) bool { return !p.parts && !p.goes && l.want.Leq(p.kept) }
 
 func (l *leave) advance(c *Core, o *operation) (s standing) {
 	if l.want.Len() > 0 {
 		s.need = min(c.heirs(), majorityOf(c.beside()))
 		if l.forget && c.sole(c.cfg.Member) {
-			s.need = c.heirs() // any of them may be the next that counts
+			s.need = c.heirs() // any of them may be the next to count
 		}
 	}
 	if len(c.peers) == 0 && (s.need > 0 || c.cfg.MinMembers > 1 && c.Uncopied() > 0) {
@@ -51,7 +53,8 @@ func (l *leave) advance(c *Core, o *operation) (s standing) {
 	return s
 }
 
-// beside is how many quorums are counted in but for this member, which may have been forgotten already.
+// beside returns the number of members that quorums are counted over without this one, which may
+// have been forgotten already.
 func (c *Core) beside() int {
 	if r := c.own().rank; r == in || r == going {
 		return c.size() - 1
@@ -59,9 +62,9 @@ func (c *Core) beside() int {
 	return c.size()
 }
 
-// heirs counts the members that what this replica holds can be handed over to: those that are remembered, in view or
-// not, and those in view that have no place yet; but for those that leave themselves. What comes to these after they
-// have begun to leave they hand over to nobody.
+// heirs counts the members that can take over what this replica holds: the remembered ones, in view
+// or not, and those in view that have no place yet. Members that are leaving are excluded, since
+// they hand over nothing that they receive after they have started to leave.
 func (c *Core) heirs() (n int) {
 	for _, r := range c.roll.all {
 		if (r.rank == in || r.rank == joining) && r.name != c.cfg.Member && !c.roll.parted[r.inc.replica] {
@@ -76,11 +79,11 @@ func (c *Core) heirs() (n int) {
 	return n
 }
 
-// parting reports whether this replica leaves.
+// parting reports whether this replica is leaving.
 func (c *Core) parting() bool { return c.leaving || c.roll.leaving }
 
-// parts notes whether p has said that it leaves. It does not come back from that, and is remembered when it is out of
-// view.
+// parts records whether p has said that it is leaving. It does not change its mind, and this is
+// remembered when p is out of view.
 func (c *Core) parts(p *peer, says bool) {
 	if !says || p.parts {
 		return
@@ -92,15 +95,16 @@ func (c *Core) parts(p *peer, says bool) {
 	c.roll.parted[p.replica] = true
 }
 
-// keeps notes what p has said that it has. If it begins to leave later, it hands that over.
+// keeps records the vector that p has reported. If p starts to leave later, it hands that over.
 func (p *peer) keeps(v causal.Vector) {
 	if !p.parts && p.kept.Leq(v) {
 		p.kept = v
 	}
 }
 
-// depart goes on to being forgotten; or, if too few stay to agree to that, to a plain leave: what this replica has
-// acknowledged meanwhile must be handed over too.
+// depart continues with being forgotten. If too few members would stay to agree to that, it
+// continues with a plain leave instead: what this replica has acknowledged meanwhile must be handed
+// over too.
 func (c *Core) depart(o *operation) standing {
 	if c.mayGo(c.cfg.Member) {
 		o.task = &removal{victim: c.cfg.Member}
@@ -119,8 +123,9 @@ func (c *Core) stay(o *operation) {
 	}
 }
 
-// drain begins to leave. A replica that is not to be forgotten counts nowhere from now on: what it acknowledged
-// later, nobody would be handed. One that is goes on until it is marked as going [M4].
+// drain starts leaving. A replica that will not be forgotten no longer counts: anything that it
+// acknowledged from now on would not be handed over. A replica that will be forgotten continues to
+// count until it is marked as going [M4].
 func (c *Core) drain(ev Drain) {
 	forget := ev.Leave && c.counts() && c.mayGo(c.cfg.Member)
 	c.leaving, c.roll.leaving = !forget, forget

@@ -15,10 +15,10 @@ func (l *lab) again(name string) {
 	old := l.cores[name]
 	l.start(name)
 	l.cores[name] = old.Again(l.cores[name].cfg)
-	l.box = nil // what was on its way is for another member id
+	l.box = nil // messages in flight are addressed to another member id
 }
 
-// Without the handover 47 of 314 updates of a member that was cut off vanished in silence.
+// Without the handover, 47 of 314 updates of a member that was cut off were silently lost.
 func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "before"))
@@ -48,7 +48,7 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 func TestLives_TheOpenEventGoesAlong(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))
-	l.quiet("a", count("c", "k", 1)) // nobody waits for them: one event that has not ended
+	l.quiet("a", count("c", "k", 1)) // they have no waiters: one open event
 	require.EqualValues(t, 1, l.cores["a"].Uncopied())
 	l.again("a")
 	l.shows("a", "c/k=2\n")
@@ -59,8 +59,8 @@ func TestLives_TheOpenEventGoesAlong(t *testing.T) {
 	l.shows("b", "c/k=3\n")
 }
 
-// A life that counted at once would acknowledge, and be read from, before it has heard of what a majority of
-// the others wrote without it.
+// A life that counted at once would acknowledge, and answer reads, before it knows what a majority
+// of the others wrote without it.
 func TestLives_TheNextOneCountsNowhereUntilRefilled(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	id := l.update("b", majority, add("s", "x"))
@@ -78,7 +78,8 @@ func TestLives_TheNextOneCountsNowhereUntilRefilled(t *testing.T) {
 	l.shows("a", "s/x=1\n")
 }
 
-// The next life reaches nobody either, and the one after it still holds what the first one wrote.
+// The next life reaches no member either, and the one after it still holds what the first one
+// wrote.
 func TestLives_WhatNobodyFetchedGoesOnToTheNext(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -91,7 +92,7 @@ func TestLives_WhatNobodyFetchedGoesOnToTheNext(t *testing.T) {
 	l.shows("b", "s/x=1\ns/y=1\n")
 }
 
-// A member that leaves in order waits for what its former lives did, too.
+// A member that leaves in order also waits for the events of its earlier lives.
 func TestLives_DrainWaitsForWhatFormerOnesDid(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -127,7 +128,7 @@ func TestDrain_AloneBelowMinMembersEndsAtOnce(t *testing.T) {
 	require.Equal(t, []string{"b"}, l.done[6].Short.Missing, "b had it, and may be gone")
 }
 
-// The actor of the former life was stuck in user code when the next one began.
+// The actor of the earlier life was stuck in user code when the next one began.
 func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -137,7 +138,7 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	l.meet()
 	l.update("a", Level{}, add("s", "new"))
 	l.quiet("a", add("s", "open"))
-	// The update that it was stuck in.
+	// The update in which it was stuck.
 	old.Step(l.now, Update{Modify: func(t *Txn) error { return perform(t, []op{add("s", "late")}) }})
 	l.step("a", Inherit{Old: old})
 	require.EqualValues(t, 4, l.cores["a"].Uncopied())
@@ -149,12 +150,13 @@ func TestLives_AFormerLifeThatEndsLateIsInherited(t *testing.T) {
 	require.True(t, l.cores["b"].Seen().Covers(causal.Dot{Replica: old.Replica(), N: 2}))
 }
 
-// What a counter's former life added must not come back after a reset, nor be lost by it.
+// The increments of a counter's earlier life must neither come back after a reset nor be lost by
+// it.
 func TestLives_ACounterIsResetAcrossLives(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, count("c", "k", 5))
 	l.deliver(all)
-	l.update("a", Level{}, count("c", "k", 2)) // alone
+	l.update("a", Level{}, count("c", "k", 2)) // while it is alone
 	l.take(all)
 	l.update("b", Level{}, drop("c", "k"))
 	l.take(all)

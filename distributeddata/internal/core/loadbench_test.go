@@ -8,7 +8,7 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// BenchmarkLoader makes an image of 100,000 rows of 1 kB.
+// BenchmarkLoader builds an image from 100,000 rows of 1 kB.
 func BenchmarkLoader(b *testing.B) {
 	const rows = 100_000
 	var keys [rows]string

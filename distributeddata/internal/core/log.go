@@ -6,8 +6,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// event is one change of one replica: what it did to each key it touched. In the log the payloads of
-// added atoms are left out, since those that still matter are in the state.
+// event is one change of one replica: its effect on each key that it changed. In the log, added
+// atoms have no payloads, since those that are still needed are in the state.
 type event struct {
 	dot  causal.Dot
 	keys []keyChange
@@ -22,19 +22,20 @@ type keyChange struct {
 // eventLog keeps, per origin, the events from floor+1 up to what the vector covers [R12].
 type eventLog struct {
 	origins map[causal.Replica]*originLog
-	floor   causal.Vector // of the origins that are not there: nothing of theirs is kept
-	size    int           // estimate in bytes
+	floor   causal.Vector // of the origins without a log: none of their events is kept
+	size    int           // estimated bytes
 }
 
 type originLog struct {
 	floor  uint64 // events up to this one have been cut, or were never here
 	events []event
 	size   int
-	cut    uint64  // events whose room in front of events is still taken
-	room   []event // that room and events
+	cut    uint64  // number of unused slots in front of events
+	room   []event // those slots and events
 }
 
-// maxKept is for how many events the log keeps its room when it is cut to nothing, as it is again and again.
+// maxKept is the largest number of events for which the log keeps its memory when all of them are
+// cut, as happens often.
 const maxKept = 4096
 
 func newEventLog() eventLog { return eventLog{origins: map[causal.Replica]*originLog{}} }
@@ -48,8 +49,8 @@ func (l *eventLog) origin(r causal.Replica) *originLog {
 	return o
 }
 
-// add appends an event, which follows the last one of its origin. It takes the event over, and the
-// payloads out of it.
+// add appends an event, which follows the last one of its origin. It takes ownership of the event
+// and removes its payloads.
 func (l *eventLog) add(e event) {
 	for _, k := range e.keys {
 		for j := range k.Adds {
@@ -66,7 +67,7 @@ func (l *eventLog) add(e event) {
 	l.size += e.size()
 }
 
-// from returns the events of r from n on, or false if some of them are not here any more.
+// from returns the events of r from n on, or false if some of them are no longer here.
 func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
 	o := l.origins[r]
 	if o == nil || n <= o.floor {
@@ -75,7 +76,7 @@ func (l *eventLog) from(r causal.Replica, n uint64) ([]event, bool) {
 	return o.events[n-o.floor-1:], true
 }
 
-// cut forgets the events of r up to n.
+// cut removes the events of r up to n.
 func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	o := l.origins[r]
 	if o == nil {
@@ -93,15 +94,15 @@ func (l *eventLog) cut(r causal.Replica, n uint64) (events uint64) {
 	case len(o.events) == 0 && o.cut <= maxKept:
 		o.events, o.cut = o.room[:0], 0
 	case o.cut > uint64(2*len(o.events)):
-		o.events, o.cut = slices.Clone(o.events), 0 // let go of the room in front
+		o.events, o.cut = slices.Clone(o.events), 0 // frees the slots in front
 		o.room = o.events
 	}
 	return events
 }
 
-// revoke forgets the events of r behind n.
+// revoke removes the events of r after n.
 func (l *eventLog) revoke(r causal.Replica, n uint64) {
-	if l.floor.Get(r) > n { // also of one that is there: it may be let go of later
+	if l.floor.Get(r) > n { // even if r has a log, which may be dropped later
 		l.floor = l.floor.Set(r, n)
 	}
 	o := l.origins[r]
@@ -119,7 +120,8 @@ func (l *eventLog) revoke(r causal.Replica, n uint64) {
 	o.floor = min(o.floor, n)
 }
 
-// skip says that what seen covers beyond before came as a snapshot: it is covered, but not here [R14].
+// skip records that the events that seen covers beyond before arrived as a snapshot: they are
+// covered, but are not in the log [R14].
 func (l *eventLog) skip(seen, before causal.Vector) {
 	var risen []causal.Dot
 	for d := range seen.Beyond(before) {
@@ -130,14 +132,14 @@ func (l *eventLog) skip(seen, before causal.Vector) {
 		}
 	}
 	if len(risen) == seen.Len() {
-		l.floor = l.floor.Join(seen) // shares what it is made of
+		l.floor = l.floor.Join(seen) // shares memory
 		return
 	}
 	l.floor = l.floor.Join(causal.MakeVector(risen...))
 }
 
-// fit makes the log end where seen does: a transition that was interrupted may have added events, or have skipped
-// some, and was not installed.
+// fit makes the log end where seen does. An interrupted transition may have added or skipped events
+// without being installed.
 func (l *eventLog) fit(seen causal.Vector) {
 	l.size = 0
 	for r, o := range l.origins {
@@ -156,7 +158,7 @@ func (l *eventLog) fit(seen causal.Vector) {
 	l.floor = seen
 }
 
-// retire lets go of the origins for which gone says so, if nothing of theirs is kept.
+// retire drops the origins for which gone returns true, if none of their events is kept.
 func (l *eventLog) retire(gone func(causal.Replica) bool) {
 	var floors []causal.Dot
 	for r, o := range l.origins {
@@ -188,9 +190,9 @@ func (k keyChange) size() int {
 	return n
 }
 
-// trimLog cuts what every member of the view has, and then, while the log is over its budget, the
-// older half of the largest origin's part: a member that is further back will need a snapshot.
-// Events that an answer under way has to be followed by are kept [R13].
+// trimLog cuts the events that every member of the view has, and then, while the log exceeds its
+// budget, the older half of the largest origin's part. A member that is further back will need a
+// snapshot. Events needed after an answer in flight are kept [R13].
 func (c *Core) trimLog() {
 	stable := c.seen
 	c.lags = make([]Lag, 0, len(c.peers))
@@ -203,14 +205,14 @@ func (c *Core) trimLog() {
 	c.stats.Cut += c.trim(stable, c.pinned(), gone, c.cfg.LogBytes)
 }
 
-// Lag is how many of the events that this replica has seen a member is not known to have seen. The log
-// keeps them until it has, or is over its budget.
+// Lag is the number of events that this replica has seen and a member is not known to have seen.
+// The log keeps them until the member has them, or the log exceeds its budget.
 type Lag struct {
 	Member string
 	Events uint64
 }
 
-// Lags returns how far the members were behind at the last heartbeat. The slice is never written to again.
+// Lags returns how far the members were behind at the last heartbeat. The slice is never modified.
 func (c *Core) Lags() []Lag { return c.lags }
 
 func missing(ours, theirs causal.Vector) uint64 { return ours.Events() - ours.Meet(theirs).Events() }
@@ -227,10 +229,11 @@ func (l *eventLog) largest() (middle causal.Dot, ok bool) {
 	return middle, size > 0
 }
 
-// pins is the least that answers under way will be continued from.
+// pins are the vectors of the answers in flight. Later answers continue from them, so the log keeps
+// the events after them.
 type pins []causal.Vector
 
-// limit returns up to where the log of d's replica may be cut.
+// limit returns the event up to which the log of d's replica may be cut.
 func (p pins) limit(d causal.Dot) uint64 {
 	n := d.N
 	for _, v := range p {

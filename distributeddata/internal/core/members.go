@@ -11,82 +11,86 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// roll is what a replica knows of the members that its quorums are counted in. Which ones those are follows
-// from the memory alone: the view only says which members can be talked to.
+// roll is what a replica knows of the members that its quorums are counted over. The memory alone
+// determines which members those are; the view only says which of them can be reached.
 type roll struct {
 	memory
-	inc       incarnation             // of this replica; number 0 until it has taken its place
-	takeAt    time.Time               // not before: it takes its place again
-	entering  bool                    // it is a newcomer, which has not counted yet [M3]
-	counted   bool                    // it has counted in quorums
-	filled    bool                    // a replica that counts has answered it since its start, or it has counted itself
-	viewed    bool                    // it has been told a view
-	resigned  bool                    // it counted when it was marked as going: it helps to remove members [M5]
+	inc      incarnation // of this replica; number 0 until it has taken its place
+	takeAt   time.Time   // earliest time at which it takes its place again
+	entering bool        // it is a newcomer, which has not counted yet [M3]
+	counted  bool        // it has counted in quorums
+	// filled: it has counted, or one that counts has answered it since its start.
+	filled bool
+	viewed bool // it has received a view
+	// resigned: it counted when it was marked as going, so it helps to remove members [M5].
+	resigned  bool
 	leaving   bool                    // it wants to be forgotten, in order [M4]
-	usurper   causal.Replica          // the later process of this name that has been told of; 0: none has the place
-	usurpers  int                     // how often one took the place
-	usurperAt time.Time               // when the last was seen last
-	changed   bool                    // by this replica: the others are told at once
-	absent    map[string]time.Time    // members that cannot be talked to, since when
+	usurper   causal.Replica          // the last reported later process of this name; 0: none
+	usurpers  int                     // how often a usurper took the place
+	usurperAt time.Time               // when the last usurper was last seen
+	changed   bool                    // changed by this replica: tell the other members at once
+	absent    map[string]time.Time    // members that cannot be reached, and since when
 	places    map[string]string       // addresses, by name
-	parted    map[causal.Replica]bool // those that have said that they leave [R53]
-	tellAt    time.Time               // when members are told that have been told another memory just before
-	version   int                     // of what is told of all this
-	wire      []byte                  // the memory as it is sent
+	parted    map[causal.Replica]bool // replicas that have said that they are leaving [R53]
+	tellAt    time.Time               // when to send a memory that was held back
+	version   int                     // changes whenever the Rollcall does
+	wire      []byte                  // the encoded memory
 	wireOf    uint64                  // the digest of that memory
-	told      *Rollcall               // the last
-	roster    roster                  // the record that this replica's memory is, where it is one [M9]
+	told      *Rollcall               // the last Rollcall
+	roster    roster                  // the record behind the memory [M9]
 }
 
-// resign makes this replica one that has no place yet.
+// resign makes this replica one without a place.
 func (r *roll) resign() {
 	r.inc, r.entering, r.counted, r.filled, r.resigned = incarnation{}, false, false, false, false
 }
 
-// voice is what a peer has said under the memory of this moment [M1], and who it is in that.
+// voice is what a peer has said under the current memory [M1], and the member that it is in that
+// memory.
 type voice struct {
-	name     string // in the memory; empty: it is not in there
+	name     string // its member's name in the memory; empty: it has none
 	votes    bool   // it is the present incarnation of a member that counts and stays
-	goes     bool   // or of one that is going
-	memory   uint64 // digest of its own memory, as it said last
-	spoke    bool   // it has said that
-	turned   bool   // its memory has become the same as this replica's: it is to be asked again
+	goes     bool   // it is the present incarnation of a member that is going
+	memory   uint64 // digest of its own memory, as last reported
+	spoke    bool   // it has reported a memory
+	turned   bool   // its memory has become equal to this replica's: ask it again
 	leaving  bool
-	vouches  bool          // it said, as one that counts, what it covers:
+	vouches  bool          // it has said, as a replica that counts, what it covers:
 	counted  uint64        // this replica's events up to this one,
-	sure     causal.Vector // and these
+	sure     causal.Vector // and this vector
 	gave     bool          // it has answered a request since this replica's start
-	answered bool          // it has answered one under this memory, as one that counts
-	refilled bool          // or as any
-	entering bool          // as a newcomer that has not counted yet
-	whole    bool          // or as one whose disk has all that its member ever acknowledged
+	answered bool          // it has answered one under this memory, as a replica that counts
+	refilled bool          // it has answered one under this memory, counting or not
+	entering bool          // its answer said that it is a newcomer that has not counted yet
+	whole    bool          // its answer said that its disk has all it ever acknowledged
 	resigned bool          // it says that it counted when it was marked as going
-	told     uint64        // digest of the memory that it was sent last
-	least    uint32        // its MinMembers, as it said last; 0 if it counts in no quorum
-	titled   bool          // it has said so
+	told     uint64        // digest of the memory that it was last sent
+	least    uint32        // its MinMembers, as last reported; 0 if it counts in no quorum
+	titled   bool          // it has reported its MinMembers
 	heardAt  time.Time
 }
 
-// silence forgets what was said under another memory.
+// silence forgets everything said under another memory.
 func (v *voice) silence() {
 	v.vouches, v.counted, v.sure = false, 0, causal.Vector{}
 	v.answered, v.refilled, v.entering, v.resigned, v.whole = false, false, false, false, false
 }
 
-// speaks reports whether p's word counts: it has said what it covers, and stays.
+// speaks reports whether p's word counts: p stays, and has said what it covers.
 func (p *peer) speaks() bool { return p.votes && p.ready && p.vouches }
 
-// helps reports whether p's word counts in a removal: those that are going themselves help too. They
-// acknowledge nothing any more, so what a majority of all had seen is what every write before the mark is in.
+// helps reports whether p's word counts in a removal. Members that are going help as well: they no
+// longer acknowledge anything, so what a majority of all had seen contains every write from before
+// the mark.
 func (p *peer) helps() bool { return p.speaks() || p.goes && p.resigned && p.vouches }
 
-// vouched notes that p, which counts, covers v.
+// vouched records that p, which counts, covers v.
 func (c *Core) vouched(p *peer, v causal.Vector) {
 	p.vouches, p.sure = true, p.sure.Join(v)
 	c.stirred = true
 }
 
-// answered notes that p has answered a request for what this replica lacks.
+// answered records that p has answered a request for what this replica lacks.
 func (c *Core) answered(p *peer, h head) {
 	p.gave = true
 	c.roll.filled = c.roll.filled || h.ready
@@ -99,13 +103,13 @@ func (c *Core) answered(p *peer, h head) {
 	}
 }
 
-// size is the number of members that quorums are counted in.
+// size returns the number of members that quorums are counted over.
 func (c *Core) size() int { return max(c.roll.size, c.cfg.MinMembers, 1) }
 
-// own is what is remembered of this member.
+// own returns what is remembered of this member.
 func (c *Core) own() remembered { return c.roll.of(c.cfg.Member) }
 
-// identify finds out which member p is.
+// identify determines which member p is.
 func (c *Core) identify(p *peer) {
 	r := c.roll.at(p.replica)
 	p.name, p.votes, p.goes = r.name, r.rank == in, r.rank == going
@@ -119,8 +123,8 @@ func (c *Core) identify(p *peer) {
 	}
 }
 
-// recall makes m what this replica remembers. What was said under another memory counts no more, and whatever
-// waits for it asks again [M1].
+// recall makes m the memory of this replica. Everything said under another memory no longer counts,
+// and the operations that wait for it ask again [M1].
 func (c *Core) recall(m memory) {
 	if m.digest == c.roll.digest {
 		c.roll.chain = m.chain
@@ -145,8 +149,8 @@ func (c *Core) recall(m memory) {
 	c.stirred = true
 }
 
-// reconsider finds out what this replica and the others are in the memory of this moment. Nothing that was said under
-// another one counts.
+// reconsider determines the roles of this replica and the others in the current memory. Nothing
+// said under another memory counts.
 func (c *Core) reconsider() {
 	c.roll.version++
 	own := c.own()
@@ -166,13 +170,14 @@ func (c *Core) reconsider() {
 	}
 }
 
-// change remembers something new of a member, and tells the others at once.
+// change installs a memory that this replica has changed; the other members receive it at once.
 func (c *Core) change(m memory) {
 	c.recall(m)
 	c.roll.changed = true
 }
 
-// under notes under which memory p speaks, and reports whether it is that of this replica [M1].
+// under records the memory under which p speaks, and reports whether it is that of this replica
+// [M1].
 func (c *Core) under(p *peer, digest uint64) bool {
 	same := digest == c.roll.digest
 	if same && (!p.spoke || p.memory != digest) {
@@ -185,7 +190,8 @@ func (c *Core) under(p *peer, digest uint64) bool {
 	return same
 }
 
-// exchange sends p what this replica remembers, now or soon: p remembers something else, and answers in kind.
+// exchange sends this replica's memory to p, now or soon. p has a different memory and answers with
+// it.
 func (c *Core) exchange(p *peer) {
 	if c.now.Before(p.tellAt) {
 		if p.told != c.roll.digest && (c.roll.tellAt.IsZero() || p.tellAt.Before(c.roll.tellAt)) {
@@ -197,11 +203,11 @@ func (c *Core) exchange(p *peer) {
 	c.sendMembers(p, p.replica)
 }
 
-// tellPause is how long a member is not told another memory after it has been told one.
+// tellPause is the minimum time between two memories sent to a member.
 const tellPause = 100 * time.Millisecond
 
-// catchUpTelling sends the memory to those that have been told another one just before: however often it changes, it is
-// told once in a tellPause.
+// catchUpTelling sends the memory to members that were sent another one just before. However often
+// the memory changes, a member is sent one per tellPause.
 func (c *Core) catchUpTelling() {
 	if c.roll.tellAt.IsZero() || c.now.Before(c.roll.tellAt) {
 		return
@@ -222,8 +228,8 @@ func (c *Core) sendMembers(p *peer, to causal.Replica) {
 	c.emit(Send{Member: p.ID, To: to, Manifest: wire.ReplicatorMembers, Payload: c.roll.wire})
 }
 
-// tellMembers tells the others what this replica has changed; or, while something waits for them to remember the
-// same, what it has heard.
+// tellMembers sends the memory to the other members if this replica has changed it. It also does
+// so, with what this replica has heard, while an operation waits for them to have the same memory.
 func (c *Core) tellMembers() {
 	c.catchUpTelling()
 	if !c.roll.changed && len(c.ops) == 0 && c.ready {
@@ -240,8 +246,8 @@ func (c *Core) tellMembers() {
 	c.roll.changed = false
 }
 
-// onMembers merges what a member remembers into what this replica does. It takes that from a former replica too: what
-// was remembered once is part of what is remembered now.
+// onMembers merges a member's memory into that of this replica. It accepts the memory of a former
+// replica too, since memories only grow.
 func (c *Core) onMembers(p *peer, ev Receive) error {
 	var m pb.Members
 	if err := decode(ev.Payload, &m); err != nil {
@@ -278,7 +284,7 @@ func (c *Core) onMembers(p *peer, ev Receive) error {
 	return nil
 }
 
-// compareLeast tells of a member that has another MinMembers than this one.
+// compareLeast reports a member that has a different MinMembers.
 func (c *Core) compareLeast(p *peer, m *pb.Members) {
 	if int(m.Least) != c.cfg.MinMembers && (!p.titled || p.least != m.Least) {
 		c.emit(Unequal{Member: m.Name, Least: int(m.Least)})
@@ -286,7 +292,8 @@ func (c *Core) compareLeast(p *peer, m *pb.Members) {
 	p.titled, p.least = true, m.Least
 }
 
-// askAnew asks those that have come to remember the same as this replica what operations wait for.
+// askAnew asks the members whose memories have become equal to this replica's for what operations
+// wait for.
 func (c *Core) askAnew() {
 	for _, p := range c.peers {
 		if !p.turned {
@@ -302,7 +309,7 @@ func (c *Core) askAnew() {
 	}
 }
 
-// latest is the event that the last of the calls waits for, if it is a write.
+// latest returns the event that the last of the calls waits for, or 0.
 func (o *operation) latest() uint64 {
 	if len(o.callers) == 0 {
 		return 0
@@ -310,7 +317,7 @@ func (o *operation) latest() uint64 {
 	return o.callers[len(o.callers)-1].n
 }
 
-// short says how far an operation has come for a call.
+// short says how far an operation has got for a call.
 func (c *Core) short(w *caller, s standing) *Short {
 	out := &Short{Needed: s.need, Answered: s.self, Counted: c.size()}
 	took := map[string]bool{}
@@ -335,5 +342,5 @@ func (c *Core) short(w *caller, s standing) *Short {
 	return out
 }
 
-// Place returns the address at which a member was seen last; empty if it is not known.
+// Place returns the address at which a member was last seen, or "" if it is unknown.
 func (c *Core) Place(name string) string { return c.roll.places[name] }

@@ -12,7 +12,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// beginAs starts a process under the name of a member, or with another MinMembers than the others.
+// beginAs starts a process under the name of a member, or with a different MinMembers.
 func (s *script) beginAs(process, member string, least int) {
 	s.start(process)
 	s.suit(process)
@@ -24,7 +24,7 @@ func (s *script) beginAs(process, member string, least int) {
 	}
 }
 
-// raised returns the alarms of a process since the last call.
+// raised returns the alarms of each process since the last call.
 func (s *script) raised() (at map[string][]Effect) {
 	at = map[string][]Effect{}
 	for _, a := range s.alarms {
@@ -34,8 +34,8 @@ func (s *script) raised() (at map[string][]Effect) {
 	return at
 }
 
-// [M2] Of two processes of one name the later counts; the earlier says so once, and counts no
-// more: what it writes and reads takes a majority of the others.
+// [M2] Of two processes with one name the later counts. The earlier reports this once and no longer
+// counts: its writes and reads require a majority of the other members.
 func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	s := newScript(t, "abc")
 	s.beginAs("x", "a", 1)
@@ -50,7 +50,7 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	s.play("write x; meet x b")
 	s.stands(1, 0)
 	s.play("write a; read a; meet a b")
-	s.stands(1, 0) // of three b alone
+	s.stands(1, 0) // of the three, b alone
 	s.play("meet a c")
 	s.stands(2, 1)
 	s.calm(40)
@@ -58,9 +58,9 @@ func TestName_OfTwoProcessesTheLaterCounts(t *testing.T) {
 	require.Empty(t, s.raised())
 }
 
-// [M2] When the later of two processes of one name has died, the earlier takes the place again after a while, by
-// another number, and counts when those that count have told it what the other one acknowledged. MinMembers keeps
-// the others from forgetting the member.
+// [M2] When the later of two processes with one name has died, the earlier takes the place again
+// after a while, under another number. It counts once the counting members have sent it what the
+// other process acknowledged. MinMembers keeps the others from forgetting the member.
 func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 	s := newScript(t, "abc")
 	for _, n := range s.order {
@@ -90,7 +90,8 @@ func TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone(t *testing.T) {
 	s.end()
 }
 
-// Two that run under one name and do not see each other take the place from each other ever more rarely.
+// Two processes that run under one name and do not see each other take the place from each other
+// ever more rarely.
 func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	s := newScript(t, "abc")
 	s.beginAs("x", "a", 1)
@@ -109,8 +110,9 @@ func TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely(t *testing.T) {
 	require.NotEqual(t, s.cores["a"].Ready(), s.cores["x"].Ready(), "one of the two counts")
 }
 
-// [M2] A process that has its place and has not counted yet stands still, another takes its place and ends, and the first
-// goes on. The others take it for a former one; so it has to begin anew, or nobody fills it and it never counts.
+// [M2] A process that has its place but has not counted yet is paused. Another process takes its
+// place and ends, and the first one resumes. The other members treat it as a former one, so it must
+// start over: otherwise it would never be filled and never count.
 func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	s := newBeginning(t, "abc")
 	s.talk(12, func(m mail) bool {
@@ -137,8 +139,8 @@ func TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone(t *testing.T) {
 	s.end()
 }
 
-// [M2] The same of one that has counted since the cluster began, so that nobody had to fill it, beside another that has
-// restarted since.
+// [M2] The same for a process that has counted since the cluster began, so that it was never
+// filled, and beside another that has restarted since.
 func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
 	s := newBeginning(t, "abc")
 	s.calm(12)
@@ -163,7 +165,7 @@ func TestName_OneThatCountedFromTheBeginningCountsAgain(t *testing.T) {
 	s.end()
 }
 
-// The memory of members does not depend on MinMembers; that two differ is told by both, once.
+// The memory of members does not depend on MinMembers. If two members differ, both report it once.
 func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 	s := newScript(t, "abc")
 	s.beginAs("d", "d", 2)
@@ -177,8 +179,8 @@ func TestMinMembers_ThatDifferAreTold(t *testing.T) {
 	require.Equal(t, map[string][]Effect{"d": {Unequal{"e", 1}}, "e": {Unequal{"d", 2}}}, s.raised())
 }
 
-// [R56] What a former process of a member said arrives late: once the others have recorded the
-// present one it changes nothing.
+// [R56] A message of a former process of a member arrives late. Once the other members have
+// recorded the present one, it has no effect.
 func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	s := newScript(t, "abc")
 	s.calm(1)
@@ -205,7 +207,8 @@ func TestFormer_ALateHeartbeatBringsNobodyBack(t *testing.T) {
 	s.end()
 }
 
-// [R56] The same before the present process has its place: nobody can tell yet which is the later.
+// [R56] The same before the present process has its place, when no member can tell yet which one is
+// the later.
 func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 	s := newScript(t, "abc")
 	s.now = s.now.Add(2 * s.cores["b"].cfg.BeatInterval)
@@ -220,7 +223,7 @@ func TestFormer_ALateHeartbeatDelaysTheNextAtMost(t *testing.T) {
 	s.end()
 }
 
-// lies returns what a member that remembers so many others, from a first number on, tells.
+// lies returns the message of a member that remembers n others, numbered from a first one on.
 func lies(t *testing.T, from, n int) []byte {
 	t.Helper()
 	var m memory
@@ -230,7 +233,7 @@ func lies(t *testing.T, from, n int) []byte {
 	return encode(&pb.Members{Members: m.out(), Name: "b", Least: 1})
 }
 
-// tell hands a message with a memory to a, as if from had sent it.
+// tell delivers a message with a memory to a, as if from had sent it.
 func (s *script) tell(from string, as causal.Replica, payload []byte) {
 	s.step("a", Receive{Member: from, From: as, To: s.cores["a"].Replica(), Manifest: wire.ReplicatorMembers, Payload: payload})
 }
@@ -244,7 +247,7 @@ func TestMembers_OnlyThoseInViewAreHeard(t *testing.T) {
 	require.Equal(t, 13, a.Rollcall().Counted, "a member is believed")
 }
 
-// What two memories that are each within the limit come to may be over it.
+// Two memories that are each within the limit may exceed it when merged.
 func TestMembers_MoreThanTheLimitAreRefused(t *testing.T) {
 	s := newScript(t, "abc")
 	a, b := s.cores["a"], s.cores["b"].Replica()
@@ -256,8 +259,8 @@ func TestMembers_MoreThanTheLimitAreRefused(t *testing.T) {
 	require.Equal(t, digest, a.roll.digest)
 }
 
-// A member that is told of its own name with the largest version or number that is let through has no place any more:
-// nothing wraps, and the others go on. It needs another name.
+// A member that receives its own name with the largest accepted version or number can no longer
+// take its place: nothing overflows, and the other members continue. It needs another name.
 func TestMembers_TheLargestVersionIsTheLast(t *testing.T) {
 	for name, lie := range map[string]remembered{
 		"version": {name: "b", version: maxOrdinal, rank: gone, inc: incarnation{1, 77}, order: 1},

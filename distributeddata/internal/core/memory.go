@@ -10,18 +10,18 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// rank of a member among those that quorums are counted in. Under one version it only rises [M1].
+// rank is the stage of a member in the count of quorums. Under one version it only rises [M1].
 type rank uint8
 
 const (
 	absent  rank = iota
-	joining      // known; counted nowhere
+	joining      // known, but not counted
 	in           // counted; votes once it is ready
-	going        // counted; votes no more
-	gone         // not counted any more
+	going        // counted; no longer votes
+	gone         // no longer counted
 )
 
-// incarnation names one process of a member: of two, the one with the larger number is the later.
+// incarnation names one process of a member. Of two, the one with the larger number is the later.
 type incarnation struct {
 	number  uint64
 	replica causal.Replica
@@ -31,17 +31,17 @@ func (i incarnation) less(j incarnation) bool {
 	return i.number < j.number || i.number == j.number && i.replica < j.replica
 }
 
-// remembered is what is remembered of one member.
+// remembered is what a memory holds of one member.
 type remembered struct {
 	name    string
 	version uint64 // rises each time the member comes back after it was gone
 	inc     incarnation
 	rank    rank
-	order   uint64 // of a member that is gone: larger than that of those gone before
+	order   uint64 // of a member that is gone: larger than that of members gone before
 }
 
-// merge returns what both say of one member: the larger version wins; under one version each part is the
-// larger of both.
+// merge merges what two memories hold of one member: the larger version wins; under one version
+// each part is the larger of both.
 func (r remembered) merge(o remembered) remembered {
 	switch {
 	case r.version > o.version:
@@ -56,25 +56,26 @@ func (r remembered) merge(o remembered) remembered {
 	return r
 }
 
-// Limits of a memory. What a peer says beyond them is refused.
+// Limits of a memory. A peer's memory that exceeds them is rejected.
 const (
-	// The newest of those that are gone are kept: a memory fits into one message. More of them nobody sends.
+	// Only the newest of the members that are gone are kept, so that a memory fits into one
+	// message. No member sends more.
 	maxGoneBytes = wire.MaxPayload * 3 / 4
 	maxGone      = 10_000
 
-	maxGoneRecorded = 100     // of these in a record, where they decide nothing: the later record stands
+	maxGoneRecorded = 100     // of these in a record, where they decide nothing
 	maxLive         = 10_000  // members that are not gone
 	MaxMember       = 256     // bytes of a name
 	maxOrdinal      = 1 << 48 // versions, numbers and orders
 )
 
-// memory is the set of members that a replica remembers [M1]. It is immutable; merge only adds to it, so
-// all replicas that hear of the same come to the same memory.
+// memory is the set of members that a replica remembers [M1]. It is immutable. merge only adds to
+// it, so all replicas that hear the same reach the same memory.
 type memory struct {
 	all    []remembered // ascending by name
 	digest uint64       // of all, 0 for none
-	size   int          // how many of them quorums are counted in
-	chain               // where a record says all this [M9]
+	size   int          // number of members that quorums are counted over
+	chain               // set if a record holds the membership [M9]
 }
 
 func remember(all []remembered) memory {
@@ -101,7 +102,7 @@ func (m memory) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(m.all, name, func(r remembered, n string) int { return strings.Compare(r.name, n) })
 }
 
-// of returns what is remembered of a member; absent if nothing is.
+// of returns what is remembered of a member; its rank is absent if nothing is.
 func (m memory) of(name string) remembered {
 	if i, ok := m.find(name); ok {
 		return m.all[i]
@@ -109,7 +110,8 @@ func (m memory) of(name string) remembered {
 	return remembered{name: name}
 }
 
-// at returns the member whose present incarnation is the replica; absent if there is none.
+// at returns the member whose present incarnation is the replica; its rank is absent if there is
+// none.
 func (m memory) at(r causal.Replica) remembered {
 	for _, x := range m.all {
 		if x.inc.replica == r {
@@ -119,17 +121,17 @@ func (m memory) at(r causal.Replica) remembered {
 	return remembered{}
 }
 
-// with returns the memory with one more thing remembered.
+// with returns the memory extended by r.
 func (m memory) with(r remembered) memory { return m.merge(memory{all: []remembered{r}}) }
 
-// merge returns what both remember.
+// merge returns the union of two memories.
 func (m memory) merge(o memory) memory {
 	if m.digest == o.digest && m.digest != 0 {
 		return m
 	}
 	out := make([]remembered, 0, max(len(m.all), len(o.all)))
 	a, b := m.all, o.all
-	above, below := true, true // m is above o; below o
+	above, below := true, true // the merged memory equals m; equals o
 	for len(a) > 0 && len(b) > 0 {
 		switch c := strings.Compare(a[0].name, b[0].name); {
 		case c < 0:
@@ -152,8 +154,8 @@ func (m memory) merge(o memory) memory {
 	return remember(prune(out, maxGone))
 }
 
-// prune leaves out the oldest of more than most members that are gone, or of more than there is room for. Replicas that
-// remember the same leave out the same.
+// prune drops the oldest members that are gone if there are more than most, or more than there is
+// room for. Replicas with equal memories drop the same members.
 func prune(all []remembered, most int) []remembered {
 	var past []remembered
 	size := 0
@@ -177,10 +179,10 @@ func prune(all []remembered, most int) []remembered {
 	return slices.DeleteFunc(all, func(r remembered) bool { return r.rank == gone && later(r, last) > 0 })
 }
 
-// maxSize is how many bytes of a message what is remembered of a member takes at most.
+// maxSize returns the maximum number of bytes that r takes in a message.
 func (r remembered) maxSize() int { return len(r.name) + 48 }
 
-// later orders members that are gone, the newest first.
+// later orders members that are gone, newest first.
 func later(a, b remembered) int {
 	if a.order != b.order {
 		if a.order > b.order {
@@ -191,7 +193,7 @@ func later(a, b remembered) int {
 	return strings.Compare(a.name, b.name)
 }
 
-// count returns how many members have one of the ranks.
+// count returns the number of members with one of the ranks.
 func (m memory) count(ranks ...rank) (n int) {
 	for _, r := range m.all {
 		if slices.Contains(ranks, r.rank) {
@@ -211,5 +213,5 @@ func (m memory) leave(name string) memory {
 	return m.with(r)
 }
 
-// majorityOf returns how many are more than half of n.
+// majorityOf returns the smallest number that is more than half of n.
 func majorityOf(n int) int { return n/2 + 1 }

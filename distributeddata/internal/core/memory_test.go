@@ -43,7 +43,7 @@ func TestMemory_MergeIsAJoin(t *testing.T) {
 	}
 }
 
-// To merge what brings nothing new returns one of the two: no digest is computed again.
+// Merging a memory without news returns one of the two operands: no digest is computed again.
 func TestMemory_AMergeThatBringsNothingNewReturnsTheLargerOne(t *testing.T) {
 	a, b := memory{}, memory{}
 	for i := range 50 {
@@ -88,7 +88,7 @@ func TestMemory_CountsThoseThatAreInOrGoing(t *testing.T) {
 	require.Equal(t, 3, m.size)
 }
 
-// Of more than there is room for the newest are kept, whatever way they came together.
+// If there are more than fit, the newest are kept, in whatever order they were merged.
 func TestMemory_TheNewestOfTheGoneAreKept(t *testing.T) {
 	var all []remembered
 	for i := range maxGone + 100 {

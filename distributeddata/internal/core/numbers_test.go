@@ -14,9 +14,10 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// How long it takes, in virtual time, until everybody has what was missed. Heartbeats are a second apart.
+// These tests measure how long it takes, in virtual time, until all replicas have what was missed.
+// Heartbeats are a second apart.
 
-// until lets time pass until all are equal, to the byte, and returns how long that took.
+// until advances the time until all replicas are byte-equal, and returns how long that took.
 func (p *pump) until(t *testing.T) time.Duration {
 	t.Helper()
 	began := p.now
@@ -40,7 +41,7 @@ func TestNumbers_ConvergenceAfterAPartition(t *testing.T) {
 	const replicas, partitions = 10, 300
 	p := newPump(replicas)
 	p.loss = 0.01
-	for i, c := range p.cores { // nobody's heartbeats keep time with another's
+	for i, c := range p.cores { // the heartbeats of different members are not synchronized
 		c.beatAt = p.now.Add(time.Duration(i) * time.Second / replicas)
 	}
 	var took []time.Duration

@@ -8,49 +8,49 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// operation is what some calls wait for together [R52]. There are few of them, however many calls wait:
-// writes of one level are one operation, and so are reads of one level that began while others of that
-// level were being asked for.
+// operation is what several calls wait for together [R52]. Writes of one level share one operation.
+// So do reads of one level that began while earlier reads of that level were in flight. The number
+// of operations is therefore small, however many calls wait.
 type operation struct {
-	id      uint64 // of its first caller: names it in probes
+	id      uint64 // that of its first caller: names it in probes
 	level   Level
 	task    task
 	asked   bool
-	again   time.Time // when to ask again whoever has not answered; zero: never
-	callers []*caller // in the order they came; the ended ones are passed over
-	live    int       // those that have not ended
-	kept    bool      // it goes on although nobody waits for it, until it is done
+	again   time.Time // when to ask again the members that have not answered; zero: never
+	callers []*caller // in order of arrival; completed ones are skipped
+	live    int       // number of pending callers
+	kept    bool      // it continues without callers until it is done
 }
 
 // task is what an operation waits for.
 type task interface {
-	// advance does what has become possible, and says how the operation stands at this moment, in the
-	// view of this moment [R18].
+	// advance does everything that has become possible, and returns how the operation stands now,
+	// in the current view [R18].
 	advance(c *Core, o *operation) standing
-	// has reports whether a member takes part in a call, of event n if it is a write.
+	// has reports whether p takes part, for event n if the call is a write.
 	has(p *peer, n uint64) bool
-	// ask sends p what the operation wants of it, if anything.
+	// ask requests from p what the operation needs, if anything.
 	ask(c *Core, o *operation, p *peer)
-	// anew returns the task without what it has gathered: other members count now [M1].
+	// anew returns the task without what it has gathered, since other members count now [M1].
 	anew() task
 }
 
-// standing is how far an operation has come.
+// standing is the progress of an operation.
 type standing struct {
 	need     int
-	self     int    // 1 if this replica counts
-	done     bool   // for the calls up to
-	upTo     uint64 // this event
-	hopeless bool   // it cannot come to an end in this view
-	state    *State // of a linearizable read: what it shows
+	self     int  // 1 if this replica counts
+	done     bool // calls up to event upTo are done
+	upTo     uint64
+	hopeless bool   // it cannot be completed in this view
+	state    *State // of a linearizable read: its result
 }
 
-// rounds bounds how many operations of one kind and level ask at a time. Calls that come then wait
-// together until one of these has ended, or for a heartbeat interval.
+// rounds bounds the number of operations of one kind and level that ask at a time. Later calls wait
+// together until one of these is done, or for a heartbeat interval.
 const rounds = 8
 
-// gather returns the operation of a level that calls can still join, since nobody has been asked yet, or
-// makes one with the task.
+// gather returns an operation of a level that calls can still join because it has not asked any
+// member yet. If there is none, it creates one with the task.
 func gather[T task](c *Core, level Level, t T) (*operation, T) {
 	for _, o := range c.ops {
 		if had, ok := o.task.(T); ok && o.level == level && !o.asked {
@@ -62,7 +62,7 @@ func gather[T task](c *Core, level Level, t T) (*operation, T) {
 	return o, t
 }
 
-// begin settles an operation that a call has just joined.
+// begin starts or advances an operation that a call has just joined.
 func (c *Core) begin(o *operation) {
 	c.advance(o)
 	switch {
@@ -87,7 +87,7 @@ func (c *Core) room(o *operation) bool {
 	return n < rounds
 }
 
-// askAll asks every member, now and again with every heartbeat interval, since messages get lost.
+// askAll asks every member now, and again with every heartbeat interval, since messages get lost.
 func (c *Core) askAll(o *operation) {
 	o.asked, o.again = true, c.now.Add(c.cfg.BeatInterval)
 	for _, p := range c.peers {
@@ -97,7 +97,8 @@ func (c *Core) askAll(o *operation) {
 	}
 }
 
-// settleOps looks at the operations, if anything has come that they may wait for or it is time to.
+// settleOps advances the operations if something that they may wait for has arrived or their time
+// has come.
 func (c *Core) settleOps() {
 	if len(c.ops) == 0 || !c.stirred && c.now.Before(c.due) {
 		return
@@ -125,7 +126,7 @@ func (c *Core) settleOps() {
 	}
 }
 
-// advance ends the calls that have what they need, or cannot get it.
+// advance completes the calls that have what they need, or cannot get it.
 func (c *Core) advance(o *operation) {
 	s := o.task.advance(c, o)
 	impossible := s.need > c.size() || s.hopeless
@@ -142,10 +143,10 @@ func (c *Core) advance(o *operation) {
 	}
 }
 
-// count counts this replica, if it counts in quorums, and the other members that take part.
+// count returns the number of replicas that take part, including this one if it counts in quorums.
 func (c *Core) count(t task) (have int) { return c.self() + c.others(t) }
 
-// others counts the members other than this one that take part.
+// others returns the number of other members that take part.
 func (c *Core) others(t task) (have int) {
 	for _, p := range c.peers {
 		if p.replica != 0 && t.has(p, 0) {
@@ -155,7 +156,7 @@ func (c *Core) others(t task) (have int) {
 	return have
 }
 
-// self is 1 if this replica counts in quorums.
+// self returns 1 if this replica counts in quorums, and 0 otherwise.
 func (c *Core) self() int {
 	if c.counts() {
 		return 1
@@ -163,14 +164,15 @@ func (c *Core) self() int {
 	return 0
 }
 
-// counts reports whether this replica's word counts in quorums: it is refilled, and stays.
+// counts reports whether this replica counts in quorums: it is refilled, not leaving, and its disk
+// works.
 func (c *Core) counts() bool { return c.ready && !c.leaving && c.disk.sound() }
 
-// writes waits until enough replicas cover this one's events, for each call up to its own. Calls come in
-// the order of their events, so they end in that order.
+// writes waits until enough replicas cover this replica's events, for each call up to its own
+// event. Calls arrive in the order of their events, so they complete in that order.
 type writes struct{ acked []uint64 }
 
-// ask asks again after the members that count have changed. At first the push has asked.
+// ask repeats the question after the counting members have changed. The first question is the push.
 func (w *writes) ask(c *Core, o *operation, p *peer) { c.probe(p, o.id, causal.Vector{}) }
 
 func (w *writes) anew() task { return w }
@@ -195,9 +197,10 @@ func (w *writes) advance(c *Core, o *operation) standing {
 	return s
 }
 
-// startWrite waits until enough replicas cover the update's event. An update that changed nothing has
-// none: it waits until they cover what it observed [R50], which is all that this replica has seen.
-// Where that is what the newest own event followed, covering the one is covering the other.
+// startWrite waits until enough replicas cover the update's event. An update that changed nothing
+// has no event: it waits until they cover what it observed [R50], which is everything that this
+// replica has seen. If that is exactly the newest own event and its causes, covering that event is
+// enough.
 func (c *Core) startWrite(ev Update) {
 	c.urgent = c.urgent || ev.Level.Kind != Local && c.unpushed > 0
 	switch {
@@ -210,7 +213,7 @@ func (c *Core) startWrite(ev Update) {
 	}
 }
 
-// awaitWrite waits until enough replicas cover this one's event n.
+// awaitWrite waits until enough replicas cover own event n.
 func (c *Core) awaitWrite(id, n uint64, level Level, deadline time.Time) {
 	o, _ := gather(c, level, &writes{})
 	o.again = time.Time{}

@@ -11,12 +11,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// The specification: what a replica shows, as a function of the updates that can be read in it and of
-// what happened before what. It knows nothing of vectors, atoms, marks, logs or messages. Every update that
-// changes anything adds its name to a set, beside what else it does, so which updates a replica has is read
-// from values, and an update happened before another if the replica that made the other showed it then.
+// The specification: what a replica shows, as a function of the updates that are readable in it and
+// of the happened-before relation. It does not use vectors, atoms, marks, logs or messages. Every
+// update that changes anything also adds its name to a set, so the updates of a replica can be read
+// from values. An update happened before another if the replica that made the other showed it then.
 
-// names is a set of updates by their numbers. It is never changed once it is shared.
+// names is a set of updates by their numbers. It is never modified once it is shared.
 type names []uint64
 
 func (s names) has(i int) bool { return i>>6 < len(s) && s[i>>6]>>(i&63)&1 == 1 }
@@ -44,7 +44,7 @@ func (s names) join(o names) names {
 
 func (s names) within(o names) bool { return len(s.without(o)) == 0 }
 
-// without returns what is in s and not in o, with no zeros at its end.
+// without returns the elements of s that are not in o, without trailing zeros.
 func (s names) without(o names) (out names) {
 	for i, x := range s {
 		if i < len(o) {
@@ -79,21 +79,22 @@ type deed struct {
 	by    causal.Replica // of two registers written at one time the larger wins
 	knew  names          // what its replica showed before
 	does  []effectOf
-	never bool // it did not come to be
+	never bool // it was never made
 }
 
-// effectOf is what an update does to a cell of a value: an element of a set, a key of a map, or all of a counter.
+// effectOf is the effect of an update on a cell of a value: an element of a set, a key of a map, or
+// a whole counter.
 type effectOf struct {
 	key, cell string
-	put       bool // puts something there
-	reset     bool // takes away what it knew in the cell, and in those below it
-	over      bool // a put that takes away the puts to its cell that it knew
+	put       bool // adds something
+	reset     bool // removes what it knew in the cell, and in those below it
+	over      bool // a put that removes the known puts to its cell
 	text      string
 	amount    int64
-	stamp     uint64 // the time of the update, raised over the stamps of the puts that were there
+	stamp     uint64 // the time of the update, raised above the stamps of the puts that were there
 }
 
-// put is an effect that puts something somewhere.
+// put is an effect that adds something at a cell.
 type put struct {
 	*deed
 	i int
@@ -101,7 +102,7 @@ type put struct {
 
 func (p put) effect() *effectOf { return &p.does[p.i] }
 
-// before reports whether p was there when q did its effect j.
+// before reports whether p was there when q had its effect j.
 func (p put) before(q *deed, j int) bool {
 	if p.deed == q {
 		return p.i < j
@@ -109,7 +110,7 @@ func (p put) before(q *deed, j int) bool {
 	return q.knew.has(p.id)
 }
 
-// takes reports whether x takes away what y put, had it known of it.
+// takes reports whether x removes what y put, if it knew of it.
 func (x *effectOf) takes(y *effectOf) bool {
 	switch {
 	case x.key != y.key:
@@ -120,18 +121,18 @@ func (x *effectOf) takes(y *effectOf) bool {
 	return x.over && x.cell == y.cell
 }
 
-// chronicle is all that was done in a history.
+// chronicle is everything that was done in a history.
 type chronicle struct {
 	deeds []*deed
-	of    map[string]names             // the updates that touch a key
-	memo  map[string]map[string]string // what was said of a key and the updates to it
+	of    map[string]names             // the updates that change a key
+	memo  map[string]map[string]string // cached results for a key and its updates
 }
 
 func newChronicle() *chronicle {
 	return &chronicle{of: map[string]names{}, memo: map[string]map[string]string{}}
 }
 
-// add takes an update into the history, and stamps its puts.
+// add adds an update to the history, and stamps its puts.
 func (h *chronicle) add(d *deed) {
 	d.id = len(h.deeds)
 	h.deeds = append(h.deeds, d)
@@ -149,8 +150,8 @@ func (h *chronicle) add(d *deed) {
 	}
 }
 
-// visible returns the puts to a key that none of the updates takes away: of those that are known, and of the first
-// effects of one more.
+// visible returns the puts to a key that are not removed: those of the known updates, and of the
+// first effects of one more.
 func (h *chronicle) visible(key string, known names, more *deed, effects int) (out []put) {
 	deeds := make([]*deed, 0, 16)
 	for i, x := range h.of[key] {
@@ -192,7 +193,7 @@ func (h *chronicle) visible(key string, known names, more *deed, effects int) (o
 	return out
 }
 
-// says returns what a key shows where the updates are known: a line for each cell that shows anything, in order.
+// says returns what a key shows given the known updates: one line for each nonempty cell, in order.
 func (h *chronicle) says(key string, known names) string {
 	about := make([]byte, 0, 8*len(known))
 	for i, x := range h.of[key] {
@@ -224,7 +225,7 @@ func (h *chronicle) says(key string, known names) string {
 	return text
 }
 
-// keys returns the keys that anything was ever done to, in order.
+// keys returns the keys that were ever changed, in order.
 func (h *chronicle) keys() []string { return slices.Sorted(maps.Keys(h.of)) }
 
 func lines(key string, cells map[string]string) string {
@@ -235,7 +236,7 @@ func lines(key string, cells map[string]string) string {
 	return b.String()
 }
 
-// What a cell shows of the puts that are visible, of which there is at least one.
+// These functions return what a cell shows for its visible puts, of which there is at least one.
 
 func present([]put) (string, bool) { return "1", true }
 
@@ -276,7 +277,7 @@ func smallest(puts []put) (string, bool) {
 
 func byAmount(a, b put) int { return cmp.Compare(a.effect().amount, b.effect().amount) }
 
-// merged is the union of vectors in the form of numbers by replica.
+// merged returns the union of vectors given as numbers by replica.
 func merged(puts []put) (string, bool) {
 	of := map[string]uint64{}
 	for _, p := range puts {

@@ -2,24 +2,24 @@ package core
 
 import "time"
 
-// pacing says when a member may be sent again what nobody asked for. It outlives the replica that runs
-// there: of two that both take themselves for the member, each message of one makes the other a stranger,
-// and answers to strangers must not go on without time passing [R58].
+// pacing limits the unrequested messages to a member. It outlives the replica that runs there. If
+// two replicas both take themselves for the member, each message of one makes the other a stranger,
+// and strangers must not be answered without a pause [R58].
 type pacing struct {
-	remindAt time.Time // that it lacks something
-	tellAt   time.Time // a memory
-	turnAway time.Time // the memory, as the answer to a former replica
-	greetAt  time.Time // a heartbeat and questions, as a replica that is new
-	greeted  int       // replicas since then
-	echoAt   time.Time // a heartbeat, as the answer to a memory that brought nothing
+	remindAt time.Time // when to send that it lacks something
+	tellAt   time.Time // when to send a memory
+	turnAway time.Time // when to send the memory to a former replica
+	greetAt  time.Time // when to greet a new replica with a heartbeat and questions
+	greeted  int       // number of replicas greeted since then
+	echoAt   time.Time // when to answer a memory without news with a heartbeat
 	echoed   uint64    // the digest of the last such heartbeat
 }
 
-// maxGreeted is how many new replicas of a member are greeted within a heartbeat interval: one that starts, and one that
-// starts anew at once.
+// maxGreeted is the number of new replicas of a member that are greeted within a heartbeat
+// interval: one that starts, and one that restarts at once.
 const maxGreeted = 2
 
-// greets reports whether a new replica of p is to be told at once what this one has seen.
+// greets reports whether a new replica of p must be sent this one's vector at once.
 func (c *Core) greets(p *peer) bool {
 	if !c.now.Before(p.greetAt) {
 		p.greeted, p.greetAt = 0, c.now.Add(c.cfg.BeatInterval)
@@ -28,7 +28,7 @@ func (c *Core) greets(p *peer) bool {
 	return p.greeted <= maxGreeted
 }
 
-// turnsAway reports whether a former replica of p is to be told that it is one.
+// turnsAway reports whether a former replica of p must be notified that it is one.
 func (c *Core) turnsAway(p *peer) bool {
 	if c.now.Before(p.turnAway) {
 		return false
@@ -37,8 +37,8 @@ func (c *Core) turnsAway(p *peer) bool {
 	return true
 }
 
-// echoes reports whether p is to be told that this replica remembers the same: once for each memory, and
-// again after a while, since messages get lost.
+// echoes reports whether p must be notified that this replica has the same memory: once for each
+// memory, and again after a while, since messages get lost.
 func (c *Core) echoes(p *peer) bool {
 	if p.echoed == c.roll.digest && c.now.Before(p.echoAt) {
 		return false

@@ -9,25 +9,27 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// An imprint, or print, is a hash of what an origin's events up to a number have done, chained from event to event [R57].
-// Equal prints say that a number names the same event for both sides. 0 is the print of what is not known.
+// An imprint, or print, is a hash of the effects of an origin's events up to a number, chained from
+// event to event [R57]. Equal prints mean that a number names the same event on both sides. 0
+// stands for an unknown print.
 type imprint = uint32
 
-// ownPrints are the prints of own events: of[i] is that of the events up to from+i.
+// ownPrints are the prints of own events: of[i] is the print of the events up to from+i.
 type ownPrints struct {
 	from  uint64
 	of    []imprint
-	chain uint64 // the last one, in full
+	chain uint64 // the last print, in full
 	room  []imprint
 }
 
-// maxPrints bounds the prints that an origin keeps of its own events. With older numbers none is compared.
+// maxPrints bounds the prints that an origin keeps of its own events. Older events are not
+// compared.
 const maxPrints = 1 << 16
 
-// add takes the print of the next event: it follows from the one before, the state after the event, what its
-// replica had seen, and the time.
+// add computes the print of the next event from the previous print, the state after the event, what
+// the replica had seen, and the time.
 func (o *ownPrints) add(n uint64, sum Sum, seen causal.Vector, clock uint64) {
-	if n != o.from+uint64(len(o.of)) || n == 0 { // the first, or behind one that a panic has left without
+	if n != o.from+uint64(len(o.of)) || n == 0 { // the first, or a panic left a gap
 		o.from, o.of = n-1, append(o.of[:0:0], 0)
 	}
 	h := newHash()
@@ -42,7 +44,7 @@ func (o *ownPrints) add(n uint64, sum Sum, seen causal.Vector, clock uint64) {
 	}
 }
 
-// at returns the print of the events up to n.
+// at returns the print of the events up to n, or 0.
 func (o *ownPrints) at(n uint64) imprint {
 	if n < o.from || n-o.from >= uint64(len(o.of)) {
 		return 0
@@ -50,14 +52,14 @@ func (o *ownPrints) at(n uint64) imprint {
 	return o.of[n-o.from]
 }
 
-// common returns the last of the events up to own that somebody with these prints has as well, who is known to have those up
-// to known.
+// common returns the last event up to own that a replica with the prints its shares. That replica
+// is known to have the events up to known.
 func (o *ownPrints) common(known, own uint64, its heardPrints) uint64 {
 	common := known
 	for at, x := range its.all() {
 		switch {
 		case at > own:
-		case contradict(o.at(at), x): // and so are all behind it
+		case contradict(o.at(at), x): // all events after it differ too
 			return min(common, at-1)
 		case at > common && agree(x, o.at(at)):
 			common = at
@@ -66,8 +68,8 @@ func (o *ownPrints) common(known, own uint64, its heardPrints) uint64 {
 	return common
 }
 
-// behind returns the prints of the events up to n, and up to each of count behind it.
-// The result is valid until the next call.
+// behind returns the print of the events up to n and the prints of the following count events. The
+// result is valid until the next call.
 func (o *ownPrints) behind(n uint64, count int) []imprint {
 	o.room = o.room[:0]
 	for i := range count + 1 {
@@ -76,19 +78,20 @@ func (o *ownPrints) behind(n uint64, count int) []imprint {
 	return o.room
 }
 
-// heardPrints are the prints of another origin's events, the last of them of those up to n.
+// heardPrints are prints of another origin's events. The last one is that of the events up to n.
 type heardPrints struct {
 	n    uint64
 	last []imprint
 }
 
-// Bounds of what is kept of others: how many prints of each, and of how many of those that are not in view.
+// Bounds on the prints kept of other origins: the number of prints per origin, and the number of
+// origins that are not in view.
 const (
 	keepPrints  = 32
 	keepOrigins = 1024
 )
 
-// at returns the print of the events up to n.
+// at returns the print of the events up to n, or 0.
 func (h heardPrints) at(n uint64) imprint {
 	if i := h.n - n; n <= h.n && i < uint64(len(h.last)) {
 		return h.last[uint64(len(h.last))-1-i]
@@ -96,7 +99,7 @@ func (h heardPrints) at(n uint64) imprint {
 	return 0
 }
 
-// all returns the prints with their numbers.
+// all yields the prints with their numbers.
 func (h heardPrints) all() iter.Seq2[uint64, imprint] {
 	return func(yield func(uint64, imprint) bool) {
 		for i, x := range h.last {
@@ -107,13 +110,13 @@ func (h heardPrints) all() iter.Seq2[uint64, imprint] {
 	}
 }
 
-// contradict reports whether two prints of one number are known, and differ.
+// contradict reports whether two prints of one number are both known and differ.
 func contradict(a, b imprint) bool { return a != 0 && b != 0 && a != b }
 
-// agree reports whether two prints of one number are known, and the same.
+// agree reports whether two prints of one number are known and equal.
 func agree(a, b imprint) bool { return a != 0 && a == b }
 
-// printOf returns the print of what this replica has applied of an origin.
+// printOf returns the print of the events of an origin that this replica has applied.
 func (c *Core) printOf(r causal.Replica) imprint {
 	n := c.seen.Get(r)
 	if r == c.me {
@@ -122,8 +125,9 @@ func (c *Core) printOf(r causal.Replica) imprint {
 	return c.heardOf[r].at(n)
 }
 
-// sameHistory reports whether a push goes on with the events that this replica has of its origin, or repeats
-// them, as far as is known. If not, the origin is told: one of both histories is that of a restored snapshot.
+// sameHistory reports whether a push continues or repeats the events that this replica has of its
+// origin, as far as is known. If not, one of the two histories is that of a restored snapshot, and
+// sameHistory notifies the origin.
 func (c *Core) sameHistory(d *delta) bool {
 	x := min(c.seen.Get(d.origin), d.head.Get(d.origin))
 	from := d.base.Get(d.origin)
@@ -145,7 +149,7 @@ func (c *Core) sendAck(p *peer, prints []imprint) {
 	c.send(p, wire.ReplicatorAck, encodeAck(c.seen.Get(p.replica), c.counts(), c.roll.digest, prints))
 }
 
-// ack is the print that an acknowledgement carries, if it is known.
+// ack returns the print for an acknowledgement, if it is known.
 func (c *Core) ack(p *peer) []imprint {
 	if x := c.printOf(p.replica); x != 0 {
 		return []imprint{x}
@@ -153,7 +157,7 @@ func (c *Core) ack(p *peer) []imprint {
 	return nil
 }
 
-// learnPrints takes the prints of a push that has been applied.
+// learnPrints records the prints of an applied push.
 func (c *Core) learnPrints(d *delta) {
 	n := d.head.Get(d.origin)
 	h := c.heardOf[d.origin]
@@ -174,11 +178,11 @@ func (c *Core) learnPrints(d *delta) {
 	c.keepPrints(d.origin, h)
 }
 
-// origins are the replicas whose prints a request or an answer tells, each with the last prints of what its sender has
-// of them.
+// origins are the prints that a request or an answer carries, by replica: the last prints of the
+// events that its sender has of that replica.
 type origins map[causal.Replica][]imprint
 
-// last returns the last print of a replica, if it is told.
+// last returns the last print of a replica, or 0.
 func (o origins) last(r causal.Replica) imprint {
 	if x := o[r]; len(x) > 0 {
 		return x[len(x)-1]
@@ -186,7 +190,8 @@ func (o origins) last(r causal.Replica) imprint {
 	return 0
 }
 
-// ranked returns the prints with the ranks of their origins in a vector, and how many there are of each.
+// ranked returns the prints together with the ranks of their origins in a vector, and the number of
+// prints of each origin.
 func (o origins) ranked(v causal.Vector) (at, counts []uint64, prints []imprint) {
 	for _, r := range slices.Sorted(maps.Keys(o)) {
 		if i, n := v.Rank(r); n > 0 {
@@ -196,7 +201,8 @@ func (o origins) ranked(v causal.Vector) (at, counts []uint64, prints []imprint)
 	return at, counts, prints
 }
 
-// originsOf reads prints with the ranks of their origins in a vector. Without counts there is one of each.
+// originsOf decodes prints with the ranks of their origins in a vector. Without counts there is one
+// print per origin.
 func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins, error) {
 	if len(counts) == 0 && len(at) != len(prints) || len(counts) > 0 && len(counts) != len(at) {
 		return nil, malformed("%d prints of %d replicas", len(prints), len(at))
@@ -216,10 +222,11 @@ func originsOf(v causal.Vector, at, counts []uint64, prints []imprint) (origins,
 	return out, nil
 }
 
-// printsOut returns the prints of what this replica has applied of the members that it sees or remembers, or did until lately,
-// and of those that have retracted events, and of its own events: from that of what have covers on, as far as they are known. The
-// receiver may see more than this replica does, and without a print would take it from a vector alone that it has what
-// the origin did.
+// printsOut returns the prints of the events that this replica has applied of: the members that it
+// sees or remembers, or saw until recently; the replicas with retracted events; and itself. The
+// prints of an origin start at the last event that have covers, as far as they are known. The
+// receiver may see more members than this replica does; without a print it would have to trust a
+// vector alone that this replica has what the origin did.
 func (c *Core) printsOut(have causal.Vector) origins {
 	out := origins{}
 	tell := func(r causal.Replica) {
@@ -255,8 +262,8 @@ func (c *Core) printsOut(have causal.Vector) origins {
 	return out
 }
 
-// printsIn takes the prints of an answer that has been applied; before is what had been seen. Of an origin that has
-// risen without a print none is known any more.
+// printsIn records the prints of an applied answer; before is the vector before it. If an origin
+// rose without a print, its prints are forgotten.
 func (c *Core) printsIn(h head, before causal.Vector) {
 	for d := range h.head.Beyond(before) {
 		if _, told := h.prints[d.Replica]; !told {
@@ -270,7 +277,7 @@ func (c *Core) printsIn(h head, before causal.Vector) {
 	}
 }
 
-// then returns h with the prints of the events up to n.
+// then returns h extended by run, the prints of the events up to n.
 func (h heardPrints) then(n uint64, run []imprint) heardPrints {
 	first := n - uint64(len(run)-1)
 	if h.n < n && h.n+1 >= first && len(h.last) > 0 {
@@ -279,7 +286,8 @@ func (h heardPrints) then(n uint64, run []imprint) heardPrints {
 	return heardPrints{n, slices.Clone(run[max(0, len(run)-2*keepPrints):])}
 }
 
-// keepPrints keeps what is known of an origin, and forgets some of those that are not in view when they are many.
+// keepPrints stores the prints of an origin. If there are too many origins, it drops some of those
+// that are not in view.
 func (c *Core) keepPrints(r causal.Replica, h heardPrints) {
 	c.heardOf[r] = h
 	if len(c.heardOf) <= 2*keepOrigins+len(c.peers) {
@@ -297,8 +305,8 @@ func (c *Core) keepPrints(r causal.Replica, h heardPrints) {
 	}
 }
 
-// confirmBeat is confirm for a heartbeat. One that is meant for another replica of this member says nothing of the
-// events of this one: its sender may have them from the time before a snapshot.
+// confirmBeat is confirm for a heartbeat. A heartbeat meant for another replica of this member says
+// nothing about this one's events: its sender may have them from before a snapshot.
 func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 	if x == 0 || x>>32 != uint64(c.me)&(1<<32-1) {
 		return true
@@ -306,9 +314,9 @@ func (c *Core) confirmBeat(p *peer, n, x uint64, counts bool) bool {
 	return c.confirm(p, n, []imprint{imprint(x)}, counts)
 }
 
-// confirm takes it from p that it covers own events up to n, the last of them with these prints; counts says that p
-// speaks as one that is counted. What it has
-// under another print is not what this replica did: both come from one snapshot of a machine [R57].
+// confirm records that p covers own events up to n, the last of them with these prints. counts says
+// that p speaks as a member that counts. An event with a different print is not this replica's:
+// both come from one snapshot of a machine [R57].
 func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 	if its := (heardPrints{n, prints}); c.foreign(its) {
 		c.reborn(p.ID, p.acked, its)
@@ -325,13 +333,14 @@ func (c *Core) confirm(p *peer, n uint64, prints []imprint, counts bool) bool {
 	return true
 }
 
-// foreign reports whether the last of these events, which somebody has under own numbers, is none of this replica's.
+// foreign reports whether the last of these events, which another member has under own numbers,
+// differs from this replica's.
 func (c *Core) foreign(its heardPrints) bool {
 	return its.n > c.seen.Get(c.me) || contradict(c.prints.at(its.n), its.at(its.n))
 }
 
-// disputed takes it from another that a member has other events under own numbers than that other, which has those of this
-// replica. That member may not be in view, or not see this one.
+// disputed handles a report about member: under own numbers it has other events than the reporting
+// peer, which has those of this replica. That member may not be in view, or may not see this one.
 func (c *Core) disputed(member string, its heardPrints) {
 	if len(its.last) == 0 || !c.foreign(its) {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// answered is an update that is answered at once.
+// answered makes an update that is answered at once.
 func (l *lab) answered(name string, ops ...op) {
 	l.id++
 	l.step(name, Update{ID: l.id, Modify: func(t *Txn) error { return perform(t, ops) }})
 }
 
-// A hundred increments are a hundred events, with as many dots, since each value could be encoded; but what travels is
-// one atom.
+// A hundred increments are a hundred events with a hundred dots, since each value could have been
+// encoded. What is sent is one atom.
 func TestPush_AHundredAnsweredIncrementsAreOneAtom(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	size := func() int {
@@ -59,7 +59,8 @@ func TestPush_WhatCameAndWentDoesNotTravel(t *testing.T) {
 	require.Empty(t, own[0].keys[0].Adds, "all that it added is gone")
 }
 
-// A push of events of which the receiver has the first ones, as none is sent, leaves out that x is removed.
+// The receiver has the first events of a push, which never happens in practice. The push leaves out
+// that x is removed.
 func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
@@ -79,7 +80,8 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 	require.Equal(t, stateBytes(a), stateBytes(l.cores["b"]))
 }
 
-// Nothing waits at rest; under load others hear of updates once a millisecond, and at once of those that wait for them.
+// Nothing waits at rest. Under load other members receive updates once per millisecond, and those
+// with a waiter at once.
 func TestPush_PausesUnderLoad(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.answered("a", count("c", "k", 1))

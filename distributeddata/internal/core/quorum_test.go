@@ -12,8 +12,8 @@ func without(name string) func(mail) bool {
 	return func(m mail) bool { return m.from != name && m.to != name }
 }
 
-// restarted begins as empty replicas, two of five, after a write that they and c have acknowledged; c is
-// cut off.
+// restarted restarts two of five as empty replicas, after a write that they and c have
+// acknowledged; c is cut off.
 func restarted(t *testing.T) *lab {
 	l := newLab(t, "a", "b", "c", "d", "e")
 	id := l.update("a", majority, add("s", "x"))
@@ -69,7 +69,8 @@ func TestWrite_TheUnreadyDoNotCount(t *testing.T) {
 	require.NotContains(t, l.done, id, "of those that have it only d and e are ready")
 }
 
-// An update that changes nothing is acknowledged when so many replicas cover what it observed [R50].
+// An update that changes nothing is acknowledged when as many replicas as required cover what it
+// observed [R50].
 func TestNoop_WaitsForWhatItObserved(t *testing.T) {
 	for name, noop := range map[string][]op{
 		"found":   {remove("s", "gone"), remove("s", "gone")},
@@ -80,7 +81,7 @@ func TestNoop_WaitsForWhatItObserved(t *testing.T) {
 			l.update("b", Level{}, add("s", "x"))
 			l.deliver(between("b", "a"))
 			l.take(all)
-			l.cores["b"] = nil // only a has it now
+			l.cores["b"] = nil // now only a has it
 			l.step("a", View{Others: []Member{{ID: "c"}}})
 			id := l.update("a", majority, noop...)
 			require.NotContains(t, l.done, id)
@@ -94,7 +95,8 @@ func TestNoop_WaitsForWhatItObserved(t *testing.T) {
 	}
 }
 
-// Behind an own write, which followed all there is, an update that changes nothing asks nobody.
+// After an own write that followed everything seen, an update that changes nothing asks no other
+// member.
 func TestNoop_BehindAnOwnWriteAsksNobody(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "x"))
@@ -104,7 +106,7 @@ func TestNoop_BehindAnOwnWriteAsksNobody(t *testing.T) {
 	require.Empty(t, l.box)
 }
 
-// However many calls wait, they wait in a few operations, and what these ask is not more [R52].
+// However many calls wait, they share a few operations, which ask no more than usual [R52].
 func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	a, n := l.cores["a"], uint64(3000)
@@ -136,7 +138,7 @@ func TestCalls_ManyAtOnceAskLittle(t *testing.T) {
 	}
 }
 
-// Calls that wait together end at the deadline of each.
+// Calls that wait together each complete at their own deadline.
 func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for i := range 40 {
@@ -159,7 +161,8 @@ func TestCalls_EachEndsAtItsDeadline(t *testing.T) {
 	require.Equal(t, &Short{Needed: 2, Answered: 1, Counted: 3, Missing: []string{"b", "c"}}, l.done[2000].Short)
 }
 
-// A read asks after it has begun: what was asked before may be answered with less than it must show.
+// A read asks after it has begun: the answer to an earlier question may contain less than the read
+// must show.
 func TestRead_JoinsNoQuestionAskedBefore(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.step("a", Read{ID: 91, Level: majority, Deadline: l.now.Add(time.Hour)})

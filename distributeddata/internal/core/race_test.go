@@ -2,5 +2,5 @@
 
 package core
 
-// A core has no goroutines: the race detector only makes the histories slower.
+// A core has no goroutines, so the race detector only makes the histories slower.
 const defaultSeeds, defaultSmall = 50, 100

@@ -12,7 +12,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// What is said does not grow with the number of members [R7a, R20].
+// The size of messages does not grow with the number of members [R7a, R20].
 
 // pushed returns the newest push in the box from one member to another.
 func (l *lab) pushed(from, to string) *pb.Push {
@@ -37,15 +37,15 @@ func TestPush_NamesTheNearestEventsAlone(t *testing.T) {
 	l.update("a", Level{}, add("s", "x"))
 	l.deliver(between("a", "b"))
 	l.deliver(between("a", "c"))
-	l.update("b", Level{}, remove("s", "x")) // follows a's
+	l.update("b", Level{}, remove("s", "x")) // follows a's event
 	l.deliver(between("b", "c"))
-	l.update("c", Level{}, add("s", "x")) // follows b's, and by that a's
+	l.update("c", Level{}, add("s", "x")) // follows b's event, and so a's
 	require.Equal(t, []uint64{uint64(l.cores["b"].Replica())}, l.pushed("c", "d").Replicas)
 
 	l.deliver(between("c", "d"))
-	l.shows("d", "s/own a=1\ns/own b=1\ns/own c=1\ns/own d=1\n") // waits for b's
+	l.shows("d", "s/own a=1\ns/own b=1\ns/own c=1\ns/own d=1\n") // waits for b's event
 	l.deliver(between("b", "d"))
-	l.shows("d", "s/own a=1\ns/own b=1\ns/own c=1\ns/own d=1\n") // which waits for a's
+	l.shows("d", "s/own a=1\ns/own b=1\ns/own c=1\ns/own d=1\n") // which waits for a's event
 	l.deliver(all)
 	l.shows("d", "s/own a=1\ns/own b=1\ns/own c=1\ns/own d=1\ns/x=1\n")
 }

@@ -10,14 +10,15 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// asker is a task that gathers what others say they have seen.
+// asker is a task that gathers the vectors of other members.
 type asker interface {
 	take(p *peer, v causal.Vector)
 }
 
 func (r *read) anew() task { return &read{} }
 
-// anew begins a linearizable read from the start: what it has taken may not be on a majority of those that count now.
+// anew restarts a linearizable read: its result may not be on a majority of the members that count
+// now.
 func (w *cover) anew() task {
 	if w.shown != nil {
 		return &read{}
@@ -25,22 +26,24 @@ func (w *cover) anew() task {
 	return w
 }
 
-// read asks the others what they have seen, and is done when this replica covers what enough of them
-// had: it then shows every write that so many had acknowledged before the read began.
+// read asks other members for their vectors, and is done when this replica covers the vectors of
+// enough of them. It then shows every write that this many members had acknowledged before the read
+// began.
 //
-// A linearizable read goes on [R19]: it takes the state of that moment, and answers with it only when a
-// majority covers it, so that no later read can miss what this one shows. When nothing is being
-// written the first answers say so already.
+// A linearizable read continues [R19]: it takes the current state, and returns it only when a
+// majority covers it, so that no later read can miss any of it. If no write is in flight, the first
+// answers already prove that.
 type read struct{ survey }
 
-// survey is what others have said that they have seen, and what this replica has to cover for that.
+// survey collects the vectors of other members, and the vector that this replica must therefore
+// cover.
 type survey struct {
 	answers []probed
 	target  causal.Vector // once fixed
 	fixed   bool
 }
 
-// probed is what a replica said it has seen.
+// probed is the vector that a replica has reported.
 type probed struct {
 	member  string
 	replica causal.Replica
@@ -92,7 +95,7 @@ func (r *read) advance(c *Core, o *operation) standing {
 	}
 	shown := c.state()
 	o.task = &cover{want: shown.Seen, shown: &shown}
-	o.asked, o.again = true, c.now // members that have not said so by now are asked at once
+	o.asked, o.again = true, c.now // members that have not reported that much are asked at once
 	c.stirred = true
 	return o.task.advance(c, o)
 }
@@ -102,7 +105,7 @@ func (r *read) has(p *peer, _ uint64) bool {
 	return slices.ContainsFunc(r.answers, func(a probed) bool { return a.member == p.ID })
 }
 
-// fix makes what has been answered the target.
+// fix makes the join of the answers the target.
 func (s *survey) fix() {
 	s.fixed = true
 	for _, a := range s.answers {
@@ -110,7 +113,7 @@ func (s *survey) fix() {
 	}
 }
 
-// chase sees to it that this replica comes to cover the target.
+// chase makes sure that this replica will cover the target.
 func (s *survey) chase(c *Core) {
 	for _, a := range s.answers {
 		if p := c.peer(a.member); p != nil && !a.seen.Leq(c.seen) {
@@ -119,12 +122,12 @@ func (s *survey) chase(c *Core) {
 	}
 }
 
-// reading reports whether any operation waits for what this replica will have seen.
+// reading reports whether any read waits for this replica to see more events.
 func (c *Core) reading() bool {
 	return slices.ContainsFunc(c.ops, func(o *operation) bool { _, ok := o.task.(*read); return ok })
 }
 
-// drop forgets answers of replicas that are not in the view any more, or were replaced.
+// drop removes answers of replicas that are no longer in view, or were replaced.
 func (r *read) drop(c *Core) {
 	r.answers = slices.DeleteFunc(r.answers, func(a probed) bool {
 		p := c.peer(a.member)
@@ -132,7 +135,7 @@ func (r *read) drop(c *Core) {
 	})
 }
 
-// take notes the first answer of a ready replica.
+// take records the first answer of a replica that counts.
 func (r *read) take(p *peer, v causal.Vector) {
 	if p.speaks() && !r.fixed && !r.has(p, 0) {
 		r.answers = append(r.answers, probed{p.ID, p.replica, v})
@@ -142,13 +145,13 @@ func (r *read) take(p *peer, v causal.Vector) {
 // cover waits until enough replicas cover a vector that this one covers.
 type cover struct {
 	want  causal.Vector
-	shown *State // by a linearizable read
+	shown *State // the result of a linearizable read
 }
 
 func (w *cover) has(p *peer, _ uint64) bool { return p.covers(w.want) }
 
-// covers reports whether p counts and has said, under the memory of this moment, that it covers v. What a
-// replica covers only grows.
+// covers reports whether p counts and has said, under the present memory, that it covers v. The
+// vector that a replica covers only grows.
 func (p *peer) covers(v causal.Vector) bool { return p.speaks() && v.Leq(p.sure) }
 
 func (w *cover) ask(c *Core, o *operation, p *peer) {
@@ -163,15 +166,15 @@ func (w *cover) advance(c *Core, o *operation) standing {
 	return s
 }
 
-// startCover waits until enough replicas cover what an update observed that changed nothing [R50].
+// startCover waits until enough replicas cover what an update without changes has observed [R50].
 func (c *Core) startCover(ev Update) {
 	o, w := gather(c, ev.Level, &cover{})
-	w.want = c.seen // and all that those observed that wait with it
+	w.want = c.seen // including what the waiting updates observed
 	c.call(o, ev.ID, 0, ev.Deadline)
 	c.begin(o)
 }
 
-// heldProbe is a question of p that waits until this replica covers what p wants.
+// heldProbe is a probe of a member that waits until this replica covers want.
 type heldProbe struct {
 	member   string
 	replica  causal.Replica
@@ -180,10 +183,10 @@ type heldProbe struct {
 	deadline time.Time
 }
 
-// maxHeld bounds the questions that wait.
+// maxHeld bounds the waiting probes.
 const maxHeld = 1024
 
-// onProbe answers at once, or when this replica covers what is wanted. The asker has it.
+// onProbe replies at once, or when this replica covers the wanted vector, which the sender has.
 func (c *Core) onProbe(p *peer, payload []byte) error {
 	var m pb.Probe
 	if err := decode(payload, &m); err != nil {
@@ -209,7 +212,7 @@ func (c *Core) replyProbe(p *peer, id uint64) {
 	c.send(p, wire.ReplicatorProbeReply, encode(&pb.ProbeReply{Id: id, Ready: c.counts(), Seen: c.vectorOut(c.seen), Members: c.roll.digest, Resigned: c.roll.resigned, Entering: c.roll.entering, Parting: c.parting()}))
 }
 
-// answerHeld answers the questions that waited for what has come since.
+// answerHeld replies to the probes whose wanted vectors are now covered.
 func (c *Core) answerHeld() {
 	c.held = slices.DeleteFunc(c.held, func(h heldProbe) bool {
 		p := c.peer(h.member)

@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// The last event that a restored replica has in common with another is the last that the other has acknowledged, or tells
-// the print of, unless it tells another print.
+// The last event that a restored replica has in common with another is the last one that the other
+// has acknowledged or sent the same print of, unless it has sent a different print.
 func TestRestored_TheLastCommonEvent(t *testing.T) {
 	c := New(Config{NewReplica: func() causal.Replica { return 5 }})
 	c.prints = ownPrints{of: []imprint{0, 1, 3, 5}}
@@ -28,15 +28,16 @@ func TestRestored_TheLastCommonEvent(t *testing.T) {
 		{0, heardPrints{4, []imprint{1, 3, 9, 11}}, 2},
 		{3, heardPrints{4, []imprint{1, 3, 9, 11}}, 2}, // it had acknowledged the third
 		{3, heardPrints{4, []imprint{9, 11, 13}}, 1},
-		{3, heardPrints{5, []imprint{7, 9}}, 3}, // it does not say
+		{3, heardPrints{5, []imprint{7, 9}}, 3}, // its prints do not say
 	} {
 		require.Equal(t, test.common, c.common(test.acked, test.its), "%+v", test)
 	}
 }
 
-// An event from before the snapshot has reached everybody, and no acknowledgement has come back. A heartbeat tells the restored
-// replica that its numbers were used, and no more than the last print, so that it takes this event for one that the others do
-// not have, until the state comes: it is not done twice, and what others have removed of it since stays removed.
+// An event from before the snapshot has reached all members, and no acknowledgement has come back.
+// A heartbeat shows the restored replica that its numbers were used, but contains only the last
+// print. So the replica assumes that the others do not have this event, until the state arrives.
+// The event is not redone, and what others have removed of it since stays removed.
 func TestRestored_AnEventThatOthersHaveIsNotDoneTwice(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -68,7 +69,8 @@ func TestRestored_AnEventThatOthersHaveIsNotDoneTwice(t *testing.T) {
 	}
 }
 
-// The same where the restored replica has done nothing since: a member that has all that it did, and more, has the other events.
+// The same where the restored replica has done nothing since: a member that has all of its events,
+// and more, has the other events.
 func TestRestored_AMemberThatHasMoreHasTheOtherEvents(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, count("c2", "n", 5))

@@ -9,9 +9,9 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// The step in which a replica notices that it was restored panics, or the one in which its events are done again, at each
-// place where they can: they are done again all the same, and every call is answered once. The others have used as many
-// numbers as the restored replica, or fewer.
+// The step in which a replica notices that it was restored, or the one in which its events are
+// redone, panics at each possible place. The events are redone all the same, and every call is
+// answered once. The others have used as many numbers as the restored replica, or fewer.
 func TestRestored_AStepThatPanics(t *testing.T) {
 	for _, acts := range [][]string{{"new"}, {"new", "newer"}} {
 		for place, blasted := 1, 1; blasted > 0; place++ {
@@ -44,7 +44,8 @@ func TestRestored_AStepThatPanics(t *testing.T) {
 	}
 }
 
-// Nor is a call answered twice if the step panics in which those that have waited for the state for too long end.
+// A call is not answered twice either if the step panics in which calls that have waited for the
+// state for too long are completed.
 func TestRestored_AStepThatPanicsEndsNoCallTwice(t *testing.T) {
 	for place := 1; ; place++ {
 		l, snapshot := restorable(t)

@@ -5,8 +5,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// receive takes a message from a member of the view, signed by its present replica and addressed to
-// this one [R2]. Anything else is counted and dropped.
+// receive handles a message from a member of the view that is signed by its present replica and
+// addressed to this one [R2]. All other messages are counted and dropped.
 func (c *Core) receive(ev Receive) {
 	p := c.peer(ev.Member)
 	if p == nil || ev.From == 0 || ev.To != 0 && ev.To != c.me {
@@ -27,14 +27,14 @@ func (c *Core) receive(ev Receive) {
 	}
 	if ev.Manifest == wire.ReplicatorPush || ev.Manifest == wire.ReplicatorPart {
 		if c.disk.crowded() {
-			return // it is asked for again
+			return // the sender is asked for it later
 		}
 		c.gather(len(ev.Payload))
 	}
 	c.tally(ev, c.dispatch(p, ev))
 }
 
-// tally counts what could not be decoded. What names a base that is not known may be, later.
+// tally counts undecodable messages. A message that names an unknown base is queued instead.
 func (c *Core) tally(ev Receive, err error) {
 	if d, ok := asUnknown(err); ok {
 		c.await(ev, d)
@@ -43,7 +43,8 @@ func (c *Core) tally(ev Receive, err error) {
 	}
 }
 
-// dispatch hands a message to its handler; the error says that it could not be decoded.
+// dispatch passes a message to its handler, which returns an error if the message cannot be
+// decoded.
 func (c *Core) dispatch(p *peer, ev Receive) error {
 	switch ev.Manifest {
 	case wire.ReplicatorPush:
@@ -103,8 +104,8 @@ func (c *Core) onAck(p *peer, payload []byte) error {
 	return nil
 }
 
-// acknowledge answers those who wait for this replica to cover their events, from applied state only,
-// and only when ready [R18]. A replica that is not ready keeps the debt until it is.
+// acknowledge sends the acknowledgements that other members wait for, from applied state only, and
+// only when ready [R18]. A replica that is not ready sends them later.
 func (c *Core) acknowledge() {
 	for _, p := range c.peers {
 		if p.owed == 0 || p.replica == 0 || !c.counts() || c.seen.Get(p.replica) < p.owed {
@@ -115,10 +116,11 @@ func (c *Core) acknowledge() {
 	}
 }
 
-// heard notes the whole vector of a peer. An acknowledgement says less, and is kept apart: dropping
-// marks needs what the peer had seen and what it had done at one and the same moment [R10]. Its knowledge of us that we do not have ourselves means that
-// numbers of ours were lost [R2a]. That it covers own events is taken from messages that say which [R57].
-// It reports false if this replica goes on under another id because of it.
+// heard records the whole vector of a peer. An acknowledgement says less and is recorded
+// separately, since dropping marks requires what the peer had seen and done at the same moment
+// [R10]. If the peer knows of more events of this replica than the replica itself, numbers of this
+// replica were lost [R2a]. Whether the peer covers own events is decided by messages that carry
+// prints [R57]. heard returns false if this replica continues under another id as a result.
 func (c *Core) heard(p *peer, v causal.Vector) bool {
 	if n := v.Get(c.me); n > c.seen.Get(c.me) {
 		c.reborn(p.ID, p.acked, heardPrints{n: n})

@@ -9,10 +9,11 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// What R57 does not promise, as small as it gets.
+// Minimal examples of what R57 does not promise.
 
-// twoBranches is a cluster of a, b and c in which one number of a names two events, both acknowledged by a majority: b
-// holds "old", from before a restore of a, and c holds "new", from after it. Nobody has noticed the restore.
+// twoBranches is a cluster of a, b and c in which one number of a names two events, both
+// acknowledged by a majority: b holds "old", from before a restore of a, and c holds "new", from
+// after it. No member has noticed the restore.
 func twoBranches(t *testing.T) (l *lab, snapshot *Core) {
 	l = newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -35,8 +36,8 @@ func twoBranches(t *testing.T) (l *lab, snapshot *Core) {
 	return l, snapshot
 }
 
-// oneOfTwo asserts that all members hold the same in the end, and that one of the two acknowledged writes is lost, and
-// nothing that another replica did.
+// oneOfTwo asserts that all members hold the same in the end, and that one of the two acknowledged
+// writes is lost, but nothing that another replica did.
 func (l *lab) oneOfTwo() {
 	l.t.Helper()
 	l.update("b", Level{}, add("s2", "b"))
@@ -50,15 +51,15 @@ func (l *lab) oneOfTwo() {
 	require.Contains(l.t, []string{"s/base=1\ns/new=1\ns2/b=1\ns2/c=1\n", "s/base=1\ns/old=1\ns2/b=1\ns2/c=1\n"}, got)
 }
 
-// A snapshot is restored twice. Nothing tells the events of the two lives apart where both have been acknowledged,
-// and the process that could do them again is gone.
+// A snapshot is restored twice. The events of the two lives cannot be told apart where both have
+// been acknowledged, and the process that could redo them is gone.
 func TestLimit_ASnapshotRestoredTwiceLosesAnAcknowledgedWrite(t *testing.T) {
 	l, snapshot := twoBranches(t)
 	l.cores["a"] = snapshot
 	l.oneOfTwo()
 }
 
-// A restored process ends before the others have noticed the restore.
+// A restored process ends before the other members have noticed the restore.
 func TestLimit_ARestoredLifeThatEndsUnnoticedLosesAnAcknowledgedWrite(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		l, _ := twoBranches(t)

@@ -15,7 +15,7 @@ func (l *lab) burn(name string) {
 	}
 }
 
-// attempt takes a step, and goes on if that panics.
+// attempt takes a step, and resumes if that panics.
 func (l *lab) attempt(name string, ev Event) (effects []Effect) {
 	c := l.cores[name]
 	switch ev := ev.(type) {
@@ -71,7 +71,8 @@ func everywhere(t *testing.T, story func(l *lab)) {
 	}
 }
 
-// Whatever a panic interrupts in an update: it is made or not, and what was made before stays. Whoever waits is answered.
+// Whatever a panic interrupts in an update, the update is made or not, and earlier ones stay. All
+// callers are answered.
 func TestResume_AnUpdateIsMadeOrNot(t *testing.T) {
 	everywhere(t, func(l *lab) {
 		before := l.update("b", majority, add("s", "before"))
@@ -92,7 +93,7 @@ func TestResume_AnUpdateIsMadeOrNot(t *testing.T) {
 	})
 }
 
-// A push that was not applied comes as an answer; one that was applied is told of.
+// A push that was not applied arrives as an answer; one that was applied is reported.
 func TestResume_APushIsAppliedOnce(t *testing.T) {
 	everywhere(t, func(l *lab) {
 		id := l.update("a", Level{Kind: All}, add("s", "x"), count("c", "k", 1))
@@ -107,7 +108,7 @@ func TestResume_APushIsAppliedOnce(t *testing.T) {
 	})
 }
 
-// A state is joined or not.
+// A state is joined completely or not at all.
 func TestResume_AStateIsJoinedOnce(t *testing.T) {
 	everywhere(t, func(l *lab) {
 		l.update("c", Level{}, add("s", "own"), count("c", "k", 1))
@@ -125,7 +126,7 @@ func TestResume_AStateIsJoinedOnce(t *testing.T) {
 	})
 }
 
-// Calls under way end as if nothing had happened.
+// Calls in flight complete as if nothing had happened.
 func TestResume_CallsUnderWayGoOn(t *testing.T) {
 	everywhere(t, func(l *lab) {
 		write := l.update("b", majority, add("s", "x"))
@@ -149,12 +150,12 @@ func TestResume_CallsUnderWayGoOn(t *testing.T) {
 	})
 }
 
-// What panics again and again is given up, and nothing else.
+// Only the update that panics repeatedly is given up.
 func TestResume_WhatNobodyCanCommitIsGivenUp(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "kept"))
 	l.quiet("b", add("s", "x"))
-	l.fuse["b"], l.second = 1, 3 // before it is installed, and when that is tried once more
+	l.fuse["b"], l.second = 1, 3 // before it is installed, and when that is retried
 	l.tick(time.Second)
 	require.True(t, l.done[0].Interrupted)
 	l.update("b", Level{}, add("s", "y"))
@@ -163,15 +164,15 @@ func TestResume_WhatNobodyCanCommitIsGivenUp(t *testing.T) {
 	l.shows("a", "s/kept=1\ns/y=1\n")
 }
 
-// What a disk hands over is taken whole, wherever a panic interrupts that: a replica that believed its disk while it
-// held nothing would delete the rows.
+// What a disk hands over is taken as a whole, wherever a panic interrupts this: a replica that
+// relied on its disk while it held nothing would delete the rows.
 func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
 	for _, damage := range []string{"", "corrupt"} {
 		for place, blasted := 1, 1; blasted > 0; place++ {
 			l := newDiskLab(t, "a", "b", "c")
 			l.update("a", Level{}, add("s", "x"), count("c", "n", 5))
 			l.deliver(all)
-			l.update("a", Level{}, add("s", "only")) // nobody hears of it
+			l.update("a", Level{}, add("s", "only")) // no other member receives it
 			l.take(all)
 			l.crash("a")
 			if damage != "" {
@@ -198,12 +199,12 @@ func TestResume_WhatADiskHandsOverIsTaken(t *testing.T) {
 	}
 }
 
-// Nor is anything lost of what a former life hands over.
+// Nothing that an earlier life hands over is lost either.
 func TestResume_WhatALifeHandsOverIsTaken(t *testing.T) {
 	for place, blasted := 1, 1; blasted > 0; place++ {
 		l := newDiskLab(t, "a", "b", "c")
 		l.update("a", Level{}, add("s", "x"))
-		l.take(all) // nobody hears of it
+		l.take(all) // no other member receives it
 		old := l.cores["a"]
 		l.start("a")
 		l.fuse["a"] = place

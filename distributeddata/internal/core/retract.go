@@ -10,19 +10,21 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// retraction says that events of a replica, those behind one, do not hold: it was restored from a snapshot, others
-// have what it did before the restore under the same numbers, and it has done these again under another id [R66].
+// retraction says that the events of a replica after a given one are not valid. The replica was
+// restored from a snapshot, other members have its events from before the restore under the same
+// numbers, and it has redone its own under another id [R66].
 type retraction struct {
 	replica causal.Replica
 	after   uint64
-	prints  []imprint // of the events behind it
-	own     bool      // this process has retracted them, and tells every member
-	from    string    // else the member that told of it, which has none of these events
-	without bool      // this replica has been equal to that one: it has none either
-	since   time.Time // that was told
+	prints  []imprint // of the events after that one
+	own     bool      // this process has retracted them, and notifies every member
+	from    string    // otherwise, the member that reported it, which has none of these events
+	without bool      // this replica has been equal to that member, so it has none either
+	since   time.Time // when it was reported
 }
 
-// Bounds of retractions: how many are known, here or of a member, and how many prints each has.
+// Bounds of retractions: how many are known, here or for a member, and the number of prints of
+// each.
 const (
 	maxRetractions    = 16
 	maxRetractedPrint = 4096
@@ -33,15 +35,16 @@ func (r retraction) has(n uint64, x imprint) bool {
 	return n > r.after && n-r.after <= uint64(len(r.prints)) && agree(x, r.prints[n-r.after-1])
 }
 
-// retract makes a retraction of the events that have been done again. line are the prints of the events that the other
-// member has in their place: they say which are the first that the two have apart. If they do not, nothing is retracted.
+// retract makes a retraction of the redone events. line are the prints of the events that the other
+// member has in their place; they determine the first event in which the two histories differ. If
+// they do not, nothing is retracted.
 func (c *Core) retract(v *revoked, line heardPrints) {
 	r := retraction{replica: v.was, own: true}
 	for n := min(v.own, line.n); n > 0 && r.prints == nil; n-- {
 		switch x := line.at(n); {
 		case x == 0:
 			return
-		case x == v.prints.at(n): // and so are all before it
+		case x == v.prints.at(n): // and all before it are equal as well
 			return
 		case n-1 == v.common || agree(line.at(n-1), v.prints.at(n-1)):
 			for r.after = n - 1; n <= v.own && len(r.prints) < maxRetractedPrint; n++ {
@@ -54,12 +57,12 @@ func (c *Core) retract(v *revoked, line heardPrints) {
 	}
 }
 
-// keepLast returns a list of its own: the last of those before, and x.
+// keepLast returns a new list: the last elements of list, and x.
 func keepLast[T any](list []T, x T) []T {
 	return append(slices.Clone(list[max(0, len(list)+1-maxRetractions):]), x)
 }
 
-// retractionOf returns what is known to be retracted of a replica.
+// retractionOf returns the known retraction of a replica.
 func (c *Core) retractionOf(r causal.Replica) (retraction, bool) {
 	i := slices.IndexFunc(c.retracted, func(o retraction) bool { return o.replica == r })
 	if i < 0 {
@@ -68,8 +71,8 @@ func (c *Core) retractionOf(r causal.Replica) (retraction, bool) {
 	return c.retracted[i], true
 }
 
-// learnRetraction keeps a retraction, and returns it as it is kept, and whether this replica has any of the retracted
-// events. Pushes that wait and are of the same replica are dropped.
+// learnRetraction stores a retraction. It returns the stored one, and whether this replica has any
+// of the retracted events. It drops waiting pushes of the same replica.
 func (c *Core) learnRetraction(r retraction) (known retraction, holds bool) {
 	for c.window.take(func(o waiting) bool { return o.d.origin == r.replica }) != nil {
 		c.stats.WindowDrops++
@@ -82,7 +85,7 @@ func (c *Core) learnRetraction(r retraction) (known retraction, holds bool) {
 	return known, c.holds(known)
 }
 
-// holds reports whether this replica has any of the retracted events, as far as it knows.
+// holds reports whether this replica is known to have any of the retracted events.
 func (c *Core) holds(r retraction) bool {
 	for n, x := range c.heardOf[r.replica].all() {
 		if r.has(n, x) {
@@ -92,9 +95,10 @@ func (c *Core) holds(r retraction) bool {
 	return false
 }
 
-// tellRetractions tells the members of own retractions until each has said that it holds none of these events.
+// tellRetractions sends own retractions to each member until it has replied that it has none of
+// these events.
 func (c *Core) tellRetractions() {
-	if c.revoked != nil { // what it would be asked for is not there yet
+	if c.revoked != nil { // the state that members would ask for is not there yet
 		return
 	}
 	for _, r := range c.retracted {
@@ -106,7 +110,7 @@ func (c *Core) tellRetractions() {
 	}
 }
 
-// passOn tells p of a retraction, if this replica may be asked for what holds instead.
+// passOn sends a retraction to p, if p may then ask this replica for the valid state.
 func (c *Core) passOn(p *peer, r retraction) {
 	if c.revoked == nil && c.lacks(r.replica) {
 		c.sendRetract(p, r)
@@ -117,7 +121,7 @@ func (c *Core) sendRetract(p *peer, r retraction) {
 	c.send(p, wire.ReplicatorRetract, encode(&pb.Retract{Replica: uint64(r.replica), After: r.after, Prints: r.prints}))
 }
 
-// onRetract takes a retraction, or the answer to one. A replica that runs has retracted nothing.
+// onRetract handles a retraction, or the reply to one. A running replica has not been retracted.
 func (c *Core) onRetract(p *peer, payload []byte) error {
 	var m pb.Retract
 	if err := decode(payload, &m); err != nil {
@@ -132,25 +136,28 @@ func (c *Core) onRetract(p *peer, payload []byte) error {
 		return nil
 	}
 	if r.replica == 0 || r.replica == c.me || c.peerOf(r.replica) != nil || c.revoked != nil {
-		return nil // it is told again
+		return nil // it will be sent again
 	}
 	switch known, holds := c.learnRetraction(r); {
 	case c.lacks(r.replica):
 		c.send(p, wire.ReplicatorRetract, encode(&pb.Retract{Replica: m.Replica, None: true}))
-	case holds, !c.now.Before(known.since.Add(c.cfg.Patience)): // or it does not know, and has become equal to nobody
+	// If this replica does not know whether it has retracted events, and has become equal to no
+	// member that lacks them, it gives up after Patience.
+	case holds, !c.now.Before(known.since.Add(c.cfg.Patience)):
 		c.giveUp(p, known)
 	}
 	return nil
 }
 
-// lacks reports whether it is certain that this replica has none of the retracted events of another. Without prints it
-// is when nothing behind the last common event is covered, or the replica has been equal to one that has none.
+// lacks reports whether this replica certainly has none of the retracted events of another. Without
+// prints that is certain if nothing after the last common event is covered, or if this replica has
+// been equal to one that has none.
 func (c *Core) lacks(replica causal.Replica) bool {
 	r, ok := c.retractionOf(replica)
 	return ok && (r.own || r.without || c.seen.Get(replica) <= r.after || c.printOf(replica) != 0 && !c.holds(r))
 }
 
-// equalTo notes that this replica holds what p holds.
+// equalTo records that this replica's state equals that of p.
 func (c *Core) equalTo(p *peer) {
 	for i, r := range c.retracted {
 		if r.from == p.ID && !r.without {
@@ -160,15 +167,15 @@ func (c *Core) equalTo(p *peer) {
 	}
 }
 
-// cleared notes that p has none of the retracted events of a replica.
+// cleared records that p has none of the retracted events of a replica.
 func (c *Core) cleared(p *peer, r causal.Replica) {
 	if _, known := c.retractionOf(r); known && !slices.Contains(p.cleared, r) {
 		p.cleared = keepLast(p.cleared, r)
 	}
 }
 
-// giveUp makes this replica one that does not cover the retracted events, and has it take the state of p in the place
-// of its own, as if it had been restored itself [R57].
+// giveUp makes this replica stop covering the retracted events, and makes it replace its own state
+// with that of p, as if it had been restored itself [R57].
 func (c *Core) giveUp(p *peer, r retraction) {
 	c.end()
 	c.revoke(r.replica, r.after)
@@ -179,15 +186,15 @@ func (c *Core) giveUp(p *peer, r retraction) {
 	c.revoked = &revoked{from: p.ID, gives: r.replica, keys: map[string]*effects{}}
 }
 
-// denied reports whether p may not be answered: it has retracted events, or may have some, and is told so; or it has
-// other events under its own numbers than this replica, and is told those [R57]. Who wants a whole state puts it in the
-// place of its own.
+// denied reports whether p must not be answered. Either p has or may have retracted events, and is
+// sent the retraction; or its own events differ from those that this replica has of it, and it is
+// sent their prints [R57]. A member that asks for a whole state replaces its own with it.
 func (c *Core) denied(p *peer, have causal.Vector, told origins, whole bool) bool {
 	return c.stale(p, have, told, whole) || c.contests(p, have, origins{p.replica: told[p.replica]})
 }
 
-// stale reports whether p, which has seen v and told these prints, has retracted events, or may have some and wants or
-// sends no whole state. It is told so.
+// stale reports whether p, with vector v and the prints told, has retracted events, or may have
+// some and is not exchanging a whole state. If so, p is sent the retraction.
 func (c *Core) stale(p *peer, v causal.Vector, told origins, whole bool) bool {
 	for _, r := range c.retracted {
 		n, x := v.Get(r.replica), told.last(r.replica)
@@ -199,10 +206,11 @@ func (c *Core) stale(p *peer, v causal.Vector, told origins, whole bool) bool {
 	return false
 }
 
-// refused reports whether an answer must not be applied: it comes from another history than that of this replica. As
-// long as the replica whose events the two have under the same numbers may still hear of it and retract those of one side,
-// that is waited for. A replica that is to do its own events again takes no state of one that has just those, for a while:
-// the others that it is to go on from are elsewhere.
+// refused reports whether an answer must not be applied because it comes from another history than
+// this replica's. As long as the replica whose numbers name different events in the two histories
+// may still learn of that and retract one side's, this replica waits. A replica that has to redo
+// its own events takes, for a while, no state from a member that has just those events, since the
+// other events are elsewhere.
 func (c *Core) refused(p *peer, r *request) bool {
 	h := &r.stage.head
 	if c.stale(p, h.head, h.prints, r.whole) {
@@ -221,8 +229,9 @@ func (c *Core) refused(p *peer, r *request) bool {
 	return c.now.Before(c.contested.Add(wait))
 }
 
-// contests reports whether the prints of what p has seen, v, contradict those that this replica knows, of any other
-// origin. These origins are told what both of them have: one of the two may not reach them.
+// contests reports whether the prints of p's events, in vector v, contradict those that this
+// replica knows, for any other origin. It notifies these origins of both histories, since one of
+// the two members may not reach them.
 func (c *Core) contests(p *peer, v causal.Vector, told origins) (found bool) {
 	for _, r := range slices.Sorted(maps.Keys(told)) {
 		its := heardPrints{v.Get(r), told[r]}
@@ -241,7 +250,8 @@ func (c *Core) contests(p *peer, v causal.Vector, told origins) (found bool) {
 	return found
 }
 
-// contradicts reports whether any of some prints of an origin is another than this replica knows.
+// contradicts reports whether any of an origin's prints differs from the one that this replica
+// knows.
 func (c *Core) contradicts(r causal.Replica, h heardPrints) bool {
 	for n, x := range h.all() {
 		if contradict(c.printAt(r, n), x) {

@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// ErrMinMembers is the error of an operation above Local at a replica without MinMembers.
+// ErrMinMembers is returned for operations above Local at a replica without MinMembers.
 var ErrMinMembers = errors.New("MinMembers is not set: no level above Local can be reached; set it to the size of a cluster of fixed size, " +
 	"to two thirds of the most members that may run at once if the cluster is to grow and shrink, or to 1 for a single process")
 
-// Rollcall says who is counted in quorums, for people.
+// Rollcall lists the members that quorums are counted over, for people to read.
 type Rollcall struct {
 	version  int
-	Counted  int       // quorums are counted in so many
+	Counted  int       // the number of members that quorums are counted over
 	Own      string    // the name of this member
-	Members  []Counted // those that are remembered, but for those that are gone
+	Members  []Counted // the remembered members, except those that are gone
 	Usurped  bool      // a later process runs under this member's name
-	Leaving  bool      // others have begun to forget this member
+	Leaving  bool      // other members have begun to forget this member
 	Entering bool      // this member waits for a majority to record it
-	Epoch    uint64    // of the record that says all this; 0 without a record
-	Trouble  string    // what is wrong with the record; empty if nothing is known to be
+	Epoch    uint64    // of the membership record; 0 without a record
+	Trouble  string    // what is wrong with the record; empty if no problem is known
 }
 
-// Counted is one of the members that are remembered.
+// Counted is one of the remembered members.
 type Counted struct {
 	Name    string
-	Address string // where it was seen last; empty if that is not known
-	In      bool   // it is counted; else it has never been ready
+	Address string // where it was last seen; empty if unknown
+	In      bool   // it is counted; otherwise it has never been ready
 	Seen    bool   // it is in view
 }
 
-// Rollcall returns who is counted. It is the same as long as nothing has changed.
+// Rollcall returns the counted members. It returns the same pointer as long as nothing has changed.
 func (c *Core) Rollcall() *Rollcall {
 	own := c.own()
 	next := Rollcall{
@@ -46,7 +46,7 @@ func (c *Core) Rollcall() *Rollcall {
 			next.Members = append(next.Members, Counted{r.name, c.roll.places[r.name], r.rank != joining, r.name == own.name || c.inView(r)})
 		}
 	}
-	c.roll.told = new(next) // not &next, which would be made on the heap at each call
+	c.roll.told = new(next) // not &next, which would be allocated on the heap at each call
 	return c.roll.told
 }
 
@@ -56,7 +56,8 @@ func (c *Core) inView(r remembered) bool {
 	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica == r.inc.replica || at != "" && p.Address == at })
 }
 
-// Missing returns the members that are counted and not in view, with the addresses at which they were seen last.
+// Missing returns the members that are counted and not in view, with the addresses at which they
+// were last seen.
 func (r *Rollcall) Missing() (names []string) {
 	for _, m := range r.Members {
 		if m.In && !m.Seen {
@@ -66,7 +67,7 @@ func (r *Rollcall) Missing() (names []string) {
 	return names
 }
 
-// Label returns a name with the address beside it, if that is another.
+// Label returns a name followed by the member's address, if that differs.
 func (r *Rollcall) Label(name string) string {
 	for _, m := range r.Members {
 		if m.Name == name && m.Address != "" && m.Address != name {
@@ -76,10 +77,11 @@ func (r *Rollcall) Label(name string) string {
 	return name
 }
 
-// EncodeMembers returns what is remembered of the members, to be stored beside the rows; Remember reads it.
+// EncodeMembers returns the memory of the members, to be stored with the rows; Remember decodes it.
 func (c *Core) EncodeMembers() []byte { return c.roll.encode() }
 
-// Remember takes what was stored: a replica that begins with it is a restart of its member, not a newcomer [M2].
+// Remember merges a stored memory. A replica that starts with it is a restart of its member, not a
+// newcomer [M2].
 func (c *Core) Remember(stored []byte) error {
 	m, err := decodeMemory(stored)
 	if err == nil {

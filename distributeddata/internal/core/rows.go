@@ -12,20 +12,21 @@ import (
 	"github.com/concord-go/concord/internal/field"
 )
 
-// What a replica keeps is a row for each atom, each mark and each replica of the vector, so that a change of a
-// large value writes what it changed [R61]. The first byte of a row's key says what it is:
+// A replica stores one row for each atom, each mark and each replica of the vector, so that a
+// change of a large value writes only what it changed [R61]. The first byte of a row's key is its
+// kind:
 //
-//	H                               the header: what the other rows must amount to
-//	M                               what is remembered of the members
-//	R row                           what a row will be, once what is too large for a batch is there whole
+//	H                               the header, which the other rows must match
+//	M                               the memory of the members
+//	R row                           a redo row: a row's new value, for changes larger than a batch
 //	d generation key FF a path dot  an atom; the number of its event and its payload
 //	d generation key FF b hash part a part of an atom that is too large for a row
 //	d generation key FF k path      a mark
 //	d generation key FF l hash      a mark with a path that is too long for a row's key
-//	v generation replica            how many events of a replica are covered, and their print
+//	v generation replica            the number of covered events of a replica, and their print
 //
-// FF ends a key, since it is in no UTF-8. A store with a hole gets a new generation: the rows of the one before
-// stay until all that can be read of them is in the new one.
+// FF ends a key, since it does not occur in UTF-8. A store with a hole starts a new generation: the
+// rows of the previous one stay until everything readable in them is in the new one.
 const (
 	rowHeader  = "H"
 	rowMembers = "M"
@@ -40,7 +41,7 @@ const (
 	rowLong  = 'l'
 )
 
-// rowFormat is the version of all this.
+// rowFormat is the version of this format.
 const rowFormat = 1
 
 const (
@@ -48,20 +49,22 @@ const (
 	maxRowValue = store.MaxValue - 16
 )
 
-// header says what the rows amount to. It is written with every batch.
+// header describes the other rows. It is written with every batch.
 type header struct {
 	owner   string
 	format  uint64
-	live    uint64 // the generation that counts
-	aside   uint64 // the first generation that is set aside; live: none is
-	redo    uint64 // rows that are to be put in the place of others
+	live    uint64 // the live generation
+	aside   uint64 // the first generation that is set aside; equal to live: none is
+	redo    uint64 // number of redo rows
 	batches uint64
 	sum     Sum    // of the atoms
 	marks   Sum    // of the marks
-	vector  uint64 // its hash
-	origins uint64 // in it
-	members uint64 // digest of what is remembered of the members
-	kept    bool   // the rows are all that the member ever acknowledged, and not what it had of that when it was refilled
+	vector  uint64 // hash of the vector
+	origins uint64 // number of replicas in it
+	members uint64 // digest of the memory of the members
+	// kept says that the rows are everything that the member ever acknowledged, rather than what it
+	// had of that when it was refilled.
+	kept bool
 }
 
 func (h header) encode() []byte {
@@ -96,13 +99,13 @@ func decodeHeader(b []byte) (h header, err error) {
 	return h, c.err
 }
 
-// rowPrefix begins the keys of the rows of a key of the user.
+// rowPrefix returns the prefix of the keys of the rows of a user's key.
 func rowPrefix(generation uint64, key string) []byte {
 	b := binary.AppendUvarint(append(make([]byte, 0, len(key)+64), rowData), generation)
 	return append(append(b, key...), endOfKey)
 }
 
-// leafOps appends what the disk is told of an atom: its rows, or that they are to be deleted.
+// leafOps appends the operations for an atom: its rows, or their deletion.
 func leafOps(ops []store.Op, prefix []byte, path string, l causal.Leaf, remove bool) []store.Op {
 	if len(prefix)+1+len(path)+8 <= maxRowKey && len(l.Payload) <= maxRowValue {
 		b := append(append(append([]byte(nil), prefix...), rowAtom), path...)
@@ -126,7 +129,7 @@ func leafOps(ops []store.Op, prefix []byte, path string, l causal.Leaf, remove b
 	return ops
 }
 
-// partsOf is what the parts of an atom amount to: their length first.
+// partsOf returns the concatenated parts of an atom, preceded by their length.
 func partsOf(path string, l causal.Leaf) []byte {
 	b := binary.AppendUvarint(make([]byte, 0, len(path)+len(l.Payload)+32), uint64(len(path)))
 	b = binary.BigEndian.AppendUint64(append(b, path...), uint64(l.Replica))
@@ -134,7 +137,7 @@ func partsOf(path string, l causal.Leaf) []byte {
 	return append(binary.AppendUvarint(make([]byte, 0, len(b)+8), uint64(len(b))), b...)
 }
 
-// markOp returns what the disk is told of a mark.
+// markOp returns the operation for a mark.
 func markOp(prefix []byte, path string, m causal.Mark, remove bool) store.Op {
 	short := len(prefix)+1+len(path) <= maxRowKey
 	var row store.Row
@@ -162,12 +165,13 @@ func markValue(m causal.Mark) []byte {
 	return b
 }
 
-// markSum is the fingerprint of a mark.
+// markSum returns the fingerprint of a mark.
 func markSum(key, path string, m causal.Mark) Sum {
 	return atomSum(key, "mark "+path, causal.Leaf{Dot: m.By, Payload: string(markValue(m))})
 }
 
-// originOp returns what the disk is told of a replica: how many of its events are covered, and their print.
+// originOp returns the operation for a replica of the vector: the number of its covered events, and
+// their print.
 func originOp(generation uint64, r causal.Replica, n uint64, x imprint) store.Op {
 	b := binary.AppendUvarint([]byte{rowVector}, generation)
 	row := store.Row{Key: string(binary.BigEndian.AppendUint64(b, uint64(r)))}
@@ -181,13 +185,13 @@ func originOp(generation uint64, r causal.Replica, n uint64, x imprint) store.Op
 	return store.Op{Row: row}
 }
 
-// rowName is what the key of a row says.
+// rowName is the parsed key of a row.
 type rowName struct {
 	generation uint64
 	vector     bool
 	key        string // of the user
 	kind       byte
-	rest       string // behind the kind, or the replica
+	rest       string // what follows the kind, or the replica
 }
 
 func parseRow(key string) (n rowName, ok bool) {

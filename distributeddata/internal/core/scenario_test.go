@@ -41,7 +41,7 @@ func TestPush_CausesOfOtherReplicasComeFirst(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
 }
 
-// An answer may bring what has come by itself meanwhile, and been removed since.
+// An answer may contain what has arrived by itself meanwhile and been removed since.
 func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))
@@ -72,8 +72,8 @@ func TestRepair_WhatIsCoveredIsNotAppliedAgain(t *testing.T) {
 	require.Len(t, events, 1, "or who is answered from the log gets it twice")
 }
 
-// Who loses sight of a member forgets that it answered it. A request of before, which comes doubled, is then answered
-// again, of another moment, under the same id.
+// A replica that loses sight of a member forgets that it answered it. A duplicate of an earlier
+// request is then answered again, from a different state, under the same id.
 func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	missed := func(n int) {
@@ -103,7 +103,7 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	c.sendBeat(c.peer("a")) // a knows c again
 	l.hand(mail{from: "c", to: "a", replica: c.Replica(), send: c.effects[len(c.effects)-1].(Send)})
 	l.take(all)
-	l.hand(request[0]) // doubled
+	l.hand(request[0]) // a duplicate
 	for range 10 {
 		l.deliver(func(m mail) bool {
 			return m.send.Manifest == wire.ReplicatorPart || m.send.Manifest == wire.ReplicatorMore
@@ -114,7 +114,7 @@ func TestRequest_PartsOfTwoAnswersDoNotMix(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(c))
 }
 
-// A burst of updates is one message per member, and what was made and removed in it does not travel.
+// A burst of updates is one message per member, and what was added and removed in it is not sent.
 func TestPush_BurstIsOneMessage(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for _, e := range []string{"x", "y", "z"} {
@@ -131,17 +131,18 @@ func TestPush_BurstIsOneMessage(t *testing.T) {
 	require.EqualValues(t, 1, l.cores["a"].Stats().Events, "nobody waited for any of them")
 }
 
-// quiet is an update that nobody waits for.
+// quiet makes an update without a waiter.
 func (l *lab) quiet(name string, ops ...op) {
 	l.step(name, Update{Modify: func(t *Txn) error { return perform(t, ops) }})
 }
 
-// Atoms of one event have one dot, so nobody may see the event before it has ended.
+// Atoms of one event have one dot, so the event must not be visible before it has ended.
 func TestQuiet_NobodySeesAnEventThatGoesOn(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.quiet("a", count("c", "k", 1))
 	l.shows("a", "")
-	l.step("a", Update{ID: 98, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }}) // somebody waits for this one
+	// This one has a waiter.
+	l.step("a", Update{ID: 98, Modify: func(t *Txn) error { return perform(t, []op{count("c", "k", 1)}) }})
 	l.shows("a", "c/k=2\n")
 	l.quiet("a", count("c", "k", 1))
 	l.step("a", Read{ID: 99})
@@ -194,8 +195,8 @@ func TestQuiet_EventsAreBounded(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["a"]), stateBytes(l.cores["b"]))
 }
 
-// What is gathered goes out before anything of others is applied: no event may follow one that
-// nobody can have yet.
+// Gathered events go out before any foreign event is applied: no event may follow one that no other
+// replica can have yet.
 func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "theirs"))
@@ -209,8 +210,8 @@ func TestPush_GoesOutBeforeOthersAreApplied(t *testing.T) {
 	l.shows("c", "s/later=1\ns/ours=1\ns/theirs=1\n")
 }
 
-// A member restarts under its id with a clock that was set back. The others take it for one from before
-// the present, and say so.
+// A member restarts under its id with a clock that was set back. The others treat it as an earlier
+// one, and say so.
 func TestRestart_WithAClockThatWasSetBack(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", Level{}, add("s", "x"))
@@ -230,7 +231,8 @@ func TestRestart_WithAClockThatWasSetBack(t *testing.T) {
 	l.shows("c", "s/x=1\ns/y=1\n")
 }
 
-// What a push follows may have died with all that had it. It does not fill the window for ever.
+// The causes of a push may have been lost with all that had them. Such a push must not fill the
+// window forever.
 func TestWindow_PushesWhoseCausesDiedLeave(t *testing.T) {
 	l := newLab(t, "a", "b", "c", "d")
 	l.update("a", Level{}, add("s", "x"))
@@ -294,7 +296,7 @@ func TestBulk_ThirdPartyPushAndLocalUpdateDuringTheTransfer(t *testing.T) {
 	l.cutLogs("b")
 	l.now = l.now.Add(time.Second)
 	l.step("b", Wake{})
-	l.deliver(func(m mail) bool { // the heartbeat, and what it is asked
+	l.deliver(func(m mail) bool { // the heartbeat, and what it requests
 		return m.send.Manifest == wire.ReplicatorBeat && (between("b", "a")(m) || between("a", "b")(m))
 	})
 	l.deliver(of(wire.ReplicatorRequest))
@@ -341,7 +343,7 @@ func TestBulk_FloorRisesWithTheJoin(t *testing.T) {
 	require.Len(t, d.events, 1)
 }
 
-// A request that the network doubled is answered once: the parts of two answers must not mix.
+// A request that the network duplicated is answered once: the parts of two answers must not mix.
 func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
 	l := newLab(t, "a", "b")
 	for _, e := range []string{"p", "q", "r", "v", "w"} {
@@ -371,19 +373,20 @@ func TestRequest_DoubledIsAnsweredOnce(t *testing.T) {
 	require.Equal(t, stateBytes(l.cores["b"]), stateBytes(l.cores["a"]))
 }
 
-// An acknowledgement says that a peer has seen the reset, but not what it had done before it saw it.
+// An acknowledgement says that a peer has seen the reset, but not what it had done before it saw
+// it.
 func TestMark_AcknowledgementIsNoKnowledge(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, count("c", "k", 1))
 	l.deliver(all)
-	l.update("a", Level{}, count("c", "k", 1)) // lost on its way to b, for now
+	l.update("a", Level{}, count("c", "k", 1)) // delayed on its way to b
 	late := l.take(between("a", "b"))
 	l.take(all)
-	l.update("b", Level{}, drop("c", "k")) // has seen the first increment only
+	l.update("b", Level{}, drop("c", "k")) // has seen only the first increment
 	l.deliver(between("b", "a"))
 	l.deliver(func(m mail) bool { return m.to == "b" && m.send.Manifest == wire.ReplicatorAck })
 	l.now = l.now.Add(time.Second)
-	l.step("b", Wake{}) // housekeeping, with the acknowledgement and nothing else of a's knowledge
+	l.step("b", Wake{}) // housekeeping, knowing only a's acknowledgement
 	for _, m := range late {
 		l.hand(m)
 	}
@@ -397,8 +400,8 @@ func TestMark_AcknowledgementIsNoKnowledge(t *testing.T) {
 	}
 }
 
-// A mark stays while an increment of the slot's owner from before it knew of the reset may be on its way:
-// the increment carries the old total.
+// A mark stays while an increment that the slot's owner made before it knew of the reset may be in
+// flight: the increment carries the old total.
 func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, count("c", "x", 1))
@@ -408,7 +411,7 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	late := l.take(between("a", "c"))
 	l.deliver(all)
 	l.now = l.now.Add(time.Second)
-	l.step("a", Wake{}) // its heartbeats tell that it knows of the reset
+	l.step("a", Wake{}) // its heartbeats say that it knows of the reset
 	l.deliver(of(wire.ReplicatorBeat))
 	l.now = l.now.Add(time.Second)
 	l.step("c", Wake{}) // housekeeping
@@ -421,8 +424,8 @@ func TestMark_StaysUntilTheOwnersEventsAreHere(t *testing.T) {
 	}
 }
 
-// A reset that arrives behind an increment concurrent with it finds no atom to remove: its mark alone
-// changes the value, and subscribers have to be told [R54].
+// A reset that arrives after a concurrent increment finds no atom to remove. Its mark alone changes
+// the value, and subscribers must be notified [R54].
 func TestChanged_AResetThatArrivesAsAMarkAlone(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, count("c", "k", 5))
@@ -496,12 +499,12 @@ func TestMessages_OfFormerIncarnationsAreDropped(t *testing.T) {
 	require.Equal(t, before+uint64(len(old)), l.cores["b"].Stats().Strangers)
 }
 
-// A replica restored from a snapshot of its machine does not use its numbers again.
+// A replica restored from a snapshot of its machine does not reuse its numbers.
 func TestReborn_WhenOthersKnowMoreOfUs(t *testing.T) {
 	l := newLab(t, "a", "b")
 	l.update("a", Level{}, add("s", "x"))
 	l.deliver(all)
-	frozen := *l.cores["a"] // maps in it are shared, but hold nothing that matters here
+	frozen := *l.cores["a"] // its maps are shared, but hold nothing that matters here
 	l.update("a", Level{}, add("s", "y"))
 	l.deliver(all)
 	was := frozen.Replica()

@@ -28,17 +28,17 @@ import (
 //	ask X Y      both exchange heartbeats, questions and answers, and no data
 //	meet X Y     both exchange everything but what they remember of the members
 //
-// After each step the promise is checked in values: a majority read that has ended shows every
-// majority write that was acknowledged when the read began.
+// After each step the promise is checked by reading values: a majority read that has ended shows
+// every majority write that was acknowledged when the read began.
 type script struct {
 	*lab
 	writes map[uint64]string          // elements of the writes at a majority
-	reads  map[uint64]map[string]bool // under way: what they must show
+	reads  map[uint64]map[string]bool // in flight, with what they must show
 	reader map[uint64]string
-	ended  int // reads
+	ended  int // number of ended reads
 }
 
-// newScript begins with members that count each other and have nothing to say any more.
+// newScript returns a script of members that count each other and have nothing left to send.
 func newScript(t *testing.T, names string) *script {
 	s := scriptIn(newLabOf(t, 1, strings.Split(names, "")...))
 	for _, n := range s.order {
@@ -55,7 +55,7 @@ func scriptIn(l *lab) *script {
 	return &script{lab: l, writes: map[uint64]string{}, reads: map[uint64]map[string]bool{}, reader: map[uint64]string{}}
 }
 
-// newBeginning starts members that see each other and have said nothing yet.
+// newBeginning starts members that see each other and have sent nothing yet.
 func newBeginning(t *testing.T, names string) *script {
 	s := scriptIn(emptyLab(t, 0, strings.Split(names, "")))
 	for _, n := range s.order {
@@ -68,8 +68,8 @@ func newBeginning(t *testing.T, names string) *script {
 	return s
 }
 
-// suit gives a member times that let a script choose whom it asks: it gives up what is not
-// answered, and has asked everybody within a heartbeat interval.
+// suit gives a member timeouts that let a script choose its partner: it gives up unanswered
+// requests, and has asked every member, within a heartbeat interval.
 func (s *script) suit(name string) {
 	cfg := &s.cores[name].cfg
 	cfg.Patience, cfg.Grace = patient, patient/5
@@ -148,8 +148,8 @@ func pair(x, y string, kinds ...wire.Manifest) func(mail) bool {
 	}
 }
 
-// exchange lets two members run for a little longer than a heartbeat interval. Of what is sent only
-// the matching mail arrives.
+// exchange lets two members run for slightly longer than a heartbeat interval. Of what they send
+// only the matching mail arrives.
 func (s *script) exchange(x, y string, match func(mail) bool) {
 	for range 14 {
 		s.now = s.now.Add(patient + patient/10)
@@ -161,7 +161,7 @@ func (s *script) exchange(x, y string, match func(mail) bool) {
 	}
 }
 
-// begin starts a member, which all that run can talk to.
+// begin starts a member that can talk to all running members.
 func (s *script) begin(name string) {
 	s.start(name)
 	s.suit(name)
@@ -179,7 +179,7 @@ func (s *script) beginRead(name string) {
 	s.step(name, Read{ID: s.id, Level: majority, Deadline: s.now.Add(time.Hour)})
 }
 
-// acked returns the elements of the writes that have been acknowledged.
+// acked returns the elements of the acknowledged writes.
 func (s *script) acked() map[string]bool {
 	out := map[string]bool{}
 	for id, element := range s.writes {
@@ -190,7 +190,7 @@ func (s *script) acked() map[string]bool {
 	return out
 }
 
-// check asserts that the reads that have ended show what they must.
+// check asserts that the ended reads show what they must.
 func (s *script) check(step string) {
 	s.t.Helper()
 	for id, must := range s.reads {
@@ -210,7 +210,8 @@ func (s *script) check(step string) {
 	}
 }
 
-// calm lets all that run talk, with nothing lost, for some times a quarter of a heartbeat interval.
+// calm lets all running members talk without losses, for a number of quarters of a heartbeat
+// interval.
 func (s *script) calm(times int) {
 	s.t.Helper()
 	s.talk(times, all)
@@ -230,8 +231,8 @@ func (s *script) talk(times int, match func(mail) bool) {
 	}
 }
 
-// end asserts that the history goes on: without faults all that run and stay become ready, the
-// writes under way are acknowledged, the reads end, and every member reads all of it.
+// end asserts that the history can continue: without faults all members that run and stay become
+// ready, pending writes are acknowledged, pending reads end, and every member reads all of it.
 func (s *script) end() {
 	s.t.Helper()
 	var run []string

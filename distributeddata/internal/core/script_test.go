@@ -2,12 +2,12 @@ package core
 
 import "testing"
 
-// The histories that each show why a part of the rule in section 4 of docs/replication.md is there:
-// without that part a read at a majority misses a write that a majority acknowledged.
-// internal/mutants takes each part out.
+// Each of these histories shows why a part of the rule in section 4 of docs/replication.md exists:
+// without that part a majority read misses a write that a majority acknowledged. internal/mutants
+// removes each part.
 
-// [M1] c still counts three, beside a cluster of five: a's answer is one of two for it, and one of
-// five for the others.
+// [M1] c still counts three, beside a cluster of five: for c, a's answer is one of two; for the
+// others, one of five.
 func TestScript_AnswersOfThoseThatKnowMore(t *testing.T) {
 	s := newScript(t, "abc")
 	s.play("start d; know d a; meet d a; know d a; know a b; meet d a; meet d b; know d a; know a b")
@@ -17,7 +17,7 @@ func TestScript_AnswersOfThoseThatKnowMore(t *testing.T) {
 	s.end()
 }
 
-// [M1] a forgets d and e with the voices of b and c, which have not heard of that: c, d and e still
+// [M1] a forgets d and e with the votes of b and c, which have not heard of that: c, d and e still
 // count five.
 func TestScript_AnswersOfThoseThatKnowLess(t *testing.T) {
 	s := newScript(t, "abcde")
@@ -26,7 +26,7 @@ func TestScript_AnswersOfThoseThatKnowLess(t *testing.T) {
 	s.end()
 }
 
-// [M1] b has acknowledged, and begins anew, empty, before a has its majority.
+// [M1] b has acknowledged, and starts again, empty, before a has its majority.
 const replaced = "write a; push a b; crash b; start b; know b c; know c d; know c e; meet b c; know b c; know b d; know b e; " +
 	"meet b c; meet b d; meet b e; "
 
@@ -37,7 +37,7 @@ func TestScript_AnswersFromBeforeAChange(t *testing.T) {
 	s.end()
 }
 
-// [M2] As before; a has not heard of the new b itself.
+// [M2] As before, but a itself has not heard of the new b.
 func TestScript_IncarnationsAreRemembered(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play(replaced + "meet a c; read b; ask b d; ask b e")
@@ -55,8 +55,8 @@ func TestScript_HalfOfAnEvenNumberAdmitsNobody(t *testing.T) {
 	s.end()
 }
 
-// [M3] a fills d and e and never hears that they have entered; only c does. {c, d, e} are three of
-// five then, and so, for a and b, are {a, b, g} three of four.
+// [M3] a fills d and e and never hears that they have entered; only c does. Then {c, d, e} are
+// three of five and, as a and b count, {a, b, g} three of four.
 func TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody(t *testing.T) {
 	s := newScript(t, "abc")
 	s.play("start d; know d a; meet d a; know d c; meet d c")
@@ -77,8 +77,8 @@ func TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt(t *testing.T) {
 	s.end()
 }
 
-// [M3] d and e have lost what they acknowledged. If f does not come to them too, two of the five
-// admit it, and with f d is filled by three that lack it.
+// [M3] d and e have lost what they acknowledged. If f does not come to them as well, two of the
+// five admit it, and with f, d is filled by three that lack the write.
 func TestScript_ANewcomerComesToTheRestartedToo(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play("write c; meet c d; meet c e")
@@ -90,8 +90,8 @@ func TestScript_ANewcomerComesToTheRestartedToo(t *testing.T) {
 	s.end()
 }
 
-// [M4] a and b are going, and have asked each other and c. What e writes then is acknowledged by a and
-// b no more.
+// [M4] a and b are going, and have asked each other and c. They no longer acknowledge what e writes
+// then.
 func TestScript_GoingHasNoVote(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play("leave a; leave b; ask a c; ask a d; ask a e; ask b c; ask b d; ask b e")
@@ -122,7 +122,7 @@ func TestScript_WhoGoesHandsOver(t *testing.T) {
 	s.end()
 }
 
-// Views say whom one can talk to, and not how many count.
+// Views say which members can be reached, not how many count.
 func TestScript_ViewsDecideNothing(t *testing.T) {
 	s := newScript(t, "abcde")
 	s.play("write a; meet a b; meet a c")
@@ -132,8 +132,9 @@ func TestScript_ViewsDecideNothing(t *testing.T) {
 	s.end()
 }
 
-// [M5] d, e and f have each begun to forget the next of them, at once, so all three are marked; w1 is on them and
-// a. If they vouched for each other that those that stay have it, only a of {a, b, c} would.
+// [M5] d, e and f have each begun to forget the next of them, at once, so all three are marked; w1
+// is on them and a. If they could confirm for each other that the remaining members have it, only a
+// of {a, b, c} would have it.
 func TestScript_ThoseThatGoKeepNothingForThoseThatStay(t *testing.T) {
 	s := newScript(t, "abcdef")
 	s.play("write a; push a d; push a e; push a f")

@@ -9,14 +9,15 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// A seeded history: five replicas, their real codec, and a network that loses, doubles, delays,
-// reorders and cuts; members are killed and come back as other incarnations; views disagree. Each seed
-// also picks how bad all that is, and how small the logs, windows and parts are. A safety phase with
-// all faults is followed by a phase without, in which everything must become equal.
+// A seeded history: five replicas, their real codec, and a network that loses, duplicates, delays,
+// reorders and cuts. Members are killed and come back as other incarnations; views disagree. Each
+// seed also picks the severity of all that, and how small the logs, windows and parts are. A safety
+// phase with all faults is followed by a phase without, in which all replicas must become equal.
 
-// Which updates a replica has is read from what it shows, and so is what happened before what: see chronicle.
+// The updates that a replica has, and the happened-before relation, are read from what it shows:
+// see chronicle.
 
-// bounds are sizes that a seed picks.
+// bounds are the sizes that a seed picks.
 type bounds struct {
 	logBytes  int
 	partBytes int
@@ -24,17 +25,17 @@ type bounds struct {
 	pushBytes int
 	compare   int
 	past      int    // replicas that ran before the history begins
-	forge     bool   // some parts of bases are changed on their way
+	forge     bool   // some parts of bases are changed in flight
 	letters   string // the kinds of keys that it has
-	sameIDs   bool   // a member that comes back has the id that it had
-	badClocks bool   // each life of a member has another clock
+	sameIDs   bool   // a member that comes back has its previous id
+	badClocks bool   // each life of a member has a different clock
 	unnoticed bool   // lives may end between a restore and the moment at which others notice it
-	disks     bool   // members keep what they hold
-	behind    bool   // and acknowledge before they do
-	batchRows int    // of a batch
+	disks     bool   // members have disks
+	behind    bool   // and acknowledge before the disk does
+	batchRows int    // size of a batch
 }
 
-// swarm picks faults and bounds: each seed has some of them, and seldom all.
+// swarm picks faults and bounds: each seed has some of them, and rarely all.
 func swarm(w *sim.World) bounds {
 	b := bounds{logBytes: 64 << 20, partBytes: 64 << 10, window: 64, pushBytes: 1 << 20}
 	w.Delay = w.Span("delay", time.Millisecond, 30*time.Millisecond)
@@ -75,32 +76,32 @@ type play struct {
 	bounds
 	w       *sim.World
 	slots   []*slot
-	ghosts  []*slot // former lives of members that still run
+	ghosts  []*slot // earlier lives of members that still run
 	did     *chronicle
 	events  map[causal.Dot]*eventOf
 	nextRep causal.Replica
 	nextID  uint64
-	acked   names            // what acknowledged writes did and what their replicas showed
-	acks    int              // acknowledged writes
-	idle    int              // of these, those that changed nothing
-	locals  map[uint64]*deed // writes under way, of members with disks
+	acked   names            // effects of acknowledged writes and what their replicas showed
+	acks    int              // number of acknowledged writes
+	idle    int              // number of these that changed nothing
+	locals  map[uint64]*deed // pending local writes of members with disks
 	stats   diskStats
-	waiting map[uint64]attempt // writes at a level under way
-	reads   map[uint64]names   // under way, with what they must show
+	waiting map[uint64]attempt // pending writes at a level
+	reads   map[uint64]names   // pending reads, with what they must show
 	shown   names              // by linearizable reads that have ended
-	checked int                // reads that ended
+	checked int                // number of reads that ended
 	total   Stats
-	misled  int   // forged bases refused
-	lives   int   // that went on in another one
-	leaves  int   // that were handed over
-	begun   int   // operations
-	flux    *flux // members come and go
-	done    int   // those that ended well
-	broken  int   // steps that panicked
-	haunted int   // former lives that still ran
-	early   int   // kills of replicas that had not been refilled
-	thawed  int   // snapshots of machines that were restored
-	former  bool  // snapshots of former lives are restored too
+	misled  int   // number of forged bases refused
+	lives   int   // number of lives that continued in another one
+	leaves  int   // number of leaves that were handed over
+	begun   int   // number of operations begun
+	flux    *flux // set if members come and go
+	done    int   // number of operations that succeeded
+	broken  int   // number of steps that panicked
+	haunted int   // number of earlier lives that still ran
+	early   int   // number of kills of replicas that had not been refilled
+	thawed  int   // number of restored machine snapshots
+	former  bool  // snapshots of earlier lives are restored too
 }
 
 // attempt is a write at a level: the update, if it changes anything, and what its replica showed.
@@ -109,7 +110,7 @@ type attempt struct {
 	knew names
 }
 
-// slot is a place where one member after another runs.
+// slot is a place at which one member after another runs.
 type slot struct {
 	i        int
 	life     int
@@ -118,28 +119,28 @@ type slot struct {
 	core     *Core  // nil while down
 	coming   bool   // it will start
 	wake     time.Time
-	skew     time.Duration // of its clock
-	past     *Core         // of the life that has ended, between two lives
-	leaving  uint64        // the drain under way
-	handed   names         // what it showed then
-	away     time.Duration // how long it will be gone then
+	skew     time.Duration // error of its clock
+	past     *Core         // the core of the ended life, between two lives
+	leaving  uint64        // the pending drain
+	handed   names         // what it showed when that began
+	away     time.Duration // how long it will be gone after that
 	frozen   *image        // a snapshot of its machine
-	restored bool          // to that, and nobody has noticed
-	lacks    names         // what it showed before that
+	restored bool          // it was restored, and no member has noticed
+	lacks    names         // what it showed before the restore
 
-	shows  names                 // the updates that can be read in it
+	shows  names                 // the updates that are readable in it
 	texts  map[string]*shownText // what it shows, by key
-	open   []*deed               // updates of the event that has not ended
-	openAs causal.Dot            // that event
+	open   []*deed               // updates of the open event
+	openAs causal.Dot            // dot of the open event
 	mine   names                 // what its lives did, which must not be lost unless it is killed
-	last   causal.Vector         // at the last check
-	has    names                 // the updates of the events that this covers
-	told   map[string]string     // what a subscriber to every key was told last
+	last   causal.Vector         // vector at the last check
+	has    names                 // the updates of the events covered by last
+	told   map[string]string     // what a subscriber to every key was last sent
 
 	disk   simDisk
-	fuse   int             // after so many places its step panics; 0: never
+	fuse   int             // its step panics after that many places; 0: never
 	broke  bool            // the last step panicked
-	calls  map[uint64]bool // that wait
+	calls  map[uint64]bool // pending calls
 	misled bool            // it has been sent a forged base
 }
 
@@ -165,17 +166,17 @@ func newPlay(w *sim.World) *play {
 	return s
 }
 
-// running returns the slots, and the former lives that still run.
+// running returns the slots, and the earlier lives that still run.
 func (s *play) running() []*slot { return append(slices.Clone(s.slots), s.ghosts...) }
 
-// now is the time that a member takes it for.
+// now returns the time according to the member's clock.
 func (s *play) now(sl *slot) time.Time { return s.w.Now().Add(sl.skew) }
 
 func (s *play) config(sl *slot) Config {
 	return Config{
 		Member: sl.member, Recorded: s.flux != nil && s.flux.store != nil, NewReplica: func() causal.Replica {
 			s.nextRep++
-			return s.nextRep*7919%104729 + 1 // ids not in the order of starts
+			return s.nextRep*7919%104729 + 1 // ids are not in the order of starts
 		},
 		MinMembers: s.least(), ForgetAfter: s.forgetAfter(), BeatInterval: time.Second, BeatPeers: 2, Grace: 200 * time.Millisecond,
 		Patience: 2 * time.Second, WindowCount: s.window, WindowBytes: 1 << 20, LogBytes: s.logBytes,
@@ -206,7 +207,7 @@ func (s *play) arm(sl *slot, at time.Time) {
 	sl.wake = at
 	c := sl.core
 	soon := max(0, at.Sub(s.now(sl)))
-	if soon <= pushPause { // pushes wait for whatever stands before the wake
+	if soon <= pushPause { // pushes wait for any event before the wake
 		soon += s.w.Span("push", 0, 20*time.Millisecond)
 	}
 	s.w.After(soon, func() {
@@ -274,8 +275,8 @@ func (s *play) ended(sl *slot, e Done) {
 	delete(s.reads, e.ID)
 }
 
-// acknowledged notes a write that has ended well. One that changed nothing is nothing that could be lost, but what it
-// found must stay [R50].
+// acknowledged records a write that has succeeded. One that changed nothing cannot be lost, but
+// what it observed must stay [R50].
 func (s *play) acknowledged(sl *slot, a attempt) {
 	s.acks++
 	s.done++
@@ -291,7 +292,7 @@ func (s *play) acknowledged(sl *slot, a attempt) {
 	}
 }
 
-// answered asserts that a read that has ended shows what it must.
+// answered asserts that an ended read shows what it must.
 func (s *play) answered(sl *slot, e Done, want names) {
 	s.done++
 	s.checked++

@@ -10,10 +10,10 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// What clients do in a history.
+// Client actions of a history.
 
-// update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update that nobody waits for, and
-// "refused" one that fails after all else, and must leave no trace.
+// update carries out: update MEMBER LEVEL OP, OP … The level "quiet" is an update without a waiter.
+// "refused" is an update that fails after everything else, and must leave no trace.
 func (s *play) update(a sim.Args) { s.updateAt(a, s.slots[a.Int(0, len(s.slots))]) }
 
 func (s *play) updateAt(a sim.Args, sl *slot) {
@@ -60,7 +60,7 @@ func (s *play) updateAt(a sim.Args, sl *slot) {
 	}
 }
 
-// quietly makes an update that nobody waits for.
+// quietly makes an update without a waiter.
 func (s *play) quietly(sl *slot, ops []op, fail bool) {
 	s.step(sl, Update{Modify: func(t *Txn) error {
 		does, err := carryOut(t, ops)
@@ -103,10 +103,11 @@ func (s *play) ready() (n int) {
 	return n
 }
 
-// The phases of a history: all come up, then acts and faults.
+// The phases of a history: all members start, then actions and faults.
 const warm, span = 8 * time.Second, 30 * time.Second
 
-// few are the kinds that half of the histories have: where few types are, updates of one key meet more often.
+// fewKinds are the kinds of keys in half of the histories: with few types, updates of one key meet
+// more often.
 const fewKinds = "scr"
 
 // pickKinds picks the kinds of keys of a history.
@@ -119,7 +120,7 @@ func pickKinds(w *sim.World, r *rand.Rand) string {
 	return string(all[:2+r.IntN(5)])
 }
 
-// makeUp makes up what happens.
+// makeUp generates the events of the history.
 func (s *play) makeUp(r *rand.Rand) {
 	s.letters = pickKinds(s.w, r)
 	keys := 1 + r.IntN(3)
@@ -139,7 +140,7 @@ func (s *play) makeUp(r *rand.Rand) {
 	}
 	for range r.IntN(5) {
 		t, member := at(), r.IntN(members)
-		for range r.IntN(4) { // what nobody waits for may be under way
+		for range r.IntN(4) { // updates without a waiter may be in flight
 			s.w.Act(t, "update", member, quiet, opsText(randomOps(r, s.letters, keys)))
 		}
 		s.w.Act(at(), "leave", r.IntN(members), "for", time.Duration(r.IntN(5000))*time.Millisecond)
@@ -162,7 +163,8 @@ func (s *play) makeUp(r *rand.Rand) {
 	}
 }
 
-// makeKills makes up a kill, and sometimes more of them while the member that comes back is being refilled.
+// makeKills generates a kill, and sometimes more while the member that comes back is being
+// refilled.
 func (s *play) makeKills(r *rand.Rand, t time.Duration) {
 	member := r.IntN(members)
 	for {

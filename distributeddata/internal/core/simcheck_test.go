@@ -10,12 +10,12 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// What is asserted after each step, at the replica that took it: it goes on showing what it has shown, its own
-// updates among that (monotonic reads, read your writes); it shows no update without those that happened before it
-// (causal order); what it shows is what the specification says of the updates that it shows, so what was removed
-// stays removed; and subscribers have been told it.
+// These checks run after each step, at the replica that took it. It continues to show what it has
+// shown, including its own updates (monotonic reads, read your writes). It shows no update without
+// those that happened before it (causal order). What it shows is what the specification says of the
+// updates that it shows, so removed data stays removed. Subscribers have been sent it.
 
-// eventOf is what is known of an event: what is to be found in values where a vector covers it.
+// eventOf is what values must show where a vector covers an event.
 type eventOf struct {
 	deps  causal.Vector
 	deeds names
@@ -28,15 +28,15 @@ type shownText struct {
 	names names
 }
 
-// nameKeys is over how many keys the names of updates are spread.
+// nameKeys is the number of keys over which the names of updates are spread.
 const nameKeys = 4
 
-// nameOf is the operation by which an update is recognized.
+// nameOf returns the operation by which an update is recognized.
 func nameOf(id int) op {
 	return op{kind: opAdd, key: fmt.Sprint("z", id%nameKeys), sub: fmt.Sprint("u", id)}
 }
 
-// done are the updates of the event that has not ended.
+// done returns the updates of the open event.
 func (sl *slot) done() (out names) {
 	for _, d := range sl.open {
 		out = out.with(d.id)
@@ -44,7 +44,7 @@ func (sl *slot) done() (out names) {
 	return out
 }
 
-// namesIn reads the updates that can be seen in a state.
+// namesIn reads the updates that are visible in a state.
 func (s *play) namesIn(keys Keys, sl *slot) (out names) {
 	for i := range nameKeys {
 		key := fmt.Sprint("z", i)
@@ -68,7 +68,7 @@ func (s *play) namesIn(keys Keys, sl *slot) (out names) {
 	return out
 }
 
-// textOf returns what is shown of a store.
+// textOf returns what a store shows.
 func (s *play) textOf(key string, store causal.Store, sl *slot) *shownText {
 	if sl != nil {
 		if t := sl.texts[key]; t != nil && t.store.Same(store) {
@@ -86,7 +86,7 @@ func (s *play) textOf(key string, store causal.Store, sl *slot) *shownText {
 	return t
 }
 
-// record puts an update into the history, under a name that it also writes.
+// record adds an update to the history, under a name that it also writes.
 func (s *play) record(sl *slot, t *Txn, does []effectOf) (*deed, error) {
 	d := &deed{by: t.Dot().Replica, knew: sl.shows.join(sl.done())}
 	name := nameOf(len(s.did.deeds))
@@ -103,7 +103,8 @@ func (s *play) record(sl *slot, t *Txn, does []effectOf) (*deed, error) {
 	return d, perform(t, []op{name})
 }
 
-// settleEvent notes that the event of a member has ended. Updates that did not come to be never will.
+// settleEvent records that the event of a member has ended. Updates that were not made never will
+// be.
 func (s *play) settleEvent(sl *slot) {
 	e := s.events[sl.openAs]
 	for _, d := range sl.open {
@@ -119,7 +120,7 @@ func (s *play) settleEvent(sl *slot) {
 	sl.open = nil
 }
 
-// readNames reads which updates a member shows.
+// readNames reads the updates that a member shows.
 func (s *play) readNames(sl *slot) {
 	before := sl.shows
 	sl.shows = s.namesIn(sl.core.Keys(), sl)
@@ -179,8 +180,8 @@ func (s *play) specified(sl *slot, keys Keys, shows names) {
 	}
 }
 
-// covers asserts that the vector of a member is a causal cut, and covers the events of the updates that can be read
-// there and no others.
+// covers asserts that the vector of a member is a causal cut, and covers exactly the events of the
+// updates that are readable there.
 func (s *play) covers(sl *slot) {
 	seen := sl.core.Seen()
 	for d := range seen.Beyond(sl.last) {
@@ -202,7 +203,7 @@ func (s *play) covers(sl *slot) {
 	}
 }
 
-// tell tells the subscriber of a member what is under the keys.
+// tell notifies the subscriber of a member of the content of keys.
 func (s *play) tell(sl *slot, keys []string) {
 	for _, key := range keys {
 		h, _ := sl.core.Keys().Get(key)
@@ -210,7 +211,7 @@ func (s *play) tell(sl *slot, keys []string) {
 	}
 }
 
-// overlap asserts that any majority of ready replicas knows every acknowledged write.
+// overlap asserts that any majority of ready replicas has every acknowledged write.
 func (s *play) overlap() {
 	if s.thawed > 0 {
 		return

@@ -15,9 +15,10 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// Histories of members that keep what they hold on disks: disks that are slow, full or fail, that lose their power
-// between any two batches, and whose rows rot. What was acknowledged at a majority is lost in none, though all members
-// may be without power at once; nor is what one member alone has said is done, while its disk is whole.
+// Histories of members with disks. The disks are slow, full or fail, lose their power between any
+// two batches, and have rows that rot. No write acknowledged at a majority is lost, even if all
+// members lose power at once. Nothing that a single member has reported as done is lost either,
+// while its disk is intact.
 
 // simDisk is the disk of a member, which outlives its processes.
 type simDisk struct {
@@ -25,15 +26,15 @@ type simDisk struct {
 	under  []Commit // not written yet
 	life   int      // of the process
 	busy   time.Time
-	full   time.Time // until then
+	full   time.Time // full until then
 	fails  bool      // the next batch fails
-	failed bool      // until the next process
+	failed bool      // it has failed, until the next process
 	rotten map[string]bool
-	former map[string][]byte // what was there at a moment
-	safe   names             // what is to be found on it
+	former map[string][]byte // its content at an earlier moment
+	safe   names             // what must be on it
 }
 
-// diskStats says what a history did.
+// diskStats counts what happened in a history.
 type diskStats struct{ batches, full, failed, crashes, there, blackouts, rot, tails, slow, staged int }
 
 func (a diskStats) plus(b diskStats) diskStats {
@@ -54,7 +55,7 @@ func (s *play) diskConfig() *DiskConfig {
 	return cfg
 }
 
-// commit writes a batch after a while, behind those before.
+// commit writes a batch after a while, after the earlier ones.
 func (s *play) commit(sl *slot, e Commit) {
 	if err := e.Batch.Validate(); err != nil {
 		s.w.Fail("%s: %v", sl.id(), err)
@@ -78,7 +79,7 @@ func (s *play) commit(sl *slot, e Commit) {
 	})
 }
 
-// written ends the first of the batches.
+// written completes the first of the batches.
 func (s *play) written(sl *slot) {
 	d := &sl.disk
 	e := d.under[0]
@@ -119,7 +120,7 @@ func (d *simDisk) apply(b *store.Batch) {
 	}
 }
 
-// reboot starts a member again whose disk has failed.
+// reboot restarts a member whose disk has failed.
 func (s *play) reboot(sl *slot) {
 	if sl.disk.failed && sl.core != nil {
 		s.end(sl)
@@ -128,7 +129,7 @@ func (s *play) reboot(sl *slot) {
 	}
 }
 
-// crashDisk ends what was under way when the process ended: some batches are there, in order.
+// crashDisk ends the batches in flight when the process ended: some of them, in order, are written.
 func (s *play) crashDisk(sl *slot) {
 	d := &sl.disk
 	for _, e := range d.under {
@@ -144,7 +145,7 @@ func (s *play) crashDisk(sl *slot) {
 	d.under, d.failed, d.fails, d.busy, d.life = nil, false, false, time.Time{}, d.life+1
 }
 
-// loadSoon reads the rows of a process that starts.
+// loadSoon reads the rows for a process that starts.
 func (s *play) loadSoon(sl *slot) {
 	if !s.disks {
 		return
@@ -152,7 +153,7 @@ func (s *play) loadSoon(sl *slot) {
 	s.loadIn(sl, s.w.Span("load", 0, 600*time.Millisecond))
 }
 
-// loadIn gives the process of a member its rows, in whatever life that is then.
+// loadIn gives the rows to the process of a member, in whatever life it is then.
 func (s *play) loadIn(sl *slot, after time.Duration) {
 	life := sl.disk.life
 	s.w.After(after, func() {
@@ -184,7 +185,7 @@ func (s *play) load(sl *slot) {
 	}
 }
 
-// rotsOfNoUse reports whether what is rotten is of another generation than the live one.
+// rotsOfNoUse reports whether the rotten rows belong to a generation other than the live one.
 func (d *simDisk) rotsOfNoUse(live uint64) bool {
 	for key := range d.rotten {
 		if n, ok := parseRow(key); !ok || n.generation == live {
@@ -228,7 +229,7 @@ func (s *play) bears(sl *slot, of causal.Replica, n uint64) {
 	}
 }
 
-// blackout takes the power from all members: blackout for TIME. They come back in any order.
+// blackout cuts the power of all members: blackout for TIME. They come back in any order.
 func (s *play) blackout(a sim.Args) {
 	s.stats.blackouts++
 	for _, sl := range s.slots {
@@ -243,11 +244,11 @@ func (s *play) blackout(a sim.Args) {
 // fill fills the disk of a member: fill MEMBER for TIME.
 func (s *play) fill(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.full = s.w.Now().Add(a.Span(2)) }
 
-// fail lets the next sync of a member's disk fail: fail MEMBER.
+// fail makes the next sync of a member's disk fail: fail MEMBER.
 func (s *play) fail(a sim.Args) { s.slots[a.Int(0, len(s.slots))].disk.fails = true }
 
-// rot ends a member for a while, and damages one row of its disk: rot MEMBER for TIME. That is what it is to fail for
-// a member without a disk.
+// rot stops a member for a while, and damages one row of its disk: rot MEMBER for TIME. It
+// corresponds to a failure of a member without a disk.
 func (s *play) rot(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core == nil || !s.mayFail(sl) || sl.core.roll.inc.number == 0 {
@@ -256,7 +257,7 @@ func (s *play) rot(a sim.Args) {
 	s.end(sl)
 	d := &sl.disk
 	if keys := slices.Sorted(maps.Keys(d.rows)); len(keys) > 0 {
-		s.thawed++ // what it does again is of no event of the specification
+		s.thawed++ // what it redoes belongs to no event of the specification
 		s.stats.rot++
 		d.rotten = map[string]bool{keys[s.w.Number("row", 0, len(keys)-1)]: true}
 		d.safe = nil
@@ -264,14 +265,15 @@ func (s *play) rot(a sim.Args) {
 	s.comeBack(sl, a.Span(2))
 }
 
-// tail ends a member for a while, and takes the last batches from its disk, which does not know: tail MEMBER for TIME.
+// tail stops a member for a while, and removes the last batches from its disk, which does not
+// notice: tail MEMBER for TIME.
 func (s *play) tail(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.core == nil || !s.mayFail(sl) || sl.disk.former == nil {
 		return
 	}
 	s.end(sl)
-	s.thawed++ // it may count before others tell what it has lost
+	s.thawed++ // it may count before others return what it has lost
 	s.stats.tails++
 	sl.disk.rows, sl.disk.safe = maps.Clone(sl.disk.former), nil
 	s.comeBack(sl, a.Span(2))
@@ -290,7 +292,7 @@ func newDiskPlay(w *sim.World) *play {
 	return s
 }
 
-// makeDisks makes up what happens to disks.
+// makeDisks generates the events of disks.
 func (s *play) makeDisks(r *rand.Rand) {
 	at := func() time.Duration { return warm + s.w.Moment(span) }
 	spell := func() time.Duration { return time.Duration(500+r.IntN(5000)) * time.Millisecond }
@@ -315,7 +317,7 @@ func (s *play) makeDisks(r *rand.Rand) {
 	}
 }
 
-// TestHistories_OnDisks plays histories of members that keep what they hold.
+// TestHistories_OnDisks plays histories of members with disks.
 func TestHistories_OnDisks(t *testing.T) {
 	var mu sync.Mutex
 	var did diskStats
@@ -337,7 +339,7 @@ func TestHistories_OnDisks(t *testing.T) {
 	}
 }
 
-// mendDisks ends all that is wrong with disks.
+// mendDisks ends all disk faults.
 func (s *play) mendDisks() {
 	for _, sl := range s.slots {
 		sl.disk.full, sl.disk.fails = time.Time{}, false

@@ -11,10 +11,11 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// Members that are two: a process that was taken for dead and runs on, and one that is restored from a snapshot.
+// Members with two processes: one that was presumed dead and still runs, and one that is restored
+// from a snapshot.
 
-// ghost begins another life of a member while the present one runs on for a while: ghost MEMBER for TIME. The member
-// fails with that, as if it had been killed.
+// ghost begins another life of a member while the present one continues for a while: ghost MEMBER
+// for TIME. The member thereby fails, as if it had been killed.
 func (s *play) ghost(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.frozen != nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) || sl.core.revoked != nil {
@@ -29,8 +30,8 @@ func (s *play) ghost(a sim.Args) {
 	s.w.After(a.Span(2), func() { s.vanish(&g) })
 }
 
-// restart begins the next life of a member whose place another process of its name has taken, as people would who
-// hear the alarm.
+// restart begins the next life of a member whose place another process of its name has taken, as an
+// operator would do after the alarm.
 func (s *play) restart(sl *slot) {
 	if sl != s.slots[sl.i] || s.flux != nil {
 		return
@@ -60,7 +61,7 @@ func (s *play) endGhosts() {
 	}
 }
 
-// haunt lets a client update a former life: haunt MEMBER LEVEL OP, OP …
+// haunt lets a client update an earlier life: haunt MEMBER LEVEL OP, OP …
 func (s *play) haunt(a sim.Args) {
 	i := a.Int(0, len(s.slots))
 	for _, g := range s.ghosts {
@@ -82,15 +83,16 @@ func (s *play) makeGhosts(r *rand.Rand, keys int) {
 	}
 }
 
-// What R57 does not promise is not drawn unless asked for: a snapshot that is restored twice, one of a former life of the
-// process, and a life that ends after a restore before others have noticed it. One such history in some hundred fails.
+// Histories contain what R57 does not promise only on request: a snapshot that is restored twice,
+// one of an earlier life of the process, and a life that ends after a restore before others have
+// noticed it. One such history in some hundred fails.
 var restores = flag.Bool("restores", false, "histories also restore a snapshot twice, or one of a former life, and end restored lives that nobody has noticed")
 
-// What others do with the events of a restored machine is the rarest of all that can go wrong: a campaign of its own finds
-// more of it with -restored 1.
+// Other members' reactions to a restored machine are the rarest faults: a separate campaign with
+// -restored 1 finds more of them.
 var restored = flag.Float64("restored", 1./6, "the share of histories in which a machine is restored from a snapshot")
 
-// image is a snapshot of a machine on which a member runs.
+// image is a snapshot of the machine on which a member runs.
 type image struct {
 	core  *Core
 	shows names
@@ -110,13 +112,14 @@ func (s *play) freeze(a sim.Args) {
 	sl.frozen = &image{frozen(sl.core), sl.shows, maps.Clone(sl.told), sl.name, sl.skew, sl.misled}
 }
 
-// thaw replaces a member by the snapshot of its machine, which is used up unless it is kept: thaw MEMBER for TIME
-// [keep]. The member fails with that, as if it had been killed. From then on the history asserts no more than that all
-// become equal again, that subscribers are told what is there, and that nothing acknowledged is lost, by the one that
-// was replaced and the one in its place.
+// thaw replaces a member by the snapshot of its machine, which is used up unless it is kept: thaw
+// MEMBER for TIME [keep]. The member thereby fails, as if it had been killed. From then on, for the
+// replaced process and the restored one, the history asserts only that all become equal again, that
+// subscribers are notified, and that nothing acknowledged is lost.
 //
-// Between the restore and the moment at which others notice it, two replicas are one to everybody else, and what is
-// read at a majority may lack what the member had acknowledged: R57 promises nothing else.
+// Between the restore and the moment at which others notice it, the two replicas look like one to
+// all other members, and a majority read may lack what the member had acknowledged: R57 promises
+// nothing else.
 func (s *play) thaw(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if sl.frozen == nil || sl.leaving != 0 || !s.mayEnd(sl) || !s.mayFail(sl) {
@@ -148,13 +151,14 @@ func (s *play) thaw(a sim.Args) {
 	})
 }
 
-// mayEnd reports whether a member may be ended now: not between a restore and the moment at which it has done its events
-// again and no other has them any more, unless the history is to go beyond what R57 and R66 master.
+// mayEnd reports whether a member may be ended now. It must not be ended between a restore and the
+// moment at which it has redone its events and no other member has the old ones any more, unless
+// the history goes beyond what R57 and R66 handle.
 func (s *play) mayEnd(sl *slot) bool {
 	return sl.core != nil && (s.unnoticed || !sl.restored && sl.core.revoked == nil && !s.retracts(sl))
 }
 
-// retracts reports whether a member that runs has events that this one has done again.
+// retracts reports whether a running member has events that this one has redone.
 func (s *play) retracts(sl *slot) bool {
 	for _, r := range sl.core.retracted {
 		for _, o := range s.slots {
@@ -166,7 +170,8 @@ func (s *play) retracts(sl *slot) bool {
 	return false
 }
 
-// current reports whether a member holds what it has ever acknowledged: one that is restored does not at first.
+// current reports whether a member holds everything that it has ever acknowledged; a restored one
+// does not at first.
 func (s *play) current(sl *slot) bool {
 	return !slices.ContainsFunc(sl.lacks.without(sl.shows).all(), s.acked.has)
 }
@@ -183,7 +188,7 @@ func (s *play) makeSnapshots(r *rand.Rand) {
 			t += time.Duration(r.IntN(6000)) * time.Millisecond
 			s.w.Act(t, "thaw", member, "for", time.Duration(r.IntN(300))*time.Millisecond, keep)
 			t += 300 * time.Millisecond
-			for range r.IntN(3) { // its first acts
+			for range r.IntN(3) { // its first actions
 				t += time.Duration(r.IntN(300)) * time.Millisecond
 				s.w.Act(t, "update", member, []string{"local", "majority", "majority", quiet}[r.IntN(4)], opsText(randomOps(r, "sw", 2)))
 			}

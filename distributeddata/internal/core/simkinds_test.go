@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Every type of package crdt, as the histories use it: what is done to a value, what that means for the
-// specification, and what a user sees in it.
+// Every type of package crdt, as used in the histories: the operations on a value, their meaning
+// for the specification, and what a user sees in it.
 
 type (
 	set       = crdt.ORSet[string]
@@ -46,7 +46,7 @@ func setTo(cell, text string) effectOf {
 func countIn(cell string, n int64) effectOf { return effectOf{cell: cell, amount: n, put: true} }
 func resetOf(cell string) effectOf          { return effectOf{cell: cell, reset: true} }
 
-// alone shows a value without parts, if there is one.
+// alone shows a value without parts, if it exists.
 func alone(there bool, v any) map[string]string {
 	if !there {
 		return nil
@@ -63,7 +63,7 @@ func each(elems iter.Seq[string]) map[string]string {
 	return out
 }
 
-// kindOf makes a kind of a type.
+// kindOf returns the kind for a type.
 func kindOf[T crdt.Value[T]](verbs []opKind2, spec func([]put) (string, bool), do func(*crdt.Writer, *T, op) effectOf, show func(T) map[string]string) *kind {
 	return &kind{
 		verbs: verbs, spec: spec,
@@ -380,5 +380,5 @@ func shownAt(key string, s causal.Store) (string, error) {
 	return lines(key, cells), nil
 }
 
-// letters are the kinds, in order.
+// letters returns the letters of the kinds, in order.
 func letters() []byte { return slices.Sorted(maps.Keys(kinds)) }

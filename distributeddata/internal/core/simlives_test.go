@@ -36,7 +36,8 @@ func (s *play) start(sl *slot) {
 	s.tellView(sl)
 }
 
-// clock is by how much the clock of a life that begins is wrong: ahead or behind of that of its former life.
+// clock returns the clock error of a life that begins: ahead of or behind the clock of the previous
+// life.
 func (s *play) clock() time.Duration {
 	if !s.badClocks {
 		return 0
@@ -48,15 +49,15 @@ func (s *play) clock() time.Duration {
 	return ahead
 }
 
-// tellViews gives everybody who runs a view, within a while.
+// tellViews gives every running member a view, within a while.
 func (s *play) tellViews(within time.Duration) {
 	for _, o := range s.running() {
 		s.w.After(s.w.Span("view", 0, within), func() { s.tellView(o) })
 	}
 }
 
-// age gives a member that starts with the history the past of its cluster, of which nothing is left but its vector,
-// and often a base of its own.
+// age gives a member that starts with the history the past of its cluster, of which only its vector
+// is left, and often a base of its own.
 func (s *play) age(sl *slot) {
 	if s.past == 0 || sl.life > 1 {
 		return
@@ -78,8 +79,8 @@ func (s *play) age(sl *slot) {
 	}
 }
 
-// kill ends a member for a while: kill MEMBER for TIME. At most a minority fails before it has been refilled:
-// more than that nobody promises.
+// kill stops a member for a while: kill MEMBER for TIME. At most a minority fails before it has
+// been refilled; beyond that nothing is promised.
 func (s *play) kill(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if !s.mayEnd(sl) || (!s.disks || s.behind) && !s.mayFail(sl) {
@@ -93,7 +94,7 @@ func (s *play) kill(a sim.Args) {
 	s.comeBack(sl, a.Span(2))
 }
 
-// end ends a member, and what it alone holds with it.
+// end ends a member, and the data that only it holds.
 func (s *play) end(sl *slot) {
 	s.count(sl)
 	s.forget(sl)
@@ -101,7 +102,7 @@ func (s *play) end(sl *slot) {
 	s.crashDisk(sl)
 }
 
-// forget notes that the updates of an event that had not ended never came to be.
+// forget records that the updates of an open event were never made.
 func (s *play) forget(sl *slot) {
 	for _, d := range sl.open {
 		d.never = true
@@ -111,8 +112,9 @@ func (s *play) forget(sl *slot) {
 	}
 }
 
-// leave lets a member leave in order, and come back empty after a while: leave MEMBER for TIME. It fails nobody
-// either. If it was not handed over in time, what it held goes along to its next life.
+// leave makes a member leave in order, and come back empty after a while: leave MEMBER for TIME.
+// This does not count as a failure. If its data was not handed over in time, it goes to its next
+// life.
 func (s *play) leave(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if !s.mayEnd(sl) || sl.leaving != 0 {
@@ -147,8 +149,8 @@ func (s *play) left(sl *slot, short bool) {
 	s.comeBack(sl, away)
 }
 
-// again ends the life of a member, and begins its next one after a while: again MEMBER for TIME. It fails nobody:
-// what the life held goes along.
+// again ends the life of a member, and begins its next one after a while: again MEMBER for TIME.
+// This does not count as a failure, since the next life gets the data.
 func (s *play) again(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
 	if !s.mayEnd(sl) || s.flux != nil && !s.mayFail(sl) {
@@ -165,7 +167,8 @@ func (s *play) goAgain(sl *slot, after time.Duration) {
 	s.w.After(after, func() { s.start(sl) })
 }
 
-// goOn begins the next life of a member, and asserts that it holds all that the former one did.
+// goOn begins the next life of a member, and asserts that it holds everything that the previous one
+// did.
 func (s *play) goOn(sl *slot, past *Core) *Core {
 	s.lives++
 	was, held := past.Replica(), s.namesIn(past.Keys(), nil).join(sl.done())
@@ -183,7 +186,7 @@ func (s *play) goOn(sl *slot, past *Core) *Core {
 	return next
 }
 
-// tellView gives a member the members that are up, now and then without one of them.
+// tellView gives a member the view of all running members, sometimes without one of them.
 func (s *play) tellView(sl *slot) {
 	if sl.core == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// The network of a history, and what is left out of it.
+// The network of a history, and the messages that it drops.
 
 func (s *play) send(from *slot, e Send) {
 	mail := post{from: from.id(), to: e.Member, Receive: Receive{Member: from.id(), From: from.core.Replica(), To: e.To, Manifest: e.Manifest, Payload: e.Payload}}
@@ -23,7 +23,7 @@ func (s *play) send(from *slot, e Send) {
 	for _, to := range s.running() {
 		if to.id() == e.Member {
 			s.w.Send(from.i, to.i, &mail, func() {
-				if to.id() == mail.to { // still the one it was for
+				if to.id() == mail.to { // still the intended receiver
 					to.misled = to.misled || mail.forged
 					s.step(to, mail.Receive)
 				}
@@ -32,7 +32,7 @@ func (s *play) send(from *slot, e Send) {
 	}
 }
 
-// post is a message on its way.
+// post is a message in flight.
 type post struct {
 	from, to string
 	forged   bool
@@ -53,8 +53,8 @@ func (m *post) String() string {
 	return fmt.Sprintf("%s to %s: %v, %d bytes, %08x", m.from, m.to, m.Manifest, len(m.Payload), crc32.ChecksumIEEE(m.Payload))
 }
 
-// honest looks at every message: an acknowledgement speaks of what has been applied, and goes to the one it
-// speaks of.
+// honest checks every message: an acknowledgement must be about applied events, and go to their
+// origin.
 func (s *play) honest(from, _ int, msg any) {
 	m := msg.(*post)
 	if m.Manifest != wire.ReplicatorAck || s.thawed > 0 {
@@ -70,7 +70,7 @@ func (s *play) honest(from, _ int, msg any) {
 	}
 }
 
-// sender returns who has just sent a message.
+// sender returns the slot that has just sent a message.
 func (s *play) sender(from int, m *post) *slot {
 	for _, sl := range s.ghosts {
 		if sl.i == from && sl.core != nil && sl.core.Replica() == m.From {
@@ -80,7 +80,7 @@ func (s *play) sender(from int, m *post) *slot {
 	return s.slots[from]
 }
 
-// randomLinks picks links of one member, one way or both.
+// randomLinks picks links of one member, in one direction or both.
 func randomLinks(r *rand.Rand) string {
 	a := r.IntN(members)
 	oneWay := r.IntN(3) == 0

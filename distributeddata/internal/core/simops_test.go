@@ -14,7 +14,7 @@ import (
 // op is one operation of an update.
 type op struct {
 	kind  opKind2
-	key   string // of the entry: its first letter is its kind
+	key   string // of the entry; its first letter is its kind
 	sub   string // element, or key inside the map
 	value int64
 }
@@ -22,14 +22,14 @@ type op struct {
 type opKind2 uint8
 
 const (
-	opAdd    opKind2 = iota // put an element into a set, or switch on
-	opRemove                // take it out, or switch off
+	opAdd    opKind2 = iota // add an element to a set, or switch on
+	opRemove                // remove it, or switch off
 	opCount                 // add to a counter
 	opWrite                 // write a register
 	opDrop                  // remove a key of a map, or reset
 	opDelete                // delete the whole entry
-	opTake                  // count a bounded counter down
-	opGive                  // give the right to do so away
+	opTake                  // decrement a bounded counter
+	opGive                  // transfer the right to do so
 )
 
 var opKinds = [...]string{"add", "remove", "count", "write", "drop", "delete", "take", "give"}
@@ -38,7 +38,8 @@ func (o op) String() string {
 	return fmt.Sprintf("%s %s/%s %d", opKinds[o.kind], o.key, o.sub, o.value)
 }
 
-// randomOps returns the operations of one update, on keys of some kinds: mostly one, sometimes several on several keys.
+// randomOps returns the operations of one update, on keys of some kinds: mostly one operation,
+// sometimes several on several keys.
 func randomOps(r *rand.Rand, letters string, keys int) []op {
 	n := 1
 	if r.IntN(4) == 0 {
@@ -60,10 +61,10 @@ func randomOps(r *rand.Rand, letters string, keys int) []op {
 // levels are the words for levels, by kind.
 var levels = [...]string{Local: "local", Majority: "majority", All: "all"}
 
-// quiet and refused are words for updates that nobody waits for.
+// quiet and refused are the words for updates without a waiter.
 const quiet, refused = "quiet", "refused"
 
-// opsText is what parseOps reads.
+// opsText formats operations for parseOps.
 func opsText(ops []op) string {
 	s := make([]string, len(ops))
 	for i, o := range ops {
@@ -72,7 +73,7 @@ func opsText(ops []op) string {
 	return strings.Join(s, ", ")
 }
 
-// parseOps reads operations like "add s0/a 5, drop c1/b 0".
+// parseOps parses operations like "add s0/a 5, drop c1/b 0".
 func parseOps(words []string) (ops []op, err error) {
 	for text := range strings.SplitSeq(strings.Join(words, " "), ", ") {
 		f := strings.Fields(text)
@@ -96,7 +97,7 @@ func perform(t *Txn, ops []op) error {
 	return err
 }
 
-// carryOut is perform; it says what was done, for the specification.
+// carryOut is perform; it also returns the effects, for the specification.
 func carryOut(t *Txn, ops []op) (does []effectOf, err error) {
 	w, end := crdt.Host(t.Dot(), t.Stamp())
 	defer end()
@@ -134,7 +135,7 @@ func edit[T crdt.Value[T]](t *Txn, w *crdt.Writer, key string, empty T, change f
 	return nil
 }
 
-// idle reports whether what an update has done so far amounts to nothing.
+// idle reports whether an update has had no net effect so far.
 func idle(t *Txn) bool {
 	for _, w := range t.work {
 		if c, err := causal.Between(w.was, w.next, t.Dot()); err != nil || w.cleared || !c.Empty() {

@@ -9,12 +9,12 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// simStore keeps the record of a history's membership [M9]. Calls and answers get lost and late,
-// and it is down for a while now and then.
+// simStore keeps the record of a history's membership [M9]. Calls and answers are lost or delayed,
+// and it is sometimes down for a while.
 type simStore struct {
 	text    []byte
 	version int
-	memory  memory // what the text says
+	memory  memory // the decoded record
 	swaps   int
 	emptied int
 }
@@ -26,7 +26,7 @@ func (st *simStore) mark() string {
 	return fmt.Sprint(st.version)
 }
 
-// call carries out a call of a member, or not, and answers it, or says that nobody knows.
+// call carries out a call of a member, or not, and answers it, or reports an unknown outcome.
 func (st *simStore) call(s *play, sl *slot, e Effect) {
 	core := sl.core
 	answer := func(ev Event, unknown Event) {
@@ -53,7 +53,8 @@ func (st *simStore) call(s *play, sl *slot, e Effect) {
 			failed := RecordSwapped{ID: e.ID, Err: errDown}
 			if lost {
 				answer(failed, failed)
-				s.w.After(s.w.Span("store late", 0, 3*time.Second), func() { st.swap(s, e) }) // it may be carried out yet
+				// It may still be carried out.
+				s.w.After(s.w.Span("store late", 0, 3*time.Second), func() { st.swap(s, e) })
 				return
 			}
 			ok := st.swap(s, e)
@@ -76,7 +77,7 @@ func (st *simStore) swap(s *play, e SwapRecord) bool {
 	st.text, st.memory = e.Next, m
 	st.version++
 	st.swaps++
-	if m.size == 0 { // the last has left, and what it held is gone with it
+	if m.size == 0 { // the last member has left, and its data is lost
 		st.emptied++
 		s.acked, s.shown = nil, nil
 		for id := range s.reads {

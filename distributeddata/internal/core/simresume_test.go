@@ -7,7 +7,8 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// Bugs of our own: now and then a step panics in the middle, and the replica goes on with what it held.
+// Bugs of our own: occasionally a step panics in the middle, and the replica resumes with its
+// state.
 
 // planted is the panic of a test.
 type planted struct{ place string }
@@ -22,7 +23,8 @@ func (sl *slot) burn(place string) {
 	}
 }
 
-// attempt takes a step. If that panics the replica goes on under its id, without having lost anything.
+// attempt takes a step. If that panics, the replica resumes under its id, without having lost
+// anything.
 func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 	was, seen := sl.core.Replica(), sl.core.Seen()
 	sl.broke = false
@@ -55,7 +57,8 @@ func (s *play) attempt(sl *slot, ev Event) (effects []Effect) {
 	return sl.core.Step(s.now(sl), ev)
 }
 
-// call notes a call, which must be answered, once, unless its member is killed or ends its life.
+// call records a call, which must be answered exactly once, unless its member is killed or ends its
+// life.
 func (s *play) call(sl *slot) uint64 {
 	s.nextID++
 	id, core := s.nextID, sl.core

@@ -15,16 +15,16 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// Small worlds are explored rather than played at random: two or three members, one write, one read
-// and one or two changes of who is counted, in every order, with every exchange between two members
-// that may come in between. A step does what a step of a script does, and every message that is not
-// part of it is lost. After each the promise is checked: a read at a majority that ends shows every
+// Small worlds are explored systematically rather than at random: two or three members, one write,
+// one read and one or two changes of the counted members, in every order, with every possible
+// exchange between two members in between. A step does what a step of a script does, and all other
+// messages are lost. After each step the promise is checked: a majority read that ends shows every
 // write that was acknowledged at a majority when it began.
 //
-// Histories are told apart by the state that they lead to, shorter ones first. The usual number of
-// them is what a few steps can lead to; -small says how many more.
+// Histories are identified by the state that they lead to, shorter ones first. By default all
+// states reachable in a few steps are explored; -small says how many more.
 
-// budget says what may happen in a small world beside exchanges.
+// budget limits the events of a small world other than exchanges.
 type budget struct {
 	write, read, crash, start, join, forget, leave int
 }
@@ -35,7 +35,7 @@ type small struct {
 	w      *sim.World
 	left   budget
 	fresh  []string // names of newcomers
-	pushed bool     // the step before was a write or a push
+	pushed bool     // the previous step was a write or a push
 }
 
 func newSmall(t *testing.T, w *sim.World, names string, b budget) *small {
@@ -66,7 +66,7 @@ func (s *small) prime(names string) {
 	s.tick(time.Second)
 }
 
-// run takes steps until there is none, or none is chosen, or what follows has been explored.
+// run takes steps until none is possible or chosen, or the resulting state has been explored.
 func (s *small) run() {
 	for !s.w.Failed() && s.mayFail() && !s.w.Visited(s.state) {
 		steps := s.steps()
@@ -90,7 +90,7 @@ func (s *small) mayFail() bool {
 	return s.left.read+len(s.reads) > 0 && s.left.write+len(s.writes) > 0
 }
 
-// do is as in a script, and counts what may happen seldom.
+// do carries out a step of a script, and counts the limited events.
 func (s *small) do(verb, x, y string) {
 	switch verb {
 	case "write":
@@ -113,7 +113,7 @@ func (s *small) do(verb, x, y string) {
 	s.script.do(verb, x, y)
 }
 
-// steps lists what can happen.
+// steps lists the possible steps.
 func (s *small) steps() (steps []string) {
 	can := func(ok bool, format string, args ...any) {
 		if ok {
@@ -128,7 +128,8 @@ func (s *small) steps() (steps []string) {
 			continue
 		}
 		idle := c.counts() && c.calls == 0
-		can(idle && s.left.write > 0 && x == s.order[0], "write %s", x) // any other is like it
+		// Any other member would behave the same.
+		can(idle && s.left.write > 0 && x == s.order[0], "write %s", x)
 		can(idle && s.left.read > 0 && acked, "read %s", x)
 		can(s.left.crash > 0 && s.mayCrash(x), "crash %s", x)
 		can(idle && s.left.leave > 0, "leave %s", x)
@@ -149,12 +150,12 @@ func (s *small) steps() (steps []string) {
 	return steps
 }
 
-// pushes reports whether what one member has just pushed to another is on its way.
+// pushes reports whether the latest push from one member to another is in flight.
 func (s *small) pushes(x, y string) bool {
 	return slices.ContainsFunc(s.box, func(m mail) bool { return m.from == x && m.to == y && m.send.Manifest == wire.ReplicatorPush })
 }
 
-// mayCrash keeps to what is assumed: a majority of those that are counted runs and is refilled.
+// mayCrash enforces the assumption that a majority of the counted members runs and is refilled.
 func (s *small) mayCrash(name string) bool {
 	if !s.cores[name].counts() {
 		return true
@@ -174,7 +175,7 @@ func (s *small) mayCrash(name string) bool {
 	return voters >= majorityOf(m.size)
 }
 
-// checkReads asserts that the reads that have ended show what they must.
+// checkReads asserts that the ended reads show what they must.
 func (s *small) checkReads() {
 	for id, must := range s.reads {
 		d, ok := s.done[id]
@@ -197,8 +198,8 @@ func (s *small) checkReads() {
 	}
 }
 
-// state is a hash of all that the rest of the history depends on. Times are left out: a step takes
-// longer than any of them but that of Forget, which waits for it itself.
+// state returns a hash of everything that the rest of the history depends on. Times are left out: a
+// step takes longer than all of them except that of Forget, which waits for it itself.
 func (s *small) state() any {
 	var h maphash.Hash
 	h.SetSeed(stateSeed)
@@ -221,7 +222,7 @@ func (s *small) state() any {
 
 var stateSeed = maphash.MakeSeed()
 
-// describe tells all that what a replica does depends on, but for times.
+// describe adds everything that a replica's behaviour depends on, except times.
 func (c *Core) describe(add func(...any)) {
 	r := &c.roll
 	add(c.me, r.digest, r.inc, r.entering, r.counted, r.filled, r.resigned, r.leaving, c.leaving, c.ready, digest(c.seen))

@@ -15,8 +15,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Messages answer messages, but not for ever: what is said in a while is bounded by the heartbeats of that
-// while, also where two processes take themselves for one member.
+// Messages answer messages, but not forever: the traffic of a period is bounded by its heartbeats,
+// even if two processes take themselves for one member.
 
 // newStart returns members that start, and see each other within a second.
 func newStart(members, least int) *fleet {
@@ -32,7 +32,7 @@ func newStart(members, least int) *fleet {
 	return f
 }
 
-// agreed reports whether all are ready and remember the same.
+// agreed reports whether all are ready and have the same memory.
 func (f *fleet) agreed() bool {
 	for _, c := range f.cores {
 		if !c.ready || c.roll.digest != f.cores[0].roll.digest {
@@ -42,7 +42,7 @@ func (f *fleet) agreed() bool {
 	return true
 }
 
-// twin starts another process under the name of a member, and under its id too unless apart.
+// twin starts another process under the name of a member, and also under its id unless apart.
 func (f *fleet) twin(of int, apart bool) {
 	c := f.core()
 	c.cfg.Member, c.cfg.MinMembers = f.cores[of].cfg.Member, f.cores[of].cfg.MinMembers
@@ -59,7 +59,7 @@ func (f *fleet) join(c *Core, of int, apart bool) {
 	}
 }
 
-// restore starts what a member was at some time beside it: with its replica, under its id.
+// restore starts an earlier state of a member beside it: with its replica, under its id.
 func (f *fleet) restore(of int, at time.Time) {
 	cfg := f.cores[of].cfg
 	fresh, first := cfg.NewReplica, f.first[of]
@@ -82,9 +82,9 @@ func (f *fleet) restore(of int, at time.Time) {
 	f.join(c, of, false)
 }
 
-// TestTwins_SayNoMoreThanTheirHeartbeats plays two processes that take themselves for one member: one that
-// was started twice, and one that was restored from a snapshot of its machine. They never agree, and must not
-// talk without time passing.
+// TestTwins_SayNoMoreThanTheirHeartbeats plays two processes that take themselves for one member:
+// one that was started twice, and one that was restored from a snapshot of its machine. They never
+// agree, and must not exchange messages without time passing.
 func TestTwins_SayNoMoreThanTheirHeartbeats(t *testing.T) {
 	for name, play := range map[string]func(f *fleet){
 		"two processes of one name":      func(f *fleet) { f.twin(1, true) },
@@ -119,7 +119,8 @@ func TestTwins_SayNoMoreThanTheirHeartbeats(t *testing.T) {
 			f.pass(time.Second)
 			play(f)
 			before := f.all()
-			limit := 10 * 10 * len(f.cores) * (2 + 2) // ten times a heartbeat and a push to each of two, each second
+			// Per second, ten times a heartbeat and a push to each of two.
+			limit := 10 * 10 * len(f.cores) * (2 + 2)
 			f.cut = func(int, int) bool { return f.all().messages-before.messages > 10*limit }
 			for range 10 {
 				for i := range f.cores {

@@ -12,21 +12,21 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Nothing that an update may do is refused by a receiver [R51]. The decoders and what bounds them:
+// A receiver rejects nothing that an update may do [R51]. The decoders and their bounds:
 //
-//	envelope       wire.MaxPayload: a larger push is not sent, its events are asked for
+//	envelope       wire.MaxPayload: a larger push is not sent, its events are requested
 //	push           key: MaxKey, path: causal.MaxPath, payload: none beyond the envelope
-//	window         Config.WindowCount and WindowBytes: what does not fit is asked for
+//	window         Config.WindowCount and WindowBytes: what does not fit is requested
 //	part           Config.PartBytes
-//	record         maxRecord: an event and a key cross in pieces of about PartBytes and one atom
+//	record         maxRecord: an event and a key are sent in pieces of about PartBytes and one atom
 //	event, key     key: MaxKey, path: causal.MaxPath
 //	atom           path: causal.MaxPath, payload: causal.MaxState
 //	mark           path: causal.MaxPath
 //	answer         maxAnswer
 //	vector         MaxReplicas
-//	cells          cellsAtOnce, asked for by that many
+//	cells          cellsAtOnce, requested at most
 
-// raw puts a payload at a path, or takes away what is at the path if reset.
+// raw puts a payload at a path, or removes the content of the path if reset.
 type raw struct {
 	key, path string
 	payload   string
@@ -49,8 +49,8 @@ func (l *lab) raw(name string, facts ...raw) error {
 	return l.done[l.id].Err
 }
 
-// crosses plays changes at a, of which b hears, and c nothing until the end; b then starts anew. Both
-// ways there are must lead to the same state.
+// crosses plays changes at a, which b receives, and c only at the end; b then restarts. Both ways
+// must lead to the same state.
 func crosses(t *testing.T, play func(l *lab) error) {
 	t.Helper()
 	l := newLab(t)
@@ -77,7 +77,7 @@ func crosses(t *testing.T, play func(l *lab) error) {
 	}
 }
 
-// long is a path or a name of so many bytes.
+// long returns a path or a name of the given size.
 func long(i, size int) string { return fmt.Sprintf("%06d", i) + strings.Repeat("p", size-6) }
 
 func many(n, size int, reset bool) (facts []raw) {

@@ -2,8 +2,9 @@ package core
 
 import "slices"
 
-// opinion is what the last comparison of fingerprints with a member said, at equal vectors: by how much the member's
-// differs. It differs by as much later on, since both apply the same events.
+// opinion is the result of the last comparison of fingerprints with a member at equal vectors: the
+// difference of the member's fingerprint. The difference stays the same later, since both apply the
+// same events.
 type opinion struct {
 	known bool
 	off   Sum
@@ -11,8 +12,8 @@ type opinion struct {
 
 func (o opinion) differs() bool { return o.known && o.off != Sum{} }
 
-// compare compares fingerprints with a member that has seen exactly the same [R25]. Equal vectors mean
-// equal states, so unequal fingerprints mean that memory rots here or there, or a bug.
+// compare compares fingerprints with a member whose vector is equal [R25]. Equal vectors mean equal
+// states, so different fingerprints mean corrupted memory on one side, or a bug.
 func (c *Core) compare(p *peer, sum Sum) {
 	was := p.opinion
 	p.opinion = opinion{true, sum.minus(c.sum)}
@@ -25,8 +26,9 @@ func (c *Core) compare(p *peer, sum Sum) {
 	}
 }
 
-// stands returns which state stands, by how much its fingerprint differs from this replica's, as far as a vote can tell:
-// that of a majority; or, once all have been compared, that of most, and of these the one of the smallest replica id.
+// stands returns which state wins, as the difference of its fingerprint from this replica's, as far
+// as a vote can decide. A state held by a majority wins. Otherwise, once all have been compared,
+// the most frequent one wins; among equals, that of the smallest replica id.
 func (c *Core) stands() (off Sum, decided bool) {
 	votes, compared := map[Sum]int{{}: 1}, 1
 	for _, p := range c.peers {
@@ -51,7 +53,8 @@ func (c *Core) stands() (off Sum, decided bool) {
 	return off, votes[off] > n/2 || compared == n
 }
 
-// mend asks one of those whose state stands for it, if that is not this replica's [R22a].
+// mend asks a member that holds the winning state for it, if this replica's own state has lost
+// [R22a].
 func (c *Core) mend() {
 	if c.incoming != nil || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.opinion.differs() }) {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two of five are damaged, each in another way: neither takes the state of the other.
+// Two of five are damaged, each in a different way: neither takes the state of the other.
 func TestDivergence_TwoThatAreDamagedTakeTheStateOfTheRest(t *testing.T) {
 	l := filled(t, 40, "a", "b", "c", "d", "e")
 	want := stateBytes(l.cores["c"])
@@ -23,7 +23,7 @@ func TestDivergence_TwoThatAreDamagedTakeTheStateOfTheRest(t *testing.T) {
 	require.Zero(t, l.cores["c"].Stats().Mended+l.cores["d"].Stats().Mended+l.cores["e"].Stats().Mended)
 }
 
-// Where no two hold the same, all come to hold the same: what the replica with the smallest id holds.
+// Where no two hold the same, all take the state of the replica with the smallest id.
 func TestDivergence_WhereAllDifferOneStands(t *testing.T) {
 	l := filled(t, 40, "a", "b", "c")
 	l.rot("b", "s0007", true, dropFirst)
@@ -37,7 +37,7 @@ func TestDivergence_WhereAllDifferOneStands(t *testing.T) {
 	require.Zero(t, l.cores["a"].Stats().Mended)
 }
 
-// Two and two of five agree, and one stands alone: the two with the smaller id stand.
+// Two and two of five agree, and one differs from both: the pair with the smaller id wins.
 func TestDivergence_OfTwoPairsOneStands(t *testing.T) {
 	l := filled(t, 40, "a", "b", "c", "d", "e")
 	want := stateBytes(l.cores["b"])

@@ -2,8 +2,9 @@ package core
 
 import "time"
 
-// window keeps pushes that arrived before what they follow: a gap, or a cause on its way from another
-// replica. It is bounded; what does not fit is dropped, and asked for at the next heartbeat.
+// window keeps pushes that arrived before their causes: after a gap, or before an event of another
+// replica. It is bounded. A push that does not fit is dropped, and its events are requested at the
+// next heartbeat.
 type window struct {
 	waiting      []waiting
 	count, bytes int // bounds
@@ -13,10 +14,11 @@ type window struct {
 type waiting struct {
 	d     *delta
 	size  int
-	until time.Time // what it follows is not on its way any more, and may be nowhere
+	until time.Time // after that time its causes are no longer in flight, and may be nowhere
 }
 
-// keep puts a push into the window; false when it is full or there already.
+// keep adds a push to the window and returns true, also if the push is there already. It returns
+// false if the window is full.
 func (w *window) keep(d *delta, size int, until time.Time) bool {
 	for _, o := range w.waiting {
 		if o.d.base.Equal(d.base) && o.d.head.Equal(d.head) {
@@ -31,8 +33,8 @@ func (w *window) keep(d *delta, size int, until time.Time) bool {
 	return true
 }
 
-// expire drops the pushes that have waited for too long [R55]: what they follow may have died with those
-// who had it. What is dropped is asked for, if anybody has it.
+// expire drops the pushes that have waited for too long [R55]: their causes may have been lost with
+// the members that had them. Dropped events are requested if any member has them.
 func (w *window) expire(now time.Time) (dropped uint64) {
 	for w.take(func(o waiting) bool { return !now.Before(o.until) }) != nil {
 		dropped++
@@ -40,7 +42,7 @@ func (w *window) expire(now time.Time) (dropped uint64) {
 	return dropped
 }
 
-// take removes and returns a push for which f says so.
+// take removes and returns a push for which f returns true, or nil.
 func (w *window) take(f func(waiting) bool) *delta {
 	for i, o := range w.waiting {
 		if f(o) {
@@ -52,7 +54,7 @@ func (w *window) take(f func(waiting) bool) *delta {
 	return nil
 }
 
-// takePush takes a push, or keeps it until what it follows is there [R6].
+// takePush applies a push, or keeps it until its causes have arrived [R6].
 func (c *Core) takePush(from *peer, d *delta, size int) {
 	if !c.sameHistory(d) {
 		return
@@ -74,14 +76,15 @@ func (c *Core) takePush(from *peer, d *delta, size int) {
 	}
 }
 
-// applyPush applies a push. What it follows does not have to be named beside it [R7a].
+// applyPush applies a push. Later own pushes need not name its causes [R7a].
 func (c *Core) applyPush(d *delta) {
 	c.note(c.apply(d))
 	c.learnPrints(d)
 	c.implied = c.implied.Join(d.base)
 }
 
-// drainWindow applies what has waited long enough: after each rise of the vector [R6].
+// drainWindow applies the waiting pushes whose causes are covered. It is called after each rise of
+// the vector [R6].
 func (c *Core) drainWindow() {
 	c.stats.WindowDrops += c.window.expire(c.now)
 	for {

@@ -11,17 +11,18 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// Limits of what is accepted from a peer. Whatever is over them refuses the whole message. An update that
-// makes anything over them is refused where it is made [R51].
+// Limits on what is accepted from a peer. A message that exceeds them is rejected as a whole. An
+// update that would exceed them is rejected where it is made [R51].
 const (
 	// MaxKey is the length of a key in bytes.
 	MaxKey = 512
-	// MaxReplicas is the number of replicas in a vector: all that ever ran.
+	// MaxReplicas is the number of replicas in a vector, including all that ever ran.
 	MaxReplicas = 1 << 21
-	// maxRecord bounds a piece of an answer that is put together before it is decoded: more than the size
-	// of a part and one atom, with a path of causal.MaxPath and a payload of causal.MaxState, behind it.
+	// maxRecord bounds a piece of an answer that is assembled before it is decoded. It is more than
+	// the size of a part plus one atom with a path of causal.MaxPath and a payload of
+	// causal.MaxState.
 	maxRecord = 2 * causal.MaxState
-	// maxAnswer bounds an answer: more than a sender can hold in its memory.
+	// maxAnswer bounds an answer: it is more than a sender can hold in memory.
 	maxAnswer = 1 << 40
 )
 
@@ -31,7 +32,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMalformed, fmt.Sprintf(format, args...))
 }
 
-// CheckKey returns an error that says what is wrong with a key, or nil.
+// CheckKey returns an error if a key is not valid.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -44,7 +45,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// encode marshals a payload. It cannot fail: every string in our messages has been checked.
+// encode marshals a payload. It cannot fail, since every string in our messages has been checked.
 func encode(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

@@ -21,22 +21,24 @@ const (
 	format     = 1
 	headerSize = 64
 	slotSize   = 8 + crc32.Size
-	slotSpace  = 4096 // a torn write damages one at most
+	slotSpace  = 4096 // a torn write damages at most one slot
 	anchorSize = 3 * slotSpace
 )
 
-// anchor is a file that says what a directory holds, with the number of a commit that was acknowledged. It has
-// two slots, written in turn, so that one is whole at any time. It is locked while the store is open.
+// anchor is a file that identifies the content of a directory, and holds the number of an
+// acknowledged commit. It has two slots, written in turn, so that one is intact at any time. It is
+// locked while the store is open.
 type anchor struct {
 	file    *os.File
-	next    int64         // slot to write
-	age     time.Duration // how old the number may get
+	next    int64         // slot to write next
+	age     time.Duration // maximum age of the number
 	raised  time.Time
-	number  uint64 // that it holds
-	damaged string // what of it was not whole, empty if all was
+	number  uint64 // the number that it holds
+	damaged string // which part was damaged; empty if none
 }
 
-// openAnchor opens, checks and locks the anchor of a directory, and makes it if it is not there.
+// openAnchor opens, checks and locks the anchor of a directory, and creates it if it does not
+// exist.
 func openAnchor(dir, kind string) (*anchor, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -91,7 +93,7 @@ func (a *anchor) read(dir, kind string) error {
 	return nil
 }
 
-// create writes an anchor with the number that is known.
+// create writes an anchor with the known number.
 func (a *anchor) create(kind string) error {
 	raw := make([]byte, anchorSize)
 	copy(raw, head(kind))
@@ -110,7 +112,7 @@ func head(kind string) []byte {
 	return binary.LittleEndian.AppendUint32(raw, crc32.Checksum(raw, castagnoli))
 }
 
-// readHeader returns an error if the directory is of something else. Damage is noted.
+// readHeader returns an error if the directory belongs to something else. It records damage.
 func (a *anchor) readHeader(raw []byte, kind string) error {
 	text, sum := []byte(nil), uint32(0)
 	if len(raw) >= headerSize {
@@ -149,7 +151,7 @@ func readSlot(raw []byte, i int64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(raw), crc32.Checksum(raw[:8], castagnoli) == binary.LittleEndian.Uint32(raw[8:])
 }
 
-// raise writes the number, if it is another one and the last is older than age.
+// raise writes the number, if it has changed and the last write is older than age.
 func (a *anchor) raise(number uint64, now time.Time) error {
 	if now.Sub(a.raised) < a.age || number == a.number {
 		return nil
@@ -162,7 +164,7 @@ func (a *anchor) raise(number uint64, now time.Time) error {
 	return a.file.Sync()
 }
 
-// close writes the last number, if the commits up to it can be trusted.
+// close writes the last number, if the commits up to it are known to be good.
 func (a *anchor) close(number uint64, trusted bool) error {
 	var err error
 	if trusted {
@@ -172,7 +174,7 @@ func (a *anchor) close(number uint64, trusted bool) error {
 	return errors.Join(err, a.file.Close())
 }
 
-// Anchored returns the number that the anchor of a directory holds, for tests.
+// Anchored returns the number in the anchor of a directory, for tests.
 func Anchored(dir string) (number uint64, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, AnchorName))
 	for i := range int64(2) {
@@ -183,7 +185,7 @@ func Anchored(dir string) (number uint64, err error) {
 	return number, err
 }
 
-// SyncDir makes the names in a directory safe.
+// SyncDir syncs the names in a directory to disk.
 func SyncDir(dir string) error {
 	f, err := os.Open(filepath.Clean(dir))
 	if err != nil {

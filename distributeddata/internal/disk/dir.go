@@ -14,8 +14,8 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// prepare makes the directory if it is not there, and returns an error if it is not fit to hold rows.
-// What is there is not touched.
+// prepare creates the directory if it does not exist, and returns an error if it is not suitable
+// for rows. It does not touch existing files.
 func prepare(dir string, ours func(name string) bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -36,7 +36,7 @@ func prepare(dir string, ours func(name string) bool) error {
 		switch name := f.Name(); {
 		case name == AnchorName:
 			return nil
-		case name == "lost+found": // of a file system's root
+		case name == "lost+found": // in the root of a file system
 		case ours(name):
 			left = append(left, name)
 		default:
@@ -60,7 +60,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// explain adds the directory, and what to do, to an error of opening it.
+// explain adds the directory and advice to an error of opening it.
 func explain(dir string, err error) error {
 	var advice string
 	switch {
@@ -80,7 +80,7 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("directory %s: %w: %s", dir, err, advice)
 }
 
-// KindOf returns the kind of store that a directory says it is of. It changes nothing.
+// KindOf returns the kind of store that a directory claims to be of. It changes nothing.
 func KindOf(dir string) (string, error) {
 	f, err := os.Open(filepath.Join(dir, AnchorName))
 	if err != nil {

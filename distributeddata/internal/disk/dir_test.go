@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// empty is an engine without rows, which takes none.
+// empty is an engine without rows that accepts none.
 type empty struct{}
 
 func (empty) Room(int) error              { return nil }
@@ -43,7 +43,7 @@ func openEmpty(dir string) (*Store, error) {
 	return Open(kind, dir, slog.New(slog.DiscardHandler), func(*Store) (Engine, error) { return engine{}, nil })
 }
 
-// rewrite changes a part of the anchor.
+// rewrite overwrites a part of the anchor.
 func rewrite(t *testing.T, dir string, at int64, with []byte) {
 	f, err := os.OpenFile(filepath.Join(dir, AnchorName), os.O_RDWR, 0)
 	require.NoError(t, err)
@@ -98,7 +98,8 @@ func TestOpen_SaysWhatIsWrongAndTouchesNothing(t *testing.T) {
 	}
 }
 
-// A user who may not write, and a file system that nobody may write to. The second needs a mount: see disktest.
+// A user without write permission, and a read-only file system. The latter needs a mount: see
+// disktest.
 func TestOpen_SaysThatTheDirectoryMayNotBeWritten(t *testing.T) {
 	for _, c := range []struct {
 		cause error
@@ -138,7 +139,7 @@ func TestOpen_MakesTheDirectoryForThisUserAlone(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-// One damaged slot is what a crash may leave. Anything more is told, and mended.
+// A crash may leave one damaged slot. Any further damage is reported and repaired.
 func TestAnchor_SurvivesATornSlot(t *testing.T) {
 	dir := t.TempDir()
 	a, err := openAnchor(dir, "none")

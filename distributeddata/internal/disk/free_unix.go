@@ -4,7 +4,7 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// FreeSpace is how many bytes this user may still write.
+// FreeSpace returns the number of bytes that this user may still write.
 func FreeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

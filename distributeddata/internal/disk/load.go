@@ -40,8 +40,8 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[store.Row, error] {
 	}
 }
 
-// rows yields all rows, and returns the sum of what they carry. It has not ended if yield wants no more, or has been
-// given the last error.
+// rows yields all rows, and returns the sum of their checksums. ended is false if yield stopped the
+// sequence or an error did.
 func (s *Store) rows(ctx context.Context, view Snapshot, yield func(store.Row, error) bool) (sum uint32, ended bool) {
 	cursor := view.Rows()
 	defer func() { _ = Guarded(func() error { cursor.Close(); return nil }) }()
@@ -77,7 +77,7 @@ func (s *Store) rows(ctx context.Context, view Snapshot, yield func(store.Row, e
 	}
 }
 
-// compareSum finds out whether rows are missing that nothing else tells of.
+// compareSum detects missing rows that nothing else reveals.
 func (s *Store) compareSum(view Snapshot, sum uint32) error {
 	var m mark
 	var trusted bool

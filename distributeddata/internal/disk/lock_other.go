@@ -4,5 +4,5 @@ package disk
 
 import "os"
 
-// lock leaves it to the engine.
+// lock does nothing: locking is left to the engine.
 func lock(*os.File) error { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// lock locks a file until it is closed, for this opening of it alone.
+// lock locks a file exclusively until it is closed.
 func lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -6,15 +6,16 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Reserve keeps room on the disk of a directory.
+// Reserve keeps space free on the disk of a directory.
 type Reserve struct {
 	Dir  string
-	Free func(dir string) (int64, error) // FreeSpace, but for tests
+	Free func(dir string) (int64, error) // FreeSpace, except in tests
 
-	full bool // too little was free, and has not been enough since
+	full bool // too little was free, and there has not been enough since
 }
 
-// Check returns an error that wraps store.ErrFull if less than need bytes are free. After that it wants a quarter more.
+// Check returns an error that wraps store.ErrFull if less than need bytes are free. After that it
+// requires a quarter more.
 func (r *Reserve) Check(need int64) error {
 	free, err := r.Free(r.Dir)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// First bytes of the engine's keys.
+// First bytes of the engine's keys, by kind.
 const (
 	RowPrefix  = 'r'
 	markPrefix = 'm'
 )
 
-// Bounds of what an engine keeps. Whatever claims to be larger is damaged.
+// Bounds on what an engine stores. Anything that claims to be larger is damaged.
 const (
 	MaxKey   = 1 + store.MaxKey
 	MaxValue = header + store.MaxValue
@@ -27,7 +27,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Seal returns what an engine keeps for a value.
+// Seal returns what an engine stores for a value.
 func Seal(key, value []byte) []byte {
 	out := make([]byte, header, header+len(value))
 	out[0] = version
@@ -54,7 +54,7 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(sum, castagnoli, value)
 }
 
-// sumIn returns the checksum that a sealed value carries, whether or not it is right.
+// sumIn returns the checksum in a sealed value, whether or not it is correct.
 func sumIn(sealed []byte) uint32 {
 	if len(sealed) < header {
 		return 0
@@ -62,7 +62,7 @@ func sumIn(sealed []byte) uint32 {
 	return binary.LittleEndian.Uint32(sealed[1:])
 }
 
-// apply writes one step, and returns how it changes the sum of all rows.
+// apply writes one operation, and returns the resulting change of the sum of all rows.
 func apply(tx Tx, o store.Op) (change uint32, err error) {
 	key := append([]byte{RowPrefix}, o.Key...)
 	before, err := tx.Get(key)
@@ -77,11 +77,11 @@ func apply(tx Tx, o store.Op) (change uint32, err error) {
 	return change ^ sumIn(sealed), tx.Put(key, sealed)
 }
 
-// mark is what every transaction writes besides its rows.
+// mark is what every transaction writes in addition to its rows.
 type mark struct {
 	number uint64 // of the transaction
-	sum    uint32 // of all rows ever put and not deleted since: their checksums, by exclusive or
-	told   uint32 // the difference to the rows that are there, as Load has told, so that it tells it once
+	sum    uint32 // checksums of all rows put and not deleted since, by exclusive or
+	told   uint32 // the deviation from sum that Load has reported, so that it reports it only once
 }
 
 var markKey = []byte{markPrefix}
@@ -92,7 +92,7 @@ func (m mark) put(tx Tx) error {
 	return tx.Put(markKey, Seal(markKey, binary.LittleEndian.AppendUint32(raw, m.told)))
 }
 
-// readMark reads it, zero if there is none. It is not trusted if it is damaged.
+// readMark reads the mark, which is zero if there is none. trusted is false if it is damaged.
 func readMark(s Snapshot) (m mark, trusted bool, err error) {
 	sealed, err := s.Get(markKey)
 	if err != nil || sealed == nil {
@@ -107,7 +107,7 @@ func readMark(s Snapshot) (m mark, trusted bool, err error) {
 	return m, trusted, nil
 }
 
-// open returns the row in a sealed value, or why it cannot be trusted, and the checksum it carries.
+// open returns the row in a sealed value and its checksum, or an error if it is corrupt.
 func open(key, sealed []byte) (r store.Row, sum uint32, err error) {
 	r.Key = string(key[1:])
 	if r.Value, err = unseal(key, sealed); err != nil {

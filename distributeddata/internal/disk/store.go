@@ -11,28 +11,28 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Store is a store.Store over an engine. Open makes it. One goroutine writes.
+// Store is a store.Store over an engine. Use Open to create one. One goroutine writes.
 type Store struct {
 	kind   Kind
 	dir    string
 	log    *slog.Logger
 	engine Engine
 	anchor *anchor
-	lost   string // why rows are missing, empty if none are
+	lost   string // why rows are missing; empty if none are
 
 	commits chan *request
 	stop    chan struct{} // closed by Close
-	done    chan struct{} // closed when nothing runs any more
+	done    chan struct{} // closed when the writing goroutine has returned
 	closing sync.Once
-	result  error // of Close; set before done is closed
+	result  error // the result of Close; set before done is closed
 	loads   sync.WaitGroup
 
-	last mark // of the writing goroutine
+	last mark // owned by the writing goroutine
 
 	mu struct {
 		sync.Mutex
 		failed error
-		closed bool   // no more loads
+		closed bool   // no further loads may begin
 		told   uint32 // mark.told of the next commit
 	}
 }
@@ -41,17 +41,18 @@ var _ store.Store = (*Store)(nil)
 
 // Kind is a kind of store.
 type Kind struct {
-	Name string                 // in the anchor and in errors
-	Ours func(name string) bool // whether a file of this name may be of the engine
+	Name string                 // used in the anchor and in errors
+	Ours func(name string) bool // whether a file of this name may belong to the engine
 }
 
-// request is a commit on its way.
+// request is a pending commit.
 type request struct {
 	batch *store.Batch
-	done  chan error // has room for one
+	done  chan error // buffered for one
 }
 
-// Open opens a directory, and makes it if it is not there. It locks and checks it before it calls begin.
+// Open opens a directory, and creates it if it does not exist. It checks and locks the directory
+// before it calls begin.
 func Open(kind Kind, dir string, log *slog.Logger, begin func(s *Store) (Engine, error)) (*Store, error) {
 	s := &Store{
 		kind: kind, dir: dir, log: log,
@@ -84,7 +85,7 @@ func (s *Store) open(begin func(s *Store) (Engine, error)) (err error) {
 	return nil
 }
 
-// compareWithAnchor finds out whether the end of what was committed is missing.
+// compareWithAnchor detects whether the last commits are missing.
 func (s *Store) compareWithAnchor() error {
 	view, err := s.engine.View()
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Store) compareWithAnchor() error {
 	return nil
 }
 
-// Lost makes every Load say that rows may be missing. It is for begin.
+// Lost makes every Load report that rows may be missing. It is called by begin.
 func (s *Store) Lost(why string) {
 	if s.lost == "" {
 		s.lost = why
@@ -123,7 +124,7 @@ func (s *Store) Dir() string { return s.dir }
 // Log returns the logger.
 func (s *Store) Log() *slog.Logger { return s.log }
 
-// may returns why nothing can be done, or nil.
+// may returns an error if the store cannot be used, or nil.
 func (s *Store) may(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -171,7 +172,7 @@ func (s *Store) Close() error {
 	return s.result
 }
 
-// write is the goroutine that writes.
+// write is the body of the writing goroutine.
 func (s *Store) write() {
 	defer close(s.done)
 	later := time.NewTimer(s.anchor.age)
@@ -194,7 +195,7 @@ func (s *Store) write() {
 	}
 }
 
-// gather adds the commits that wait, as many as fit into one transaction.
+// gather adds waiting commits, as many as fit into one transaction.
 func (s *Store) gather(first *request) []*request {
 	all := []*request{first}
 	rows, size := first.batch.Len(), first.batch.Size()
@@ -214,7 +215,7 @@ func (s *Store) gather(first *request) []*request {
 	return all
 }
 
-// commit writes the batches as one transaction, and answers.
+// commit writes the batches as one transaction, and answers the requests.
 func (s *Store) commit(all []*request) {
 	err := s.failure()
 	if err == nil {
@@ -235,7 +236,8 @@ func (s *Store) raiseAnchor() {
 	}
 }
 
-// attempt writes if there is room. Any other reason not to is a failure for good.
+// attempt writes if there is room. Every error other than a full disk makes the store fail for
+// good.
 func (s *Store) attempt(all []*request) error {
 	size := 0
 	for _, r := range all {
@@ -249,7 +251,7 @@ func (s *Store) attempt(all []*request) error {
 		return s.engine.Update(func(tx Tx) error { return s.transact(tx, all) })
 	})
 	if err == nil {
-		return s.failure() // an engine may have told of a failed sync meanwhile
+		return s.failure() // an engine may have reported a failed sync meanwhile
 	}
 	s.last = before
 	if errors.Is(err, store.ErrFull) {
@@ -273,18 +275,18 @@ func (s *Store) transact(tx Tx, all []*request) error {
 	return s.last.put(tx)
 }
 
-// toldNow is how far off Load has told that the sum is.
+// toldNow returns the deviation of the sum that Load has reported.
 func (s *Store) toldNow() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.told
 }
 
-// Fail ends all acknowledgements; the first reason counts. It returns it.
+// Fail ends all acknowledgements. It returns the error of its first call.
 func (s *Store) Fail(why error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.failed == nil { // else why may be that failure itself
+	if s.mu.failed == nil { // otherwise why may wrap that failure
 		s.mu.failed = fmt.Errorf("directory %s: %w: %w", s.dir, store.ErrFailed, why)
 		s.log.Error("durable store has failed: nothing is acknowledged until it is opened again",
 			"directory", s.dir, "error", why)

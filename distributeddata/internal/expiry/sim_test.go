@@ -10,28 +10,29 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/expiry"
 )
 
-// The simulation has members with clocks that differ by the skew, which use entries, lose messages, are cut off from each
-// other, and hang. What they replicate is a set of atoms, of which some have been taken away: the simplest thing that has
-// the property of R23 that a delete takes away what it has observed.
+// The simulation has members whose clocks differ by up to the skew. They use entries, lose
+// messages, are cut off from each other, and hang. They replicate a set of atoms, some of which
+// have been removed: the simplest structure with the property of R23 that a delete removes what it
+// has observed.
 
 type atom struct {
 	key   string
-	stamp bool // else it is content
+	stamp bool // otherwise it is content
 	use   int64
 }
 
 type node struct {
 	id    string
-	clock int64 // ahead of the true time by so much
+	clock int64 // offset from the true time
 	table *expiry.Table
-	has   map[int]bool // atoms it has heard of; true: live
+	has   map[int]bool // known atoms; true: live
 	hangs bool
 }
 
-// used is a use of an entry that was there, at the true time.
+// used is a use of an existing entry, at the true time.
 type used struct {
 	at    int64
-	stamp int // the atom that stands for it
+	stamp int // the atom that records it
 }
 
 type world struct {
@@ -40,7 +41,7 @@ type world struct {
 	now   int64
 	atoms []atom
 	nodes []*node
-	group []int // of the nodes: those of one group reach each other
+	group []int // by node: nodes of one group reach each other
 	uses  map[string][]used
 	loss  float64
 
@@ -58,7 +59,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// views tells every member which others it reaches.
+// views updates the view of every member.
 func (w *world) views() {
 	for i, n := range w.nodes {
 		var others []string
@@ -71,7 +72,8 @@ func (w *world) views() {
 	}
 }
 
-// entry returns the live atoms of an entry at a node, its content first, and what the stamps say.
+// entry returns the live atoms of an entry at a node, content and stamps, with the merged use and
+// the newest stamp.
 func (w *world) entry(n *node, key string) (content, stamps []int, u expiry.Use, newest int) {
 	newest = -1
 	for id := range slices.Values(slices.Sorted(maps.Keys(n.has))) {
@@ -96,7 +98,7 @@ func (w *world) add(n *node, a atom) int {
 	return id
 }
 
-// tell has the table of a node know what an entry holds.
+// tell updates the table of a node with the content of an entry.
 func (w *world) tell(n *node, key string) {
 	content, stamps, u, _ := w.entry(n, key)
 	if len(content)+len(stamps) == 0 {
@@ -131,7 +133,7 @@ func (w *world) use(n *node, key string, write bool) {
 	}
 }
 
-// send tells o all that n has seen, if it reaches it.
+// send sends o everything that n has seen, if n reaches o.
 func (w *world) send(n, o *node) {
 	if w.group[slices.Index(w.nodes, n)] != w.group[slices.Index(w.nodes, o)] {
 		return
@@ -149,7 +151,7 @@ func (w *world) send(n, o *node) {
 	}
 }
 
-// expire does what a node has due.
+// expire carries out what is due at a node.
 func (w *world) expire(n *node) {
 	for _, d := range n.table.Due(w.now+n.clock, 100, nil) {
 		content, stamps, u, _ := w.entry(n, d.Key)
@@ -174,7 +176,8 @@ func (w *world) expire(n *node) {
 	}
 }
 
-// observed fails if a node deletes an entry of whose use it has heard within its time to live.
+// observed fails if a node deletes an entry within its time to live after a use that the node knows
+// of.
 func (w *world) observed(n *node, key string) {
 	for _, u := range w.uses[key] {
 		if _, heard := n.has[u.stamp]; heard && w.now < u.at+ttl {
@@ -183,7 +186,7 @@ func (w *world) observed(n *node, key string) {
 	}
 }
 
-// step lets some time pass, in which one thing happens, if things happen.
+// step advances the time. If busy, one random event happens.
 func (w *world) step(busy bool) {
 	w.now += w.rng.Int64N(20)
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
@@ -197,7 +200,7 @@ func (w *world) step(busy bool) {
 	case p < 22: // by a program without expiry
 		w.add(n, atom{key: key})
 		w.tell(n, key)
-	case p < 23: // by a clock that is wrong
+	case p < 23: // by a wrong clock
 		w.add(n, atom{key: key, stamp: true, use: w.now * 1000})
 		w.tell(n, key)
 	case p < 25:
@@ -219,8 +222,9 @@ func (w *world) step(busy bool) {
 	w.send(n, w.nodes[w.rng.IntN(len(w.nodes))])
 }
 
-// Nothing is deleted within its time to live after a use that the member has heard of, and when all is quiet, all is gone, and
-// forgotten by all, in time, even if all members but one hang.
+// No entry is deleted within its time to live after a use that the member has heard of. After the
+// last use all entries are deleted, and forgotten by all members, in time, even if all members but
+// one hang.
 func TestSimulation(t *testing.T) {
 	deleted, touched := 0, 0
 	for seed := range uint64(60) {
@@ -236,7 +240,9 @@ func TestSimulation(t *testing.T) {
 		w.nodes[w.rng.IntN(len(w.nodes))].hangs = false
 		quiet := w.now
 		bound := int64(ttl + ttl/4 + 2*skew + len(w.nodes)*turn + 1000)
-		bound += bound // what comes back without its stamp, which a delete elsewhere has taken, is given one
+		// Content that comes back without its stamp, which a delete elsewhere has removed, is given
+		// a new stamp.
+		bound += bound
 		for w.now < quiet+bound {
 			w.step(false)
 		}

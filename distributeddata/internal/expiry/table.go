@@ -6,43 +6,46 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Config of a table.
+// Config configures a table.
 type Config struct {
-	Skew int64 // by how much two clocks may differ
-	Turn int64 // how long a member that is to delete an entry has for it, before the next one does
+	Skew int64 // maximum difference of two clocks
+	Turn int64 // time that a member has to delete an entry before it is the next one's turn
 }
 
-// Table has the entries that can expire. It knows nothing of its member's clock but the moments it is given.
+// Table holds the entries that can expire. All its knowledge of time comes from the moments that it
+// is given.
 type Table struct {
 	cfg    Config
 	self   uint64   // hash of the member's id
-	others []uint64 // of the other members'
+	others []uint64 // hashes of the other members' ids
 	index  map[string]int32
 	items  []item
 	free   []int32
-	heap   []int32 // items, the one that is due first in front
+	heap   []int32 // items, the one that is due first at the front
 }
 
 // item is an entry.
 //
-// Invariant: it is due at base + turns·Turn, or at base, to be ranked, while turns is -1.
+// Invariant: it is due at base + turns·Turn; while turns is -1, it is due at base, to be ranked.
 type item struct {
-	key   string
-	use   int64 // the stamp that was seen; 0: none
-	ttl   int64
-	base  int64 // when it expires, or was seen if that is later; of one without a stamp: when it was seen
+	key string
+	use int64 // the known stamp; 0: none
+	ttl int64
+	// base is when the entry expires or was seen, whichever is later; without a stamp, when it was
+	// seen.
+	base  int64
 	turns int32
-	pos   int32 // in the heap
+	pos   int32 // position in the heap
 }
 
-// Due is an entry that the member is to do something about: delete what it holds if it still says Use and TTL; put a
-// stamp on it if Use is 0.
+// Due is an entry that the member must handle. If Use is 0, the member adds a stamp; otherwise it
+// deletes the entry if that still has this Use and TTL.
 type Due struct {
 	Key      string
 	Use, TTL int64
 }
 
-// New returns an empty table of a member that sees no others.
+// New returns an empty table for a member that sees no others.
 func New(cfg Config) *Table {
 	return &Table{cfg: cfg, index: map[string]int32{}}
 }
@@ -50,7 +53,8 @@ func New(cfg Config) *Table {
 // Len returns the number of entries.
 func (t *Table) Len() int { return len(t.index) }
 
-// View tells the ids of this member and of the others. What waits for a turn gets another one.
+// View sets the ids of this member and of the others. Entries that wait for a turn are ranked
+// again.
 func (t *Table) View(self string, others []string) {
 	t.self = xxhash.Sum64String(self)
 	t.others = t.others[:0]
@@ -65,9 +69,10 @@ func (t *Table) View(self string, others []string) {
 	}
 }
 
-// Put tells what an entry that has changed says of its last use, and its time to live. A stamp of the future counts as one
-// of this moment, so that no clock keeps an entry for longer than a use does. One that no clock within the skew has made counts
-// so whenever the entry changes: honest stamps may lie below it.
+// Put sets the last use and the time to live of an entry that has changed. A stamp in the future
+// counts as a use at this moment, so that no clock keeps an entry longer than a use does. A stamp
+// that no clock within the skew can have made counts so whenever the entry changes, since it may
+// hide valid stamps.
 func (t *Table) Put(now int64, key string, use, ttl int64) {
 	i, known := t.index[key]
 	if known && t.items[i].use == use && t.items[i].ttl == ttl && use <= now+t.cfg.Skew {
@@ -88,7 +93,7 @@ func (t *Table) Put(now int64, key string, use, ttl int64) {
 	t.moved(it.pos)
 }
 
-// Drop forgets an entry that is not there any more, or does not expire.
+// Drop removes an entry that no longer exists, or does not expire.
 func (t *Table) Drop(key string) {
 	i, known := t.index[key]
 	if !known {
@@ -105,7 +110,7 @@ func (t *Table) Drop(key string) {
 	t.free = append(t.free, i)
 }
 
-// Next returns when Due may have something; false: never, as it is.
+// Next returns when Due may have an entry; ok is false if the table is empty.
 func (t *Table) Next() (at int64, ok bool) {
 	if len(t.heap) == 0 {
 		return 0, false
@@ -113,8 +118,8 @@ func (t *Table) Next() (at int64, ok bool) {
 	return t.at(0), true
 }
 
-// Due appends up to most entries that it is this member's turn to do something about. Each comes again if nothing has become
-// of it when all members have had their turn.
+// Due appends up to most entries that this member must handle now. An entry that nobody handles is
+// returned again after all members have had their turn.
 func (t *Table) Due(now int64, most int, dst []Due) []Due {
 	for most > 0 && len(t.heap) > 0 && t.at(0) <= now {
 		it := &t.items[t.heap[0]]
@@ -130,7 +135,7 @@ func (t *Table) Due(now int64, most int, dst []Due) []Due {
 	return dst
 }
 
-// rank returns how many members are to delete an entry before this one: those with a larger hash.
+// rank returns the number of members whose turn is before this one's: those with a larger hash.
 func (t *Table) rank(key string) (before int32) {
 	k := xxhash.Sum64String(key)
 	mine := mix(k ^ t.self)
@@ -149,7 +154,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// room returns the index of an item that is not used.
+// room returns the index of an unused item.
 func (t *Table) room() int32 {
 	if n := len(t.free); n > 0 {
 		i := t.free[n-1]
@@ -160,13 +165,13 @@ func (t *Table) room() int32 {
 	return int32(len(t.items) - 1)
 }
 
-// at returns when the item at a place of the heap is due.
+// at returns when the item at a position of the heap is due.
 func (t *Table) at(pos int32) int64 {
 	it := &t.items[t.heap[pos]]
 	return it.base + int64(max(it.turns, 0))*t.cfg.Turn
 }
 
-// less orders the heap. What is due at the same time is in the order of the keys.
+// less orders the heap, with ties in the order of the keys.
 func (t *Table) less(a, b int32) bool {
 	if x, y := t.at(a), t.at(b); x != y {
 		return x < y
@@ -179,7 +184,7 @@ func (t *Table) swap(a, b int32) {
 	t.items[t.heap[a]].pos, t.items[t.heap[b]].pos = a, b
 }
 
-// moved restores the order of the heap, of which one item is due at another time.
+// moved restores the order of the heap after the due time of one item has changed.
 func (t *Table) moved(pos int32) {
 	for pos > 0 && t.less(pos, (pos-1)/2) {
 		t.swap(pos, (pos-1)/2)

@@ -25,7 +25,7 @@ func due(t *expiry.Table, now int64) (keys []string) {
 	return keys
 }
 
-// expires returns when the table of one member has the entry due.
+// expires returns the first moment at which the table of one member returns the entry.
 func expires(t *expiry.Table, key string, from, to int64) int64 {
 	for now := from; now <= to; now++ {
 		if slices.Contains(due(t, now), key) {
@@ -52,19 +52,19 @@ func TestTable_ExpiresAfterItsTimeAQuarterAndTheSkew(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A clock that is wrong, or somebody hostile, keeps nothing for longer than a use of the moment does.
+// A wrong clock, or a hostile member, keeps an entry no longer than a use at this moment does.
 func TestTable_StampOfTheFutureCountsAsOfNow(t *testing.T) {
 	x := table("a")
 	x.Put(100, "k", 1<<50, ttl)
 	require.Equal(t, int64(100+ttl+ttl/4+skew), expires(x, "k", 100, 5000))
 	x.Put(100, "l", 100+skew, ttl)
-	x.Put(110, "l", 100+skew, ttl) // a clock within the skew: the same stamp again changes nothing
+	x.Put(110, "l", 100+skew, ttl) // a clock within the skew: an unchanged stamp has no effect
 	require.Equal(t, int64(100+ttl+ttl/4+skew), expires(x, "l", 100, 5000))
 	require.True(t, expiry.Use{At: 1 << 50}.Stale(100, ttl, skew), "the next use replaces it")
 	require.False(t, expiry.Use{At: 100 + skew}.Stale(100, ttl, skew), "a clock within the skew makes it")
 }
 
-// Below a stamp that no clock has made there may be honest ones, which it hides: each change counts as a use.
+// A stamp that no clock can have made may hide valid stamps, so each change counts as a use.
 func TestTable_StampOfTheFutureHidesNoUse(t *testing.T) {
 	x := table("a")
 	x.Put(100, "k", 1<<50, ttl)
@@ -72,7 +72,7 @@ func TestTable_StampOfTheFutureHidesNoUse(t *testing.T) {
 	require.Equal(t, int64(900+ttl+ttl/4+skew), expires(x, "k", 100, 5000))
 }
 
-// What has no stamp comes at once, to be given one.
+// An entry without a stamp is due at once, to be given one.
 func TestTable_WithoutAStampIsDueAtOnce(t *testing.T) {
 	x := table("a")
 	x.Put(100, "k", 0, ttl)
@@ -81,7 +81,8 @@ func TestTable_WithoutAStampIsDueAtOnce(t *testing.T) {
 	require.Empty(t, x.Due(101, 10, nil))
 }
 
-// One member has an entry due first, and each of the others one turn after the one before, for ever.
+// An entry is due at one member first, and at each of the others one turn after the previous one,
+// forever.
 func TestTable_MembersTakeTurns(t *testing.T) {
 	ids := []string{"a", "b", "c", "d"}
 	const at = 100 + ttl + ttl/4 + skew
@@ -91,7 +92,7 @@ func TestTable_MembersTakeTurns(t *testing.T) {
 		when := map[string]int64{}
 		for i, id := range ids {
 			others := slices.Delete(slices.Clone(ids), i, i+1)
-			slices.Reverse(others) // the order of a view means nothing
+			slices.Reverse(others) // the order of a view does not matter
 			x := table(id, others...)
 			x.Put(100, key, 100, ttl)
 			when[id] = expires(x, key, at, at+10*turn)
@@ -111,7 +112,7 @@ func TestTable_MembersTakeTurns(t *testing.T) {
 	}
 }
 
-// What waits for members that have gone is due when the view has changed.
+// Entries that wait for departed members are due once the view has changed.
 func TestTable_ViewChangesTurns(t *testing.T) {
 	x := table("a", "b", "c", "d")
 	for n := range 100 {
@@ -174,7 +175,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A million entries take a hundred bytes each, beyond their names.
+// A million entries take a hundred bytes each, plus their names.
 func BenchmarkTable(b *testing.B) {
 	keys := make([]string, 1_000_000)
 	for i := range keys {

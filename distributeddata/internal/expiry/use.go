@@ -2,7 +2,8 @@ package expiry
 
 import "encoding/binary"
 
-// Use is what an entry says of its last use. The zero value is of an entry that says nothing.
+// Use is what an entry records of its last use. The zero value belongs to an entry without a
+// record.
 type Use struct {
 	At  int64 // the stamp; 0: there is none
 	TTL int64 // the entry's own time to live; 0: it has none
@@ -15,8 +16,8 @@ const MaxTTL = 100 * 365 * 24 * 60 * 60 * 1000
 // maxMoment bounds moments, so that sums with them do not overflow.
 const maxMoment = 1 << 52
 
-// Append appends the payload of an atom: the stamp and, if the entry has a time to live of its own, that and when it was
-// set, each as a uvarint.
+// Append appends the payload of an atom: the stamp and, if the entry has its own time to live, that
+// time and when it was set, each as a uvarint.
 func (u Use) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(max(u.At, 0)))
 	if u.TTL > 0 {
@@ -26,7 +27,7 @@ func (u Use) Append(dst []byte) []byte {
 	return dst
 }
 
-// Parse reads the payload of an atom. One that nobody writes counts as no stamp.
+// Parse decodes the payload of an atom. A payload that no member writes counts as no stamp.
 func Parse(payload string) Use {
 	var v [3]uint64
 	b := []byte(payload)
@@ -44,7 +45,8 @@ func Parse(payload string) Use {
 	return Use{int64(v[0]), int64(v[1]), int64(v[2])}
 }
 
-// Merge joins what two members have written at the same time: the later use, and the time to live that was set later.
+// Merge merges concurrent records of two members: the later use, and the time to live that was set
+// later.
 func (u Use) Merge(o Use) Use {
 	u.At = max(u.At, o.At)
 	if o.Set > u.Set || o.Set == u.Set && o.TTL > u.TTL {
@@ -53,11 +55,11 @@ func (u Use) Merge(o Use) Use {
 	return u
 }
 
-// Stale reports whether a use at now is to make a new stamp: the present one is older than a quarter of the time to live, or
-// so far in the future that no clock within the skew has made it.
+// Stale reports whether a use at now must make a new stamp: the present one is older than a quarter
+// of the time to live, or so far in the future that no clock within the skew can have made it.
 func (u Use) Stale(now, ttl, skew int64) bool { return now >= u.RenewAt(now, ttl, skew) }
 
-// RenewAt returns from when on a use is to make a new stamp. It is never 0.
+// RenewAt returns the time from which a use must make a new stamp. It is never 0.
 func (u Use) RenewAt(now, ttl, skew int64) int64 {
 	if u.At > now+skew {
 		return now
@@ -65,8 +67,9 @@ func (u Use) RenewAt(now, ttl, skew int64) int64 {
 	return u.At + max(ttl/4, 1)
 }
 
-// lasts is how long a stamp keeps an entry.
+// lasts returns how long a stamp keeps an entry.
 func lasts(ttl, skew int64) int64 { return ttl + ttl/4 + skew }
 
-// Passed reports whether an entry that was stamped with u, and is gone at now, had not been used for its time to live.
+// Passed reports whether an entry with the record u that is gone at now had not been used for its
+// time to live.
 func (u Use) Passed(now, ttl int64) bool { return u.At > 0 && ttl > 0 && now >= u.At+ttl+ttl/4 }

@@ -1,14 +1,14 @@
-// Package sketch finds the difference of two sets of 64-bit symbols by exchanging data in proportion to
-// the difference, not to the sets: a rateless invertible Bloom lookup table after Yang, Gilad and
-// Alizadeh, "Practical Rateless Set Reconciliation", SIGCOMM 2024.
+// Package sketch finds the difference of two sets of 64-bit symbols by exchanging data in
+// proportion to the difference, not to the sets. It is a rateless invertible Bloom lookup table
+// after Yang, Gilad and Alizadeh, "Practical Rateless Set Reconciliation", SIGCOMM 2024.
 //
-// Each side maps its symbols to an endless row of cells, a symbol to ever fewer of them. Subtracting the
-// cells of one side from those of the other leaves the cells of the difference, and from the first
-// 1.35 to 2.5 cells per differing symbol all of them can be read back. Whoever wants to know sends for
-// more cells until that works.
+// Each side maps its symbols to an endless sequence of cells, in which a symbol occurs ever less
+// often. Subtracting the cells of one side from those of the other leaves the cells of the
+// difference. The first 1.35 to 2.5 cells per differing symbol suffice to recover all of them. The
+// side that wants the difference requests more cells until that works.
 //
-// A symbol is a hash; two different things with equal symbols look the same. Cells of a peer that
-// means harm can make the difference read wrong, never the reading endless.
+// A symbol is a hash; two different things with equal symbols look the same. Cells of a malicious
+// peer can make the result wrong, but decoding always terminates.
 package sketch
 
 import (
@@ -16,7 +16,7 @@ import (
 	"math"
 )
 
-// Cell is the sum of the symbols that are mapped to it.
+// Cell is the sum of the symbols mapped to it.
 type Cell struct {
 	Count int64
 	Sum   uint64 // exclusive or of the symbols
@@ -33,10 +33,10 @@ func (c Cell) minus(o Cell) Cell {
 	return Cell{c.Count - o.Count, c.Sum ^ o.Sum, c.Check ^ o.Check}
 }
 
-// pure reports whether c seems to hold one symbol.
+// pure reports whether c appears to hold exactly one symbol.
 func (c Cell) pure() bool { return (c.Count == 1 || c.Count == -1) && c.Check == check(c.Sum) }
 
-// Expected is how many of n symbols the i-th cell holds on average, about.
+// Expected returns approximately how many of n symbols the i-th cell holds on average.
 func Expected(n, i int) int64 { return 2 * int64(n) / int64(i+2) }
 
 // Sketch is a growing prefix of the cells of one set.
@@ -45,7 +45,7 @@ type Sketch struct {
 	cells []Cell
 }
 
-// New returns the sketch of a set, without cells yet. Each symbol is yielded once.
+// New returns the sketch of a set, without cells yet. symbols must yield each symbol once.
 func New(symbols iter.Seq[uint64]) *Sketch {
 	s := &Sketch{}
 	for symbol := range symbols {
@@ -57,7 +57,7 @@ func New(symbols iter.Seq[uint64]) *Sketch {
 // Len returns the size of the set.
 func (s *Sketch) Len() int { return len(s.walks) }
 
-// Cells returns the first n cells. They must not be changed.
+// Cells returns the first n cells. The caller must not modify them.
 func (s *Sketch) Cells(n int) []Cell {
 	if n > len(s.cells) {
 		s.cells = append(s.cells, make([]Cell, n-len(s.cells))...)
@@ -71,8 +71,8 @@ func (s *Sketch) Cells(n int) []Cell {
 	return s.cells[:n]
 }
 
-// Difference reads from equally many first cells of two sets which symbols only one of them has. ok is
-// false if it takes more cells.
+// Difference computes, from equally many first cells of two sets, the symbols that only one of them
+// has. ok is false if more cells are needed.
 func Difference(a, b []Cell) (onlyA, onlyB []uint64, ok bool) {
 	cells := make([]Cell, len(a))
 	var pure []int
@@ -85,7 +85,7 @@ func Difference(a, b []Cell) (onlyA, onlyB []uint64, ok bool) {
 		c := cells[pure[len(pure)-1]]
 		pure = pure[:len(pure)-1]
 		if !c.pure() {
-			continue // read from another cell meanwhile
+			continue // decoded from another cell meanwhile
 		}
 		if c.Count > 0 {
 			onlyA = append(onlyA, c.Sum)
@@ -106,8 +106,8 @@ func Difference(a, b []Cell) (onlyA, onlyB []uint64, ok bool) {
 	return onlyA, onlyB, true
 }
 
-// walk goes through the cells that a symbol is mapped to: the first always, cell i with a probability
-// of 1/(1+i/2).
+// walk iterates over the cells that a symbol is mapped to: the first one always, and cell i with a
+// probability of 1/(1+i/2).
 type walk struct {
 	symbol uint64
 	random uint64

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pair returns two sets of about n symbols of which d are only in one.
+// pair returns two sets of about n symbols, of which d are in only one of them.
 func pair(r *rand.Rand, n, d int) (a, b, onlyA, onlyB []uint64) {
 	for range n - d {
 		s := r.Uint64()
@@ -66,7 +66,7 @@ func TestExpected_IsCloseToTheCount(t *testing.T) {
 	}
 }
 
-// Any cells of a peer are read to an end, in bounded memory.
+// Decoding any cells of a peer terminates, in bounded memory.
 func FuzzDifference(f *testing.F) {
 	f.Add([]byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -86,7 +86,7 @@ func FuzzDifference(f *testing.F) {
 	})
 }
 
-// BenchmarkDifference locates d of n: build both sketches and read.
+// BenchmarkDifference finds d of n: it builds both sketches and decodes their difference.
 func BenchmarkDifference(b *testing.B) {
 	for _, d := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("keys=100000/differing=%d", d), func(b *testing.B) {

@@ -12,20 +12,21 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Check runs an example in virtual time, and fails the test unless it prints what the comment of its main.go promises
-// behind the command, which is "go run ./examples/" and name.
+// Check runs an example in virtual time. It fails the test unless the output equals the lines below
+// the command in the comment of main.go; the command is "go run ./examples/" and name.
 func Check(t *testing.T, name string, example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return run(ctx, out, example) })
 }
 
-// CheckWith is Check for an example on members with configurations.
+// CheckWith is like Check for an example whose members have configurations.
 func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config, example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return Run(ctx, out, config, example) })
 }
 
-// CheckWithLeases is Check for an example with leases. A store on a server cannot be in virtual time.
+// CheckWithLeases is like Check for an example with leases. A store on a server cannot run in
+// virtual time.
 func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error, example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
@@ -42,7 +43,7 @@ func check(t *testing.T, name string, run func(ctx context.Context, out io.Write
 	Compare(t, name, out.String())
 }
 
-// Compare fails the test of an example unless it has printed what its main.go promises.
+// Compare fails the test of an example unless printed is the output promised in main.go.
 func Compare(t *testing.T, name, printed string) {
 	t.Helper()
 	source, err := os.ReadFile("main.go")

@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// Leases is the lease store of an example: one that keeps session records, as memory, file, etcd and Kubernetes do.
+// Leases is the lease store of an example. It must keep session records, like memory, file, etcd
+// and Kubernetes.
 type Leases interface {
 	coordination.Store
 	coordination.Watcher
@@ -17,13 +18,13 @@ type Leases interface {
 	coordination.Remover
 }
 
-// reach is a lease store as one member reaches it.
+// reach is one member's connection to a lease store.
 type reach struct {
 	Leases
 	away atomic.Bool
 }
 
-// giver is a reach of a store whose server gives tokens.
+// giver is a reach of a store whose server assigns tokens.
 type giver struct {
 	*reach
 	coordination.TokenGiver
@@ -31,7 +32,7 @@ type giver struct {
 
 var errAway = errors.New("the lease store does not answer")
 
-// store returns what a session is opened on.
+// store returns the store for opening a session.
 func (r *reach) store() coordination.Store {
 	if g, ok := r.Leases.(coordination.TokenGiver); ok {
 		return giver{r, g}

@@ -35,7 +35,7 @@ func read(text string) (*config.File, error) {
 	})
 }
 
-// Each rule of each store and provider, at its edge, in the words of the file.
+// Each rule of each store and provider is tested at its edge, in the wording of the file.
 func TestProblems_OfEachKind(t *testing.T) {
 	for text, want := range map[string]string{
 		"node: {cluster: c, provider: {class: etcd, endpoints: [a], ttl: 2500ms}}":                                "node.provider.ttl: ttl (2.5s) must be whole seconds from 2s to 10m0s",
@@ -71,7 +71,7 @@ func TestProblems_OfEachKind(t *testing.T) {
 	}
 }
 
-// Secrets are not told.
+// Errors reveal no secrets.
 func TestProblems_TellNoSecret(t *testing.T) {
 	_, err := read(`
 leases:
@@ -85,7 +85,7 @@ leases:
 	require.NotContains(t, err.Error(), "hush")
 }
 
-// What is right at each edge is taken, and a store opens without its server, where it can.
+// Valid values at each edge are accepted, and stores open without a server where possible.
 func TestKinds_OpenAsTheFileSays(t *testing.T) {
 	f, err := read(`
 leases:
@@ -106,7 +106,7 @@ leases:
 	require.NoError(t, p.Close(t.Context()))
 }
 
-// What opening finds out is an error of the store, not of the file.
+// An error found on opening is an error of the store, not of the file.
 func TestKinds_ThatDoNotOpen(t *testing.T) {
 	for text, want := range map[string]string{
 		`{lease-class: kubernetes}`: "does this run in a pod",
@@ -125,7 +125,7 @@ func TestKinds_ThatDoNotOpen(t *testing.T) {
 	}
 }
 
-// A key of badger is in a file.
+// A key of badger can be read from a file.
 func TestKinds_KeyFile(t *testing.T) {
 	dir := t.TempDir()
 	open := func(key string) error {

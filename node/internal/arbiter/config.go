@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Config of an arbiter. All members of a cluster should have the same.
+// Config configures an arbiter. All members of a cluster should use the same.
 type Config struct {
-	// Members is how many members a view has at least that is whole. With fewer the lease is needed, also after
-	// members have left in order. Default 1.
+	// Members is the minimum number of members of a whole view. A view with fewer needs the lease,
+	// even after members have left in order. Default 1.
 	Members int
-	// Hold is how long members may be missing before anything changes. Raising it survives longer flaps of the
-	// provider, and leaves a side that has lost open for longer. Default 2s.
+	// Hold is how long members may be missing before anything changes. Raising it tolerates longer
+	// flaps of the provider, and keeps the gates of a losing side open for longer. Default 2s.
 	Hold time.Duration
-	// Delay orders the sides: one that sees size of n members waits Delay·(n−size)/n after Hold before it tries to
-	// acquire, and not at all if it sees more than half of them. It should be above the time by which providers
-	// tell both sides of a cut at different times. Default 5s.
+	// Delay orders the sides of a partition: a side that sees size of n members waits
+	// Delay·(n−size)/n after Hold before it tries to acquire, and a side that sees more than half
+	// of them does not wait. Delay should exceed the difference between the times at which the
+	// providers of the two sides report a cut. Default 5s.
 	Delay time.Duration
 	// Operation bounds one attempt to acquire the lease. Default 3s.
 	Operation time.Duration
@@ -24,16 +25,16 @@ type Config struct {
 	Retry time.Duration
 	// Settle is how long a view must be whole before the lease is released. Default 3s.
 	Settle time.Duration
-	// Beat is how often the leader tells the others what it knows, and Idle how often while its view is whole.
-	// Defaults 1s and 5s.
+	// Beat is how often the leader sends its verdict to the others, and Idle how often it does so
+	// while its view is whole. Defaults 1s and 5s.
 	Beat, Idle time.Duration
-	// Lapse is how long a member believes that its leader holds the lease. It must be below the Drain of the
-	// session, so that the gates of a side whose leader has died are shut before another side can have the lease.
-	// Default 3s.
+	// Lapse is how long a member assumes, without hearing from its leader, that the leader holds
+	// the lease. It must be below the Drain of the session, so that the gates of a side whose
+	// leader has died are shut before another side can acquire the lease. Default 3s.
 	Lapse time.Duration
 }
 
-// WithDefaults returns c with its zero fields filled.
+// WithDefaults returns c with zero fields set to their defaults.
 func (c Config) WithDefaults() Config {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -78,13 +79,14 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Decided is how long after the views of a partition have become stable at most one side has an open gate.
+// Decided returns how long after the views of a partition have become stable at most one side has
+// an open gate.
 func (c Config) Decided() time.Duration { return max(c.Hold+c.Operation, c.Idle) + c.Lapse }
 
-// Healed is how long after views have become whole every gate is open.
+// Healed returns how long after views have become whole every gate is open.
 func (c Config) Healed() time.Duration { return c.Settle + c.Lapse + c.Operation + c.Retry + 2*c.Idle }
 
-// delay is how long a side that sees size of n members leaves the lease to larger ones.
+// delay returns how long a side that sees size of n members lets larger sides try first.
 func (c Config) delay(size, n int) time.Duration {
 	switch {
 	case n == 0:

@@ -10,14 +10,14 @@ import (
 	"github.com/concord-go/concord/node/internal/arbiter"
 )
 
-// stage is one arbiter, and what it has last asked for.
+// stage is one arbiter and its latest effects.
 type stage struct {
 	*testing.T
 	core *arbiter.Core
 	now  time.Time
 	gate arbiter.Gate
 	try  uint64
-	gave uint64 // attempt that was released
+	gave uint64 // the attempt that was released
 	said arbiter.Verdict
 	here bool
 	wake time.Time
@@ -45,13 +45,13 @@ func (s *stage) step(e any) {
 	s.wake = s.core.NextWake()
 }
 
-// sees gives the core a view; the first member is the oldest, and "me" is itself.
+// sees passes the core a view; the first member is the oldest, and "me" is the core's own.
 func (s *stage) sees(members ...string) {
 	oldest := members[0]
 	s.step(arbiter.View{Self: "me", Oldest: oldest, Members: slices.Clone(members)})
 }
 
-// pass lets time pass, with the ticks that were asked for.
+// pass advances the time, with the wakes that the core asked for.
 func (s *stage) pass(d time.Duration) {
 	for end := s.now.Add(d); ; {
 		if s.wake.IsZero() || s.wake.After(end) {
@@ -100,7 +100,7 @@ func TestCore_AFlapChangesNothing(t *testing.T) {
 	s.that(s.gate.Open && s.try == 1 && s.said.Kind == arbiter.Whole, "as before")
 }
 
-// TestCore_SidesTryInTheOrderOfTheirSizes: of seven members.
+// TestCore_SidesTryInTheOrderOfTheirSizes uses seven members.
 func TestCore_SidesTryInTheOrderOfTheirSizes(t *testing.T) {
 	names := []string{"me", "b", "c", "d", "e", "f", "g", "h"}
 	last := time.Duration(-1)
@@ -125,7 +125,7 @@ func TestCore_SidesTryInTheOrderOfTheirSizes(t *testing.T) {
 	}
 }
 
-// TestCore_AGrantThatNobodyWantsIsReleased: it came too late, or to a member that has left.
+// TestCore_AGrantThatNobodyWantsIsReleased grants the lease too late, or to a member that has left.
 func TestCore_AGrantThatNobodyWantsIsReleased(t *testing.T) {
 	s := newStage(t, arbiter.Config{})
 	s.sees("me")

@@ -4,89 +4,90 @@ import (
 	"fmt"
 )
 
-// maxMembers bounds what a peer can make us remember.
+// maxMembers bounds how many members a peer can make this one remember.
 const maxMembers = 10_000
 
 // Events.
 type (
-	// View is the view of this member. Members are all, this one included, in any order. Removed ends the machine.
+	// View is the view of this member. Members lists all members, including this one, in any order.
+	// Removed ends the machine.
 	View struct {
 		Self, Oldest string
 		Members      []string
 		Removed      bool
 	}
-	// Tried answers Try.
+	// Tried is the result of a Try.
 	Tried struct {
 		Op     uint64
 		Result Result
 	}
-	// Lost tells that the lease held since that attempt is not held any more.
+	// Lost reports that the lease acquired in attempt Op is lost.
 	Lost struct{ Op uint64 }
-	// Heard is a message of another member.
+	// Heard is a message from another member.
 	Heard struct {
 		From    string
 		Verdict Verdict
 	}
 	// Leave ends the machine: the member leaves in order.
 	Leave struct{}
-	// Wake lets time pass.
+	// Wake advances the time.
 	Wake struct{}
 )
 
 // Effects.
 type (
-	// Gate opens or shuts the gate. Why is for people.
+	// Gate opens or shuts the gate. Why is for human readers.
 	Gate struct {
 		Open bool
 		Why  string
 	}
-	// Tell says whether the lease is known to be held on this side.
+	// Tell reports whether the lease is known to be held on this side.
 	Tell struct{ Here bool }
-	// Try asks for one attempt to acquire the lease.
+	// Try requests one attempt to acquire the lease.
 	Try struct{ Op uint64 }
-	// Release gives up the lease held since that attempt.
+	// Release releases the lease acquired in attempt Op.
 	Release struct{ Op uint64 }
-	// Send tells other members.
+	// Send sends a verdict to other members.
 	Send struct {
 		To      []string
 		Verdict Verdict
 	}
 )
 
-// Result of an attempt.
+// Result is the result of an attempt.
 type Result uint8
 
 // Results.
 const (
-	Unknown Result = iota // the store has not said
-	Held                  // by this member
-	Taken                 // certainly by another side
+	Unknown Result = iota // the store did not answer
+	Held                  // acquired by this member
+	Taken                 // certainly held by another side
 )
 
-// Verdict is what a leader knows, told to the members of its view.
+// Verdict is a leader's decision, sent to the members of its view.
 type Verdict struct {
 	Kind Kind
-	// Members is how many members the leader remembers; 0: it has just started.
+	// Members is how many members the leader remembers; 0 means that it has just started.
 	Members int
 }
 
 func (v Verdict) String() string { return fmt.Sprintf("%v of %d", v.Kind, v.Members) }
 
-// Kind of a verdict. The numbers are on the wire.
+// Kind is the kind of a verdict. The numbers are part of the wire format.
 type Kind uint8
 
 // Kinds.
 const (
-	Undecided Kind = iota + 1 // not known whose it is
-	Pending                   // a majority is trying, and its gate stays open until the answer
-	Whole                     // nobody is missing
+	Undecided Kind = iota + 1 // the holder is not known
+	Pending                   // a majority is trying; its gate stays open until the result
+	Whole                     // no member is missing
 	Ours                      // the leader holds the lease
-	Elsewhere                 // another side holds it
-	Leaving                   // the sender leaves in order; no verdict
+	Elsewhere                 // another side holds the lease
+	Leaving                   // the sender leaves in order; not a verdict
 	kinds
 )
 
-// Valid reports whether a peer may have sent v.
+// Valid reports whether a peer may send v.
 func (v Verdict) Valid() bool {
 	return v.Kind > 0 && v.Kind < kinds && v.Members >= 0 && v.Members <= maxMembers
 }

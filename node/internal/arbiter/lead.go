@@ -2,7 +2,7 @@ package arbiter
 
 import "time"
 
-// lead decides as the oldest member of the view.
+// lead decides as the leader, the oldest member of the view.
 func (c *Core) lead() {
 	c.verdict = 0
 	switch {
@@ -13,16 +13,16 @@ func (c *Core) lead() {
 	case c.held != 0:
 		c.contest, c.letGo = time.Time{}, time.Time{}
 		c.rule(Ours, "")
-	case c.whole: // what was decided stays until it has settled
+	case c.whole: // the decision stays until the view has settled
 		c.contest = time.Time{}
 	case c.kind == Whole && !c.reached(c.since.Add(c.cfg.Hold)):
 	default:
 		c.try()
 	}
-	c.verdict = c.kind // if an older member leads from now on
+	c.verdict = c.kind // in case an older member leads from now on
 }
 
-// try acquires the lease when it is this side's turn.
+// try tries to acquire the lease when it is this side's turn.
 func (c *Core) try() {
 	if c.contest.IsZero() {
 		c.contest, c.asked, c.due = c.now, false, time.Time{}
@@ -50,8 +50,8 @@ func (c *Core) try() {
 	}
 }
 
-// onTried takes in the answer to an attempt. A grant that nobody wants any more is released by who leads, or
-// follows.
+// onTried processes the result of an attempt. A grant that is no longer needed is released at once,
+// or later by lead or follow.
 func (c *Core) onTried(e Tried) {
 	if e.Op != c.op || !c.trying && e.Result != Held || c.held != 0 {
 		if e.Result == Held && e.Op != c.held {
@@ -69,7 +69,7 @@ func (c *Core) onTried(e Tried) {
 	}
 }
 
-// onLost begins another contest: without a delay, for this side has hosted.
+// onLost starts another contest, without a delay because this side was hosting.
 func (c *Core) onLost(e Lost) {
 	if e.Op != c.held || c.held == 0 {
 		return
@@ -78,7 +78,7 @@ func (c *Core) onLost(e Lost) {
 	c.contest, c.asked, c.answer, c.due = c.now.Add(-c.cfg.Delay), true, Unknown, time.Time{}
 }
 
-// surrender releases the lease once nobody believes any more that this member holds it.
+// surrender releases the lease once no member assumes any more that this one holds it.
 func (c *Core) surrender() {
 	if c.held == 0 {
 		return

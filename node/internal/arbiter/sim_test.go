@@ -9,7 +9,7 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// play is a history: faults for two minutes, then a partition that stays, then a whole cluster.
+// play runs a history: faults for two minutes, then a partition that stays, then a whole cluster.
 func play(s *sim.World) {
 	w := newWorld(s)
 	r := w.Rand()
@@ -44,7 +44,7 @@ func play(s *sim.World) {
 	w.Act(trouble, "split", sides()...)
 	w.Until(trouble)
 	w.Loss = 0
-	w.Until(50 * time.Second) // who was down, and stores that were away, are back
+	w.Until(50 * time.Second) // members and stores that were down are back
 	w.Eventually(2*ttl+w.cfg.Hold+w.cfg.Delay+w.cfg.Retry+w.detection, "hosted by a side", w.hosted)
 	w.Until(time.Minute)
 	w.unite(w.Number("restart", 0, 1) == 1)
@@ -52,7 +52,7 @@ func play(s *sim.World) {
 	w.Eventually(w.cfg.Healed()+w.detection, "open everywhere, without the lease", w.healed)
 }
 
-// hosted: all members of one side are open, and nobody else is.
+// hosted reports whether all members of one side have open gates, and no others do.
 func (w *world) hosted() bool {
 	open, all := map[int]int{}, map[int]int{}
 	for _, l := range w.living() {
@@ -76,10 +76,11 @@ func (w *world) healed() bool {
 	return true
 }
 
-// TestSimulation_OneSideHosts plays seeded histories of members under partitions of every shape, crashes,
-// orderly leaves, views that follow late, lost messages, and a lease store that some or all do not reach. In
-// each: members never go by two holders of the lease; once views have settled one side at most has an open gate;
-// under a partition that stays one side hosts; after it has healed every gate is open and the lease is free.
+// TestSimulation_OneSideHosts plays seeded histories of members under partitions of every shape,
+// crashes, orderly leaves, delayed views, lost messages, and a lease store that some or all members
+// do not reach. In each history, members never act on two holders of the lease; once views have
+// settled, at most one side has an open gate; under a lasting partition one side hosts; after it
+// has healed, every gate is open and the lease is free.
 func TestSimulation_OneSideHosts(t *testing.T) { sim.Run(t, *seeds, play) }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {

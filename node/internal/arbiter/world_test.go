@@ -9,29 +9,29 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// The abstract lease: its holder renews it every ttl/3, believes in it until stopBy after the last renewal, and
-// nobody else has it before ttl.
+// The abstract lease: its holder renews it every ttl/3 and relies on it until stopBy after the last
+// renewal; no other member can have it before ttl after the last renewal.
 const (
 	ttl    = 30 * time.Second
 	drain  = 5 * time.Second
 	stopBy = ttl - drain - time.Second
 )
 
-// world is one history in true time: members on sides of a partition, whose views follow with delays, and a lease
-// that some of them do not reach for some time.
+// world is one history in true time: members on sides of a partition, whose views follow with
+// delays, and a lease that some of them cannot reach for some time.
 type world struct {
 	*sim.World
 	cfg     arbiter.Config
 	nodes   []*node
 	all     map[string]*life
 	lives   int
-	changed time.Duration // a view, a store or a side, last
+	changed time.Duration // when a view, a store or a side last changed
 	lease   struct {
 		holder *life
 		op     uint64
 		until  time.Duration
 	}
-	detection time.Duration // until a view follows, at most
+	detection time.Duration // maximum delay until a view follows
 }
 
 // node is a machine of the cluster.
@@ -40,14 +40,14 @@ type node struct {
 	i     int
 	side  int
 	life  *life // nil while down
-	store bool  // is reached
+	store bool  // the store is reachable
 }
 
 // life is one process on a node.
 type life struct {
 	*node
 	id      string
-	born    int // age
+	born    int // order of birth
 	core    *arbiter.Core
 	view    arbiter.View
 	gate    arbiter.Gate
@@ -55,9 +55,9 @@ type life struct {
 	held    uint64
 	renewed time.Duration
 	over    bool
-	left    bool          // it has released what it held
-	ended   time.Duration // or began to leave
-	at      time.Time     // asked for
+	left    bool          // it has released the lease
+	ended   time.Duration // when it ended or began to leave
+	at      time.Time     // requested wake
 	wake    int
 }
 
@@ -92,7 +92,7 @@ func newWorld(s *sim.World) *world {
 	return w
 }
 
-// touch notes that something has changed that sides have to agree on anew.
+// touch records a change that requires a new agreement of the sides.
 func (w *world) touch() { w.changed = w.Elapsed() }
 
 func (w *world) living() (all []*life) {
@@ -104,7 +104,8 @@ func (w *world) living() (all []*life) {
 	return all
 }
 
-// oneLease: who believes that its side holds the lease goes by one and the same holder, at all times.
+// oneLease checks that all members that assume their side to hold the lease rely on the same holder
+// at all times.
 func (w *world) oneLease() error {
 	var of *life
 	for _, l := range w.living() {
@@ -116,7 +117,7 @@ func (w *world) oneLease() error {
 			by = w.all[l.view.Oldest]
 		}
 		if by.left && w.Elapsed()-by.ended <= w.cfg.Lapse+time.Second {
-			continue // it has released the lease, and others may not have heard of it
+			continue // it has released the lease; others may not know yet
 		}
 		if of != nil && of != by && of.side != by.side {
 			return fmt.Errorf("%s and %s both count as holders", of.id, by.id)
@@ -133,7 +134,8 @@ func (w *world) byID(id string) *life {
 	return nil
 }
 
-// oneSide: once views are those of their sides for long enough, one side at most has an open gate.
+// oneSide checks that at most one side has an open gate once views have matched the sides for long
+// enough.
 func (w *world) oneSide() error {
 	if w.Elapsed()-w.changed <= w.cfg.Decided()+w.detection+3*time.Second || w.Loss > 0 && !w.IsCalm() {
 		return nil
@@ -172,7 +174,7 @@ func (l *life) crash() { l.end() }
 
 func (l *life) leave() {
 	l.left, l.ended = true, l.w.Elapsed()
-	l.w.touch() // others may believe in its lease until they hear of it
+	l.w.touch() // others may rely on its lease until they hear of it
 	l.step(arbiter.Leave{})
 	l.w.After(50*time.Millisecond, func() {
 		if !l.over {
@@ -181,7 +183,7 @@ func (l *life) leave() {
 	})
 }
 
-// views lets every member see its side, each after a while; a new one sees it at once.
+// views makes every member see its side, each after a delay; a new member sees it at once.
 func (w *world) views(fresh *life) {
 	w.touch()
 	for _, l := range w.living() {
@@ -216,7 +218,7 @@ func (l *life) look() {
 	l.step(v)
 }
 
-// split puts members on sides.
+// split assigns members to sides.
 func (w *world) split(a sim.Args) {
 	for i, n := range w.nodes {
 		n.side = a.Int(i, 4)
@@ -238,7 +240,8 @@ func (w *world) cuts() {
 	w.views(nil)
 }
 
-// unite heals the partition. With restart, who is not on the side of the first member begins another life.
+// unite heals the partition. With restart, the members that are not on the side of the first member
+// begin another life.
 func (w *world) unite(restart bool) {
 	for _, n := range w.nodes {
 		if restart && n.side != w.nodes[0].side && n.life != nil {
@@ -311,8 +314,8 @@ func (l *life) wakeAt(at time.Time) {
 	})
 }
 
-// try is one attempt. While the store is away nobody learns what has become of it: it may have been granted, and
-// is given back then.
+// try is one attempt. While the store is unavailable, its outcome is unknown: the lease may have
+// been granted, and is then released.
 func (l *life) try(op uint64) {
 	w := l.w
 	w.After(w.Span("try", 0, 200*time.Millisecond), func() {
@@ -320,7 +323,7 @@ func (l *life) try(op uint64) {
 		case l.over:
 		case !l.store:
 			if free && w.Chance("written", 0.3) {
-				w.lease.holder, w.lease.until = nil, w.Elapsed()+2*time.Second // and given back
+				w.lease.holder, w.lease.until = nil, w.Elapsed()+2*time.Second // released later
 			}
 			w.After(w.cfg.Operation, func() { l.step(arbiter.Tried{Op: op, Result: arbiter.Unknown}) })
 		case !free && w.lease.holder != l:

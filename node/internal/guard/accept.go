@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// accept lets Proto.Actor see a stream when its peer is proven, and then checked messages only. It
-// turns a panic into the end of the stream.
+// accept passes a stream to Proto.Actor once its peer is proven, and then passes on only checked
+// messages. It converts a panic into the end of the stream.
 func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -39,7 +39,7 @@ type incoming struct {
 	grpc.ServerStream
 	guard *Guard
 	check *checker
-	first *remote.RemoteMessage // not handed out yet
+	first *remote.RemoteMessage // not passed on yet
 
 	onwards *seal // nil: no secret
 	sending sync.Mutex
@@ -48,7 +48,7 @@ type incoming struct {
 	greeted bool
 }
 
-// begin reads the first message, which says who the peer is, and has it proven.
+// begin reads the first message, which names the peer's address, and verifies that address.
 func (in *incoming) begin() error {
 	g := in.guard
 	f, err := inTime(func() (*frame, error) { return receive(in.ServerStream) })
@@ -117,7 +117,7 @@ func isAddress(s string) bool {
 	return err == nil && perr == nil && host != "" && n > 0 && n <= 65535
 }
 
-// self is the address under which the peer reaches this member.
+// self returns the address at which the peer reaches this member.
 func (g *Guard) self(p *peer.Peer) string {
 	if g.cfg.Advertised != "" || p.LocalAddr == nil {
 		return g.cfg.Advertised
@@ -125,7 +125,7 @@ func (g *Guard) self(p *peer.Peer) string {
 	return p.LocalAddr.String()
 }
 
-// prove returns nil if the peer is who listens at address. See the package comment.
+// prove returns nil if the peer is the process that listens on address. See the package comment.
 func (in *incoming) prove(data []byte, auth *withConn, address, self string) error {
 	g := in.guard
 	if g.secret != nil {
@@ -148,7 +148,7 @@ func (in *incoming) prove(data []byte, auth *withConn, address, self string) err
 	}
 	n, ok := nonceOf(data)
 	if !ok {
-		n = nonce{} // of an older version, or of a stranger: the member at the address knows
+		n = nonce{} // of an older version or a stranger: the member at the address decides
 	}
 	return g.callers.ask(in.Context(), address, self, n)
 }
@@ -170,7 +170,7 @@ func (in *incoming) unseal(data []byte, c channel) error {
 	return errSeal
 }
 
-// RecvMsg is called by one goroutine of the stream.
+// RecvMsg implements grpc.ServerStream. It is called by one goroutine of the stream.
 func (in *incoming) RecvMsg(m any) error {
 	msg, ok := m.(*remote.RemoteMessage)
 	if !ok {
@@ -228,7 +228,7 @@ func (in *incoming) open(data []byte) (*remote.MessageBatch, error) {
 	return b, nil
 }
 
-// SendMsg seals what this member answers.
+// SendMsg seals the answers of this member.
 func (in *incoming) SendMsg(m any) error {
 	if in.back == nil {
 		return in.ServerStream.SendMsg(m)

@@ -38,7 +38,8 @@ func (s sink) Receive(stream remote.Remoting_ReceiveServer) error {
 	}
 }
 
-// BenchmarkBatches sends batches of 200 messages of 100 bytes with senders, as Proto.Actor does under load.
+// BenchmarkBatches sends batches of 200 messages of 100 bytes with senders, as Proto.Actor does
+// under load.
 func BenchmarkBatches(b *testing.B) {
 	for _, mode := range []string{"bare", "guard", "secret", "tls"} {
 		b.Run("mode="+mode, func(b *testing.B) { benchBatches(b, mode) })
@@ -61,7 +62,7 @@ func benchBatches(b *testing.B, mode string) {
 			case "tls":
 				p := newPaper(b)
 				if from.guard != nil {
-					continue // they share one certificate
+					continue // both use one certificate
 				}
 				cfg.Files = p.files(p.authority("bench"), here)
 				g, err := New(cfg, quiet())

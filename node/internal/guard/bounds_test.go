@@ -24,12 +24,12 @@ import (
 	"github.com/concord-go/concord/node/internal/stranger"
 )
 
-// field appends a field of bytes.
+// field appends a length-delimited field.
 func field(b []byte, n protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
 }
 
-// many is a field, n times.
+// many returns a field repeated n times.
 func many(number protowire.Number, value []byte, n int) []byte {
 	return bytes.Repeat(field(nil, number, value), n)
 }
@@ -37,7 +37,7 @@ func many(number protowire.Number, value []byte, n int) []byte {
 // inBatch wraps the fields of a batch into a message.
 func inBatch(b []byte) []byte { return field(nil, inRemoteMessageBatch, b) }
 
-// greedy are messages that become many times their size when they are decoded.
+// greedy returns messages that decode to many times their size.
 func greedy(size int) map[string][]byte {
 	entry := func(i int) []byte { return field(nil, inHeaderData, field(nil, 1, fmt.Append(nil, i))) }
 	var headers []byte
@@ -59,7 +59,7 @@ func greedy(size int) map[string][]byte {
 	}
 }
 
-// inbound is a stream of a peer at 127.0.0.1:7.
+// inbound returns a stream of a peer at 127.0.0.1:7.
 func inbound(g *Guard) *incoming {
 	return &incoming{guard: g, check: newChecker(g, "127.0.0.1:7", "127.0.0.1:8")}
 }
@@ -70,8 +70,8 @@ func quiet() *Process {
 	return p
 }
 
-// TestBounds_MemoryIsInProportion: what a message takes is at most 16 times its size and 1 MiB, and it takes
-// little time.
+// TestBounds_MemoryIsInProportion checks that decoding a message takes at most 16 times its size
+// plus 1 MiB, and little time.
 func TestBounds_MemoryIsInProportion(t *testing.T) {
 	const size = 4 << 20
 	g, err := New(Config{}, quiet())
@@ -100,7 +100,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestBounds_EndTheirStreamOnly sends them to a member, which goes on.
+// TestBounds_EndTheirStreamOnly sends the greedy messages to a member, which must keep working.
 func TestBounds_EndTheirStreamOnly(t *testing.T) {
 	b := listen(t, Config{})
 	for name, data := range greedy(64 << 10) {
@@ -113,7 +113,7 @@ func TestBounds_EndTheirStreamOnly(t *testing.T) {
 	b.hears("hello")
 }
 
-// TestBounds_AFullBatchPasses: as many messages as Proto.Actor puts into one.
+// TestBounds_AFullBatchPasses sends as many messages as Proto.Actor puts into one batch.
 func TestBounds_AFullBatchPasses(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	s := a.mustDial(b)
@@ -143,7 +143,8 @@ func TestStream_MustBegin(t *testing.T) {
 	require.Empty(t, b.seen())
 }
 
-// TestBounds_AMessageOfTinyElementsIsNotDecoded: types of users, and of Proto.Actor, are decoded by name.
+// TestBounds_AMessageOfTinyElementsIsNotDecoded covers user types and types of Proto.Actor, which
+// are decoded by name.
 func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	const size = 4 << 20
 	deep := []byte{}
@@ -166,7 +167,7 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 		require.ErrorIs(t, dear(c.m.ProtoReflect().Descriptor(), c.data), errCost, name)
 	}
 
-	// And what users send passes.
+	// Legitimate user messages pass.
 	list := &structpb.ListValue{}
 	numbers := &remote.MessageBatch{}
 	for i := range 50_000 {
@@ -181,7 +182,7 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 		require.NoError(t, dear(m.ProtoReflect().Descriptor(), data), "%T", m)
 	}
 
-	// The estimate is that of the decoder.
+	// The estimate matches the decoder.
 	data, err := proto.Marshal(list)
 	require.NoError(t, err)
 	w := weigher{left: 1 << 30}
@@ -197,7 +198,8 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	require.True(t, l.delivered(stranger.Batch(b.address, "x", list)))
 }
 
-// TestConns_TheOldestWithoutProofGoes: who fills the connections pushes out its own.
+// TestConns_TheOldestWithoutProofGoes checks that a peer that opens too many connections displaces
+// its own.
 func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	cs := newConns()
 	var all []*conn
@@ -215,7 +217,7 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 		return errors.Is(err, io.ErrClosedPipe)
 	}
 	for i, c := range all {
-		require.Equal(t, i < 10 && i != 4, closed(c), i) // 10 above the bound, less the one that is proven
+		require.Equal(t, i < 10 && i != 4, closed(c), i) // 10 above the bound, except the proven one
 	}
 	for i := range all {
 		_, _ = all[i].Close(), ends[i].Close()
@@ -225,12 +227,13 @@ func TestConns_TheOldestWithoutProofGoes(t *testing.T) {
 	require.Zero(t, cs.mu.fresh.Len())
 }
 
-// TestStall_APeerThatDoesNotReadIsLeft: what Proto.Actor queues for it would have no bound.
+// TestStall_APeerThatDoesNotReadIsLeft covers a peer for which Proto.Actor would queue without
+// bound.
 func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	a.guard.stall = 50 * time.Millisecond
 	s := a.mustDial(b)
-	b.mu.Lock() // the receiver waits for it
+	b.mu.Lock() // blocks the receiver
 	defer b.mu.Unlock()
 	large := text(b, string(make([]byte, 1<<20)))
 	for range 1000 {
@@ -243,8 +246,8 @@ func TestStall_APeerThatDoesNotReadIsLeft(t *testing.T) {
 	t.Fatal("everything was sent")
 }
 
-// FuzzGuard: whatever a peer sends, nothing panics, memory is bounded, and what passes can be used as
-// Proto.Actor does without looking.
+// FuzzGuard checks that for any input from a peer nothing panics, memory is bounded, and accepted
+// messages are safe for Proto.Actor's unchecked use.
 func FuzzGuard(f *testing.F) {
 	for _, data := range greedy(200) {
 		f.Add(data)

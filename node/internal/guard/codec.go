@@ -6,15 +6,15 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// frame is a message as bytes. The guard receives frames, so that it decides before anything is
+// frame is a message as bytes. The guard receives frames, so that it can decide before anything is
 // decoded.
 type frame struct {
 	data []byte
-	buf  mem.Buffer // of data, if received
-	lent *[]byte    // data, if it is sent and then goes back to gRPC's pool
+	buf  mem.Buffer // holds data, if received
+	lent *[]byte    // data, if it is sent and then returned to gRPC's pool
 }
 
-// free gives the bytes back: nothing may refer to them any more.
+// free releases the bytes: nothing may refer to them any more.
 func (f *frame) free() {
 	if f.buf != nil {
 		f.buf.Free()
@@ -22,10 +22,11 @@ func (f *frame) free() {
 	}
 }
 
-// codec is gRPC's own for messages that are sent, and hands frames through. Nothing else is read.
+// codec is gRPC's own codec for sent messages, except that frames are passed through. It decodes
+// only into frames.
 type codec struct{}
 
-// Name is that of gRPC's own: it is part of the content type.
+// Name returns the name of gRPC's own codec, because it is part of the content type.
 func (codec) Name() string { return proto.Name }
 
 // Marshal implements encoding.CodecV2.
@@ -39,11 +40,11 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return encoding.GetCodecV2(proto.Name).Marshal(v)
 }
 
-// Unmarshal implements encoding.CodecV2. The frame is freed by its receiver.
+// Unmarshal implements encoding.CodecV2. The receiver frees the frame.
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	f, ok := v.(*frame)
 	if !ok {
-		return nil // a unary call, which is refused, whatever it asks
+		return nil // a unary call, which is rejected whatever its request
 	}
 	f.buf = data.MaterializeToBuffer(mem.DefaultBufferPool())
 	f.data = f.buf.ReadOnlyData()

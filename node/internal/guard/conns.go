@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxConns bounds the connections that others have made; each peer needs one.
+	// maxConns bounds the connections opened by other processes; each peer needs one.
 	maxConns = 4096
-	// maxFresh bounds those among them on which nobody has proven who it is.
+	// maxFresh bounds those of them on which no peer has proven its address.
 	maxFresh = 256
 )
 
-// conns are the connections that others have made. When there are too many on which nobody has
-// proven anything, the oldest of these is closed: a peer proves itself within milliseconds.
+// conns are the connections opened by other processes. When too many are unproven, the oldest of
+// these is closed: a legitimate peer proves itself within milliseconds.
 type conns struct {
 	mu struct {
 		sync.Mutex
@@ -29,7 +29,7 @@ func newConns() *conns {
 	return c
 }
 
-// conn is one connection. Close may be called often.
+// conn is one connection. Close may be called repeatedly.
 type conn struct {
 	net.Conn
 	of   *conns
@@ -48,12 +48,12 @@ func (cs *conns) add(raw net.Conn) *conn {
 	}
 	cs.mu.Unlock()
 	if oldest != nil {
-		_ = oldest.Close() // it is to go, whatever it says
+		_ = oldest.Close() // it is dropped, whatever the error
 	}
 	return c
 }
 
-// proven takes the connection out of those that may be closed for others.
+// proven exempts the connection from being closed in favor of others.
 func (c *conn) proven() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// tlsCredentials does each handshake with what the files hold then.
+// tlsCredentials performs each handshake with the current contents of the files.
 type tlsCredentials struct{ keeper *keeper }
 
 func (t *tlsCredentials) config() *tls.Config {
@@ -26,15 +26,16 @@ func (t *tlsCredentials) config() *tls.Config {
 	}
 }
 
-// ClientHandshake accepts the server only if its certificate speaks for the address that was dialled.
+// ClientHandshake accepts the server only if its certificate is valid for the address that was
+// dialed.
 func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	cfg := t.config()
 	cfg.VerifyConnection = func(s tls.ConnectionState) error { return Speaks(s.PeerCertificates[0], authority) }
 	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, raw)
 }
 
-// ServerHandshake accepts a client with a certificate of one of the authorities. For which address
-// it speaks is checked with the first message of each stream.
+// ServerHandshake accepts a client with a certificate of one of the authorities. The first message
+// of each stream is checked against the addresses of the certificate.
 func (t *tlsCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return credentials.NewTLS(t.config()).ServerHandshake(raw)
 }
@@ -47,11 +48,12 @@ func (t *tlsCredentials) Info() credentials.ProtocolInfo {
 // Clone implements credentials.TransportCredentials.
 func (t *tlsCredentials) Clone() credentials.TransportCredentials { return &tlsCredentials{t.keeper} }
 
-// OverrideServerName implements credentials.TransportCredentials. The name is always that of the
-// address dialled.
+// OverrideServerName implements credentials.TransportCredentials. It does nothing: the name is
+// always that of the dialed address.
 func (t *tlsCredentials) OverrideServerName(string) error { return nil }
 
-// peerCertificate returns the verified certificate of the client of a connection; nil without TLS.
+// peerCertificate returns the verified certificate of the client of a connection, or nil without
+// TLS.
 func peerCertificate(info credentials.AuthInfo) *x509.Certificate {
 	if t, ok := info.(credentials.TLSInfo); ok && len(t.State.VerifiedChains) > 0 {
 		return t.State.PeerCertificates[0]
@@ -59,10 +61,10 @@ func peerCertificate(info credentials.AuthInfo) *x509.Certificate {
 	return nil
 }
 
-// handshake bounds TLS and the beginning of HTTP/2, and the first message of a stream.
+// handshake bounds TLS and the start of HTTP/2, and the wait for the first message of a stream.
 const handshake = 5 * time.Second
 
-// serverCredentials count connections before anything is read from them.
+// serverCredentials counts connections before anything is read from them.
 type serverCredentials struct {
 	credentials.TransportCredentials
 	conns *conns
@@ -73,7 +75,7 @@ func (s *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 	c := s.conns.add(raw)
 	out, info, err := s.TransportCredentials.ServerHandshake(c)
 	if err != nil {
-		_ = c.Close() // what matters is the error of the handshake
+		_ = c.Close() // the error of the handshake is the one to report
 		return nil, nil, err
 	}
 	return out, &withConn{info, c}, nil
@@ -84,7 +86,7 @@ func (s *serverCredentials) Clone() credentials.TransportCredentials {
 	return &serverCredentials{s.TransportCredentials.Clone(), s.conns}
 }
 
-// withConn is the authentication of a connection, and the connection.
+// withConn is the authentication of a connection together with the connection.
 type withConn struct {
 	credentials.AuthInfo
 	conn *conn

@@ -18,14 +18,14 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// lane sends batches to a member and tells whether they arrive.
+// lane sends batches to a member and reports whether they arrive.
 type lane struct {
 	to *end
 	s  *stream
 	n  int
 }
 
-// delivered sends b, and a message behind it, and tells whether anything of b came through.
+// delivered sends b followed by a marker message, and reports whether anything of b arrived.
 func (l *lane) delivered(b *remote.MessageBatch) bool {
 	before := len(l.to.seen())
 	l.s.send(b)
@@ -36,13 +36,14 @@ func (l *lane) delivered(b *remote.MessageBatch) bool {
 	return len(l.to.seen()) > before+1
 }
 
-// envelope is a message of this module.
+// envelope returns a message of this module.
 func envelope(member string, m wire.Manifest, payload proto.Message) proto.Message {
 	data, _ := proto.Marshal(payload)
 	return wire.Seal(wire.Header{Cluster: "shop", Member: member, From: 1, To: 1}, m, data)
 }
 
-// TestForged_NobodySpeaksForAnotherMember: the peer is a member, so that its own words are taken.
+// TestForged_NobodySpeaksForAnotherMember uses a peer that is a member, so its own messages are
+// accepted.
 func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	const other = "10.0.0.9:7"
@@ -96,7 +97,7 @@ func TestForged_NobodySpeaksForAnotherMember(t *testing.T) {
 	require.True(t, l.delivered(stranger.Batch(b.address, "eventstream", wrapperspb.Bool(true))), "an event of a user")
 }
 
-// A stranger says who it is, and no more than that.
+// A stranger may introduce itself, and relays nothing.
 func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"b": b.address, "c": "10.0.0.9:7"})
@@ -106,7 +107,7 @@ func TestForged_AStrangerPassesNothingOn(t *testing.T) {
 	require.True(t, l.delivered(stranger.Batch(b.address, "x", envelope("a", wire.MembershipHello, &pb.Hello{Address: a.address}))))
 }
 
-// TestForged_TheLastFieldCounts: what is there twice is read like the decoder reads it.
+// TestForged_TheLastFieldCounts checks that a repeated field is read as the decoder reads it.
 func TestForged_TheLastFieldCounts(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
@@ -153,7 +154,8 @@ func TestPublic_OthersAreNotReached(t *testing.T) {
 	require.EqualValues(t, 8, b.process.Refusals()["not-public"])
 }
 
-// TestSenders_AreBounded: each address that is answered costs Proto.Actor goroutines for minutes.
+// TestSenders_AreBounded bounds sender addresses: each address that is answered costs Proto.Actor
+// goroutines for minutes.
 func TestSenders_AreBounded(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	b.sees(map[string]string{"a": a.address, "c": "10.0.0.9:7"})
@@ -194,7 +196,7 @@ func TestWatches_AreBounded(t *testing.T) {
 	c.watches.remove(w(0), "alive")
 	require.Nil(t, c.watch(w(-1), "alive"))
 
-	// Those of actors that are gone do not count.
+	// Watches of stopped actors do not count.
 	c = newChecker(b.guard, a.address, b.address)
 	for i := range 3 * maxWatches {
 		require.Nil(t, c.watch(w(i), "gone"))
@@ -202,7 +204,7 @@ func TestWatches_AreBounded(t *testing.T) {
 	require.LessOrEqual(t, len(c.watches.all), maxWatches)
 }
 
-// TestStream_OnlyBatchesFollow: Proto.Actor logs, or answers, every other message.
+// TestStream_OnlyBatchesFollow rejects other messages, which Proto.Actor would log or answer.
 func TestStream_OnlyBatchesFollow(t *testing.T) {
 	b := listen(t, Config{})
 	for name, m := range map[string]*remote.RemoteMessage{

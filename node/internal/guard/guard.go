@@ -17,17 +17,18 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// Config of the guard of one member. The zero value guards a member without TLS or secret.
+// Config configures the guard of one member. The zero value guards a member without TLS or secret.
 type Config struct {
-	// Advertised is the address under which others reach this member; "": where it listens.
+	// Advertised is the address at which others reach this member; "" means the address it listens
+	// on.
 	Advertised string
-	// Files, if set, turn TLS on.
+	// Files, if set, enables TLS.
 	Files *Files
 	// Secret, if set, is the file with the secret of the cluster.
 	Secret string
-	// Public names the actors that messages from afar reach; nil: all.
+	// Public names the actors that remote messages may reach; nil means all.
 	Public []string
-	// MaxEnvelopes bounds a batch, if above the default.
+	// MaxEnvelopes bounds a batch if it is above the default.
 	MaxEnvelopes int
 }
 
@@ -37,15 +38,15 @@ type Guard struct {
 	process *Process
 	keeper  *keeper  // nil: no TLS
 	secret  *secret  // nil: no secret
-	conns   *conns   // connections that others have made
-	opened  opened   // streams that this member has opened
-	callers *callers // who asks others to vouch
+	conns   *conns   // connections opened by other processes
+	opened  opened   // streams opened by this member
+	callers *callers // calls that verify the addresses of peers
 	stall   time.Duration
 
-	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to others
+	dialOptions atomic.Pointer[[]grpc.DialOption] // for calls to other members
 }
 
-// New returns a guard, or says why its files cannot be used.
+// New returns a guard, or an error if its files cannot be used.
 func New(cfg Config, p *Process) (*Guard, error) {
 	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(), opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
@@ -66,7 +67,7 @@ func New(cfg Config, p *Process) (*Guard, error) {
 	return g, nil
 }
 
-// ServerOptions are those of the gRPC server that Proto.Actor makes.
+// ServerOptions returns the options for the gRPC server that Proto.Actor creates.
 func (g *Guard) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(&serverCredentials{TransportCredentials: g.credentials(), conns: g.conns}),
@@ -78,7 +79,7 @@ func (g *Guard) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// DialOptions are those of the connections to other members.
+// DialOptions returns the options for connections to other members.
 func (g *Guard) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(g.credentials()),
@@ -87,11 +88,11 @@ func (g *Guard) DialOptions() []grpc.DialOption {
 	}
 }
 
-// CallWith sets the options with which the guard calls others: all those of the remoting.
+// CallWith sets the options with which the guard calls other members: all those of the remoting.
 func (g *Guard) CallWith(options []grpc.DialOption) { g.dialOptions.Store(&options) }
 
-// Check returns why the certificate of this member does not speak for its own address; nil without
-// TLS.
+// Check returns an error if the certificate of this member is not valid for its own address.
+// Without TLS it returns nil.
 func (g *Guard) Check(address string) error {
 	if g.keeper == nil {
 		return nil
@@ -108,14 +109,14 @@ func (g *Guard) credentials() credentials.TransportCredentials {
 
 var unimplemented = status.Error(codes.Unimplemented, "concord: not implemented")
 
-// refuseUnary refuses every unary call: Proto.Actor panics in all of them.
+// refuseUnary rejects every unary call: Proto.Actor panics in all of them.
 func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
 	g.process.refuse(badCall, "remoting call", "not implemented")
 	return nil, unimplemented
 }
 
-// Process is what the guards of one process share: a member has one guard in each of its lives, and
-// gRPC knows nothing of actor systems.
+// Process is the state shared by the guards of one process: a member has one guard in each of its
+// lives, and gRPC does not know about actor systems.
 type Process struct {
 	counts [numberOfReasons]atomic.Uint64
 	total  atomic.Uint64
@@ -123,17 +124,17 @@ type Process struct {
 	member atomic.Pointer[member]
 }
 
-// member is the life of the member that runs now.
+// member is the current life of the member.
 type member struct {
 	cluster string
 	members interface {
 		View() *membership.View
 		Lost() []string
 	}
-	lives func(id string) bool // whether an actor is
+	lives func(id string) bool // whether an actor exists
 }
 
-// Bind tells the guard which member runs in this process. Before that it knows no other members.
+// Bind sets the member that runs in this process. Before Bind, the guard knows no other members.
 func (p *Process) Bind(system *actor.ActorSystem, cluster string) {
 	p.log.Store(system.Logger())
 	p.member.Store(&member{cluster, membership.Attach(system), func(id string) bool {
@@ -142,7 +143,7 @@ func (p *Process) Bind(system *actor.ActorSystem, cluster string) {
 	}})
 }
 
-// cluster returns the name of the cluster, "" before Bind.
+// cluster returns the name of the cluster, or "" before Bind.
 func (p *Process) cluster() string {
 	if m := p.member.Load(); m != nil {
 		return m.cluster
@@ -150,7 +151,7 @@ func (p *Process) cluster() string {
 	return ""
 }
 
-// view returns the members known now, nil if none are.
+// view returns the current view of the members, or nil if there is none.
 func (p *Process) view() *membership.View {
 	if m := p.member.Load(); m != nil {
 		return m.members.View()
@@ -158,16 +159,16 @@ func (p *Process) view() *membership.View {
 	return nil
 }
 
-// reason says why something was refused. Its name is that of a counter.
+// reason is the reason for a rejection. Its name is that of a counter.
 type reason int
 
 const (
 	badCall    reason = iota // a call that Proto.Actor does not implement
-	badStream                // a stream that does not begin, or go on, as one of Proto.Actor
+	badStream                // a stream that does not begin or continue as a remoting stream
 	badBatch                 // a batch that would crash Proto.Actor
-	badMessage               // a message of an unknown type, or that would stop an actor
-	tooMuch                  // beyond a bound
-	unproven                 // the peer is not the one that it claims to be
+	badMessage               // a message of an unknown type, or one that would stop an actor
+	tooMuch                  // a bound is exceeded
+	unproven                 // the peer is not what it claims to be
 	forged                   // a message that speaks for another member
 	relayed                  // a message for another address
 	notPublic                // a message for an actor that is not public
@@ -180,10 +181,10 @@ var reasonNames = [numberOfReasons]string{
 	"call", "stream", "batch", "message", "bound", "unproven", "forged", "relayed", "not-public", "seal", "panic",
 }
 
-// Refused returns how much was refused, in all.
+// Refused returns the total number of rejections.
 func (p *Process) Refused() uint64 { return p.total.Load() }
 
-// Refusals returns how much was refused, by reason. The map is the caller's.
+// Refusals returns the number of rejections by reason. The caller owns the map.
 func (p *Process) Refusals() map[string]uint64 {
 	out := make(map[string]uint64, numberOfReasons)
 	for r := range numberOfReasons {
@@ -192,8 +193,8 @@ func (p *Process) Refusals() map[string]uint64 {
 	return out
 }
 
-// refuse counts, and logs the 1st, 2nd, 4th, 8th, … refusal of each reason: nobody can fill the log.
-// why must not hold what a peer sent, unless bounded.
+// refuse counts a rejection, and logs the 1st, 2nd, 4th, 8th, … of each reason, so that a peer
+// cannot fill the log. why must not contain unbounded data from a peer.
 func (p *Process) refuse(r reason, what string, why any) {
 	p.total.Add(1)
 	n := p.counts[r].Add(1)
@@ -211,16 +212,16 @@ func (p *Process) logger() *slog.Logger {
 	return slog.Default()
 }
 
-// looked bounds how often files are looked at.
+// looked limits how often files are checked for changes.
 type looked struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// lookEvery is the interval between two looks at a file that may have changed.
+// lookEvery is the interval between two checks of a file.
 const lookEvery = time.Second
 
-// due tells whether it is time to look again, with mu held.
+// dueLocked reports whether it is time for another check. mu must be held.
 func (l *looked) dueLocked(now time.Time) bool {
 	if now.Sub(l.at) < lookEvery {
 		return false

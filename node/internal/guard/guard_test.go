@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what must happen at some time, however busy the machine is.
+// patience bounds the wait for every expected event, however busy the machine is.
 const patience = time.Minute
 
-// end is one member, with what Proto.Actor would see.
+// end is one member, with the messages that Proto.Actor would see.
 type end struct {
 	t       testing.TB
 	guard   *Guard
@@ -39,7 +39,7 @@ type end struct {
 	got []string
 }
 
-// receiver stands in for Proto.Actor.
+// receiver takes the place of Proto.Actor.
 type receiver struct {
 	remote.UnimplementedRemotingServer
 	*end
@@ -82,14 +82,15 @@ func (e *end) seen() []string {
 	return append([]string(nil), e.got...)
 }
 
-// bind makes a member's listener before its guard, whose certificate names the address.
+// bind opens a member's listener before its guard exists, because the certificate names the
+// address.
 func bind(t testing.TB) *end {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return &end{t: t, lis: lis, address: lis.Addr().String(), process: &Process{}}
 }
 
-// serve starts it.
+// serve starts the member.
 func (e *end) serve(cfg Config) *end {
 	g, err := New(cfg, e.process)
 	require.NoError(e.t, err)
@@ -105,13 +106,13 @@ func (e *end) serve(cfg Config) *end {
 
 func listen(t *testing.T, cfg Config) *end { return bind(t).serve(cfg) }
 
-// stream is one that a member, or a stranger, has opened.
+// stream is a stream opened by a member or a stranger.
 type stream struct {
 	t testing.TB
 	grpc.ClientStream
 }
 
-// open opens a stream to another member and introduces itself as from.
+// open opens a stream to another member and introduces the caller as from.
 func open(t testing.TB, to *end, from string, options ...grpc.DialOption) (*stream, error) {
 	return openWith(t, to, stranger.Introduce(from), options...)
 }
@@ -122,7 +123,7 @@ func openWith(t testing.TB, to *end, first *remote.RemoteMessage, options ...grp
 	if err != nil {
 		return nil, err
 	}
-	_ = s.SendMsg(first) // the error is that of the answer
+	_ = s.SendMsg(first) // the answer carries the error
 	var answer remote.RemoteMessage
 	return &stream{t, s}, s.RecvMsg(&answer)
 }
@@ -138,12 +139,12 @@ func (e *end) mustDial(to *end) *stream {
 	return s
 }
 
-// send sends a batch; how the stream ends is told by ended.
+// send sends a batch; ended returns how the stream ends.
 func (s *stream) send(b *remote.MessageBatch) {
 	_ = s.SendMsg(stranger.Send(b))
 }
 
-// ended returns why the stream was ended by the other end.
+// ended returns the reason for which the other end closed the stream.
 func (s *stream) ended() error {
 	var answer remote.RemoteMessage
 	return s.RecvMsg(&answer)
@@ -196,7 +197,7 @@ func (p *paper) files(a *pki.Authority, m pki.Member, trust ...*pki.Authority) *
 
 func (p *paper) path(name string) string { return filepath.Join(p.dir, name) }
 
-// roster is the membership of a member.
+// roster is the membership as seen by a member.
 type roster struct {
 	view *membership.View
 	lost []string
@@ -205,7 +206,7 @@ type roster struct {
 func (l roster) View() *membership.View { return l.view }
 func (l roster) Lost() []string         { return l.lost }
 
-// sees lets a member see others, by id; nobody but alive lives there.
+// sees sets the other members that a member sees, by id; the only actor alive there is named alive.
 func (e *end) sees(others map[string]string) {
 	v := &membership.View{Cluster: "shop"}
 	for _, id := range slices.Sorted(maps.Keys(others)) {

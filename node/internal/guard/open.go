@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// passthrough lets gRPC dial an address as it is.
+// passthrough makes gRPC dial an address without resolving it.
 const passthrough = "passthrough:///"
 
-// open is the guard of the streams that this member opens.
+// open guards the streams that this member opens.
 func (g *Guard) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -34,27 +34,27 @@ func (g *Guard) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Client
 	return &outgoing{ClientStream: s, guard: g, to: to, nonce: newNonce(), cancel: cancel}, nil
 }
 
-// outgoing is a stream that this member has opened.
+// outgoing is a stream opened by this member.
 type outgoing struct {
 	grpc.ClientStream
 	guard *Guard
-	to    string // the address dialled
+	to    string // the address dialed
 	nonce nonce
 
 	cancel  context.CancelFunc // ends the stream
 	stalled *time.Timer        // runs while a message is being sent; nil before the first
 
-	secret []byte // with which the stream began; nil: none
+	secret []byte // the secret with which the stream began; nil: none
 	from   string
 
 	mu      sync.Mutex
 	begun   bool
-	onwards *seal // once the other end has answered
+	onwards *seal // set once the other end has answered
 	back    *seal
 }
 
-// SendMsg marks the first message, and seals all if there is a secret. Proto.Actor sends a second one
-// only when the first was answered.
+// SendMsg adds the nonce to the first message, and seals all messages if there is a secret.
+// Proto.Actor sends a second message only after the first was answered.
 func (o *outgoing) SendMsg(m any) error {
 	msg, ok := m.(*remote.RemoteMessage)
 	if !ok {
@@ -81,11 +81,11 @@ func (o *outgoing) SendMsg(m any) error {
 	return o.ClientStream.SendMsg(&frame{lent: lent})
 }
 
-// maxStall bounds the time in which a peer takes one message. Proto.Actor queues without bound for a
-// peer that does not read; when the stream ends, what is queued goes to the dead letters.
+// maxStall bounds how long a peer may take to accept one message. Proto.Actor queues without bound
+// for a peer that does not read; when the stream ends, the queued messages become dead letters.
 const maxStall = time.Minute
 
-// watch ends the stream if a message is not taken in time. It is called by the one sender.
+// watch ends the stream if a message is not accepted in time. It is called by the only sender.
 func (o *outgoing) watch() (done func()) {
 	if o.stalled == nil {
 		o.stalled = time.AfterFunc(o.guard.stall, func() {
@@ -98,7 +98,7 @@ func (o *outgoing) watch() (done func()) {
 	return func() { o.stalled.Stop() }
 }
 
-// introduce sends the first message, which says who we are.
+// introduce sends the first message, which names this member's address.
 func (o *outgoing) introduce(msg *remote.RemoteMessage) error {
 	o.from = msg.GetConnectRequest().GetServerConnection().GetAddress()
 	data, err := proto.Marshal(msg)
@@ -120,7 +120,7 @@ func (o *outgoing) introduce(msg *remote.RemoteMessage) error {
 
 func (o *outgoing) channel() channel { return channel{o.guard.process.cluster(), o.from, o.to} }
 
-// RecvMsg checks what the other end answers: that it accepts the stream, and that it leaves.
+// RecvMsg checks the answers of the other end: that it accepts the stream, and that it leaves.
 func (o *outgoing) RecvMsg(m any) error {
 	err := o.receive(m)
 	if err != nil {
@@ -157,7 +157,7 @@ func (o *outgoing) receive(m any) error {
 	return proto.Unmarshal(f.data, msg)
 }
 
-// unseal checks an answer. The first one carries the nonce of the other end.
+// unseal checks an answer. The first answer carries the nonce of the other end.
 func (o *outgoing) unseal(data []byte) error {
 	if o.back != nil {
 		return o.back.check(data)

@@ -6,15 +6,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Bounds of one message. They are far above what Proto.Actor sends, and keep what is decoded in
-// proportion to what was received.
+// Bounds of one message. They are far above what Proto.Actor sends, and keep the decoded size in
+// proportion to the received size.
 const (
 	maxEnvelopes  = 4096      // in a batch; also types, targets and senders
 	maxHeaders    = 64        // of one envelope
 	maxAllHeaders = 4096      // of a batch
 	maxText       = 1024      // bytes of a type, an actor's id, or an address
-	maxAnswer     = 64 << 10  // bytes of an answer of the other end
-	maxFirst      = 256 << 10 // bytes of the first message of a stream; one version lists blocked members
+	maxAnswer     = 64 << 10  // bytes of an answer from the other end
+	maxFirst      = 256 << 10 // bytes of a stream's first message; one version lists blocked members
 )
 
 // Field numbers of Proto.Actor's messages. They are the same in all its versions.
@@ -30,8 +30,8 @@ const (
 	inHeaderData     = 1
 )
 
-// fields calls f for each field of a message, with its bytes if it is of that kind. Groups, which
-// nobody sends, are an error.
+// fields calls f for each length-delimited field of a message with its bytes. Groups, which no
+// version sends, are an error.
 func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
 	for len(b) > 0 {
 		n, t, size := protowire.ConsumeTag(b)
@@ -61,10 +61,10 @@ func fields(b []byte, f func(n protowire.Number, value []byte) error) error {
 	return nil
 }
 
-// sizes counts what a message would become.
+// sizes counts the elements that a message would decode to.
 type sizes struct{ envelopes, types, targets, senders, headers int }
 
-// scan returns why a message is not to be decoded.
+// scan returns why a message must not be decoded, or nil.
 func scan(msg []byte, maxEnvelopes int) error {
 	var s sizes
 	return fields(msg, func(n protowire.Number, batch []byte) error {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// secretFile holds these secrets.
+// secretFile writes the secrets to a file and returns its name.
 func secretFile(t testing.TB, secrets ...string) string {
 	f, err := os.CreateTemp(t.TempDir(), "secret")
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestSecret_OthersAreNotHeard(t *testing.T) {
 	require.Empty(t, b.seen())
 }
 
-// A member does not tell anything to who has no secret.
+// A member reveals nothing to a peer without the secret.
 func TestSecret_TheOtherEndHasItToo(t *testing.T) {
 	a, b := listen(t, Config{Secret: secretFile(t, ours)}), listen(t, Config{})
 	_, err := a.dial(b)
@@ -65,7 +65,8 @@ func TestSecret_TheOtherEndHasItToo(t *testing.T) {
 	require.EqualValues(t, 1, a.process.Refusals()["seal"])
 }
 
-// TestSecret_IsReplaced while members talk: first all know both, then the old one goes.
+// TestSecret_IsReplaced replaces the secret while members talk: first all know both, then the old
+// one is removed.
 func TestSecret_IsReplaced(t *testing.T) {
 	fa, fb := secretFile(t, ours), secretFile(t, ours)
 	a, b := listen(t, Config{Secret: fa}), listen(t, Config{Secret: fb})
@@ -107,7 +108,7 @@ func (t tape) Marshal(v any) (mem.BufferSlice, error) {
 	return data, err
 }
 
-// raw sends bytes as they are.
+// raw is a codec that sends bytes unchanged.
 type raw struct{}
 
 func (raw) Name() string { return "proto" }
@@ -119,8 +120,8 @@ func (raw) Marshal(v any) (mem.BufferSlice, error) {
 }
 func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
 
-// TestSecret_NothingIsReplayed records a stream and plays it to the same member and to others, whole and
-// in parts.
+// TestSecret_NothingIsReplayed records a stream and replays it to the same member and to others, in
+// whole and in parts.
 func TestSecret_NothingIsReplayed(t *testing.T) {
 	file := secretFile(t, ours)
 	a, b, c := listen(t, Config{Secret: file}), listen(t, Config{Secret: file}), listen(t, Config{Secret: file})
@@ -141,7 +142,7 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 		s, err := cc.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
 		require.NoError(t, err)
 		for _, f := range frames {
-			_ = s.SendMsg(f) // how it ends counts
+			_ = s.SendMsg(f) // the way the stream ends is what counts
 		}
 		for {
 			if err := s.RecvMsg(nil); err != nil {
@@ -163,7 +164,7 @@ func TestSecret_NothingIsReplayed(t *testing.T) {
 	require.Empty(t, c.seen())
 }
 
-// TestSeal_IsBound to its number, its direction, its stream and its cluster.
+// TestSeal_IsBound checks that a seal is bound to its number, direction, stream and cluster.
 func TestSeal_IsBound(t *testing.T) {
 	n := newNonce()
 	here := channel{"shop", "a:1", "b:2"}

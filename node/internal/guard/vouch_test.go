@@ -16,7 +16,7 @@ import (
 
 var plain = grpc.WithTransportCredentials(insecure.NewCredentials())
 
-// TestVouch_AMemberIsCalledBack lets a member in that says that the stream is its own.
+// TestVouch_AMemberIsCalledBack checks that a member that confirms its stream is admitted.
 func TestVouch_AMemberIsCalledBack(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	a.mustDial(b).send(text(b, "hello"))
@@ -44,7 +44,8 @@ func TestVouch_NobodySpeaksForAnother(t *testing.T) {
 	require.EqualValues(t, 3, b.process.Refusals()["unproven"])
 }
 
-// TestVouch_TheStreamIsOne cannot use a nonce that a member sent to somebody else.
+// TestVouch_TheStreamIsOne checks that a nonce that a member sent to one peer cannot be used with
+// another.
 func TestVouch_TheStreamIsOne(t *testing.T) {
 	a, b, thief := listen(t, Config{}), listen(t, Config{}), listen(t, Config{})
 	a.mustDial(thief)
@@ -59,7 +60,7 @@ func TestVouch_TheStreamIsOne(t *testing.T) {
 	require.NoError(t, thief.guard.callers.ask(t.Context(), a.address, thief.address, stolen))
 }
 
-// TestVouch_AStreamThatHasEndedIsNobodys forgets streams with their end.
+// TestVouch_AStreamThatHasEndedIsNobodys checks that streams are forgotten when they end.
 func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
 	a, b := listen(t, Config{}), listen(t, Config{})
 	s := a.mustDial(b)
@@ -70,7 +71,8 @@ func TestVouch_AStreamThatHasEndedIsNobodys(t *testing.T) {
 	require.Empty(t, a.guard.opened.to)
 }
 
-// TestVouch_AMemberOfAnOlderVersionIsBelieved if it cannot answer: nobody can answer in its place.
+// TestVouch_AMemberOfAnOlderVersionIsBelieved covers a member that cannot answer: no other process
+// can answer in its place.
 func TestVouch_AMemberOfAnOlderVersionIsBelieved(t *testing.T) {
 	old, b := bind(t), listen(t, Config{})
 	s := grpc.NewServer()
@@ -83,7 +85,8 @@ func TestVouch_AMemberOfAnOlderVersionIsBelieved(t *testing.T) {
 	b.hears("hello")
 }
 
-// TestVouch_CallsAreBounded: strangers choose whom this member calls, so they get few calls.
+// TestVouch_CallsAreBounded checks that strangers get few calls, because they choose the address
+// that is called.
 func TestVouch_CallsAreBounded(t *testing.T) {
 	b := listen(t, Config{})
 	c := b.guard.callers

@@ -2,20 +2,20 @@ package guard
 
 import "github.com/asynkron/protoactor-go/actor"
 
-// maxWatches bounds the watches that one peer holds here.
+// maxWatches bounds the watches that one peer holds on this member.
 const maxWatches = 10_000
 
-// watch says that an actor of the peer watches one here.
+// watch records that an actor of the peer watches one of this member.
 type watch struct{ watcher, target string }
 
-// watches are those of one stream. The zero value is empty.
+// watches holds the watches of one stream. The zero value is empty.
 type watches struct {
 	all  map[watch]struct{}
-	skip int // watches to refuse before actors that are gone are looked for again
+	skip int // watches to reject before looking for stopped actors again
 }
 
-// add notes a watch; false if there are too many. lives tells whether an actor here is alive: those
-// that are gone are watched no more.
+// add records a watch. It returns false if there are too many. lives reports whether an actor of
+// this member is alive: watches of stopped actors are dropped.
 func (ws *watches) add(watcher *actor.PID, target string, lives func(id string) bool) bool {
 	w := watch{watcher.GetId(), target}
 	if _, ok := ws.all[w]; ok {
@@ -31,8 +31,8 @@ func (ws *watches) add(watcher *actor.PID, target string, lives func(id string) 
 	return true
 }
 
-// clean forgets watches of actors that are gone, and tells whether there is room. It costs the peer
-// as many refused watches as it looks at in vain.
+// clean drops the watches of stopped actors, and reports whether there is room. After a search in
+// vain, as many watches are rejected without a search as were examined.
 func (ws *watches) clean(lives func(id string) bool) bool {
 	if ws.skip > 0 {
 		ws.skip--
@@ -54,7 +54,7 @@ func (ws *watches) remove(watcher *actor.PID, target string) {
 	delete(ws.all, watch{watcher.GetId(), target})
 }
 
-// lives tells whether an actor of this member is alive; true if that is not known.
+// lives reports whether an actor of this member is alive, or true if that is not known.
 func (p *Process) lives(id string) bool {
 	m := p.member.Load()
 	if m == nil {

@@ -1,5 +1,5 @@
-// Package stranger speaks Proto.Actor's remoting by hand, for tests of what members do with peers that are no
-// members.
+// Package stranger speaks Proto.Actor's remoting without Proto.Actor, for tests of how members
+// treat peers that are not members.
 package stranger
 
 import (
@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// patience bounds a stream.
+// patience bounds the lifetime of a stream.
 const patience = time.Minute
 
-// Dial connects to a member, without TLS unless an option says otherwise, until the test ends.
+// Dial connects to a member until the test ends, without TLS unless an option enables it.
 func Dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	options = append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
@@ -33,7 +33,7 @@ func Dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.Client
 	return cc
 }
 
-// Stream opens a stream of remoting, on which nothing has been said.
+// Stream opens a remoting stream and sends nothing on it.
 func Stream(t testing.TB, cc *grpc.ClientConn) (grpc.ClientStream, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -41,20 +41,20 @@ func Stream(t testing.TB, cc *grpc.ClientConn) (grpc.ClientStream, error) {
 	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
 }
 
-// Introduce is the first message of a stream: it says who has opened it.
+// Introduce returns the first message of a stream, which names the address of its peer.
 func Introduce(address string) *remote.RemoteMessage {
 	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_ConnectRequest{ConnectRequest: &remote.ConnectRequest{
 		ConnectionType: &remote.ConnectRequest_ServerConnection{ServerConnection: &remote.ServerConnection{Address: address}},
 	}}}
 }
 
-// Send is a message of a stream that has been introduced.
+// Send returns a later message of a stream.
 func Send(b *remote.MessageBatch) *remote.RemoteMessage {
 	return &remote.RemoteMessage{MessageType: &remote.RemoteMessage_MessageBatch{MessageBatch: b}}
 }
 
-// Batch holds one message for an actor at an address. The type of the targets differs between versions of
-// Proto.Actor.
+// Batch returns a batch with one message for an actor at an address. The type of the targets
+// differs between versions of Proto.Actor.
 func Batch(address, id string, m proto.Message) *remote.MessageBatch {
 	data, _ := proto.Marshal(m)
 	b := &remote.MessageBatch{
@@ -71,14 +71,15 @@ func Batch(address, id string, m proto.Message) *remote.MessageBatch {
 	return b
 }
 
-// Changed returns b, which f has changed.
+// Changed returns b after f has changed it.
 func Changed(b *remote.MessageBatch, f func(*remote.MessageBatch)) *remote.MessageBatch {
 	f(b)
 	return b
 }
 
-// Listen serves until the test ends, and claims every stream for its own when it is asked: it is who it says.
-// hears, which may be nil, gets the streams that are opened to it. It returns its address.
+// Listen serves until the test ends, and confirms every stream as its own when asked, so its
+// address counts as proven. hears, which may be nil, receives the streams opened to it. Listen
+// returns its address.
 func Listen(t testing.TB, hears remote.RemotingServer) (address string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +98,7 @@ func Listen(t testing.TB, hears remote.RemotingServer) (address string) {
 	return lis.Addr().String()
 }
 
-// Bytes is a codec that sends and takes bytes as they are, and messages as gRPC does.
+// Bytes is a codec that passes bytes through unchanged and encodes messages as gRPC does.
 type Bytes struct{}
 
 // Name implements encoding.CodecV2.

@@ -15,20 +15,20 @@ import (
 // ErrInvalid is matched by every error of Config.Validate.
 var ErrInvalid = errors.New("automanaged: invalid configuration")
 
-// Config of a provider. Zero fields take their defaults.
+// Config configures a provider. Zero fields take their defaults.
 type Config struct {
-	// Host to listen on. Default: the host that remoting listens on.
+	// Host is the address to listen on. Default: the host that remoting listens on.
 	Host string `yaml:"host"`
-	// Port to listen on, 1 to 65535. Default 6330.
+	// Port is the port to listen on, 1 to 65535. Default 6330.
 	Port int `yaml:"port"`
-	// Hosts are the host:port of all members, this one included or not. Required; at most 1000.
+	// Hosts lists the host:port of all members; it may include this one. Required; at most 1000.
 	Hosts []string `yaml:"hosts"`
-	// Refresh is the pause between two requests to a host, 50ms to 1m. Default 1s. Lower values find a new
-	// or dead member sooner, for one request per host and round.
+	// Refresh is the pause between two requests to a host, 50ms to 1m. Default 1s. Lower values
+	// detect a new or dead member sooner, at the cost of one request per host and round.
 	Refresh time.Duration `yaml:"refresh"`
-	// DropAfter is how long a member may be silent, from twice Refresh to 10m. Default 3s, or twice
-	// Refresh if that is more. Raising it makes pauses and cuts up to this length harmless, and takes
-	// as long to notice others.
+	// DropAfter is how long a member may be silent before it is dropped, from twice Refresh to 10m.
+	// Default 3s, or twice Refresh if that is more. Raising it tolerates longer pauses and cuts,
+	// and delays the detection of permanent ones.
 	DropAfter time.Duration `yaml:"drop-after"`
 }
 
@@ -85,8 +85,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that makes a provider for each life of a member. The function returns the
-// error of Config.Validate. The provider's StartMember fails when its port is taken.
+// New returns a function that creates a provider for each life of a member. The function returns
+// the error of Config.Validate. The provider's StartMember fails if its port is in use.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.Validate(); err != nil {

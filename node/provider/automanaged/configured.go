@@ -6,7 +6,8 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Configured is for a configuration file (package config): Config, checked, and New.
+// Configured decodes and checks a Config for a configuration file (package config), and returns New
+// of it.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
 	c, err := settings.Read[Config](decode)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// directory is all hosts of the list.
+// directory consists of the hosts of the list.
 type directory struct {
 	cfg    Config
 	server *http.Server
-	served <-chan struct{} // closed when the server has ended
+	served <-chan struct{} // closed when the server has stopped
 	client *http.Client
 }
 
@@ -31,8 +31,9 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 	}
 	timeout := max(c.DropAfter/2, c.Refresh)
 	transport := &http.Transport{
-		// A dial goes on after its request was given up, and the next requests wait for it. The kernel repeats a lost
-		// SYN ever more rarely, so without a bound a host is noticed up to half a minute after the network is back.
+		// A dial continues after its request was abandoned, and the next requests wait for it. The
+		// kernel resends a lost SYN at growing intervals, so without a timeout a host would be
+		// detected up to half a minute after the network is back.
 		DialContext:     (&net.Dialer{Timeout: timeout}).DialContext,
 		MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: 2*c.Refresh + time.Second,
 		MaxResponseHeaderBytes: maxAnswer,
@@ -44,14 +45,14 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 // Where implements roster.Directory.
 func (d *directory) Where() string { return fmt.Sprintf("automanaged with %d hosts", len(d.cfg.Hosts)) }
 
-// news is what one request has brought.
+// news is the result of one request.
 type news struct {
 	host string
 	says answer
 	err  error
 }
 
-// Serve implements roster.Directory. It ends with ctx only: silent hosts are what it is for.
+// Serve implements roster.Directory. It returns only when ctx ends: silent hosts are expected.
 func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	report([]roster.Member{self.Member})
 	var asking sync.WaitGroup
@@ -74,7 +75,7 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 		}
 		now := time.Now()
 		if paused := now.Sub(looked) - d.cfg.Refresh; paused > d.cfg.Refresh {
-			known.resume(paused) // this process was stopped, or its machine
+			known.resume(paused) // this process or its machine was paused
 		}
 		if looked = now; n != nil {
 			known.hear(now, *n)
@@ -83,7 +84,7 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	}
 }
 
-// ask asks one host again and again, and passes on what it says.
+// ask queries one host repeatedly, and sends the results to heard.
 func (d *directory) ask(ctx context.Context, host string, heard chan<- news) {
 	for {
 		says, err := d.request(ctx, host)
@@ -114,7 +115,7 @@ func (d *directory) request(ctx context.Context, host string) (says answer, err 
 	defer got.Body.Close()
 	body := io.LimitReader(got.Body, maxAnswer)
 	if got.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, body) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, body) // so that the connection can be reused
 		return answer{}, fmt.Errorf("status %s", got.Status)
 	}
 	if err := json.NewDecoder(body).Decode(&says); err != nil {
@@ -123,7 +124,7 @@ func (d *directory) request(ctx context.Context, host string) (says answer, err 
 	return says, says.check()
 }
 
-// Leave implements roster.Directory: a closed port is what others notice.
+// Leave implements roster.Directory. It closes the port, which the other members notice.
 func (d *directory) Leave(context.Context, roster.Self) error { return d.server.Close() }
 
 // Close implements roster.Directory.
@@ -133,20 +134,20 @@ func (d *directory) Close() error {
 	return nil
 }
 
-// hosts is what is known of the hosts of the list.
+// hosts is the state of the hosts of the list.
 type hosts struct {
 	self      roster.Self
 	dropAfter time.Duration
-	by        map[string]*host // by host:port of the list
+	by        map[string]*host // by host:port in the list
 }
 
 type host struct {
 	says   answer
-	heard  time.Time // of the last answer; zero: not listed
-	silent bool      // has been logged
+	heard  time.Time // time of the last answer; zero means not listed
+	silent bool      // the silence has been logged
 }
 
-// hear takes in what a request has brought.
+// hear records the result of a request.
 func (h *hosts) hear(now time.Time, n news) {
 	at := h.by[n.host]
 	if at == nil {
@@ -156,7 +157,7 @@ func (h *hosts) hear(now time.Time, n news) {
 	log := h.self.Log.With(slog.String("host", n.host))
 	if n.err == nil && n.says.ClusterName != h.self.Cluster {
 		n.err = fmt.Errorf("it belongs to cluster %.80q", n.says.ClusterName)
-		at.heard = time.Time{} // another program has the port now
+		at.heard = time.Time{} // another program uses the port now
 	}
 	if n.err == nil {
 		if at.silent {
@@ -174,7 +175,7 @@ func (h *hosts) hear(now time.Time, n news) {
 	}
 }
 
-// resume leaves a pause of our own out of account: nobody was asked in it.
+// resume excludes a pause of this process from the silence of hosts: no host was queried during it.
 func (h *hosts) resume(paused time.Duration) {
 	for _, at := range h.by {
 		if !at.heard.IsZero() {
@@ -183,7 +184,7 @@ func (h *hosts) resume(paused time.Duration) {
 	}
 }
 
-// listed returns the members that have answered lately, and ourselves.
+// listed returns this member and the members that have answered within dropAfter.
 func (h *hosts) listed(now time.Time) []roster.Member {
 	out := []roster.Member{h.self.Member}
 	for _, at := range h.by {

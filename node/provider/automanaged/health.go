@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// path and answer are those of Proto.Actor's provider.
+// path and answer match those of Proto.Actor's provider.
 const path = "/_health"
 
 type answer struct {
@@ -27,7 +27,7 @@ type answer struct {
 	ClusterName    string   `json:"cluster_name"`
 }
 
-// limits of what is accepted in an answer.
+// Limits on the fields of an answer.
 const (
 	maxID    = 256
 	maxHost  = 255
@@ -76,7 +76,7 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // a peer that went away asks again
+		_, _ = w.Write(body) // a peer that disconnected asks again
 	})
 	server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, MaxHeaderBytes: maxAnswer,

@@ -78,7 +78,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A machine that is suspended, or a frozen process, finds everybody's last answer old. It has asked nobody.
+// A process that was frozen, or whose machine was suspended, finds the last answers of all members
+// old, but it has queried none of them.
 func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 	self := roster.Self{Member: roster.Member{ID: "self"}, Cluster: "shop", Log: slog.New(slog.DiscardHandler)}
 	h := hosts{self: self, dropAfter: 3 * time.Second, by: map[string]*host{}}
@@ -94,7 +95,7 @@ func TestHosts_AnOwnPauseDropsNobody(t *testing.T) {
 	}
 }
 
-// Whoever answers at a host must not be able to hurt us.
+// An answer from a host must not be able to cause harm.
 func TestRequest_RefusesBadAnswers(t *testing.T) {
 	for body, want := range map[string]string{
 		``:                                     "decoded",
@@ -147,7 +148,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The health port is where remoting is, unless told otherwise.
+// The health port is on the host of remoting unless configured otherwise.
 func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	self := roster.Self{Listener: "127.0.0.1", Log: slog.New(slog.DiscardHandler)}
 	port := ports.Free(t, 1)[0]
@@ -171,7 +172,7 @@ func TestListen_OnTheHostOfRemoting(t *testing.T) {
 	}
 }
 
-// Members with Proto.Actor's provider read our answers, and we theirs.
+// Members with Proto.Actor's provider can read our answers, and we can read theirs.
 func TestAnswer_IsThatOfProtoActorsProvider(t *testing.T) {
 	ours := answer{ID: "a", Address: "h", AutoManagePort: 2, Port: 1, Kinds: []string{"k"}, ClusterName: "shop"}
 	theirs := upstream.NewNode("shop", "a", "h", 1, 2, []string{"k"})

@@ -16,11 +16,11 @@ import (
 	"github.com/concord-go/concord/testkit/clustertest"
 )
 
-// whole has the mixed cluster obey all rules that Proto.Actor's provider can obey.
+// whole makes the mixed cluster obey all rules that Proto.Actor's provider can obey.
 var whole = flag.Bool("whole", false, "all rules in a cluster with Proto.Actor's provider")
 
-// Proto.Actor's provider drops a member whose answer takes two seconds. Ours waits for longer than a
-// busy machine lets a process wait, and in the check of pauses for less than the pause.
+// Proto.Actor's provider drops a member whose answer takes two seconds. Ours waits longer than a
+// busy machine delays a process, and in the test of pauses less than the pause.
 const (
 	refresh   = 200 * time.Millisecond
 	dropAfter = time.Minute
@@ -47,15 +47,15 @@ func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	return automanaged.New(c)()
 }
 
-// mixed is the environment variable that has every other member use Proto.Actor's provider.
+// mixed is the environment variable that makes every other member use Proto.Actor's provider.
 const mixed = "CONCORD_AUTOMANAGED_MIXED"
 
 func TestProvider(t *testing.T) {
 	clustertest.Run(t, clustertest.Config{Listens: true, Pause: pause, KeptFor: 3 * time.Second})
 }
 
-// Members with our provider and with Proto.Actor's are one cluster: they list each other, with their
-// kinds, and drop what has died or left.
+// Members with our provider and with Proto.Actor's form one cluster: they list each other with
+// their kinds, and drop members that have died or left.
 func TestProvider_SpeaksWithProtoActors(t *testing.T) {
 	t.Setenv(mixed, "yes")
 	c := clustertest.Config{Except: map[string]string{

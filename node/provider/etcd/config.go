@@ -18,15 +18,16 @@ import (
 // ErrInvalid is matched by every error of Config.Validate.
 var ErrInvalid = errors.New("etcd: invalid configuration")
 
-// Config of a provider. Zero fields take their defaults.
+// Config configures a provider. Zero fields take their defaults.
 type Config struct {
-	// Client is what each life makes its client of. Endpoints are required. Its logger is silent unless
-	// one is set, since the provider reports what fails.
+	// Client configures the client of each life. Endpoints are required. The client does not log
+	// unless Logger is set, since the provider reports failures.
 	Client clientv3.Config `yaml:"-"`
-	// Base of the keys. Default "/protoactor", as that of Proto.Actor's provider.
+	// Base is the prefix of the keys. Default "/protoactor", the same as Proto.Actor's provider.
 	Base string `yaml:"base"`
-	// TTL is how long a member stays listed that does not reach etcd, in whole seconds, 2s to 10m.
-	// Default 5s. Raising it makes pauses up to this length harmless, and takes as long to notice others.
+	// TTL is how long a member that cannot reach etcd stays listed: whole seconds, 2s to 10m.
+	// Default 5s. Raising it tolerates longer pauses, and delays the detection of permanent
+	// failures.
 	TTL time.Duration `yaml:"ttl"`
 }
 
@@ -36,8 +37,8 @@ const (
 	startTimeout = 10 * time.Second
 	callTimeout  = 3 * time.Second
 	retry        = time.Second
-	lookPart     = 10               // of a TTL is how often a session looks whether the process was paused
-	pingAfter    = 10 * time.Second // gRPC takes nothing shorter
+	lookPart     = 10               // a session checks for a pause of the process every TTL/lookPart
+	pingAfter    = 10 * time.Second // the shortest interval that gRPC accepts
 )
 
 func (c Config) withDefaults() Config {
@@ -50,12 +51,14 @@ func (c Config) withDefaults() Config {
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
 	}
-	// Without keepalive a connection that lived through a partition waits for TCP, which repeats what was lost ever
-	// more rarely. It also sets how long the kernel waits for an acknowledgement, which a cut shows before any ping.
+	// Without keepalive, a connection that survived a partition waits for TCP, which retransmits at
+	// growing intervals. Keepalive also sets how long the kernel waits for an acknowledgement,
+	// which detects a cut before any ping does.
 	if c.Client.DialKeepAliveTime == 0 {
 		c.Client.DialKeepAliveTime, c.Client.DialKeepAliveTimeout = pingAfter, callTimeout
 	}
-	// gRPC's own back-off grows to two minutes, and a restarted etcd would be found as late.
+	// gRPC's default back-off grows to two minutes, and would delay detecting a restarted etcd as
+	// long.
 	soon := backoff.DefaultConfig
 	soon.MaxDelay = retry
 	c.Client.DialOptions = append([]grpc.DialOption{
@@ -83,9 +86,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that makes a provider for each life of a member. The function returns the
-// error of Config.Validate. The provider's StartMember fails when etcd does not answer within ten
-// seconds, or the cluster's name has a "/".
+// New returns a function that creates a provider for each life of a member. The function returns
+// the error of Config.Validate. The provider's StartMember fails if etcd does not answer within ten
+// seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.Validate(); err != nil {

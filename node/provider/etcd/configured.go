@@ -10,15 +10,15 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are what Configured reads.
+// Settings are the settings that Configured reads.
 type Settings struct {
 	Config `yaml:",inline"`
-	// Endpoints of etcd, as "10.0.0.9:2379". Required.
+	// Endpoints are the addresses of etcd, such as "10.0.0.9:2379". Required.
 	Endpoints []string `yaml:"endpoints"`
-	// Username and Password, if etcd has authentication.
+	// Username and Password authenticate the client, if etcd has authentication enabled.
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
-	// TLS of the connections; its files are read for each life. Default: none.
+	// TLS configures the connections; its files are read for each life. Default: no TLS.
 	TLS clienttls.Files `yaml:"tls"`
 }
 
@@ -34,14 +34,15 @@ func (s Settings) Validate() error {
 	return errors.Join(errs...)
 }
 
-// config is the Config of the settings, without TLS, whose files are read for each life.
+// config returns the Config of the settings without TLS, whose files are read for each life.
 func (s Settings) config() Config {
 	c := s.Config
 	c.Client.Endpoints, c.Client.Username, c.Client.Password = s.Endpoints, s.Username, s.Password
 	return c
 }
 
-// Configured is for a configuration file (package config): Settings, checked, and New.
+// Configured decodes and checks Settings for a configuration file (package config), and returns New
+// of their Config.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

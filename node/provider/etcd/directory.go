@@ -12,11 +12,11 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// directory is the keys of one cluster.
+// directory consists of the keys of one cluster.
 type directory struct {
 	cfg    Config
 	client *clientv3.Client
-	prefix string // ends with "/", so that no other cluster's name begins with ours
+	prefix string // ends with "/", so that it is not a prefix of another cluster's keys
 }
 
 func open(c Config, self roster.Self) (roster.Directory, error) {
@@ -33,13 +33,14 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 // Where implements roster.Directory.
 func (d *directory) Where() string { return "etcd at " + strings.Join(d.cfg.Client.Endpoints, ",") }
 
-// id is that of Proto.Actor's provider: new in each life, since the actor system's is.
+// id returns the member id in the form of Proto.Actor's provider. It is new in each life, because
+// the id of the actor system is.
 func id(self roster.Self) string { return self.Cluster + "@" + self.ID }
 
 func (d *directory) key(self roster.Self) string { return d.prefix + id(self) }
 
-// Serve implements roster.Directory. A session is an etcd lease: it ends when etcd has not prolonged
-// it for the TTL.
+// Serve implements roster.Directory. A session is an etcd lease: it ends if etcd has not renewed it
+// for the TTL.
 func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -61,11 +62,11 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	return d.watch(ctx, &known, alive, changes, report)
 }
 
-// errPaused ends a session: what others did during the pause may be that their keys have expired, since they
-// were paused too, and so may have ours.
+// errPaused ends a session. Keys of other members may have expired during the pause because those
+// members were paused too, and so may the key of this member.
 var errPaused = errors.New("this process was paused")
 
-// watch reports changes until the session is lost, or ctx ends.
+// watch reports changes until the session is lost or ctx ends.
 func (d *directory) watch(ctx context.Context, known *listing, alive <-chan *clientv3.LeaseKeepAliveResponse,
 	changes clientv3.WatchChan, report func([]roster.Member),
 ) error {
@@ -102,7 +103,8 @@ func (d *directory) watch(ctx context.Context, known *listing, alive <-chan *cli
 	}
 }
 
-// register puts our key on a new lease. One that an earlier session left expires without a key.
+// register puts this member's key on a new lease. The lease of an earlier session expires without a
+// key.
 func (d *directory) register(ctx context.Context, self roster.Self) (clientv3.LeaseID, error) {
 	m := self.Member
 	m.ID = id(self)
@@ -123,7 +125,7 @@ func (d *directory) register(ctx context.Context, self roster.Self) (clientv3.Le
 	return lease.ID, err
 }
 
-// load reads all members, and returns the revision that they are of.
+// load reads all members, and returns the revision at which it read them.
 func (d *directory) load(ctx context.Context, into *listing) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -147,7 +149,7 @@ func (d *directory) Leave(ctx context.Context, self roster.Self) error {
 func (d *directory) Close() error {
 	err := d.client.Close()
 	if errors.Is(err, context.Canceled) {
-		return nil // that of the client itself
+		return nil // the client's own context was canceled
 	}
 	return err
 }

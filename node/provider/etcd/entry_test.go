@@ -26,7 +26,7 @@ func TestEntry_ComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// What others have put below the prefix must not be taken for a member, nor stop the watch.
+// Foreign keys below the prefix must not be taken for members, nor stop the watch.
 func TestListing_LeavesOutWhatIsNoMember(t *testing.T) {
 	l := listing{log: slog.New(slog.DiscardHandler), by: map[string]roster.Member{}}
 	good := `{"id":"a","address":"h","port":1}`
@@ -80,7 +80,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whatever is below the prefix, it is a member that can be listed, or an error.
+// Any key below the prefix yields a member that can be listed, or an error.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
 	f.Add([]byte(`{"id":"a","host":"h","port":-1}`))

@@ -35,7 +35,7 @@ func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	return etcd.New(etcd.Config{Client: client})()
 }
 
-// server names a real etcd. Without one these tests fail: make stores starts it.
+// server returns the address of a real etcd. Without one these tests fail: make stores starts it.
 func server(t testing.TB) string {
 	t.Helper()
 	at := os.Getenv("CONCORD_ETCD")
@@ -51,8 +51,8 @@ func TestProvider(t *testing.T) {
 	clustertest.Run(t, clustertest.Config{Server: gate.Server()})
 }
 
-// Members with our provider and with Proto.Actor's are one cluster. They start one by one: Proto.Actor's
-// never lists a member that joins while it starts.
+// Members with our provider and with Proto.Actor's form one cluster. They start one by one, because
+// Proto.Actor's provider never lists a member that joins while it starts.
 func TestProvider_SpeaksWithProtoActors(t *testing.T) {
 	t.Setenv(endpoint, server(t))
 	t.Setenv(mixed, "yes")

@@ -18,13 +18,16 @@ import (
 // ErrInvalid is matched by every error of Config.Validate.
 var ErrInvalid = errors.New("kubernetes: invalid configuration")
 
-// Config of a provider. The zero value suits a pod.
+// Config configures a provider. The zero value works in a pod.
 type Config struct {
-	// Client is how to reach the API server. Default: what a pod is given. It must not change.
+	// Client configures the connection to the API server. Default: the configuration given to a
+	// pod. It must not be modified.
 	Client *rest.Config `yaml:"-"`
-	// Namespace of the pods. Default: the environment variable POD_NAMESPACE, or that of the service account.
+	// Namespace is the namespace of the pods. Default: the environment variable POD_NAMESPACE, or
+	// the namespace of the service account.
 	Namespace string `yaml:"namespace"`
-	// Pod is the name of this member's pod. Default: the environment variable POD_NAME, or the hostname.
+	// Pod is the name of this member's pod. Default: the environment variable POD_NAME, or the
+	// hostname.
 	Pod string `yaml:"pod"`
 }
 
@@ -36,7 +39,7 @@ const (
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// withDefaults asks the environment for what is not set.
+// withDefaults takes unset fields from the environment.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	if c.Client == nil {
@@ -85,9 +88,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that makes a provider for each life of a member. The function returns the
-// error of Config.Validate, or that outside of a pod something is not set. The provider's StartMember
-// fails when the API server does not list the member within ten seconds.
+// New returns a function that creates a provider for each life of a member. The function returns
+// the error of Config.Validate, or an error if a field is unset and has no default outside a pod.
+// The provider's StartMember fails if the API server does not list the member within ten seconds.
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		c, err := c.withDefaults()

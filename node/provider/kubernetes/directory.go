@@ -19,7 +19,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// directory is the pods of one namespace.
+// directory consists of the pods of one namespace.
 type directory struct {
 	cfg  Config
 	web  *http.Client
@@ -37,8 +37,8 @@ func (d *directory) Close() error {
 	return nil
 }
 
-// Serve implements roster.Directory. There is no session: labels stay until they are removed. It ends
-// with an error when the API server cannot be asked.
+// Serve implements roster.Directory. There is no session: labels stay until they are removed. Serve
+// returns an error when the API server cannot be reached.
 func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	if err := d.register(ctx, self); err != nil {
 		return fmt.Errorf("labelling the pod of this member: %w", err)
@@ -51,7 +51,7 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	return nil
 }
 
-// register replaces all labels of the provider on our pod by ours.
+// register sets this member's labels on its pod, and removes all other labels of the provider.
 func (d *directory) register(ctx context.Context, self roster.Self) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -83,8 +83,8 @@ func (d *directory) label(ctx context.Context, change map[string]*string) error 
 	return err
 }
 
-// follow lists the members, and watches them until the API server ends the watch, as it does every
-// half hour or so. That is no error.
+// follow lists the members, and watches them until the API server ends the watch, which it does
+// about every half hour. That is not an error.
 func (d *directory) follow(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	selector := labelCluster + "=" + self.Cluster
 	known, version, err := d.load(ctx, selector)
@@ -110,7 +110,7 @@ func (d *directory) follow(ctx context.Context, self roster.Self, report func([]
 			}
 			return fmt.Errorf("watching pods: %w", err)
 		case !isPod:
-		case e.Type == watch.Deleted: // or it has lost the label
+		case e.Type == watch.Deleted: // or the label was removed
 			delete(known, pod.UID)
 			report(known.members(self))
 		default:
@@ -138,7 +138,7 @@ func (d *directory) load(ctx context.Context, selector string) (known listing, v
 	return known, list.ResourceVersion, nil
 }
 
-// Leave implements roster.Directory. Labels that are not ours any more stay.
+// Leave implements roster.Directory. It leaves labels that belong to a later life.
 func (d *directory) Leave(ctx context.Context, self roster.Self) error {
 	pod, err := d.pods.Get(ctx, d.cfg.Pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -157,10 +157,11 @@ func (d *directory) Leave(ctx context.Context, self roster.Self) error {
 	return d.label(ctx, change)
 }
 
-// listing is the pods with the label of one cluster.
+// listing holds the pods with the label of one cluster.
 type listing map[types.UID]*v1.Pod
 
-// members are those that live. We do, whatever the kubelet has reported of us so far.
+// members returns the members that are alive. This member is, whatever the kubelet has reported
+// about it so far.
 func (l listing) members(self roster.Self) (out []roster.Member) {
 	for _, p := range l {
 		if p.Labels[labelID] == self.ID {

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// Labels, as Proto.Actor's provider has them.
+// Labels, named as in Proto.Actor's provider.
 const (
 	labelPrefix  = "cluster.proto.actor/"
 	labelPort    = labelPrefix + "port"
@@ -21,7 +21,7 @@ const (
 	labelCluster = labelPrefix + "cluster"
 	labelID      = labelPrefix + "member-id"
 
-	// mainContainer is an annotation of kubectl's. Without it the first container counts.
+	// mainContainer is an annotation defined by kubectl. Without it the first container counts.
 	mainContainer = "kubectl.kubernetes.io/default-container"
 )
 
@@ -37,7 +37,7 @@ func labels(self roster.Self) map[string]string {
 	return out
 }
 
-// checkLabels returns all that the API server would refuse.
+// checkLabels returns all problems for which the API server would reject the labels.
 func checkLabels(self roster.Self) error {
 	var errs []error
 	if p := validation.IsValidLabelValue(self.Cluster); len(p) > 0 {
@@ -51,7 +51,7 @@ func checkLabels(self roster.Self) error {
 	return errors.Join(errs...)
 }
 
-// stale returns the labels of the provider that are on a pod and not among ours.
+// stale returns the labels of the provider that are on a pod but not in ours.
 func stale(on, ours map[string]string) (out []string) {
 	for label := range on {
 		if _, ok := ours[label]; !ok && strings.HasPrefix(label, labelPrefix) {
@@ -62,7 +62,7 @@ func stale(on, ours map[string]string) (out []string) {
 	return out
 }
 
-// member returns the member that a pod is, if it is one and lives.
+// member returns the member that runs in a pod, if there is one and it is alive.
 func member(p *v1.Pod) (roster.Member, bool) {
 	port, err := strconv.Atoi(p.Labels[labelPort])
 	id := p.Labels[labelID]
@@ -83,7 +83,7 @@ func lives(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodRunning && containerRuns(p) && !nodeLost(p)
 }
 
-// containerRuns is about the main container. What has no status yet is just starting.
+// containerRuns reports whether the main container runs. A container without a status is starting.
 func containerRuns(p *v1.Pod) bool {
 	name := p.Annotations[mainContainer]
 	if name == "" && len(p.Spec.Containers) > 0 {
@@ -97,9 +97,9 @@ func containerRuns(p *v1.Pod) bool {
 	return true
 }
 
-// nodeLost tells the control plane's word from the kubelet's: a kubelet says both conditions together,
-// but when it is not heard of, only the first is set to false. Readiness gates do the same, so a pod
-// that has any counts as long as it is there.
+// nodeLost reports whether the node of a pod is lost. The kubelet sets both conditions together;
+// when the control plane loses contact with the kubelet, it sets only PodReady to false. Readiness
+// gates have the same effect, so a pod with readiness gates is never considered lost.
 func nodeLost(p *v1.Pod) bool {
 	return len(p.Spec.ReadinessGates) == 0 &&
 		condition(p, v1.PodReady) == v1.ConditionFalse && condition(p, v1.ContainersReady) == v1.ConditionTrue

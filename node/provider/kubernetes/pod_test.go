@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// running is a member's pod as its kubelet reports it.
+// running returns a member's pod as reported by its kubelet.
 func running() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
@@ -73,7 +73,7 @@ func TestMember_OfAPod(t *testing.T) {
 	}
 }
 
-// Labels of a dead process are replaced, and those of others stay.
+// Labels of a dead process are replaced; foreign labels stay.
 func TestStale(t *testing.T) {
 	self := roster.Self{Member: roster.Member{ID: "new", Port: 1, Kinds: []string{"role.y"}}, Cluster: "shop"}
 	if got := stale(running().Labels, labels(self)); !slices.Equal(got, []string{labelKind + "no", labelKind + "role.x"}) {

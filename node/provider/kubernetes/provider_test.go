@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// provide gives each member a pod of its name, and the rights of examples/kubernetes/provider.yaml.
+// provide gives each member a pod of its own name, and the rights of
+// examples/kubernetes/provider.yaml.
 func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	client := access("https://"+os.Getenv(endpoint), os.Getenv("CONCORD_KUBERNETES_TOKEN"))
 	return kubernetes.New(kubernetes.Config{Client: client, Namespace: namespace, Pod: m.Name()})()
@@ -43,7 +44,7 @@ func access(host, token string) *rest.Config {
 	return &rest.Config{Host: host, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
-// env is a variable that make stores sets. Without a server these tests fail.
+// env returns a variable that make stores sets. Without a server these tests fail.
 func env(t testing.TB, name string) string {
 	t.Helper()
 	v := os.Getenv(name)
@@ -53,7 +54,7 @@ func env(t testing.TB, name string) string {
 	return v
 }
 
-// kubelet does what the kubelet of the members' node would.
+// kubelet acts as the kubelet of the members' node.
 type kubelet struct{ pods clientv1.PodInterface }
 
 func newKubelet(t testing.TB) kubelet {
@@ -76,7 +77,7 @@ func must(t testing.TB, err error) {
 
 const container = "member"
 
-// run makes a pod, if it is not there, and says that its container runs.
+// run creates a pod if it does not exist, and reports that its container runs.
 func (k kubelet) run(t testing.TB, m clustertest.Member) {
 	t.Helper()
 	automount := false
@@ -99,7 +100,7 @@ func (k kubelet) run(t testing.TB, m clustertest.Member) {
 	k.says(t, m, v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Now()}})
 }
 
-// killed says that the container does not run any more.
+// killed reports that the container has terminated.
 func (k kubelet) killed(t testing.TB, m clustertest.Member) {
 	t.Helper()
 	k.says(t, m, v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137, Reason: "Error"}})

@@ -16,23 +16,23 @@ import (
 // ErrInvalid is matched by every error of Config.Validate.
 var ErrInvalid = errors.New("zookeeper: invalid configuration")
 
-// Config of a provider. Zero fields take their defaults.
+// Config configures a provider. Zero fields take their defaults.
 type Config struct {
-	// Servers are host:port each. Required.
+	// Servers are the addresses of the servers, each host:port. Required.
 	Servers []string `yaml:"servers"`
-	// Base is the path of the node below which clusters are kept; it is made if it does not exist.
-	// Default "/protoactor", as that of Proto.Actor's provider.
+	// Base is the path of the node below which clusters are kept; it is created if it does not
+	// exist. Default "/protoactor", the same as Proto.Actor's provider.
 	Base string `yaml:"base"`
-	// SessionTimeout is how long a member stays listed that does not reach ZooKeeper, 1s to 10m. Default
-	// 5s. Servers grant between 2 and 20 of their ticks unless told otherwise, so 4s at least by default.
+	// SessionTimeout is how long a member that cannot reach ZooKeeper stays listed, 1s to 10m.
+	// Default 5s. By default servers grant between 2 and 20 of their ticks, so at least 4s.
 	SessionTimeout time.Duration `yaml:"session-timeout"`
-	// ACL of the nodes that are made. Default: everybody may do everything.
+	// ACL is the access control list of created nodes. Default: every user has all permissions.
 	ACL []zk.ACL `yaml:"-"`
-	// AuthScheme and Auth, such as "digest" and "user:password", are what the session presents. Default:
-	// nothing.
+	// AuthScheme and Auth, such as "digest" and "user:password", are the credentials of the
+	// session. Default: none.
 	AuthScheme string `yaml:"auth-scheme"`
 	Auth       string `yaml:"auth"`
-	// Dial connects to a server; give one for TLS. Default net.DialTimeout.
+	// Dial connects to a server; set it to use TLS. Default net.DialTimeout.
 	Dial zk.Dialer `yaml:"-"`
 }
 
@@ -87,9 +87,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// New returns a function that makes a provider for each life of a member. The function returns the
-// error of Config.Validate. The provider's StartMember fails when ZooKeeper does not answer within ten
-// seconds, or the cluster's name has a "/".
+// New returns a function that creates a provider for each life of a member. The function returns
+// the error of Config.Validate. The provider's StartMember fails if ZooKeeper does not answer
+// within ten seconds, or if the cluster's name contains a "/".
 func New(c Config) func() (cluster.ClusterProvider, error) {
 	return func() (cluster.ClusterProvider, error) {
 		if err := c.Validate(); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/concord-go/concord/internal/settings"
 )
 
-// Settings are what Configured reads.
+// Settings are the settings that Configured reads.
 type Settings struct {
 	Config `yaml:",inline"`
-	// TLS of the connections; its files are read for each life. Default: none.
+	// TLS configures the connections; its files are read for each life. Default: no TLS.
 	TLS clienttls.Files `yaml:"tls"`
 }
 
@@ -26,7 +26,8 @@ func (s Settings) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Configured is for a configuration file (package config): Settings, checked, and New.
+// Configured decodes and checks Settings for a configuration file (package config), and returns New
+// of their Config.
 func Configured(decode func(into any) error) (func() (cluster.ClusterProvider, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// entry is the data of a member's node, as Proto.Actor's provider has it.
+// entry is the data of a member's node, in the format of Proto.Actor's provider.
 type entry struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -28,7 +28,8 @@ func encode(m roster.Member) ([]byte, error) {
 	return json.Marshal(entry{m.ID, m.ID, m.Host, m.Host, m.Port, kinds, true})
 }
 
-// decode reads the node with this name. The number that ZooKeeper has put at its end tells the order.
+// decode decodes the node with this name. The sequence number that ZooKeeper appended to the name
+// is the Order.
 func decode(name string, data []byte) (roster.Member, error) {
 	var e entry
 	if err := json.Unmarshal(data, &e); err != nil {

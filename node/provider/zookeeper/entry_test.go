@@ -87,7 +87,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whatever is below the cluster's node, it is a member that can be listed, or an error.
+// Any node below the cluster's node yields a member that can be listed, or an error.
 func FuzzDecode(f *testing.F) {
 	f.Add("_c_6f1e-actor-0000000012", []byte(`{"id":"a","address":"h","port":1,"kinds":["role.x"]}`))
 	f.Add("", []byte(`{"id":"a","host":"h","port":1}`))

@@ -34,7 +34,8 @@ func provide(m clustertest.Member) (cluster.ClusterProvider, error) {
 	return zookeeper.New(zookeeper.Config{Servers: servers})()
 }
 
-// server names a real ZooKeeper. Without one these tests fail: make stores starts it.
+// server returns the address of a real ZooKeeper. Without one these tests fail: make stores starts
+// it.
 func server(t testing.TB) string {
 	t.Helper()
 	all := os.Getenv("CONCORD_ZOOKEEPER")
@@ -51,8 +52,8 @@ func TestProvider(t *testing.T) {
 	clustertest.Run(t, clustertest.Config{Server: gate.Server()})
 }
 
-// Members with our provider and with Proto.Actor's are one cluster. They start one by one: of two that make
-// the node of a new cluster, Proto.Actor's fails.
+// Members with our provider and with Proto.Actor's form one cluster. They start one by one: when
+// two members create the node of a new cluster, the one with Proto.Actor's provider fails.
 func TestProvider_SpeaksWithProtoActors(t *testing.T) {
 	t.Setenv(endpoint, server(t))
 	t.Setenv(mixed, "yes")

@@ -11,22 +11,23 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// session is one of ZooKeeper's. The client would begin another one by itself when it has expired; that
-// would have another node, so the session is over then.
+// session is a ZooKeeper session. After an expiry the client would start another session, with
+// another node; this session is over instead.
 type session struct {
 	conn  *zk.Conn
-	has   chan struct{} // closed when there is a session for the first time
-	over  chan struct{} // closed when the session has expired, or is to end
+	has   chan struct{} // closed when the first session is established
+	over  chan struct{} // closed when the session has expired or should end
 	end   func()        // closes over
-	close func()        // ends it, and waits until nothing of it runs any more
+	close func()        // ends the session, and waits until nothing of it is running
 
 	mu struct {
 		sync.Mutex
-		wire net.Conn // the latest
+		wire net.Conn // the latest connection
 	}
 }
 
-// connect returns when there is a session. It ends with ctx, and so do calls under way.
+// connect returns when a session is established. When ctx ends, the session and calls in flight end
+// too.
 func (d *directory) connect(ctx context.Context) (*session, error) {
 	s := &session{has: make(chan struct{}), over: make(chan struct{})}
 	s.end = sync.OnceFunc(func() { close(s.over) })
@@ -45,17 +46,17 @@ func (d *directory) connect(ctx context.Context) (*session, error) {
 	s.conn = conn
 	unhook := context.AfterFunc(ctx, s.end)
 	closed := make(chan struct{})
-	go func() { // the only one that closes; an expired session must not be replaced
+	go func() { // the only place that closes; an expired session must not be replaced
 		defer close(closed)
 		<-s.over
-		s.conn.Close() // waits for the server's answer, a second at most
+		s.conn.Close() // waits for the server's answer, at most a second
 		s.hangUp()
 	}()
 	s.close = func() {
 		unhook()
 		s.end()
 		<-closed
-		for range events { // until the client has ended
+		for range events { // until the client has stopped
 		}
 	}
 	if err := s.await(d.cfg); err != nil {
@@ -65,7 +66,7 @@ func (d *directory) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// note returns the callback for events, which come one at a time.
+// note returns the callback for events, which are delivered one at a time.
 func (s *session) note() zk.EventCallback {
 	had := false
 	return func(e zk.Event) {
@@ -96,7 +97,7 @@ func (s *session) await(c Config) error {
 	return s.conn.AddAuth(c.AuthScheme, []byte(c.Auth))
 }
 
-// hangUp ends what a server that does not answer would hold up.
+// hangUp closes the connection, which unblocks calls that wait for a server that does not answer.
 func (s *session) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *session) hangUp() {
 	}
 }
 
-// passes waits after an error that the session may outlive, and reports whether it was one.
+// passes pauses after an error that the session may survive, and reports whether it was one.
 func (s *session) passes(err error) bool {
 	if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
 		return false
@@ -120,7 +121,7 @@ func (s *session) passes(err error) bool {
 	}
 }
 
-// mute leaves out what the client logs: its calls report what fails.
+// mute discards the client's log: failed calls return errors.
 type mute struct{}
 
 func (mute) Printf(string, ...any) {}

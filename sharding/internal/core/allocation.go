@@ -5,47 +5,48 @@ import (
 	"time"
 )
 
-// Allocation decides where shards should be: the coordinator's part, under one tenure of its lease. It
-// writes the table and does nothing else, so that it may end at any moment.
+// Allocation decides where shards should be: it is the coordinator during one tenure of its lease.
+// It writes the table and does nothing else, so it may end at any time.
 type Allocation struct {
 	cfg   Config
 	epoch uint64
 	n     uint64
-	full  uint64 // a member that agreed with fewer of them is told everything
+	full  uint64 // members that agreed with fewer assignments are sent the full table
 	now   time.Time
 	out   []Effect
 
 	self    Member
 	view    []Member
 	table   table
-	reports []report // of members of the view
+	reports []report // of the members in the view
 	begun   time.Time
-	changed time.Time // the view has, last
+	changed time.Time // when the view last changed
 	settled bool
 	beat    time.Time
 
 	wishes
 }
 
-// report is the last one of a region, and when one came that named this epoch.
+// report is the last report of a region, with the time of its last report that named this epoch.
 type report struct {
 	from Member
 	Report
 	heard time.Time
 }
 
-// NewAllocation returns the core of a coordinator whose lease has this token.
+// NewAllocation returns the core of a coordinator whose lease has the token epoch.
 func NewAllocation(cfg Config, epoch uint64) *Allocation {
 	return &Allocation{cfg: cfg, epoch: epoch, table: newTable(cfg.Shards)}
 }
 
-// Home returns where a shard should be.
+// Home returns the assignment of a shard.
 func (c *Allocation) Home(n int) Assignment { return c.table.entries[n] }
 
-// NextWake is when a Wake is wanted.
+// NextWake returns when the core needs a Wake.
 func (c *Allocation) NextWake() time.Time { return c.beat }
 
-// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+// Step processes one event at time now and returns the effects, in order. The caller owns the
+// slice.
 func (c *Allocation) Step(now time.Time, ev Event) []Effect {
 	c.now, c.out = now, nil
 	if c.begun.IsZero() {
@@ -82,7 +83,7 @@ func (c *Allocation) onView(v View) {
 	c.beat = c.now
 }
 
-// merge takes in what an earlier coordinator has decided, wherever it was heard.
+// merge adds entries that an earlier coordinator wrote, whichever way they were received.
 func (c *Allocation) merge(entries []Entry) {
 	for _, e := range entries {
 		if c.table.merge(e) {
@@ -113,7 +114,7 @@ func (c *Allocation) of(m Member) *report {
 	return &c.reports[i]
 }
 
-// settle decides, but only after it has listened to all members of the view, or for long enough.
+// settle decides, but only after it has heard all members of the view or has waited for Settle.
 func (c *Allocation) settle() {
 	if !c.settled {
 		all := !slices.ContainsFunc(c.view, func(m Member) bool { return c.of(m) == nil })
@@ -125,19 +126,21 @@ func (c *Allocation) settle() {
 	}
 }
 
-// fit tells that a member can host now: it is seen, says so, and has heard us not long ago.
+// fit reports whether a member can host now: it is in the view, says so, and has heard this
+// coordinator recently.
 func (c *Allocation) fit(m Member, failing bool) bool {
 	r := c.of(m)
 	return slices.Contains(c.view, m) && r != nil && !c.now.After(r.heard.Add(c.cfg.Fit)) && !r.Leaving && (failing || !r.Failing)
 }
 
-// unheard tells that a member in view has not been heard yet, which may still be due to lost messages: it keeps what it
-// has as long as one that has been heard would.
+// unheard reports whether a member in the view has not been heard yet, possibly because of lost
+// messages. Such a member keeps its shards for as long as a member that has been heard would.
 func (c *Allocation) unheard(m Member) bool {
 	return slices.Contains(c.view, m) && c.of(m) == nil && c.now.Before(c.begun.Add(c.cfg.Fit))
 }
 
-// hosts are the fit members, in the order of the view. If none reaches the store, that says nothing.
+// hosts returns the fit members, in the order of the view. If none of them reaches the store,
+// failures of the store are ignored.
 func (c *Allocation) hosts() (fit []Member) {
 	for _, failing := range []bool{false, true} {
 		for _, m := range c.view {
@@ -152,8 +155,9 @@ func (c *Allocation) hosts() (fit []Member) {
 	return nil
 }
 
-// reconcile gives every shard whose home is not fit to another: to the member that has it, or the one that is chosen. What
-// a function of the user is asked for waits for its answer, but not for long.
+// reconcile reassigns every shard whose home is not fit: to the member that has the shard, or to
+// one that is chosen. If the user's function was asked for a home, the shard waits for the answer,
+// but no longer than Answer.
 func (c *Allocation) reconcile() {
 	fit := c.hosts()
 	if len(fit) == 0 {
@@ -181,7 +185,7 @@ func (c *Allocation) reconcile() {
 	}
 }
 
-// active says which of the members have shards, by the largest tokens.
+// active returns which of the members have shards; the largest token wins.
 func (c *Allocation) active(of []Member) map[int]Member {
 	at, high := map[int]Member{}, map[int]uint64{}
 	for _, m := range of {
@@ -194,13 +198,13 @@ func (c *Allocation) active(of []Member) map[int]Member {
 	return at
 }
 
-// has tells that a member has said that it has a shard.
+// has reports whether a member has reported that it has a shard.
 func (c *Allocation) has(m Member, shard int) bool {
 	r := c.of(m)
 	return r != nil && slices.ContainsFunc(r.Active, func(t Tenure) bool { return t.Shard == shard })
 }
 
-// assign writes an entry. Whoever may still have the shard stays named in it.
+// assign writes an entry. The entry names all members that may still have the shard.
 func (c *Allocation) assign(s int, to Member) {
 	was := c.table.entries[s]
 	if was.Home == to {
@@ -221,10 +225,10 @@ func (c *Allocation) assign(s int, to Member) {
 	e := Entry{s, Assignment{Version{c.epoch, c.n}, to, before}}
 	c.table.merge(e)
 	c.emit(Assigned{e})
-	c.beat = c.now // and says so at once
+	c.beat = c.now // announce it at once
 }
 
-// move moves a shard by choice, once it has arrived where it is.
+// move moves a shard on request, once it has arrived at its present home.
 func (c *Allocation) move(ev Move) {
 	if ev.Shard < 0 || ev.Shard >= c.cfg.Shards || !c.settled || !c.fit(ev.To, false) || !c.has(c.table.entries[ev.Shard].Home, ev.Shard) {
 		return
@@ -232,7 +236,8 @@ func (c *Allocation) move(ev Move) {
 	c.assign(ev.Shard, ev.To)
 }
 
-// tell says to each member what it may not know. It is repeated, and is the sign that the coordinator is there.
+// tell sends each member the entries that it may not know. It is repeated, and also shows that the
+// coordinator is alive.
 func (c *Allocation) tell() {
 	staying := func(m Member) bool { r := c.of(m); return r == nil || !r.Leaving }
 	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, staying)

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// rebalance moves shards by choice: where they are wished to be, and the others from the home with most to the one with
-// fewest, until they differ by Config.Spread at most, or with Config.Rendezvous to the home that rendezvous hashing says. It
-// waits while anything else is going on: a view that has changed lately, a member that cannot host, and shards that have
-// not arrived beyond Config.Moves.
+// rebalance moves shards for a better distribution. It first moves shards to their wished homes. It
+// moves the others from the home with the most shards to the one with the fewest, until these
+// differ by at most Config.Spread, or, with Config.Rendezvous, to the home given by rendezvous
+// hashing. It waits while the view has changed recently or a member cannot host, and allows at most
+// Config.Moves shards that have not arrived.
 func (c *Allocation) rebalance() {
 	fit := c.hosts()
 	if c.cfg.Moves == 0 || len(fit) == 0 || len(fit) != len(c.view) || c.now.Before(c.changed.Add(c.cfg.Stable)) {
@@ -29,7 +30,7 @@ func (c *Allocation) rebalance() {
 	room = c.grant(fit, at, room)
 	switch {
 	case c.cfg.Consult:
-		return // what the function does not name stays where it is
+		return // shards that the function does not name stay where they are
 	case c.cfg.Rendezvous:
 		c.gather(fit, at, room)
 		return
@@ -51,7 +52,7 @@ func (c *Allocation) rebalance() {
 	}
 }
 
-// gather moves shards that have arrived elsewhere to where rendezvous hashing says.
+// gather moves shards that have arrived elsewhere to the homes given by rendezvous hashing.
 func (c *Allocation) gather(fit []Member, at map[int]Member, room int) {
 	for s, a := range c.table.entries {
 		if _, ok := c.wished(s, fit); ok {
@@ -64,7 +65,7 @@ func (c *Allocation) gather(fit []Member, at map[int]Member, room int) {
 	}
 }
 
-// choose returns the home for a shard that has none.
+// choose returns a home for a shard that has none.
 func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
 	if to, ok := c.wished(s, fit); ok {
 		return to
@@ -75,8 +76,9 @@ func (c *Allocation) choose(s int, fit []Member, load map[Member]int) Member {
 	return slices.MinFunc(fit, func(a, b Member) int { return load[a] - load[b] })
 }
 
-// rendezvous returns the member with the highest weight for a shard. When one comes or goes, only the shards move that it
-// gets or had; and equal shards of several types are together. The address counts, which a restarted member keeps.
+// rendezvous returns the member with the highest weight for a shard. When a member joins or leaves,
+// only the shards that it gets or had move, and equal shards of several types are on the same
+// member. The weight depends on the address, which a restarted member keeps.
 func rendezvous(s int, fit []Member) Member {
 	weight := func(m Member) uint64 {
 		h := uint64(14695981039346656037) // FNV-1a

@@ -1,21 +1,22 @@
 package core
 
-// Policy says which of the running entities are passivated above a limit.
+// Policy selects the running entities that are passivated above a limit.
 type Policy uint8
 
 // Policies.
 const (
-	// LRU: the one that was used longest ago.
+	// LRU evicts the least recently used entity.
 	LRU Policy = iota
-	// SLRU: of those that were used once since they started, the one that was used longest ago, as long as they are more
-	// than a fifth; else of the others.
+	// SLRU evicts the least recently used of the entities that were used only once since they
+	// started. Entities that were used again are protected, up to 80 % of the limit.
 	SLRU
-	// LFU: the one that is used more seldom, of the one that has just become old and the one that is to go by SLRU. What
-	// was used often is known by a sketch, also of entities that do not run.
+	// LFU compares the entity that leaves the window of fresh ones with the one that SLRU would
+	// evict, and evicts the less frequently used of the two. A sketch estimates the frequency, also
+	// of entities that are not running.
 	LFU
 )
 
-// ranks are the running entities, in the order in which they are passivated.
+// ranks holds the running entities, in the order of eviction.
 //
 //	LRU    fresh
 //	SLRU   fresh (used once) ── used again ──▶ proven (at most 80 % of the limit) ── too many ──▶ fresh
@@ -29,10 +30,10 @@ type ranks struct {
 
 func (r *ranks) len() int { return r.fresh.n + r.tried.n + r.proven.n }
 
-// lists returns all of them, in a fixed order.
+// lists returns all lists, in a fixed order.
 func (r *ranks) lists() []*list { return []*list{&r.fresh, &r.tried, &r.proven} }
 
-// resize takes another limit in.
+// resize sets the limit.
 func (r *ranks) resize(limit int) {
 	r.limit = limit
 	if r.policy == LFU {
@@ -41,7 +42,7 @@ func (r *ranks) resize(limit int) {
 	r.settle()
 }
 
-// enter puts an entity in that starts.
+// enter adds an entity that starts.
 func (r *ranks) enter(e *entity) {
 	if r.policy == LFU {
 		r.sketch.count(e.id)
@@ -50,7 +51,7 @@ func (r *ranks) enter(e *entity) {
 	r.settle()
 }
 
-// use notes that an entity has got a message.
+// use records that an entity has received a message.
 func (r *ranks) use(e *entity) {
 	if r.policy == LRU {
 		r.fresh.add(e)
@@ -67,7 +68,7 @@ func (r *ranks) use(e *entity) {
 	r.settle()
 }
 
-// window is how many fresh entities there are at most with LFU, main how many others.
+// window returns the maximum number of fresh entities with LFU, main that of the others.
 func (r *ranks) window() int { return max(1, r.limit/100) }
 
 func (r *ranks) main() int {
@@ -77,7 +78,7 @@ func (r *ranks) main() int {
 	return r.limit
 }
 
-// old is where entities wait for their end, or for another use.
+// old returns the list in which entities wait to be evicted or used again.
 func (r *ranks) old() *list {
 	if r.policy == LFU {
 		return &r.tried
@@ -85,7 +86,8 @@ func (r *ranks) old() *list {
 	return &r.fresh
 }
 
-// settle keeps each part within its share. Below the limit, what is too much of the fresh ones need not compete.
+// settle keeps each list within its share. Below the limit, fresh entities above their share are
+// moved to tried without a comparison.
 func (r *ranks) settle() {
 	if r.policy == LRU || r.limit == 0 {
 		return
@@ -98,7 +100,8 @@ func (r *ranks) settle() {
 	}
 }
 
-// victim returns the entity to be passivated, nil if no more run than may. It does not take it out.
+// victim returns the entity to passivate, or nil if the limit is not exceeded. It does not remove
+// it.
 func (r *ranks) victim() *entity {
 	if r.limit == 0 || r.len() <= r.limit {
 		return nil
@@ -115,7 +118,7 @@ func (r *ranks) victim() *entity {
 	return oldest
 }
 
-// oldest returns the one that is to go of those that need not compete, nil if there is none.
+// oldest returns the eviction candidate outside the fresh ones of LFU, or nil if there is none.
 func (r *ranks) oldest() *entity {
 	if l := r.old(); l.last != nil {
 		return l.last

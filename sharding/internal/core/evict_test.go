@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// passivations plays messages to a slot whose entities end at once, and returns what was passivated for each, and how many
-// messages met a running entity.
+// passivations sends messages to a slot whose entities stop at once. It returns the entities
+// passivated by each message, and how many messages met a running entity.
 func passivations(policy core.Policy, limit int, trace []string) (ended [][]string, hits int) {
 	slot := core.NewSlot(core.SlotConfig{Limit: limit, Policy: policy, Stash: 1})
 	now := time.Unix(1000, 0)
@@ -41,7 +41,7 @@ func passivations(policy core.Policy, limit int, trace []string) (ended [][]stri
 	return ended, hits
 }
 
-// zipf is a trace of messages to so many entities: few are used often.
+// zipf returns a trace of n messages to the given number of entities with a Zipf distribution.
 func zipf(seed uint64, entities uint64, n int) (trace []string) {
 	z := rand.NewZipf(rand.New(rand.NewPCG(seed, 1)), 1.01, 1, entities-1)
 	for range n {
@@ -50,7 +50,8 @@ func zipf(seed uint64, entities uint64, n int) (trace []string) {
 	return trace
 }
 
-// scanned puts a scan over entities that nobody uses again into a trace, after every so many messages.
+// scanned inserts scans over entities that are used only once into a trace, one after every given
+// number of messages.
 func scanned(trace []string, every, length int) (out []string) {
 	n := 0
 	for part := range slices.Chunk(trace, every) {
@@ -63,10 +64,10 @@ func scanned(trace []string, every, length int) (out []string) {
 	return out
 }
 
-// plainSLRU is the obvious way: two lists, which are searched.
+// plainSLRU is the straightforward implementation: two lists that are searched.
 type plainSLRU struct {
 	limit       int
-	once, again []string // the last used first
+	once, again []string // most recently used first
 }
 
 func (p *plainSLRU) use(id string) (gone []string) {
@@ -87,7 +88,7 @@ func (p *plainSLRU) use(id string) (gone []string) {
 	return gone
 }
 
-// S34d.
+// S34d: SLRU agrees with the plain model.
 func TestPolicy_SLRUIsAsAPlainModelSays(t *testing.T) {
 	for _, limit := range []int{1, 2, 5, 40} {
 		plain, trace := plainSLRU{limit: limit}, scanned(zipf(7, 200, 5000), 100, 20)
@@ -98,7 +99,8 @@ func TestPolicy_SLRUIsAsAPlainModelSays(t *testing.T) {
 	}
 }
 
-// Of a Zipf of 10,000 entities of which 200 may run. The best that knows the future frequencies keeps the 200 most used.
+// The trace has a Zipf distribution over 10,000 entities, of which 200 may run. The best policy
+// with knowledge of the future frequencies keeps the 200 most used.
 func TestPolicy_HitRates(t *testing.T) {
 	const limit, n = 200, 100_000
 	trace := zipf(1, 10_000, n)
@@ -121,7 +123,7 @@ func TestPolicy_HitRates(t *testing.T) {
 	require.Greater(t, rates["LFU scanned"], rates["LFU"]-0.03, "a scan costs LFU next to nothing")
 }
 
-// best is the share of messages to the entities that are used most.
+// best returns the share of messages to the most used entities.
 func best(trace []string, limit int) float64 {
 	uses := map[string]int{}
 	for _, id := range trace {
@@ -139,7 +141,7 @@ func best(trace []string, limit int) float64 {
 	return float64(sum) / float64(len(trace))
 }
 
-// S34f: when other entities are used, those that were used often before give way.
+// S34f: when the popular entities change, those that were popular before are evicted.
 func TestPolicy_LFUForgetsWhatWasUsedLongAgo(t *testing.T) {
 	const limit, n = 200, 60_000
 	first, then := zipf(1, 10_000, n), zipf(2, 10_000, n)
@@ -152,7 +154,8 @@ func TestPolicy_LFUForgetsWhatWasUsedLongAgo(t *testing.T) {
 	require.Greater(t, float64(both-before), 0.97*float64(alone))
 }
 
-// Every limit, at its edge, and changed at any time: no more run than may, and nothing is forgotten.
+// Limits are tested at their edges and changed at any time: never more entities run than allowed,
+// and none is lost.
 func TestPolicy_LimitsChange(t *testing.T) {
 	for _, policy := range []core.Policy{core.LRU, core.SLRU, core.LFU} {
 		slot := core.NewSlot(core.SlotConfig{Limit: 3, Policy: policy, Stash: 1})

@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// Region is one member's part in a type: it brings what it does with its shards in line with what the
-// table says it should do, and routes messages.
+// Region is one member's part in a type: it brings its shards in line with the table, and routes
+// messages.
 //
-// It keeps these rules whatever the order of events (docs/sharding.md names them):
+// It follows these rules whatever the order of events (docs/sharding.md names them):
 //
-//  1. Entities run under a tenure that is held, and the lease is released when they have terminated.
-//  2. A message goes under an announced tenure, names it, and is taken under no other.
-//  3. Who has no tenure says that the shard is free, when asked; who has one, when the release is certain.
+//  1. Entities run under a tenure that is held, and the lease is released when they have
+//     terminated.
+//  2. A message is sent under an announced tenure, names it, and is accepted under no other.
+//  3. When asked, a region without a tenure answers that the shard is free; one with a tenure
+//     answers so when the release is certain.
 type Region struct {
 	cfg Config
 	now time.Time
@@ -25,22 +27,22 @@ type Region struct {
 	leaving bool
 	over    bool // every region leaves
 	failing bool
-	shut    bool // the gate is
+	shut    bool // the gate is shut
 
 	table  table
 	epoch  uint64    // of the newest coordinator heard
 	agreed uint64    // N of the last Table of that epoch with which the own table agreed
-	heard  time.Time // of a coordinator, last
-	orphan bool      // on the wrong side: it gives up its shards
-	asking bool      // a Look is under way
-	look   time.Time // of the next one
+	heard  time.Time // when a coordinator was last heard
+	orphan bool      // on the wrong side of a partition: gives up its shards
+	asking bool      // a Look is in progress
+	look   time.Time // when the next Look is due
 
 	shards  []*shard
 	active  int // shards that are active
-	waiting int // messages that wait, of all shards
+	waiting int // messages waiting for any shard
 	bytes   int
 	wakes   wakes
-	changed []int // shards since the last Changed, in any order
+	changed []int // shards changed since the last Changed, in any order
 }
 
 // NewRegion returns a region that has seen no view yet.
@@ -52,17 +54,17 @@ func NewRegion(cfg Config) *Region {
 	return r
 }
 
-// Phase returns how far a shard is here, and the token of its tenure.
+// Phase returns the phase of a shard here, and the token of its tenure.
 func (r *Region) Phase(n int) (Phase, uint64) { return r.shards[n].phase, r.shards[n].token }
 
-// Home returns where a shard should be, as far as this region has heard.
+// Home returns the assignment of a shard, as far as this region knows.
 func (r *Region) Home(n int) Assignment { return r.table.entries[n] }
 
 // Waiting returns how many messages wait here for a shard.
 func (r *Region) Waiting(n int) int { return len(r.shards[n].buffer) }
 
-// Changed returns the shards whose Phase or Home may have changed since it was called last, each once: a member with
-// thousands looks at no other. The slice is the caller's.
+// Changed returns the shards whose Phase or Home may have changed since the last call, each once,
+// so that a member with thousands of shards need not examine the others. The caller owns the slice.
 func (r *Region) Changed() []int {
 	changed := r.changed
 	for _, n := range changed {
@@ -72,19 +74,20 @@ func (r *Region) Changed() []int {
 	return changed
 }
 
-// Withdraw takes out the messages that wait here for a shard.
+// Withdraw removes and returns the messages that wait here for a shard.
 func (r *Region) Withdraw(n int) []Body { return r.shards[n].withdraw() }
 
-// Hopeful tells that another region may yet take shards.
+// Hopeful reports whether another region may still take shards.
 func (r *Region) Hopeful() bool { return !r.over && !r.removed }
 
-// Epoch returns that of the newest coordinator heard.
+// Epoch returns the epoch of the newest coordinator heard.
 func (r *Region) Epoch() uint64 { return r.epoch }
 
-// Orphan tells that the region has found itself on the wrong side of a partition.
+// Orphan reports whether the region is on the wrong side of a partition.
 func (r *Region) Orphan() bool { return r.orphan }
 
-// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+// Step processes one event at time now and returns the effects, in order. The caller owns the
+// slice.
 func (r *Region) Step(now time.Time, ev Event) []Effect {
 	r.now, r.out = now, nil
 	switch ev := ev.(type) {
@@ -113,7 +116,7 @@ func (r *Region) Step(now time.Time, ev Event) []Effect {
 	return r.out
 }
 
-// onShard takes what happened to one shard in this process.
+// onShard processes an event of this process about one shard.
 func (r *Region) onShard(ev Event) {
 	switch ev := ev.(type) {
 	case Send:
@@ -131,7 +134,7 @@ func (r *Region) onShard(ev Event) {
 	}
 }
 
-// at does something with a shard, if there is one of that number.
+// at calls do for the shard with the number n, if there is one.
 func (r *Region) at(n int, do func(*shard)) {
 	if n < 0 || n >= len(r.shards) {
 		return
@@ -150,7 +153,7 @@ func (r *Region) onView(v View) {
 	r.settle()
 }
 
-// settle brings every shard in line with what it should do.
+// settle brings every shard in line with its assignment.
 func (r *Region) settle() {
 	for _, s := range r.shards {
 		s.onView()
@@ -159,7 +162,7 @@ func (r *Region) settle() {
 	}
 }
 
-// onReceived hears members of the view alone.
+// onReceived processes a message. It accepts messages only from members of the view.
 func (r *Region) onReceived(ev Received) {
 	if r.removed || ev.From != r.self && !r.sees(ev.From) {
 		return
@@ -189,7 +192,8 @@ func (r *Region) onReceived(ev Received) {
 	}
 }
 
-// onTable hears a coordinator, unless a newer one was heard before, and answers.
+// onTable processes the Table of a coordinator and answers it, unless a newer coordinator was heard
+// before.
 func (r *Region) onTable(from Member, t Table) {
 	if t.Epoch < r.epoch {
 		return
@@ -230,8 +234,8 @@ func (r *Region) report(to Member, t Table) {
 	r.tell(to, rep)
 }
 
-// onLooked gives the shards up if another session, which is not heard, assigns them. Without one, the coordinator is only
-// late, and they stay.
+// onLooked gives up the shards if another session, which this region does not hear, holds the
+// coordinator's lease. Otherwise the coordinator is only late, and the shards stay.
 func (r *Region) onLooked(ev Looked) {
 	r.asking = false
 	if ev.Other && !r.orphaned().After(r.now) {
@@ -240,10 +244,10 @@ func (r *Region) onLooked(ev Looked) {
 	}
 }
 
-// orphaned is when the silence of coordinators is long enough to look for the reason.
+// orphaned returns when the coordinators have been silent long enough to check the reason.
 func (r *Region) orphaned() time.Time { return r.heard.Add(r.cfg.Orphan) }
 
-// repeat does what is due: it says again what may have been lost.
+// repeat does what is due: it resends messages that may have been lost.
 func (r *Region) repeat() {
 	for len(r.wakes) > 0 && !r.wakes[0].at.After(r.now) {
 		w := heap.Pop(&r.wakes).(wake)
@@ -259,7 +263,7 @@ func (r *Region) repeat() {
 	}
 }
 
-// lookAt is when the coordinator's lease is to be looked at; zero: there is no need to.
+// lookAt returns when to check the coordinator's lease; zero: no need.
 func (r *Region) lookAt() time.Time {
 	if r.active == 0 || r.orphan || r.asking || r.removed || r.heard.IsZero() {
 		return time.Time{}
@@ -270,7 +274,7 @@ func (r *Region) lookAt() time.Time {
 	return r.look
 }
 
-// NextWake is when a Wake is wanted; zero: not at all.
+// NextWake returns when the region needs a Wake; zero: never.
 func (r *Region) NextWake() time.Time {
 	at := r.lookAt()
 	if len(r.wakes) > 0 && (at.IsZero() || r.wakes[0].at.Before(at)) {
@@ -285,7 +289,7 @@ func (r *Region) emit(e Effect) { r.out = append(r.out, e) }
 
 func (r *Region) tell(to Member, m Message) { r.emit(Tell{to, m}) }
 
-// tellOthers tells all other members of the view.
+// tellOthers sends a message to all other members of the view.
 func (r *Region) tellOthers(m Message) {
 	for _, to := range r.view {
 		if to != r.self {
@@ -294,13 +298,14 @@ func (r *Region) tellOthers(m Message) {
 	}
 }
 
-// wake is when a shard wants to repeat something. Of several of one shard that in shard.wake counts.
+// wake is the time at which a shard wants to repeat something. If a shard has several, only the one
+// equal to shard.wake counts.
 type wake struct {
 	at    time.Time
 	shard int
 }
 
-// wakes is a heap, the soonest first.
+// wakes is a min-heap by time.
 type wakes []wake
 
 func (w wakes) Len() int { return len(w) }

@@ -1,25 +1,26 @@
 package core
 
-// route is how messages of this process get to a shard. They go to an announced tenure, and wait here
-// until there is one.
+// route routes the messages of this process to a shard. They are sent to an announced tenure, and
+// wait here until there is one.
 //
 // Invariant: to == 0 || to > floor.
 type route struct {
 	host   Member
 	to     uint64 // token of the announced tenure; 0: not known
-	floor  uint64 // tenures up to this take nothing any more, by the word of their host
+	floor  uint64 // tenures up to this one accept no more messages, according to their host
 	buffer []Body
 	bytes  int
 
-	number   uint64 // of the last message sent
-	numberOf uint64 // under which tenure
+	number   uint64 // number of the last message sent
+	numberOf uint64 // token of the tenure it was sent under
 }
 
-// shareOfBuffer is the part of the buffer that one shard may take, so that one that is dark does not starve others.
+// shareOfBuffer is the divisor for the part of the buffer that one shard may use, so that an
+// unavailable shard does not starve others.
 const shareOfBuffer = 8
 
-// send routes a message, or keeps it. The newest is refused, since giving up the oldest would break the order
-// that its sender sees.
+// send routes a message, or buffers it. If the buffer is full, it rejects the newest message, since
+// dropping the oldest would break the order seen by its sender.
 func (s *shard) send(b Body) {
 	switch {
 	case s.to == 0 && s.full(b):
@@ -46,7 +47,7 @@ func (s *shard) full(b Body) bool {
 		s.r.bytes+b.Size > c.BufferBytes || s.bytes+b.Size > c.BufferBytes/shareOfBuffer
 }
 
-// onActive takes the word of a host for its tenure, and sends what has waited.
+// onActive records the tenure that a host announces, and sends the waiting messages.
 func (s *shard) onActive(from Member, token uint64) {
 	if token <= s.to || token <= s.floor {
 		return
@@ -57,7 +58,7 @@ func (s *shard) onActive(from Member, token uint64) {
 	}
 }
 
-// withdraw takes out what waits.
+// withdraw removes and returns the waiting messages.
 func (s *shard) withdraw() []Body {
 	waiting := s.buffer
 	s.r.waiting -= len(waiting)
@@ -66,7 +67,7 @@ func (s *shard) withdraw() []Body {
 	return waiting
 }
 
-// forget takes the word of a host that its tenure takes nothing any more.
+// forget records that a host accepts no more messages under its tenure.
 func (s *shard) forget(token uint64) {
 	s.floor = max(s.floor, token)
 	if s.to <= token {
@@ -74,15 +75,16 @@ func (s *shard) forget(token uint64) {
 	}
 }
 
-// unseen stops sending to a host that is not in view. It may come back with the same tenure, so the floor stays.
+// unseen stops sending to a host that is not in the view. The host may come back with the same
+// tenure, so the floor stays.
 func (s *shard) unseen() {
 	if s.to != 0 && s.host != s.r.self && !s.r.sees(s.host) {
 		s.to = 0
 	}
 }
 
-// onPause answers how many messages have been sent under the tenure. The answer need not be behind them: the host waits
-// until they have come.
+// onPause answers with the number of messages sent under the tenure. The answer may overtake them:
+// the host waits until they have arrived.
 func (s *shard) onPause(from Member, token uint64) {
 	s.forget(token)
 	f := Flush{Shard: s.n, Token: token}
@@ -98,7 +100,7 @@ func (s *shard) onWhere(from Member) {
 	}
 }
 
-// onData takes a message under exactly its tenure, in order of its number.
+// onData accepts a message only under exactly its tenure, in order of its number.
 func (s *shard) onData(from Member, d Data) {
 	switch {
 	case s.phase != Running && s.phase != Flushing || d.Token != s.token:
@@ -113,7 +115,7 @@ func (s *shard) onData(from Member, d Data) {
 	}
 }
 
-// asks tells that messages wait for a host that could be asked.
+// asks reports whether messages wait for a host that can be asked.
 func (s *shard) asks() bool {
 	a := s.r.table.entries[s.n]
 	return len(s.buffer) > 0 && s.to == 0 && a.Version.N != 0 && a.Home != s.r.self

@@ -12,7 +12,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Short stories of rules that seeded histories meet too seldom. Member a is the one under test.
+// These are short tests of rules that seeded histories exercise too rarely. Member a is the one
+// under test.
 
 var (
 	a = core.Member{ID: "a", Incarnation: 1}
@@ -24,7 +25,7 @@ type stepper interface {
 	Step(time.Time, core.Event) []core.Effect
 }
 
-// story steps a core one millisecond after the other.
+// story steps a core one millisecond at a time.
 type story struct {
 	core stepper
 	now  time.Time
@@ -45,13 +46,13 @@ func (s *story) hear(from core.Member, m core.Message) []core.Effect {
 	return s.step(core.Received{From: from, Message: m})
 }
 
-// assigned is the word of the coordinator at c that shard 0 is at home, in its epoch 5.
+// assigned is the Table of the coordinator at c, in its epoch 5, that assigns shard 0 to home.
 func assigned(n uint64, home core.Member, before ...core.Member) core.Table {
 	return core.Table{Epoch: 5, N: n, Entries: []core.Entry{{Shard: 0, Assignment: core.Assignment{
 		Version: core.Version{Epoch: 5, N: n}, Home: home, Before: before}}}}
 }
 
-// S5: the shard is another's by the time the attempt is granted.
+// S5: the shard has been assigned to another member by the time the attempt is granted.
 func TestShard_GivesBackAGrantThatIsNotWantedAnyMore(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	require.Contains(t, s.hear(c, assigned(1, a)), core.Acquire{Shard: 0, Attempt: 1})
@@ -62,7 +63,7 @@ func TestShard_GivesBackAGrantThatIsNotWantedAnyMore(t *testing.T) {
 	require.Contains(t, s.step(core.Released{Shard: 0, Token: 7, Certain: true, Blank: core.Blank{Version: "v", Token: 7}}), free)
 }
 
-// S10: an announcement that was on its way for long does not reopen a tenure.
+// S10: a delayed announcement does not reopen a tenure.
 func TestRoute_ATenureThatWasPausedStaysSo(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(b, core.Active{Shard: 0, Token: 7})
@@ -76,7 +77,7 @@ func TestRoute_ATenureThatWasPausedStaysSo(t *testing.T) {
 		core.Tell{To: c, Message: core.Data{Shard: 0, Token: 8, Number: 1, Body: body}})
 }
 
-// reports makes a member say that it has heard the coordinator, and has these shards.
+// reports returns the report of a member that has heard the coordinator and has these shards.
 func reports(epoch uint64, active ...core.Tenure) core.Report {
 	return core.Report{Epoch: epoch, Active: active}
 }
@@ -90,7 +91,7 @@ func homes(effects []core.Effect) (said []core.Assigned) {
 	return said
 }
 
-// S7: a member that has not been heard yet may have a shard of which nobody else knows.
+// S7: a member that has not been heard yet may have a shard that no other member knows of.
 func TestAllocation_ListensBeforeItDecides(t *testing.T) {
 	s := tell(core.NewAllocation(config(2), 5))
 	s.hear(a, reports(5))
@@ -104,7 +105,7 @@ func TestAllocation_ListensBeforeItDecides(t *testing.T) {
 	require.Equal(t, c, said[1].Home, "who has a shard keeps it")
 }
 
-// S7b: b is in view and has shard 0; what it said to a new coordinator was lost.
+// S7b: b is in the view and has shard 0; its report to a new coordinator was lost.
 func TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards(t *testing.T) {
 	s := tell(core.NewAllocation(config(1), 6))
 	s.step(core.Known{Entries: assigned(1, b).Entries})
@@ -118,7 +119,7 @@ func TestAllocation_AHomeThatWasNotHeardYetKeepsItsShards(t *testing.T) {
 	require.Len(t, homes(s.hear(a, reports(6))), 1)
 }
 
-// S6c: what an earlier coordinator has decided is heard from c when a has agreed already.
+// S6c: an assignment of an earlier coordinator arrives from c after a has agreed.
 func TestAllocation_TellsWhatCameLateToThoseThatAgreed(t *testing.T) {
 	s := tell(core.NewAllocation(config(2), 6))
 	s.hear(a, reports(6))
@@ -129,7 +130,7 @@ func TestAllocation_TellsWhatCameLateToThoseThatAgreed(t *testing.T) {
 	agreed := core.Report{Epoch: 6, N: 2, Sum: sumSaid(t, s)}
 	s.hear(a, agreed)
 	late := assigned(9, b).Entries
-	late[0].Version.Epoch = 7 // of two coordinators neither knows the other for a moment
+	late[0].Version.Epoch = 7 // for a moment, neither of two coordinators knows the other
 	s.hear(c, core.Report{Epoch: 6, Entries: late})
 	s.hear(a, agreed)
 	s.now = s.now.Add(300 * ms)
@@ -142,7 +143,7 @@ func TestAllocation_TellsWhatCameLateToThoseThatAgreed(t *testing.T) {
 	t.Fatal("a is told nothing")
 }
 
-// sumSaid is the sum of the table that the coordinator says.
+// sumSaid returns the sum in the coordinator's Table.
 func sumSaid(t *testing.T, s *story) uint64 {
 	t.Helper()
 	s.now = s.now.Add(300 * ms)
@@ -155,7 +156,7 @@ func sumSaid(t *testing.T, s *story) uint64 {
 	return 0
 }
 
-// S19: a shard is on its way from a to b when it is given to c: a may still have it, and b too.
+// S19: a shard that is moving from a to b is assigned to c: both a and b may still have it.
 func TestAllocation_NamesAllThatMayHaveAShard(t *testing.T) {
 	s := tell(core.NewAllocation(config(1), 5))
 	has := reports(5, core.Tenure{Shard: 0, Token: 9})
@@ -177,7 +178,8 @@ func TestAllocation_NamesAllThatMayHaveAShard(t *testing.T) {
 	require.Equal(t, []core.Member{b, a}, said[0].Before)
 }
 
-// Bad input: what is said of shards that do not exist, by strangers, or by members of no home changes nothing.
+// Bad input: messages about shards that do not exist, messages from strangers, and assignments
+// without a home change nothing.
 func TestRegion_IgnoresWhatItCannotUse(t *testing.T) {
 	r := core.NewRegion(config(1))
 	s := tell(r)
@@ -199,7 +201,7 @@ func TestRegion_IgnoresWhatItCannotUse(t *testing.T) {
 	require.Equal(t, a, r.Home(0).Home)
 }
 
-// S22: an entity that cannot be made backs off, and in the end gives back what waits for it.
+// S22: an entity that cannot be created backs off, and finally its waiting messages are rejected.
 func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
 	slot := core.NewSlot(core.SlotConfig{Idle: time.Minute, Stash: 2, BackOff: 100 * ms, MaxBackOff: 10 * time.Second, Failures: 8})
 	now := time.Unix(1000, 0)
@@ -228,7 +230,8 @@ func TestSlot_AnEntityThatDoesNotStart(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{core.Reject{Body: body}}, step(core.Take{Body: body}), "killed")
 }
 
-// S22: what an incarnation has left goes before what came meanwhile, and a hand-off drains both.
+// S22: the messages that an incarnation left precede those that arrived later, and a hand-off
+// drains both.
 func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
 	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 8})
 	now := time.Unix(1000, 0)
@@ -246,11 +249,11 @@ func TestSlot_WhatIsLeftComesFirst(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "x", Run: 3, Worked: true}))
 }
 
-// S34: the least recently used of the running entities is passivated, compared with a plain list.
+// S34: the least recently used running entity is passivated; the test compares with a plain list.
 func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
 	slot := core.NewSlot(core.SlotConfig{Limit: 5, Stash: 1})
 	limit, now := 5, time.Unix(1000, 0)
-	var used []string // running, the last used first
+	var used []string // running, most recently used first
 	r := rand.New(rand.NewPCG(1, 2))
 	for k := range 2000 {
 		now = now.Add(ms)
@@ -279,7 +282,8 @@ func TestSlot_PassivatesTheLeastRecentlyUsed(t *testing.T) {
 	require.Equal(t, limit, slot.Len())
 }
 
-// S22c: an entity that ends by itself without having handled a message is one that fails, or it would be started in a loop.
+// S22c: an entity that stops itself without having handled a message counts as failed. Otherwise it
+// would be restarted in a loop.
 func TestSlot_AnEntityThatEndsAtEachStart(t *testing.T) {
 	slot := core.NewSlot(core.SlotConfig{Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
 	now := time.Unix(1000, 0)
@@ -299,7 +303,8 @@ func TestSlot_AnEntityThatEndsAtEachStart(t *testing.T) {
 	require.Len(t, step(core.Terminated{ID: "x", Run: 4, Left: []core.Body{b}, Worked: true}), 2, "it has handled one: started again at once")
 }
 
-// S16: what is remembered is started without a message, and again when it stops by itself or fails, until it is forgotten.
+// S16: a remembered entity is started without a message, and again when it stops itself or fails,
+// until it is forgotten.
 func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 	slot := core.NewSlot(core.SlotConfig{Remember: true, Stash: 10, BackOff: 100 * ms, MaxBackOff: time.Second, Failures: 3})
 	now := time.Unix(1000, 0)
@@ -333,7 +338,8 @@ func TestSlot_KeepsWhatItRemembersRunning(t *testing.T) {
 	require.Equal(t, []core.SlotEffect{core.Empty{}}, step(core.Terminated{ID: "old", Run: 9}))
 }
 
-// balanced has a coordinator at a assign four shards while c is not in view, and lets them arrive.
+// balanced returns a coordinator at a that has assigned four shards while c was not in the view;
+// the shards have arrived.
 func balanced(cfg core.Config) *story {
 	s := &story{core.NewAllocation(cfg, 5), time.Unix(1000, 0)}
 	s.step(core.View{Self: a, Members: []core.Member{a}})
@@ -346,7 +352,7 @@ func balanced(cfg core.Config) *story {
 	return s
 }
 
-// S27: one at a time here, and only once the view has been the same for a second.
+// S27: here shards move one at a time, and only after the view has been unchanged for a second.
 func TestAllocation_MovesForBalanceAFewAtATime(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 1, time.Second
@@ -370,7 +376,8 @@ func TestAllocation_MovesForBalanceAFewAtATime(t *testing.T) {
 	require.Empty(t, homes(s.step(core.Wake{})), "two each")
 }
 
-// S27: a member that leaves, or does not reach the store, would get its shards back later.
+// S27: no shards move for balance while a member leaves or does not reach the store, since they
+// would move back to it later.
 func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 1, time.Second
@@ -381,7 +388,8 @@ func TestAllocation_MovesNothingForBalanceWhileAMemberCannotHost(t *testing.T) {
 	require.Empty(t, homes(s.step(core.Wake{})))
 }
 
-// S26: with rendezvous hashing a member that comes gets shards of both others, and no shard moves between those.
+// S26: with rendezvous hashing a member that joins gets shards of both others, and no shard moves
+// between those.
 func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	cfg := config(64)
 	cfg.Rendezvous, cfg.Moves, cfg.Stable = true, 64, time.Second
@@ -436,7 +444,7 @@ func TestAllocation_RendezvousMovesOnlyToTheNewcomer(t *testing.T) {
 	require.Equal(t, before, homes(), "and goes back when it leaves")
 }
 
-// S29: if every region leaves, nobody is waited for.
+// S29: if every region leaves, no shard is waited for.
 func TestRegion_GivesUpWhenAllLeave(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, a))
@@ -468,7 +476,7 @@ func TestAllocation_SaysThatAllLeave(t *testing.T) {
 	require.True(t, last())
 }
 
-// A shut gate is as a leave that may end.
+// A shut gate acts like a Leave that can be undone.
 func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 	s := tell(core.NewRegion(config(1)))
 	s.hear(c, assigned(1, a))
@@ -478,7 +486,7 @@ func TestRegion_GivesUpWhileTheGateIsShut(t *testing.T) {
 	require.True(t, report[len(report)-1].(core.Tell).Message.(core.Report).Leaving)
 }
 
-// A coordinator may be asked before it has seen anybody.
+// A coordinator may be stepped before it has seen a view.
 func TestAllocation_WithoutMembersDoesNothing(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves = 1

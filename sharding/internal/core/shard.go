@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Phase of a shard at one region.
+// Phase is the phase of a shard at one region.
 //
 //	         assigned          all in Before are free, gone or silent for Patience
 //	Away ───────────▶ Waiting ────────────────────────▶ Acquiring ───held──▶ Running
 //	 ▲                   │ not assigned                    │ not assigned      │ not assigned
 //	 │◀──────────────────┘                                 ▼                   ▼
-//	 │◀── free told ◀── release certain, or over ── Releasing ◀─gone─ Stopping ◀── Flushing
+//	 │◀── Free sent ◀── release certain, or over ── Releasing ◀─gone─ Stopping ◀── Flushing
 //	                                                                    ▲ all have flushed, or FlushTimeout
 //	                                                Running, Flushing: lost ─┘ kill
 type Phase uint8
 
-// Phases. Entities exist in Running, Flushing and Stopping only.
+// Phases. Entities exist only in Running, Flushing and Stopping.
 const (
-	Away      Phase = iota // no tenure, none wanted
+	Away      Phase = iota // no tenure, and none wanted
 	Waiting                // assigned here; another region may still have it
-	Acquiring              // an attempt is under way
-	Running                // held: entities live here
-	Flushing               // to be given up: other regions hold back, and say what they have sent
-	Stopping               // the entities are told to end
-	Releasing              // they are gone, or an attempt is withdrawn: the lease is being given back
+	Acquiring              // an attempt is in progress
+	Running                // the lease is held: entities live here
+	Flushing               // to be given up: other regions hold back and report what they sent
+	Stopping               // the entities were asked to stop
+	Releasing              // they have stopped, or an attempt is withdrawn: the lease is being released
 )
 
 func (p Phase) String() string {
 	return [...]string{"away", "awaiting the lease", "acquiring", "active", "flushing", "stopping", "releasing"}[p]
 }
 
-// shard is one shard at one region: as host here, as origin of messages in route.go.
+// shard is one shard at one region: the host side is here, the sending side in route.go.
 type shard struct {
 	r *Region
 	n int
@@ -39,31 +39,31 @@ type shard struct {
 	phase   Phase
 	since   time.Time
 	token   uint64 // of the tenure; 0: none
-	attempt uint64 // number of the last one
+	attempt uint64 // number of the last attempt
 	tried   time.Time
 	pause   time.Duration // until the next attempt
-	free    []Member      // that have said so, of the version in freeOf
+	free    []Member      // members that reported so, for the version freeOf
 	freeOf  Version
-	blank   Blank // how the last holder left the lease
+	blank   Blank // state in which the last holder left the lease
 	killed  bool
 	marked  bool // in Region.changed
 
-	owed []debt            // who has to flush
-	last map[Member]uint64 // highest number taken under this tenure
+	owed []debt            // regions that must flush
+	last map[Member]uint64 // highest number accepted from each member in this tenure
 
 	route
 
 	wake time.Time // in Region.wakes; zero: none
 }
 
-// debt is a region that has been asked to flush, and how many messages it has sent.
+// debt is a region that was asked to flush, and the number of messages that it has sent.
 type debt struct {
 	from    Member
 	flushed bool
 	number  uint64
 }
 
-// assigned tells that the shard should be here.
+// assigned reports whether the shard should be here.
 func (s *shard) assigned() bool {
 	a := s.r.table.entries[s.n]
 	return a.Version.N != 0 && a.Home == s.r.self && !s.r.orphan && !s.r.removed && !s.r.over && !s.r.shut
@@ -80,7 +80,7 @@ func (s *shard) enter(p Phase) {
 	s.mark()
 }
 
-// mark notes that the phase, the token or the home may have changed.
+// mark records that the phase, the token or the home may have changed.
 func (s *shard) mark() {
 	if !s.marked {
 		s.marked = true
@@ -102,7 +102,7 @@ func (s *shard) settle() {
 		}
 	case Acquiring:
 		if !s.assigned() {
-			s.enter(Releasing) // when the attempt has ended
+			s.enter(Releasing) // until the attempt has ended
 		}
 	case Running:
 		if !s.assigned() {
@@ -111,7 +111,7 @@ func (s *shard) settle() {
 	}
 }
 
-// wait asks those that may still have the shard, and acquires when none is left to be asked.
+// wait asks the members that may still have the shard, and acquires the lease when none is left.
 func (s *shard) wait() {
 	holders := s.holders()
 	if len(holders) == 0 || !s.r.now.Before(s.since.Add(s.r.cfg.Patience)) {
@@ -123,7 +123,7 @@ func (s *shard) wait() {
 	}
 }
 
-// holders are the members of the view that may still have the shard.
+// holders returns the members of the view that may still have the shard.
 func (s *shard) holders() (left []Member) {
 	a := s.r.table.entries[s.n]
 	for _, m := range a.Before {
@@ -166,7 +166,7 @@ func (s *shard) acquire() {
 	s.blank = Blank{}
 }
 
-// onHeld begins a tenure if it is still wanted. What was granted too late is given back.
+// onHeld begins a tenure if it is still wanted. A lease that was granted too late is released.
 func (s *shard) onHeld(ev Held) {
 	switch {
 	case ev.Attempt == s.attempt && s.phase == Acquiring:
@@ -191,7 +191,7 @@ func (s *shard) onNotHeld(ev NotHeld) {
 	case s.phase == Acquiring:
 		waited := s.since
 		s.enter(Waiting)
-		s.since = waited.Add(-s.r.cfg.Patience) // it has been waited for
+		s.since = waited.Add(-s.r.cfg.Patience) // the patience is used up
 		s.tried, s.pause = s.r.now, unknownPause
 		if ev.Taken {
 			s.pause = s.r.cfg.Retry
@@ -208,7 +208,8 @@ func (s *shard) activate() {
 	s.settle()
 }
 
-// flush begins to give the shard up: nothing of this process goes in any more, and nothing of others after their answer.
+// flush begins to give up the shard: no messages of this process are accepted any more, and none of
+// another region after its answer.
 func (s *shard) flush() {
 	s.enter(Flushing)
 	s.forget(s.token)
@@ -234,7 +235,8 @@ func (s *shard) onFlush(from Member, f Flush) {
 	s.flushed()
 }
 
-// flushed stops the entities when everything has come that was sent to them, or nobody waits for it any longer.
+// flushed stops the entities when all messages sent to them have arrived, or FlushTimeout has
+// passed.
 func (s *shard) flushed() {
 	if s.phase != Flushing {
 		return
@@ -257,7 +259,7 @@ func (s *shard) kill() {
 	}
 }
 
-// onLost ends a tenure at once: the lease leaves the entities the time for the message under way.
+// onLost ends a tenure at once: the lease leaves the entities time for the message being handled.
 func (s *shard) onLost(ev Lost) {
 	if ev.Token != s.token || s.phase != Running && s.phase != Flushing && s.phase != Stopping {
 		return
@@ -270,7 +272,7 @@ func (s *shard) onLost(ev Lost) {
 	s.kill()
 }
 
-// onEnded releases. Invariant: every entity of the tenure has terminated.
+// onEnded releases the lease. Invariant: every entity of the tenure has terminated.
 func (s *shard) onEnded(ev Ended) {
 	if ev.Token == s.token && s.phase == Stopping {
 		s.enter(Releasing)
@@ -283,7 +285,7 @@ func (s *shard) onReleased(ev Released) {
 		return
 	}
 	s.token = 0
-	if !ev.Certain { // nobody is told; who asks hears that there is no tenure here
+	if !ev.Certain { // no Free is sent; a region that asks is told that there is no tenure here
 		s.enter(Away)
 		s.settle()
 		return
@@ -291,7 +293,7 @@ func (s *shard) onReleased(ev Released) {
 	s.gone(ev.Blank)
 }
 
-// gone says that the shard is free.
+// gone ends the release or the wait, and reports to the home that the shard is free.
 func (s *shard) gone(b Blank) {
 	s.enter(Away)
 	s.blank = b
@@ -301,7 +303,7 @@ func (s *shard) gone(b Blank) {
 	s.settle()
 }
 
-// onView looks at what has changed of those that are waited for.
+// onView reacts to a changed view: members that were waited for may be gone.
 func (s *shard) onView() {
 	switch s.phase {
 	case Waiting:
@@ -314,7 +316,7 @@ func (s *shard) onView() {
 	s.unseen()
 }
 
-// repeat says again what may have been lost, and ends what has taken too long.
+// repeat resends messages that may have been lost, and ends phases that have taken too long.
 func (s *shard) repeat() {
 	s.settle()
 	switch s.phase {
@@ -338,7 +340,7 @@ func (s *shard) repeat() {
 	s.ask()
 }
 
-// arm sees to it that the shard is woken when it wants to repeat something.
+// arm schedules the next call of repeat.
 func (s *shard) arm() {
 	var at time.Time
 	soonest := func(t time.Time) {

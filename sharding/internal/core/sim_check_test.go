@@ -19,7 +19,7 @@ func (w *world) oneAlive() error {
 		for _, e := range w.alive[id] {
 			n := e.h.n
 			if e.killing && e.busy && e.since < n.woke {
-				continue // a handler that was running when the node fell asleep goes on: only the token protects
+				continue // the handler ran when the node fell asleep: only the token protects
 			}
 			counts := e.h.gen == n.gen && n.validUntil != 0 && w.Elapsed() < n.validUntil
 			if counts || !n.asleep {
@@ -37,7 +37,8 @@ func (w *world) oneAlive() error {
 	return nil
 }
 
-// tablesGrow also notes since when a shard is not assigned to a member.
+// tablesGrow checks that tables only grow. It also records since when each shard has not been
+// assigned to a member.
 func (w *world) tablesGrow() error {
 	for _, n := range w.nodes {
 		for s := range w.opt.shards {
@@ -56,7 +57,8 @@ func (w *world) tablesGrow() error {
 	return nil
 }
 
-// prompt: who waits for a lease that it is not to have lets go of it in time.
+// prompt checks that a member stops waiting in time for the lease of a shard that is not assigned
+// to it any more.
 func (w *world) prompt() error {
 	now := w.Elapsed()
 	for _, n := range w.nodes {
@@ -94,7 +96,7 @@ func (w *world) handle(e *entity, m message) {
 	w.stat.handled++
 }
 
-// recalled tells whether every remembered entity lives, if its shard has a home at all.
+// recalled reports whether every remembered entity is alive, if its shard has a home.
 func (w *world) recalled() error {
 	for i := range w.opt.entities * w.opt.shards {
 		id := strconv.Itoa(i)
@@ -105,7 +107,8 @@ func (w *world) recalled() error {
 	return nil
 }
 
-// unsettled says why not each shard has one home, which all regions in reach of the coordinator know.
+// unsettled returns why not every shard has one home that all regions in reach of the coordinator
+// know, or "".
 func (w *world) unsettled() string {
 	h, ok := w.store.holder(coordName)
 	if !ok {
@@ -138,7 +141,7 @@ func (w *world) astray(c *node, s int) string {
 	for _, m := range c.seen.Members {
 		o := w.node(m)
 		if w.IsCut(c.i, o.i) {
-			continue // it cannot hear
+			continue // it is cut off
 		}
 		if o.region.Home(s).Version != a.Version {
 			return "tables differ"

@@ -4,7 +4,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// candidacy is a thin singleton: the oldest member that is seen takes the coordinator's lease.
+// candidacy is a minimal singleton: the oldest visible member takes the coordinator's lease.
 func (n *node) candidacy() {
 	w := n.w
 	want := true
@@ -16,7 +16,7 @@ func (n *node) candidacy() {
 	switch {
 	case n.alloc != nil && (!want || !n.check(n.allocGen)):
 		n.alloc = nil
-	case n.alloc == nil && n.coordHas != 0 && !n.coordBusy && (!want || n.coordHas != n.gen): // whatever it was granted, or may yet be
+	case n.alloc == nil && n.coordHas != 0 && !n.coordBusy && (!want || n.coordHas != n.gen): // also if the lease is granted later
 		n.resign()
 	case n.alloc == nil && want && !n.coordBusy && n.backed():
 		n.stand()
@@ -67,7 +67,7 @@ func (n *node) stand() {
 
 func (n *node) stepAlloc(ev core.Event) {
 	_, choice := ev.(core.Move)
-	choice = choice || n.w.opt.wish != nobody // some of those are
+	choice = choice || n.w.opt.wish != nobody // some wishes move shards
 	for _, e := range n.alloc.Step(n.w.Now(), ev) {
 		switch e := e.(type) {
 		case core.Tell:
@@ -84,7 +84,7 @@ func (n *node) stepAlloc(ev core.Event) {
 	}
 }
 
-// justified fails the history if a shard is taken from a home that is well.
+// justified fails the history if a shard is taken from a healthy home.
 func (n *node) justified(e core.Assigned) {
 	w := n.w
 	if len(e.Before) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// host carries out what the slot of one shard at one node wants.
+// host carries out the effects of the slot of one shard on one node.
 type host struct {
 	n        *node
 	s        int
@@ -15,8 +15,8 @@ type host struct {
 	gen      int
 	slot     *core.Slot
 	wakeAt   time.Time
-	entities map[string]*entity // those that run
-	writes   []write            // of what is remembered, one after the other
+	entities map[string]*entity // running entities
+	writes   []write            // pending changes of the remembered entities, in order
 }
 
 // write remembers an entity, or forgets it.
@@ -70,7 +70,7 @@ func (h *host) step(ev core.SlotEvent) {
 	})
 }
 
-// count looks that no more entities run than may.
+// count checks that no more entities run than allowed.
 func (h *host) count() {
 	running := 0
 	for _, e := range h.entities {
@@ -83,7 +83,7 @@ func (h *host) count() {
 	}
 }
 
-// recall reads what a majority remembers, at some time, and adds it anew.
+// recall reads the entities that a majority remembers, after some time, and adds them again.
 func (h *host) recall() {
 	slot, w := h.slot, h.n.w
 	h.n.after(w.quorum(), func() {
@@ -106,7 +106,7 @@ func (w *world) add(id string) {
 	w.known[id] = w.adds
 }
 
-// quorum is how long a majority takes.
+// quorum returns how long a majority operation takes.
 func (w *world) quorum() time.Duration {
 	if w.acting && w.Chance("slow-quorum", w.p.slow) {
 		return []time.Duration{40 * ms, 300 * ms}[w.Number("how-slow-quorum", 0, 1)]
@@ -120,8 +120,8 @@ func (h *host) write(wr write) {
 	}
 }
 
-// writeNext carries out the first write. What is to be forgotten is looked up under the tenure, and forgotten at any time
-// after, but for what was added meanwhile.
+// writeNext carries out the first write. An entity to forget is looked up under the tenure. It is
+// removed at any time after that, unless it was added again in the meantime.
 func (h *host) writeNext(slot *core.Slot) {
 	w, wr := h.n.w, h.writes[0]
 	seen, may := w.known[wr.id], h.n.check(h.gen) && h.n.grants[h.s].token == h.token
@@ -190,7 +190,7 @@ func writeOf(e core.SlotEffect) write {
 	return write{e.(core.Remember).ID, false}
 }
 
-// tires has an entity ask to end, and to be forgotten, at some time.
+// tires makes an entity ask, at some time, to stop and to be forgotten.
 func (e *entity) tires() {
 	e.h.n.after(time.Duration(100+e.h.n.w.Number("tires", 0, 900))*ms, func() {
 		if h := e.h; !e.dead && !e.ending && !e.killing && h.n.w.acting && h.slot == e.slot {
@@ -227,10 +227,10 @@ func (e *entity) deliver(b core.Body) {
 	}
 }
 
-// stop lets the entity handle what it has, and end.
+// stop lets the entity handle its messages, and then stop.
 func (e *entity) stop() {
 	e.ending = true
-	e.h.n.after(ms, e.work) // the way of the stop message through the mailbox
+	e.h.n.after(ms, e.work) // the stop message's way through the mailbox
 }
 
 func (e *entity) kill() {
@@ -240,7 +240,7 @@ func (e *entity) kill() {
 	}
 }
 
-// work handles the next message, under the tenure alone.
+// work handles the next message, provided that the tenure is valid.
 func (e *entity) work() {
 	n := e.h.n
 	switch {
@@ -274,7 +274,7 @@ func (e *entity) work() {
 	})
 }
 
-// done goes on after a message. Some entities stop by themselves, some fail.
+// done continues after a message. Some entities stop by themselves, some fail.
 func (e *entity) done(stop bool) {
 	w := e.h.n.w
 	if !stop && !e.ending && w.acting && w.Chance("ends-itself", w.p.slow/5) {

@@ -8,7 +8,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// node is one process: a session, a candidate for the coordinator, a region, and the entities of its shards.
+// node is one process: a session, a candidate for the coordinator, a region, and the entities of
+// its shards.
 type node struct {
 	w       *world
 	i       int
@@ -31,7 +32,7 @@ type node struct {
 	coordTry  uint64
 	coordBusy bool
 	silent    bool // the function that chooses homes does not answer
-	coordHas  int  // session under which an attempt was made that is not certainly released
+	coordHas  int  // session of an attempt that is not certainly released
 
 	region  *core.Region
 	wakeAt  time.Time
@@ -41,10 +42,10 @@ type node struct {
 	leaving bool
 	counter int
 	heard   []core.Version
-	not     []time.Duration // since when a shard is not assigned here
+	not     []time.Duration // since when each shard is not assigned here
 }
 
-// grant is what the node believes to hold.
+// grant is what the node believes it holds.
 type grant struct {
 	token, attempt uint64
 	gen            int
@@ -54,7 +55,7 @@ func (n *node) me() core.Member { return core.Member{ID: fmt.Sprint("n", n.i), I
 
 func (n *node) session(gen int) session { return session{n.me(), gen} }
 
-// run does something at this node, now or when it wakes.
+// run runs f on this node, now or when it wakes.
 func (n *node) run(f func()) {
 	if n.asleep {
 		n.backlog = append(n.backlog, f)
@@ -63,7 +64,7 @@ func (n *node) run(f func()) {
 	f()
 }
 
-// after runs f at this node, in this life.
+// after runs f on this node, in this life.
 func (n *node) after(d time.Duration, f func()) {
 	inc := n.inc
 	n.w.After(d, func() {
@@ -116,7 +117,7 @@ func (n *node) crash() {
 func (n *node) stopBy() time.Duration { return n.validUntil - drain }
 func (n *node) backed() bool          { return n.validUntil != 0 && n.w.Elapsed() < n.stopBy() }
 
-// check tells that a tenure of this session may start work.
+// check reports whether a tenure of this session may start work.
 func (n *node) check(gen int) bool { return gen == n.gen && n.backed() }
 
 func (n *node) renew() {
@@ -147,10 +148,10 @@ func (n *node) renew() {
 	})
 }
 
-// failing is near expiry: one call that failed is no outage.
+// failing reports whether the session is near expiry: one failed call is not an outage.
 func (n *node) failing() bool { return n.w.Elapsed() >= n.lastRenew+2*renewal+operation+200*ms }
 
-// lose ends all tenures of the session; the next renewal opens another one.
+// lose ends all tenures of the session; the next renewal opens another session.
 func (n *node) lose() {
 	n.w.stat.lost++
 	old := n.gen
@@ -196,14 +197,14 @@ func (n *node) step(ev core.Event) {
 	n.arm()
 }
 
-// shown is what a member shows of a shard.
+// shown is what a member publishes about a shard.
 type shown struct {
 	phase core.Phase
 	token uint64
 	home  core.Version
 }
 
-// publish shows what has changed, which must be all that has.
+// publish publishes the changed shards, and checks that no other shard has changed.
 func (n *node) publish() {
 	now := func(s int) shown {
 		phase, token := n.region.Phase(s)
@@ -281,7 +282,7 @@ func (n *node) carryOut(e core.Effect) {
 	w.Note("%v: %T%+v", n.me(), e, e)
 }
 
-// acquire makes an attempt. What is not known to have been granted is taken back, as sessions do.
+// acquire makes an attempt. An attempt with an unknown result is released, as sessions do.
 func (n *node) acquire(e core.Acquire) {
 	w := n.w
 	no := core.NotHeld{Shard: e.Shard, Attempt: e.Attempt}
@@ -310,7 +311,7 @@ func (n *node) acquire(e core.Acquire) {
 	})
 }
 
-// takeBack releases until that is certain, or the session has ended.
+// takeBack releases until the release is certain or the session has ended.
 func (n *node) takeBack(shard, gen int, attempt uint64, done func()) {
 	h := n.session(gen)
 	n.call(func() any { n.w.store.release(shard, h, attempt); return nil }, func(_ any, ok bool) {
@@ -336,7 +337,7 @@ func (n *node) release(e core.Release) {
 	})
 }
 
-// look reads who holds the lease of the coordinator.
+// look reads the holder of the coordinator's lease.
 func (n *node) look() {
 	w := n.w
 	type holder struct {
@@ -356,10 +357,10 @@ func (n *node) look() {
 	})
 }
 
-// traffic makes messages of this node, in bursts, so that entities are idle at times.
+// traffic sends messages from this node, in bursts, so that entities are idle at times.
 func (n *node) traffic() {
 	w := n.w
-	if w.opt.keep && w.Elapsed() > startUp+w.opt.every { // whatever runs now runs by itself
+	if w.opt.keep && w.Elapsed() > startUp+w.opt.every { // entities now run without messages
 		return
 	}
 	if w.acting && (int(w.Elapsed()/(500*ms))+n.i)%3 != 0 {

@@ -6,13 +6,13 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// store is the lease store: linearizable, reached by calls that may be lost on either way. A lease is held through a
-// session, and free when that has not been renewed for its TTL.
+// store is the lease store. It is linearizable, and its calls may be lost in both directions. A
+// lease is held through a session, and is free when the session has not been renewed for its TTL.
 type store struct {
 	w        *world
 	sessions map[session]time.Duration // last renewed, true time
 	leases   map[int]*lease
-	away     []time.Duration // until when a member does not reach it
+	away     []time.Duration // until when each member does not reach the store
 }
 
 type session struct {
@@ -46,7 +46,7 @@ func (s *store) lease(name int) *lease {
 	return l
 }
 
-// valid tells that nobody else can hold what this session holds.
+// valid reports whether no other session can hold the leases of this one.
 func (s *store) valid(h session) bool {
 	at, ok := s.sessions[h]
 	return ok && s.w.Elapsed() < at+ttl
@@ -57,7 +57,8 @@ func (s *store) holder(name int) (session, bool) {
 	return l.holder, l.held && s.valid(l.holder)
 }
 
-// call carries an operation to the store and its answer back: done is called once, with false if nothing is known.
+// call sends an operation to the store and returns its answer. It calls done once, with false if
+// the result is unknown.
 func (n *node) call(op func() any, done func(answer any, ok bool)) {
 	w, inc, ended := n.w, n.inc, false
 	end := func(a any, ok bool) {

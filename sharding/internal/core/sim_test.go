@@ -14,7 +14,7 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// acts are what happens in a history; the first two are no faults.
+// acts are the events of a history; the first two are not faults.
 var acts = []string{"move", "leave", "crash", "crash", "pause", "pause", "split", "one-way", "away", "outage"}
 
 func (w *world) makeUp() {
@@ -51,7 +51,7 @@ func (w *world) makeUp() {
 	}
 }
 
-// chooseActs leaves to chance which act there is at each time; none is the harmless choice.
+// chooseActs chooses the act at each time by chance; no act is the harmless choice.
 func (w *world) chooseActs(kinds int) {
 	for k := range w.opt.acts {
 		c := w.Number(fmt.Sprint("act", k), 0, kinds*w.opt.nodes)
@@ -59,7 +59,7 @@ func (w *world) chooseActs(kinds int) {
 			continue
 		}
 		at, kind, i := startUp+time.Duration(k)*w.opt.every, acts[(c-1)/w.opt.nodes], (c-1)%w.opt.nodes
-		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms // of the two of a name, one is long
+		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms // of two equal acts, one is long
 		switch kind {
 		case "move":
 			w.Act(at, kind, 0, i)
@@ -71,7 +71,7 @@ func (w *world) chooseActs(kinds int) {
 	}
 }
 
-// learn says how acts are carried out.
+// learn defines how acts are carried out.
 func (w *world) learn() {
 	w.Can("wish", func(a sim.Args) { w.wish(a.Int(0, w.opt.shards), a.Int(1, len(w.nodes)+2)) })
 	for verb, do := range map[string]func(*node, sim.Args){
@@ -102,8 +102,8 @@ func (n *node) hurt(d time.Duration) {
 	n.w.trouble[n.i] = max(n.w.trouble[n.i], n.w.Elapsed()+d)
 }
 
-// leave carries out: leave NODE. It hosts no more; with faults it comes back as another incarnation. The last that stays
-// does not leave: nobody would be served.
+// leave carries out: leave NODE. The node stops hosting; with faults, it comes back as another
+// incarnation. The last remaining node does not leave, because no shard could be served then.
 func (n *node) leave(sim.Args) {
 	if !slices.ContainsFunc(n.w.nodes, func(o *node) bool { return o != n && o.up && !o.leaving }) {
 		return
@@ -157,7 +157,7 @@ func (n *node) pauses(a sim.Args) {
 	if d < ttl {
 		return
 	}
-	w.After(3*time.Second, func() { // it is taken for dead meanwhile
+	w.After(3*time.Second, func() { // it is considered dead meanwhile
 		for _, o := range w.nodes {
 			if o != n && w.Elapsed() < n.paused {
 				w.show(o, func(x *node) bool { return x != n && !w.IsCut(o.i, x.i) && !w.IsCut(x.i, o.i) })
@@ -174,7 +174,7 @@ func (n *node) splits(sim.Args) {
 	n.w.split(n.i, 9*time.Second)
 }
 
-// oneWay carries out: one-way NODE. It does not reach the next one, and no view tells.
+// oneWay carries out: one-way NODE. The node does not reach the next one, and no view shows it.
 func (n *node) oneWay(sim.Args) {
 	o := n.w.nodes[(n.i+1)%len(n.w.nodes)]
 	n.hurt(7 * time.Second)
@@ -197,7 +197,7 @@ func (n *node) outage(sim.Args) {
 
 const startUp = 2500 * ms
 
-// history is one play: a calm start, acts and faults, and then everything must come right.
+// history is one run: a calm start, acts and faults, and then a complete recovery.
 func history(opt options) func(*sim.World) { return func(s *sim.World) { play(newWorld(s, opt)) } }
 
 func play(w *world) {
@@ -205,7 +205,7 @@ func play(w *world) {
 	w.learn()
 	w.makeUp()
 	lasting := ""
-	if !w.opt.planned && w.opt.nodes > 2 { // in a third of the histories each, the last fault stays
+	if !w.opt.planned && w.opt.nodes > 2 { // each of these faults stays in a third of the histories
 		lasting = []string{"", "split", "one-way"}[w.Number("lasting", 0, 2)]
 	}
 	w.Until(startUp - ms)
@@ -234,21 +234,21 @@ func (w *world) faults() sim.Faults {
 		Duplicate: w.share("double", 0.2), Late: w.share("late", 0.2), Lateness: 4 * time.Second}
 }
 
-// calmDown ends the faults, but for one that may last.
+// calmDown ends the faults, except one that may last.
 func (w *world) calmDown(lasting string) {
 	for _, n := range w.nodes {
 		if n.paused > w.Elapsed() {
 			w.Until(n.paused - w.Elapsed() + ms)
 		}
 	}
-	w.Until(10 * time.Second) // everything timed ends by itself
+	w.Until(10 * time.Second) // everything with a duration ends
 	w.refresh()
 	w.Until(ms)
 	switch lasting {
 	case "split":
 		w.split(int(w.Elapsed()/(900*ms))%len(w.nodes), 0)
 		w.Until(2 * time.Second)
-	case "one-way": // from the coordinator, and no view tells
+	case "one-way": // away from the coordinator, and no view shows it
 		w.Until(8 * time.Second)
 		if h, ok := w.store.holder(coordName); ok {
 			c := w.node(h.member)
@@ -258,7 +258,8 @@ func (w *world) calmDown(lasting string) {
 	}
 }
 
-// finish: whomever the coordinator sees is served, and a planned history has lost nothing.
+// finish checks that every member the coordinator sees is served, and that a planned history has
+// lost nothing.
 func (w *world) finish() {
 	if w.Failed() {
 		return
@@ -271,7 +272,7 @@ func (w *world) finish() {
 	}
 	h, _ := w.store.holder(coordName)
 	c := w.node(h.member)
-	if w.opt.keep { // nobody has spoken for long: what is sent under a tenure that is over is lost, and answered
+	if w.opt.keep { // after a long silence, the first message may go to an ended tenure and be lost
 		w.probe(c)
 		w.Until(2500 * ms)
 	}
@@ -286,7 +287,7 @@ func (w *world) finish() {
 	}
 }
 
-// probe has all members that the coordinator at c sees speak to all entities.
+// probe sends a message to all entities from every member that the coordinator at c sees.
 func (w *world) probe(c *node) (probes int) {
 	for _, m := range c.seen.Members {
 		if o := w.node(m); !w.IsCut(c.i, o.i) {
@@ -299,7 +300,7 @@ func (w *world) probe(c *node) (probes int) {
 	return probes
 }
 
-// simulate plays seeds of one kind, and says what they were made of.
+// simulate runs seeds of one kind, and logs statistics.
 func simulate(t *testing.T, opt options, s sim.Seeds) {
 	var handled, moves, lost, orphans atomic.Int64
 	sim.Run(t, s, func(w *sim.World) {
@@ -313,13 +314,16 @@ func simulate(t *testing.T, opt options, s sim.Seeds) {
 	t.Logf("%d messages handled, %d assignments, %d sessions lost, %d regions on the wrong side", handled.Load(), moves.Load(), lost.Load(), orphans.Load())
 }
 
-// Nothing fails, and nothing is later than any patience: no message is lost, and no lease is asked for in vain.
+// Nothing fails, and no delay exceeds a timeout: no message is lost, and no lease is requested in
+// vain.
 func TestSimulation_PlannedMovesLoseNothing(t *testing.T) { simulate(t, planned, *seeds) }
 
-// Crashes, pauses, partitions, one-way cuts, outages of the store, lost messages: see the invariants in sim_check_test.go.
+// The histories have crashes, pauses, partitions, one-way cuts, outages of the store and lost
+// messages: see the invariants in sim_check_test.go.
 func TestSimulation_NeverTwoAlive(t *testing.T) { simulate(t, chaos, *seeds) }
 
-// Entities that were spoken to live on wherever their shard goes, unless they ask to be forgotten.
+// Entities that have received a message live on wherever their shard moves, unless they ask to be
+// forgotten.
 func TestSimulation_Remembers(t *testing.T) {
 	s := *seeds
 	s.Count /= 2
@@ -327,7 +331,7 @@ func TestSimulation_Remembers(t *testing.T) {
 	simulate(t, remembering, s)
 }
 
-// More entities are spoken to than may run.
+// More entities receive messages than may run.
 func TestSimulation_OfALimit(t *testing.T) {
 	s := *seeds
 	s.Count /= 4
@@ -340,7 +344,7 @@ func TestSimulation_OfALimit(t *testing.T) {
 	}
 }
 
-// Homes are wished for in a table, whatever else happens.
+// A table has wishes for homes, with all other faults.
 func TestSimulation_Wishes(t *testing.T) {
 	s := *seeds
 	s.Count /= 4
@@ -348,7 +352,7 @@ func TestSimulation_Wishes(t *testing.T) {
 	simulate(t, wishing, s)
 }
 
-// A function chooses homes, which is late, never answers, or names what is not there.
+// A function chooses homes; it is late, never answers, or names members that do not exist.
 func TestSimulation_Consults(t *testing.T) {
 	s := *seeds
 	s.Count /= 4
@@ -356,7 +360,8 @@ func TestSimulation_Consults(t *testing.T) {
 	simulate(t, consulting, s)
 }
 
-// Each shard has one entity, which runs wherever its shard goes, although it stops, fails and asks to be forgotten.
+// Each shard has one entity, which runs wherever its shard moves, although it stops, fails and asks
+// to be forgotten.
 func TestSimulation_Daemons(t *testing.T) {
 	s := *seeds
 	s.Count /= 4
@@ -372,7 +377,7 @@ func TestSimulation_OfFiveMembers(t *testing.T) {
 
 var deviations = flag.Int("deviations", 1, "from the harmless history, in an exploration")
 
-// Two members, one shard: every history with so few deviations from the harmless one.
+// Two members, one shard: every history with a bounded number of deviations from the harmless one.
 func TestExplore_SmallWorlds(t *testing.T) {
 	for name, opt := range map[string]options{"planned": tinyPlanned, "chaos": tiny} {
 		t.Run(name, func(t *testing.T) {

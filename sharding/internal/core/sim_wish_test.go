@@ -8,13 +8,13 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// choice says where homes come from.
+// choice is the source of homes.
 type choice int
 
 const (
 	nobody   choice = iota // the coordinator alone
 	table                  // a replicated table of wishes
-	function               // a function of the user
+	function               // a user function
 )
 
 func (o options) config() core.Config {
@@ -26,7 +26,8 @@ func (o options) config() core.Config {
 	return c
 }
 
-// wish carries out: wish SHARD MEMBER. One of the members does not exist, and one means that there is no wish any more.
+// wish carries out: wish SHARD MEMBER. One of the possible members does not exist, and one stands
+// for removing the wish.
 func (w *world) wish(shard, to int) {
 	if w.wishes == nil {
 		w.wishes = map[int]string{}
@@ -42,14 +43,15 @@ func (w *world) wish(shard, to int) {
 	}
 }
 
-// hearWishes has the coordinator, if it is here, read the table of wishes.
+// hearWishes makes the coordinator, if it is on this node, read the table of wishes.
 func (n *node) hearWishes() {
 	if n.alloc != nil && n.w.opt.wish == table {
 		n.stepAlloc(core.Wishes{Homes: maps.Clone(n.w.wishes)})
 	}
 }
 
-// consult answers what the coordinator asks the function, which is slow, stays silent or talks nonsense at times.
+// consult answers the coordinator's question to the function. At times the answer is slow, missing
+// or nonsense.
 func (n *node) consult(e core.Consult) {
 	w, alloc, late := n.w, n.alloc, 5*ms
 	homes := maps.Clone(w.wishes)
@@ -75,16 +77,17 @@ func (n *node) consult(e core.Consult) {
 	})
 }
 
-// mayWish returns the member that a shard is wished to be at, if the coordinator at c can have it there.
+// mayWish returns the member that is the wished home of a shard, if the coordinator at c can move
+// the shard there.
 func (w *world) mayWish(c *node, s int) *node {
-	if c.silent { // there is no other question before the answer
+	if c.silent { // no other question is asked before the answer
 		return nil
 	}
 	for _, o := range w.nodes {
 		if w.wishes[s] != o.me().ID || !o.up || o.leaving || !c.sees(o.me()) || w.IsCut(c.i, o.i) || w.IsCut(o.i, c.i) {
 			continue
 		}
-		for _, m := range c.seen.Members { // nothing moves by choice while a member cannot host
+		for _, m := range c.seen.Members { // no shard moves for balance while a member cannot host
 			if x := w.node(m); x.leaving || w.IsCut(c.i, x.i) || w.IsCut(x.i, c.i) {
 				return nil
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// world is one history: members with a region each, a lease store, and what is known of every message in true time.
+// world is one history: members with a region each, a lease store, and the true state of every
+// message.
 type world struct {
 	*sim.World
 	opt options
@@ -18,18 +19,18 @@ type world struct {
 	nodes   []*node
 	store   *store
 	fifo    map[[2]int]time.Duration
-	view    map[int][]int // whom each member should see
+	view    map[int][]int // the members that each member should see
 	trouble []time.Duration
 
-	p struct{ data, store, slow float64 } // how much of each is wrong
+	p struct{ data, store, slow float64 } // fault rates
 
 	acting  bool
 	handled map[messageID]bool
 	order   map[orderID]int
-	tokens  map[int]uint64 // highest under which a message of a shard was handled
+	tokens  map[int]uint64 // highest token under which a message of each shard was handled
 	known   map[string]int // entities that a majority remembers, by the number of their last addition
 	adds    int
-	wishes  map[int]string // by shard: what users wish, and what their function says
+	wishes  map[int]string // by shard: the wishes of users and of their function
 	alive   map[string][]*entity
 	stat    struct{ sent, handled, moves, lost, grants, orphans int }
 }
@@ -39,13 +40,13 @@ type options struct {
 	nodes, shards, entities int
 	acts                    int
 	every                   time.Duration
-	planned                 bool // nothing fails, and nothing is later than any patience
+	planned                 bool // nothing fails, and no delay exceeds a timeout
 	limit                   int  // of running entities of a shard; 0: none
 	policy                  core.Policy
 	remember                bool
 	keep                    bool   // each shard has one entity, which always runs
-	wish                    choice // where homes come from
-	explore                 bool   // everything that is left to chance is possible, and acts are left to chance
+	wish                    choice // source of homes
+	explore                 bool   // every random choice is possible, and acts are random
 }
 
 var (
@@ -71,7 +72,7 @@ var (
 
 const ms = time.Millisecond
 
-// buffer is the bound of one shard.
+// buffer is the bound for one shard.
 const buffer = 120
 
 func config(shards int) core.Config {
@@ -82,7 +83,7 @@ func config(shards int) core.Config {
 	}
 }
 
-// message is what an application sends.
+// message is a message of the application.
 type message struct{ messageID }
 
 type messageID struct {
@@ -120,7 +121,7 @@ func newWorld(s *sim.World, opt options) *world {
 	return w
 }
 
-// share is how much of something is wrong in this history.
+// share chooses the rate of a fault in this history.
 func (w *world) share(name string, most float64) float64 {
 	if w.opt.explore {
 		return most
@@ -128,7 +129,8 @@ func (w *world) share(name string, most float64) float64 {
 	return w.Fraction(name, most)
 }
 
-// refresh shows all members what they should see: what is up and cut in neither direction.
+// refresh shows all members what they should see: the members that are up and not cut off in either
+// direction.
 func (w *world) refresh() {
 	for _, n := range w.nodes {
 		w.show(n, func(o *node) bool { return !w.IsCut(n.i, o.i) && !w.IsCut(o.i, n.i) })
@@ -150,7 +152,7 @@ func (w *world) show(n *node, sees func(*node) bool) {
 	})
 }
 
-// send carries a control message.
+// send sends a control message.
 func (w *world) send(from, to *node, m core.Message) {
 	fi, ti := from.me(), to.inc
 	w.Send(from.i, to.i, show{m}, func() {
@@ -160,7 +162,7 @@ func (w *world) send(from, to *node, m core.Message) {
 	})
 }
 
-// stream carries a message to an entity: in order, unless the connection breaks.
+// stream sends a message to an entity: in order, unless the connection breaks.
 func (w *world) stream(from, to *node, m core.Data) {
 	link := [2]int{from.i, to.i}
 	at := max(w.Elapsed()+2*ms, w.fifo[link])
@@ -176,11 +178,11 @@ func (w *world) stream(from, to *node, m core.Data) {
 			at += 300 * ms
 		case 3: // lost with the connection
 			return
-		case 4: // a connection that was given up delivers late, twice and out of order
+		case 4: // an abandoned connection delivers late, twice and out of order
 			w.deliver(from, to, at+1500*ms, m)
 		}
 	}
-	if w.opt.planned { // slow, but not as slow as any patience
+	if w.opt.planned { // slow, but within all timeouts
 		at = max(w.fifo[link], min(at, w.Elapsed()+600*ms))
 	}
 	w.fifo[link] = at
@@ -196,7 +198,7 @@ func (w *world) deliver(from, to *node, at time.Duration, m core.Data) {
 	})
 }
 
-// show tells all of a message in the story of a history.
+// show prints a message with all its fields in the trace of a history.
 type show struct{ m core.Message }
 
 func (s show) String() string { return fmt.Sprintf("%T%+v", s.m, s.m) }
@@ -209,7 +211,7 @@ func (w *world) node(m core.Member) *node {
 	return w.nodes[i]
 }
 
-// split cuts one member off; d 0: for good.
+// split cuts one member off; d 0 means permanently.
 func (w *world) split(i int, d time.Duration) {
 	each := func(do func(a, b int)) {
 		for j := range w.nodes {

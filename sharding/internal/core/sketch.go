@@ -1,16 +1,17 @@
 package core
 
-// sketch counts, about, how often ids were used: four counters of four bits for each, in four rows, of which the least
-// counts. There are four counters in a row for each entity that may run. After ten uses for each of those all are halved.
+// sketch estimates how often ids were used. Each id has a four-bit counter in each of four rows,
+// and the smallest of the four is the estimate. A row has four counters for each entity that may
+// run. After ten uses per such entity, all counters are halved.
 type sketch struct {
-	words []uint64 // 16 counters each, in turn of the four rows
+	words []uint64 // 16 counters each, one row after the other
 	uses  int
 }
 
 // maxSketch bounds the words of a sketch: 8 MiB.
 const maxSketch = 1 << 20
 
-// resize makes room for so many ids; what was counted goes when more is needed than there is.
+// resize makes room for the given number of ids; if the sketch must grow, the counts are lost.
 func (k *sketch) resize(ids int) {
 	words := 4
 	for words < maxSketch && words < ids {
@@ -51,7 +52,7 @@ func (k *sketch) count(id string) {
 	}
 }
 
-// times returns how often an id was used, at most 15.
+// times returns the estimated number of uses of an id, at most 15.
 func (k *sketch) times(id string) uint64 {
 	least := uint64(15)
 	if len(k.words) == 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Slot is the entities of one shard under one tenure.
+// Slot holds the entities of one shard during one tenure.
 //
 //	          message              passivated, stopped by itself, StopAll, over the limit
 //	(none) ───────────▶ running ────────────────────────────────────▶ ending
@@ -15,8 +15,9 @@ import (
 //	   └─ nothing waits ───┘ └───────── messages wait: started again ◀───┤
 //	   └──────────────────────────────────── nothing waits ◀─────────────┘
 //
-// Messages go into the mailbox of an entity that is running, and wait while it is ending or backing off. The stop
-// message is so behind all that were pushed, and none is behind it.
+// Messages are put into the mailbox of an entity that is running, and wait while it is ending or
+// backing off. The stop message therefore follows all messages that were pushed, and no message
+// follows it.
 type Slot struct {
 	cfg SlotConfig
 	now time.Time
@@ -28,7 +29,7 @@ type Slot struct {
 	run      uint64
 	stopping bool
 	killed   bool
-	empty    bool // was told
+	empty    bool // Empty was emitted
 
 	remembers // with SlotConfig.Remember
 }
@@ -39,17 +40,17 @@ const (
 	running entityState = iota
 	ending
 	backingOff
-	unknown // its messages wait until it is remembered
+	unknown // its messages wait until the entity is remembered
 )
 
 type entity struct {
 	id       string
 	run      uint64
 	state    entityState
-	at       time.Time // running: of the last message; backing off: when that is over
+	at       time.Time // running: time of the last message; backing off: end of the pause
 	waiting  []Body
 	failures int
-	forget   bool // ending: it is not to be remembered any more
+	forget   bool // ending: stop remembering it
 
 	in         *list
 	prev, next *entity
@@ -63,10 +64,10 @@ func NewSlot(cfg SlotConfig) *Slot {
 	return s
 }
 
-// Len returns how many entities there are.
+// Len returns the number of entities.
 func (s *Slot) Len() int { return len(s.entities) }
 
-// NextWake is when a Pass is wanted; zero: not at all.
+// NextWake returns when the slot needs a Pass; zero: never.
 func (s *Slot) NextWake() (at time.Time) {
 	if last := s.used.fresh.last; s.cfg.Idle > 0 && last != nil {
 		at = last.at.Add(s.cfg.Idle)
@@ -79,7 +80,8 @@ func (s *Slot) NextWake() (at time.Time) {
 	return at
 }
 
-// Step takes one event at a time now and returns what to do, in order. The slice is valid until the next call.
+// Step processes one event at time now and returns the effects, in order. The slice is valid until
+// the next call.
 func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	s.now, s.out = now, s.out[:0]
 	switch ev := ev.(type) {
@@ -113,9 +115,9 @@ func (s *Slot) Step(now time.Time, ev SlotEvent) []SlotEffect {
 	return s.out
 }
 
-// Direct is Step of a Take for an entity that runs, without the detour by an effect: it reports to which incarnation the
-// message is to be pushed. If it is not ok, nothing has changed, and the message has to be taken by Step. now may be zero
-// without SlotConfig.Idle.
+// Direct is equivalent to Step with a Take for an entity that is running, but without an effect: it
+// returns the incarnation to which the message must be pushed. If ok is false, nothing has changed,
+// and the message must be passed to Step. now may be zero without SlotConfig.Idle.
 func (s *Slot) Direct(now time.Time, id string) (run uint64, ok bool) {
 	e := s.entities[id]
 	if e == nil || e.state != running || s.killed {
@@ -152,7 +154,8 @@ func (s *Slot) take(b Body) {
 	}
 }
 
-// start makes an incarnation and hands it what has waited. Invariant: the one before has terminated.
+// start creates an incarnation and passes it the messages that have waited. Invariant: the previous
+// incarnation has terminated.
 func (s *Slot) start(e *entity) {
 	s.run++
 	e.run, e.state, e.at, e.forget = s.run, running, s.now, false
@@ -169,7 +172,7 @@ func (s *Slot) start(e *entity) {
 	s.trim()
 }
 
-// trim passivates entities above the limit. Those that are ending do not count.
+// trim passivates entities above the limit. Entities that are ending do not count.
 func (s *Slot) trim() {
 	for e := s.used.victim(); e != nil; e = s.used.victim() {
 		s.end(e)
@@ -193,14 +196,15 @@ func (s *Slot) reject(waiting []Body) {
 	}
 }
 
-// onTerminated goes on with what the incarnation has left and what has come meanwhile.
+// onTerminated continues with the messages that the incarnation left and those that have arrived
+// since.
 func (s *Slot) onTerminated(ev Terminated) {
 	e := s.entities[ev.ID]
 	if e == nil || e.run != ev.Run || e.state == backingOff || e.state == unknown {
 		return
 	}
 	itself := e.state == running
-	failed := ev.Failed || itself && !ev.Worked // it may do so each time
+	failed := ev.Failed || itself && !ev.Worked // it may stop at every start
 	e.waiting = slices.Concat(ev.Left, e.waiting)
 	if ev.Worked {
 		e.failures = 0
@@ -208,7 +212,7 @@ func (s *Slot) onTerminated(ev Terminated) {
 	if failed {
 		e.failures++
 	}
-	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // nobody asked it to end, or nobody may
+	again := (s.cfg.Remember && itself || s.cfg.Keep) && !s.stopping // unasked, or must run
 	switch {
 	case s.killed, e.failures >= s.cfg.Failures && !again:
 		s.reject(e.waiting)
@@ -233,7 +237,7 @@ func (s *Slot) backOff(e *entity) {
 	s.rest.add(e)
 }
 
-// stopAll drains: an entity that has messages waiting is started once more for them.
+// stopAll drains the slot: an entity with waiting messages is started once more for them.
 func (s *Slot) stopAll() {
 	s.stopping = true
 	for e := s.rest.first; e != nil; {
@@ -270,7 +274,7 @@ func (s *Slot) killAll() {
 	}
 }
 
-// pass passivates what is idle and starts again what has backed off.
+// pass passivates idle entities and restarts those whose back-off is over.
 func (s *Slot) pass() {
 	for e := s.used.fresh.last; s.cfg.Idle > 0 && e != nil && !s.now.Before(e.at.Add(s.cfg.Idle)); e = s.used.fresh.last {
 		s.end(e)
@@ -288,7 +292,7 @@ func (s *Slot) pass() {
 	}
 }
 
-// list links entities; each is in one list.
+// list is a linked list of entities; each entity is in one list.
 type list struct {
 	first, last *entity
 	n           int

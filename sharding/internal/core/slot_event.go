@@ -5,35 +5,38 @@ import "time"
 // SlotEvent is an input of a Slot.
 type SlotEvent interface{ slotEvent() }
 
-// Inputs of a Slot. Run numbers the incarnations of entities, so that a late word of one is recognised.
+// Inputs of a Slot. Run is the number of an entity's incarnation, so that a late event of an
+// earlier one is recognized.
 type (
-	// Take brings a message for an entity.
+	// Take is a message for an entity.
 	Take struct{ Body Body }
-	// Passivate asks to end an entity, which may ask itself, and may ask not to be remembered any more.
+	// Passivate asks an entity to stop. The entity may request this itself, and may also request to
+	// be forgotten.
 	Passivate struct {
 		ID     string
 		Run    uint64
 		Forget bool
 	}
-	// Terminated says that an incarnation has ended, whoever wanted that, and what it has not handled.
+	// Terminated reports that an incarnation has ended, for whatever reason, and the messages it
+	// has not handled.
 	Terminated struct {
 		ID     string
 		Run    uint64
 		Left   []Body
-		Failed bool // it could not be made, or has panicked too often
+		Failed bool // it could not be created, or panicked too often
 		Worked bool // it has handled a message
 	}
-	// StopAll asks all entities to end when they have handled what they have.
+	// StopAll asks all entities to stop once they have handled their messages.
 	StopAll struct{}
-	// KillAll ends all entities after the message that each is handling.
+	// KillAll stops all entities after the message that each is handling.
 	KillAll struct{}
-	// Pass lets time pass.
+	// Pass advances the time.
 	Pass struct{}
-	// Recalled says, once under a tenure, which entities are remembered: what a majority has.
+	// Recalled reports, once per tenure, the entities that a majority remembers.
 	Recalled struct{ IDs []string }
-	// Remembered answers Remember: a majority has them.
+	// Remembered is the result of Remember: a majority has stored the entities.
 	Remembered struct{ IDs []string }
-	// Limit changes how many entities may run; 0: any number.
+	// Limit sets how many entities may run; 0 means any number.
 	Limit struct{ N int }
 )
 
@@ -52,34 +55,35 @@ type SlotEffect interface{ slotEffect() }
 
 // Outputs of a Slot.
 type (
-	// Spawn makes an incarnation of an entity. If it cannot be made, answer with Terminated.
+	// Spawn creates an incarnation of an entity. If that fails, it results in Terminated.
 	Spawn struct {
 		ID  string
 		Run uint64
 	}
-	// Push puts a message into its mailbox.
+	// Push puts a message into the mailbox of an incarnation.
 	Push struct {
 		ID   string
 		Run  uint64
 		Body Body
 	}
-	// End puts the stop message behind all that was pushed; answered by Terminated.
+	// End puts the stop message after all pushed messages; it results in Terminated.
 	End struct {
 		ID  string
 		Run uint64
 	}
-	// Slay ends it after the message that it is handling; answered by Terminated.
+	// Slay stops an entity after the message that it is handling; it results in Terminated.
 	Slay struct {
 		ID  string
 		Run uint64
 	}
-	// Reject gives a message back: too many wait for the entity, or it does not start, or is killed.
+	// Reject rejects a message: too many wait for the entity, or it does not start, or it is
+	// killed.
 	Reject struct{ Body Body }
-	// Empty says, once, that no entity is left after StopAll or KillAll.
+	// Empty reports, once, that no entity is left after StopAll or KillAll.
 	Empty struct{}
-	// Remember writes an entity down at a majority; answered by Remembered.
+	// Remember stores an entity at a majority; it results in Remembered.
 	Remember struct{ ID string }
-	// Forget takes it out again; nothing waits for that.
+	// Forget removes it again; nothing waits for that.
 	Forget struct{ ID string }
 )
 
@@ -92,22 +96,24 @@ func (Empty) slotEffect()    {}
 func (Remember) slotEffect() {}
 func (Forget) slotEffect()   {}
 
-// SlotConfig is how entities live.
+// SlotConfig configures the life of entities.
 type SlotConfig struct {
-	// Idle is after how long without a message an entity is passivated; 0: never.
+	// Idle is the time without a message after which an entity is passivated; 0 means never.
 	Idle time.Duration
-	// Limit is how many entities may run at first; 0: any number. Above it the Policy says which are passivated. Idle needs
-	// LRU.
+	// Limit is how many entities may run initially; 0 means any number. Above it, Policy selects
+	// the entities to passivate. Idle requires LRU.
 	Limit  int
 	Policy Policy
-	// Remember lets no entity handle anything before a majority knows it, and starts those that are known.
+	// Remember prevents an entity from handling messages before a majority has stored it, and
+	// starts the stored entities.
 	Remember bool
-	// Keep starts what is remembered again whoever asked it to end, until the shard moves. It needs Remember.
+	// Keep restarts remembered entities for whatever reason they stopped, until the shard moves. It
+	// requires Remember.
 	Keep bool
 	// Stash bounds the messages that wait for one entity.
 	Stash int
-	// BackOff is the wait after a failure, doubled with each up to MaxBackOff. After Failures without a
-	// handled message what waits is rejected.
+	// BackOff is the pause after a failure; it doubles with each failure up to MaxBackOff. After
+	// Failures failures without a handled message, the waiting messages are rejected.
 	BackOff, MaxBackOff time.Duration
 	Failures            int
 }

@@ -1,15 +1,17 @@
 package core
 
-// remembers is the part of a Slot that keeps entities running, with or without messages, once they were spoken to.
+// remembers is the part of a Slot that keeps entities running, with or without messages, once they
+// have received one.
 //
-// Invariant: an entity has an incarnation only if this tenure has read it at a majority, or written it there.
+// Invariant: an entity has an incarnation only if this tenure has read the entity at a majority or
+// written it there.
 type remembers struct {
-	recalled bool // what a majority has was read
+	recalled bool // the entities stored at a majority were read
 	known    map[string]bool
 }
 
-// await lets messages wait until their entity is remembered. Nothing is written before everything was read: the entity
-// may be there.
+// await makes messages wait until their entity is remembered. Nothing is written before the stored
+// entities were read: the entity may be among them.
 func (s *Slot) await(e *entity) {
 	e.state = unknown
 	s.rest.add(e)
@@ -18,8 +20,8 @@ func (s *Slot) await(e *entity) {
 	}
 }
 
-// recall starts the entities that are remembered, and has the others written down that messages wait for. Without
-// messages none is started while the shard is given up.
+// recall starts the remembered entities, and writes the others for which messages wait. While the
+// shard is given up, it starts no entity without messages.
 func (s *Slot) recall(ids []string) {
 	if s.recalled || s.killed {
 		return
@@ -60,7 +62,8 @@ func (s *Slot) onRemembered(ids []string) {
 	}
 }
 
-// dismiss ends an entity that has asked to be forgotten. What came meanwhile begins it anew.
+// dismiss ends an entity that asked to be forgotten. If messages have arrived since, it starts
+// anew.
 func (s *Slot) dismiss(e *entity) {
 	delete(s.known, e.id)
 	s.emit(Forget{e.id})

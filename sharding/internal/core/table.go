@@ -1,15 +1,15 @@
 package core
 
-// table is what a member knows of the assignments of all shards. Entries merge: the larger version
-// counts, so that it does not matter in which order, and how often, they are heard.
+// table is what a member knows about the assignments of all shards. Merging entries is commutative
+// and idempotent: the larger version wins.
 type table struct {
 	entries []Assignment
-	sum     uint64 // over all entries: equal tables have equal ones
+	sum     uint64 // sum over all entries; equal tables have equal sums
 }
 
 func newTable(shards int) table { return table{entries: make([]Assignment, shards)} }
 
-// merge takes an entry in, and reports whether it was news.
+// merge adds an entry, and reports whether it changed the table.
 func (t *table) merge(e Entry) bool {
 	if e.Shard < 0 || e.Shard >= len(t.entries) || e.Home == (Member{}) {
 		return false // of another type, or damaged
@@ -23,7 +23,7 @@ func (t *table) merge(e Entry) bool {
 	return true
 }
 
-// since returns the entries of an epoch that came after its n-th; all of them with n 0.
+// since returns the entries of an epoch after its n-th assignment, or all entries if n is 0.
 func (t *table) since(epoch, n uint64) (entries []Entry) {
 	for s, a := range t.entries {
 		if a.Version.N != 0 && (n == 0 || a.Version.Epoch == epoch && a.Version.N > n) {
@@ -33,7 +33,7 @@ func (t *table) since(epoch, n uint64) (entries []Entry) {
 	return entries
 }
 
-// entryHash is a hash of one entry; that of a shard that was never assigned is 0.
+// entryHash returns the hash of one entry; it is 0 for a shard that was never assigned.
 func entryHash(shard int, v Version) uint64 {
 	if v == (Version{}) {
 		return 0

@@ -6,30 +6,31 @@ import (
 	"time"
 )
 
-// wishes are homes that somebody else has chosen: a replicated table that users write, or a function of theirs. A wish
-// names a member by id or address. It counts while that member is fit, and else as if there were none.
+// wishes holds homes chosen from outside: by a replicated table that applications write, or by a
+// user function. A wish names a member by id or address. It applies while that member is fit, and
+// is ignored otherwise.
 type wishes struct {
 	chosen map[int]string // by shard
 
 	round     uint64
-	open      bool // a Consult has not been answered
+	open      bool // a Consult is unanswered
 	asked     time.Time
-	consulted []Member // who was fit then
+	consulted []Member // the fit members at that time
 }
 
-// Wishes brings homes that somebody else has chosen. They replace those before. Round is that of the Consult that is
-// answered.
+// Wishes sets the homes chosen from outside, replacing the previous ones. Round is that of the
+// Consult that it answers.
 type Wishes struct {
 	Round uint64
 	Homes map[int]string
 }
 
-// Consult asks for Wishes: what a function of the user says of these hosts and homes. It is answered once, however late;
-// until then there is no other one.
+// Consult asks for Wishes: the answer of the user's function for these hosts and homes. It gets
+// exactly one answer, however late, and no other Consult is emitted before that.
 type Consult struct {
 	Round uint64
 	Hosts []Member
-	Homes []Member // by shard; the zero Member: none
+	Homes []Member // by shard; the zero Member means none
 }
 
 func (Wishes) event()   {}
@@ -46,7 +47,7 @@ func (c *Allocation) onWishes(ev Wishes) {
 	c.beat = c.now
 }
 
-// wished returns the member that a shard is wished to be at, if it is fit.
+// wished returns the member that is the wished home of a shard, if it is fit.
 func (c *Allocation) wished(s int, fit []Member) (Member, bool) {
 	name := c.chosen[s]
 	if name == "" {
@@ -59,7 +60,7 @@ func (c *Allocation) wished(s int, fit []Member) (Member, bool) {
 	return fit[i], true
 }
 
-// consult asks for wishes when other members are fit than before, and now and then.
+// consult asks for wishes when the set of fit members has changed, and every Again.
 func (c *Allocation) consult(fit []Member) {
 	if !c.cfg.Consult || c.open || slices.Equal(c.consulted, fit) && c.now.Before(c.asked.Add(c.cfg.Again)) {
 		return
@@ -73,12 +74,13 @@ func (c *Allocation) consult(fit []Member) {
 	c.emit(Consult{Round: c.round, Hosts: slices.Clone(fit), Homes: homes})
 }
 
-// undecided tells that shards without a home wait for an answer, but not for long.
+// undecided reports whether shards without a home still wait for an answer.
 func (c *Allocation) undecided() bool {
 	return c.open && c.now.Before(c.asked.Add(c.cfg.Answer))
 }
 
-// grant moves shards that have arrived elsewhere than wished, and returns how many more may be moved.
+// grant moves shards to their wished homes once they have arrived at their present ones, and
+// returns how many more may be moved.
 func (c *Allocation) grant(fit []Member, at map[int]Member, room int) int {
 	for s, a := range c.table.entries {
 		if to, ok := c.wished(s, fit); ok && room > 0 && at[s] == a.Home && a.Home != to {

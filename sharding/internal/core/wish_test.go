@@ -9,7 +9,7 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// table of homes as the coordinator has decided.
+// decided returns the homes that the coordinator has assigned.
 func decided(c *core.Allocation, shards int) (out []string) {
 	for n := range shards {
 		out = append(out, c.Home(n).Home.ID)
@@ -17,7 +17,7 @@ func decided(c *core.Allocation, shards int) (out []string) {
 	return out
 }
 
-// arrived makes every member report what it should have, and lets time pass.
+// arrived makes every member report the shards assigned to it, and advances the time.
 func (s *story) arrived(after time.Duration, shards int) {
 	alloc := s.core.(*core.Allocation)
 	for _, m := range []core.Member{a, b, c} {
@@ -33,8 +33,8 @@ func (s *story) arrived(after time.Duration, shards int) {
 	s.step(core.Wake{})
 }
 
-// S35: a wish decides for a shard without a home, and moves one that has arrived elsewhere; one for a member that is not
-// fit counts for nothing.
+// S35: a wish decides the home of a shard without one, and moves a shard that has arrived
+// elsewhere; a wish for a member that is not fit is ignored.
 func TestAllocation_FollowsWishesForMembersThatAreFit(t *testing.T) {
 	cfg := config(4)
 	cfg.Moves, cfg.Stable = 4, time.Second
@@ -73,7 +73,8 @@ func TestAllocation_AWishMayNameAnAddress(t *testing.T) {
 	require.Equal(t, x, alloc.Home(0).Home)
 }
 
-// S36: a shard without a home waits for the function of the user, but not for long; it is asked once at a time.
+// S36: a shard without a home waits for the user's function, but only for a bounded time; there is
+// one question at a time.
 func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 	cfg := config(2)
 	cfg.Consult, cfg.Again, cfg.Answer, cfg.Moves, cfg.Stable = true, 2*time.Second, 700*ms, 2, time.Second
@@ -123,7 +124,7 @@ func TestAllocation_WaitsForAnAnswerButNotForLong(t *testing.T) {
 	require.Equal(t, []core.Member{c, c}, again[0].Homes)
 }
 
-// S26: with a spread of two, shards move only beyond it.
+// S26: with a spread of two, shards move only when counts differ by more.
 func TestAllocation_SpreadIsHowUnevenHomesMayBe(t *testing.T) {
 	for spread, want := range map[int]int{0: 2, 1: 2, 3: 1, 4: 0} {
 		cfg := config(4)

@@ -2,48 +2,50 @@ package core
 
 import "time"
 
-// abstention is a member's own: for now it does not host, so that the next oldest may. Its gate is shut,
-// its store does not answer, or instances keep failing here.
+// abstention is the state of a member's own abstention: for now it does not host, so that the next
+// oldest may. Its gate is shut, its store does not answer, or instances keep failing here.
 //
-// The others believe it for a while, so it is repeated; when it has ended, that is told a few times, and
-// if all of these are lost, it expires. It ends when the gate is open and the store has answered a look at
-// the lease, and
+// The announcement is valid only for a while, so the member repeats it. When the abstention has
+// ended, the member announces that a few times; if all of these are lost, the last announcement
+// expires. The abstention ends when the gate is open, the store has answered a read of the lease,
+// and
 //
 //   - no other member may host, or
-//   - nobody has the lease, and this member has not abstained before of late, or
-//   - the store has answered for a while, which grows with each abstention: an instance that went to
-//     another member is not taken back for a store that comes and goes.
+//   - nobody has the lease, and this member has not abstained before recently, or
+//   - the store has answered for a while, which grows with each abstention: a store that comes and
+//     goes does not take the instance back from another member.
 //
-// A member where instances failed does not take the instance back from one where they do not. It waits until
-// no other member may host, or nobody has had the lease for MaxReturn, or the host says that they fail there
-// too: then those take turns, each after a while, which grows.
+// A member where instances failed does not take the instance back from a member where they do not
+// fail. It waits until no other member may host, or nobody has had the lease for MaxReturn, or the
+// host announces that they fail there too. Then these members take turns, each after a while that
+// grows.
 type abstention struct {
 	on   bool
-	shut bool   // the gate is
-	seq  uint64 // of the last word
+	shut bool   // the gate is shut
+	seq  uint64 // of the last announcement
 
 	faulty  bool      // instances failed here
 	begun   time.Time // when it began
-	failing bool      // not abstaining, only hosting because nobody else may: the last word said so
+	failing bool      // announced last: instances fail here, but no other member may host
 
-	tell  time.Time // of the next announcement; zero: none
-	again int       // announcements of the end that are left
+	tell  time.Time // when the next announcement is due; zero: none
+	again int       // remaining announcements of the end
 
-	probe   uint64    // number of the last look
-	looking bool      // it has not been answered
-	look    time.Time // of the next one
-	able    time.Time // since when looks have been answered; zero: the last was not
+	probe   uint64    // number of the last probe
+	looking bool      // the last probe has not been answered
+	look    time.Time // when the next probe is due
+	able    time.Time // since when probes have been answered; zero: the last was not
 	taken   bool      // another session holds the lease
-	vacant  time.Time // since when looks have found it nobody's; zero: the last has not
+	vacant  time.Time // since when probes have found the lease free; zero: the last did not
 
-	times int       // in a row
-	over  time.Time // when the last one ended
+	times int       // abstentions in a row
+	over  time.Time // when the last abstention ended
 }
 
-// repeatEnd is how often the end is told.
+// repeatEnd is how often the end of an abstention is announced.
 const repeatEnd = 3
 
-// due is when a Wake is wanted; zero: not at all.
+// due returns when a Wake is wanted; zero if not at all.
 func (a *abstention) due(m *Machine) time.Time {
 	if !a.on {
 		return a.tell
@@ -58,7 +60,8 @@ func (a *abstention) due(m *Machine) time.Time {
 	return at
 }
 
-// back is when this member has waited long enough to host although another one may; zero: not known.
+// back returns when this member has waited long enough to host although another member may; zero if
+// that is not known.
 func (m *Machine) back() time.Time {
 	a := &m.abst
 	switch {
@@ -74,15 +77,16 @@ func (m *Machine) back() time.Time {
 	return a.vacant.Add(m.cfg.MaxReturn)
 }
 
-// aside tells that instances failed here, and another member may host.
+// aside reports whether the member abstains because instances failed here.
 func (a *abstention) aside() bool { return a.on && a.faulty }
 
-// patience is how long that must have lasted.
+// patience returns how long the condition in back must have lasted.
 func (a *abstention) patience(cfg Config) time.Duration {
 	return min(cfg.MaxReturn, cfg.Return<<min(max(a.times-1, 0), 16))
 }
 
-// onGate stops hosting, at once, or goes on when the store is there too.
+// onGate stops hosting at once if the gate is shut. If it is open, the member may return when the
+// store answers too.
 func (m *Machine) onGate(ev Gate) {
 	if m.abst.shut == !ev.Open {
 		return
@@ -96,7 +100,7 @@ func (m *Machine) onGate(ev Gate) {
 	m.abst.able, m.abst.vacant, m.abst.look = time.Time{}, time.Time{}, m.now
 }
 
-// silence abstains because of the store, if that lets another member host.
+// silence abstains because of the store, if another member can host then.
 func (m *Machine) silence() {
 	if m.ring.others() && !m.over() {
 		m.abstain()
@@ -139,7 +143,8 @@ func (m *Machine) onProbed(ev Probed) {
 	}
 }
 
-// attend ends an abstention that is not called for any more, and says what there is to say.
+// attend ends an abstention that has no reason any more, and emits the announcements and probes
+// that are due.
 func (m *Machine) attend() {
 	a := &m.abst
 	if m.over() {
@@ -204,8 +209,8 @@ func (m *Machine) onView(ev View) {
 	}
 }
 
-// seat ends the start, in which a member does not host although it is the oldest that it sees: those that
-// start with it may be older.
+// seat ends the start, in which a member does not host although it is the oldest that it sees:
+// members that start with it may be older.
 func (m *Machine) seat() {
 	switch {
 	case m.seated || m.up.IsZero():
@@ -216,7 +221,7 @@ func (m *Machine) seat() {
 	}
 }
 
-// seatedAt is when the start is over, if only time has to pass.
+// seatedAt returns when the start is over, if only time has to pass.
 func (m *Machine) seatedAt() time.Time {
 	if m.seated || m.up.IsZero() || m.cfg.MinMembers > 0 {
 		return time.Time{}

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden plays the stories of testdata. A line that begins with > is an event of member a, with "+" and
-// a duration before it for time that passes; what the machine or the route does follows.
+// TestGolden plays the stories of testdata. A line that begins with > is an event of member a; a
+// "+" and a duration before it let time pass. The effects of the machine or the route follow.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func play(t *testing.T, story string, route bool) string {
 	for lines := bufio.NewScanner(strings.NewReader(story)); lines.Scan(); {
 		line := lines.Text()
 		switch {
-		case strings.HasPrefix(line, "\t"): // output of before
+		case strings.HasPrefix(line, "\t"): // previous output
 			continue
 		case !strings.HasPrefix(line, "> "):
 			fmt.Fprintln(&out, line)
@@ -75,7 +75,8 @@ func play(t *testing.T, story string, route bool) string {
 	return out.String()
 }
 
-// config of a story, which may begin with a line "settle 2s" or "members 2".
+// config returns the configuration of a story, which may begin with a line "settle 2s" or "members
+// 2".
 func config(story string) core.Config {
 	c := core.Config{
 		HandOver: 10 * time.Second, Hurry: time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
@@ -103,7 +104,7 @@ func parse(t *testing.T, words []string) core.Event {
 		return n
 	}
 	switch words[0] {
-	case "view": // of the hosts, oldest first
+	case "view": // hosts, oldest first
 		v := core.View{Self: named("a")}
 		for _, w := range words[1:] {
 			v.Hosts = append(v.Hosts, named(w))
@@ -125,7 +126,7 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Failed{Attempt: number(1), Final: true}
 	case "lost":
 		return core.Lost{Token: number(1)}
-	case "silent": // lost, since the store is
+	case "silent": // lost, because the store is silent
 		return core.Lost{Token: number(1), Silent: true}
 	case "shut":
 		return core.Gate{}

@@ -2,7 +2,7 @@ package core
 
 import "time"
 
-// State of a Machine.
+// State is the state of a Machine.
 //
 //	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──────not oldest, closed, lost──▶ Stopping
 //	   ▲                  │        ▲              │  ▲                                       │
@@ -11,33 +11,33 @@ import "time"
 //	   ├──attempt ended─Cancelling─┘            BackOff ──not oldest, closed, lost────▶ Releasing
 //	   └───────────────────────────────────────────────────────release has ended────────────┘
 //
-// Closed or expelled, it goes from Younger to Stopped, for good.
+// After Close or a removal it goes from Younger to Stopped, for good.
 type State uint8
 
-// States. The instance exists in Active and Stopping, and suspended in BackOff if it has panicked. The lease
-// is held from Active to Releasing.
+// States. The instance exists in Active and Stopping, and suspended in BackOff if it has panicked.
+// The lease is held from Active to Releasing.
 const (
-	Younger        State = iota // another member should host, or none is known to
-	AcquiringLease              // an attempt to acquire is under way
-	Cancelling                  // an attempt that is not wanted, or is to be renewed, has not ended yet
+	Younger        State = iota // another member should host, or no member is known that should
+	AcquiringLease              // an attempt to acquire is pending
+	Cancelling                  // an attempt that is unwanted, or to be repeated, has not ended yet
 	Active                      // the instance runs
-	BackOff                     // it has failed, and will be made again under the same tenure
-	Stopping                    // it was told to stop and has not terminated yet
-	Releasing                   // it has terminated, and the lease is being released
-	Stopped                     // never to host again
+	BackOff                     // the instance has failed; it will be made again in the same tenure
+	Stopping                    // the instance was told to stop and has not terminated yet
+	Releasing                   // the instance has terminated, and the lease is being released
+	Stopped                     // this member never hosts again
 )
 
 var stateNames = [...]string{"younger", "acquiring lease", "cancelling", "active", "back-off", "stopping", "releasing", "stopped"}
 
 func (s State) String() string { return stateNames[s] }
 
-// Machine is the part of one member in hosting the instance.
+// Machine is one member's part in hosting the instance.
 //
 // It keeps these rules whatever the order of events:
 //
-//  1. An instance is started only under a tenure, and only when the one before has terminated.
+//  1. An instance is started only under a tenure, and only when the instance before has terminated.
 //  2. A tenure is released only when its instance has terminated.
-//  3. There is one attempt to acquire at a time. What is granted unasked is released.
+//  3. There is one attempt to acquire at a time. A grant that is not wanted is released.
 type Machine struct {
 	cfg   Config
 	now   time.Time
@@ -45,36 +45,36 @@ type Machine struct {
 	state State
 	ring  ring
 
-	attempt uint64 // number of the last one
+	attempt uint64 // number of the last attempt
 	token   uint64 // of the tenure; 0: none
 	run     uint64 // number of the last instance
-	killed  bool   // the instance of run was
+	killed  bool   // the instance of run was killed
 	broken  bool   // the instance of run has panicked and is suspended; in BackOff only
 
 	follows bool // the lease is observed
 	closing bool
-	hasty   time.Time // when an instance that is stopping has to end at the latest; zero: no hurry
-	told    bool      // Closed was
+	hasty   time.Time // deadline of an instance that is stopping; zero: no hurry
+	told    bool      // Closed was emitted
 
 	abst   abstention
 	up     time.Time // when the first view came; zero: not yet
 	seated bool      // the start is over: enough members were seen, or enough time has passed
 
-	due      time.Time // of what the state waits for; zero: nothing
-	started  time.Time // the present instance
+	due      time.Time // when the state's wait ends; zero: no wait
+	started  time.Time // when the present instance started
 	failures int       // of instances, in a row
 }
 
-// New returns the machine of a member that has seen no view yet.
+// New returns the machine of a member that has not seen a view yet.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
 // State returns the present state.
 func (m *Machine) State() State { return m.state }
 
-// Token returns the token of the tenure, 0 without one.
+// Token returns the token of the tenure, or 0 if there is none.
 func (m *Machine) Token() uint64 { return m.token }
 
-// Run returns the number of the instance that is there, 0 without one.
+// Run returns the number of the present instance, or 0 if there is none.
 func (m *Machine) Run() uint64 {
 	if m.state == Active || m.state == Stopping || m.state == BackOff && m.broken {
 		return m.run
@@ -82,23 +82,23 @@ func (m *Machine) Run() uint64 {
 	return 0
 }
 
-// Aside tells that this member abstains because instances failed here.
+// Aside reports whether this member abstains because instances failed here.
 func (m *Machine) Aside() bool { return m.abst.aside() }
 
-// Next returns the member to which messages go that are not for an instance here; false if that is
-// ourselves, or nobody.
+// Next returns the member that gets messages which are not for an instance here; false if that is
+// this member, or if none is known.
 func (m *Machine) Next() (Member, bool) {
 	o := m.ring.oldest()
 	return o, o.known() && !o.same(m.ring.self)
 }
 
-// Keeps tells whether messages wait here: for the instance, for the hand-over to end, or until anybody is
-// known who should host.
+// Keeps reports whether messages wait here: for the instance, for the end of the hand-over, or
+// until a member is known that should host.
 func (m *Machine) Keeps() bool {
 	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.oldest().known())
 }
 
-// NextWake is when a Wake is wanted; zero: not at all.
+// NextWake returns when a Wake is wanted; zero if not at all.
 func (m *Machine) NextWake() time.Time {
 	if m.over() {
 		return m.due
@@ -106,7 +106,7 @@ func (m *Machine) NextWake() time.Time {
 	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt())
 }
 
-// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+// Step handles one event at time now and returns its effects, in order. The caller owns the slice.
 func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	m.now, m.ring.now, m.out = now, now, nil
 	switch ev := ev.(type) {
@@ -127,7 +127,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	case Released:
 		m.onReleased(ev)
 	case Free:
-		if m.state == AcquiringLease { // a new attempt looks at once
+		if m.state == AcquiringLease { // a new attempt reads the lease at once
 			m.cancel()
 		}
 	case Close:
@@ -148,11 +148,11 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	return m.out
 }
 
-// heirs is how many members next to the oldest observe the lease.
+// heirs is the number of members next to the oldest that observe the lease.
 const heirs = 2
 
-// follow has the lease observed by the members that may host next, so that after a crash of the host its
-// lease runs out while the crash is being noticed.
+// follow lets the members that may host next observe the lease, so that after a crash of the host
+// its TTL runs while the crash is being noticed.
 func (m *Machine) follow() {
 	on := m.state == Younger && !m.over() && m.ring.heir(heirs)
 	if on != m.follows {
@@ -163,30 +163,30 @@ func (m *Machine) follow() {
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
 
-// enter changes the state. What the former one waited for is void.
+// enter changes the state, and cancels the wait of the former state.
 func (m *Machine) enter(s State) { m.state, m.due = s, time.Time{} }
 
-// over tells that this member never hosts again.
+// over reports whether this member will never host again.
 func (m *Machine) over() bool { return m.closing || m.ring.removed }
 
-// elected tells that this member is the one that should host.
+// elected reports whether this member is the one that should host.
 func (m *Machine) elected() bool {
 	o := m.ring.oldest()
 	return !m.over() && o.known() && o.same(m.ring.self)
 }
 
-// wanted tells that this member should host now.
+// wanted reports whether this member should host now.
 func (m *Machine) wanted() bool { return m.elected() && m.seated }
 
-// unwanted tells that it should not; with nobody known to be oldest, neither is true.
+// unwanted reports whether it should not; if no oldest member is known, neither is true.
 func (m *Machine) unwanted() bool {
 	return m.over() || m.abst.on || m.ring.oldest().known() && !m.elected()
 }
 
-// passed tells that what the state waited for is due.
+// passed reports whether the state's wait has ended.
 func (m *Machine) passed() bool { return !m.due.IsZero() && !m.now.Before(m.due) }
 
-// settle brings the state in line with what is wanted.
+// settle moves the state toward what is wanted.
 func (m *Machine) settle() {
 	switch m.state {
 	case Younger:
@@ -233,7 +233,7 @@ func (m *Machine) settleYounger() {
 	}
 }
 
-// hurry bounds the stop of the present instance, under way or yet to come.
+// hurry bounds the stop of the present instance, whether it has begun or not.
 func (m *Machine) hurry() { m.hasty = m.now.Add(m.cfg.Hurry) }
 
 func (m *Machine) cancel() {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Member is one incarnation of one member.
+// Member is one incarnation of a member.
 type Member struct {
 	ID          string
 	Incarnation uint64
@@ -16,29 +16,29 @@ func (m Member) same(o Member) bool { return m.ID == o.ID && m.Incarnation == o.
 
 func (m Member) known() bool { return m.ID != "" }
 
-// ring is who may host.
+// ring holds the members that may host.
 //
 // Invariant: departed ⊆ hosts and absent ⊆ hosts, so they are as bounded as the view.
 type ring struct {
 	now      time.Time
 	self     Member
 	hosts    []Member // oldest first
-	departed []Member // that will not host any more
+	departed []Member // members that will not host any more
 	absent   []absence
-	abstains bool // self does
+	abstains bool // self abstains
 	removed  bool
 }
 
-// absence is the last word of a member on whether it hosts.
+// absence is the last announcement of a member on whether it hosts.
 type absence struct {
 	member Member
 	seq    uint64
 	until  time.Time // zero: it may
 
-	failing bool // it does, but instances fail there
+	failing bool // it hosts, but instances fail there
 }
 
-// longestAbsence bounds what a word is believed for.
+// longestAbsence bounds how long an announcement is valid.
 const longestAbsence = time.Minute
 
 func (r *ring) onView(v View) {
@@ -48,7 +48,7 @@ func (r *ring) onView(v View) {
 	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return !r.listed(a.member) })
 }
 
-// onAbstain takes a word of another member, unless a newer one is known.
+// onAbstain handles an announcement of another member, unless a newer one is known.
 func (r *ring) onAbstain(ev Abstain) {
 	if !r.listed(ev.From) || ev.From.same(r.self) {
 		return
@@ -68,7 +68,7 @@ func (r *ring) onAbstain(ev Abstain) {
 	}
 }
 
-// absentNow tells whether a member abstains.
+// absentNow reports whether a member abstains.
 func (r *ring) absentNow(m Member) bool {
 	if m.same(r.self) {
 		return r.abstains
@@ -78,12 +78,12 @@ func (r *ring) absentNow(m Member) bool {
 	})
 }
 
-// failing tells that another member hosts, and instances fail there.
+// failing reports whether another member hosts and instances fail there.
 func (r *ring) failing() bool {
 	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.failing && r.now.Before(a.until) })
 }
 
-// due is when the next abstention expires; zero: there is none.
+// due returns when the next abstention expires; zero if there is none.
 func (r *ring) due() (at time.Time) {
 	for _, a := range r.absent {
 		if r.now.Before(a.until) {
@@ -93,7 +93,7 @@ func (r *ring) due() (at time.Time) {
 	return at
 }
 
-// earliest returns the first of those that are not zero.
+// earliest returns the first of the times that are not zero.
 func earliest(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
@@ -103,15 +103,15 @@ func earliest(times ...time.Time) (first time.Time) {
 	return first
 }
 
-// others tells whether another member may host.
+// others reports whether another member may host.
 func (r *ring) others() bool {
 	return slices.ContainsFunc(r.hosts, func(m Member) bool { return !m.same(r.self) && r.able(m) })
 }
 
-// able tells whether a member may host, as far as we know.
+// able reports whether a member may host, as far as we know.
 func (r *ring) able(m Member) bool { return !r.left(m) && !r.absentNow(m) }
 
-// onLeaving reports whether that is news.
+// onLeaving records that a member will not host any more, and reports whether that is new.
 func (r *ring) onLeaving(m Member) bool {
 	if !r.listed(m) || r.left(m) {
 		return false
@@ -122,7 +122,7 @@ func (r *ring) onLeaving(m Member) bool {
 
 func (r *ring) listed(m Member) bool { return slices.ContainsFunc(r.hosts, m.same) }
 
-// oldest returns who should host; the zero Member if nobody is known.
+// oldest returns the member that should host; the zero Member if none is known.
 func (r *ring) oldest() Member {
 	for _, m := range r.hosts {
 		if r.able(m) {
@@ -132,7 +132,7 @@ func (r *ring) oldest() Member {
 	return Member{}
 }
 
-// heir tells whether this member is one of the n that come after the oldest of those that may host.
+// heir reports whether this member is one of the n that come after the oldest member that may host.
 func (r *ring) heir(n int) bool {
 	older := 0
 	for _, m := range r.hosts {
@@ -146,5 +146,5 @@ func (r *ring) heir(n int) bool {
 	return false
 }
 
-// left tells whether a member will not host any more.
+// left reports whether a member will not host any more.
 func (r *ring) left(m Member) bool { return slices.ContainsFunc(r.departed, m.same) }

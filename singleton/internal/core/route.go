@@ -2,14 +2,14 @@ package core
 
 import "time"
 
-// patience is how many intervals a path is given before another one is tried.
+// patience is the number of intervals after which a silent path is replaced by another.
 const patience = 2
 
 // Route finds the host for the messages of one member, and notices when it has moved.
 //
-// It asks along the path that its messages have taken: of a host that pauses, it asks that host, who
-// passes the question on behind the messages. So when the next host answers, it has them, and what is
-// sent to it directly comes later. Only when that path does not answer is the oldest member asked.
+// It asks along the path of its messages. When a host pauses, it asks that host, which passes the
+// question on behind the messages. So when the next host answers, it has the messages, and messages
+// sent to it directly come later. Only if that path does not answer, Route asks the oldest member.
 type Route struct {
 	interval time.Duration
 	now      time.Time
@@ -19,27 +19,27 @@ type Route struct {
 	round uint64
 	host  Member // zero: not known
 	token uint64
-	heard time.Time // of the host, last
+	heard time.Time // last time from the host
 
 	last  uint64 // token of the last host
-	doubt bool   // what was sent to it may be lost: it is silent, or has lost its lease
+	doubt bool   // messages sent to it may be lost: it is silent, or has lost its lease
 
-	via    Member // the path; zero: the oldest member
+	via    Member // the path; zero: through the oldest member
 	asked  time.Time
-	to     Member // who was asked last
-	silent int    // questions on this path without an answer
+	to     Member // the member asked last
+	silent int    // unanswered questions on this path
 }
 
-// NewRoute returns a route that knows nobody. It asks every interval.
+// NewRoute returns a route that knows no member. It asks every interval.
 func NewRoute(interval time.Duration) *Route { return &Route{interval: interval} }
 
-// Host returns where the instance is; false if that is not known.
+// Host returns the place of the instance; ok is false if it is not known.
 func (r *Route) Host() (m Member, token uint64, ok bool) { return r.host, r.token, r.host.known() }
 
-// Hopeful tells whether there is anybody to ask.
+// Hopeful reports whether there is a member to ask.
 func (r *Route) Hopeful() bool { return !r.ring.removed && r.path().known() }
 
-// NextWake is when a Wake is wanted; zero: not at all.
+// NextWake returns when a Wake is wanted; zero if not at all.
 func (r *Route) NextWake() time.Time {
 	if !r.Hopeful() {
 		return time.Time{}
@@ -47,7 +47,7 @@ func (r *Route) NextWake() time.Time {
 	return r.asked.Add(r.interval)
 }
 
-// Step takes one event at a time now and returns what to do, in order. The slice is the caller's.
+// Step handles one event at time now and returns its effects, in order. The caller owns the slice.
 func (r *Route) Step(now time.Time, ev Event) []Effect {
 	r.now, r.out = now, nil
 	switch ev := ev.(type) {
@@ -70,7 +70,7 @@ func (r *Route) Step(now time.Time, ev Event) []Effect {
 
 func (r *Route) emit(e Effect) { r.out = append(r.out, e) }
 
-// path is whom to ask.
+// path returns the member to ask.
 func (r *Route) path() Member {
 	switch {
 	case r.host.known():
@@ -88,7 +88,7 @@ func (r *Route) ask() {
 	}
 }
 
-// search forgets the host and asks anew: through the one that was, or the oldest.
+// search forgets the host and asks again: through via, or through the oldest member.
 func (r *Route) search(via Member) {
 	if r.host.known() {
 		r.emit(Hidden{})
@@ -108,7 +108,7 @@ func (r *Route) onView(v View) {
 		}
 		r.host = Member{}
 	case r.host.known() && !r.ring.listed(r.host), r.via.known() && !r.ring.listed(r.via):
-		if !left { // who left in good order has passed on what it had
+		if !left { // a member that left in good order has passed on its messages
 			r.orphan()
 		}
 		r.search(Member{})
@@ -129,8 +129,8 @@ func (r *Route) onLeaving(ev Leaving) {
 	}
 }
 
-// onHost takes an answer to the present search. A tenure with a smaller token is over, whatever its host
-// believes.
+// onHost handles an answer to the present search. A tenure with a smaller token is over, whatever
+// its host believes.
 func (r *Route) onHost(ev Host) {
 	if ev.Round != r.round || r.ring.removed || !r.ring.listed(ev.From) || r.host.known() && ev.Token < r.token {
 		return
@@ -160,7 +160,7 @@ func (r *Route) onWake() {
 	}
 }
 
-// orphan says that no answers come from the last host.
+// orphan reports that the last host will not answer any more.
 func (r *Route) orphan() {
 	if r.last != 0 {
 		r.emit(Orphaned{r.last})

@@ -10,19 +10,21 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, or the gate, or
-// instances that fail, keep some members from hosting, or all, while their words to each other are lost,
-// late and reordered, and one may crash. In each: while any member can host, one of them has the instance
-// in time, keeps it, and is the only one that tries; when none can, one tries, even if instances fail there;
-// and when all can, it is soon back at the oldest where none has failed, with one planned move at most.
+// TestSimulation_SomebodyHostsWhileAnybodyCan plays seeded histories in which the store, the gate,
+// or failing instances keep some members from hosting, or all of them. Their messages to each other
+// are lost, late and reordered, and one member may crash. In each history, while any member can
+// host, one of them has the instance in time, keeps it, and is the only one that tries. If no
+// member can host, one tries, even if instances fail there. When all can host, the instance is soon
+// back at the oldest where none has failed, with one planned move at most.
 func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: seeds.First, Count: seeds.Count, Whole: seeds.Whole}, func(s *sim.World) {
 		newWorld(s, options{prompt: true}).abstentions()
 	})
 }
 
-// takeOver bounds the time from a cut to an instance at the next member that can: each before it notices
-// and says so, repeatedly, since words are lost; then the lease becomes stale.
+// takeOver bounds the time from a cut to an instance at the next member that can host. Each member
+// before it notices the cut and announces that repeatedly, because messages are lost; then the
+// lease expires.
 func (w *world) takeOver() time.Duration {
 	return validity + handOver + time.Duration(len(w.nodes))*(attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
 }
@@ -47,7 +49,7 @@ func (w *world) abstentions() {
 		if w.Chance(fmt.Sprint("crash-", round), 0.3) {
 			w.nodes[w.Number(fmt.Sprint("crashed-", round), 0, len(w.nodes)-1)].crash()
 		}
-		if slices.ContainsFunc(w.nodes, can) { // the gate of one that crashed is open again
+		if slices.ContainsFunc(w.nodes, can) { // the gate of a crashed member is open again
 			w.Eventually(w.takeOver(), "an instance at a member that can host", func() bool { return w.hostedBy(can) })
 			w.Eventually(maxReturn+abstainFor+10*time.Second, "nobody else tries", func() bool { return w.hostedBy(can) && w.trying() == 1 })
 		} else {
@@ -68,11 +70,11 @@ func (w *world) abstentions() {
 			n.shut, n.sick = 0, 0
 			n.gateOpens()
 		}
-		// One look at the store, an attempt, a poll of a lease that is stale.
+		// One probe of the store, an attempt, a poll of an expired lease.
 		w.Eventually(ttl+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
 	}
 	w.Calm()
-	w.Until(maxBackOff + abstainFor) // until nobody believes any more that instances fail
+	w.Until(maxBackOff + abstainFor) // until no member believes any more that instances fail
 	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
 	starts := w.starts
 	w.Until(20 * time.Second)

@@ -12,18 +12,18 @@ const (
 	renewEvery = 3 * time.Second
 )
 
-// lease is a service that keeps its promises: grants that cannot be renewed are told to be over before
-// anybody else gets one, and late answers come late.
+// lease is a lease service that keeps its promises: it reports a grant that cannot be renewed as
+// over before another node gets one, and late answers arrive late.
 type lease struct {
 	holder  *node
 	life    uint64 // of the holder
 	token   uint64
 	high    uint64
 	renewed time.Duration
-	lost    bool // the holder was told
+	lost    bool // the loss was reported to the holder
 	away    map[*node]time.Duration
-	tries   map[*node]uint64 // attempt under way
-	taken   map[*node]bool   // its last look found the lease held
+	tries   map[*node]uint64 // pending attempt
+	taken   map[*node]bool   // its last probe found the lease held
 }
 
 func (l *lease) unreachable(n *node, until time.Duration) {
@@ -41,12 +41,12 @@ func (l *lease) holds(n *node, token uint64) bool {
 	return l.holder == n && l.life == n.life && l.token == token
 }
 
-// valid is Check: work may start.
+// valid is Tenure.Check: it reports whether work may start.
 func (l *lease) valid(w *world, n *node, token uint64) bool {
 	return l.holds(n, token) && !l.lost && w.Elapsed() < l.renewed+stopBy
 }
 
-// begin tries until it is granted or cancelled.
+// begin tries until the attempt is granted or cancelled.
 func (l *lease) begin(w *world, n *node, attempt uint64) {
 	l.unreachable(n, l.away[n])
 	if l.tries[n] != 0 && l.tries[n]>>32 == n.life {
@@ -62,7 +62,7 @@ func (l *lease) begin(w *world, n *node, attempt uint64) {
 	}))
 }
 
-// probe looks at the lease.
+// probe reads the lease.
 func (l *lease) probe(w *world, n *node, number uint64) {
 	w.After(w.delay("probe"), n.living(func() {
 		if !l.reach(w, n) {
@@ -104,7 +104,7 @@ func (l *lease) try(w *world, n *node, attempt uint64) {
 	}))
 }
 
-// renew keeps the tenure while the holder reaches the store, and tells it in time if it does not.
+// renew keeps the tenure while the holder reaches the store, and reports a loss in time otherwise.
 func (l *lease) renew(w *world, n *node, token uint64) {
 	w.After(renewEvery, func() {
 		switch {
@@ -125,7 +125,7 @@ func (l *lease) renew(w *world, n *node, token uint64) {
 	})
 }
 
-// cancel ends an attempt, unless it has been granted and the answer is on its way.
+// cancel ends an attempt, unless it has been granted and the answer is in flight.
 func (l *lease) cancel(w *world, n *node, attempt uint64) {
 	if !l.trying(n, attempt) {
 		return
@@ -134,7 +134,7 @@ func (l *lease) cancel(w *world, n *node, attempt uint64) {
 	w.After(w.delay("cancel"), n.living(func() { n.step(core.Failed{Attempt: attempt}) }))
 }
 
-// release is tried until the store is reached or the tenure has expired; the answer does not wait longer
+// release is tried until the store is reached or the tenure has expired; its answer waits no longer
 // than a hand-over.
 func (l *lease) release(w *world, n *node, token uint64) {
 	if w.opt.overlookGrant && n.ran != token {

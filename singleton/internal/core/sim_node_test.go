@@ -17,7 +17,8 @@ const (
 	interval   = time.Second
 )
 
-// node is one member: a machine, a route, and an instance at times. Restarted, it is another incarnation.
+// node is one member: a machine, a route, and sometimes an instance. After a restart it is another
+// incarnation.
 type node struct {
 	w      *world
 	i      int
@@ -29,8 +30,8 @@ type node struct {
 	r      *core.Route
 
 	closed, final bool
-	shut          time.Duration // until when its gate is
-	shutAt        time.Duration // since when
+	shut          time.Duration // until when its gate is shut
+	shutAt        time.Duration // since when its gate is shut
 	sick          time.Duration // until when instances fail here
 	wake          time.Duration
 	waiting       map[int]uint64 // rounds of routes that wait for the instance here, by node
@@ -56,7 +57,7 @@ func (n *node) boot() {
 	})
 }
 
-// crash ends the process and its instance; the others see it go and the next one come.
+// crash ends the process and its instance. The others see the member leave, and its successor join.
 func (n *node) crash() {
 	delete(n.w.alive, n)
 	n.boot()
@@ -75,10 +76,10 @@ func (n *node) close() {
 // comesBack restarts a process that will not host any more, unless it was restarted before.
 func (n *node) comesBack(d time.Duration) { n.w.After(d, n.living(n.crash)) }
 
-// storeAway carries out: store MEMBER away for TIME.
+// storeAway carries out "store MEMBER away for TIME".
 func (n *node) storeAway(a sim.Args) { n.w.lease.unreachable(n, n.w.Elapsed()+a.Span(3)) }
 
-// gateShut carries out: gate MEMBER shut for TIME.
+// gateShut carries out "gate MEMBER shut for TIME".
 func (n *node) gateShut(a sim.Args) { n.shutFor(a.Span(3)) }
 
 func (n *node) shutFor(d time.Duration) {
@@ -91,7 +92,7 @@ func (n *node) shutFor(d time.Duration) {
 	w.After(d, n.living(n.gateOpens))
 }
 
-// sickens carries out: sick MEMBER for TIME. Instances fail soon after they start.
+// sickens carries out "sick MEMBER for TIME": instances fail soon after they start.
 func (n *node) sickens(a sim.Args) { n.sickFor(a.Span(2)) }
 
 func (n *node) sickFor(d time.Duration) {
@@ -99,7 +100,7 @@ func (n *node) sickFor(d time.Duration) {
 	n.fails()
 }
 
-// fails lets the instance panic, or stop, if instances fail here.
+// fails makes the instance panic, or stop, if instances fail here.
 func (n *node) fails() {
 	w, run := n.w, n.w.alive[n]
 	if run == 0 || n.sick <= w.Elapsed() {
@@ -123,7 +124,7 @@ func (n *node) gateOpens() {
 	}
 }
 
-// sees carries out: see MEMBER DIGITS. Its view is of the members with a 1, right or wrong.
+// sees carries out "see MEMBER DIGITS": its view contains the members with a 1, right or wrong.
 func (n *node) sees(a sim.Args) {
 	seen := a.Word(1)
 	if len(seen) < len(n.w.nodes) {
@@ -138,7 +139,7 @@ func (n *node) expelled() {
 	n.step(core.View{Self: n.me(), Removed: true})
 }
 
-// step hands an event to both machines, and carries out what they say.
+// step passes an event to both machines, and carries out their effects.
 func (n *node) step(ev core.Event) {
 	w := n.w
 	at := w.Now()
@@ -156,7 +157,7 @@ func (n *node) step(ev core.Event) {
 	n.arm(ticked)
 }
 
-// arm plans the next tick. One that has just been had must not be wanted again.
+// arm plans the next tick. A machine must not ask again for a tick that it has just had.
 func (n *node) arm(ticked bool) {
 	w := n.w
 	for _, due := range []time.Time{n.m.NextWake(), n.r.NextWake()} {
@@ -252,7 +253,7 @@ func (n *node) start(e core.Start) {
 	n.fails()
 }
 
-// restart makes an instance that has panicked anew.
+// restart replaces an instance that has panicked.
 func (n *node) restart(e core.Restart) {
 	if n.w.alive[n] != e.Run {
 		n.w.Fail("member %d restarts %d, and %d lives", n.i, e.Run, n.w.alive[n])
@@ -260,7 +261,7 @@ func (n *node) restart(e core.Restart) {
 	n.fails()
 }
 
-// ends lets the instance terminate later.
+// ends makes the instance terminate later.
 func (n *node) ends(run uint64, d time.Duration) {
 	n.w.After(d, n.living(func() { n.gone(run) }))
 }
@@ -272,14 +273,14 @@ func (n *node) gone(run uint64) {
 	}
 }
 
-// instanceEnds lets it stop by itself.
+// instanceEnds makes it stop by itself.
 func (n *node) instanceEnds() {
 	if run := n.w.alive[n]; run != 0 {
 		n.gone(run)
 	}
 }
 
-// living is f, unless the process has been restarted by then.
+// living returns f, restricted to the present life of the process.
 func (n *node) living(f func()) func() {
 	life := n.life
 	return func() {
@@ -289,7 +290,7 @@ func (n *node) living(f func()) func() {
 	}
 }
 
-// identify answers a route, later if the instance is to run here, or passes the question on.
+// identify answers a route, later if the instance will run here, or passes the question on.
 func (n *node) identify(from int, life, round uint64, hops int) {
 	if n.w.nodes[from].life != life {
 		return
@@ -310,7 +311,7 @@ func (n *node) answer(to int, round uint64) {
 	n.w.send(n, n.w.nodes[to].me(), host, func(to *node) { to.step(host) })
 }
 
-// send carries a message between incarnations, if the network does.
+// send carries a message between incarnations, if the network delivers it.
 func (w *world) send(from *node, to core.Member, msg any, deliver func(*node)) {
 	var target *node
 	for _, n := range w.nodes {

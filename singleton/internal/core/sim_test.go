@@ -10,16 +10,17 @@ import (
 
 var seeds = sim.Flags(usualSeeds)
 
-// history is a history of singletons that are well, or that break a rule.
+// history plays a history of correct singletons, or of singletons that break a rule.
 func history(opt options) func(*sim.World) {
 	return func(s *sim.World) { newWorld(s, opt).play() }
 }
 
-// TestSimulation_AtMostOneInstance plays seeded histories of members under crashes, closes, expulsions,
-// wrong views, partitions, lost and late messages, and a lease service that is away for some. In each: at
-// most one instance is alive at any time; no attempts overlap; nothing is released under an instance; no
-// message names a tenure that never was; after the faults end the oldest has the instance in time, every
-// route leads there and the lease is held by it alone; and when all have closed, nobody holds it.
+// TestSimulation_AtMostOneInstance plays seeded histories of members under crashes, closes,
+// removals, wrong views, partitions, lost and late messages, and a lease service that is
+// unavailable for some. In each history, at most one instance is alive at any time, attempts do not
+// overlap, no tenure is released while its instance lives, and no message names a tenure that never
+// existed. After the faults end, the oldest has the instance in time, every route leads there, and
+// only the oldest holds the lease. When all have closed, the lease is free.
 func TestSimulation_AtMostOneInstance(t *testing.T) {
 	var starts atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) {
@@ -37,10 +38,10 @@ func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
 	sim.Run(t, sim.Seeds{First: 1, Count: min(usualSeeds, 1000), Twice: true}, history(options{}))
 }
 
-// The histories that failed once, and some that show a planted bug.
+// TestSavedHistories replays the histories that once failed, and some that show a planted bug.
 func TestSavedHistories(t *testing.T) { sim.Replay(t, sim.Folder, history(options{})) }
 
-// TestSimulation_Bites shows that the checks notice a broken rule, and which.
+// TestSimulation_Bites shows that the checks notice a broken rule, and which one.
 func TestSimulation_Bites(t *testing.T) {
 	for name, c := range map[string]struct {
 		opt  options

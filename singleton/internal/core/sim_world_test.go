@@ -10,8 +10,9 @@ import (
 	"github.com/concord-go/concord/testkit/sim"
 )
 
-// world is one seeded history in true time: members with machines and routes, an abstract lease service,
-// and a network that loses and delays. It checks at every step that at most one instance is alive.
+// world is one seeded history in true time: members with machines and routes, an abstract lease
+// service, and a network that loses and delays messages. It checks at every step that at most one
+// instance is alive.
 type world struct {
 	*sim.World
 	opt    options
@@ -24,19 +25,19 @@ type world struct {
 
 // options break a rule, to show that the checks notice.
 type options struct {
-	prompt        bool // grants do not come late; this breaks nothing
+	prompt        bool // grants never come late; this breaks nothing
 	earlyRelease  bool // the lease is free when the instance is told to stop
 	blindStart    bool // a start does not check the lease
-	overlookGrant bool // a grant that nobody wants is not released
+	overlookGrant bool // a grant that is not wanted is not released
 }
 
 const (
 	ttl      = 10 * time.Second
-	validity = 9 * time.Second // the holder stops believing
-	stopBy   = 8 * time.Second // and is told before
+	validity = 9 * time.Second // until then the holder believes in its lease
+	stopBy   = 8 * time.Second // and is notified before
 )
 
-// newWorld picks sizes and faults: each seed has some of them, and seldom all.
+// newWorld picks sizes and faults. Each seed has some of them, and rarely all.
 func newWorld(s *sim.World, opt options) *world {
 	w := &world{World: s, opt: opt, alive: map[*node]uint64{}}
 	w.Faults = sim.Faults{
@@ -80,7 +81,7 @@ func (w *world) oneInstance() error {
 	return fmt.Errorf("%d at once, states %v", len(w.alive), w.states())
 }
 
-// gates checks that an instance ends in time when the gate of its member is shut.
+// gates checks that an instance stops in time when the gate of its member is shut.
 func (w *world) gates() error {
 	for n := range w.alive {
 		if at := w.Elapsed(); at < n.shut && at > n.shutAt+hurry+validity-stopBy {
@@ -90,7 +91,8 @@ func (w *world) gates() error {
 	return nil
 }
 
-// stores carries out: stores DIGITS away for TIME. It goes away for the members with a 1.
+// stores carries out "stores DIGITS away for TIME": the store is unavailable for the members with a
+// 1.
 func (w *world) stores(a sim.Args) {
 	away := a.Word(0)
 	if len(away) < len(w.nodes) {
@@ -104,8 +106,8 @@ func (w *world) stores(a sim.Args) {
 	}
 }
 
-// honest looks at every message: none names a tenure that never was, or says that a lease is free which the
-// sender holds.
+// honest checks every message: none names a tenure that never existed, or reports a lease as free
+// that its sender holds.
 func (w *world) honest(from, _ int, msg any) {
 	var token uint64
 	switch m := msg.(type) {
@@ -124,7 +126,7 @@ func (w *world) honest(from, _ int, msg any) {
 	}
 }
 
-// delay is short, or with faults sometimes seconds.
+// delay returns a short delay or, with faults, sometimes one of seconds.
 func (w *world) delay(what string) time.Duration {
 	d := w.Span(what, time.Millisecond, 30*time.Millisecond)
 	if w.Chance("slow-"+what, 0.05) {
@@ -133,7 +135,7 @@ func (w *world) delay(what string) time.Duration {
 	return d
 }
 
-// order is all living members by age: those that booted earlier first.
+// order returns all living members by age, oldest first.
 func (w *world) order() []*node {
 	out := slices.Clone(w.nodes)
 	slices.SortFunc(out, func(a, b *node) int {
@@ -145,7 +147,7 @@ func (w *world) order() []*node {
 	return out
 }
 
-// view lets n see those members; it always sees itself.
+// view shows n those members; a member always sees itself.
 func (w *world) view(n *node, see func(*node) bool) {
 	v := core.View{Self: n.me()}
 	for _, o := range w.order() {
@@ -159,7 +161,7 @@ func (w *world) view(n *node, see func(*node) bool) {
 // apart reports whether a member does not hear another one.
 func (w *world) apart(a, b *node) bool { return w.IsCut(a.i, b.i) }
 
-// split carries out: split SIDES, where each digit says on which side a member is.
+// split carries out "split SIDES", where each digit is the side of a member.
 func (w *world) split(a sim.Args) {
 	sides := a.Word(0)
 	if len(sides) < len(w.nodes) {
@@ -179,7 +181,7 @@ func (w *world) split(a sim.Args) {
 	}
 }
 
-// unite carries out: unite. The network is whole again.
+// unite carries out "unite": the network is whole again.
 func (w *world) unite(sim.Args) {
 	for _, x := range w.nodes {
 		for _, y := range w.nodes {
@@ -198,7 +200,7 @@ func (w *world) later(n *node, f func()) {
 	})
 }
 
-// makeUp makes up what happens, of the kinds that the seed has on.
+// makeUp generates the events, of the kinds that the seed has enabled.
 func (w *world) makeUp(r *rand.Rand) {
 	var kinds []string
 	for _, k := range []string{"crash", "close", "split", "unite", "store", "stores", "gate", "see", "end", "tick", "expel", "sick"} {
@@ -240,15 +242,15 @@ func (w *world) makeUp(r *rand.Rand) {
 	}
 }
 
-// play plays the history: a phase under faults, and one without in which the oldest must have the instance
-// in time.
+// play plays the history: a phase with faults, and one without, in which the oldest must have the
+// instance in time.
 func (w *world) play() {
 	w.makeUp(w.Rand())
 	w.Until(100 * time.Second)
 	if !w.Failed() {
 		w.heal()
-		// Time to live, one poll of a contender, hand-over, back-off; and until a word that was lost has
-		// expired, and who abstained takes it back.
+		// TTL, one poll of a contender, hand-over, back-off, the expiry of a lost announcement, and
+		// the time until a member that abstained takes the instance back.
 		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
 		w.Until(2 * time.Second)
 		if !w.Failed() && !w.settled() {
@@ -260,7 +262,7 @@ func (w *world) play() {
 	}
 }
 
-// heal ends all faults. Whoever will not host any more is restarted, as processes are.
+// heal ends all faults. Members that will not host any more are restarted, as processes are.
 func (w *world) heal() {
 	w.Calm()
 	for _, n := range w.nodes {
@@ -271,14 +273,16 @@ func (w *world) heal() {
 			n.crash()
 		}
 	}
-	w.Until(6 * time.Second) // until what is late has arrived
+	w.Until(6 * time.Second) // until late messages have arrived
 	for _, n := range w.nodes {
 		w.view(n, func(*node) bool { return true })
 	}
-	w.Until(maxBackOff + abstainFor) // until what was said before, and not to those just seen, is said or void
+	// Wait until earlier announcements, also to members not in view, are repeated or void.
+	w.Until(maxBackOff + abstainFor)
 }
 
-// host is the oldest member that does not leave the instance to another one because instances failed there.
+// host returns the oldest member that does not leave the instance to another one because instances
+// failed there.
 func (w *world) host() *node {
 	order := w.order()
 	if i := slices.IndexFunc(order, func(n *node) bool { return !n.m.Aside() }); i > 0 {
@@ -287,7 +291,7 @@ func (w *world) host() *node {
 	return order[0]
 }
 
-// settled tells that the oldest has the instance and the lease, and that every route leads there.
+// settled reports whether the oldest has the instance and the lease, and every route leads there.
 func (w *world) settled() bool {
 	oldest := w.host()
 	if oldest.m.Aside() || len(w.alive) != 1 || w.alive[oldest] == 0 || w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
@@ -301,7 +305,7 @@ func (w *world) settled() bool {
 	return true
 }
 
-// quiet checks that closing everybody leaves no lease held.
+// quiet checks that no lease is held after all members have closed.
 func (w *world) quiet() {
 	for _, n := range w.nodes {
 		n.close()

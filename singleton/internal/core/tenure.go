@@ -2,7 +2,8 @@ package core
 
 import "time"
 
-// onHeld takes a grant: for the instance if it is still wanted, else to release it at once.
+// onHeld handles a grant: it starts the instance if that is still wanted, else releases the grant
+// at once.
 func (m *Machine) onHeld(ev Held) {
 	if ev.Attempt != m.attempt || m.state != AcquiringLease && m.state != Cancelling {
 		if ev.Token != m.token {
@@ -29,7 +30,7 @@ func (m *Machine) onFailed(ev Failed) {
 		m.close()
 	case asked, ev.Taken:
 	default:
-		m.due = m.now.Add(m.cfg.Repeat) // attempts wait; one that does not must not spin
+		m.due = m.now.Add(m.cfg.Repeat) // an attempt that returns at once must not spin
 		m.silence()
 	}
 }
@@ -41,7 +42,7 @@ func (m *Machine) start() {
 	m.emit(Start{m.run, m.token})
 }
 
-// stop begins a planned move: the instance may finish what it has.
+// stop begins a planned move: the instance may handle the messages it has.
 func (m *Machine) stop() {
 	m.enter(Stopping)
 	m.due = earliest(m.now.Add(m.cfg.HandOver), m.hasty)
@@ -57,7 +58,7 @@ func (m *Machine) kill() {
 	}
 }
 
-// onLost ends the instance at once: the lease leaves it the time to finish a message, no more.
+// onLost stops the instance at once: the lease leaves it only the time to finish a message.
 func (m *Machine) onLost(ev Lost) {
 	if ev.Token != m.token {
 		return
@@ -77,7 +78,8 @@ func (m *Machine) onLost(ev Lost) {
 	}
 }
 
-// end ends the tenure between two tries. An instance that has panicked is still there, and what it has is lost.
+// end ends the tenure between two tries. An instance that has panicked still exists, and the
+// messages in its mailbox are lost.
 func (m *Machine) end() {
 	if !m.broken {
 		m.release()
@@ -89,7 +91,7 @@ func (m *Machine) end() {
 	m.kill()
 }
 
-// again tries once more.
+// again starts or restarts the instance after a back-off.
 func (m *Machine) again() {
 	if !m.broken {
 		m.start()
@@ -101,7 +103,8 @@ func (m *Machine) again() {
 	m.emit(Restart{m.run})
 }
 
-// onGone goes on after an instance: with the release if it was told to stop, else with the next one.
+// onGone continues after an instance: it releases the tenure if the instance was told to stop, else
+// it waits to start the next one.
 func (m *Machine) onGone(ev Gone) {
 	if ev.Run != m.run {
 		return
@@ -133,13 +136,13 @@ func (m *Machine) fail() {
 	m.failures++
 }
 
-// fails tells that instances keep failing here, and this member hosts all the same.
+// fails reports whether instances keep failing here although this member has to host.
 func (m *Machine) fails() bool {
 	hosting := m.state == BackOff || m.state == Active && m.now.Sub(m.started) < m.cfg.MaxBackOff
 	return hosting && m.failures >= m.cfg.Tries && !m.abst.on && !m.over()
 }
 
-// stepAside abstains when instances keep failing here, if that lets another member host.
+// stepAside abstains when instances keep failing here, if another member can host then.
 func (m *Machine) stepAside() {
 	if m.state == BackOff && m.failures >= m.cfg.Tries && m.ring.others() && !m.over() && !m.abst.aside() {
 		m.abstain()
@@ -153,8 +156,8 @@ func (m *Machine) release() {
 	m.emit(Release{m.token})
 }
 
-// onReleased ends the tenure. A release whose outcome is not known goes on in the background or expires;
-// the next host then waits for that.
+// onReleased ends the tenure. A release of unknown outcome continues in the background, or the
+// lease expires; the next host then waits for that.
 func (m *Machine) onReleased(ev Released) {
 	if m.state != Releasing || ev.Token != m.token {
 		return

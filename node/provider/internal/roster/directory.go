@@ -15,7 +15,8 @@ type Member struct {
 	Host  string
 	Port  int
 	Kinds []string
-	// Order tells entries at one address apart: the largest is the latest. Equal ones are ordered by ID.
+	// Order distinguishes entries at one address: the one with the largest Order is the latest.
+	// Equal ones are ordered by ID.
 	Order int64
 }
 
@@ -23,27 +24,28 @@ func (m Member) address() string { return fmt.Sprintf("%s:%d", m.Host, m.Port) }
 
 // Self is the member that a provider serves.
 type Self struct {
-	Member          // Its ID is that of the actor system, which each life has anew.
-	Cluster  string // name
+	Member          // Its ID is that of the actor system, new in each life.
+	Cluster  string // name of the cluster
 	Listener string // host that remoting listens on, as configured
 	Log      *slog.Logger
 }
 
-// Directory is where members find each other. Its methods are called one at a time.
+// Directory is the service through which members find each other. Its methods are not called
+// concurrently.
 type Directory interface {
 	// Where names the directory in messages: "etcd at 10.0.0.5:2379".
 	Where() string
-	// Serve lists self, and calls report with all entries of its cluster, self included, at first and
-	// after each change. It returns nil when ctx has ended, and an error when its session with the
-	// directory is lost; it is then called again.
+	// Serve lists self and calls report with all entries of its cluster, including self: once at
+	// the start and again after each change. It returns nil when ctx has ended, and an error when
+	// its session with the directory is lost; it is then called again.
 	Serve(ctx context.Context, self Self, report func([]Member)) error
-	// Leave takes self off. It may be called although Serve never succeeded.
+	// Leave removes self from the directory. It may be called even if Serve never succeeded.
 	Leave(ctx context.Context, self Self) error
 	// Close releases everything.
 	Close() error
 }
 
-// selfOf reads what a started remoting and its cluster say.
+// selfOf returns the Self of a cluster whose remoting has started.
 func selfOf(c *cluster.Cluster) (Self, error) {
 	host, port, err := c.ActorSystem.GetHostPort()
 	if err != nil {

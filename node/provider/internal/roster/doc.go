@@ -1,14 +1,14 @@
-// Package roster is what the cluster providers below node/provider have in common: a Provider that
-// keeps one member listed in a Directory, and reports to Proto.Actor who else is.
+// Package roster is shared by the cluster providers below node/provider: a Provider keeps one
+// member listed in a Directory, and reports the other members to Proto.Actor.
 //
-// Proto.Actor bans the id of a member that leaves a list, for good, at every member that saw the
-// list. A provider must therefore not report a member as gone because of a fault of its own. The
+// When a member leaves a list, every member that sees the list bans its id permanently. A provider
+// must therefore never report a member as gone because of a fault of the provider. It follows these
 // rules, which package testkit/clustertest checks:
 //
-//   - While the directory does not answer, the last list stands.
+//   - While the directory does not answer, the last list remains in effect.
 //   - When a session with the directory was lost and another one begins, members that are missing
-//     stay listed for Config.Grace: they may have lost their sessions by the same fault.
+//     stay listed for Config.Grace: the same fault may have ended their sessions.
 //   - Two entries at one address are two lives of one member; the later one counts.
 //   - The first report contains the member itself, and StartMember waits for it.
-//   - Nothing is reported after Shutdown, and nothing runs any more when it returns.
+//   - Nothing is reported after Shutdown, and nothing is running when it returns.
 package roster

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// list decides what is reported, from what a directory lists. It has no clock.
+// list decides what to report from the entries of a directory. It has no clock.
 type list struct {
 	grace time.Duration
 
-	entries  []Member  // of the last report of the directory
-	reported []Member  // what list returned last
+	entries  []Member  // last report of the directory
+	reported []Member  // last result of at
 	lost     bool      // no report since the session was lost
-	until    time.Time // missing members stay till then
+	until    time.Time // missing members stay listed until then
 }
 
-// lose notes that the session with the directory is lost.
+// lose records that the session with the directory is lost.
 func (l *list) lose() { l.lost = true }
 
-// hear takes in a report of the directory, and returns what is to be reported now.
+// hear records a report of the directory, and returns the members to report now.
 func (l *list) hear(now time.Time, entries []Member) []Member {
 	if l.lost {
 		l.lost, l.until = false, now.Add(l.grace)
@@ -29,7 +29,7 @@ func (l *list) hear(now time.Time, entries []Member) []Member {
 	return l.at(now)
 }
 
-// at returns what is to be reported now.
+// at returns the members to report now.
 func (l *list) at(now time.Time) []Member {
 	byAddress := map[string]Member{}
 	for _, m := range l.entries {
@@ -48,7 +48,7 @@ func (l *list) at(now time.Time) []Member {
 	return l.reported
 }
 
-// settles returns how long missing members still stay, 0 if none does.
+// settles returns how much longer missing members stay listed, 0 if none do.
 func (l *list) settles(now time.Time) time.Duration { return max(0, l.until.Sub(now)) }
 
 func later(a, b Member) bool {

@@ -22,9 +22,9 @@ func TestList(t *testing.T) {
 	start := time.Unix(1000, 0)
 	type step struct {
 		name    string
-		after   time.Duration // of start
+		after   time.Duration // since start
 		lose    bool
-		entries []Member // nil: another look
+		entries []Member // nil: no new report
 		want    string
 	}
 	for name, steps := range map[string][]step{

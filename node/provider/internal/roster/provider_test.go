@@ -14,7 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// fake is a directory in the hands of a test.
+// fake is a directory controlled by a test.
 type fake struct {
 	sessions chan struct{} // a session ends when it receives
 	entries  chan []Member
@@ -22,7 +22,7 @@ type fake struct {
 	closed   int
 
 	mu      sync.Mutex
-	fails   error // that a session ends with at once; nil: there is one
+	fails   error // ends each session at once; nil: sessions succeed
 	serving int
 }
 
@@ -51,7 +51,7 @@ func (f *fake) Serve(ctx context.Context, self Self, report func([]Member)) erro
 	}
 }
 
-// fail lets sessions fail from now on, or not, and returns how many there were.
+// fail sets the error of sessions from now on, and returns how many there were.
 func (f *fake) fail(err error) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *fake) Leave(context.Context, Self) error { f.left++; return nil }
 
 func (f *fake) Close() error { f.closed++; return nil }
 
-// rig is a provider on a fake, and what it published.
+// rig is a provider on a fake, and the lists it has published.
 type rig struct {
 	*Provider
 	dir       *fake
@@ -120,9 +120,9 @@ func TestProvider_TheLastListStandsWhileTheDirectoryIsAway(t *testing.T) {
 		if n := r.dir.fail(nil); n < 3000 || n > 4000 {
 			t.Errorf("%d tries in an hour, want one a second", n)
 		}
-		time.Sleep(2 * time.Second) // back, with ourselves alone
+		time.Sleep(2 * time.Second) // back, with only this member
 		r.last(t, "other", "self")
-		time.Sleep(5 * time.Second) // nobody came back in time
+		time.Sleep(5 * time.Second) // no member came back in time
 		r.last(t, "self")
 		_ = r.Shutdown(true)
 	})
