@@ -6,35 +6,48 @@ PROTOC_GEN_GO_VERSION := v1.36.12
 BUF_VERSION := v1.75.0
 GOVULNCHECK_VERSION := v1.1.4
 BIN := $(CURDIR)/bin
+# MODULES are the directories that go.work lists. In go commands the pattern "work" stands for the
+# packages of all of them. internal/testenv is a module beside them, with its own go.work.
+MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
+unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk bench-durable bench-sharding stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: check unit race quickstart stores ## everything that must pass before a change lands; installs what it needs
 
-check: lint proto-check ## formatting, vet, linters, generated code
+check: lint proto-check docs-check ## formatting, vet, linters, generated code, documents
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
-	$(GO) vet ./...
-	$(GO) mod tidy -diff
+	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) vet -tags stores ./... && $(GO) mod tidy -diff) || { echo "in module $$m"; exit 1; }; done
 
 lint: $(BIN)/golangci-lint ## golangci-lint
-	$(BIN)/golangci-lint run --timeout 30m --build-tags stores ./...
+	$(BIN)/golangci-lint run --timeout 30m --build-tags stores $(MODULES:%=%/...)
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 unit: ## the tests, without the race detector: about four minutes on two cores
-	$(GO) test ./...
+	$(GO) test work
 
 race: ## the tests with the race detector
-	$(GO) test -race -timeout 20m ./...
+	$(GO) test -race -timeout 20m work
+
+docs-check: ## the pages: Go blocks are lines of compiled files; links, commands and tests exist
+	cd examples/snippets && $(GO) vet .
+	$(GO) test ./docs -run '^TestPages_'
 
 quickstart: ## the main example, with each fault, compared with a fold of its events
 	$(GO) build -o $(BIN)/quickstart ./examples/quickstart
 	for kill in none any clerk partition freeze; do $(BIN)/quickstart -kill $$kill || exit 1; done
 	$(BIN)/quickstart -tls
 	$(BIN)/quickstart -durable
+
+cockpit-test: ## the cockpit's page in a headless Chromium over the quickstart; installs Chromium with apt if it is missing and this is root; PICTURES=1 takes those of the docs
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+		test "$$(id -u)" = 0 || { echo 'cockpit-test: NOT TESTED: there is no Chromium; install it, or run this as root' >&2; exit 3; }; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
+	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v $(if $(PICTURES),-args -pictures $(CURDIR)/docs/pictures)
 
 SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership ./sharding/internal/core
 SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$
@@ -79,23 +92,25 @@ mutants: ## plant known bugs, each must make its test fail; writes docs/mutants.
 	$(GO) run ./internal/mutants
 
 VULNDB := https://vuln.go.dev
-vuln: $(BIN)/govulncheck ## known vulnerabilities of what this module is built of; VULNDB=another database
+vuln: $(BIN)/govulncheck ## known vulnerabilities of what the modules are built of; VULNDB=another database
 	@curl -sSfo /dev/null --max-time 20 '$(VULNDB)/index/db.json' || { \
 		echo 'vuln: NOT CHECKED: the vulnerability database $(VULNDB) cannot be reached; set VULNDB to a mirror' >&2; exit 3; }
-	$(BIN)/govulncheck -db '$(VULNDB)' -test ./...
+	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && GOWORK=off $(BIN)/govulncheck -db '$(VULNDB)' -test ./...); done
 
-sbom: ## bin/sbom.json: what this module is built of, as CycloneDX; asks no server
+sbom: ## bin/sbom.json and one for each nested module: what it is built of, as CycloneDX; asks no server
 	@mkdir -p $(BIN)
-	$(GO) run ./internal/sbom >$(BIN)/sbom.json
+	$(GO) build -o $(BIN)/sbom ./internal/sbom
+	@set -e; for m in $(MODULES); do n=$${m#.}; (cd $$m && $(BIN)/sbom) >$(BIN)/sbom$${n//\//-}.json; done
+	@ls $(BIN)/sbom*.json
 
 fuzz: ## every decoder for FUZZTIME (default 30s) each
-	@set -e; for pkg in $$($(GO) list ./...); do \
+	@set -e; for pkg in $$($(GO) list work); do \
 		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "== $$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),30s); \
 		done; done
 
 bench: ## every benchmark once
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -run '^$$' -bench . -benchmem work
 
 bench-replication: ## what replication costs: convergence, traffic, joins, memory, updates
 	set -o pipefail; $(GO) test ./distributeddata/internal/core -run '^TestNumbers_' -v | grep -E ' after |^ok|^FAIL'
@@ -139,12 +154,20 @@ laws: ## every law of replicated types on LAWS (default 100,000) histories each,
 	$(GO) test ./crdt ./examples/customcrdt -run Laws -timeout 24h -args -rapid.checks=$(or $(LAWS),100000)
 	$(GO) test ./crdt -run 'Exhaustive' -timeout 24h -v -args -exhaustive=8
 
-USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p'
-compat: ## the tests against the newest Proto.Actor this module also supports, of the packages that use it
+USES_ACTORS := $(GO) list -test -f '{{$$p := .ImportPath}}{{range .Deps}}{{if eq . "github.com/asynkron/protoactor-go/actor"}}{{$$p}}{{end}}{{end}}' work | sed -n 's/\.test$$//p'
+compat: ## the tests against the newest Proto.Actor that is also supported, of the packages that use it
 	rm -rf $(BIN)/compat && mkdir -p $(BIN)/compat
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(BIN)/compat
-	cd $(BIN)/compat && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy && $(GO) vet ./... && $(GO) test $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
+	@set -e; cd $(BIN)/compat; for m in $(MODULES); do (cd $$m && $(GO) get github.com/asynkron/protoactor-go@v0.0.0-20260118094027-288962e52f3f && $(GO) mod tidy); done
+	cd $(BIN)/compat && $(GO) vet work && $(GO) test $$($(USES_ACTORS)) && $(GO) run ./examples/quickstart
 	rm -rf $(BIN)/compat
+
+OURS := github.com/concord-go/concord
+VERSION = $(shell TZ=UTC git log -1 --abbrev=12 --date=format-local:%Y%m%d%H%M%S --format=v0.0.0-%cd-%h)
+versions: ## let the modules require VERSION=v0.x.y of each other, before a release; without VERSION the last commit
+	sed -i.bak -E 's#($(OURS)[^ ]*) v[0-9][^ ]*#\1 $(VERSION)#' $(MODULES:%=%/go.mod)
+	@rm -f $(MODULES:%=%/go.mod.bak)
+	$(if $(filter v0.0.0-%,$(VERSION)),,@echo 'commit this, and tag that commit:' $(VERSION) $(patsubst ./%,%/$(VERSION),$(filter-out .,$(MODULES))))
 
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## regenerate proto/*.pb.go
 	rm -rf $(BIN)/schema && mkdir -p $(BIN)/schema/concord/v1 && cp proto/*.proto $(BIN)/schema/concord/v1

@@ -8,18 +8,19 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// DefaultLimit is how many resources a Guard knows if it does not say otherwise: some 10 MB of short names, and
-// never more than 30.
+// DefaultLimit is the default of Guard.Limit. That many resources take about 10 MB with short
+// names, and never more than 30 MB.
 const DefaultLimit = 1 << 16
 
-// Guard fences effects of this process in memory. The zero value knows no resources and is ready. It is
-// safe for concurrent use and must not be copied. It starts no goroutine.
+// Guard fences effects of this process in memory. The zero value knows no resources and is ready to
+// use. A Guard is safe for concurrent use and must not be copied. It starts no goroutine.
 //
-// It knows nothing of its time before a restart: an old token is admitted until the first newer one
-// comes. Where that matters keep the tokens beside the data, as Table does.
+// A Guard forgets all tokens when its process restarts: it then admits an old token until the first
+// newer one arrives. Where that matters, keep the tokens beside the data, as Table does.
 type Guard struct {
-	// Limit is the number of resources it knows; one more is refused with ErrFull, since to forget
-	// another would let stale tokens in there. 0 is DefaultLimit. Do not change it after the first use.
+	// Limit is the maximum number of resources. A call for one more fails with ErrFull, because
+	// forgetting another resource would admit stale tokens there. 0 means DefaultLimit. Do not
+	// change Limit after the first use.
 	Limit int
 
 	mu struct {
@@ -28,25 +29,26 @@ type Guard struct {
 	}
 }
 
-// resource is what is known of one name.
-// Invariant: all effects under way carry one token, which is at most highest.
+// resource is the state of one resource. Invariant: all running effects carry one token, which is
+// at most highest.
 type resource struct {
 	highest coordination.Token
-	running coordination.Token // of the effects under way
+	running coordination.Token // of the running effects
 	effects map[*effect]struct{}
-	idle    chan struct{} // closed when the last effect has ended; nil if none is under way
+	idle    chan struct{} // closed when the last effect has returned; nil if none is running
 }
 
 type effect struct{ stale context.CancelCauseFunc }
 
-// Do runs f, unless a higher token has been seen: then the error is a *StaleError, and f has not run. Else it
-// returns what f returns.
+// Do runs f and returns its error, unless a higher token has been seen: then it returns a
+// *StaleError without running f.
 //
-// Effects of one token run side by side. A higher token refuses lower ones from the moment it comes. The
-// context of lower effects under way ends with a *StaleError as its cause, and Do waits for them to return
-// before it runs f. When ctx ends first, f has not run, and the error wraps the cause of ctx; the token has
-// been seen all the same. So f should heed its context; one that never returns keeps newer tokens waiting. f
-// must not call Do for the same resource with a higher token, which would wait for itself.
+// Effects with the same token run concurrently. A higher token rejects lower ones from the moment
+// it arrives. The contexts of running effects with a lower token end with a *StaleError as the
+// cause, and Do waits for these effects to return before it runs f. If ctx ends first, Do does not
+// run f and the error wraps the cause of ctx; the token still counts as seen. So f should observe
+// its context: an f that never returns blocks newer tokens. f must not call Do for the same
+// resource with a higher token, because that call would wait for f itself.
 func (g *Guard) Do(ctx context.Context, name string, token coordination.Token, f func(context.Context) error) error {
 	if err := checkResource(name); err != nil {
 		return err
@@ -65,8 +67,8 @@ func (g *Guard) Do(ctx context.Context, name string, token coordination.Token, f
 	return f(under)
 }
 
-// Forget drops what is known of a resource that is gone for ever, and makes room for another. It reports
-// false, and does nothing, while an effect on it is under way.
+// Forget removes a resource that will never be used again, and makes room for another. It does
+// nothing and returns false while an effect on the resource is running.
 func (g *Guard) Forget(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,7 +80,7 @@ func (g *Guard) Forget(name string) bool {
 	return true
 }
 
-// enter notes the token and waits until no other runs.
+// enter records the token and waits until no effect with a lower token is running.
 func (g *Guard) enter(ctx context.Context, name string, token coordination.Token, e *effect) (*resource, error) {
 	for {
 		r, busy, err := g.tryEnter(name, token, e)
@@ -93,7 +95,7 @@ func (g *Guard) enter(ctx context.Context, name string, token coordination.Token
 	}
 }
 
-// tryEnter returns what to wait for while effects with a lower token are under way.
+// tryEnter returns a channel to wait for while effects with a lower token are running.
 func (g *Guard) tryEnter(name string, token coordination.Token, e *effect) (*resource, <-chan struct{}, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,7 +130,7 @@ func (g *Guard) resourceLocked(name string) (*resource, error) {
 		limit = DefaultLimit
 	}
 	if len(g.mu.resources) >= limit {
-		return nil, fmt.Errorf("%w: %q, after %d", ErrFull, name, limit)
+		return nil, fmt.Errorf("%w: %q is beyond the limit of %d", ErrFull, name, limit)
 	}
 	if g.mu.resources == nil {
 		g.mu.resources = map[string]*resource{}

@@ -1,4 +1,4 @@
-// Package arrows holds no code, only the test that keeps the packages' imports pointing one way.
+// Package arrows contains only the test that checks the direction of the packages' imports.
 package arrows
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const module = "github.com/concord-go/concord/"
 
-// shared is the machinery below the components, which none of them owns.
+// shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
 	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership", "internal/meters", "internal/shell", "internal/stash", "internal/timer", "internal/wire", "proto",
 }
 
-// arrows says what the packages of this module may import of each other, outside tests. A package that
-// is not listed fails the test: say where it belongs.
+// arrows lists the packages of this module that each package may import, outside tests. A package
+// that is not listed fails the test and must be added.
 var arrows = map[string][]string{
 	"proto":                           {},
 	"internal/pmap":                   {},
@@ -102,11 +102,16 @@ var arrows = map[string][]string{
 	"testkit":                         {"coordination", "coordination/memory", "distributeddata/store", "internal/lifecycle", "internal/membership", "internal/simnet", "internal/timer"},
 	"testkit/sim":                     {},
 	"testkit/storetest":               {"distributeddata/store"},
-	"examples/*":                      {"node/config", "distributeddata/bbolt", "coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger", "distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton", "sharding", "testkit/pki", "examples/internal/three"},
+	"cockpit/api":                     {},
+	"cockpit/browsertest":             {},
+	"cockpit/internal/view":           {"cockpit/api", "coordination", "distributeddata", "sharding", "singleton"},
+	"cockpit":                         {"cockpit/api", "cockpit/internal/view", "coordination", "crdt", "distributeddata", "internal/gate", "internal/membership", "node", "sharding", "singleton"},
+	"cmd/concordctl":                  {"cockpit/api", "distributeddata/inspect", "distributeddata/store"},
+	"examples/*":                      {"cockpit", "node/config", "distributeddata/bbolt", "coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger", "distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton", "sharding", "testkit/pki", "examples/internal/three"},
 	"examples/internal/three":         {"coordination", "coordination/memory", "distributeddata", "internal/lifecycle", "internal/simnet"},
 }
 
-// pure are the packages in which nothing depends on anything but their inputs.
+// pure lists the packages whose behaviour depends only on their inputs.
 var pure = []string{"internal/field", "internal/pmap", "internal/causal", "crdt", "distributeddata/internal/core", "distributeddata/internal/expiry", "distributeddata/internal/sketch", "coordination/internal/core", "singleton/internal/core", "sharding/internal/core", "node/internal/arbiter"}
 
 type file struct {
@@ -158,7 +163,7 @@ func TestCores_AreDeterministic(t *testing.T) {
 	}
 }
 
-// The test would be worth nothing if it could not see a reversed arrow.
+// The test above must be able to detect a reversed arrow.
 func TestImports_ReversedArrowIsSeen(t *testing.T) {
 	allowed, ok := lookup("crdt")
 	if !ok || slices.ContainsFunc(allowed, func(a string) bool { return match(a, "distributeddata") }) {
@@ -200,7 +205,7 @@ func files(t *testing.T) map[string]file {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2):
+		case d.IsDir() && skipped(d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
@@ -217,6 +222,11 @@ func files(t *testing.T) map[string]file {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// skipped reports whether a directory of this name holds none of this repository's packages.
+func skipped(name string) bool {
+	return name == "testdata" || name == "bin" || strings.HasPrefix(name, ".") && len(name) > 2
 }
 
 func imports(f *ast.File) (out []string) {

@@ -1,7 +1,9 @@
-// Command sbom writes a bill of materials of this module to standard output, as CycloneDX 1.5 in JSON: every module that
-// its packages and tests are built of, with the version that is used and the hash of go.sum. It asks no server.
+// Command sbom writes a bill of materials of the module in the current directory to standard
+// output, as CycloneDX 1.5 in JSON: every module used by its packages and tests, with its version
+// and its hash from go.sum. It reads the module's own go.mod, not go.work, and contacts no server.
+// A module of this repository has no hash, since it is replaced by a directory.
 //
-//	go run ./internal/sbom >bin/sbom.json
+//	make sbom
 package main
 
 import (
@@ -19,31 +21,28 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	if err := run(os.Stdout, "."); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
 }
 
-// module is what go list tells of one.
+// module is the output of go list for one module.
 type module struct {
 	Path, Version, Sum string
 	Main               bool
 	Replace            *module
 }
 
-func run(out io.Writer) error {
-	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "./...")
-	list.Stderr = os.Stderr
-	used, err := list.Output()
+// run describes the module in dir.
+func run(out io.Writer, dir string) error {
+	used, err := list(dir, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "./...")
 	if err != nil {
-		return fmt.Errorf("go list: %w", err)
+		return err
 	}
-	all := exec.Command("go", "list", "-m", "-json", "all")
-	all.Stderr = os.Stderr
-	text, err := all.Output()
+	text, err := list(dir, "-m", "-json", "all")
 	if err != nil {
-		return fmt.Errorf("go list -m: %w", err)
+		return err
 	}
 	modules, err := modulesOf(text, strings.Fields(string(used)))
 	if err != nil {
@@ -54,7 +53,19 @@ func run(out io.Writer) error {
 	return e.Encode(bill(modules))
 }
 
-// modulesOf reads the JSON values of go list, and keeps the modules that are used.
+// list returns the output of go list in dir, outside the workspace.
+func list(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(args, " "), err)
+	}
+	return out, nil
+}
+
+// modulesOf parses the JSON output of go list, and keeps the modules that are used.
 func modulesOf(text []byte, used []string) (out []module, err error) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var m module
@@ -63,7 +74,7 @@ func modulesOf(text []byte, used []string) (out []module, err error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("output of go list -m: %w", err)
 		}
-		if m.Replace != nil {
+		if m.Replace != nil && m.Replace.Version != "" { // not by a directory
 			m.Version, m.Sum = m.Replace.Version, m.Replace.Sum
 		}
 		if slices.Contains(used, m.Path) {
@@ -103,7 +114,7 @@ func bill(modules []module) document {
 		if m.Version != "" {
 			c.PURL += "@" + m.Version
 		}
-		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok { // of the files' hashes, as go.sum has it
+		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok { // the hash of the files, as in go.sum
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Hashes = []hash{{"SHA-256", hex.EncodeToString(raw)}}
 			}

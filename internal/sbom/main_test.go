@@ -26,15 +26,25 @@ func TestBill(t *testing.T) {
 	require.ErrorContains(t, err, "output of go list -m")
 }
 
-// TestRun_HasWhatThisModuleIsBuiltOf asks go itself.
-func TestRun_HasWhatThisModuleIsBuiltOf(t *testing.T) {
-	var out strings.Builder
-	require.NoError(t, run(&out))
-	var doc document
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &doc))
-	require.Equal(t, "github.com/concord-go/concord", doc.Metadata.Component.Name)
-	for _, c := range doc.Components {
-		require.NotEmpty(t, c.Version, c.Name)
-		require.NotEmpty(t, c.Hashes, c.Name)
+// TestRun_HasWhatEachModuleIsBuiltOf compares the output with that of the go command.
+func TestRun_HasWhatEachModuleIsBuiltOf(t *testing.T) {
+	const ours = "github.com/concord-go/concord"
+	for dir, want := range map[string]string{"": "go.etcd.io/bbolt", "/coordination/zookeeper": "github.com/go-zookeeper/zk"} {
+		var out strings.Builder
+		require.NoError(t, run(&out, "../.."+dir))
+		var doc document
+		require.NoError(t, json.Unmarshal([]byte(out.String()), &doc))
+		require.Equal(t, ours+dir, doc.Metadata.Component.Name)
+		names := map[string]bool{}
+		for _, c := range doc.Components {
+			names[c.Name] = true
+			require.NotEmpty(t, c.Version, c.Name)
+			if c.Name != ours { // taken from a directory
+				require.NotEmpty(t, c.Hashes, c.Name)
+			}
+		}
+		require.True(t, names[want], want)
+		require.Equal(t, dir != "", names[ours], "the root is a component of a nested module")
+		require.Equal(t, dir != "", names["github.com/go-zookeeper/zk"])
 	}
 }

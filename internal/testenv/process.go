@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// build makes a program of one of this module's packages, unless it is there, made from the same versions. It leaves the
-// processors to tests that already run.
+// build builds a program of one of this module's packages, unless it was built from the same
+// versions before. It runs with low priority, so that running tests are not slowed down.
 func (e *environment) build(ctx context.Context, name, pkg string, flags ...string) (string, error) {
 	program := filepath.Join(e.bin, name)
 	stamp, err := versions(pkg, flags)
@@ -37,8 +37,10 @@ func (e *environment) build(ctx context.Context, name, pkg string, flags ...stri
 	}
 	e.say("testenv: building %s (minutes, once)\n", name)
 	args := slices.Concat([]string{"-n", "10", "go", "build", "-o", program}, flags, []string{pkg})
-	err = again(ctx, func() error { // modules may have to be downloaded
-		out, err := exec.CommandContext(ctx, "nice", args...).CombinedOutput()
+	err = again(ctx, func() error { // it may have to download modules
+		cmd := exec.CommandContext(ctx, "nice", args...)
+		cmd.Env = append(os.Environ(), "GOWORK=off") // a workspace finds packages of etcd's in two modules
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("building %s: %w\n%s", name, err, out)
 		}
@@ -59,7 +61,7 @@ func (e *environment) builder(program string) *sync.Mutex {
 	return e.mu.building[program]
 }
 
-// again tries up to three times what rests on servers elsewhere: those of packages.
+// again tries an operation that depends on package servers up to three times.
 func again(ctx context.Context, do func() error) (err error) {
 	for wait := 5 * time.Second; ; wait *= 3 {
 		if err = do(); err == nil || wait > time.Minute/2 {
@@ -73,7 +75,7 @@ func again(ctx context.Context, do func() error) (err error) {
 	}
 }
 
-// versions stands for all that a build depends on.
+// versions returns a hash of everything that a build depends on.
 func versions(pkg string, flags []string) (string, error) {
 	sum := sha256.New()
 	for _, file := range []string{"go.mod", "go.sum"} {
@@ -87,7 +89,7 @@ func versions(pkg string, flags []string) (string, error) {
 	return fmt.Sprintf("%x\n", sum.Sum(nil)), nil
 }
 
-// spawn starts a server, which writes to a log of its own; it is killed at the end. restart kills it and
+// spawn starts a server, which writes to its own log and is killed at the end. restart kills it and
 // starts it again.
 func (e *environment) spawn(name, program string, args ...string) (log string, restart func() error, err error) {
 	log = filepath.Join(e.temp, name+".log")
@@ -120,9 +122,9 @@ func (e *environment) spawn(name, program string, args ...string) (log string, r
 	}, nil
 }
 
-// free returns a port that nobody listened on a moment ago, and no other server of this environment will. It is below
-// those that systems give to clients, one of whom could have it while a server is being restarted, and below
-// those that tests take for servers of their own, from 26000 on.
+// free returns a port that was unused a moment ago and that no other server of this environment
+// gets. It is below the ports that systems assign to clients, one of which could get it while a
+// server is restarted, and below those that tests use for their own servers, from 26000 on.
 func (e *environment) free() (port string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,7 +142,8 @@ func (e *environment) free() (port string, err error) {
 	return "", fmt.Errorf("no free port: %w", err)
 }
 
-// ready waits until a request is answered with the status, and shows the end of the log if it is not.
+// ready waits until a request is answered with the given status. If that does not happen, the error
+// contains the end of the log.
 func ready(ctx context.Context, client *http.Client, log string, status int, request func(context.Context) (*http.Request, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// suite is the tests of packages, one after the other: some kill their server. They begin as soon as that is
-// ready, while others are still being built.
+// suite is a list of packages to be tested one after the other, since some kill their server. It
+// starts as soon as its server is ready, while others are still being built.
 type suite struct {
 	pkgs   string
 	server string
 	flags  []string
 }
 
-// suites that have state of their own are run with the race detector.
+// Suites with state of their own run with the race detector.
 var suites = []suite{
 	{"./coordination/kubernetes", "kubernetes", nil},
 	{"./coordination/etcd", "etcd", []string{"-race"}},
 	{"./coordination/zookeeper", "zookeeper", []string{"-race"}},
 	{"./coordination/azureblob", "azure", nil},
-	{"./coordination/fence ./coordination/postgres", "postgres", []string{"-race"}},
+	{"./coordination/postgres", "postgres", []string{"-race"}},
 	{"./node/provider/etcd", "etcd", []string{"-race"}},
 	{"./node/provider/zookeeper", "zookeeper", []string{"-race"}},
 	{"./node/provider/kubernetes", "kubernetes", []string{"-race"}},
@@ -35,10 +35,11 @@ var suites = []suite{
 	{"./examples/bank", "kubernetes", []string{"-run", "OnKubernetes$"}},
 }
 
-// sideBySide is how many suites run at one time. They mostly wait, for expiries and for disks.
+// sideBySide is the number of suites that run concurrently. They mostly wait, for expiries and
+// disks.
 const sideBySide = 3
 
-// test runs the suites of the servers that are started, and tells at the end which have failed.
+// test runs the suites of the started servers, and reports the failed ones at the end.
 func (e *environment) test(ctx context.Context) error {
 	var all sync.WaitGroup
 	var failed atomic.Int32
@@ -71,7 +72,7 @@ func (e *environment) test(ctx context.Context) error {
 	return nil
 }
 
-// testOne shows what the tests say when they have ended, in one piece.
+// testOne prints the output of the tests in one piece when they have ended.
 func (e *environment) testOne(ctx context.Context, s suite) bool {
 	if ctx.Err() != nil {
 		return false
@@ -87,7 +88,8 @@ func (e *environment) testOne(ctx context.Context, s suite) bool {
 	return err == nil
 }
 
-// command knows where the servers are. It dies with all that it has started.
+// command returns a command that knows the addresses of the servers. It is killed with all its
+// child processes.
 func (e *environment) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	e.mu.Lock()
