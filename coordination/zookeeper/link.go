@@ -12,21 +12,21 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// link is the way to ZooKeeper: what zk.Conn does not do. It bounds calls by contexts, leaves servers that do not
-// answer, and knows the session timeout that was granted.
+// link adds to zk.Conn what that lacks. It bounds calls by contexts, leaves servers that do not
+// respond, and knows the granted session timeout.
 type link struct {
 	conn    *zk.Conn
 	dial    zk.Dialer
-	events  <-chan zk.Event // closed when conn has ended
-	slots   chan struct{}   // one for each call under way
+	events  <-chan zk.Event // closed when conn has stopped
+	slots   chan struct{}   // one for each pending call
 	asked   time.Duration   // session timeout
-	silence time.Duration   // after which a server is left
+	silence time.Duration   // after which the link leaves a server
 
 	mu struct {
 		sync.Mutex
 		wire    *wire
-		nudged  time.Time     // last
-		granted time.Duration // session timeout, 0 until there was a session
+		nudged  time.Time     // last time
+		granted time.Duration // session timeout, 0 before the first session
 		ready   chan struct{} // closed while there is a session
 		closed  bool
 	}
@@ -39,7 +39,7 @@ const (
 	nudgeAfter  = 200 * time.Millisecond
 )
 
-// errNotSent says that nothing was asked of ZooKeeper.
+// errNotSent is wrapped when nothing was sent to ZooKeeper.
 var errNotSent = errors.New("not sent")
 
 func connect(c Config) (*link, error) {
@@ -54,7 +54,7 @@ func connect(c Config) (*link, error) {
 	return l, nil
 }
 
-// mute leaves out what the client logs: calls tell of it.
+// mute drops the log of the client: the errors of calls report the same problems.
 type mute struct{}
 
 func (mute) Printf(string, ...any) {}
@@ -94,8 +94,8 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// call runs f, which asks ZooKeeper without a context, and does not wait for it longer than ctx. What f does
-// after ctx has ended must be cleaning up.
+// call runs f, which calls ZooKeeper without a context, and waits for it no longer than ctx. After
+// ctx has ended, f must only clean up.
 func call[T any](ctx context.Context, l *link, f func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := l.await(ctx); err != nil {
@@ -132,7 +132,7 @@ func call[T any](ctx context.Context, l *link, f func(context.Context) (T, error
 	}
 }
 
-// ask is call for what only reads: if the connection is lost meanwhile, it asks the next server.
+// ask is like call, for reads: if the connection is lost meanwhile, it asks the next server.
 func ask[T any](ctx context.Context, l *link, f func(context.Context) (T, error)) (T, error) {
 	for {
 		value, err := call(ctx, l, f)
@@ -142,30 +142,33 @@ func ask[T any](ctx context.Context, l *link, f func(context.Context) (T, error)
 	}
 }
 
-// close ends the session. Calls under way end soon.
+// close ends the session. Pending calls return soon. A server that does not confirm the end keeps
+// the session, and the leases and places that belong to it, until the session timeout.
 func (l *link) close() {
 	l.mu.Lock()
 	l.mu.closed = true
+	wire := l.mu.wire
 	l.mu.Unlock()
-	l.conn.Close()
-	l.mu.Lock()
-	if l.mu.wire != nil {
-		_ = l.mu.wire.Close()
-	}
-	l.mu.Unlock()
-	for range l.events { // until all of conn has ended
-	}
+	go l.conn.Close() // waits for one second at most
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range l.events { // until all goroutines of conn have stopped
+		}
+	}()
+	wire.confirm(ended, l.silence)
+	<-ended
 	for range maxCalls {
 		l.slots <- struct{}{}
 	}
 }
 
-// fits tells whether a session outlives a TTL.
+// fits returns an error if a TTL is too long for the session timeout.
 func (l *link) fits(ttl time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if most := l.mu.granted * 3 / 4; l.mu.granted > 0 && ttl > most {
-		return fmt.Errorf("TTL (%v) must be at most %v, 3/4 of the session timeout that was granted (%v of %v)", ttl, most, l.mu.granted, l.asked)
+		return fmt.Errorf("TTL (%v) must be at most %v, 3/4 of the granted session timeout (%v, of %v requested)", ttl, most, l.mu.granted, l.asked)
 	}
 	return nil
 }

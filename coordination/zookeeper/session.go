@@ -13,9 +13,10 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// A session record has a place of its own, an ephemeral node like those of its leases, and all of them are of one
-// ZooKeeper session: what is written for a lease is written only while the place of the session record exists.
-// When the ZooKeeper session ends, they all go together, and the renewal of the session record is a conflict.
+// A session record has a place of its own, an ephemeral node like those of its leases, and all of
+// them belong to one ZooKeeper session: a lease's record is written only while the place of the
+// session record exists. When the ZooKeeper session ends, all of them disappear together, and the
+// renewal of the session record is a conflict.
 
 // KeepsSessions implements coordination.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
@@ -26,7 +27,7 @@ type backing struct {
 	path  string
 }
 
-// sessions remembers the places of session records by nonce; what it has forgotten is read again.
+// sessions caches the places of session records by nonce. A place that is not cached is read again.
 type sessions struct {
 	mu struct {
 		sync.Mutex
@@ -34,7 +35,7 @@ type sessions struct {
 	}
 }
 
-// maxSessions bounds what is remembered.
+// maxSessions bounds the cache.
 const maxSessions = 1000
 
 func (k *sessions) of(nonce string) backing {
@@ -43,7 +44,7 @@ func (k *sessions) of(nonce string) backing {
 	return k.mu.known[nonce]
 }
 
-// learn takes in what was written to a record, if it is one of a session.
+// learn updates the cache after a write to a record, if that is a session record.
 func (k *sessions) learn(name string, r coordination.Record, path string) {
 	nonce, of := strings.CutPrefix(name, coordination.SessionRecords)
 	if !of {
@@ -64,11 +65,12 @@ func (k *sessions) learn(name string, r coordination.Record, path string) {
 	k.mu.known[nonce] = backing{r.Token, path}
 }
 
-// errSessionOver is no conflict: the version may be the present one, and to try again at once would change nothing.
-var errSessionOver = fmt.Errorf("%w: zookeeper: the session record it is held through has lost its place", coordination.ErrRefused)
+// errSessionOver is not a conflict: the version may be the present one, and an immediate retry
+// would not help.
+var errSessionOver = fmt.Errorf("%w: zookeeper: the session record that holds the lease has lost its place", coordination.ErrRefused)
 
-// bind returns the place that must exist when next is written: that of the session record it names. Without such a
-// record there is nothing to rest on, and none is required.
+// bind returns the place that must exist when next is written: that of the session record that next
+// names. If there is no such record, it requires no place.
 func (s *Store) bind(ctx context.Context, next coordination.Record) (string, error) {
 	if next.Nonce == "" || next.Session == 0 {
 		return "", nil
@@ -133,17 +135,17 @@ func (s *Store) remove(name, at string, was mark) error {
 }
 
 const (
-	tidied   = 8              // looked at, each time that a session record is removed
-	forsaken = 48 * time.Hour // no TTL is as long
+	tidied   = 8              // records examined each time that a session record is removed
+	forsaken = 48 * time.Hour // no TTL is that long
 )
 
-// tidy removes records of sessions that have crashed long ago while nobody wanted their leases, by the clock of the
-// servers.
+// tidy removes the records of sessions that crashed long ago while no contender wanted their
+// leases, by the clock of the servers.
 func (s *Store) tidy(now time.Time) {
 	parent := s.cfg.Path + sessionsNode
 	names, _, err := s.link.conn.Children(parent)
 	if err != nil || len(names) == 0 {
-		return // another time
+		return // a later call tries again
 	}
 	first := rand.IntN(len(names))
 	for i := range min(tidied, len(names)) {

@@ -16,8 +16,8 @@ import (
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
-// TestTTL_IsBoundByTheSession: a lease that outlives what ZooKeeper knows of its holder would let a lock of
-// others in.
+// TestTTL_IsBoundByTheSession: a lease that outlives the ZooKeeper session of its holder would
+// admit a lock of another program.
 func TestTTL_IsBoundByTheSession(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 40 * time.Second})
 	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 30*time.Second + 1}
@@ -30,16 +30,17 @@ func TestTTL_IsBoundByTheSession(t *testing.T) {
 	must(t, err)
 }
 
-// TestTTL_IsBoundByWhatTheServerGrants, which need not be what was asked for.
+// TestTTL_IsBoundByWhatTheServerGrants tests a granted timeout that differs from the requested one.
 func TestTTL_IsBoundByWhatTheServerGrants(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 500 * time.Hour})
 	_, err := s.Swap(t.Context(), "x", "", coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 100 * time.Hour})
-	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s of 500h0m0s)") {
+	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s, of 500h0m0s requested)") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// patient gives each operation more time than a busy machine takes: for errors that must come from the store.
+// patient gives each operation more time than a busy machine needs, so that errors must come from
+// the store.
 var patient = coordination.Config{TTL: 5 * time.Minute, OperationTimeout: 30 * time.Second, Drain: time.Second}
 
 func TestRights(t *testing.T) {
@@ -93,7 +94,7 @@ func TestClose_LaterCallsAreRefused(t *testing.T) {
 }
 
 func TestOpen_WithoutServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // somebody who says nothing
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a server that never responds
 	must(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -103,7 +104,7 @@ func TestOpen_WithoutServer(t *testing.T) {
 	}
 }
 
-// TestSilentServer_IsLeft: a connection that has died without a word costs seconds, and no lease.
+// TestSilentServer_IsLeft: a connection that fails silently costs seconds, but no lease.
 func TestSilentServer_IsLeft(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh()})
@@ -113,15 +114,16 @@ func TestSilentServer_IsLeft(t *testing.T) {
 	for g.Remaining() > 28*time.Second { // until renewals fail
 		time.Sleep(50 * time.Millisecond)
 	}
-	for left := g.Remaining(); g.Remaining() <= left; time.Sleep(50 * time.Millisecond) { // until it is renewed
+	// Wait until the lease is renewed.
+	for left := g.Remaining(); g.Remaining() <= left; time.Sleep(50 * time.Millisecond) {
 		left = g.Remaining()
 		must(t, g.Check())
 	}
 	must(t, g.Release(t.Context()))
 }
 
-// TestServerThatMissesItsWork_IsNudged: some servers go on only when something else is asked. Nothing else would be here: the
-// next ping is hours away.
+// TestServerThatMissesItsWork_IsNudged: some servers continue only on another request. There would
+// be none here, because the next ping is hours away.
 func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: long})
@@ -136,8 +138,35 @@ func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
 	}
 }
 
-// TestLostConnection_ReadsAndWatchesGoOn: who was asking when a connection was lost asks the next server. A watch that ended
-// instead was begun again only after RetryInterval, and the release that it waited for went unnoticed.
+// TestClose_NudgesTheServer: a place is there as long as the ZooKeeper session. A server that missed
+// the end of a session would keep it, and a lease with it, until the session timeout.
+func TestClose_NudgesTheServer(t *testing.T) {
+	path := fresh()
+	p := newProxy(t, servers(t)[0])
+	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: long})
+	place := coordination.Place{Nonce: "a", Beat: 1, TTL: time.Hour}
+	_, err := gone.Enqueue(t.Context(), "x", place)
+	must(t, err)
+	s := open(t, zookeeper.Config{Path: path})
+	ahead := func() int {
+		t.Helper()
+		got, err := s.Enqueue(t.Context(), "x", coordination.Place{Nonce: "b", Beat: 1, TTL: time.Hour})
+		must(t, err)
+		return len(got)
+	}
+	if n := ahead(); n != 1 {
+		t.Fatalf("behind %d places, want 1", n)
+	}
+	p.dawdle()
+	must(t, gone.Close())
+	if n := ahead(); n != 0 {
+		t.Errorf("behind %d places of a closed store", n)
+	}
+}
+
+// TestLostConnection_ReadsAndWatchesGoOn: if a connection is lost, a pending read asks the next
+// server. A watch that returned instead was started again only after RetryInterval, and missed the
+// release that it waited for.
 func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: 10 * time.Minute})
@@ -152,13 +181,13 @@ func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 	}
 	for what, ask := range map[string]func() error{"load": load, "watch": watch} {
 		answered := make(chan error, 1)
-		for asking := false; !asking; { // until an answer is swallowed
+		for asking := false; !asking; { // until a response is dropped
 			p.swallow()
 			swallowed := p.swallowed.Load()
 			go func() { answered <- ask() }()
 			for asking = true; asking && p.swallowed.Load() == swallowed; time.Sleep(time.Millisecond) {
 				select {
-				case err := <-answered: // on a connection that was new
+				case err := <-answered: // on a new connection
 					must(t, err)
 					asking = false
 				default:

@@ -13,10 +13,11 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// lockTTL is shown as the TTL of a lock of others: what servers grant at most, unless told otherwise.
+// lockTTL is the TTL shown for a lock of another program: the longest session timeout that servers
+// grant by default.
 const lockTTL = 40 * time.Second
 
-// view is what a node and its children were at one moment.
+// view is the state of a node and its children at one moment.
 type view struct {
 	path   string
 	stat   *zk.Stat // nil without a node
@@ -25,15 +26,15 @@ type view struct {
 	line   []place
 }
 
-// reader is how a look asks: with or without watches, in two goroutines.
+// reader reads for a look, with or without watches. Two goroutines call it.
 type reader interface {
 	Get(path string) ([]byte, *zk.Stat, error)
 	Children(path string) ([]string, *zk.Stat, error)
 }
 
-var errMoving = errors.New("it changes too fast to be read")
+var errMoving = errors.New("changes too fast to be read")
 
-// look reads until node and children belong together.
+// look reads until the node and its children are of the same moment.
 func (s *Store) look(ctx context.Context, name, at string, r reader) (view, error) {
 	for range 8 {
 		if ctx.Err() != nil {
@@ -47,7 +48,7 @@ func (s *Store) look(ctx context.Context, name, at string, r reader) (view, erro
 	return view{}, errMoving
 }
 
-// glance asks for both at once.
+// glance reads the node and its children concurrently.
 func (s *Store) glance(name, at string, r reader) (view, error) {
 	var names []string
 	var stat *zk.Stat
@@ -82,8 +83,8 @@ func (s *Store) glance(name, at string, r reader) (view, error) {
 	return v, nil
 }
 
-// floorAbove is not below any token that a missing node has had: the node that it was deleted from keeps the
-// transaction of that.
+// floorAbove returns a token that is not below any that a missing node has had: the parent node
+// keeps the transaction that deleted it.
 func (s *Store) floorAbove(at string) (coordination.Token, error) {
 	for at != "/" {
 		at = path.Dir(at)
@@ -98,7 +99,7 @@ func (s *Store) floorAbove(at string) (coordination.Token, error) {
 	return 0, nil
 }
 
-// holder is the place of the one whom the record names.
+// holder returns the place of the holder that the record names.
 func (v view) holder() (place, bool) {
 	if v.record.Nonce == "" {
 		return place{}, false
@@ -112,9 +113,9 @@ func (v view) holder() (place, bool) {
 	return place{}, false
 }
 
-// show is the record and its version. A record whose holder's place is gone is blank: ZooKeeper has said that
-// its session ended, and a place never comes back. A lock of others counts as held although a place that
-// nobody holds by is still before it.
+// show returns the record and its version. A record whose holder's place is gone is blank: the
+// ZooKeeper session has ended, and a place never comes back. A lock of another program counts as
+// held even if a place that holds nothing is still ahead of it.
 func (s *Store) show(v view) (coordination.Record, coordination.Version, error) {
 	if v.stat == nil {
 		return coordination.Record{Token: v.floor}, "", nil
