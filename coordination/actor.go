@@ -11,18 +11,19 @@ import (
 	"github.com/concord-go/concord/internal/stash"
 )
 
-// Props returns an actor that speaks for the lease: it takes *Acquire and *Release, answers with
-// *AcquireResult and *ReleaseResult, and tells each holder of *LeaseNearExpiry and *LeaseLost. It
-// never blocks. Several senders may ask; as with Lease, they share one grant and one of them releases
-// it for all. When a sender terminates, what it has asked for is withdrawn, and what it holds is released,
-// unless another sender holds it too; so is a grant whose sender, a future for example, has gone before the
-// answer. Stopping the actor withdraws and releases everything that was acquired through it. When the member
-// of its actor system leaves, what it holds ends as with Lease.AcquireTo.
+// Props returns an actor that acquires and releases the lease on behalf of other actors. It accepts
+// *Acquire and *Release, answers with *AcquireResult and *ReleaseResult, and sends *LeaseNearExpiry
+// and *LeaseLost to each holder. It never blocks. Several senders may ask; as with Lease, they
+// share one grant, and a release by one of them releases it for all. When a sender terminates, its
+// requests are withdrawn and its grant is released, unless another sender holds the same grant. A
+// grant is also released if its sender, a future for example, is gone before the answer. Stopping
+// the actor withdraws and releases everything that was acquired through it. When the member of its
+// actor system leaves the cluster, its grants end as with Lease.AcquireTo.
 //
-// A message of another type, and an Acquire that has no sender to answer to, goes to the dead letters,
-// so that its sender gets a DeadLetterResponse; the first of each type is logged.
+// A message of any other type, or an Acquire without a sender, goes to the dead letters, so that
+// its sender gets a DeadLetterResponse. The first of each type is logged.
 //
-// For an actor that is to work only under the lease, use Gated.
+// For an actor that must work only under the lease, use Gated.
 func Props(l *Lease) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &leaseActor{lease: l, claims: map[string]*claim{}, refused: map[reflect.Type]bool{}}
@@ -35,17 +36,17 @@ type leaseActor struct {
 	refused map[reflect.Type]bool
 }
 
-// claim is what one sender has asked for and not released. It ends when all its requests have ended
-// without a grant, or with the grant.
+// claim is what one sender has asked for and not released. It ends with its grant, or when all its
+// requests have ended without a grant.
 type claim struct {
 	asker  *actor.PID
-	grant  *Grant              // nil before
+	grant  *Grant              // nil before the first grant
 	asked  int                 // requests without an answer
 	serial int                 // numbers the requests
-	open   map[int]*background // those without an answer, and the one that brought the grant
+	open   map[int]*background // requests without an answer, and the request that brought the grant
 }
 
-// settled is the end of one request, told by its goroutine.
+// settled is the result of one request, sent by its goroutine.
 type settled struct {
 	claim  *claim
 	serial int
@@ -77,11 +78,11 @@ func (a *leaseActor) Receive(ctx actor.Context) {
 	}
 }
 
-// refuse gives a message that means nothing here to the dead letters.
+// refuse sends a message that the actor does not accept to the dead letters.
 func (a *leaseActor) refuse(ctx actor.Context) {
 	if t := reflect.TypeOf(ctx.Message()); !a.refused[t] {
 		a.refused[t] = true
-		ctx.Logger().Warn("lease actor does not know what to do with a message", slog.String("lease", a.lease.name),
+		ctx.Logger().Warn("lease actor received an unexpected message", slog.String("lease", a.lease.name),
 			slog.String("type", t.String()), slog.Bool("sender", ctx.Sender() != nil))
 	}
 	ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
@@ -90,7 +91,7 @@ func (a *leaseActor) refuse(ctx actor.Context) {
 func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 	asker := ctx.Sender()
 	if asker == nil || m == nil {
-		a.refuse(ctx) // nobody could hold what is acquired
+		a.refuse(ctx) // there is no sender to hold the grant
 		return
 	}
 	c, ok := a.claims[asker.String()]
@@ -108,7 +109,7 @@ func (a *leaseActor) acquire(ctx actor.Context, m *Acquire) {
 		func(err error) any { return &settled{c, serial, AcquireResult{Err: err}} })
 }
 
-// attempt is the call that m stands for.
+// attempt returns the call that m stands for.
 func (m *Acquire) attempt(l *Lease) func(context.Context) (*Grant, error) {
 	switch {
 	case m.Wait == 0:
@@ -123,7 +124,7 @@ func (m *Acquire) attempt(l *Lease) func(context.Context) (*Grant, error) {
 	}
 }
 
-// settle answers, and follows a grant that is new to the asker.
+// settle answers a request, and forwards the events of a grant that is new to the asker.
 func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 	c := m.claim
 	c.asked--
@@ -148,7 +149,7 @@ func (a *leaseActor) settle(ctx actor.Context, m *settled) {
 	}
 }
 
-// forget drops a claim that has come to nothing, or to an end.
+// forget drops a claim that has ended.
 func (a *leaseActor) forget(ctx actor.Context, c *claim) {
 	delete(a.claims, c.asker.String())
 	if _, is := process(ctx, c.asker).(*actor.ActorProcess); is {
@@ -156,33 +157,34 @@ func (a *leaseActor) forget(ctx actor.Context, c *claim) {
 	}
 }
 
-// process is that of a PID of this system, or nil.
+// process returns the process of a PID of this actor system, or nil.
 func process(ctx actor.Context, pid *actor.PID) actor.Process {
 	if pid.Address != ctx.Self().Address && pid.Address != nowhere {
-		return nil // grants do not travel, so it cannot hold one
+		return nil // grants do not travel, so a remote process cannot hold one
 	}
 	p, _ := ctx.ActorSystem().ProcessRegistry.GetLocal(pid.Id)
 	return p
 }
 
-// nowhere is the address of PIDs from before their system had one.
+// nowhere is the address of PIDs that were made before their actor system had an address.
 const nowhere = "nonhost"
 
-// follow watches an asker, unless it is no actor: a future takes a Watch for its answer.
+// follow watches an asker if it is an actor. A future would take a Watch for its answer.
 func follow(ctx actor.Context, asker *actor.PID) {
 	if _, is := process(ctx, asker).(*actor.ActorProcess); is {
 		ctx.Watch(asker)
 	}
 }
 
-// gone tells that nobody takes an answer any more. Proto.Actor takes an actor out of its registry before it
-// tells others that it has ended.
+// gone reports whether the process of asker no longer exists. Proto.Actor removes an actor from its
+// registry before it reports the termination to others.
 func gone(ctx actor.Context, asker *actor.PID) bool {
 	_, there := ctx.ActorSystem().ProcessRegistry.GetLocal(asker.Id)
 	return !there
 }
 
-// terminated ends the claims of an asker. A message that says so of an actor that is there is forged.
+// terminated ends the claims of an asker. A Terminated message about a process that still exists is
+// forged and is ignored.
 func (a *leaseActor) terminated(ctx actor.Context, who *actor.PID) {
 	for _, c := range a.claims {
 		if who != nil && c.asker.Id == who.Id && gone(ctx, c.asker) {
@@ -191,7 +193,7 @@ func (a *leaseActor) terminated(ctx actor.Context, who *actor.PID) {
 	}
 }
 
-// bury ends the claim of an asker that is gone. What another one holds too stays.
+// bury ends the claim of an asker that is gone. A grant that another claim shares stays.
 func (a *leaseActor) bury(c *claim) {
 	delete(a.claims, c.asker.String())
 	for _, o := range a.claims {
@@ -203,7 +205,7 @@ func (a *leaseActor) bury(c *claim) {
 	c.end()
 }
 
-// release ends the sender's claim and answers when the store has confirmed.
+// release ends the sender's claim and answers when the store has confirmed the release.
 func (a *leaseActor) release(ctx actor.Context, m *Release) {
 	if m == nil {
 		a.refuse(ctx)
@@ -230,11 +232,11 @@ func (a *leaseActor) release(ctx actor.Context, m *Release) {
 		}
 	}
 	if !a.lease.s.spawn(func() { answer(grant.Release(context.Background())) }) {
-		go func() { answer(grant.Release(context.Background())) }() // closed: it does not wait
+		go func() { answer(grant.Release(context.Background())) }() // closed: Release does not wait
 	}
 }
 
-// withdraw forgets the claim; requests under way are answered now and resolved in the background.
+// withdraw forgets the claim. It answers pending requests now; they are resolved in the background.
 func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 	a.forget(ctx, c)
 	for range c.asked {
@@ -243,7 +245,7 @@ func (a *leaseActor) withdraw(ctx actor.Context, c *claim) {
 	c.end()
 }
 
-// leave withdraws the requests without an answer, and leaves the grant to others.
+// leave withdraws the requests without an answer, and leaves the grant to the claims that share it.
 func (c *claim) leave() {
 	for _, b := range c.open {
 		b.leave()
@@ -251,7 +253,7 @@ func (c *claim) leave() {
 	}
 }
 
-// end withdraws the requests, and releases the grant.
+// end withdraws the requests and releases the grant.
 func (c *claim) end() {
 	for _, b := range c.open {
 		b.cancel()

@@ -14,68 +14,72 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Config of a session. Zero fields take their defaults. Sessions on one store may differ: everybody
-// waits for the TTL that the holder's record names.
+// Config is the configuration of a session. Zero fields take their defaults. Sessions on one store
+// may have different configurations: every contender waits for the TTL in the holder's record.
 type Config struct {
-	// Owner is shown to people, in Holder and in the store. Identity does not rest on it: two
-	// sessions with one Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
+	// Owner is shown to people, in Holder and in the store. It is not an identity: two sessions
+	// with the same Owner exclude each other. At most 2048 bytes of UTF-8. Default: host:pid.
 	Owner string `yaml:"owner"`
-	// TTL is how long a lease outlives its holder. Raising it survives longer pauses and outages of
-	// the store; lowering it shortens the wait after a crash. Default 30s, at most 24h.
+	// TTL is how long a lease outlives its holder. A higher value survives longer pauses and
+	// outages of the store; a lower value shortens the wait after a crash. Default 30s, at most
+	// 24h.
 	TTL time.Duration `yaml:"heartbeat-timeout"`
 	// RenewInterval is the time between renewals, ±10 %. Default TTL/3.
 	RenewInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or TTL/10
-	// if that is less.
+	// OperationTimeout bounds one call of the store, and TryAcquire as a whole. Default 3s, or
+	// TTL/10 if that is less.
 	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`
-	// RetryInterval is how often Acquire looks at a lease that is another's, ±10 %. Where the store
-	// can watch, a release is noticed at once all the same. Default 5s, or RenewInterval if that is
-	// less.
+	// RetryInterval is the time between reads of a lease that another session holds, ±10 %. If the
+	// store is a Watcher, a release is noticed at once all the same. Default 5s, or RenewInterval
+	// if that is less.
 	RetryInterval time.Duration `yaml:"retry-interval"`
-	// Drain is the time that guarded work needs to stop after its context has ended. It is taken
-	// from the TTL. Default TTL/6.
+	// Drain is the time that guarded work needs to stop after its context has ended. It is part of
+	// the TTL. Default TTL/6.
 	Drain time.Duration `yaml:"drain"`
 	// ClockRateError bounds how much faster or slower than true time the clocks of holders and
-	// contenders run. Exclusion rests on it; differences between clocks do not matter. Default 0.01.
+	// contenders run. Exclusion depends on this bound; differences between clocks do not matter.
+	// Default 0.01.
 	ClockRateError float64 `yaml:"clock-rate-error"`
-	// Margin is kept by both sides for scheduling and delivery. Default TTL/50, at least 250ms or, if that
-	// is less, TTL/20.
+	// Margin is added by holders and contenders for scheduling and delivery. Default TTL/50, but at
+	// least 250ms or, if that is less, TTL/20.
 	Margin time.Duration `yaml:"margin"`
-	// Forever lets leases never expire: only a release ends a tenure, or Lease.ForceRelease by somebody
-	// who knows that the holder is dead. Until then a crash leaves the lease held. It needs a store that is a
-	// SessionKeeper. Default false.
+	// Forever makes leases that never expire: only a release ends a tenure, or Lease.ForceRelease
+	// by an operator who knows that the holder is dead. Until then a crash leaves the lease held.
+	// The store must be a SessionKeeper. Default false.
 	Forever bool `yaml:"forever"`
-	// Fair serves those who wait in Acquire in the order in which they have come; else, after a release, whoever
-	// comes first wins. It needs a store that is a Queuer, and costs one call for each look at the lease and one
-	// after it is granted. A session that does not reach the store, or is paused, loses its place after three
-	// looks, which is three times the lesser of RetryInterval and RenewInterval, and two OperationTimeouts; after TTL
-	// if that is less.
-	// TryAcquire does not wait, so it has no place, and takes what is free; so does a session that is not Fair.
-	// All goroutines of a session have one place. Default false.
+	// Fair serves the waiters of Acquire in order of arrival. Without it, the first to claim the
+	// lease after a release gets it. The store must be a Queuer. Fair costs one call for each read
+	// of the lease and one after the lease is granted. A session that does not reach the store, or
+	// is paused, loses its place after three reads, which is three times the lesser of
+	// RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
+	// TryAcquire does not wait, so it has no place and takes a free lease at once; so does a
+	// session that is not Fair. All goroutines of a session share one place. Default false.
 	Fair bool `yaml:"fair"`
-	// LockDelay is kept by others in addition to TTL, after a crash or an outage, not after a release: time
-	// for what the holder has sent to arrive, where fencing is not possible. Default 0. TTL and LockDelay
-	// together are at most 24h.
+	// LockDelay is the time that contenders wait in addition to TTL after a crash or an outage, but
+	// not after a release. It lets messages of the old holder arrive where fencing is not possible.
+	// Default 0. TTL and LockDelay together are at most 24h.
 	LockDelay time.Duration `yaml:"lock-delay"`
-	// Inherit lets a session take at once, without waiting for TTL and LockDelay, a lease that another session of the same
-	// Owner holds: a process that has been started again goes on where the one before was killed. It has the next token. It
-	// gives up exclusion among sessions of one Owner: of two that run at once both may believe for up to TTL that they hold the
-	// lease, until the first learns of it at its next renewal, and only fencing tells their effects apart. So set it only
-	// where something else keeps processes of one Owner apart, such as the port that they listen on or a StatefulSet,
-	// and set Owner to what that is, as host:port. It is required then. Default false.
+	// Inherit lets a session take over a lease that another session of the same Owner holds, at
+	// once and without waiting for TTL and LockDelay: a restarted process continues where the
+	// killed one stopped. The new tenure has the next token. Inherit gives up exclusion among
+	// sessions of one Owner: if two of them run at the same time, both may believe for up to TTL
+	// that they hold the lease, until the first learns of the takeover at its next renewal, and
+	// only fencing distinguishes their effects. So set Inherit only where something else keeps
+	// processes of one Owner apart, such as the port that they listen on or a StatefulSet, and set
+	// Owner to that identity, such as host:port. Owner is required then. Default false.
 	Inherit bool `yaml:"inherit"`
-	// Meters is where the metrics go, named concord.lease.*; see Status for what they count. Default
+	// Meters receives the metrics, named concord.lease.*; Status describes what they count. Default
 	// otel.GetMeterProvider().
 	Meters metric.MeterProvider `yaml:"-"`
-	// Clock is for tests that give each session a clock of its own, as package testkit does. Default: the
-	// clocks of this process.
+	// Clock is for tests that give each session its own clock, as package testkit does. Default:
+	// the clocks of this process.
 	Clock Clock `yaml:"-"`
-	// Logger gets losses (Warn), tenures that begin or are released (Debug) and panics of handlers
-	// (Error). Default slog.Default.
+	// Logger receives losses (Warn), tenures that begin or are released (Debug) and panics of
+	// handlers (Error). Default slog.Default.
 	Logger *slog.Logger `yaml:"-"`
 }
 
-// maxOwner keeps a record within the bounds of every store.
+// maxOwner keeps a record within the size bound of every store.
 const maxOwner = 2048
 
 // withDefaults fills the zero fields.
@@ -112,8 +116,8 @@ func defaultOwner() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// Validate reports every problem at once, after filling in the defaults. The tightest rule is that
-// two renewals may fail and the work still stops in time:
+// Validate reports every problem at once, after filling in the defaults. The tightest rule ensures
+// that the work still stops in time if two renewals fail:
 //
 //	TTL·(1−ClockRateError) − Margin − Drain >= 2·RenewInterval + OperationTimeout
 func (c Config) Validate() error {
@@ -124,7 +128,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
 	}
 	if c.Inherit && unnamed {
-		bad("Inherit needs Owner, the same in each process that is to inherit from the one before")
+		bad("Inherit needs Owner to be set, and to be the same in every process that inherits")
 	}
 	if len(c.Owner) > maxOwner || !utf8.ValidString(c.Owner) {
 		bad("Owner (%.80q) has %d bytes, it must be UTF-8 of at most %d", c.Owner, len(c.Owner), maxOwner)

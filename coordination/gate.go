@@ -11,32 +11,35 @@ import (
 	"github.com/concord-go/concord/internal/stash"
 )
 
-// Gated returns props of an actor that works only under the lease. Its PID takes messages from the
-// start and keeps up to limit of them, with sender and header, until the lease is held; what does not
-// fit goes to the dead letters and is counted in the log. Then produce makes the worker, a child that
-// lives for one tenure, and messages flow to it in order.
+// Gated returns props of an actor that works only under the lease. Its PID accepts messages from
+// the start and keeps up to limit of them, with sender and header, until the session holds the
+// lease. Messages beyond limit go to the dead letters, and a log entry counts them. Once the lease
+// is held, produce makes the worker, a child actor that lives for one tenure, and the gated actor
+// forwards messages to it in order.
 //
 //	AcquiringLease ── held ─▶ Active ── lost or released ─▶ Stopping ── worker gone ─▶ AcquiringLease
 //
-// On a loss the worker is stopped at once, which is Config.Drain before anybody else can hold the
-// lease: a message under way may finish, those in the worker's mailbox are lost, later ones are kept
-// for the next worker. A worker whose Receive takes longer than Drain overlaps with the next holder;
-// only its token protects then. When the worker is gone the lease is released and acquired again.
+// On a loss the worker is stopped immediately, which is Config.Drain before another session can
+// hold the lease. The message in progress may finish, messages in the worker's mailbox are lost,
+// and later messages are kept for the next worker. A worker whose Receive takes longer than Drain
+// overlaps with the next holder; then only its token protects. When the worker has stopped, the
+// gated actor releases the lease and acquires it again.
 //
-// produce runs in a goroutine of its own; until it returns, messages are kept. If it panics, ends its
-// goroutine or returns nil, the gated actor stops and logs why.
+// produce runs in its own goroutine; messages are kept until it returns. If it panics, exits its
+// goroutine or returns nil, the gated actor stops and logs the reason.
 //
-// Stopping the gated actor stops the worker, then releases without waiting. A worker that stops itself
-// ends the gated actor, too. The gated actor stops when the session is closed, and when the member of its
-// actor system leaves the cluster, which then waits until the lease is released.
+// Stopping the gated actor stops the worker and then releases the lease without waiting. If the
+// worker stops itself, the gated actor stops too. The gated actor also stops when the session is
+// closed, and when the member of its actor system leaves the cluster, which then waits for the
+// release.
 func Gated(l *Lease, limit int, produce func(Tenure) actor.Actor) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &gate{lease: l, produce: produce, kept: stash.New(limit)}
 	})
 }
 
-// gate is in the state AcquiringLease while worker is nil, else Active, or Stopping when the grant is
-// over.
+// gate is in the state AcquiringLease while worker is nil. Otherwise it is Active, or Stopping if
+// the grant is over.
 type gate struct {
 	lease   *Lease
 	produce func(Tenure) actor.Actor
@@ -45,11 +48,11 @@ type gate struct {
 
 	claim  *background
 	grant  *Grant
-	over   bool // the grant is, the worker may not be
+	over   bool // the grant is over; the worker may still run
 	worker *actor.PID
 }
 
-// Private messages of a gate; each names the tenure it speaks of.
+// Private messages of a gate. Each names its tenure.
 type (
 	gateHeld struct{ grant *Grant }
 	gateMade struct {
@@ -76,7 +79,7 @@ func (g *gate) Receive(ctx actor.Context) {
 	case *gateFailed:
 		g.fail(ctx, m.err)
 	case *actor.Stopped, *actor.Restarting:
-		if g.worker == nil { // else it releases when it has stopped
+		if g.worker == nil { // otherwise the worker releases when it has stopped
 			g.claim.cancel()
 		}
 		g.flushToDeadLetters(ctx)
@@ -95,7 +98,7 @@ func (g *gate) acquire(ctx actor.Context) {
 	}, func(err error) any { return &gateFailed{err} })
 }
 
-// begin has the worker made, unless the grant is over already.
+// begin starts produce, unless the grant is already over.
 func (g *gate) begin(ctx actor.Context, grant *Grant) {
 	if grant.ctx.Err() != nil {
 		g.again(ctx)
@@ -108,7 +111,7 @@ func (g *gate) begin(ctx actor.Context, grant *Grant) {
 	})
 }
 
-// activate starts the worker and hands it what was kept.
+// activate starts the worker and sends it the kept messages.
 func (g *gate) activate(ctx actor.Context, m *gateMade) {
 	switch {
 	case m.grant != g.grant:
@@ -126,7 +129,7 @@ func (g *gate) activate(ctx actor.Context, m *gateMade) {
 	}
 	if n := g.kept.Dropped() - g.dropped; n > 0 {
 		g.dropped += n
-		ctx.Logger().Warn("lease-gated actor had no room for messages", slog.String("lease", g.lease.name),
+		ctx.Logger().Warn("lease-gated actor dropped messages", slog.String("lease", g.lease.name),
 			slog.Uint64("dropped", n))
 	}
 }
@@ -142,8 +145,9 @@ func (g *gate) end(ctx actor.Context, grant *Grant) {
 	}
 }
 
-// workerGone tries again, unless the worker went by itself. It has released the lease. A worker that
-// can be reached is there, whatever a message says.
+// workerGone acquires again, or stops the gate if the worker stopped by itself. The worker has
+// already released the lease. A worker that is still registered is alive, whatever the message
+// says.
 func (g *gate) workerGone(ctx actor.Context, who *actor.PID) {
 	if g.worker == nil || !who.Equal(g.worker) {
 		return
@@ -159,7 +163,7 @@ func (g *gate) workerGone(ctx actor.Context, who *actor.PID) {
 	g.again(ctx)
 }
 
-// again lets the tenure go and acquires another.
+// again releases the tenure and acquires another.
 func (g *gate) again(ctx actor.Context) {
 	g.grant = nil
 	g.claim.cancel()
@@ -176,7 +180,7 @@ func (g *gate) fail(ctx actor.Context, err error) {
 	ctx.Stop(ctx.Self())
 }
 
-// pass forwards to the worker, or keeps the message.
+// pass forwards the message to the worker, or keeps it.
 func (g *gate) pass(ctx actor.Context) {
 	switch {
 	case g.worker != nil && !g.over:

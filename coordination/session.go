@@ -12,9 +12,10 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Session is this process towards one store. One goroutine drives all its leases; calls of the store
-// run beside it. Open makes it, Close ends it. It belongs to no actor system: a process that begins another life
-// of its member goes on with the same session, and the leases of the ended life's actors are released by then.
+// Session connects this process to one store. One goroutine drives all its leases; store calls run
+// in goroutines of their own. Open starts a session and Close ends it. A session belongs to no
+// actor system: a process that begins another life of its member keeps the same session, and by
+// then the leases of the previous life's actors have been released.
 type Session struct {
 	store Store
 	cfg   Config
@@ -26,32 +27,32 @@ type Session struct {
 	meters *instruments
 
 	shared bool        // one record is renewed for all leases
-	peers  *core.Peers // what is known of other sessions; belongs to the loop
+	peers  *core.Peers // what is known about other sessions; used only by the loop
 
 	inbox   chan message
-	done    chan struct{} // the loop has ended
+	done    chan struct{} // closed when the loop has stopped
 	closing sync.Once
-	hurry   chan struct{} // Close has run out of patience
+	hurry   chan struct{} // closed when the context of Close ends first
 	hurried sync.Once
 	result  error // of Close; set before done is closed
 
 	calls context.Context // ends with the session; parent of every call of the store
 	abort context.CancelFunc
-	work  sync.WaitGroup // goroutines beside the loop
+	work  sync.WaitGroup // goroutines other than the loop
 
 	mu struct {
 		sync.Mutex
 		leases map[string]*Lease
 		losses map[*func(*LostError)]struct{} // handlers of OnLost
-		closed bool                           // no more goroutines
+		closed bool                           // spawn starts no goroutine any more
 	}
 }
 
-// message is one input of the loop.
+// message is one input to the loop.
 type message struct {
 	to    *Lease // nil: do, or Close
 	event core.Event
-	reply chan answer // of Acquire and Release, else nil; has room for one
+	reply chan answer // for Acquire and Release, else nil; capacity one
 	do    func(*loop)
 }
 
@@ -60,7 +61,8 @@ type answer struct {
 	grant *Grant
 }
 
-// Open starts a session. A nil error does not mean that the store has been reached.
+// Open starts a session. It does not contact the store: a nil error does not mean that the store is
+// reachable.
 func Open(store Store, cfg Config) (*Session, error) {
 	if store == nil {
 		return nil, fmt.Errorf("%w: no store", ErrInvalid)
@@ -69,10 +71,10 @@ func Open(store Store, cfg Config) (*Session, error) {
 		return nil, err
 	}
 	if cfg.Forever && !keepsSessions(store) {
-		return nil, fmt.Errorf("%w: Forever needs a store that is a SessionKeeper, %T is none", ErrInvalid, store)
+		return nil, fmt.Errorf("%w: Forever needs a store that implements SessionKeeper, %T does not", ErrInvalid, store)
 	}
 	if _, ok := store.(Queuer); cfg.Fair && !ok {
-		return nil, fmt.Errorf("%w: Fair needs a store that is a Queuer, %T is none", ErrInvalid, store)
+		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not", ErrInvalid, store)
 	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
@@ -93,9 +95,10 @@ func Open(store Store, cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// Lease names a lease; nothing is sent. The same name gives the same lease. The session remembers each
-// name until Lease.Forget, or until it is closed. A name has from 1 to MaxName bytes of UTF-8 and does not begin with
-// SessionRecords; the calls of a lease with another name return ErrInvalid.
+// Lease returns the lease of a name. It does no I/O. The same name gives the same lease. The
+// session remembers each name until Lease.Forget or Close. A name has from 1 to MaxName bytes of
+// UTF-8 and does not begin with SessionRecords; the methods of a lease with another name return
+// ErrInvalid.
 func (s *Session) Lease(name string) *Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +111,14 @@ func (s *Session) Lease(name string) *Lease {
 	return l
 }
 
-// machine returns that of a lease.
+// machine returns a new state machine for a lease.
 func (s *Session) machine() *core.Machine {
 	cfg := s.cfg.core(s.nonce)
 	cfg.Shared, cfg.Peers = s.shared, s.peers
 	return core.New(cfg)
 }
 
-// Drain returns the Config.Drain of the session: how long guarded work has to end.
+// Drain returns the session's Config.Drain: the time that guarded work has to stop.
 func (s *Session) Drain() time.Duration { return s.cfg.Drain }
 
 func (s *Session) id() uint64 { return s.ids.Add(1) }
@@ -124,7 +127,8 @@ func (s *Session) post(to *Lease, ev core.Event, reply chan answer) bool {
 	return s.send(message{to: to, event: ev, reply: reply})
 }
 
-// send reports whether the loop has taken the message; if so, it answers it.
+// send reports whether the loop has received the message. The loop answers every message it
+// receives.
 func (s *Session) send(m message) bool {
 	select {
 	case s.inbox <- m:
@@ -149,14 +153,14 @@ func (s *Session) spawn(f func()) bool {
 type loop struct {
 	s       *Session
 	leases  []*driver
-	names   map[string]*driver // the same
+	names   map[string]*driver // the same drivers, by name
 	wakes   wakes
 	closing closing
 	before  core.Reading
 
-	keeper *driver       // of the session record; nil if each lease is renewed by itself
-	own    *core.Machine // of the keeper
-	back   core.Event    // the last that it told
+	keeper *driver       // the driver of the session record; nil if each lease has its own renewals
+	own    *core.Machine // the machine of the keeper
+	back   core.Event    // the last event that the keeper reported
 
 	observers map[string]*observer // by the nonce of the other session
 }
@@ -205,8 +209,8 @@ func (l *loop) take(m message) {
 	}
 }
 
-// driver returns the driver that a message is for; nil if the message is for one that has been forgotten, and says
-// nothing to another.
+// driver returns the driver that a message is for. It returns nil if the lease was forgotten and
+// the message has no meaning for a new driver.
 func (l *loop) driver(m message) *driver {
 	if d := m.to.driver; d.loop != nil {
 		return d
@@ -226,8 +230,8 @@ func (l *loop) driver(m message) *driver {
 	return l.known(m.to)
 }
 
-// known returns the driver of the lease of that name, which the loop takes over when it is wanted first. There is one,
-// also if the name has been forgotten and an older Lease of it is used again.
+// known returns the driver of the lease's name. On the first use of a name, the loop takes over the
+// driver of the lease. If the name was forgotten, an older Lease of the name may do so again.
 func (l *loop) known(of *Lease) *driver {
 	if d := l.names[of.name]; d != nil {
 		return d
@@ -245,8 +249,9 @@ func (l *loop) known(of *Lease) *driver {
 	return d
 }
 
-// tick wakes the machines that want it, or all of them if a clock has jumped; that of the session record first:
-// what ends there ends the leases, and says why.
+// tick steps the machines whose tick is due, or all of them if a clock has jumped. It steps the
+// machine of the session record first: the end of that record ends the leases, with the right
+// cause.
 func (l *loop) tick() {
 	now := l.s.now()
 	jumped := now.Elapsed(l.before)-(now.Mono-l.before.Mono) > l.s.cfg.Margin/4
@@ -265,8 +270,8 @@ func (l *loop) tick() {
 	}
 }
 
-// sleep is the time until the next tick; at most a tenth of the TTL while anything is going on, so
-// that a jump of a clock or a suspended machine is noticed.
+// sleep returns the time until the next tick. It is at most a tenth of the TTL while any machine is
+// active, so that the loop notices a clock jump or a suspended machine.
 func (l *loop) sleep() time.Duration {
 	at, ok := l.wakes.next()
 	if !ok && !l.closing.begun {

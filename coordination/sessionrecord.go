@@ -14,8 +14,8 @@ func keepsSessions(s Store) bool {
 	return ok && k.KeepsSessions()
 }
 
-// Shared reports whether leases need no renewals of their own: one serves all of the session, since the store is a
-// SessionKeeper, or they are held with Forever.
+// Shared reports whether leases need no renewals of their own: because the store is a SessionKeeper
+// and one renewal serves the whole session, or because Config.Forever is set.
 func (s *Session) Shared() bool { return s.shared || s.cfg.Forever }
 
 // newKeeper makes the driver of the session's own record.
@@ -37,8 +37,8 @@ func (l *loop) newKeeper() {
 	}
 }
 
-// keep holds the session record while there are leases. After Close it gives it up when the last one has ended,
-// or has had time to.
+// keep holds the session record while there are leases. After Close it gives the record up when the
+// last lease has ended, or when the time for that has passed.
 func (l *loop) keep() {
 	switch k := l.keeper; {
 	case k == nil:
@@ -55,7 +55,7 @@ func (l *loop) quiet() bool {
 	return !slices.ContainsFunc(l.leases, func(d *driver) bool { return !d.machine.Quiet() })
 }
 
-// discard removes the session record, if it is blank and the store can.
+// discard removes the session record if the record is blank and the store is a Remover.
 func (l *loop) discard() {
 	if l.keeper == nil {
 		return
@@ -75,7 +75,8 @@ func (l *loop) discard() {
 	}
 }
 
-// remove takes a session record away, if the store can. What stays behind harms nobody.
+// remove deletes a session record if the store is a Remover. A record that stays behind does no
+// harm.
 func (s *Session) remove(name string, version Version) {
 	r, able := s.store.(Remover)
 	if !able {
@@ -85,7 +86,7 @@ func (s *Session) remove(name string, version Version) {
 	defer cancel()
 	defer func() { _ = recover() }() // of the store
 	if err := r.Remove(ctx, name, version); err != nil {
-		s.cfg.Logger.Debug("session record left", slog.String("record", name), slog.Any("error", err))
+		s.cfg.Logger.Debug("session record not removed", slog.String("record", name), slog.Any("error", err))
 	}
 }
 
@@ -97,12 +98,14 @@ func (d *driver) loadSession(e core.LoadSession) {
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 
-// buriedTTLs is how long a session that is over can be read of, for those who wait for its other leases. Who
-// comes to one of them later finds no record, and waits for the TTL.
+// buriedTTLs is the time, in TTLs, for which the record of an ended session can still be read by
+// contenders for its other leases. A contender that comes later finds no record and waits for the
+// TTL.
 const buriedTTLs = 3
 
-// bury writes down that another session is over, and removes its record some time later: who has crashed cannot do
-// it. If writing fails, others find out by waiting, and one of them buries.
+// bury writes down that another session has ended, and removes its record some time later, since a
+// crashed session cannot. If the write fails, another contender notices the end by waiting for it,
+// and buries the session.
 func (d *driver) bury(e core.Bury) {
 	s := d.lease.s
 	s.work.Go(func() {

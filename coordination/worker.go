@@ -9,12 +9,12 @@ import (
 )
 
 var (
-	errProducerGone = errors.New("coordination: the producer of a gated actor ended its goroutine")
+	errProducerGone = errors.New("coordination: the producer of a gated actor exited its goroutine")
 	errNoActor      = errors.New("coordination: the producer of a gated actor returned nil")
 )
 
-// worker is the user's actor under one tenure. It lets the lease go when it has stopped, whichever way that
-// came about: a loss, a stop or a restart of the gate, an end of its own.
+// worker is the user's actor under one tenure. It releases the lease when it has stopped, for
+// whatever reason: a loss, a stop or a restart of the gate, or because it stopped itself.
 type worker struct {
 	actor.Actor
 	release func()
@@ -28,7 +28,8 @@ func (w *worker) Receive(ctx actor.Context) {
 	w.Actor.Receive(ctx)
 }
 
-// workerProps starts with the actor that is made already. After a failure the supervisor has another made.
+// workerProps returns props whose first actor is made.actor. After a failure the supervisor makes
+// another one with produce.
 func workerProps(made *gateMade, produce func(Tenure) actor.Actor, release func()) *actor.Props {
 	first := made.actor
 	return actor.PropsFromProducer(func() actor.Actor {
@@ -41,7 +42,7 @@ func workerProps(made *gateMade, produce func(Tenure) actor.Actor, release func(
 	})
 }
 
-// produceAgain panics, for the supervisor, if produce makes no actor.
+// produceAgain calls produce, and panics for the supervisor if produce makes no actor.
 func produceAgain(produce func(Tenure) actor.Actor, t Tenure) (a actor.Actor) {
 	made := make(chan error, 1)
 	produceAside(produce, t, func(b actor.Actor, err error) {
@@ -54,8 +55,8 @@ func produceAgain(produce func(Tenure) actor.Actor, t Tenure) (a actor.Actor) {
 	return a
 }
 
-// produceAside calls the user's producer in a goroutine of its own, and done once, with an actor or an error,
-// also after a panic or runtime.Goexit.
+// produceAside calls the user's producer in a new goroutine. It calls done once, with an actor or
+// an error, also after a panic or runtime.Goexit.
 func produceAside(produce func(Tenure) actor.Actor, t Tenure, done func(actor.Actor, error)) {
 	go func() {
 		a, err := actor.Actor(nil), errProducerGone

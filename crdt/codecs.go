@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// JSON returns a codec that encodes elements with encoding/json, which sorts the keys of maps. It
-// refuses elements whose encoding does not come out the same after decoding it, since such an element
-// could be added but never found again. What encoding/json leaves out, such as unexported fields,
-// does not tell elements apart.
+// JSON returns a codec that uses encoding/json, which sorts the keys of maps. The codec rejects an
+// element whose encoding changes when it is decoded and encoded again, since such an element could
+// be added but never found. Fields that encoding/json omits, such as unexported ones, do not
+// distinguish elements.
 func JSON[E any]() Codec[E] { return jsonCodec[E]{} }
 
 type jsonCodec[E any] struct{}
@@ -22,7 +22,7 @@ func (jsonCodec[E]) Append(dst []byte, e E) ([]byte, error) {
 		return dst, fmt.Errorf("%w: %w", ErrElement, err)
 	}
 	if _, err := (jsonCodec[E]{}).Decode(b); err != nil {
-		return dst, fmt.Errorf("%w: %T does not survive JSON", ErrElement, e)
+		return dst, fmt.Errorf("%w: %T changes in a JSON round trip", ErrElement, e)
 	}
 	return append(dst, b...), nil
 }
@@ -32,19 +32,19 @@ func (jsonCodec[E]) Decode(src []byte) (e E, err error) {
 		return e, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if b, err := json.Marshal(e); err != nil || !bytes.Equal(b, src) {
-		return e, fmt.Errorf("%w: JSON of %T in another form", ErrMalformed, e)
+		return e, fmt.Errorf("%w: JSON of %T is not canonical", ErrMalformed, e)
 	}
 	return e, nil
 }
 
-// Proto returns a codec for protobuf messages, which are told apart by their deterministic encoding.
-// That encoding is stable for one version of the schema and of the protobuf library, not across all:
-// take an own codec where members with different versions must agree on elements with maps or unknown
-// fields. A nil message is no element.
+// Proto returns a codec for protobuf messages, which it compares by their deterministic encoding.
+// That encoding is stable for one version of the schema and of the protobuf library, but not across
+// versions. Write your own codec if members with different versions must agree on elements that
+// have maps or unknown fields. The codec rejects a nil message.
 //
-// Process ids of Proto.Actor are such messages: NewORSet(Proto[*actor.PID]()) is a set of them. One is
-// told from another by address, id and request id; that of a local actor without remoting has an address
-// that means nothing elsewhere.
+// Proto.Actor process ids are such messages: NewORSet(Proto[*actor.PID]()) is a set of them. Two
+// PIDs are equal if address, id and request id are equal. The PID of a local actor without remoting
+// has an address that means nothing on other members.
 func Proto[M proto.Message]() Codec[M] { return protoCodec[M]{} }
 
 type protoCodec[M proto.Message] struct{}
@@ -63,14 +63,14 @@ func (protoCodec[M]) Append(dst []byte, m M) ([]byte, error) {
 func (protoCodec[M]) Decode(src []byte) (M, error) {
 	var zero M
 	if any(zero) == nil {
-		return zero, fmt.Errorf("%w: %T is no type of message", ErrNoCodec, &zero)
+		return zero, fmt.Errorf("%w: %T is not a message type", ErrNoCodec, &zero)
 	}
 	m := zero.ProtoReflect().New().Interface().(M)
 	if err := proto.Unmarshal(src, m); err != nil {
 		return zero, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if b, err := (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil || !bytes.Equal(b, src) {
-		return zero, fmt.Errorf("%w: message in another form", ErrMalformed)
+		return zero, fmt.Errorf("%w: encoding of %T is not canonical", ErrMalformed, zero)
 	}
 	return m, nil
 }

@@ -8,40 +8,43 @@ import (
 
 // Errors of this package. Test for them with errors.Is.
 var (
-	// ErrNoCodec refuses an element of a type that has no natural encoding; give the value a codec.
+	// ErrNoCodec is returned for an element of a type without a natural encoding. Give the value a
+	// codec.
 	ErrNoCodec = errors.New("crdt: element type needs a codec")
-	// ErrElement refuses an element that its codec cannot encode canonically, such as a NaN.
+	// ErrElement is returned for an element that its codec cannot encode canonically, such as a
+	// NaN.
 	ErrElement = errors.New("crdt: element has no canonical encoding")
-	// ErrMalformed is returned by every Decode for bytes that no value encodes to. The receiver is
-	// unchanged.
+	// ErrMalformed is returned by every Decode for bytes that are not the encoding of a value. The
+	// receiver is unchanged.
 	ErrMalformed = causal.ErrMalformed
-	// ErrVersion says that the bytes are of a later version of this package. Nothing was decoded.
+	// ErrVersion is returned for bytes written by a later version of this package. Nothing was
+	// decoded.
 	ErrVersion = causal.ErrVersion
-	// ErrType says that the state holds a value of another type than the one asked for, or of two
-	// types, created concurrently under one name. Nothing was changed.
+	// ErrType is returned if the state holds a value of another type than the requested one, or
+	// values of two types that were created concurrently under one name. Nothing was changed.
 	ErrType = errors.New("crdt: state holds another type")
-	// ErrTooLarge refuses an element, a key or a value over the limit.
+	// ErrTooLarge is returned for an element, a key or a value over the size limit.
 	ErrTooLarge = causal.ErrTooLarge
-	// ErrOverflow refuses an addition that would take a counter out of its range.
+	// ErrOverflow is returned for an addition that would take a counter out of its range.
 	ErrOverflow = errors.New("crdt: counter out of range")
-	// ErrBounds refuses to take more from a [BoundedCounter] than the replica holds. Others may hold the
-	// rest: ask them for a transfer.
-	ErrBounds = errors.New("crdt: replica does not hold enough")
-	// ErrForeign refuses an update that put a value from elsewhere in the place of the one it was
-	// given: change it with its mutators.
+	// ErrBounds is returned for a subtraction or transfer from a [BoundedCounter] of more than the
+	// replica holds. Other replicas may hold the rest: ask them for a transfer.
+	ErrBounds = errors.New("crdt: replica holds too few rights")
+	// ErrForeign is returned for an update that replaced its value with one from elsewhere. Change
+	// the value with its mutators.
 	ErrForeign = errors.New("crdt: value replaced by one from elsewhere")
-	// ErrCopy refuses to change a copy that was taken out of a map, since the change would be lost:
-	// change the value through the map's Update.
+	// ErrCopy is returned for a change to a copy taken out of a map, since the change would be
+	// lost. Change the value through the map's Update.
 	ErrCopy = errors.New("crdt: change to a copy of a map's value; use Update")
-	// ErrReplica refuses a change to a value that has seen later changes of the same replica: the id
-	// was used before, or an older writer or copy was used.
+	// ErrReplica is returned for a change to a value that has seen later changes of the same
+	// replica: either the replica id was used before, or an older writer or copy was used.
 	ErrReplica = errors.New("crdt: value has seen later changes of this replica")
-	// ErrGap says that a delta cannot be applied yet, since the receiver has not seen all that its
-	// origin had seen. Apply the missing deltas first, or merge a whole state. Nothing was changed.
-	ErrGap = errors.New("crdt: delta applied before what it builds on")
-	// ErrField refuses a [Record] of a struct with fields that are not exported or no values of this
-	// package.
-	ErrField = errors.New("crdt: field of a record is no value")
-	// ErrNoDelta refuses deltas for own types, which are merged whole.
+	// ErrGap is returned for a delta that builds on changes the receiver has not seen. Apply the
+	// missing deltas first, or merge a whole state. Nothing was changed.
+	ErrGap = errors.New("crdt: delta applied before the deltas it builds on")
+	// ErrField is returned for a [Record] of a struct with a field that is unexported or is not a
+	// value of this package.
+	ErrField = errors.New("crdt: invalid field of a record")
+	// ErrNoDelta is returned for user-defined types, which have no deltas and are merged whole.
 	ErrNoDelta = errors.New("crdt: type has no deltas")
 )

@@ -9,37 +9,37 @@ import (
 )
 
 // ORMap is a map from keys to values that merge. A key is present while its value holds anything.
-// Removing a key resets its value: it takes away exactly what the remover had seen of it, and a
-// change to the value that is concurrent with the remove survives, alone. What was removed does not
-// come back with it. The zero value is an empty map for keys and values that need no codec; see
-// [NewORMap] for others. Copies are snapshots and may be read from many goroutines.
+// Removing a key resets its value: the remove deletes exactly the changes it has seen, and a
+// concurrent change to the value survives without them. The zero value is an empty map for keys and
+// values that need no codec; see [NewORMap] for others. Copies are snapshots and are safe for
+// concurrent reads.
 //
-// Values are types of this package, maps and records included up to 16 deep, or own types. An own type has no
-// parts that could be reset apart: a change concurrent with a remove brings back the whole value as
-// the changer saw it.
+// Values are types of this package, including maps and records up to 16 levels deep, or
+// user-defined types. A user-defined type has no parts that could be reset separately: a change
+// concurrent with a remove restores the whole value as the changing replica saw it.
 //
-// A key costs its encoding in front of each part of its value; an absent key costs nothing, except
-// the marks of removed counters (see [GCounter]).
+// A key costs its encoding for each part of its value. An absent key costs nothing, except the
+// marks of removed counters (see [GCounter]).
 //
-// Take [LWWMap] when each key has one element that is set as a whole.
+// Use [LWWMap] if each key has one element that is set as a whole.
 type ORMap[K any, V Value[V]] struct {
 	view
 	key   elem[K]
 	empty V
 }
 
-// NewORMap returns an empty map. The codec of keys may be nil for keys with a natural encoding; empty
-// is an empty value, which supplies its codecs.
+// NewORMap returns an empty map. The codec of keys may be nil for keys with a natural encoding.
+// empty is an empty value, which supplies the codecs of values.
 func NewORMap[K any, V Value[V]](keys Codec[K], empty V) ORMap[K, V] {
 	return ORMap[K, V]{key: elem[K]{keys}, empty: empty}
 }
 
-// MaxDepth is the number of maps and records that may lie in each other.
+// MaxDepth is the maximum nesting depth of maps and records.
 const MaxDepth = causal.MaxDepth
 
 func (m *ORMap[K, V]) tag() causal.Tag { return causal.MakeTag(causal.ORMap, m.key.class()) }
 
-// valueName names the type of the values, without that of values in them.
+// valueName returns the type name of the values, without the types of values nested in them.
 func (m *ORMap[K, V]) valueName() string {
 	if h, ok := heldBy(&m.empty); ok {
 		return h.tag().String()
@@ -57,8 +57,9 @@ func (m *ORMap[K, V]) child(key K) (string, error) {
 	return string(causal.AppendKey(m.base(pb[:0], m.tag()), k)), nil
 }
 
-// Update changes the value at key, which begins empty. change works on *v with its mutators and w;
-// after an error in w the map is as it was. Keep nothing of v: changing it later is refused.
+// Update changes the value at key, which is empty if the key is absent. change modifies *v with its
+// mutators and w. If w has an error afterwards, the map is unchanged. Do not retain v: changing it
+// later fails.
 func (m *ORMap[K, V]) Update(w *Writer, key K, change func(v *V)) {
 	if !m.open(w) {
 		return
@@ -73,7 +74,7 @@ func (m *ORMap[K, V]) Update(w *Writer, key K, change func(v *V)) {
 	switch {
 	case err != nil:
 		w.Fail(fmt.Errorf("map value: %w", err))
-	case w.err != nil: // the map stays as it was
+	case w.err != nil: // the map is unchanged
 	case !m.store.Same(before):
 		w.Fail(errNested)
 	default:
@@ -81,7 +82,7 @@ func (m *ORMap[K, V]) Update(w *Writer, key K, change func(v *V)) {
 	}
 }
 
-var errNested = errors.New("crdt: map changed by the function that changes one of its values")
+var errNested = errors.New("crdt: map changed within the Update of one of its values")
 
 // updated returns the store after change.
 func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (causal.Store, error) {
@@ -118,7 +119,7 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 	return next.store, nil
 }
 
-// Remove takes keys out and returns how many of them were there.
+// Remove removes keys and returns how many of them were present.
 func (m *ORMap[K, V]) Remove(w *Writer, keys ...K) (n int) {
 	if !m.open(w) {
 		return 0
@@ -139,16 +140,16 @@ func (m *ORMap[K, V]) Remove(w *Writer, keys ...K) (n int) {
 	return n
 }
 
-// Clear takes out every key.
+// Clear removes every key.
 func (m *ORMap[K, V]) Clear(w *Writer) {
 	if m.open(w) {
 		m.set(w, m.store.ResetPrefix(string(m.base(nil, m.tag())), w.dot))
 	}
 }
 
-// Get returns a copy of the value at key, and whether there is one. To change it use Update. A value
-// that a peer with another idea of the map's type put there does not show here and in All, but can be
-// removed.
+// Get returns a copy of the value at key, and whether there is one. Use Update to change the value.
+// Get and All do not show a value that a peer wrote with another type of map, but Remove can remove
+// it.
 func (m ORMap[K, V]) Get(key K) (V, bool) {
 	prefix, err := m.child(key)
 	if err != nil {
@@ -180,8 +181,8 @@ func (m ORMap[K, V]) Contains(key K) bool {
 	return err == nil && m.store.CountPrefix(prefix) > 0
 }
 
-// Len returns the number of keys, without walking over them. A key under which peers have put values of
-// several types counts for each.
+// Len returns the number of keys, without iterating over them. A key under which peers have put
+// values of several types counts once for each type.
 func (m ORMap[K, V]) Len() int {
 	kind := causal.Own
 	if h, ok := heldBy(&m.empty); ok {
@@ -190,7 +191,8 @@ func (m ORMap[K, V]) Len() int {
 	return m.store.CountChildren(string(m.base(nil, m.tag())), int(m.depth), kind)
 }
 
-// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. The error is that of the codec.
+// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. It returns the
+// codec's error.
 func (m ORMap[K, V]) AppendKey(dst []byte, key K) ([]byte, error) { return m.key.append(dst, key) }
 
 // Keys yields the keys in the order of their encoding.
@@ -204,7 +206,7 @@ func (m ORMap[K, V]) Keys() iter.Seq[K] {
 	}
 }
 
-// keyOf decodes the key that the prefix of a value ends with.
+// keyOf decodes the key at the end of a value's prefix.
 func (m *ORMap[K, V]) keyOf(prefix string) (k K, ok bool) {
 	raw, _, ok := causal.CutKey(prefix[len(m.prefix)+1:])
 	if !ok {
@@ -229,9 +231,9 @@ func (m ORMap[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Diff returns the keys whose values are new or not what they were in old, with the values they have
-// now, and the keys of old that are gone, both in order. Between two states of one history it costs as
-// much as the change, not as the map.
+// Diff returns the keys whose values changed since old, with their current values, and the keys of
+// old that were removed, both in order. Between two states of one history the cost is proportional
+// to the change, not to the map.
 func (m ORMap[K, V]) Diff(old ORMap[K, V]) (changed iter.Seq2[K, V], removed iter.Seq[K]) {
 	to, from := together(m.view, old.view)
 	m.view = to
@@ -266,7 +268,7 @@ func (m ORMap[K, V]) Merge(o ORMap[K, V]) ORMap[K, V] {
 // AppendBinary appends the canonical encoding: equal states have equal bytes.
 func (m ORMap[K, V]) AppendBinary(dst []byte) ([]byte, error) { return m.appendBinary(dst) }
 
-// Decode returns the map that AppendBinary wrote, with the receiver's codecs.
+// Decode returns the map encoded by AppendBinary, with the receiver's codecs.
 func (m ORMap[K, V]) Decode(src []byte) (ORMap[K, V], error) {
 	v, err := decodeView(src, m.tag())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Record is a struct of values that is replicated as one: V is the struct, and its fields are types of
-// this package, records included, but not [VersionVector]. It needs no methods from you.
+// Record is a struct of values that is replicated as one value. V is the struct. Its fields are
+// types of this package, including records but not [VersionVector]. The struct needs no methods.
 //
 //	type profile struct {
 //		Name crdt.LWWRegister[string]
@@ -21,41 +21,43 @@ import (
 //	p.V.Name.Set(w, "Ann")
 //	p.V.Tags.Add(w, "admin")
 //
-// Each field merges by its own rule, whatever happens to the others; which concurrent change wins is
-// the field's affair. The record itself keeps nothing, and so no garbage. A change travels as that change, not as the record. In an [ORMap] removing the
-// key of a record takes away exactly what the remover had seen of each field.
+// Each field merges independently by its own rule, which decides which concurrent change wins. The
+// record itself keeps no state, and so no garbage. A change is sent as that change, not as the
+// whole record. In an [ORMap], removing the key of a record removes exactly the changes the remover
+// had seen of each field.
 //
-// An empty record of fields that need codecs is Record[S]{V: S{...}} with empty fields in it. Copies
-// are snapshots. Change fields by their mutators, and merge records whole: a field that is assigned
-// from elsewhere, or merged on its own, refuses the update with [ErrForeign].
+// An empty record with fields that need codecs is Record[S]{V: S{...}} with empty fields in it.
+// Copies are snapshots. Change fields with their mutators, and merge records whole: an update that
+// assigns a field from elsewhere, or merges a field on its own, fails with [ErrForeign].
 //
-// It costs what its fields cost, and the name of the field in front of each part of it. A field is
-// known by its name: under another name it is another field, which begins empty, and the old one stays
-// where it was. Members with different versions of the struct keep the fields that they do not know.
+// A Record costs what its fields cost, plus the name of the field for each part of it. A field is
+// identified by its name: a renamed field is a new field, which starts empty, and the old one stays
+// in the state. Members with different versions of the struct keep the fields that they do not
+// know.
 //
-// Take an [ORMap] when keys come and go, and a type of your own for an invariant between fields: see
-// [Value].
+// Use an [ORMap] if keys are added and removed, and a type of your own for an invariant between
+// fields: see [Value].
 type Record[S any] struct {
 	V S
 
-	at view // what the fields were bound to, and the state without their changes since
+	at view // the view the fields were bound to, without their changes since
 }
 
 func (r *Record[S]) hold() *view     { return &r.at }
 func (r *Record[S]) tag() causal.Tag { return causal.MakeTag(causal.Record, causal.Custom) }
 
-// bound is implemented by values made of others, which have views of their own.
+// bound is implemented by values made of other values, which have views of their own.
 type bound interface {
 	held
-	// bind hands the state on to the fields.
+	// bind passes the state on to the fields.
 	bind()
-	// gather takes the changes of the fields into the state.
+	// gather merges the changes of the fields into the state.
 	gather() error
-	// checkFields returns ErrType if a field holds something else.
+	// checkFields returns ErrType if a field holds a value of another type.
 	checkFields() error
 }
 
-// bindTo binds a value to a view.
+// bindTo binds a value to a view, and its fields too.
 func bindTo(h held, v view) {
 	*h.hold() = v
 	if b, ok := h.(bound); ok {
@@ -63,7 +65,7 @@ func bindTo(h held, v view) {
 	}
 }
 
-// gathered returns the view of a value with all changes made to it.
+// gathered returns the view of a value with all changes made to the value.
 func gathered(h held) (*view, error) {
 	if b, ok := h.(bound); ok {
 		if err := b.gather(); err != nil {
@@ -79,11 +81,12 @@ type field struct {
 	name string
 }
 
-// fields returns the fields in the order of the struct, or ErrField.
+// fields returns the fields in the order of the struct. It returns ErrField if a field is not a
+// value of this package.
 func (r *Record[S]) fields() ([]field, error) {
 	v := reflect.ValueOf(&r.V).Elem()
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%w: %v is no struct", ErrField, v.Type())
+		return nil, fmt.Errorf("%w: %v is not a struct", ErrField, v.Type())
 	}
 	out := make([]field, 0, v.NumField())
 	for i := range v.NumField() {
@@ -103,14 +106,14 @@ func (r *Record[S]) fields() ([]field, error) {
 	return out, nil
 }
 
-// prefix is where the paths of the field begin.
+// prefix returns the path prefix of the field.
 func (r *Record[S]) prefix(f field) string {
 	var buf [96]byte
 	return string(causal.AppendKey(r.at.base(buf[:0], r.tag()), []byte(f.name)))
 }
 
 func (r *Record[S]) bind() {
-	fields, _ := r.fields() // what is wrong with them is said where errors are
+	fields, _ := r.fields() // methods that return an error report an invalid field
 	for _, f := range fields {
 		v := r.at
 		v.prefix, v.depth, v.free = r.prefix(f), v.depth+1, v.prefix == "" || v.free
@@ -138,12 +141,13 @@ func (r *Record[S]) gather() error {
 	return nil
 }
 
-// take brings the changes that a field made to base into the record.
+// take applies the changes that a field made to base to the record.
 func (r *Record[S]) take(base causal.Store, v view, prefix string) error {
 	switch {
 	case v.prefix == prefix && v.line == r.at.line:
 		r.at.store = r.at.store.Take(base, v.store, prefix)
-	case v.prefix == "" && v.line == 0 && base.CountPrefix(prefix) == 0: // of a record made with a literal
+	// The field belongs to a record made with a literal.
+	case v.prefix == "" && v.line == 0 && base.CountPrefix(prefix) == 0:
 		for path, e := range v.store.Prefix("") {
 			for l := range e.All() {
 				if err := fits(len(prefix)+len(path), len(l.Payload)); err != nil {
@@ -158,7 +162,7 @@ func (r *Record[S]) take(base causal.Store, v view, prefix string) error {
 	default:
 		return ErrForeign
 	}
-	if v.line == 0 { // else who handed it out knows what it has seen
+	if v.line == 0 { // otherwise the replicator or map that handed it out knows what it has seen
 		r.at.seen = r.at.seen.Join(v.seen)
 	}
 	return nil
@@ -179,15 +183,15 @@ func (r *Record[S]) checkFields() error {
 
 // Merge returns the join of two states of the record, field by field.
 func (r Record[S]) Merge(o Record[S]) Record[S] {
-	_ = r.gather() // told by AppendBinary and Update
+	_ = r.gather() // AppendBinary and Update return this error
 	_ = o.gather()
 	bindTo(&r, r.at.merge(&o.at))
 	return r
 }
 
-// AppendBinary appends the canonical encoding: equal states have equal bytes. It returns [ErrField] for
-// a struct with other fields than values, and [ErrForeign] if a field was assigned a value that was made
-// elsewhere, where that can be told.
+// AppendBinary appends the canonical encoding: equal states have equal bytes. It returns [ErrField]
+// if a field of the struct is not a value of this package. It returns [ErrForeign] if it detects
+// that a field was assigned a value made elsewhere.
 func (r Record[S]) AppendBinary(dst []byte) ([]byte, error) {
 	if err := r.gather(); err != nil {
 		return dst, err
@@ -195,7 +199,7 @@ func (r Record[S]) AppendBinary(dst []byte) ([]byte, error) {
 	return r.at.appendBinary(dst)
 }
 
-// Decode returns the record that AppendBinary wrote, with the codecs of the receiver's fields.
+// Decode returns the record encoded by AppendBinary, with the codecs of the receiver's fields.
 func (r Record[S]) Decode(src []byte) (Record[S], error) {
 	v, err := decodeView(src, r.tag())
 	if err != nil {

@@ -50,7 +50,7 @@ func showProfile(out map[string]string, p crdt.Record[profile], at string) {
 	}
 }
 
-// profileSpec takes each cell for what its field is.
+// profileSpec applies the specification of the field that each cell belongs to.
 func profileSpec(puts []crdttest.Visible) (string, bool) {
 	switch cell := puts[0].Cell; {
 	case strings.HasSuffix(cell, "Name"):
@@ -76,7 +76,7 @@ func TestLaws_Record(t *testing.T) {
 	})
 }
 
-// Removing the key of a record resets each field by what was seen of it.
+// Removing the key of a record resets what the removal has seen of each field.
 func TestLaws_ORMapOfRecords(t *testing.T) {
 	type m = crdt.ORMap[string, crdt.Record[profile]]
 	crdttest.Run(t, crdttest.Type[m]{
@@ -142,7 +142,7 @@ func TestLaws_RecordOfRecordsAndMaps(t *testing.T) {
 	})
 }
 
-// A record may be changed without an update as other values may, before and after a merge.
+// A record may be changed without Update, like other values, before and after a merge.
 func TestRecord_ChangedDirectly(t *testing.T) {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 	var a, b crdt.Record[profile]
@@ -168,7 +168,8 @@ func TestRecord_ChangedDirectly(t *testing.T) {
 	require.Equal(t, "{Name:eve Tags:{x y} Votes:3}", b.String())
 }
 
-// A record in a replicator is atoms like any value, and a change of one field is that field's atoms.
+// A record in a replicator consists of atoms like any value, and changing one field changes only
+// that field's atoms.
 func TestRecord_InAReplicator(t *testing.T) {
 	a, b := &node{id: 1}, &node{id: 2}
 	e1, err := update(t, a, crdt.Record[profile]{}, func(w *crdt.Writer, p *crdt.Record[profile]) error {
@@ -217,7 +218,7 @@ func TestRecord_ForeignFieldsAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, crdt.ErrForeign)
 }
 
-// A copy out of a map cannot be changed, field by field or whole.
+// A copy taken out of a map cannot be changed, neither field by field nor as a whole.
 func TestRecord_CopyOutOfAMap(t *testing.T) {
 	alice := crdt.NewReplica(1)
 	var m crdt.ORMap[string, crdt.Record[profile]]
@@ -243,7 +244,7 @@ func TestRecord_BadStructs(t *testing.T) {
 		require.ErrorContains(t, err, want, name)
 	}
 	_, err := crdt.Record[int]{}.AppendBinary(nil)
-	check("no struct", "int is no struct", err)
+	check("no struct", "int is not a struct", err)
 	_, err = crdt.Record[unexported]{V: unexported{tags: crdt.ORSet[string]{}}}.AppendBinary(nil)
 	check("unexported", "tags of crdt_test.unexported is not exported", err)
 	_, err = crdt.Update(crdt.NewReplica(1), &crdt.Record[plain]{}, func(*crdt.Writer, *crdt.Record[plain]) error { return nil })
@@ -258,7 +259,7 @@ func TestRecord_BadStructs(t *testing.T) {
 	require.ErrorIs(t, crdt.Apply(&crdt.Record[plain]{}, crdt.Delta{}), crdt.ErrField)
 }
 
-// A field whose type changed under its name is told by its name.
+// The error for a field whose type changed names the field.
 func TestRecord_FieldOfAnotherType(t *testing.T) {
 	type other struct{ Tags crdt.GSet[string] }
 	var p crdt.Record[profile]
@@ -270,7 +271,7 @@ func TestRecord_FieldOfAnotherType(t *testing.T) {
 	require.ErrorIs(t, err, crdt.ErrType)
 }
 
-// What an older version of the struct does not know travels through it.
+// A member with an older version of the struct passes on the fields it does not know.
 func TestRecord_UnknownFieldsSurvive(t *testing.T) {
 	type older struct{ Name crdt.LWWRegister[string] }
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)

@@ -18,14 +18,15 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// replica is the actor around a core: it turns messages into events, and effects into sends, timers and
-// responses. In each life of the member it is another incarnation with a new replica id, refilled before it counts.
-// When Proto.Actor restarts it, it goes on as it is, see resume.
+// replica is the actor around the cores: it turns messages into events, and effects into sends,
+// timers and responses. In each life of the member it is a new incarnation with a new replica id,
+// and is refilled before it counts. When Proto.Actor restarts it, it continues with its state; see
+// resume.
 type replica struct {
 	l        *life
 	volatile *domain
 	durable  *domain   // nil without Config.Durable
-	domains  []*domain // these
+	domains  []*domain // volatile and, if there is one, durable
 	log      *slog.Logger
 
 	ctx      actor.Context // of the message being handled
@@ -35,41 +36,41 @@ type replica struct {
 	unlike   map[string]bool   // members that list other durable keys, by id
 	others   []string          // their addresses, in order
 	notify   *timer.Timer
-	waiting  []awaiting   // for the durable rows
-	patience *timer.Timer // of what waits
+	waiting  []awaiting   // for the durable rows to be loaded
+	patience *timer.Timer // timer for waiting
 	unloaded error        // why the durable rows cannot be used
 	subs     *subscriptions
 	pending  map[uint64]pending
 	expirer  *expirer
-	clerk    *clerk // nil: the membership is no record
+	clerk    *clerk // nil: Config.Membership is not set
 	nextID   uint64
 	before   uint64        // nextID before the message being handled
-	drains   []func(any)   // answers to those under way
+	drains   []func(any)   // respond functions of pending drains
 	limit    time.Duration // of the call whose request is being handled
-	telling  bool          // a tellOn is on its way
+	telling  bool          // a tellOn is in flight
 	stopped  bool
 
 	responded bool // to the message being handled
 	crashes   crashes
 
-	warned   [limitCount]time.Time // of a limit that is near
-	next     operation             // that begins next
+	warned   [limitCount]time.Time // when a limit was last logged as near
+	next     operation             // the operation that starts next
 	measures map[measured][]metric.RecordOption
 
 	strangers map[reflect.Type]bool // types of messages that have been logged
 }
 
-// pending is an operation under way.
+// pending is an operation in flight.
 type pending struct {
 	d     *domain
 	key   string
 	write bool
 	done  func(core.Done, error)
 	op    operation
-	began time.Time // of one that is measured
+	began time.Time // set for measured operations
 }
 
-// former brings what a former life held.
+// former carries the cores of an earlier life to the actor.
 type former struct{ held held }
 
 func newReplica(l *life) *replica {
@@ -206,7 +207,7 @@ func (a *replica) startUp() {
 // member is the name under which quorums count the member.
 func (l *life) member() string { return cmp.Or(l.cfg.Member, l.system.Address()) }
 
-// shutDown ends what is under way.
+// shutDown stops all timers and subscriptions, and answers everything that is pending.
 func (a *replica) shutDown() {
 	a.stopped = true
 	a.l.members.Unsubscribe(a.ctx.Self())
@@ -229,19 +230,19 @@ func (a *replica) shutDown() {
 	}
 }
 
-// cutShort is the error of an operation that the end of the life cuts short.
+// cutShort returns the error of an operation that the end of the life interrupts.
 func (a *replica) cutShort(p pending) error {
 	switch {
 	case !a.l.r.goesOn():
 		return ErrClosed
 	case p.write:
-		return fmt.Errorf("%w: key %q: the life of this member ended before the level was reached; the update is kept, and spreads in the next one",
+		return fmt.Errorf("%w: key %q: the life of this member ended before the level was reached; the update is kept and spreads in the next life",
 			ErrUnknown, p.key)
 	}
 	return errNotTaken
 }
 
-// onView tells the core of the other replicas.
+// onView passes the new view to the cores.
 func (a *replica) onView(v *membership.View) {
 	a.view = v
 	clear(a.address)
@@ -258,7 +259,7 @@ func (a *replica) onView(v *membership.View) {
 	}
 }
 
-// otherMembers returns the members with a replica, but for this one.
+// otherMembers returns the members with a replica, except this one.
 func (a *replica) otherMembers() (others []core.Member) {
 	for _, m := range a.view.Members {
 		if m.ID != a.view.Self.ID && m.HasRole(a.l.cfg.Role) {
@@ -268,7 +269,7 @@ func (a *replica) otherMembers() (others []core.Member) {
 	return others
 }
 
-// onEnvelope takes a message of another replica. What cannot be opened is dropped.
+// onEnvelope handles a message of another replica. A message that cannot be opened is dropped.
 func (a *replica) onEnvelope(env *pb.Envelope) {
 	if a.view == nil {
 		return
@@ -310,7 +311,7 @@ func (a *replica) onTimer(m *timer.Fired) {
 	}
 }
 
-// start begins an operation at a domain; done is called once, now or later.
+// start starts an operation at a domain. done is called exactly once, now or later.
 func (a *replica) start(d *domain, timeout time.Duration, key string, write bool, event func(id uint64, deadline time.Time) core.Event, done func(core.Done, error)) {
 	if timeout <= 0 {
 		timeout = cmp.Or(a.limit, a.l.cfg.OperationTimeout)
@@ -322,11 +323,11 @@ func (a *replica) start(d *domain, timeout time.Duration, key string, write bool
 	d.step(event(a.nextID, d.shell.Now().Add(timeout)))
 }
 
-// update begins an update. One that nobody waits for may share its event with others like it, so that what others are
-// told is only what a burst of them amounts to.
+// update starts an update. An update without a waiter may share its event with others like it, so
+// that only the net effect of a burst is sent to other members.
 func (a *replica) update(d *domain, at Consistency, timeout time.Duration, key string, adapted bool, modify func(*core.Txn) error, done func(core.Done, error)) {
 	if at == Local && !adapted && !a.asker.waits() {
-		a.next = operation{} // nobody waits
+		a.next = operation{} // no operation is measured: no caller waits
 		d.step(core.Update{Modify: modify})
 		return
 	}
@@ -350,7 +351,7 @@ func (a *replica) effect(d *domain, e core.Effect) {
 		a.expirer.changed(e.Keys)
 		a.changed(e.Keys)
 	case core.Diverged:
-		d.log.Error("another replica has seen the same and holds something else; the one that is outvoted will mend itself",
+		d.log.Error("another replica with an equal vector holds a different state; the outvoted one will take the state of the others",
 			slog.String("member", e.Member), slog.Uint64("rotten", d.core.Stats().Rotten))
 	case core.Mended:
 		d.log.Warn("this replica was outvoted and has taken the state of another")
@@ -359,15 +360,15 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.Troubled:
 		d.troubled(e)
 	case core.Usurped:
-		d.log.Error("another process runs under the name of this member: this one counts in no majority any more; stop one of them",
+		d.log.Error("another process runs under the name of this member: this one no longer counts in majorities; stop one of them",
 			slog.String("name", a.l.member()), slog.String("other", e.By))
 	case core.Forgotten:
-		d.log.Warn("the others have forgotten this member although it runs; it enters anew", slog.String("name", a.l.member()))
+		d.log.Warn("the others have forgotten this member although it runs; it enters again as a newcomer", slog.String("name", a.l.member()))
 	case core.Unequal:
-		d.log.Warn("a member has another MinMembers than this one",
+		d.log.Warn("a member has a different MinMembers",
 			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
 	case core.Reborn:
-		d.log.Error("own changes were unknown here, going on as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
+		d.log.Error("other members know changes of this replica that it does not know; continuing as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 	}
 }
 
@@ -390,7 +391,7 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 func (a *replica) finish(end core.Done) {
 	if end.ID == 0 {
 		if !elsewhere(end.Err) {
-			a.log.Warn("an update that nobody waits for was refused", slog.Any("error", end.Err), slog.String("stack", stackOf(end.Err)))
+			a.log.Warn("an update without a waiter was rejected", slog.Any("error", end.Err), slog.String("stack", stackOf(end.Err)))
 		}
 		return
 	}
@@ -402,16 +403,16 @@ func (a *replica) finish(end core.Done) {
 	a.ended(p, end, a.outcome(p, end))
 }
 
-// asker is where the response to a request goes: to an actor, to a call, or to nobody.
+// asker is where the response to a request goes: an actor, a call, or neither.
 type asker struct {
 	pid  *actor.PID
 	call *posted
 }
 
-// waits reports whether there is anybody.
+// waits reports whether an actor or a call waits for the response.
 func (t asker) waits() bool { return t.pid != nil || t.call != nil }
 
-// respond sends a response to the asker; nil, from an adapter, is no message.
+// respond sends a response to the asker; nil, the result of an adapter, is not sent.
 func (a *replica) respond(to asker, res any) {
 	switch {
 	case res == nil:
@@ -422,8 +423,8 @@ func (a *replica) respond(to asker, res any) {
 	}
 }
 
-// send sends a message to an actor of this member. Whatever process that is runs on this goroutine, and so do
-// the subscribers of the event stream, if it has stopped.
+// send sends a message to an actor of this member. The receiving process, and the subscribers of
+// the event stream if that process has stopped, run on this goroutine.
 func (a *replica) send(to *actor.PID, message any) {
 	defer a.guard("taking a message")
 	a.ctx.Send(to, message)

@@ -11,115 +11,144 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Config of a replicator. A field that is not set takes its default. Every member of the cluster that
-// has the role runs a replicator of the same name with the same MinMembers. In a later life of the same process the
-// Config given there counts; what the replicator holds goes along by Name.
+// Config configures a replicator. A zero field takes its default. Every member of the cluster that
+// has the role must run a replicator with the same Name and MinMembers. In a later life of the same
+// process the Config passed to New then applies; the data carries over by Name.
 type Config struct {
-	// Name tells several replicators of one member apart, at most 64 bytes. Two of one name on one actor system
-	// are refused with ErrInvalid. Default "ddata".
+	// Name distinguishes replicators of one member. It has at most 64 bytes. A second replicator
+	// of the same name on one actor system is rejected with ErrInvalid. Default "ddata".
 	Name string `yaml:"name"`
 	// Role limits the replicas to members with this role. Default: all members.
 	Role string `yaml:"role"`
-	// Member is the name under which majorities count this member, at most 256 bytes. A process that starts under
-	// it again takes the place of the one before; without, one that comes back at another address is one more
-	// member, and the former one counts on until it is forgotten. Set it where the platform has stable names, as
-	// of the pods of a StatefulSet; no two processes that run at once may share one: the later one wins, and the
-	// earlier one counts no more until the later has been out of its view for a minute. Default: the address.
+	// Member is the name under which majorities count this member. It has at most 256 bytes. A
+	// process that starts under the same name takes the place of the previous one. Without a
+	// name, a member that comes back at another address is counted as an additional member, and
+	// the previous one is counted until it is forgotten. Set it where the platform has stable
+	// names, such as those of the pods of a StatefulSet. Two processes that run at the same time
+	// must not share a name: the later one wins, and the earlier one is not counted again until
+	// the later one has been out of its view for a minute. Default: the address.
 	Member string `yaml:"member"`
-	// MinMembers is how many members must be together before the first of them count, and the least number that
-	// majorities are counted in. It has no default: while it is not set, every operation above Local fails at once
-	// with ErrInvalid. For a cluster of fixed size set it to that size. For one that is to grow and shrink set it to
-	// two thirds, rounded up, of the most members that may ever run at once: with less, two clusters can begin
-	// apart. 1 is for a single process. It should be the same at all members; one that has another is logged.
+	// MinMembers is how many members must be together before the first of them count, and the
+	// smallest number of members that a majority is computed from. There is no default: while it
+	// is not set, every operation above Local fails at once with ErrInvalid. For a cluster of
+	// fixed size, set it to that size. For a cluster that grows and shrinks, set it to two
+	// thirds, rounded up, of the largest number of members that may ever run at the same time:
+	// with less, two clusters can begin independently. 1 is for a single process. It should be
+	// the same at all members; a member with another value is logged.
 	MinMembers int `yaml:"min-members"`
-	// Membership, if set, keeps who is counted in majorities as a record in a store, the same at all members: for
-	// members that are autoscaled and have no names, and where MinMembers cannot be known. MinMembers is then 1 if
-	// it is not set: the first process that finds nobody counted begins the cluster alone, and one that starts
-	// apart from it finds that in the record. The store is asked when a member starts, leaves or is forgotten.
-	// While it does not answer, none of that happens, a member that closes is counted on, and a running cluster
-	// goes on: reads and writes never ask. A restart of all under their names keeps the count; if members without
-	// names all crash at once, use Replicator.Forget with Force for each. The last member that closes takes itself
-	// out, and what it held is gone. Trouble with the record is logged, and in Status. Default: none.
+	// Membership, if set, keeps the set of counted members as a record in a store, the same for
+	// all members. It is for autoscaled members without stable names, where MinMembers cannot be
+	// known. MinMembers is then 1 if it is not set: the first process that finds nobody counted
+	// begins the cluster alone, and a process that starts apart from it learns from the record
+	// that a cluster exists. The store is used when a member starts, leaves or is forgotten.
+	// While the store does not answer, none of these happens, a member that closes remains
+	// counted, and a running cluster continues, because reads and writes do not use the store. A
+	// restart of all members under their names keeps the count. If members without names all
+	// crash at the same time, call Replicator.Forget with Force for each. The last member that
+	// closes removes itself, and the data it held in memory is lost. Trouble with the record is
+	// logged and shown in Status. Default: none.
 	Membership Membership `yaml:"-"`
-	// ForgetAfter is how long a member that has vanished is counted, before a majority agrees to go on without it.
-	// It carries no safety, and does nothing while no more than MinMembers are counted. Longer than partitions and
-	// restarts usually last, shorter than the second crash of a member without a stable name. Default 10m;
-	// negative: never, see Replicator.Forget.
+	// ForgetAfter is how long a vanished member is counted before a majority agrees to continue
+	// without it. Safety does not depend on it, and it has no effect while no more than
+	// MinMembers are counted. Choose it longer than partitions and restarts usually last, and
+	// shorter than the usual time to a second crash of a member without a stable name. Default
+	// 10m; negative: never, see Replicator.Forget.
 	ForgetAfter time.Duration `yaml:"forget-after"`
-	// Durable lists the keys that are durable: names, and prefixes with a star behind them, as "cart-*"; "*" stands for all
-	// keys. All members must list the same; one that lists others is named in Status.OtherDurable, and until
-	// that is mended none of its changes of durable keys are taken here, nor ours there. Durable keys and the others are
-	// replicated apart from each other, each with its own count of majorities and LogBytes of memory, and one
-	// Atomically may change either. In a later life of a process the list must be that of the first.
+	// Durable lists the durable keys: names, and prefixes followed by a star, such as "cart-*";
+	// "*" stands for all keys. All members must list the same. A member with another list is
+	// named in Status.OtherDurable, and until the lists agree neither side accepts changes of
+	// durable keys from the other. Durable and volatile keys are replicated separately, each with
+	// their own count of majorities and LogBytes of memory. One call of Atomically changes keys
+	// of one kind only. In a later life of a process the list must be that of the first.
 	Durable []string `yaml:"durable"`
-	// Store keeps the durable keys: a store of package badger or bbolt, of this member alone. The application opens it
-	// before New, and closes it when the replicator has been closed for good (node.Run has returned); the
-	// replicator never closes it. At the start all of it is read; until then operations on durable keys wait, as long as
-	// their time lasts, and then return ErrLoading. Rows that belong to another Name, Member or cluster are refused, and
-	// nothing is written. Set Member too: without one, a member that comes back at another address is another one to
-	// the majorities. In a later life of a process the Store of the first counts. Required with Durable.
+	// Store keeps the durable keys: a store of package badger or bbolt that belongs to this
+	// member alone. The application opens it before New and closes it when the replicator has
+	// been closed for good, that is, when node.Run has returned; the replicator never closes it.
+	// At the start the whole store is read. Until then, operations on durable keys wait until
+	// their timeout and then return ErrLoading. Rows that belong to another Name, Member or
+	// cluster are rejected, and nothing is written. Set Member too: without it, a member that
+	// comes back at another address is another member to the majorities. In a later life of a
+	// process the Store of the first life is used. Required with Durable.
 	Store store.Store `yaml:"-"`
-	// WriteBehind is how long changes of durable keys may gather before they are written. With 0 an update returns
-	// when its change is on the disks of so many members as its level says, this one included. With more it returns
-	// when so many have it in memory, and a crash of all of them at once may cost the changes of this time, up to
-	// 16 MiB of them: Flush waits for the disk. At most 1m. Default 0.
+	// WriteBehind is how long changes of durable keys may wait before they are written. With 0,
+	// an update returns when its change is on the disks of as many members as its level requires,
+	// this one included. With more, it returns when that many members have it in memory, and a
+	// simultaneous crash of all of them may lose the changes of this time, up to 16 MiB: Flush
+	// waits for the disk. At most 1m. Default 0.
 	WriteBehind time.Duration `yaml:"write-behind"`
-	// Expiry gives entries a time to live, by their names or by prefixes with a star behind them, as "session-*"; a name counts
-	// before a prefix, and a longer prefix before a shorter one. An entry that no member has used for its time is deleted, by one
-	// member, for all: within a quarter of the time, ClockSkew twice and a few heartbeats more, where members see each other.
-	// Uses are Get, by any key and at any level, Update, and Key.In; Snapshot, Changes, Subscribe and Keys are none. A use is
-	// told to the others, as one small update, only if the last that is known is older than a quarter of the time; see
-	// ExpireAfter for the time of one entry. Each is at least twice ClockSkew, and at most a hundred years.
+	// Expiry gives entries a time to live, by name or by a prefix followed by a star, such as
+	// "session-*". A name takes precedence over a prefix, and a longer prefix over a shorter one.
+	// An entry that no member has used for its time to live is deleted everywhere, by one member,
+	// within a quarter of that time, twice ClockSkew and a few heartbeats more, provided that
+	// members see each other. Uses are Get, by any key and at any level, Update, and Key.In.
+	// Snapshot, Changes, Subscribe and Keys are not uses. A use is sent to the other members as
+	// one small update, and only if the last known use is older than a quarter of the time to
+	// live. See ExpireAfter for the time to live of a single entry. Each time is at least twice
+	// ClockSkew and at most a hundred years.
 	//
-	// It is for caches. What is updated at the same time survives, alone: the entry then holds that and nothing of before. A
-	// read at the same time, or in another part of a partition, does not keep the entry. A member deletes
-	// nothing before it is Ready, nor while it sees half or less of the members that majorities are counted in; one that has been
-	// cut off, and has not noticed yet, may delete what the others use. An entry that is there when it gets a time to live
-	// first counts as used then.
+	// Expiry is for caches. An update concurrent with the deletion survives, alone: the entry
+	// then holds that update and nothing older. A read concurrent with the deletion, or in
+	// another part of a partition, does not keep the entry. A member deletes nothing before it is
+	// Ready, nor while it sees half or fewer of the counted members. A member that has been cut
+	// off and has not noticed it yet may delete entries that the others use. An existing entry
+	// that gets a time to live for the first time counts as used at that moment.
 	//
-	// All members should have the same. If not, an entry expires after the shortest of their times, also while it is used at
-	// members with a longer one, which tell of its use less often. Members of versions before this setting cannot read entries
-	// that have a time to live: set it when all run this one.
+	// All members should have the same times. If they differ, an entry expires after the shortest
+	// of its times, even while members with a longer time use it, because those report its use
+	// less often. Members of versions before this setting cannot read entries with a time to
+	// live: set it when all members run this version.
 	Expiry map[string]time.Duration `yaml:"expiry"`
-	// ClockSkew is by how much the wall clocks of two members may differ, from 1ms to 1h. If they differ by more, entries may
-	// expire that much too early, or stay that much longer, but never longer than their time, a quarter, and ClockSkew after a
-	// member has seen them used. It should be the same at all members. Default 5s.
+	// ClockSkew is the largest expected difference between the wall clocks of two members, from
+	// 1ms to 1h. If clocks differ by more, entries may expire too early, or stay too long, by the
+	// excess, but an entry never stays longer than its time to live, a quarter of it, and
+	// ClockSkew after a member has seen it used. It should be the same at all members. Default
+	// 5s.
 	ClockSkew time.Duration `yaml:"clock-skew"`
-	// CloseOnStoreFailure has the replicator close itself, as by Close, when the store has failed for good
-	// (store.ErrFailed): it then takes part in nothing any more, and everything returns ErrClosed. By default it goes on with
-	// volatile keys, and shows durable keys as they are in memory, but acknowledges no change of them.
+	// CloseOnStoreFailure makes the replicator close itself, as by Close, when the store has
+	// failed for good (store.ErrFailed). It then takes part in nothing, and every operation
+	// returns ErrClosed. By default it continues with volatile keys and shows durable keys as
+	// they are in memory, but acknowledges no change of them.
 	CloseOnStoreFailure bool `yaml:"close-on-store-failure"`
-	// HeartbeatInterval is how often each member tells some others what it has seen. A lost change is
-	// noticed within about two of them. Default 1s.
+	// HeartbeatInterval is how often each member reports to some others what it has seen. A lost
+	// change is noticed within about two heartbeats. Default 1s.
 	HeartbeatInterval time.Duration `yaml:"heartbeat-interval"`
-	// OperationTimeout bounds operations whose context or message sets no deadline, also while the replicator's
-	// goroutine is busy in a function of the application, and how long they wait for the next life of the
-	// member. The same holds for Close. Default 5s.
+	// OperationTimeout bounds operations whose context or message sets no deadline, even while
+	// the replicator's goroutine is busy in a function of the application. It also bounds how
+	// long they wait for the next life of the member. The same holds for Close. Default 5s.
 	OperationTimeout time.Duration `yaml:"operation-timeout"`
-	// NotifyInterval is how long changes are gathered before subscribers are told. Default 50ms;
-	// negative: not at all.
+	// NotifyInterval is how long changes are collected before subscribers are notified. Default
+	// 50ms; negative: not at all.
 	NotifyInterval time.Duration `yaml:"notify-interval"`
-	// LogBytes is the memory in which a replica keeps, for members that missed changes, what the
-	// changes were. One that missed more is sent the whole state. Default 64 MiB.
+	// LogBytes is the memory that a replica uses to remember the changes that other members may
+	// have missed. A member that missed more is sent the whole state. Default 64 MiB.
 	LogBytes int `yaml:"log-bytes"`
-	// MaxEntries is how many entries this member may make there be; it takes what others make all the same, so that
-	// replicas stay equal. Default 1,000,000.
+	// MaxEntries is the largest number of entries that this member may create. Entries that other
+	// members create are accepted beyond it, so that replicas stay equal. Default 1,000,000.
 	//
-	// Of this and the next three: one more is refused with ErrLimit, which names the setting, and nothing is done; from half
-	// of it on Status.NearLimits has its name, and a line in the log says so, once a minute. Each is from 1 to 1,000,000,000,
-	// and need not be the same at all members.
+	// For this limit and the next four: what exceeds the limit is rejected with ErrLimit, which
+	// names the setting, and nothing is done. Above half of a limit, Status.NearLimits contains
+	// its name, and a line is logged once a minute. Each limit is from 1 to 1,000,000,000 and may
+	// differ between members.
 	MaxEntries int `yaml:"max-entries"`
-	// MaxElements is how many elements a value may have after an update that adds some, counting all that lie in it: of maps
-	// the parts of their values. A type of the application is one element. Default 1,000,000, which is also the most
-	// that a value of package crdt takes; for more see ShardedMap.
+	// MaxElements is the largest number of elements that a value may have after an update that
+	// adds some, counting nested ones: the elements of a map include those of its values. A user-
+	// defined type is one element. Default 1,000,000, which is also the limit of package crdt;
+	// for more see ShardedMap.
 	MaxElements int `yaml:"max-elements"`
-	// MaxSubscriptions is how many subscriptions actors of this member may have. One more is logged. Loops over changes
-	// do not count. Default 100,000.
-	MaxSubscriptions int `yaml:"max-subscriptions"`
-	// MaxOperations is how many reads and updates of this member may wait for others, or for the disk, at once.
+	// MaxBytes is the largest size in bytes that a value may have after an update that adds to
+	// it: the size of its elements, keys, registers and counters as they are stored, without
+	// bookkeeping. Default 67,108,864 (64 MiB). A single element has at most 16 MiB, and a value
+	// of package crdt that is larger than 16 MiB cannot be encoded.
+	MaxBytes int `yaml:"max-bytes"`
+	// MaxSubscriptions is the largest number of subscriptions that actors of this member may
+	// have. A subscription beyond it is rejected and logged. Loops over changes do not count.
 	// Default 100,000.
+	MaxSubscriptions int `yaml:"max-subscriptions"`
+	// MaxOperations is the largest number of reads and updates of this member that may wait for
+	// other members or for the disk at the same time. Default 100,000.
 	MaxOperations int `yaml:"max-operations"`
-	// Meters is where the metrics go; see Status for their names. Default otel.GetMeterProvider().
+	// Meters is the provider of the metrics; see Status for their names. Default
+	// otel.GetMeterProvider().
 	Meters metric.MeterProvider `yaml:"-"`
 }
 
@@ -136,6 +165,7 @@ func (c Config) withDefaults() Config {
 	set(&c.LogBytes, 64<<20)
 	set(&c.MaxEntries, 1_000_000)
 	set(&c.MaxElements, 1_000_000)
+	set(&c.MaxBytes, 64<<20)
 	set(&c.MaxSubscriptions, 100_000)
 	set(&c.MaxOperations, 100_000)
 	return c

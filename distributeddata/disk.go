@@ -13,36 +13,37 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// disk reads and writes the rows of the durable keys, for all lives of a process: it calls the store on a goroutine of
-// its own, one call at a time, in the order in which it was asked. The goroutine runs while there is something to do.
+// disk reads and writes the rows of the durable keys, for all lives of a process. It calls the
+// store on a separate goroutine, one call at a time, in the order of the requests. The goroutine
+// runs while there is work.
 type disk struct {
 	store store.Store
 	log   *slog.Logger
-	rows  atomic.Int64 // loaded so far
+	rows  atomic.Int64 // number loaded so far
 	bytes atomic.Int64
 
 	mu struct {
 		sync.Mutex
 		jobs []func()
 		busy bool
-		idle chan struct{}    // closed when nothing is left to do
+		idle chan struct{}    // closed when all jobs are done
 		to   func(diskAnswer) // the actor; nil between two lives
-		left []diskAnswer     // for the next actor
+		left []diskAnswer     // answers for the next actor
 	}
 }
 
-// diskAnswer brings the actor what the store has answered.
+// diskAnswer carries the store's answer to the actor.
 type diskAnswer struct {
 	event  core.Event
 	failed error // the rows could not be loaded
 }
 
-// progressEvery is how often a long load is logged.
+// progressEvery is the interval at which a long load is logged.
 const progressEvery = 5 * time.Second
 
 func newDisk(s store.Store, log *slog.Logger) *disk { return &disk{store: s, log: log} }
 
-// do appends a job. A panic of the store is an error to the job, which must not panic itself.
+// do appends a job. The job must turn a panic of the store into an error and must not panic itself.
 func (k *disk) do(job func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -56,7 +57,7 @@ func (k *disk) do(job func()) {
 func (k *disk) run() {
 	returned := false
 	defer func() {
-		if !returned { // the store has ended the goroutine
+		if !returned { // the store has ended the goroutine with runtime.Goexit
 			go k.run()
 		}
 	}()
@@ -75,7 +76,7 @@ func (k *disk) run() {
 	}
 }
 
-// settled waits until nothing is left to do.
+// settled waits until all jobs are done.
 func (k *disk) settled(ctx context.Context) error {
 	k.mu.Lock()
 	idle, busy := k.mu.idle, k.mu.busy
@@ -91,7 +92,8 @@ func (k *disk) settled(ctx context.Context) error {
 	}
 }
 
-// attach has answers sent to an actor, those first that have waited for one; nil: they wait.
+// attach makes answers go to an actor, beginning with those that are waiting for one. With nil,
+// answers wait.
 func (k *disk) attach(to func(diskAnswer)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,16 +117,17 @@ func (k *disk) answer(a diskAnswer) {
 	k.mu.to(a)
 }
 
-// commit writes a batch. Its context does not end: the core notices by itself that the disk is slow.
+// commit writes a batch. It passes a context that is never done: the core detects a slow disk by
+// itself.
 func (k *disk) commit(e core.Commit) {
 	k.do(func() {
-		err := fmt.Errorf("%w: %w", store.ErrFailed, errExit) // unless the store returns
+		err := fmt.Errorf("%w: %w", store.ErrFailed, errExit) // in case the store does not return
 		defer func() { k.answer(diskAnswer{event: core.Committed{Number: e.Number, Err: err}}) }()
 		err = k.guarded(func() error { return k.store.Commit(context.Background(), e.Batch) })
 	})
 }
 
-// guarded calls the store. After a panic nobody knows what it has written.
+// guarded calls the store. After a panic it is unknown what the store has written.
 func (k *disk) guarded(call func() error) error {
 	err := guarded(call)
 	if p, ok := errors.AsType[*panicked](err); ok {
@@ -134,10 +137,10 @@ func (k *disk) guarded(call func() error) error {
 	return err
 }
 
-// load reads all rows. Nothing is written before it has ended, or after it has failed.
+// load reads all rows. Nothing is written until load has succeeded.
 func (k *disk) load(owner string) {
 	k.do(func() {
-		a := diskAnswer{failed: errExit} // unless the store returns
+		a := diskAnswer{failed: errExit} // in case the store does not return
 		defer func() { k.answer(a) }()
 		l := core.NewLoader(owner)
 		if a.failed = k.guarded(func() error { return k.read(l) }); a.failed == nil {
@@ -154,7 +157,7 @@ func (k *disk) read(l *core.Loader) error {
 	for row, err := range k.store.Load(context.Background()) {
 		switch {
 		case errors.Is(err, store.ErrCorrupt):
-			k.log.Error("a row of the store cannot be trusted: what it held is asked of the others", slog.Any("error", err))
+			k.log.Error("a row of the store is corrupt: its contents are requested from other members", slog.Any("error", err))
 			l.Corrupt(row.Key)
 		case err != nil:
 			return err

@@ -14,23 +14,25 @@ import (
 	"github.com/concord-go/concord/internal/shell"
 )
 
-// domain is a set of keys with a core of its own: a sequence of events, a vector, a log, a count of majorities [R1]. A
-// replica has one of volatile keys and, with Config.Durable, one of durable keys. They share the actor, which tells
-// members, subscribers and callers of both; messages between members say which domain they are of.
+// domain is a set of keys with its own core: a sequence of events, a vector, a log and a count of
+// majorities [R1]. A replica has one domain of volatile keys and, with Config.Durable, one of
+// durable keys. The domains share the actor, which serves members, subscribers and callers of both.
+// Each message between members says which domain it belongs to.
 //
-// Were they one, a vector loaded from a disk would speak for keys that were not on it, and delete them everywhere.
+// With a single domain, a vector loaded from a disk would also cover keys that are not on the disk,
+// and would delete them everywhere.
 type domain struct {
 	a       *replica
 	durable bool
 	log     *slog.Logger
 	core    *core.Core
 	shell   *shell.Shell[core.Event, core.Effect]
-	held    []*core.Core     // by former lives, as far as it has not been taken in
-	view    *membership.View // the last that the core has taken
-	gathers bool             // the last step may have left an event open, whose changes are not published yet
+	held    []*core.Core     // cores of earlier lives that have not been merged yet
+	view    *membership.View // the last one passed to the core
+	gathers bool             // the last step may have left an event open, with unpublished changes
 }
 
-// held is what the domains of a life held when it ended, in their order.
+// held holds the cores of a life when it ended, in the order of the domains.
 type held []*core.Core
 
 func newDomain(a *replica, durable bool) *domain {
@@ -40,7 +42,7 @@ func newDomain(a *replica, durable bool) *domain {
 	}
 	d.shell = shell.New(shell.Config[core.Event, core.Effect]{
 		Core: d, Wake: core.Wake{}, CarryOut: func(_ actor.Context, e core.Effect) { a.effect(d, e) },
-		Stepped: a.publish, // before anybody is answered, so that everybody reads what they wrote
+		Stepped: a.publish, // before anyone is answered, so that callers read their own writes
 	})
 	return d
 }
@@ -55,7 +57,7 @@ func (d *domain) Step(now time.Time, ev core.Event) []core.Effect {
 // NextWake implements shell.Core.
 func (d *domain) NextWake() time.Time { return d.core.NextWake() }
 
-// begin makes the core of a life, which goes on with what the former one held.
+// begin creates the core of a life, which continues with the state of the previous one.
 func (d *domain) begin() {
 	d.view = nil
 	if len(d.held) == 0 {
@@ -63,15 +65,15 @@ func (d *domain) begin() {
 		return
 	}
 	d.core = d.held[0].Again(d.config())
-	d.held = d.held[1:]
+	d.held = slices.Delete(d.held, 0, 1) // which lets go of it
 }
 
-// catchUp takes in what lives before the former one held, which ended late, and the view of the members. It goes on
-// where a panic has interrupted it.
+// catchUp merges the state of earlier lives that ended late, and passes the view of the members to
+// the core. If a panic interrupts it, the next call continues where it stopped.
 func (d *domain) catchUp() {
 	for len(d.held) > 0 {
 		c := d.held[0]
-		d.held = d.held[1:]
+		d.held = slices.Delete(d.held, 0, 1) // which lets go of it
 		d.step(core.Inherit{Old: c})
 	}
 	if v := d.a.view; v != d.view {
@@ -80,7 +82,8 @@ func (d *domain) catchUp() {
 	}
 }
 
-// others returns the other members with a replica of the domain: those that list other durable keys have none of these.
+// others returns the other members with a replica of the domain. Members that list other durable
+// keys have no replica of the durable domain.
 func (d *domain) others() []core.Member {
 	all := d.a.otherMembers()
 	if d.durable {
@@ -104,26 +107,27 @@ func (d *domain) config() core.Config {
 		MinMembers: cfg.MinMembers, ForgetAfter: max(cfg.ForgetAfter, 0), BeatInterval: cfg.HeartbeatInterval, BeatPeers: 3,
 		Grace: cfg.HeartbeatInterval / 5, Patience: 2 * cfg.HeartbeatInterval,
 		WindowCount: 1024, WindowBytes: 4 << 20, LogBytes: cfg.LogBytes, PushBytes: 4 << 20, PartBytes: 64 << 10, CompareKeys: 64,
+		Fits:  func(key string, bytes int) error { return d.a.within(maxBytes, bytes, key) },
 		Reach: l.r.reach,
 	}
 }
 
-// step hands an event to the core and carries out the effects.
+// step passes an event to the core and carries out the effects.
 func (d *domain) step(ev core.Event) {
 	if !d.a.stopped {
 		d.shell.Step(d.a.ctx, ev)
 	}
 }
 
-// settle publishes what an open event gathers.
+// settle publishes the changes that an open event gathers.
 func (d *domain) settle() {
 	if d.gathers {
 		d.step(core.Wake{})
 	}
 }
 
-// carryOn carries out the effects that are left, and more, also when a function of the application has ended the
-// goroutine in one of them.
+// carryOn carries out the remaining effects, and more. It does so even if a function of the
+// application ends the goroutine during one of them.
 func (d *domain) carryOn(more ...core.Effect) {
 	defer func() {
 		if d.shell.Left() {
@@ -133,7 +137,7 @@ func (d *domain) carryOn(more ...core.Effect) {
 	d.shell.CarryOn(d.a.ctx, more...)
 }
 
-// calls returns the ids of the calls of the domain that wait, in order.
+// calls returns the ids of the domain's pending calls, in order.
 func (d *domain) calls() (ids []uint64) {
 	for id, p := range d.a.pending {
 		if p.d == d {
@@ -144,7 +148,7 @@ func (d *domain) calls() (ids []uint64) {
 	return ids
 }
 
-// half returns what the domain shows now.
+// half returns what the domain publishes now.
 func (d *domain) half() half {
 	c := d.core
 	return half{
@@ -161,8 +165,9 @@ func (a *replica) of(key string) *domain {
 	return a.volatile
 }
 
-// each begins an operation at every domain, and calls done once with their errors, in the order of the domains: when all
-// have ended, or one with an error that end says is enough. end takes the end of one.
+// each starts an operation at every domain. It calls done once, with the errors in the order of the
+// domains: when all operations have finished, or when one has finished for which end returns
+// enough. end maps the result of one operation to its error.
 func (a *replica) each(timeout time.Duration, event func(id uint64, deadline time.Time) core.Event,
 	end func(*domain, core.Done, error) (why error, enough bool), done func([]error)) {
 	left, errs := len(a.domains), make([]error, len(a.domains))

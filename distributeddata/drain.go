@@ -9,7 +9,8 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// drain asks the actor to see to it that another replica has what was done here; drained answers.
+// drain asks the actor to hand over the updates made here to other replicas; drained is its
+// response.
 type drain struct{}
 
 type drained struct{ err error }
@@ -28,15 +29,15 @@ func (m *drain) run(a *replica, respond func(any)) {
 		} else if err = d.drained(end, err); all {
 			return err, true
 		}
-		return err, err != nil && len(a.address) == 0 // nobody is there to wait for
+		return err, err != nil && len(a.address) == 0 // no other member to wait for
 	}, func(errs []error) {
-		if a.drains != nil { // else they were answered
+		if a.drains != nil { // otherwise they have been answered
 			respond(&drained{a.lossErr(cmp.Or(errs...))})
 		}
 	})
 }
 
-// drained returns why a domain may have lost something, nil if it has not.
+// drained returns why a domain may have lost data, or nil.
 func (d *domain) drained(end core.Done, err error) error {
 	l := d.a.l
 	switch {
@@ -45,10 +46,10 @@ func (d *domain) drained(end core.Done, err error) error {
 	case end.Short == nil:
 		return err
 	case end.Short.Handed:
-		d.log.Warn("this member stops, but the others have not agreed in time to count without it; they will after ForgetAfter, or when Forget is called",
+		d.log.Warn("this member stops, but the others have not agreed in time to stop counting it; they will after ForgetAfter, or when Forget is called",
 			slog.String("member", l.member()), slog.Duration("forget-after", l.cfg.ForgetAfter), slog.Any("error", err))
 		return nil
-	case l.r.goesOn(): // what it holds goes along
+	case l.r.goesOn(): // the next life continues with its state
 		return nil
 	}
 	return err
@@ -56,7 +57,8 @@ func (d *domain) drained(end core.Done, err error) error {
 
 func (m *drain) refuse(err error, _ *Replicator, respond func(any)) { respond(&drained{err}) }
 
-// stopDraining answers the drains under way: this member was removed, and nobody listens to it.
+// stopDraining answers the pending drains: this member was removed, and no other member listens to
+// it.
 func (a *replica) stopDraining() {
 	for _, respond := range a.drains {
 		respond(&drained{a.removedErr()})
@@ -64,7 +66,8 @@ func (a *replica) stopDraining() {
 	a.drains = nil
 }
 
-// removedErr is the error of closing at a member that was removed: none if what it holds goes on in another life.
+// removedErr returns the error of closing at a member that was removed. It is nil if the process
+// continues with its state in another life.
 func (a *replica) removedErr() error {
 	if a.l.r.goesOn() || a.uncopied() == 0 {
 		return nil
@@ -72,20 +75,20 @@ func (a *replica) removedErr() error {
 	return a.lossErr(fmt.Errorf("%w: %w", ErrQuorum, a.view.Cause))
 }
 
-// keysNamed is how many keys an error names.
+// keysNamed is the maximum number of keys that an error names.
 const keysNamed = 8
 
-// lossErr adds to why which updates may be lost.
+// lossErr wraps why with the updates that may be lost.
 func (a *replica) lossErr(why error) error {
 	n := a.uncopied()
 	if why == nil || n == 0 {
 		return why
 	}
-	return fmt.Errorf("no other replica is known to have %d of the updates made here (keys %q), they may be lost: %w",
+	return fmt.Errorf("%d of the updates made here (keys %q) are not known to be on any other replica and may be lost: %w",
 		n, a.uncopiedKeys(), why)
 }
 
-// uncopied returns how many updates no other replica is known to have.
+// uncopied returns the number of updates that no other replica is known to have.
 func (a *replica) uncopied() (n uint64) {
 	for _, d := range a.domains {
 		n += d.core.Uncopied()
@@ -93,7 +96,7 @@ func (a *replica) uncopied() (n uint64) {
 	return n
 }
 
-// uncopiedKeys returns some of the keys that these have touched.
+// uncopiedKeys returns some of the keys that these updates changed.
 func (a *replica) uncopiedKeys() (keys []string) {
 	for _, d := range a.domains {
 		keys = append(keys, d.core.UncopiedKeys(keysNamed-len(keys))...)

@@ -10,9 +10,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Flush waits until the disk of this member has every change of durable keys that this replica holds, or ctx ends.
-// With Config.WriteBehind it is how to know that; without, a nil of Update says so already. It returns nil at once
-// without Config.Durable.
+// Flush waits until the disk of this member has every change of durable keys that this replica
+// holds, or until ctx is done. It is needed with Config.WriteBehind only; without it, an Update
+// that returns nil is already on the disk. Flush returns nil at once without Config.Durable.
 //
 // Errors: ErrStore, ErrLoading, ErrUnknown, ErrBetweenLives, ErrClosed, ErrReentrant.
 func (r *Replicator) Flush(ctx context.Context) error {
@@ -20,7 +20,7 @@ func (r *Replicator) Flush(ctx context.Context) error {
 	return err
 }
 
-// flush is the request of Flush, and flushed its response.
+// flush is the request that Flush sends, and flushed is its response.
 type flush struct{}
 
 type flushed struct{ err error }
@@ -40,8 +40,9 @@ func (m *flush) run(a *replica, respond func(any)) {
 
 func (m *flush) refuse(err error, _ *Replicator, respond func(any)) { respond(&flushed{err}) }
 
-// aboutKey is implemented by the requests that are about one entry, or about durable keys as a whole. They say whether
-// they need durable keys, and how long they may take; 0: as long as the call, or Config.OperationTimeout.
+// aboutKey is implemented by requests about one entry, or about all durable keys. needs reports
+// whether the request needs the durable keys, and how long it may take; 0 means the time of the
+// call, or Config.OperationTimeout.
 type aboutKey interface {
 	needs(c *choice) (durable bool, timeout time.Duration)
 }
@@ -51,21 +52,22 @@ func (m *Update[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.
 func (m *Delete[T]) needs(c *choice) (bool, time.Duration) { return c.durable(m.Key.id), m.Timeout }
 func (m *flush) needs(c *choice) (bool, time.Duration)     { return c != nil, 0 }
 
-// loading reports whether the rows of the domain are not there yet, and may never be.
+// loading reports whether the rows of the domain have not been loaded, which may also never happen.
 func (d *domain) loading() bool { return d.core.Disk().Phase == core.DiskLoading }
 
-// maxAwaiting is how many requests wait for the durable rows. One more is refused.
+// maxAwaiting is the number of requests that may wait for the durable rows. Further requests are
+// rejected.
 const maxAwaiting = 1024
 
 // awaiting is a request that waits until the durable rows have been loaded.
 type awaiting struct {
 	request
 	asker    asker
-	deadline time.Time // zero: nobody waits for it, and it waits as long as it takes
+	deadline time.Time // zero: no caller waits, so the request has no deadline
 }
 
-// awaits keeps a request that needs the durable rows while they are loaded, and reports whether it has: it is answered
-// later.
+// awaits queues a request that needs durable rows which are still being loaded. It reports whether
+// it has taken the request, which is then answered later.
 func (a *replica) awaits(m request) bool {
 	k, ok := m.(aboutKey)
 	if a.durable == nil || !ok || !a.durable.loading() {
@@ -91,7 +93,7 @@ func (a *replica) awaits(m request) bool {
 	return true
 }
 
-// rearm sets the timer to the earliest deadline of what waits.
+// rearm sets the timer to the earliest deadline among the waiting requests.
 func (a *replica) rearm() {
 	var next time.Time
 	for _, w := range a.waiting {
@@ -104,7 +106,7 @@ func (a *replica) rearm() {
 	}
 }
 
-// impatient refuses what has waited for too long.
+// impatient rejects the requests whose deadlines have passed.
 func (a *replica) impatient() {
 	now, all := a.volatile.shell.Now(), a.waiting
 	a.waiting = nil
@@ -120,16 +122,16 @@ func (a *replica) impatient() {
 
 func (a *replica) refuse(w awaiting, err error) {
 	if !w.asker.waits() {
-		a.log.Warn("an update that nobody waits for was refused", slog.Any("error", err))
+		a.log.Warn("an update without a waiter was rejected", slog.Any("error", err))
 	}
 	w.refuse(err, a.l.r, func(res any) { a.respond(w.asker, res) })
 }
 
-// onDisk takes an answer of the disk.
+// onDisk handles an answer of the disk.
 func (a *replica) onDisk(m diskAnswer) {
 	if m.failed != nil {
 		a.unloaded = fmt.Errorf("%w: the rows of the durable keys cannot be used: %w", ErrStore, m.failed)
-		a.log.Error("the rows of the durable keys cannot be used, nor is anything written: see the error, mend it and start again",
+		a.log.Error("the rows of the durable keys cannot be used, and nothing is written: fix the cause and restart",
 			slog.Any("error", m.failed))
 	} else {
 		a.durable.step(m.event)
@@ -150,10 +152,10 @@ func (a *replica) onDisk(m diskAnswer) {
 	}
 }
 
-// resumed is a request that has waited.
+// resumed carries a request that has waited for the durable rows.
 type resumed struct{ awaiting }
 
-// onResumed carries out a request in what is left of its time.
+// onResumed carries out a request in its remaining time.
 func (a *replica) onResumed(m *resumed) {
 	a.asker = m.asker
 	if !m.deadline.IsZero() {
@@ -162,7 +164,7 @@ func (a *replica) onResumed(m *resumed) {
 	a.carryOut(m.request)
 }
 
-// openDisk begins to load the rows, unless a former life of the process has.
+// openDisk starts loading the rows, unless an earlier life of the process has done so.
 func (a *replica) openDisk() {
 	k := a.l.r.disk
 	if a.durable.loading() && a.unloaded == nil {
@@ -172,7 +174,7 @@ func (a *replica) openDisk() {
 	k.attach(func(m diskAnswer) { root.Send(self, &m) })
 }
 
-// owner says whose the rows are. It has no port in it.
+// owner identifies the owner of the rows. It does not contain a port.
 func (a *replica) owner() string {
 	name := ""
 	if v := a.l.members.View(); v != nil {
@@ -181,19 +183,19 @@ func (a *replica) owner() string {
 	return name + "\x00" + a.l.cfg.Name + "\x00" + a.l.cfg.Member
 }
 
-// diskIs logs how the disk is.
+// diskIs logs the condition of the disk.
 func (d *domain) diskIs(s core.DiskState) {
 	switch s.Phase {
 	case core.DiskWorking:
-		d.log.Info("the disk works", slog.Bool("refilling", s.Refilling), slog.Int("holes", s.Holes))
+		d.log.Info("the disk is working", slog.Bool("refilling", s.Refilling), slog.Int("holes", s.Holes))
 	case core.DiskFailed:
-		d.log.Error("the disk has failed: this member acknowledges no durable change until it is started again",
+		d.log.Error("the disk has failed: this member acknowledges no durable change until it is restarted",
 			slog.Any("error", s.Err), slog.Bool("closes", d.a.l.cfg.CloseOnStoreFailure))
 		if d.a.l.cfg.CloseOnStoreFailure {
 			go d.a.l.closeFailed()
 		}
 	default:
-		d.log.Error("durable changes are not acknowledged for now", slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
+		d.log.Error("durable changes are currently not acknowledged", slog.String("disk", s.Phase.String()), slog.Any("error", s.Err))
 	}
 }
 
@@ -206,12 +208,12 @@ func (l *life) closeFailed() {
 	}
 }
 
-// ofDisk returns the error of an operation that the disk has hindered; nil if it has not.
+// ofDisk returns the error of an operation that failed because of the disk, and nil for any other.
 func ofDisk(d core.Done) error {
 	switch {
 	case d.Store != nil:
 		return fmt.Errorf("%w: %w", ErrStore, d.Store)
-	case d.Err == core.ErrDiskBusy: //nolint:errorlint // the application's is asked nothing
+	case d.Err == core.ErrDiskBusy: //nolint:errorlint // may be the application's
 		return fmt.Errorf("%w: %w", ErrStoreBusy, d.Err)
 	case d.Err == core.ErrLoading: //nolint:errorlint // as above
 		return ErrLoading

@@ -13,59 +13,65 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// The same errors come out of direct calls and of the Result of responses. Test with errors.Is.
+// Direct calls and the Result of responses return the same errors. Test for them with errors.Is.
 var (
-	// ErrNotFound: no value is there, as far as the consulted replicas know. The value returned with it
-	// is the key's empty one.
+	// ErrNotFound: the consulted replicas hold no value. The value returned with it is the key's
+	// empty value.
 	ErrNotFound = errors.New("distributeddata: key not found")
-	// ErrDeleted: the entry was deleted with Permanently, and cannot be used again.
-	ErrDeleted = errors.New("distributeddata: key deleted for good")
+	// ErrDeleted: the entry was deleted with Permanently and cannot be used again.
+	ErrDeleted = errors.New("distributeddata: key permanently deleted")
 	// ErrQuorum: the level was not reached in time; see QuorumError. A write is not undone: it is
-	// applied here, goes on spreading and may be everywhere already.
+	// applied here, continues to spread and may already be at all members.
 	ErrQuorum = errors.New("distributeddata: consistency level not reached")
-	// ErrModify: the modify function refused or panicked, or a mutator failed; see ModifyError.
-	// Nothing has changed.
+	// ErrModify: the modify function rejected the update or panicked, or a mutator failed; see
+	// ModifyError. Nothing has changed.
 	ErrModify = errors.New("distributeddata: update refused")
 	// ErrType: the key holds a value of another type, or of two. Nothing has changed.
 	ErrType = crdt.ErrType
-	// ErrUnknown: the context ended before the replicator answered; it wraps the cause. What was asked
-	// for may have happened, may still happen, or may not. Of a write it also says that the life of the member
-	// ended before the level was reached: the write is kept, and goes on spreading in the next life. After a panic of
-	// this library's own code, which is logged, the call that it interrupted ends with it too.
+	// ErrUnknown: the context was done before the replicator answered; the error wraps the cause.
+	// The operation may have happened, may still happen, or may not happen. For a write it can also
+	// mean that the life of the member ended before the level was reached: the write is kept and
+	// spreads in the next life. A call interrupted by a panic in this library's own code returns
+	// ErrUnknown too; the panic is logged.
 	ErrUnknown = errors.New("distributeddata: outcome unknown")
-	// ErrBetweenLives: the context ended while the member was between two lives, see Replicator. Nothing was
-	// done: the operation may be tried again.
+	// ErrBetweenLives: the context was done while the member was between two lives; see Replicator.
+	// Nothing was done, so the operation may be retried.
 	ErrBetweenLives = lifecycle.ErrBetweenLives
-	// ErrClosed: the replicator has not been started yet, or has been closed. An operation that was
-	// under way may have happened.
+	// ErrClosed: the replicator has not been started yet, or has been closed. A pending operation
+	// may have happened.
 	ErrClosed = errors.New("distributeddata: replicator not running")
-	// ErrReentrant: a direct call was made inside a function that the replicator runs: Modify, Adapt, a codec. It
-	// would wait for itself. Nothing was done. In such a function use what it was given, or send a message.
-	// Reads at Local, which never wait, are allowed. A call from a goroutine that the function starts and waits
-	// for is not noticed: it ends when its time is up, see Config.OperationTimeout.
+	// ErrReentrant: a direct call was made inside a function that the replicator runs (Modify,
+	// Adapt or a codec). The call would deadlock. Nothing was done. Such a function should use its
+	// arguments, or send a message. Reads at Local never wait and are allowed. A call from a
+	// goroutine that the function starts and waits for is not detected: it fails when its time is
+	// up; see Config.OperationTimeout.
 	ErrReentrant = errors.New("distributeddata: called from inside the replicator")
-	// ErrStore: the change stands in the memory of this member and goes on to the others, but is not known to be on this
-	// member's disk: the error wraps what the store has said, as store.ErrFull or store.ErrFailed, or that it is
-	// slow. Of a read, a Flush and the start: the durable keys cannot be read.
+	// ErrStore: the change is in the memory of this member and spreads to the others, but is not
+	// known to be on this member's disk. The error wraps the store's error, such as store.ErrFull
+	// or store.ErrFailed, or says that the store is slow. From a read, a Flush or the start it
+	// means that the durable keys cannot be read.
 	ErrStore = errors.New("distributeddata: not on the disk of this member")
-	// ErrStoreBusy: too many changes of durable keys wait for the disk of this member already. Nothing was done: the
-	// operation may be tried again.
-	ErrStoreBusy = errors.New("distributeddata: the disk of this member is behind")
-	// ErrLoading: the time of the operation ended while the durable keys were still being read from the disk. Nothing
-	// was done: the operation may be tried again. Volatile keys do not wait.
+	// ErrStoreBusy: too many changes of durable keys are already waiting for this member's disk.
+	// Nothing was done, so the operation may be retried.
+	ErrStoreBusy = errors.New("distributeddata: too many changes wait for the disk of this member")
+	// ErrLoading: the operation timed out while the durable keys were still being read from the
+	// disk. Nothing was done, so the operation may be retried. Volatile keys do not wait.
 	ErrLoading = errors.New("distributeddata: the durable keys are still being read from the disk")
-	// ErrLimit: one of the limits of Config is reached; the text names it. Nothing was done.
+	// ErrLimit: a limit of Config is reached; the text names it. Nothing was done.
 	ErrLimit = errors.New("distributeddata: over a limit")
-	// ErrInvalid: a key, a level or a configuration that cannot be used; the text says why. Nothing has
+	// ErrInvalid: a key, a level or a configuration is not valid; the text says why. Nothing has
 	// changed.
 	ErrInvalid = errors.New("distributeddata: invalid argument")
 )
 
-// ModifyError is the error of an update that its modify function refused. It is ErrModify, and its Reason.
+// ModifyError is the error of an update that its modify function rejected. It matches ErrModify and
+// its Reason.
 type ModifyError struct {
-	Key    string // empty for a transaction
-	Reason error  // what the function returned, the first error of the writer, or that the function panicked
-	Stack  string // of the panic; empty without one
+	Key string // empty for a transaction
+	// Reason is the function's error, the first error of the writer, or says that the function
+	// panicked.
+	Reason error
+	Stack  string // stack trace of the panic; empty if there was none
 	text   string
 }
 
@@ -74,24 +80,26 @@ func (e *ModifyError) Error() string { return e.text }
 // Unwrap makes the error match ErrModify and its Reason.
 func (e *ModifyError) Unwrap() []error { return []error{ErrModify, e.Reason} }
 
-// QuorumError says how far an operation came that did not reach its level. It is ErrQuorum, and
+// QuorumError says how far an operation got that did not reach its level. It matches ErrQuorum and
 // context.DeadlineExceeded.
 type QuorumError struct {
 	Key              string
 	Needed, Answered int // replicas, this one included
-	// Seen is how many members this one lists, itself included, and Wanted how many there must be: if Seen is
-	// less, the level cannot be reached, or only with all of those.
+	// Seen is the number of members that this one lists, including itself. Wanted is the number
+	// that must be there. If Seen is less than Wanted, the level cannot be reached, or only if all
+	// of those answer.
 	Seen, Wanted int
-	// Counted is how many members the level is counted in: those that the cluster remembers, seen or not, and at
-	// least Wanted.
+	// Counted is the number of members over which the level is counted: those that the cluster
+	// remembers, whether seen or not, and at least Wanted.
 	Counted int
-	// Missing are the members that did not take part, by name, with the address where they were seen last if that
-	// is another: those that are counted, in view or not. While Seen is less than Wanted, the addresses of those
-	// that were listed before, and are lost, are among them.
+	// Missing lists the counted members, in view or not, that did not take part, by name. If a
+	// member was last seen at an address that differs from its name, the address is added. While
+	// Seen is less than Wanted, Missing also lists the addresses of members that were listed before
+	// and are lost.
 	Missing []string
 }
 
-// errNoMinMembers is the error of whatever needs a quorum at a replicator without MinMembers.
+// errNoMinMembers is returned by operations that need a quorum if MinMembers is not set.
 var errNoMinMembers = fmt.Errorf("%w: %w", ErrInvalid, core.ErrMinMembers)
 
 func (e *QuorumError) Error() string {
@@ -108,7 +116,7 @@ func (e *QuorumError) Error() string {
 	return b.String()
 }
 
-// seen says in words how many members there are, and of which ones what is so.
+// seen describes how many members are seen, and lists the members in which under the heading what.
 func seen(have, want int, what string, which []string) string {
 	s := fmt.Sprintf("%d of %d members seen", have, max(have, want))
 	if len(which) > 0 {
@@ -120,7 +128,7 @@ func seen(have, want int, what string, which []string) string {
 // Unwrap makes the error match ErrQuorum and context.DeadlineExceeded.
 func (e *QuorumError) Unwrap() []error { return []error{ErrQuorum, context.DeadlineExceeded} }
 
-// outcome turns the end of a core's operation into an error.
+// outcome returns the error for a finished operation of a core.
 func (a *replica) outcome(p pending, d core.Done) error {
 	if err := ofDisk(d); err != nil {
 		return err
@@ -147,8 +155,8 @@ func (a *replica) outcome(p pending, d core.Done) error {
 	return nil
 }
 
-// ofCore returns the error of an operation as users see it. One of the application is left alone: it may do anything
-// when it is compared.
+// ofCore returns the error of an operation as users see it. It never compares an error of the
+// application, since that error's methods may do anything.
 func ofCore(err error) error {
 	switch e := err.(type) { //nolint:errorlint // see above
 	case *core.ForgetError:
@@ -161,7 +169,7 @@ func ofCore(err error) error {
 	}
 }
 
-// lost adds to the members that are missing the addresses of those that were lost and are not among them.
+// lost appends to missing the given addresses of lost members that missing does not contain yet.
 func lost(missing, addresses []string) []string {
 	for _, at := range addresses {
 		if !slices.ContainsFunc(missing, func(m string) bool { return m == at || strings.HasSuffix(m, " ("+at+")") }) {

@@ -11,17 +11,18 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Forget takes a member that has stopped, and will not come back, out of the count of majorities: member is its
-// Config.Member, or its address. What only that member and others that have stopped held is not waited for any
-// more, and nothing acknowledged is lost: a majority of the members counted, the one that is forgotten included,
-// must take part, and what they have seen is first brought to a majority of those that stay. Without such a
-// majority nothing changes, and the error is a *QuorumError. A member that is forgotten and comes back enters anew,
-// with what it holds.
+// Forget removes a member that has stopped and will not come back from the count of majorities.
+// member is its Config.Member or its address. Data that only this member and other stopped members
+// held is no longer waited for. No acknowledged write is lost: a majority of the counted members,
+// including the forgotten one in the count, must take part, and what they have seen is first
+// brought to a majority of the remaining members. Without such a majority nothing changes, and the
+// error is a *QuorumError. A forgotten member that comes back enters as a newcomer, with the data
+// it holds.
 //
-// With Force nobody is asked; see there.
+// With Force no other member is asked; see Force.
 //
-// Errors: ErrInvalid for this member, for one that is not counted and for one that answers; ErrQuorum; ErrUnknown;
-// ErrBetweenLives; ErrClosed.
+// Errors: ErrInvalid for this member, for a member that is not counted and for one that answers;
+// ErrQuorum; ErrUnknown; ErrBetweenLives; ErrClosed.
 func (r *Replicator) Forget(ctx context.Context, member string, opts ...ForgetOption) error {
 	var o forgetOptions
 	for _, opt := range opts {
@@ -31,22 +32,23 @@ func (r *Replicator) Forget(ctx context.Context, member string, opts ...ForgetOp
 	return err
 }
 
-// ForgetOption refines a call of Forget.
+// ForgetOption modifies one call of Forget.
 type ForgetOption interface{ applyForget(*forgetOptions) }
 
 type forgetOptions struct{ force bool }
 
-// Force is an option of Forget for when a majority is lost for good: the member is taken out of the count at once,
-// and nobody else is asked. Use it only for members that have certainly stopped. What was acknowledged and only they
-// held is lost without an error; and if they still run, or it is used on both sides of a partition, there are two
-// clusters that each acknowledge.
+// Force is an option of Forget for the case that a majority is lost for good: the member is removed
+// from the count at once, and no other member is asked. Use it only for members that have certainly
+// stopped. Acknowledged data that only those members held is lost without an error. If they still
+// run, or if Force is used on both sides of a partition, there are two clusters that each
+// acknowledge writes.
 const Force forcing = 1
 
 type forcing int
 
 func (forcing) applyForget(o *forgetOptions) { o.force = true }
 
-// ForgetMember is Forget for actors: see Update. It is answered with *ForgetResponse.
+// ForgetMember is the message form of Forget; see Update. It is answered with *ForgetResponse.
 type ForgetMember struct {
 	Member  string
 	Force   bool
@@ -58,12 +60,12 @@ type ForgetMember struct {
 // ForgetResponse answers ForgetMember.
 type ForgetResponse struct{ answer }
 
-// Result is what Forget would have returned.
+// Result returns the error that Forget would have returned.
 func (r *ForgetResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *ForgetMember) run(a *replica, respond func(any)) {
 	if m.Force {
-		a.log.Warn("a member is forgotten by force: what only it held is lost", slog.String("member", m.Member))
+		a.log.Warn("a member is forgotten by force: data that only it held is lost", slog.String("member", m.Member))
 	}
 	a.each(m.Timeout, func(id uint64, deadline time.Time) core.Event {
 		return core.Forget{ID: id, Member: m.Member, Force: m.Force, Deadline: deadline}
@@ -74,8 +76,8 @@ func (m *ForgetMember) run(a *replica, respond func(any)) {
 	})
 }
 
-// forgotten returns the error of a Forget from those of the domains: one in which the member was not counted has
-// nothing to forget, if another had.
+// forgotten returns the error of a Forget from the errors of the domains. A domain in which the
+// member was not counted is ignored if it was counted in another one.
 func (a *replica) forgotten(member string, errs []error) error {
 	var done bool
 	var why, absent error
@@ -95,7 +97,7 @@ func (a *replica) forgotten(member string, errs []error) error {
 	return why
 }
 
-// counts reports whether a member is remembered.
+// counts reports whether the domain remembers the member.
 func (d *domain) counts(member string) bool {
 	return slices.ContainsFunc(d.core.Rollcall().Members, func(m core.Counted) bool { return m.Name == member })
 }

@@ -19,7 +19,7 @@ func (c *cluster) forget(i int, member string, opts ...distributeddata.ForgetOpt
 	return c.at(i).Forget(ctx, member, opts...)
 }
 
-// lose crashes members, and waits until the others do not list them any more.
+// lose crashes members, and waits until the others no longer list them.
 func (c *cluster) lose(gone ...int) {
 	var dead []*simnet.Member
 	for _, i := range gone {
@@ -47,7 +47,7 @@ func TestForget_AMajorityGoesOnWithoutAMember(t *testing.T) {
 func TestForget_RefusesWhatItMust(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		for name, why := range map[string]string{
-			c.Member(0).Address: "it is this one", "nobody": "it is not counted; those that are: ", c.Member(1).Address: "it answers",
+			c.Member(0).Address: "it is this member", "nobody": "it is not counted; the counted members are ", c.Member(1).Address: "it answers",
 		} {
 			for _, opts := range [][]distributeddata.ForgetOption{nil, {distributeddata.Force}} {
 				err := c.forget(0, name, opts...)
@@ -66,7 +66,7 @@ func TestForget_RefusesWhatItMust(t *testing.T) {
 	})
 }
 
-// A member that vanishes counts until ForgetAfter has passed, and then by itself no more.
+// A member that vanishes counts until ForgetAfter has passed, and then no longer.
 func TestForgetAfter_ALongAbsenceIsForgotten(t *testing.T) {
 	run(t, 4, distributeddata.Config{MinMembers: 2, ForgetAfter: time.Minute}, func(c *cluster) {
 		c.lose(3)
@@ -79,7 +79,7 @@ func TestForgetAfter_ALongAbsenceIsForgotten(t *testing.T) {
 	})
 }
 
-// A member that stops in order is not counted any more when Close returns.
+// A member that stops in order is no longer counted when Close returns.
 func TestClose_TheOthersCountWithoutTheMember(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 2}, func(c *cluster) {
 		require.NoError(t, c.add(2, "x", distributeddata.Majority))

@@ -18,19 +18,19 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// Functions of an application that do what they must not. Whatever they do reaches nobody but their caller.
+// Application functions that misbehave. Whatever they do affects only their caller.
 
 // evil is what the functions do; nil: nothing.
 type evil func()
 
-// badError panics when it is asked for its text, or what it is.
+// badError panics when its methods are called.
 type badError struct{}
 
 func (badError) Error() string   { panic("no text") }
 func (badError) Is(error) bool   { panic("is nothing") }
 func (badError) Unwrap() []error { panic("holds nothing") }
 
-// misdeeds are what a function may do and return from, or not.
+// misdeeds are things that a function may do, whether it returns afterwards or not.
 func misdeeds(dd *distributeddata.Replicator, seen *[]error) map[string]evil {
 	note := func(err error) { *seen = append(*seen, err) }
 	ctx := context.Background()
@@ -104,7 +104,7 @@ func (c meanCodec) Decode(b []byte) (string, error) {
 	return string(b), nil
 }
 
-// hooks let the replicator run e in each of the functions that it is given. p asks.
+// hooks make the replicator run e in each of the functions that it is given. p sends the requests.
 func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]func() {
 	ctx := context.Background()
 	bad := func(w *crdt.Writer, v *items) error { v.Add(w, "half"); e(); return badError{} }
@@ -115,7 +115,7 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 	write := func(text string) func(*crdt.Writer, *mean) error {
 		return func(_ *crdt.Writer, v *mean) error { v.text = text; return nil }
 	}
-	written := func(to *evil, at *meanness) { // then the evil begins
+	written := func(to *evil, at *meanness) { // from here on the function is evil
 		_, err := own(at).Update(ctx, dd, write("w"))
 		if err != nil {
 			panic(err)
@@ -213,7 +213,8 @@ func hooks(dd *distributeddata.Replicator, p *testkit.Probe, e evil) map[string]
 	}
 }
 
-// Every function, every misdeed: afterwards the replicator is the same one, holds what it held, and goes on.
+// Every function, every misdeed: afterwards the replicator is the same one, holds what it held, and
+// continues.
 func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 	for what := range misdeeds(nil, new([]error)) {
 		for where := range hooks(nil, nil, nil) {
@@ -249,7 +250,8 @@ func TestHostile_EveryFunctionMayDoWhatItMustNot(t *testing.T) {
 	}
 }
 
-// A function that never returns holds up only what needs the replicator's goroutine, and that until its time is up.
+// A function that never returns blocks only what needs the replicator's goroutine, and that only
+// until its time is up.
 func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -277,20 +279,21 @@ func TestHostile_AFunctionThatNeverReturns(t *testing.T) {
 			err := call()
 			require.ErrorIs(t, err, distributeddata.ErrUnknown, what)
 			require.ErrorIs(t, err, context.DeadlineExceeded, what)
-			require.ErrorContains(t, err, `busy in a function that was given for "cart"`, what)
+			require.ErrorContains(t, err, `busy in a function passed for "cart"`, what)
 			require.Less(t, time.Since(begin), 6*time.Second, what)
 		}
 		begin := time.Now()
 		err = dd.Close(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, `busy in a function that was given for "cart"`)
+		require.ErrorContains(t, err, `busy in a function passed for "cart"`)
 		require.Less(t, time.Since(begin), 6*time.Second)
 		_, err = cart.Get(ctx, dd)
 		require.ErrorIs(t, err, distributeddata.ErrClosed)
 	})
 }
 
-// A goroutine that a function starts and waits for is not told apart from others: its call ends with its time.
+// A goroutine that a function starts and waits for cannot be distinguished from others: its call
+// fails when its time is up.
 func TestHostile_ACallOfAGoroutineThatModifyWaitsFor(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -317,7 +320,7 @@ func TestHostile_ACallOfAGoroutineThatModifyWaitsFor(t *testing.T) {
 
 func resultOf2[T any](_ T, err error) error { return err }
 
-// From a function of one replicator another may be called, also while that runs one of its own.
+// A function of one replicator may call another one, even while that runs one of its own.
 func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		other, err := distributeddata.New(system, distributeddata.Config{Name: "other"})
@@ -341,7 +344,8 @@ func TestHostile_AnotherReplicatorMayBeCalled(t *testing.T) {
 	})
 }
 
-// A subscriber is told what went wrong; it is counted each time, and logged once a second at most.
+// A subscriber is notified of the failure; each failure is counted, and logged at most once a
+// second.
 func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 	for name, fail := range map[string]evil{"panic": func() { panic(badError{}) }, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -381,14 +385,14 @@ func TestHostile_SubscribersAreToldOfFailures(t *testing.T) {
 	}
 }
 
-// evilProcess is what a PID may stand for: it runs on the goroutine of whoever sends.
+// evilProcess is a process behind a PID: it runs on the goroutine of the sender.
 type evilProcess struct{ evil }
 
 func (p evilProcess) SendUserMessage(*actor.PID, any)   { p.evil() }
 func (p evilProcess) SendSystemMessage(*actor.PID, any) {}
 func (p evilProcess) Stop(*actor.PID)                   {}
 
-// A response may meet a process that panics, or a subscriber of the event stream that does.
+// A response may reach a process that panics, or an event stream subscriber that does.
 func TestHostile_WhateverTakesTheResponse(t *testing.T) {
 	for name, fail := range map[string]evil{"panic": func() { panic("boom") }, "exit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +453,7 @@ func TestClose_AfterItEverythingIsClosed(t *testing.T) {
 	})
 }
 
-// Close ends with others in view that cannot be reached, also without a deadline.
+// Close returns even if others in view cannot be reached, also without a deadline.
 func TestClose_EndsWithoutADeadlineAndWithoutTheOthers(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1), addresses(c, 2))

@@ -19,8 +19,8 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// life is what a Replicator has of one life of its member. Nothing that outlives it may point to it, since it keeps
-// an actor system alive.
+// life is the part of a Replicator that belongs to one life of its member. Nothing that outlives
+// the life may reference it, since it keeps an actor system alive.
 //
 //	bound ──the member is up──▶ running ──close──▶ over
 //	  └────────────────close────────────────────────▲
@@ -34,16 +34,16 @@ type life struct {
 	state     atomic.Int32
 	running   chan struct{}   // closed when the actor runs
 	ready     chan struct{}   // closed when the replica has become ready for the first time
-	ended     context.Context // ends when the actor has stopped
+	ended     context.Context // done when the actor has stopped
 	end       context.CancelFunc
 	spawning  sync.Once
 	closing   sync.Once
-	timers    timers // of calls
+	timers    timers // timers for calls
 	ttls      *lifetimes
-	unobserve func() error // ends the metrics
+	unobserve func() error // unregisters the metrics
 	durations metric.Float64Histogram
-	failure   error // why the actor could not be spawned; before ended
-	err       error // of the closing; before its once is done
+	failure   error // why the actor could not be spawned; set before ended
+	err       error // the result of closing; set before closing is done
 }
 
 // States of a life.
@@ -53,7 +53,7 @@ const (
 	over
 )
 
-// bind begins a life of the replicator on system.
+// bind starts a life of the replicator on system.
 func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	l := &life{
 		r: r, system: system, cfg: cfg, members: membership.Attach(system), ttls: newLifetimes(cfg, timer.ClockOf(system)),
@@ -95,10 +95,11 @@ func (l *life) spawn() {
 	})
 }
 
-// throughput is how many messages the actor handles in a row, as with Proto.Actor's default.
+// throughput is the number of messages that the actor handles in a row, which is Proto.Actor's
+// default.
 const throughput = 300
 
-// run lets messages and calls through to the actor, which has started.
+// run opens the way for messages and calls to the actor, which has started.
 func (l *life) run(pid *actor.PID) {
 	l.pid = pid
 	if l.state.CompareAndSwap(bound, running) {
@@ -108,7 +109,7 @@ func (l *life) run(pid *actor.PID) {
 	}
 }
 
-// finish ends the life; what is what the actor held, nil if it never ran.
+// finish ends the life. what is the state that the actor held, nil if it never ran.
 func (l *life) finish(what held) {
 	l.state.Store(over)
 	l.r.door.shut(l)
@@ -129,10 +130,10 @@ func (l *life) up(ctx context.Context) error {
 	}
 }
 
-// check returns nil while the replica counts in quorums, or is not to.
+// check returns nil if the replica counts in quorums, or need not.
 func (l *life) check() error {
 	if l.cfg.MinMembers == 0 {
-		return nil // it is to count in none
+		return nil // it counts in no quorum
 	}
 	if p := l.published.Load(); p != nil && p.allReady() && p.stored() {
 		return nil
@@ -140,14 +141,15 @@ func (l *life) check() error {
 	return l.waitsFor()
 }
 
-// waitsFor says why the replica is not ready yet.
+// waitsFor returns an error that says why the replica is not ready yet.
 func (l *life) waitsFor() error {
 	p := l.published.Load()
 	if p == nil {
 		return errors.New("this member is not listed in its own view yet")
 	}
 	h := &p.half
-	if p.durable != nil && (h.ready || p.choice.all() || p.unloaded != nil) { // it is the other one
+	// The durable domain is the one that is not ready.
+	if p.durable != nil && (h.ready || p.choice.all() || p.unloaded != nil) {
 		h = p.durable
 	}
 	why := l.lacks(p, h)
@@ -160,7 +162,7 @@ func (l *life) waitsFor() error {
 	return why
 }
 
-// lacks says why a domain is not ready yet.
+// lacks returns an error that says why a domain is not ready yet.
 func (l *life) lacks(p *published, h *half) error {
 	want := l.cfg.MinMembers
 	if h == p.durable && p.unloaded != nil {
@@ -177,9 +179,9 @@ func (l *life) lacks(p *published, h *half) error {
 	case h.roll.Usurped:
 		return fmt.Errorf("another process runs under the name %q", h.roll.Own)
 	case h.roll.Leaving:
-		return fmt.Errorf("the others have begun to forget this member, %q, which enters anew after that", h.roll.Own)
+		return fmt.Errorf("the others have begun to forget this member, %q, which then enters again as a newcomer", h.roll.Own)
 	case h.roll.Trouble != "":
-		return fmt.Errorf("the record of the membership cannot be used: %s", h.roll.Trouble)
+		return fmt.Errorf("the membership record cannot be used: %s", h.roll.Trouble)
 	case p.members < want:
 		return errors.New(seen(p.members, want, "missing", lost(h.roll.Missing(), l.members.Lost())))
 	}
@@ -194,16 +196,17 @@ func (l *life) lacks(p *published, h *half) error {
 	return errors.New(text)
 }
 
-// close ends the life as Replicator.Close says. Later calls wait for the first and return its error.
+// close ends the life as Replicator.Close describes. Later calls wait for the first one and return
+// its error.
 func (l *life) close(ctx context.Context) error {
 	ctx, cancel := l.r.bounded(ctx)
 	defer cancel()
-	l.spawning.Do(func() { l.finish(nil) }) // never spawned
+	l.spawning.Do(func() { l.finish(nil) }) // the actor was never spawned
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		l.closing.Do(func() {
-			err := errExit // unless the provider of the metrics returns
+			err := errExit // in case the provider of the metrics does not return
 			defer func() { l.err = errors.Join(l.err, err) }()
 			l.err = l.leave(ctx)
 			err = guarded(l.unobserve)
@@ -215,7 +218,7 @@ func (l *life) close(ctx context.Context) error {
 		select {
 		case <-done:
 			return l.err
-		case <-late: // stopping takes no time of its own
+		case <-late: // stopping has no time limit of its own
 			late, margin = nil, time.After(2*answerMargin)
 		case <-margin:
 			return fmt.Errorf("distributeddata: closing: %w", l.r.busy(context.Cause(ctx)))
@@ -223,7 +226,8 @@ func (l *life) close(ctx context.Context) error {
 	}
 }
 
-// leave waits until the updates made here are safe, and stops the actor after all that was sent to it before.
+// leave waits until the updates made here are safe. It then stops the actor, after all messages
+// sent to it before.
 func (l *life) leave(ctx context.Context) (err error) {
 	select {
 	case <-l.running:
@@ -247,7 +251,7 @@ func (l *life) leave(ctx context.Context) (err error) {
 	}
 	l.state.Store(over)
 	l.r.door.shut(l)
-	l.system.Root.Poison(l.pid) // behind all that was sent
+	l.system.Root.Poison(l.pid) // queued behind all earlier messages
 	<-l.ended.Done()
 	if l.r.disk != nil {
 		err = errors.Join(err, l.r.disk.settled(ctx))

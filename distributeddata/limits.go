@@ -9,34 +9,36 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// limit is one of the bounds that Config sets.
+// limit identifies one of the limits of Config.
 type limit int
 
 const (
 	maxEntries limit = iota
 	maxElements
+	maxBytes
 	maxSubscriptions
 	maxOperations
 	limitCount
 )
 
-// limitNames are the names of the settings, and what they count.
+// limitNames are the names of the settings and the units they count.
 var limitNames = [limitCount][2]string{
-	{"MaxEntries", "entries"}, {"MaxElements", "elements in a value"},
-	{"MaxSubscriptions", "subscriptions"}, {"MaxOperations", "operations under way"},
+	{"MaxEntries", "entries"}, {"MaxElements", "elements in a value"}, {"MaxBytes", "bytes in a value"},
+	{"MaxSubscriptions", "subscriptions"}, {"MaxOperations", "pending operations"},
 }
 
 func (c *Config) limits() [limitCount]*int {
-	return [...]*int{&c.MaxEntries, &c.MaxElements, &c.MaxSubscriptions, &c.MaxOperations}
+	return [...]*int{&c.MaxEntries, &c.MaxElements, &c.MaxBytes, &c.MaxSubscriptions, &c.MaxOperations}
 }
 
-// nearFor is how long a limit counts as near after it was, and how often a line says so at most.
+// nearFor is how long a limit is reported as near, and the shortest time between two log lines
+// about it.
 const nearFor = time.Minute
 
-// nearness remembers when half of each limit was reached last.
-type nearness [limitCount]atomic.Int64 // in nanoseconds since 1970; 0: never
+// nearness holds the last time at which half of each limit was exceeded.
+type nearness [limitCount]atomic.Int64 // Unix time in nanoseconds; 0: never
 
-// of returns the names of the settings that are near.
+// of returns the names of the limits that are near.
 func (n *nearness) of(now time.Time) (names []string) {
 	for l := range n {
 		if at := n[l].Load(); at != 0 && now.Sub(time.Unix(0, at)) < nearFor {
@@ -46,7 +48,7 @@ func (n *nearness) of(now time.Time) (names []string) {
 	return names
 }
 
-// within returns an error if n is over a limit. From half of it on it says so.
+// within returns an error if n exceeds a limit. Above half of the limit it reports it as near.
 func (a *replica) within(l limit, n int, key string) error {
 	most := *a.l.cfg.limits()[l]
 	if n <= most/2 {
@@ -56,14 +58,23 @@ func (a *replica) within(l limit, n int, key string) error {
 	if n <= most {
 		return nil
 	}
-	err := fmt.Errorf("%w: %s is %d, and this would be %d %s", ErrLimit, limitNames[l][0], most, n, limitNames[l][1])
+	text := fmt.Sprintf("%v: %s is %d, and this would be %d %s", ErrLimit, limitNames[l][0], most, n, limitNames[l][1])
 	if key != "" {
-		err = fmt.Errorf("key %q: %w", key, err)
+		text = fmt.Sprintf("key %q: %s", key, text)
 	}
-	return err
+	return &limitError{text}
 }
 
-// near notes that half of a limit has been reached, and logs it once a minute.
+// limitError is an ErrLimit. Its type is known without calling a method of the error, which may be
+// the application's.
+type limitError struct{ text string }
+
+func (e *limitError) Error() string { return e.text }
+
+// Unwrap makes it an ErrLimit.
+func (e *limitError) Unwrap() error { return ErrLimit }
+
+// near records that half of a limit has been exceeded, and logs it at most once a minute.
 func (a *replica) near(l limit, n, most int, key string) {
 	now := a.volatile.shell.Now()
 	a.l.r.near[l].Store(now.UnixNano())
@@ -75,7 +86,8 @@ func (a *replica) near(l limit, n, most int, key string) {
 		slog.Int("used", n), slog.String("key", key))
 }
 
-// fits checks what an update has made of an entry, of which added so many are new.
+// fits checks the limits for an entry that an update has changed from was to is. It adds new
+// entries to added.
 func (a *replica) fits(key string, was, is causal.Store, added *int) error {
 	was, is = content(was), content(is)
 	if n := is.Len(); n > was.Len() {
@@ -94,8 +106,8 @@ func (a *replica) fits(key string, was, is causal.Store, added *int) error {
 	return a.within(maxEntries, n, key)
 }
 
-// admit returns an error if too many operations are under way for one more of a key. Those that are answered at once do
-// not count.
+// admit returns an error if too many operations are pending. Operations that are answered at once
+// do not count.
 func (a *replica) admit(at Consistency, key string) error {
 	if at == Local && !a.l.r.choice.durable(key) {
 		return nil

@@ -3,6 +3,7 @@ package distributeddata_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/testkit"
 )
@@ -19,6 +21,7 @@ func TestLimits_OfTheSettings(t *testing.T) {
 	for name, set := range map[string]func(c *distributeddata.Config, n int){
 		"MaxEntries":       func(c *distributeddata.Config, n int) { c.MaxEntries = n },
 		"MaxElements":      func(c *distributeddata.Config, n int) { c.MaxElements = n },
+		"MaxBytes":         func(c *distributeddata.Config, n int) { c.MaxBytes = n },
 		"MaxSubscriptions": func(c *distributeddata.Config, n int) { c.MaxSubscriptions = n },
 		"MaxOperations":    func(c *distributeddata.Config, n int) { c.MaxOperations = n },
 	} {
@@ -90,6 +93,64 @@ func TestLimits_EntriesAndElements(t *testing.T) {
 	})
 }
 
+// MaxBytes counts what a value takes after an update, whoever wrote it, and however it came here.
+func TestLimits_Bytes(t *testing.T) {
+	run(t, 2, distributeddata.Config{MinMembers: 1, MaxBytes: 1000}, func(c *cluster) {
+		ctx, dd := context.Background(), c.at(0)
+		a := distributeddata.NewKey("a", items{})
+		put := func(dd *distributeddata.Replicator, elems ...string) error {
+			v, err := a.Update(ctx, dd, addTo(elems...))
+			if err != nil {
+				require.ErrorIs(t, err, distributeddata.ErrLimit)
+				require.NotErrorIs(t, err, distributeddata.ErrModify)
+				require.Zero(t, v.Len(), "nothing was done")
+			}
+			return err
+		}
+		elem := func(name string, size int) string { return name + strings.Repeat(".", size-len(name)) }
+		require.NoError(t, put(dd, elem("1", 400)))
+		require.Empty(t, dd.Status().NearLimits)
+		require.NoError(t, put(dd, elem("2", 400)))
+		require.Equal(t, []string{"MaxBytes"}, dd.Status().NearLimits)
+		err := put(dd, elem("3", 400))
+		require.ErrorContains(t, err, `key "a": distributeddata: over a limit: MaxBytes is 1000, and this would be 12`)
+		require.ErrorContains(t, err, "bytes in a value")
+		require.NoError(t, put(dd, elem("2", 400)), "what adds nothing is allowed")
+		_, err = a.Update(ctx, dd, func(w *crdt.Writer, v *items) error {
+			v.Remove(w, elem("1", 400))
+			v.Add(w, elem("3", 401))
+			return nil
+		})
+		require.NoError(t, err, "the size in the end counts")
+
+		err = distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
+			distributeddata.NewKey("b", items{}).In(tx).Add(tx.Writer, "1")
+			a.In(tx).Add(tx.Writer, elem("4", 400))
+			return nil
+		})
+		require.ErrorIs(t, err, distributeddata.ErrLimit)
+		_, err = distributeddata.NewKey("b", items{}).Get(ctx, dd)
+		require.ErrorIs(t, err, distributeddata.ErrNotFound, "nothing of it was done")
+
+		time.Sleep(time.Second)
+		require.ErrorIs(t, put(c.at(1), elem("5", 400)), distributeddata.ErrLimit, "it came with updates")
+		next := c.Restart(c.Member(1))
+		c.ready(next)
+		require.ErrorIs(t, put(c.dd[next], elem("5", 400)), distributeddata.ErrLimit, "it came with an answer")
+
+		r := distributeddata.NewKey("r", crdt.LWWRegister[string]{})
+		for i := range 5 { // a value that is replaced counts once
+			_, err = r.Update(ctx, dd, func(w *crdt.Writer, v *crdt.LWWRegister[string]) error {
+				v.Set(w, strings.Repeat(".", 600+i))
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		require.NoError(t, a.Delete(ctx, dd))
+		require.NoError(t, put(dd, elem("6", 400), elem("7", 400)), "there is room again")
+	})
+}
+
 // Half of a limit is one line a minute, however often it is passed.
 func TestLimits_AreLoggedOnceAMinute(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
@@ -147,7 +208,7 @@ func TestLimits_OperationsUnderWay(t *testing.T) {
 			"transaction": distributeddata.Atomically(ctx, c.at(0), func(*distributeddata.Tx) error { return nil }, distributeddata.All),
 		} {
 			require.ErrorIs(t, err, distributeddata.ErrLimit, what)
-			require.ErrorContains(t, err, "MaxOperations is 2, and this would be 3 operations under way")
+			require.ErrorContains(t, err, "MaxOperations is 2, and this would be 3 pending operations")
 		}
 		require.Equal(t, []string{"MaxOperations"}, c.at(0).Status().NearLimits)
 		if len(c.at(0).Status().Sent) > 0 && c.at(0).Status().Durable == nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// noteList compares what keys a member lists as durable, which its message says, with what this one lists. Where they
-// differ one takes for durable what the other does not: neither takes anything of the other's durable keys.
+// noteList compares the digest of the durable keys in a member's message with the one of this
+// member. If they differ, one of the two takes for durable what the other does not, so neither
+// accepts changes of durable keys from the other.
 func (a *replica) noteList(h wire.Header) {
 	address, known := a.address[h.Member]
 	differs := h.Keys != a.l.r.choice.sum()
@@ -17,7 +18,7 @@ func (a *replica) noteList(h wire.Header) {
 	}
 	if differs {
 		a.unlike[h.Member] = true
-		a.log.Error("a member lists other durable keys: until all list the same, its changes of durable keys are not taken, nor ours there",
+		a.log.Error("a member lists different durable keys: until all members list the same, neither side accepts changes of durable keys from the other",
 			slog.String("member", address), slog.Any("here", a.l.cfg.Durable))
 	} else {
 		delete(a.unlike, h.Member)
@@ -31,7 +32,8 @@ func (a *replica) noteList(h wire.Header) {
 	}
 }
 
-// noteOthers finds the addresses of the members that list other durable keys. Those out of view are forgotten.
+// noteOthers updates the addresses of the members that list other durable keys. Members out of view
+// are dropped.
 func (a *replica) noteOthers() {
 	var all []string
 	for id := range a.unlike {

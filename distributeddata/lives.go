@@ -24,7 +24,7 @@ func (r *Replicator) begin(l *life) {
 	r.signalLocked()
 }
 
-// inheritance returns what former lives held, for the actor of l, which is pid.
+// inheritance returns the state of the earlier lives for the actor of l, whose PID is pid.
 func (r *Replicator) inheritance(l *life, pid *actor.PID) []held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,8 +36,8 @@ func (r *Replicator) inheritance(l *life, pid *actor.PID) []held {
 	return all
 }
 
-// finished takes what the actor of l held. If the next life runs already, since the actor of this one was stuck in user
-// code, it is brought there.
+// finished takes the state of l's actor. If the next life is running already, because the actor of
+// this one was stuck in user code, the state is sent to the next one.
 func (r *Replicator) finished(l *life, what held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,14 +62,14 @@ func (r *Replicator) finished(l *life, what held) {
 	r.signalLocked()
 }
 
-// isLast says that the present life is the last: it leaves the cluster in order.
+// isLast marks the present life as the last: it leaves the cluster in order.
 func (r *Replicator) isLast() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.again = false
 }
 
-// noMore says that there is no next life.
+// noMore records that there is no next life.
 func (r *Replicator) noMore() {
 	r.mu.Lock()
 	var lost uint64
@@ -79,7 +79,7 @@ func (r *Replicator) noMore() {
 		}
 	}
 	if lost > 0 {
-		r.mu.log.Error("updates are lost: no other replica is known to have them",
+		r.mu.log.Error("updates are lost: they are not known to be on any other replica",
 			"replicator", r.name, "updates", lost)
 	}
 	r.mu.again, r.mu.closed, r.mu.held = false, ErrClosed, nil
@@ -95,14 +95,14 @@ func (r *Replicator) signal() {
 	r.signalLocked()
 }
 
-// signalLocked wakes all who wait for another state.
+// signalLocked wakes all waiters for a change of r.mu.
 func (r *Replicator) signalLocked() {
 	close(r.mu.changed)
 	r.mu.changed = make(chan struct{})
 }
 
-// look returns the present life, nil between two lives, and what is closed when that changes. The error says that
-// there is none, and that nobody may wait for one.
+// look returns the present life, or nil between two lives, and a channel that is closed when that
+// changes. It returns an error if there is no life and callers must not wait for one.
 func (r *Replicator) look() (l *life, changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,9 @@ func (r *Replicator) look() (l *life, changed <-chan struct{}, err error) {
 	return r.mu.present, r.mu.changed, nil
 }
 
-// living returns the present life when its actor runs, and waits for the next one between lives, until
-// ctx or Config.OperationTimeout ends. Before the first one it does not wait.
+// living returns the present life once its actor runs. Between lives it waits for the next one
+// until ctx is done, or for Config.OperationTimeout if ctx has no deadline. Before the first life
+// it does not wait.
 func (r *Replicator) living(ctx context.Context) (*life, error) {
 	if l := r.present.Load(); l != nil && l.state.Load() == running {
 		return l, nil
@@ -139,14 +140,14 @@ func (r *Replicator) living(ctx context.Context) (*life, error) {
 	}
 }
 
-// first reports whether l is the first life, and has not begun to run.
+// first reports whether l is the first life and does not run yet.
 func (r *Replicator) first(l *life) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.lives == 1 && r.mu.present == l && l.state.Load() == bound
 }
 
-// bounded returns a context that ends after Config.OperationTimeout if ctx has no deadline.
+// bounded returns ctx, with a timeout of Config.OperationTimeout if ctx has no deadline.
 func (r *Replicator) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -156,7 +157,7 @@ func (r *Replicator) bounded(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(ctx, r.mu.cfg.OperationTimeout)
 }
 
-// state returns what was published last: nil before the first life has run.
+// state returns the last published state, or nil before the first life has run.
 func (r *Replicator) state() *published {
 	if l := r.present.Load(); l != nil {
 		if p := l.published.Load(); p != nil {
@@ -166,7 +167,8 @@ func (r *Replicator) state() *published {
 	return r.last.Load()
 }
 
-// readable returns what reads show: nil before the first life has run, and once the replicator is closed.
+// readable returns the state that reads show. It is nil before the first life has run, and after
+// the replicator has been closed.
 func (r *Replicator) readable() *published {
 	if r.shut.Load() {
 		return nil
@@ -174,7 +176,7 @@ func (r *Replicator) readable() *published {
 	return r.state()
 }
 
-// goesOn reports whether there may be a next life, and calls may wait for it.
+// goesOn reports whether there may be a next life that calls may wait for.
 func (r *Replicator) goesOn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

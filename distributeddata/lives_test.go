@@ -26,7 +26,7 @@ type livesCluster struct {
 	lives map[string]*lifecycle.Lives // by address
 }
 
-// runLives runs a test with n members, each of them in its first life.
+// runLives runs a test with n members, each in its first life.
 func runLives(t *testing.T, n int, cfg distributeddata.Config, test func(c *livesCluster)) {
 	if cfg.MinMembers == 0 {
 		cfg.MinMembers = 1
@@ -85,7 +85,7 @@ func (c *livesCluster) again(m *simnet.Member) *simnet.Member {
 	return next
 }
 
-// The reproduction in virtual time: what a member wrote while it was alone vanished in silence.
+// A reproduction in virtual time: what a member wrote while it was alone was silently lost.
 func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
 		for i := range 3 {
@@ -113,7 +113,7 @@ func TestLives_WhatWasWrittenAloneReachesTheOthers(t *testing.T) {
 	})
 }
 
-// Messages that nobody waits for are an event that has not ended, or still in the mailbox, when the life ends.
+// When the life ends, messages without a waiter are in an open event or still in the mailbox.
 func TestLives_UpdatesThatNobodyWaitsForGoAlong(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
 		m, pid := c.Member(0), c.at(0).PID()
@@ -179,8 +179,8 @@ func TestLives_CallsBetweenTwoWaitForTheNext(t *testing.T) {
 	})
 }
 
-// What is under way when a life ends: a read goes on in the next one, of a write that was applied the level is not
-// known.
+// Operations in flight when a life ends: a read continues in the next one; for an applied write the
+// level is unknown.
 func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
 		m := c.Member(0)
@@ -213,7 +213,7 @@ func TestLives_OperationsUnderWayWhenOneEnds(t *testing.T) {
 	})
 }
 
-// Nobody listens to a member that was removed. It waited for five seconds.
+// No member listens to a removed one. Before, it waited for five seconds.
 func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
@@ -237,12 +237,12 @@ func TestClose_OfARemovedMemberTakesNoTime(t *testing.T) {
 			require.Less(t, time.Since(begin), time.Second)
 			require.ErrorIs(t, err, distributeddata.ErrQuorum)
 			require.ErrorIs(t, err, membership.ErrDropped)
-			require.ErrorContains(t, err, `no other replica is known to have 2 of the updates made here (keys ["cart" "visits"])`)
+			require.ErrorContains(t, err, `2 of the updates made here (keys ["cart" "visits"]) are not known to be on any other replica`)
 		})
 	}
 }
 
-// Close takes as long as its context if nobody can be reached, and no longer.
+// Close takes at most as long as its context if no member can be reached.
 func TestClose_IsBoundedByItsContext(t *testing.T) {
 	run(t, 4, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2, 3))
@@ -253,7 +253,7 @@ func TestClose_IsBoundedByItsContext(t *testing.T) {
 		err := c.at(0).Close(ctx)
 		require.InDelta(t, 0.7, time.Since(begin).Seconds(), 0.15)
 		require.ErrorIs(t, err, distributeddata.ErrQuorum)
-		require.ErrorContains(t, err, "no other replica is known to have 1 of the updates made here")
+		require.ErrorContains(t, err, "1 of the updates made here")
 
 		begin = time.Now()
 		require.NoError(t, c.count(1, 1))
@@ -262,7 +262,7 @@ func TestClose_IsBoundedByItsContext(t *testing.T) {
 	})
 }
 
-// Alone in its view below MinMembers: there is nobody to wait for, and the updates are lost.
+// Alone in its view below MinMembers a member waits for no other, and the updates are lost.
 func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{MinMembers: 3}, func(c *livesCluster) {
 		c.alone(c.Member(0))
@@ -275,7 +275,7 @@ func TestClose_AloneBelowMinMembersSaysWhatIsLost(t *testing.T) {
 	})
 }
 
-// A modify function blocks the actor for longer than the stop may take. What it does in the end arrives in the next
+// A modify function blocks the actor for longer than the stop may take. Its result reaches the next
 // life, which has begun without it.
 func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
 	runLives(t, 3, distributeddata.Config{}, func(c *livesCluster) {
@@ -283,7 +283,8 @@ func TestLives_AFormerOneThatEndsLateIsInherited(t *testing.T) {
 		c.alone(m)
 		require.NoError(t, c.count(0, 1))
 		blocked, result := make(chan struct{}), make(chan error, 1)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // else OperationTimeout ends the call
+		// Otherwise OperationTimeout ends the call.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		go func() {
 			_, err := visits.Update(ctx, c.at(0), func(w *crdt.Writer, v *crdt.PNCounter) error {
@@ -323,7 +324,7 @@ func TestLives_TheEndOfAllEndsWhoWaits(t *testing.T) {
 	})
 }
 
-// Subscriptions belong to actors of one life; those of the next are told as ever.
+// Subscriptions belong to actors of one life; those of the next life are notified as usual.
 func TestLives_SubscriptionsOfTheNextAreTold(t *testing.T) {
 	runLives(t, 2, distributeddata.Config{}, func(c *livesCluster) {
 		m := c.Member(0)
@@ -342,7 +343,7 @@ func TestLives_SubscriptionsOfTheNextAreTold(t *testing.T) {
 	})
 }
 
-// watch keeps the value of visits that an actor of m was told last.
+// watch stores the last value of visits that an actor of m was sent.
 func (c *livesCluster) watch(m *simnet.Member, told *atomic.Int64) {
 	pid := m.System.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if ch, ok := ctx.Message().(*distributeddata.Changed[crdt.PNCounter]); ok {
@@ -352,7 +353,7 @@ func (c *livesCluster) watch(m *simnet.Member, told *atomic.Int64) {
 	visits.Subscribe(c.dd[m], pid, nil)
 }
 
-// Another configuration of a later life counts.
+// A different configuration in a later life takes effect.
 func TestLives_TheNewConfigurationCounts(t *testing.T) {
 	runLives(t, 2, distributeddata.Config{MinMembers: 2}, func(c *livesCluster) {
 		m := c.Member(0)
@@ -383,7 +384,7 @@ func TestNew_TwiceOnOneSystemIsRefused(t *testing.T) {
 	})
 }
 
-// Every actor system that is kept alive costs 3 MB.
+// Every retained actor system costs 3 MB.
 func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
 	gone := make(chan int, 10)
 	lives := lifecycle.NewLives()
@@ -410,7 +411,8 @@ func TestLives_NothingOfAnEarlierOneIsKept(t *testing.T) {
 	lives.End()
 }
 
-// shortLife is one of a cluster of one, in real time; gone is told when its system has been collected.
+// shortLife is one life of a cluster of one, in real time; gone receives i when its system has been
+// collected.
 func shortLife(t *testing.T, lives *lifecycle.Lives, gone chan<- int, i int) (dd *distributeddata.Replicator) {
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		lives.Attach(m.System)

@@ -11,36 +11,37 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Membership keeps the record of who is counted in majorities, in a store outside of the cluster:
-// at most 128 KiB that are replaced by compare-and-set. A *coordination.Document is one. See
-// Config.Membership.
+// Membership keeps the record of the members that majorities are counted over, in a store outside
+// the cluster. The record has at most 128 KiB and is replaced by compare-and-set. A
+// *coordination.Document is a Membership. See Config.Membership.
 //
-// The replicator makes one call at a time, in a goroutine of its own. A call that panics, ends its
-// goroutine or takes longer than Config.OperationTimeout has failed; while one has not returned
-// after that, no other is made.
+// The replicator makes one call at a time, in a separate goroutine. A call fails if it panics,
+// exits its goroutine or takes longer than Config.OperationTimeout. No other call is made until
+// that call has returned.
 type Membership interface {
-	// Load returns the record and its version; without a record the version is empty. The answer is as
-	// new as the call: a Swap that returned before is seen.
+	// Load returns the record and its version; the version is empty if there is no record. The
+	// answer is no older than the call: it reflects every Swap that returned before.
 	Load(ctx context.Context) (record []byte, version string, err error)
-	// Swap writes next if the version is still old, empty for no record, and returns the new version.
-	// Swapped is false, with a nil error, if the version is another one. After an error it may or may
-	// not have been written, or may be yet. No version is ever used twice.
+	// Swap writes next if the version is still old, which is empty for no record, and returns the
+	// new version. If the version is another one, swapped is false and err is nil. After an error
+	// the record may or may not have been written, and may still be written later. No version is
+	// ever used twice.
 	Swap(ctx context.Context, old string, next []byte) (version string, swapped bool, err error)
 }
 
 var (
 	errStoreBusy = errors.New("an earlier call has not returned yet")
-	errStoreLeft = errors.New("the call ended its goroutine")
+	errStoreLeft = errors.New("the call exited its goroutine")
 )
 
-// clerk calls the Membership of one life, for all domains: one call after the other.
+// clerk makes the calls to the Membership in one life, for all domains, one call at a time.
 type clerk struct {
-	life    context.Context // of the replica
+	life    context.Context // done when the replica's life ends
 	end     context.CancelFunc
 	records pair
 	timeout time.Duration
-	turn    chan struct{} // holds one while a call is under way
-	busy    atomic.Bool   // a call has not returned, perhaps one that is not under way any more
+	turn    chan struct{} // holds one element while a call is in flight
+	busy    atomic.Bool   // a call has not returned; it may have timed out already
 }
 
 func newClerk(store Membership, timeout time.Duration) *clerk {
@@ -48,8 +49,8 @@ func newClerk(store Membership, timeout time.Duration) *clerk {
 	return &clerk{life: life, end: end, records: pair{store: store}, timeout: timeout, turn: make(chan struct{}, 1)}
 }
 
-// call runs f, and answers once with its event or, if it has none in time, with that of an error.
-// It answers nobody after the end of the life.
+// call runs f and passes its event to answer once. If f has no event in time, answer gets the event
+// of an error. After the end of the life call does not answer.
 func (k *clerk) call(f func(context.Context) core.Event, failed func(error) core.Event, answer func(core.Event)) {
 	go func() {
 		select {
@@ -104,13 +105,13 @@ func (k *clerk) swap(line int, e core.SwapRecord, answer func(core.Event)) {
 	}, func(err error) core.Event { return core.RecordSwapped{ID: e.ID, Err: err} }, answer)
 }
 
-// recorded brings the actor what the store has answered a domain.
+// recorded carries the store's answer for a domain to the actor.
 type recorded struct {
 	d     *domain
 	event core.Event
 }
 
-// callStore asks the store, which answers with a message.
+// callStore calls the membership store, whose result arrives as a message.
 func (a *replica) callStore(d *domain, e core.Effect) {
 	root, self := a.l.system.Root, a.ctx.Self()
 	answer := func(ev core.Event) { root.Send(self, &recorded{d, ev}) }
@@ -124,9 +125,9 @@ func (a *replica) callStore(d *domain, e core.Effect) {
 
 func (d *domain) troubled(e core.Troubled) {
 	if e.Err != nil {
-		d.log.Error("the record of the membership cannot be used; this member goes on, but until that is mended none can start, leave or be forgotten",
+		d.log.Error("the membership record cannot be used; this member continues, but until the record is repaired no member can start, leave or be forgotten",
 			slog.Any("error", e.Err))
 		return
 	}
-	d.log.Info("the record of the membership can be used again")
+	d.log.Info("the membership record can be used again")
 }

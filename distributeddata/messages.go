@@ -10,39 +10,43 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// Messages for actors, which must not block: make them with the methods of a Key, or as literals, and send them with
-// Replicator.Request, or with ctx.Request to Replicator.PID. The response goes to the sender, or what Adapt makes of
-// it, so that an actor gets a message of its own protocol:
+// The messages for actors, which must not block. Create them with the methods of a Key, or as
+// literals, and send them with Replicator.Request, or with ctx.Request to Replicator.PID. The
+// response goes to the sender. With Adapt, the sender gets the result of Adapt instead, and thus a
+// message of its own protocol:
 //
 //	dd.Request(ctx, Cart.UpdateMessage(add("milk"), distributeddata.Majority).Then(func(v Items, err error) any {
 //		return &added{"milk", err}
 //	}))
 //
-// Without Adapt, every response is a Response, to which the asker's Echo comes back.
+// Without Adapt, every response is a Response. It carries the Echo of the request.
 //
-// Messages are for the replicator of the same member and are never serialised; send a pointer, and do not
-// change it afterwards. Replicator.Request takes nothing else; one that is sent by value in another way is carried out
-// too. Adapt runs on the replicator's goroutine, or on the sender's if the request cannot be handed over. If it panics or
-// calls runtime.Goexit, the response goes out as it is; that is counted in Status.Faults, and logged at most once a
-// second. The replicator answers or carries out every request; a message that is none becomes a dead letter.
+// Messages are for the replicator of the same member and are never serialised. Send a pointer, and
+// do not change the message afterwards. Replicator.Request accepts pointers only; a message sent by
+// value in another way is carried out too. Adapt runs on the replicator's goroutine, or on the
+// sender's if the request cannot be delivered. If Adapt panics or calls runtime.Goexit, the
+// unadapted response is sent; such failures are counted in Status.Faults and logged at most once a
+// second. The replicator answers or carries out every request; any other message becomes a dead
+// letter.
 type (
 	// Get reads an entry, as Key.Get does, and is answered with *GetResponse[T].
 	Get[T crdt.Value[T]] struct {
 		Key     Key[T]
 		At      Consistency
 		Timeout time.Duration // 0: Config.OperationTimeout
-		Echo    any           // comes back in the response; so in all messages
+		Echo    any           // copied to the response; the same in all messages
 		Adapt   func(*GetResponse[T]) any
 	}
-	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent without a sender,
-	// with ctx.Send, at Local and without Adapt, it is the cheapest way to make many changes: nobody is answered,
-	// what fails is logged, and what follows at once goes to the other replicas as one event, which costs
-	// what its changes amount to. The same holds for Delete and Transaction.
+	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent
+	// without a sender (ctx.Send), at Local and without Adapt, it is the cheapest way to make many
+	// changes: nothing is answered, failures are logged, and consecutive updates travel to the
+	// other replicas as one event, whose cost is that of their net effect. The same holds for
+	// Delete and Transaction.
 	Update[T crdt.Value[T]] struct {
 		Key     Key[T]
 		Modify  func(w *crdt.Writer, v *T) error
 		At      Consistency
-		TTL     time.Duration // see ExpireAfter; 0: as it is
+		TTL     time.Duration // see ExpireAfter; 0: unchanged
 		Timeout time.Duration
 		Echo    any
 		Adapt   func(*UpdateResponse[T]) any
@@ -56,24 +60,30 @@ type (
 		Echo        any
 		Adapt       func(*DeleteResponse[T]) any
 	}
-	// Subscribe asks for *Changed[T], or what Adapt makes of it (nil: nothing), at Subscriber, an actor of this
-	// member: at once for each entry that is there, with an empty Old, and then after changes, which are gathered
-	// for Config.NotifyInterval, so that intermediate values may be skipped. Key is a Key or a Prefix. A later
-	// Subscribe of the same actor to the same replaces the earlier, and tells what is there again.
+	// Subscribe asks for *Changed[T], or the result of Adapt (nil: no message), to be sent to
+	// Subscriber, an actor of this member. One is sent at once for each existing entry, with an
+	// empty Old, and then one after each change. Changes are batched over Config.NotifyInterval, so
+	// intermediate values may be skipped. Key is a Key or a Prefix. A later Subscribe of the same
+	// actor to the same Key or Prefix replaces the earlier one and sends the existing entries
+	// again.
 	//
-	// An actor that has several subscriptions to an entry is told of a change once: through that to the key, or else
-	// through that to the longest prefix. A slow one has at most 128 notices in its mailbox; of what changes while it
-	// does not take them it is told the newest values alone, and nobody waits for it. (To know that it asks the actor
-	// now and then, with an actor.AutoReceiveMessage that Proto.Actor answers: let it pass.)
+	// An actor with several subscriptions to an entry is notified of a change once: through the
+	// subscription to the key if there is one, else through the one to the longest prefix. A slow
+	// actor has at most 128 notices in its mailbox. For changes beyond that it later gets the
+	// newest values only, and no one waits for it. (To find out whether the actor keeps up, the
+	// replicator occasionally sends it an actor.AutoReceiveMessage that Proto.Actor answers: ignore
+	// that message.)
 	//
-	// A subscription goes on when the replicator is restarted. It ends with Unsubscribe, with the subscriber or with the
-	// life of the member: actors of the next one subscribe anew. One that cannot be taken is logged: ErrInvalid.
+	// A subscription continues when the replicator is restarted. It ends with Unsubscribe, when the
+	// subscriber stops, or with the life of the member; actors of the next life must subscribe
+	// again. A subscription that cannot be accepted (ErrInvalid) is logged.
 	Subscribe[T crdt.Value[T]] struct {
 		Key        Entries[T]
 		Subscriber *actor.PID
 		Adapt      func(*Changed[T]) any
 	}
-	// Unsubscribe ends a Subscribe to the same Key or Prefix, and no other. A notice may already be on its way.
+	// Unsubscribe ends the Subscribe to the same Key or Prefix, and no other. A notice may already
+	// be in flight.
 	Unsubscribe[T crdt.Value[T]] struct {
 		Key        Entries[T]
 		Subscriber *actor.PID
@@ -87,7 +97,7 @@ type GetResponse[T crdt.Value[T]] struct {
 	value T
 }
 
-// Result is what Key.Get would have returned.
+// Result returns the value and error that Key.Get would have returned.
 func (r *GetResponse[T]) Result() (T, error) { return r.value, r.err }
 
 // UpdateResponse answers Update.
@@ -97,40 +107,43 @@ type UpdateResponse[T crdt.Value[T]] struct {
 	value T
 }
 
-// Result is what Key.Update would have returned.
+// Result returns the value and error that Key.Update would have returned.
 func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
 
-// Changed tells a subscriber what became of an entry. What changed in a set or a map is
+// Changed notifies a subscriber of a change of an entry. The change in a set or a map is
 //
 //	added, removed := c.Value.Diff(c.Old) // of a map: changed, removed
 //
-// at the cost of what changed, however large the value is.
+// The cost is that of the change, however large the value is.
 //
-// An entry is there while its value holds anything. So a set whose last element was removed is Deleted as one that
-// Delete removed is, and the two cannot be told apart: where two members remove one half each, neither of them has
-// emptied it. An entry that was deleted with Permanently has ErrDeleted. A counter that is at 0 is there.
+// An entry exists while its value holds anything. A set whose last element was removed is therefore
+// Deleted, like one that Delete removed. The two cannot be told apart: if two members each remove
+// one half of a set, neither of them has emptied it. An entry that was deleted with Permanently has
+// ErrDeleted. A counter at 0 exists.
 type Changed[T crdt.Value[T]] struct {
 	Key     Key[T] // of the entry, also for a subscription to a Prefix
-	Value   T      // the empty value if the entry is not there any more
-	Old     T      // what this subscriber was told before; the empty value at first
-	Deleted bool   // the entry is not there any more: deleted or emptied
-	// Expired says that the entry is Deleted, and that it had not been used for its time to live, as far as this subscriber was
-	// told: see Config.Expiry. A Delete of an entry that was about to expire shows as this too.
+	Value   T      // the empty value if the entry no longer exists
+	Old     T      // the value this subscriber was last sent; the empty value at first
+	Deleted bool   // the entry no longer exists: it was deleted or emptied
+	// Expired says that the entry is Deleted and had not been used for its time to live, according
+	// to what this subscriber was sent; see Config.Expiry. A Delete of an entry that was about to
+	// expire also sets Expired.
 	Expired bool
-	// Err is ErrType: what lives under the key is of another type; ErrDeleted: it was deleted for good; or says why
-	// the value could not be decoded, or what became of Adapt.
+	// Err is ErrType if the key holds a value of another type, and ErrDeleted if the entry was
+	// permanently deleted. Otherwise it says why the value could not be decoded or how Adapt
+	// failed.
 	Err error
 }
 
 // request is a message that the replicator's actor carries out.
 type request interface {
 	run(a *replica, respond func(any))
-	// refuse responds that nothing was done, if there is a response.
+	// refuse sends the response, if there is one, that nothing was done because of err.
 	refuse(err error, r *Replicator, respond func(any))
 }
 
-// outlives reports whether a request may wait for the next life: an update does, which changes data; a
-// subscription belongs to an actor of the life that ends.
+// outlives reports whether a request may wait for the next life. An update may, since it changes
+// data. A subscription may not, since it belongs to an actor of the ending life.
 func outlives(r request) bool {
 	_, ok := r.(interface{ changesData() })
 	return ok
@@ -155,8 +168,9 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		return
 	}
 	if m.At == Local && m.Key.last != nil && !a.stopped {
-		// What was sent before shows in the published state, unless an open event gathers it. Values of own
-		// types take the long way: their codecs may end this goroutine, and what is pending is answered then.
+		// Earlier messages show in the published state, unless an open event still gathers them.
+		// Values of user-defined types take the path below: their codecs may exit this goroutine,
+		// and pending requests must be answered then.
 		a.of(m.Key.id).settle()
 		v, renewAt, err := m.Key.read(a.l.published.Load())
 		a.l.r.used(m.Key.id, renewAt)
@@ -174,7 +188,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 			now = p.ttls.told(m.Key.id, h.Store, d.State.Seen)
 		}
 		a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
-		v, unread := m.Key.empty, errExit // if a codec does not return
+		v, unread := m.Key.empty, errExit // in case a codec does not return
 		defer func() { answer(v, cmp.Or(err, unread)) }()
 		if unread = m.Key.of.check(p); unread != nil {
 			return
@@ -195,6 +209,9 @@ func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
 func (m *Update[T]) run(a *replica, respond func(any)) {
 	res := m.response(m.Key.empty, nil)
 	answer := func(_ core.Done, err error) {
+		if _, ok := err.(*limitError); ok { //nolint:errorlint // never wrapped
+			res.value = m.Key.empty // nothing was done
+		}
 		res.err = err
 		adapted(a.l.r, res, m.Adapt, respond)
 	}
@@ -219,7 +236,7 @@ func (m *Update[T]) run(a *replica, respond func(any)) {
 	}, answer)
 }
 
-// valid checks what a message asks for.
+// valid returns an error if the key or the level of a message is not valid.
 func (k Key[T]) valid(at Consistency) error {
 	if err := k.usable(); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 	"github.com/concord-go/concord/testkit"
 )
 
-// asker is an actor that never blocks: it takes all responses in one case, and knows them by key, outcome and echo.
+// asker is an actor that never blocks: it handles all responses in one case, and identifies them by
+// key, outcome and echo.
 type asker struct{ got []string }
 
 func (a *asker) Receive(ctx actor.Context) {
@@ -44,8 +45,8 @@ func typeless(s string) string {
 	return s
 }
 
-// Every reply of Akka's replicator (distributed-data.md 1.2) and the one that an actor gets here, read in one case of a
-// type switch, built without a type argument, and with the asker's own context.
+// Every reply of Akka's replicator (distributed-data.md 1.2) and its equivalent here, read in one
+// case of a type switch, built without a type argument, and sent with the asker's own context.
 func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 	run(t, 3, distributeddata.Config{MinMembers: 3}, func(c *cluster) {
 		dd, system, a := c.at(0), c.Member(0).System, &asker{}
@@ -102,7 +103,7 @@ func TestMessages_EveryReplyOfTheOriginals(t *testing.T) {
 	})
 }
 
-// sender is an actor's context as far as a request goes.
+// sender is the part of an actor's context that a request needs.
 type sender struct {
 	system *actor.ActorSystem
 	pid    *actor.PID
@@ -110,7 +111,8 @@ type sender struct {
 
 func (s sender) Request(to *actor.PID, m any) { s.system.Root.RequestWithCustomSender(to, m, s.pid) }
 
-// The names of entries and the number of replicas, also before the replicator runs and when it has been closed.
+// The names of entries and the number of replicas, also before the replicator runs and after it has
+// been closed.
 func TestMessages_KeysAndReplicaCount(t *testing.T) {
 	alone(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		p := testkit.NewProbe(t, system)
@@ -174,7 +176,7 @@ func TestMessages_InTheWordsOfTheAsker(t *testing.T) {
 	})
 }
 
-// What a panic says is one line, and its stack a field.
+// The text of a panic is one line, and its stack a field.
 func TestModifyError_TheStackIsAField(t *testing.T) {
 	early(t, func(t *testing.T, system *actor.ActorSystem, dd *distributeddata.Replicator, up func()) {
 		up()
@@ -194,7 +196,7 @@ func TestModifyError_TheStackIsAField(t *testing.T) {
 		require.Empty(t, e.Stack)
 		require.ErrorIs(t, err, distributeddata.ErrModify)
 		require.ErrorIs(t, err, reason)
-		testkit.ExpectLog(t, system, testkit.Log{Message: "an update that nobody waits for was refused"}, func() {
+		testkit.ExpectLog(t, system, testkit.Log{Message: "an update without a waiter was rejected"}, func() {
 			system.Root.Send(dd.PID(), cart.UpdateMessage(panics))
 			synctest.Wait()
 		})

@@ -13,9 +13,9 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Prefix names all entries whose names begin with a string, and fixes their type. It can be listed and
-// subscribed to; Key names one of the entries, to be read and changed. The empty prefix names every
-// entry of a replicator. Prefixes are cheap values.
+// Prefix names all entries whose names begin with a string, and fixes their type. It can be listed
+// and subscribed to. Key returns the key of one of the entries, to read and change it. The empty
+// prefix names every entry of a replicator. Prefixes are cheap values.
 //
 //	var Carts = distributeddata.NewPrefix("cart-", crdt.ORSet[string]{})
 //
@@ -28,23 +28,23 @@ type Prefix[T crdt.Value[T]] struct {
 	empty T
 }
 
-// NewPrefix returns the prefix text: UTF-8, up to 512 bytes. empty is as in NewKey. A star has no meaning
-// in it: NewPrefix("cart-", …) is what other systems write as "cart-*", and a prefix that ends with a star
-// is ErrInvalid.
+// NewPrefix returns the prefix text, which must be valid UTF-8 of at most 512 bytes. empty is as in
+// NewKey. A star is not a wildcard: NewPrefix("cart-", …) is what other systems write as "cart-*",
+// and a prefix that ends with a star is ErrInvalid.
 func NewPrefix[T crdt.Value[T]](text string, empty T) Prefix[T] { return Prefix[T]{text, empty} }
 
-// Key returns the key of the entry whose name is the prefix with rest behind it.
+// Key returns the key of the entry whose name is the prefix followed by rest.
 func (p Prefix[T]) Key(rest string) Key[T] { return NewKey(p.text+rest, p.empty) }
 
-// Rest returns what the name of a key has behind the prefix. The result is false for a key that the prefix
-// does not name.
+// Rest returns the part of a key's name after the prefix. ok is false if the name does not begin
+// with the prefix.
 func (p Prefix[T]) Rest(k Key[T]) (rest string, ok bool) { return strings.CutPrefix(k.id, p.text) }
 
 // String returns the prefix.
 func (p Prefix[T]) String() string { return p.text }
 
-// Of yields the entries in a snapshot, in the order of their names. Entries of another type, and those
-// that cannot be decoded, are passed over.
+// Of yields the entries in a snapshot, in the order of their names. It skips entries of another
+// type and entries that cannot be decoded.
 func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
 	return func(yield func(Key[T], T) bool) {
 		for id, now := range s.p.entries(p.text, p.text) {
@@ -56,17 +56,19 @@ func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
 	}
 }
 
-// Subscribe tells an actor of this member of changes; see the message Subscribe, and Key.Subscribe.
+// Subscribe notifies an actor of this member of changes; see the message Subscribe, and
+// Key.Subscribe.
 func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, p, to, adapt)
 }
 
-// named returns the key of an entry that has been found. It is not the program's own, so it remembers nothing.
+// named returns the key of an entry found in the state. The program did not declare this key, so it
+// has no recall.
 func (p Prefix[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: p.empty} }
 
-// Entries is what one can subscribe to: a Key, or a Prefix.
+// Entries is what can be subscribed to: a Key or a Prefix.
 type Entries[T crdt.Value[T]] interface {
-	// pattern returns the name, or what names begin with, unless it cannot be used.
+	// pattern returns the name or the prefix of the names, or an error if it is not valid.
 	pattern() (text string, exact bool, err error)
 	named(id string) Key[T]
 	fmt.Stringer
@@ -91,7 +93,7 @@ func (p Prefix[T]) pattern() (string, bool, error) {
 	return "", false, fmt.Errorf("%w: %s", ErrInvalid, why)
 }
 
-// usable returns ErrInvalid for a name that no entry can have.
+// usable returns ErrInvalid if no entry can have the key's name.
 func (k Key[T]) usable() error {
 	if k.of != nil {
 		return k.of.bad
@@ -100,7 +102,7 @@ func (k Key[T]) usable() error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if strings.HasSuffix(k.id, "*") {
-		return fmt.Errorf("%w: key %q ends with a star: for entries by prefix take NewPrefix(%q, …)", ErrInvalid, k.id, strings.TrimRight(k.id, "*"))
+		return fmt.Errorf("%w: key %q ends with a star: for a prefix use NewPrefix(%q, …)", ErrInvalid, k.id, strings.TrimRight(k.id, "*"))
 	}
 	return nil
 }

@@ -11,30 +11,32 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/core"
 )
 
-// A panic of this library's own code restarts the actor, after a pause that grows. The replica outlives its actor: it
-// goes on under its id with what it held, its subscriptions and the calls that wait [R29].
+// A panic of this library's own code restarts the actor, after a growing pause. The replica
+// outlives its actor: it keeps its id, its state, its subscriptions and the pending calls [R29].
 //
 //	running ──panic──▶ broken ──Started──▶ running
-//	                     └──panics again and again──▶ empty, under a new id, as after a crash
+//	                     └──repeated panics──▶ empty, under a new id, as after a crash
 
 // errBroken is the answer to a call that a panic of this library has interrupted.
 var errBroken = fmt.Errorf("%w: a bug of this library interrupted the call; see the log", ErrUnknown)
 
-// crashes are the panics of the last while.
+// crashes counts the recent panics.
 type crashes struct {
 	count int
 	since time.Time
 }
 
-// maxCrashes is how often the actor may panic within crashWindow heartbeats before it begins anew.
+// maxCrashes is the number of panics within crashWindow heartbeats after which the actor starts
+// empty.
 const maxCrashes, crashWindow = 6, 20
 
-// crashed notes a panic. What the message began has happened or has not; whoever sent it is told that.
+// crashed records a panic. The operation of the message may or may not have happened; its sender
+// gets an error that says so.
 func (a *replica) crashed(why any) {
 	a.l.r.panics.Add(1)
 	stack := string(debug.Stack())
-	_ = guarded(func() error { // the handler of the log is the application's
-		a.log.Error("a bug of this library: the replicator panicked, and goes on with what it held",
+	_ = guarded(func() error { // the log handler is the application's
+		a.log.Error("a bug of this library: the replicator panicked; it continues with the data it held",
 			slog.String("message", fmt.Sprintf("%T", a.ctx.Message())), slog.Any("panic", why), slog.String("stack", stack))
 		return nil
 	})
@@ -51,7 +53,7 @@ func (a *replica) crashed(why any) {
 	}
 }
 
-// resume goes on after a panic.
+// resume continues after a panic.
 func (a *replica) resume() {
 	effects := make([][]core.Effect, len(a.domains))
 	if a.crashes.count >= maxCrashes {
@@ -70,21 +72,22 @@ func (a *replica) resume() {
 	for i, d := range a.domains {
 		d.carryOn(effects[i]...)
 		d.catchUp()
-		d.log.Info("replicator goes on", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
+		d.log.Info("replicator resumed", slog.String("replica", d.core.Replica().String()), slog.Int("keys", d.core.Keys().Len()))
 	}
 }
 
-// tellLater sees to it that subscribers are told what they have not been told yet.
+// tellLater makes sure that pending changes are sent to subscribers.
 func (a *replica) tellLater() {
 	if a.subs.behind.Len() > 0 && !a.notify.Armed() {
 		a.notify.Set(max(a.l.cfg.NotifyInterval, 0), nil)
 	}
 }
 
-// beginAnew gives up what the replica holds, which makes it panic again and again, and begins as a new one.
+// beginAnew discards the state of the replica, which causes repeated panics, and starts as a new
+// replica.
 func (a *replica) beginAnew() {
 	for _, d := range a.domains {
-		d.log.Error("the replicator panics again and again, and begins empty, as a new replica",
+		d.log.Error("the replicator panics repeatedly; it starts empty, as a new replica",
 			slog.String("was", d.core.Replica().String()), slog.Uint64("lost", d.core.Uncopied()))
 		d.begin()
 	}
@@ -99,7 +102,7 @@ func (a *replica) beginAnew() {
 	}
 }
 
-// stop ends the life. Whatever panics in it, what is held goes to the next one.
+// stop ends the life. Its state goes to the next life even if a part of stop panics.
 func (a *replica) stop() {
 	defer func() {
 		if a.durable != nil {
@@ -119,12 +122,12 @@ func (a *replica) stop() {
 		try(a.resume)
 	}
 	for _, d := range a.domains {
-		try(func() { d.step(core.Wake{}) }) // pushes what nobody waits for
+		try(func() { d.step(core.Wake{}) }) // pushes updates without a waiter
 	}
 	try(a.shutDown)
 }
 
-// cores returns what the domains hold; nil if the actor has not started.
+// cores returns the cores of the domains, or nil if the actor has not started.
 func (a *replica) cores() (all held) {
 	if a.begun() {
 		for _, d := range a.domains {

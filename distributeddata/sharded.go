@@ -19,38 +19,39 @@ import (
 const (
 	// MaxShards is the largest number of shards of a ShardedMap or a ShardedSet.
 	MaxShards = 1 << 16
-	// maxCollection bounds the name of a collection in bytes: with what is behind it, a name of a shard is far below
-	// the bound of an entry's.
+	// maxCollection bounds the name of a collection in bytes. With everything that follows it, the
+	// name of a shard stays far below the bound on an entry's name.
 	maxCollection = 256
 )
 
-// layout is how a collection lies in entries. Shard 255 of 1024 of the collection "users" is the entry
+// layout maps a collection to entries. Shard 255 of 1024 of the collection "users" is the entry
 //
 //	users#ORMap[string]LWWRegister[custom]#1024#00ff
 //
-// so that entries of another number of shards, or of another type, never mix with these, and show.
+// Entries of another number of shards, or of another type, thus never mix with these and can be
+// detected.
 type layout struct {
 	name    string
 	types   string
 	shards  int
-	family  string        // what the entries of the collection begin with, in any layout
-	own     string        // what those of this layout begin with
-	after   string        // the first text behind all that begin with own
-	bad     error         // why it cannot be used
-	checked atomic.Uint64 // half.number of a state in which there was no other layout
+	family  string        // prefix of the collection's entries in any layout
+	own     string        // prefix of the entries of this layout
+	after   string        // the first name after all names that begin with own
+	bad     error         // why the layout is not valid
+	checked atomic.Uint64 // half.number of a state that had no other layout
 }
 
 func newLayout(name, types string, shards int) *layout {
 	l := &layout{name: name, types: types, shards: shards, family: name + "#"}
 	l.own = l.family + types + "#" + strconv.Itoa(shards) + "#"
-	l.after = l.own[:len(l.own)-1] + "$" // the next character
+	l.after = l.own[:len(l.own)-1] + "$" // '$' is the next character after '#'
 	if why := l.wrong(); why != "" {
 		l.bad = fmt.Errorf("%w: %s", ErrInvalid, why)
 	}
 	return l
 }
 
-// wrong says why a layout cannot be used; empty: it can.
+// wrong says why a layout is not valid; it returns "" for a valid one.
 func (l *layout) wrong() string {
 	switch {
 	case l.name == "":
@@ -67,8 +68,8 @@ func (l *layout) wrong() string {
 	return ""
 }
 
-// id returns the name of the shard of what has this canonical encoding. The hash is a part of the layout: it never
-// changes.
+// id returns the name of the shard for an element with this canonical encoding. The hash is part of
+// the layout and never changes.
 func (l *layout) id(encoded []byte) string {
 	if l.bad != nil {
 		return l.name
@@ -82,8 +83,8 @@ func (l *layout) id(encoded []byte) string {
 	return string(b)
 }
 
-// check returns an error if a state holds entries of the collection in another layout. nil is the layout of an entry
-// that is no shard.
+// check returns an error if a state holds entries of the collection in another layout. An entry
+// that is not a shard has a nil layout.
 func (l *layout) check(p *published) error {
 	if l == nil || p == nil {
 		return nil
@@ -101,7 +102,8 @@ func (l *layout) check(p *published) error {
 	return nil
 }
 
-// state returns the number of the state of the domain that the collection is in; false if it may be in two.
+// state returns the state number of the domain that holds the collection. single is false if the
+// collection may be spread over both domains.
 func (l *layout) state(p *published) (number uint64, single bool) {
 	switch volatile, durable := p.choice.below(l.family); {
 	case !durable:
@@ -112,7 +114,7 @@ func (l *layout) state(p *published) (number uint64, single bool) {
 	return 0, false
 }
 
-// stray returns the name of an entry of the collection in another layout; empty if there is none.
+// stray returns the name of an entry of the collection in another layout, or "" if there is none.
 func (l *layout) stray(p *published) string {
 	for id, now := range p.entries(l.family, l.family) {
 		if id >= l.own {
@@ -130,26 +132,27 @@ func (l *layout) stray(p *published) string {
 	return ""
 }
 
-// differs says in what another layout differs from this one.
+// differs returns an error that says how the layout of the entry id differs from this one.
 func (l *layout) differs(id string) error {
 	part := strings.Split(strings.TrimPrefix(id, l.family), "#")
 	switch {
 	case len(part) == 3 && part[0] != l.types:
-		return fmt.Errorf("%w: collection %q is of %s here, and entry %q is there, of %s", ErrType, l.name, l.types, id, part[0])
+		return fmt.Errorf("%w: collection %q is of %s here, but entry %q exists, of %s", ErrType, l.name, l.types, id, part[0])
 	case len(part) == 3:
-		return fmt.Errorf("%w: collection %q has %d shards here, and entry %q is there, of %s shards: every program must give the same number; "+
-			"Clear takes out what a wrong one has put there", ErrInvalid, l.name, l.shards, id, part[1])
+		return fmt.Errorf("%w: collection %q has %d shards here, but entry %q exists, of %s shards: every program must give the same number; "+
+			"Clear removes the entries of a wrong layout", ErrInvalid, l.name, l.shards, id, part[1])
 	}
 	return fmt.Errorf("%w: entry %q lies among the shards of collection %q", ErrInvalid, id, l.name)
 }
 
-// sharded is what ShardedMap and ShardedSet have in common: a layout of entries of one type.
+// sharded is the common part of ShardedMap and ShardedSet: a layout of entries of one type.
 type sharded[T crdt.Value[T]] struct {
 	*layout
 	empty T
 }
 
-// shard returns the entry of what encode encodes, with a codec of the application.
+// shard returns the key of the shard for the element that encode, a codec of the application,
+// encodes.
 func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], error) {
 	k := Key[T]{id: s.name, empty: s.empty, of: s.layout}
 	if s.bad != nil {
@@ -164,7 +167,8 @@ func (s sharded[T]) shard(encode func(dst []byte) ([]byte, error)) (Key[T], erro
 	return k, nil
 }
 
-// message returns an update of the shard of what encode encodes, which is refused if that fails.
+// message returns an update of the shard for the element that encode encodes. The update fails if
+// encode does.
 func (s sharded[T]) message(encode func(dst []byte) ([]byte, error), modify func(*crdt.Writer, *T) error, opts []Option) *Update[T] {
 	shard, err := s.shard(encode)
 	if err != nil && s.bad == nil {
@@ -173,7 +177,8 @@ func (s sharded[T]) message(encode func(dst []byte) ([]byte, error), modify func
 	return shard.UpdateMessage(modify, opts...)
 }
 
-// in returns the value of a shard inside a transaction; nil, with the transaction refused, if it cannot be used.
+// in returns the value of a shard inside a transaction. If it is not usable, in fails the
+// transaction and returns nil.
 func (s sharded[T]) in(tx *Tx, encode func(dst []byte) ([]byte, error)) *T {
 	k, err := s.shard(encode)
 	if err != nil {
@@ -187,7 +192,8 @@ func (s sharded[T]) in(tx *Tx, encode func(dst []byte) ([]byte, error)) *T {
 	return v
 }
 
-// pattern implements Entries: entries of other layouts are told of too, as errors.
+// pattern implements Entries. It also covers entries of other layouts, which are reported as
+// errors.
 func (s sharded[T]) pattern() (string, bool, error) { return s.family, false, s.bad }
 
 func (s sharded[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id), empty: s.empty} }
@@ -195,7 +201,7 @@ func (s sharded[T]) named(id string) Key[T] { return Key[T]{id: causal.Clone(id)
 // String returns the name of the collection.
 func (s sharded[T]) String() string { return s.name }
 
-// usable returns why the collection cannot be read in a snapshot, if it cannot.
+// usable returns an error if the collection cannot be read in a snapshot.
 func (s sharded[T]) usable(now Snapshot) error {
 	switch {
 	case s.bad != nil:
@@ -208,7 +214,7 @@ func (s sharded[T]) usable(now Snapshot) error {
 	return s.check(now.p)
 }
 
-// of yields what the shards hold in a snapshot.
+// of yields the values of the shards in a snapshot.
 func (s sharded[T]) of(now Snapshot) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for id, at := range now.p.entries(s.own, s.own) {
@@ -219,7 +225,8 @@ func (s sharded[T]) of(now Snapshot) iter.Seq[T] {
 	}
 }
 
-// at returns what the shard of what encode encodes holds in a snapshot; false if that cannot be known.
+// at returns the value in a snapshot of the shard for the element that encode encodes. The result
+// is false if that value cannot be determined.
 func (s sharded[T]) at(now Snapshot, encode func(dst []byte) ([]byte, error)) (T, bool) {
 	k, err := s.shard(encode)
 	if err != nil {
@@ -230,7 +237,8 @@ func (s sharded[T]) at(now Snapshot, encode func(dst []byte) ([]byte, error)) (T
 	return v, err == nil
 }
 
-// clear deletes shard after shard. The first delete lets what was sent before show, and the last waits for all.
+// clear deletes one shard after the other. The first delete makes earlier messages visible, and the
+// last one waits for all.
 func (s sharded[T]) clear(ctx context.Context, r *Replicator, opts []Option) error {
 	if s.bad != nil {
 		return s.bad
@@ -247,7 +255,7 @@ func (s sharded[T]) clear(ctx context.Context, r *Replicator, opts []Option) err
 	return first.Delete(ctx, r, applied(opts).level)
 }
 
-// get reads a shard; an empty one is no error.
+// get reads a shard; an empty shard is not an error.
 func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []byte) ([]byte, error), opts []Option) (T, error) {
 	k, err := s.shard(encode)
 	if err != nil {
@@ -260,5 +268,5 @@ func (s sharded[T]) get(ctx context.Context, r *Replicator, encode func(dst []by
 	return v, err
 }
 
-// absent reports whether an error says no more than that nothing is there.
+// absent reports whether err only says that the entry does not exist.
 func absent(err error) bool { return errors.Is(err, ErrNotFound) }

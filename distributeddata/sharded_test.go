@@ -33,7 +33,7 @@ func setTo(e string) func(w *crdt.Writer, v *register) error {
 	return func(w *crdt.Writer, v *register) error { v.Set(w, e); return nil }
 }
 
-// held returns what a map holds at a member.
+// held returns the content of a map at a member.
 func held(t *testing.T, dd *distributeddata.Replicator) map[string]string {
 	t.Helper()
 	now, err := users.Of(dd.Snapshot())
@@ -51,8 +51,9 @@ func held(t *testing.T, dd *distributeddata.Replicator) map[string]string {
 	return got
 }
 
-// Three members write at once, also while one of them is cut off: each its own keys, so that a plain map says what comes of
-// it. In the end all hold that, a loop over the changes has been told of that, and an actor too.
+// Three members write concurrently, also while one of them is cut off: each its own keys, so a
+// plain map predicts the result. In the end all hold that result, and a loop over the changes and
+// an actor have been notified of it.
 func TestShardedMap_IsAPlainMap(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		ctx, end := context.WithCancel(context.Background())
@@ -100,7 +101,7 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 					delete(models[i], key)
 					require.NoError(t, seen.Remove(ctx, dd, e))
 					delete(elems[i], e)
-				case 1: // several, in shards that may differ
+				case 1: // several, possibly in different shards
 					other := fmt.Sprintf("%d-%d", i, rng.IntN(60))
 					require.NoError(t, distributeddata.Atomically(ctx, dd, func(tx *distributeddata.Tx) error {
 						users.UpdateIn(tx, key, func(v *register) { v.Set(tx.Writer, fmt.Sprint(n)) })
@@ -162,7 +163,7 @@ func TestShardedMap_IsAPlainMap(t *testing.T) {
 	})
 }
 
-// What several members do to one key merges as the type of the value says.
+// Changes of several members to one key merge as the type of the value defines.
 func TestShardedMap_ValuesMerge(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		hits := distributeddata.NewShardedMap("hits", 4, crdt.ORMap[int, crdt.PNCounter]{})
@@ -287,7 +288,7 @@ func TestSharded_BadNamesAndNumbersAreRefusedEverywhere(t *testing.T) {
 	require.Empty(t, slices.Collect(dd.Keys()))
 }
 
-// largest is an own type that fears a number.
+// largest is a user-defined type that panics at a certain number.
 type largest uint8
 
 func (n largest) Merge(o largest) largest                 { return max(n, o) }
@@ -299,7 +300,8 @@ func (n largest) Decode(src []byte) (largest, error) {
 	return largest(src[0]), nil
 }
 
-// The names, and where elements lie, are for ever: members of later versions must find what those of this one wrote.
+// The names, and the placement of elements, never change: members of later versions must find what
+// those of this one wrote.
 func TestSharded_LayoutNeverChanges(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
@@ -331,8 +333,9 @@ func TestSharded_LayoutNeverChanges(t *testing.T) {
 	}, slices.Collect(dd.Keys()))
 }
 
-// Two programs that give different numbers of shards write at the same time, apart from each other: nothing of theirs is
-// mixed up, each operation names both numbers as soon as they have heard of each other, and Clear of the wrong one ends it.
+// Two programs that give different numbers of shards write at the same time, separately. Their
+// contents do not mix, each operation names both numbers as soon as they have heard of each other,
+// and Clear of the wrong one resolves it.
 func TestSharded_OtherNumberOfShardsIsNamed(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		ctx := context.Background()
@@ -395,7 +398,7 @@ func TestSharded_OtherTypesAreNamed(t *testing.T) {
 	counts := distributeddata.NewShardedMap("users", 16, crdt.ORMap[string, crdt.PNCounter]{})
 	_, err = counts.Update(t.Context(), dd, "bob", func(w *crdt.Writer, v *crdt.PNCounter) error { v.Add(w, 1); return nil })
 	require.ErrorIs(t, err, distributeddata.ErrType)
-	require.ErrorContains(t, err, `collection "users" is of ORMap[string]PNCounter here, and entry "users#ORMap[string]LWWRegister[string]#16#`)
+	require.ErrorContains(t, err, `collection "users" is of ORMap[string]PNCounter here, but entry "users#ORMap[string]LWWRegister[string]#16#`)
 	set := distributeddata.NewShardedSet("users", 16, crdt.ORSet[string]{})
 	require.ErrorIs(t, set.Add(t.Context(), dd, "bob"), distributeddata.ErrType)
 	_, err = distributeddata.NewKey("users#x", items{}).Update(t.Context(), dd, addTo("x"))
@@ -411,13 +414,13 @@ func TestSharded_OtherTypesAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, `collection "users"`)
 }
 
-// badCodec is a codec of keys that fails as it is told.
+// badCodec is a codec of keys that fails on command.
 type badCodec struct{ encode func() error }
 
 func (c badCodec) Append(dst []byte, e int) ([]byte, error) { return append(dst, byte(e)), c.encode() }
 func (c badCodec) Decode(src []byte) (int, error)           { return int(src[0]), nil }
 
-// Functions of the application hurt only their caller, and change nothing.
+// Application functions affect only their caller, and change nothing.
 func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		ctx, dd := context.Background(), c.at(0)
@@ -489,7 +492,7 @@ func TestSharded_FunctionsMayDoWhatTheyMustNot(t *testing.T) {
 	})
 }
 
-// A key without an encoding is named, not a panic.
+// A key without an encoding is reported, without a panic.
 func TestSharded_KeysWithoutACodec(t *testing.T) {
 	_, dd, stop := startMember()
 	defer stop()
@@ -499,7 +502,8 @@ func TestSharded_KeysWithoutACodec(t *testing.T) {
 	require.ErrorIs(t, err, distributeddata.ErrInvalid)
 }
 
-// What one update did in several shards is seen whole or not at all, at every member and in every snapshot.
+// The changes of one update in several shards are seen as a whole or not at all, at every member
+// and in every snapshot.
 func TestSharded_UpdatesOfSeveralAreSeenWhole(t *testing.T) {
 	run(t, 3, distributeddata.Config{}, func(c *cluster) {
 		ctx, end := context.WithCancel(context.Background())
@@ -537,7 +541,7 @@ func TestSharded_UpdatesOfSeveralAreSeenWhole(t *testing.T) {
 	})
 }
 
-// A loop that was busy is told of the newest value alone.
+// A loop with a slow body gets only the newest value.
 func TestSharded_ChangesOfABusyLoopComeTogether(t *testing.T) {
 	run(t, 1, distributeddata.Config{}, func(c *cluster) {
 		ctx, end := context.WithCancel(context.Background())

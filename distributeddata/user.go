@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// hosting is the time in which the actor runs functions of the application: Modify, Adapt, codecs.
+// hosting is a period in which the actor runs an application function: Modify, Adapt or a codec.
 type hosting struct{ what *atomic.Pointer[string] }
 
-// host notes that the actor runs a function of the application, for a key or something else.
+// host records that the actor runs an application function, for the key or other subject what.
 func (r *Replicator) host(what *string) hosting {
 	r.hosts.Store(what)
 	return hosting{&r.hosts}
@@ -21,29 +21,32 @@ func (r *Replicator) host(what *string) hosting {
 
 func (h hosting) done() { h.what.Store(nil) }
 
-// reentrant returns ErrReentrant on the goroutine of the actor: a call that waits for the actor there would wait
-// for itself. The call stack is looked at only while the actor runs a function of the application.
+// reentrant returns ErrReentrant on the goroutine of the actor, where a call that waits for the
+// actor would deadlock. The call stack is inspected only while the actor runs an application
+// function.
 func (r *Replicator) reentrant() error {
 	what := r.hosts.Load()
 	if what == nil || current() != r.number {
 		return nil
 	}
-	return fmt.Errorf("%w: in a function that was given for %q", ErrReentrant, *what)
+	return fmt.Errorf("%w: in a function passed for %q", ErrReentrant, *what)
 }
 
-// busy adds to why a call has ended what the goroutine of the actor is busy with, if that is a function of the application.
+// busy wraps why, the reason for which a call has ended, with the application function that
+// occupies the goroutine of the actor, if there is one.
 func (r *Replicator) busy(why error) error {
 	if what := r.hosts.Load(); what != nil {
-		return fmt.Errorf("the replicator's goroutine is busy in a function that was given for %q: %w", *what, why)
+		return fmt.Errorf("the replicator's goroutine is busy in a function passed for %q: %w", *what, why)
 	}
 	return why
 }
 
-// numbers gives each Replicator of the process another number.
+// numbers generates a unique number for each Replicator of the process.
 var numbers atomic.Uint64
 
-// number tells the goroutines of one actor from all others. It is written into the call stack, since nothing
-// else names a goroutine: run calls f below frames of zero and one, the bits of the number from the lowest on.
+// number identifies the goroutines of one actor. It is encoded in the call stack, since goroutines
+// have no other identity: run calls f below frames of zero and one, which are the bits of the
+// number, lowest bit first.
 type number uint64
 
 func (n number) run(f func()) {
@@ -63,14 +66,14 @@ func zero(n number, f func()) { n.run(f) }
 //go:noinline
 func one(n number, f func()) { n.run(f) }
 
-// current returns the number of the replicator whose actor runs on this goroutine, 0 if none does.
+// current returns the number of the replicator whose actor runs on this goroutine, or 0.
 func current() (n number) {
 	pcs := make([]uintptr, 64)
 	for runtime.Callers(1, pcs) == len(pcs) {
 		pcs = make([]uintptr, 2*len(pcs))
 	}
 	isZero, isOne := reflect.ValueOf(zero).Pointer(), reflect.ValueOf(one).Pointer()
-	for _, pc := range pcs[:runtime.Callers(1, pcs)] { // the innermost first
+	for _, pc := range pcs[:runtime.Callers(1, pcs)] { // innermost frame first
 		switch runtime.FuncForPC(pc - 1).Entry() {
 		case isZero:
 			n *= 2
@@ -81,15 +84,16 @@ func current() (n number) {
 	return n
 }
 
-// faults counts what functions of the application did that they must not, and logs it once a second at most.
+// faults counts misbehaviour of application functions, and logs it at most once a second.
 type faults struct {
 	count  atomic.Uint64
 	mu     sync.Mutex
 	logged time.Time
-	silent int // since then
+	silent int // number of faults not logged since then
 }
 
-// due reports whether a line may be logged at now, and how many have not been since the last one.
+// due reports whether a line may be logged at now, and how many faults have gone unlogged since the
+// last one.
 func (f *faults) due(now time.Time) (silent int, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +105,7 @@ func (f *faults) due(now time.Time) (silent int, due bool) {
 	return silent, true
 }
 
-// fault notes that a function of the application panicked or ended its goroutine.
+// fault records that an application function panicked or ended its goroutine.
 func (r *Replicator) fault(what string, err error) {
 	r.faults.count.Add(1)
 	r.mu.Lock()
@@ -111,7 +115,7 @@ func (r *Replicator) fault(what string, err error) {
 	if !now {
 		return
 	}
-	_ = guarded(func() error { // the handler of the log is the application's too
+	_ = guarded(func() error { // the log handler is the application's too
 		log.Error("a function of the application failed", slog.String("replicator", r.name), slog.String("what", what),
 			slog.Any("error", err), slog.Int("unlogged", silent), slog.String("stack", stackOf(err)))
 		return nil

@@ -22,29 +22,36 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// ArbiterConfig configures the lease that decides which side of a partition hosts singletons and shards. It must be
-// the same at all members.
+// ArbiterConfig configures the lease that decides which side of a partition hosts singletons and
+// shards. It must be the same on all members.
 //
-// While members are missing, the oldest member of each side tries to acquire the lease: at once on a side that
-// sees a majority, later the fewer it sees. On the side that holds it guarded work goes on; elsewhere it is
-// stopped, also where the store does not answer. When all are there again the lease is released.
+// While members are missing, the oldest member of each side tries to acquire the lease: at once on
+// a side that sees a majority, later the fewer members the side sees. Guarded work continues on the
+// side that holds the lease. It is stopped on every other side, also when the store does not
+// answer. The lease is released once all members are back.
 //
-// It decides where guarded work runs, and which side gives way when the partition heals. That nothing runs twice
-// rests on the lease of each singleton and shard, as without it.
+// The arbiter decides where guarded work runs, and which side gives way when the partition heals.
+// It is not what prevents a second instance: that is guaranteed by the lease of each singleton and
+// shard, with or without an arbiter.
 type ArbiterConfig struct {
-	// Lease is the name of the lease in the lease store. It must name the cluster, if clusters share the store.
+	// Lease is the name of the lease in the lease store. It must name the cluster, if clusters
+	// share the store.
 	Lease string `yaml:"lease"`
-	// Members is how many members the cluster has at least. A side with fewer needs the lease. Default 1.
+	// Members is the minimum number of members in the cluster. A side with fewer needs the lease.
+	// Default 1.
 	Members int `yaml:"members"`
-	// Hold is how long members may be missing before anything changes. Raising it survives longer flaps of the
-	// provider, and lets a side go on for longer that will not host. Default 2s.
+	// Hold is how long members may be missing before anything changes. Raising it tolerates longer
+	// flaps of the provider, and lets a side that will lose the right to host keep hosting for
+	// longer. Default 2s.
 	Hold time.Duration `yaml:"hold"`
-	// Delay is how much later a side without a majority tries to acquire than one that has it: half of it with
-	// exactly half of the members, nearly all of it with few. It should be longer than providers take to tell the
-	// sides of a cut at different times. Default 5s.
+	// Delay is how much longer a side without a majority waits before it tries to acquire than a
+	// side with a majority: half of Delay with exactly half of the members, nearly all of it with
+	// few. It should exceed the difference between the times at which the providers of the two
+	// sides report a cut. Default 5s.
 	Delay time.Duration `yaml:"delay"`
-	// Lapse is how long a member believes that the oldest of its side holds the lease, without hearing from it. It
-	// must be below coordination.Config.Drain, by more than messages take. Default 3s.
+	// Lapse is how long a member assumes, without hearing from the oldest member of its side, that
+	// the oldest holds the lease. It must be below coordination.Config.Drain by more than the
+	// delivery time of a message. Default 3s.
 	Lapse time.Duration `yaml:"lapse"`
 }
 
@@ -67,14 +74,15 @@ func (c ArbiterConfig) core() arbiter.Config {
 }
 
 const (
-	arbiterName = "concord.arbiter" // of its actor
-	atArbiter   = "arbiter"         // holds the gate
+	arbiterName = "concord.arbiter" // name of the arbiter's actor
+	atArbiter   = "arbiter"         // the arbiter's key at the gate
 	mostFormer  = 256
 )
 
-// startArbiter makes the arbiter of one life. It shuts the gate at once, and begins when the member is up. stop
-// tells the others that this member leaves, shuts the gate, and waits until the lease is released; call it when
-// guarded work has been handed over, and before the session is closed.
+// startArbiter starts the arbiter of one life. It shuts the gate at once, and begins when the
+// member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
+// until the lease is released. Call it after guarded work has been handed over and before the
+// session is closed.
 func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg ArbiterConfig) (stop func(context.Context) error, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -86,32 +94,33 @@ func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg 
 		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
 		stopped: make(chan struct{}),
 	}
-	gate.Of(system).Shut(atArbiter, "the arbiter has not said yet which side hosts")
+	gate.Of(system).Shut(atArbiter, "the arbiter has not decided yet which side hosts")
 	s.members.WhenUp(func(membership.Member) { s.spawn() })
 	return s.stop, nil
 }
 
-// arbiterShell connects the core with lease, members and gate. But for what is under mu, its actor alone touches it.
+// arbiterShell connects the core with the lease, the members and the gate. Only its actor accesses
+// the fields outside mu.
 type arbiterShell struct {
 	system  *actor.ActorSystem
 	members *membership.Service
 	lease   *coordination.Lease
 	cfg     arbiter.Config
-	stopped chan struct{} // closed when the actor has ended
+	stopped chan struct{} // closed when the actor has stopped
 	calls   sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
 		pid    *actor.PID
-		stop   bool                           // no actor any more
-		closed bool                           // no grants any more
+		stop   bool                           // no actor is spawned any more
+		closed bool                           // no grants are kept any more
 		grants map[uint64]*coordination.Grant // by attempt
 	}
 
 	core   *arbiter.Core
 	shell  *shell.Shell[any, any]
 	view   *membership.View
-	former map[string]uint64 // incarnations of members that were listed, by id; at most mostFormer
+	former map[string]uint64 // incarnations, by id, of members no longer listed; at most mostFormer
 }
 
 // Private messages.
@@ -192,7 +201,7 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 	}
 }
 
-// quit leaves nothing behind: no timer, no grant, no subscription.
+// quit releases everything: timer, grants and subscription.
 func (s *arbiterShell) quit(ctx actor.Context) {
 	s.shell.Stop()
 	s.members.Unsubscribe(ctx.Self())
@@ -211,7 +220,7 @@ func (s *arbiterShell) begin() {
 	s.mu.closed, s.mu.grants = false, map[uint64]*coordination.Grant{}
 }
 
-// keep notes the grant of an attempt, unless the actor has ended.
+// keep records the grant of an attempt. It returns false if the actor has stopped.
 func (s *arbiterShell) keep(op uint64, g *coordination.Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +272,7 @@ func (s *arbiterShell) onView(ctx actor.Context, v *membership.View) {
 	s.step(ctx, e)
 }
 
-// remember keeps those that v does not list any more: a message of theirs may still be on its way.
+// remember keeps the members that v no longer lists: messages from them may still arrive.
 func (s *arbiterShell) remember(v *membership.View) {
 	if s.view == nil {
 		return
@@ -278,11 +287,11 @@ func (s *arbiterShell) remember(v *membership.View) {
 	}
 }
 
-// try makes one attempt beside the actor, and tells it when the lease is lost later.
+// try makes one attempt outside the actor, and reports to the actor if the lease is lost later.
 func (s *arbiterShell) try(self *actor.PID, op uint64) {
 	tell := func(m any) { s.system.Root.Send(self, m) }
 	s.calls.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8) // before the core gives up on it
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation*7/8) // before the core gives up
 		defer cancel()
 		g, err := s.lease.TryAcquire(ctx)
 		if err == nil && !s.keep(op, g) {
@@ -319,7 +328,8 @@ func (s *arbiterShell) release(op uint64) {
 	}
 }
 
-// giveUp releases a grant beside the actor. What the store does not confirm is tried again by the session.
+// giveUp releases a grant outside the actor. The session retries a release that the store does not
+// confirm.
 func (s *arbiterShell) giveUp(g *coordination.Grant) {
 	s.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Operation)
@@ -330,7 +340,7 @@ func (s *arbiterShell) giveUp(g *coordination.Grant) {
 	})
 }
 
-// send tells other members of the view.
+// send sends the verdict to other members of the view.
 func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 	for _, id := range e.To {
 		to, listed := s.view.Find(id)
@@ -342,8 +352,9 @@ func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 	}
 }
 
-// open returns who speaks and what it says. Only members that the view lists, or did, are heard, in the
-// incarnation that it lists, and only if they mean this incarnation.
+// open returns the sender and its verdict. It accepts messages only from members that the view
+// lists or once listed, in the incarnation that it listed, and only if they are addressed to this
+// incarnation.
 func (s *arbiterShell) open(env *pb.Envelope) (from string, v arbiter.Verdict, ok bool) {
 	if s.view == nil {
 		return "", v, false
@@ -363,13 +374,14 @@ func (s *arbiterShell) open(env *pb.Envelope) (from string, v arbiter.Verdict, o
 	return h.Member, v, ok
 }
 
-// A verdict is one byte, its kind, and the number of members as a varint.
+// A verdict is encoded as one byte, its kind, and the number of members as a varint.
 
 func encodeVerdict(v arbiter.Verdict) []byte {
 	return binary.AppendUvarint([]byte{byte(v.Kind)}, uint64(v.Members))
 }
 
-// decodeVerdict refuses what encodeVerdict does not make of a valid verdict. What follows is left to later versions.
+// decodeVerdict rejects anything that encodeVerdict does not produce for a valid verdict. It
+// ignores trailing bytes, which later versions may use.
 func decodeVerdict(data []byte) (v arbiter.Verdict, ok bool) {
 	if len(data) < 2 {
 		return v, false

@@ -15,43 +15,46 @@ const (
 	maxMessage        = 1 << 30
 )
 
-// Config of the remoting of one member. The zero value listens on a free loopback port.
+// Config configures the remoting of one member. The zero value listens on a free loopback port.
 type Config struct {
-	// Host to listen on. Default: 127.0.0.1.
+	// Host is the address to listen on. Default: 127.0.0.1.
 	Host string `yaml:"host"`
-	// Port to listen on. 0 takes a free one, which suits tests: a restart then has another address.
+	// Port is the port to listen on; 0 picks a free one. That suits tests: after a restart the
+	// address is a different one.
 	Port int `yaml:"port"`
-	// Advertised is the host:port under which others reach this member. Default: where it listens.
-	// Needed when Host is a wildcard such as 0.0.0.0.
+	// Advertised is the host:port at which other members reach this one. Default: the address the
+	// member listens on. Required when Host is a wildcard such as 0.0.0.0.
 	Advertised string `yaml:"advertised"`
-	// Roles of this member, for use with the function Roles. Letters, digits, "-", "_" and ".", at most
-	// 63 bytes each.
+	// Roles are the roles of this member, for use with the function Roles. Each has at most 63
+	// bytes: letters, digits, "-", "_" and ".".
 	Roles []string `yaml:"roles"`
-	// TLS, if set, lets only members with a certificate in; see TLSFiles. It is required beyond
-	// loopback, unless SecretFile or PlaintextUnsafe is set: when Host or the host of Advertised is
-	// something else than localhost, 127.0.0.0/8 or ::1. All members must have it, or none.
+	// TLS, if set, admits only members with a certificate; see TLSFiles. When Host or the host of
+	// Advertised is not a loopback address (localhost, 127.0.0.0/8 or ::1), TLS is required unless
+	// SecretFile or PlaintextUnsafe is set. Either all members must set it, or none.
 	TLS *TLS `yaml:"tls"`
-	// SecretFile, if set, is a file with a secret of the cluster, from 16 to 1024 bytes in one line.
-	// Members authenticate each message with it; they do not encrypt. A second line may hold the next
-	// secret, or the former one: messages are taken with either, and sent with the first. It is
-	// looked at like the files of TLS. Give each cluster a secret of its own. All members must have
-	// it, or none.
+	// SecretFile, if set, is a file with a secret of the cluster: one line of 16 to 1024 bytes.
+	// Members authenticate each message with the secret; they do not encrypt. A second line may
+	// hold the next secret or the previous one: messages are accepted with either secret and sent
+	// with the first. The file is reloaded in the same way as the files of TLS. Give each cluster
+	// its own secret. Either all members must set it, or none.
 	SecretFile string `yaml:"secret-file"`
-	// PlaintextUnsafe allows to listen beyond loopback without TLS and secret. Those who can read
-	// the traffic between members, or change it, can then pass for a member; others that reach the
-	// port can send messages of users to any actor that is not kept from them with Public.
+	// PlaintextUnsafe allows listening beyond loopback without TLS and without a secret. Anyone who
+	// can read or change the traffic between members can then impersonate a member. Anyone else who
+	// reaches the port can send user messages to every actor that Public does not exclude.
 	PlaintextUnsafe bool `yaml:"plaintext-unsafe"`
 	// Public names the actors that messages from other members reach, together with their children.
-	// nil: all. Besides these, replies to futures arrive, and messages for virtual actors and for the
-	// components of Concord. Replies to other actors of yours that ask do not, unless they are named.
+	// nil means all actors. Replies to futures, messages for virtual actors and messages for the
+	// components of Concord are always delivered. Replies to other actors of the application are
+	// delivered only if Public names those actors.
 	Public []string `yaml:"public"`
-	// MaxMessage is the largest gRPC message accepted, in bytes; remoting packs up to 200 messages into
-	// one, fewer if this is below the default of 64 MiB. Larger ones are lost together with the connection.
-	// Each connection may take this much memory. All members must have the same.
+	// MaxMessage is the size in bytes of the largest gRPC message accepted. Remoting packs up to
+	// 200 messages into one gRPC message, fewer if MaxMessage is below the default of 64 MiB. A
+	// larger gRPC message is lost together with its connection. Each connection may use this much
+	// memory. All members must have the same value.
 	MaxMessage int `yaml:"max-message"`
 }
 
-// withDefaults fills in what is not set.
+// withDefaults returns c with unset fields filled in.
 func (c Config) withDefaults() Config {
 	if c.Host == "" {
 		c.Host = "127.0.0.1"
@@ -82,7 +85,7 @@ func (c Config) Validate() error {
 		bad("Advertised must be set when Host (%q) is a wildcard: others cannot reach this member there", c.Host)
 	}
 	if beyond := c.beyondLoopback(); beyond != "" && c.TLS == nil && c.SecretFile == "" && !c.PlaintextUnsafe {
-		bad("%s is not a loopback address, and anybody who reaches the port can send messages to "+
+		bad("%s is not a loopback address, and anyone who reaches the port can send messages to "+
 			"actors; set TLS or SecretFile, listen on loopback, or set PlaintextUnsafe if the network is closed", beyond)
 	}
 	if c.TLS != nil && (c.TLS.Cert == "" || c.TLS.Key == "" || len(c.TLS.Authorities) == 0) {
@@ -94,7 +97,7 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 		if seen[r] {
-			bad("Roles: %q is there twice", r)
+			bad("Roles: %q is listed twice", r)
 		}
 		seen[r] = true
 	}
@@ -120,7 +123,7 @@ func isAddress(s string) bool {
 	return err == nil && n > 0 && n <= 65535
 }
 
-// beyondLoopback names what is not a loopback address; "": everything is.
+// beyondLoopback describes the first host that is not a loopback address, or returns "" if all are.
 func (c Config) beyondLoopback() string {
 	if !isLoopback(c.Host) {
 		return fmt.Sprintf("Host (%q)", c.Host)
@@ -136,7 +139,7 @@ func isWildcard(host string) bool {
 	return ip != nil && ip.IsUnspecified()
 }
 
-// isLoopback looks no names up: a name may mean something else tomorrow.
+// isLoopback does not resolve names: a name may resolve to another address later.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

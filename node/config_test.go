@@ -21,7 +21,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	}.Validate()
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set", "PlaintextUnsafe",
-		`"a" is there twice`, `role ""`, `role "b c"`} {
+		`"a" is listed twice`, `role ""`, `role "b c"`} {
 		require.ErrorContains(t, err, part)
 	}
 	require.Equal(t, 7, strings.Count(err.Error(), node.ErrInvalid.Error()))

@@ -14,7 +14,8 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// live is one life of the member. again asks for another one, which follows at once if err is nil.
+// live runs one life of the member. again reports whether another life should follow; it follows at
+// once if err is nil.
 func (r *runner) live(ctx context.Context) (again bool, err error) {
 	r.cfg.Health.set(stateStarting, nil, nil)
 	n, err := r.make(ctx)
@@ -30,7 +31,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 		n.end(err)
 		stopped := r.stop(n, r.life == 1 || ctx.Err() != nil)
 		if ctx.Err() != nil {
-			return false, stopped // told to stop while it started
+			return false, stopped // asked to stop during the start
 		}
 		return r.life > 1 || errors.Is(err, ErrRemoved), errors.Join(err, stopped)
 	}
@@ -42,7 +43,7 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 	return r.serve(ctx, n)
 }
 
-// serve waits for the end of the life and stops it.
+// serve waits for the end of the life, then stops it.
 func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	select {
 	case <-ctx.Done():
@@ -62,12 +63,12 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 	r.cfg.Logger.Warn("life of the member ends", slog.Int("life", r.life), slog.Any("cause", cause),
 		slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
-	if stopped != nil { // no reason not to come back: leases that were not released expire
+	if stopped != nil { // not a reason to stay away: unreleased leases expire
 		r.cfg.Logger.Error("life did not stop in order", slog.Int("life", r.life), slog.Any("error", stopped))
 	}
 	switch r.cfg.OnSplit {
 	case Reexec:
-		return false, errors.Join(ErrSplit, cause, r.close(), reexec()) // comes back only with an error
+		return false, errors.Join(ErrSplit, cause, r.close(), reexec()) // returns only with an error
 	case Exit:
 		return false, errors.Join(ErrSplit, cause, stopped)
 	}
@@ -86,7 +87,7 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 		return err
 	})
 	if err == nil && provider == nil {
-		err = errors.New("none was made")
+		err = errors.New("the Provider function returned nil")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: provider: %w", ErrStart, err)
@@ -105,7 +106,8 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	return n, n.prepare(r.lives)
 }
 
-// registered lets the user make the components, and sees to it that the session ends after them in the last life.
+// registered calls the user's register function, which creates the components. In the last life it
+// makes the session close after them.
 func (r *runner) registered(n *Node) error {
 	err := n.OnStop(Session, "session", func(ctx context.Context) error {
 		if r.session == nil || !n.last() {
@@ -165,14 +167,15 @@ func (r *runner) start(n *Node) error {
 	return Start(ctx, n.Cluster)
 }
 
-// keepPort makes the next life listen where this one did.
+// keepPort makes the next life listen on the port of this one.
 func (r *runner) keepPort(n *Node) {
 	if _, port, err := n.System.GetHostPort(); err == nil && r.cfg.Remote.Port == 0 && r.cfg.Remote.Advertised == "" {
 		r.cfg.Remote.Port = port
 	}
 }
 
-// stop ends a life in order, within its time. After the last one nothing of the process is left in the cluster.
+// stop stops a life in order, within StopTimeout. After the last life, nothing of the process is
+// left in the cluster.
 func (r *runner) stop(n *Node, last bool) error {
 	if last {
 		n.setLast()

@@ -15,67 +15,78 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// RunConfig describes a member that Run keeps in its cluster. Cluster and Provider are required; a field that is
-// not set takes its default.
+// RunConfig configures a member that Run keeps in its cluster. Cluster and Provider are required;
+// other unset fields take their defaults.
 type RunConfig struct {
-	// Cluster is the name of the cluster. See the function Cluster for names that do not go together.
+	// Cluster is the name of the cluster. See the function Cluster for names that conflict.
 	Cluster string `yaml:"cluster"`
-	// Remote is the remoting of the member, and its roles. With Port 0 every life keeps the port of the first.
+	// Remote configures the remoting of the member and its roles. With Port 0, every life keeps the
+	// port of the first.
 	Remote Config `yaml:",inline"`
-	// Provider makes the cluster provider. It is called for each life: a provider cannot be started twice.
+	// Provider creates the cluster provider. It is called for each life, because a provider cannot
+	// be started twice.
 	Provider func() (cluster.ClusterProvider, error) `yaml:"-"`
-	// Store opens the lease store. It is called once. The session on it is Node.Session in every life, and Run
-	// closes both at the end, the store if it is an io.Closer. nil: there is no session.
+	// Store opens the lease store. It is called once. The session on the store is Node.Session in
+	// every life. At the end Run closes the session, and the store if it is an io.Closer. If Store
+	// is nil, there is no session.
 	Store func() (coordination.Store, error) `yaml:"-"`
-	// Session configures the session. Its Logger defaults to that of Run, and its Owner to the address of the member if
-	// that is known before it listens: Remote.Advertised, or Remote.Host with a Remote.Port that is not 0.
+	// Session configures the session. Its Logger defaults to the Logger of Run. Its Owner defaults
+	// to the address of the member if that is known before the member listens: Remote.Advertised,
+	// or Remote.Host with a nonzero Remote.Port.
 	Session coordination.Config `yaml:"-"`
-	// Guard, if set, is the name of a lease that this member must hold to host singletons and shards. Each member
-	// has one of its own: put its address or host name into the name. It needs Store.
+	// Guard, if set, is the name of a lease that this member must hold to host singletons and
+	// shards. Each member needs its own: include its address or host name in the name. Guard
+	// requires Store.
 	Guard string `yaml:"guard"`
-	// Arbiter, if set, lets a lease decide which side of a partition hosts singletons and shards. It needs Store.
+	// Arbiter, if set, makes a lease decide which side of a partition hosts singletons and shards.
+	// It requires Store.
 	Arbiter *ArbiterConfig `yaml:"arbiter"`
-	// MinMembers is how many members must be seen before the first life counts as started and the work given to
-	// Node.Go begins. Later lives do not wait: the others may be gone for good. Default 1.
+	// MinMembers is how many members this one must see, including itself, before its first life
+	// counts as started and the work passed to Node.Go begins. Later lives do not wait, because the
+	// other members may be gone for good. Default 1.
 	MinMembers int `yaml:"min-members"`
-	// Logger takes what the member and Proto.Actor log, the latter's progress at Debug. Default slog.Default().
+	// Logger receives the log records of the member and of Proto.Actor; progress messages of
+	// Proto.Actor are logged at Debug. Default slog.Default().
 	Logger *slog.Logger `yaml:"-"`
-	// System, Options and Remoting are applied on top of what Run sets on the actor system, the cluster and the
-	// remoting of each life; for Remoting see Remote.
+	// System, Options and Remoting are applied after the options that Run sets on the actor system,
+	// the cluster and the remoting of each life. For Remoting see the function Remote.
 	System   []actor.ConfigOption   `yaml:"-"`
 	Options  []cluster.ConfigOption `yaml:"-"`
 	Remoting []remote.ConfigOption  `yaml:"-"`
-	// StartTimeout bounds the start of a life. When it has passed, Run fails in the first life, and tries again in
-	// a later one. Default 30s.
+	// StartTimeout bounds the start of a life. When it has passed, Run fails if this is the first
+	// life and retries if it is a later one. Default 30s.
 	StartTimeout time.Duration `yaml:"start-timeout"`
-	// StopTimeout bounds the ordered stop of a life. Each phase has a share of it. Default 10s.
+	// StopTimeout bounds the orderly stop of a life. Each phase has a share of it. Default 10s.
 	StopTimeout time.Duration `yaml:"stop-timeout"`
-	// Patience is how long a split of the cluster must be certain before a member gives way to the other side.
-	// Raising it heals later. Default 2s.
+	// Patience is how long a split of the cluster must be certain before a member gives way to the
+	// other side. Raising it delays healing. Default 2s.
 	Patience time.Duration `yaml:"patience"`
-	// LivesPerHour bounds how often the member joins again: a split that comes back all the time makes the next
-	// life wait. Each life adds an entry to the version vectors of replicated data. Default 60.
+	// LivesPerHour bounds how often the member joins again: when a split keeps recurring, the next
+	// life is delayed. Each life adds an entry to the version vectors of replicated data. Default
+	// 60.
 	LivesPerHour int `yaml:"lives-per-hour"`
-	// OnSplit is what the process does when the member was split off. Default Rejoin.
+	// OnSplit is what the process does when the member has been split off. Default Rejoin.
 	OnSplit OnSplit `yaml:"on-split"`
-	// Health, if set, tells how the member is: an http.Handler for /livez and /readyz.
+	// Health, if set, reports the state of the member; it is an http.Handler for /livez and
+	// /readyz.
 	Health *Health `yaml:"-"`
-	// NoSignals leaves SIGTERM and SIGINT to the caller.
+	// NoSignals leaves the handling of SIGTERM and SIGINT to the caller.
 	NoSignals bool `yaml:"no-signals"`
 }
 
-// OnSplit is what the process does when its member was split off from the cluster.
+// OnSplit is what the process does when its member has been split off from the cluster.
 type OnSplit uint8
 
 const (
-	// Rejoin begins another life in the same process: a new actor system with a new member id, which takes over
-	// the replicated data of the ended life. Nothing written is lost.
+	// Rejoin begins another life in the same process: a new actor system with a new member id,
+	// which takes over the replicated data of the ended life. Nothing written is lost.
 	Rejoin OnSplit = iota
-	// Reexec stops in order and replaces the process by itself, for programs that cannot have a second life. What
-	// the member wrote while it was alone is lost with its memory. Linux only.
+	// Reexec stops in order and then re-executes the program, for programs that cannot have a
+	// second life in one process. Writes that the member made while it was alone are lost with its
+	// memory. Linux only.
 	Reexec
-	// Exit stops in order and lets Run return ErrSplit, for a supervisor that starts another process. What the
-	// member wrote while it was alone is lost with its memory.
+	// Exit stops in order and makes Run return ErrSplit, for a supervisor that starts another
+	// process. Writes that the member made while it was alone are lost with its memory.
 	Exit
 )
 
@@ -92,7 +103,7 @@ func (o OnSplit) String() string {
 	return fmt.Sprintf("OnSplit(%d)", uint8(o))
 }
 
-// UnmarshalText reads what String returns. The error is ErrInvalid.
+// UnmarshalText parses what String returns. The error matches ErrInvalid.
 func (o *OnSplit) UnmarshalText(text []byte) error {
 	for known := Rejoin; known <= Exit; known++ {
 		if string(text) == known.String() {
@@ -130,7 +141,7 @@ func (c RunConfig) withDefaults() RunConfig {
 	return c
 }
 
-// session is the configuration of the session, with its owner.
+// session returns the configuration of the session, with the default Owner filled in.
 func (c RunConfig) session() coordination.Config {
 	s := c.Session
 	if s.Owner != "" {
@@ -195,7 +206,7 @@ func (c RunConfig) Validate() error {
 		bad("OnSplit (%d) must be Rejoin, Reexec or Exit", c.OnSplit)
 	}
 	if c.OnSplit == Reexec && !canReexec {
-		bad("OnSplit is Reexec, which this operating system does not have")
+		bad("OnSplit is Reexec, which this operating system does not support")
 	}
 	if c.Store == nil {
 		return errors.Join(append(errs, c.Remote.Validate())...)

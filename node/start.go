@@ -17,21 +17,21 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// extensionID is taken once per process: the registry has room for a hundred.
+// extensionID is allocated once per process: the registry has room for a hundred.
 var extensionID = extensions.NextExtensionID()
 
-// registering guards our slot of every system's registry, which is not synchronised.
+// registering guards our slot in every system's extension registry, which is not synchronized.
 var registering sync.Mutex
 
-// run is the one life of the member of a system.
+// run is the life of the member of one actor system.
 type run struct {
 	mu struct {
 		sync.Mutex
 		begun bool // Start was called with a valid configuration
-		over  bool // Shutdown has begun: nothing is started any more
+		over  bool // Shutdown has begun: nothing may start any more
 	}
 	tried chan struct{} // closed when StartMember has returned, or will not be called
-	err   error         // of StartMember; read after tried
+	err   error         // error of StartMember; read after tried is closed
 }
 
 // ExtensionID implements extensions.Extension.
@@ -48,13 +48,15 @@ func runOf(system *actor.ActorSystem) *run {
 	return r
 }
 
-// Start starts the member, and waits until it is ready: listed by its own provider, old enough to be
-// compared with the others, and with every component made on its system ready for use.
+// Start starts the member and waits until it is ready: its own provider lists it, it is old enough
+// to be compared with the other members, and every component created on its system is ready for
+// use.
 //
-// It waits as long as ctx lets it: a member that its provider never lists is never ready.
+// Start waits until ctx ends: a member that its provider never lists is never ready.
 //
-// On an error, also that of ctx, the member may be half started: call Shutdown. ErrInvalid and ErrStarted
-// are exceptions: nothing was done. A cluster can be started once.
+// After an error, including that of ctx, the member may be partly started: call Shutdown. The
+// exceptions are ErrInvalid and ErrStarted, after which nothing was done. A cluster can be started
+// only once.
 func Start(ctx context.Context, c *cluster.Cluster) error {
 	if err := checkCluster(c); err != nil {
 		return err
@@ -90,8 +92,8 @@ func Start(ctx context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-// listed waits until the member is in its cluster. It does not wait for StartMember to return, which sleeps a
-// second when all is done.
+// listed waits until the member is in its cluster. It does not wait for StartMember to return,
+// because StartMember sleeps for a second after its work is done.
 func (r *run) listed(ctx context.Context, members *membership.Service) error {
 	began := time.Now()
 	ready := make(chan error, 1)
@@ -116,7 +118,7 @@ func (r *run) listed(ctx context.Context, members *membership.Service) error {
 	}
 }
 
-// startMember blocks for a second at least.
+// startMember starts the member. It blocks for at least a second.
 func startMember(c *cluster.Cluster) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,17 +129,19 @@ func startMember(c *cluster.Cluster) (err error) {
 	return nil
 }
 
-// Removed is closed when this life of the member is over although nobody stopped it: see Why. The member works
-// on, but for itself: Proto.Actor never lets the same member id back in. Shut it down, and begin another
-// life: a new actor system, or a new process. Run does that by itself. It is not closed by Shutdown.
+// Removed returns a channel that is closed when this life of the member has ended without being
+// stopped; Why returns the cause. The member keeps working, but alone: Proto.Actor never readmits
+// the same member id. Shut it down and begin another life with a new actor system or a new process.
+// Run does so automatically. Shutdown does not close the channel.
 //
-// Call it before the member starts, or after something that does: a component, or Start.
+// Call Removed before the member starts, or after something that calls it: creating a component, or
+// Start.
 func Removed(system *actor.ActorSystem) <-chan struct{} {
 	return membership.Attach(system).Removed()
 }
 
-// Why returns the cause for which Removed is closed: ErrDropped, ErrExpelled or ErrGaveWay. It is nil while the
-// member is in its cluster.
+// Why returns the cause for which Removed was closed: ErrDropped, ErrExpelled or ErrGaveWay. It
+// returns nil while the member is in its cluster.
 func Why(system *actor.ActorSystem) error { return membership.Attach(system).Cause() }
 
 func checkCluster(c *cluster.Cluster) error {
@@ -170,7 +174,7 @@ func checkCluster(c *cluster.Cluster) error {
 	return errors.Join(errs...)
 }
 
-// warn tells of what is not as recommended.
+// warn logs settings that differ from the recommended ones.
 func warn(c *cluster.Cluster) {
 	log, rc := c.ActorSystem.Logger(), c.Config.RemoteConfig
 	if rc.EndpointWriterQueueSize > 64*queueSize {
@@ -180,6 +184,6 @@ func warn(c *cluster.Cluster) {
 		log.Warn("remoting is not guarded: any peer can crash this process", slog.String("instead", "node.Remote"))
 	}
 	if c.Config.GossipInterval < never {
-		log.Warn("gossip races and is not needed", slog.String("instead", "node.WithoutGossip"))
+		log.Warn("gossip has data races and is not needed", slog.String("instead", "node.WithoutGossip"))
 	}
 }

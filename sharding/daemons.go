@@ -11,19 +11,22 @@ import (
 	"github.com/concord-go/concord/distributeddata"
 )
 
-// NewDaemons prepares this member for its part in running cfg.Shards workers, as Daemons. Call it with the same Config on
-// every member with Config.Role, before the member starts; NewDaemonsProxy elsewhere.
+// NewDaemons prepares this member to run its part of cfg.Shards workers. Call it with the same
+// Config on every member with Config.Role before the member starts, and call NewDaemonsProxy on the
+// other members.
 //
-// Each worker is a shard of its own, whose number is its id: "0", "1" and so on. It is made as soon as a member has its
-// lease, without a message, and again if it stops, fails, or is asked to end by Passivate or Forget, after a pause of 100ms
-// that grows to 10s while it fails. If its member leaves or dies it moves to another one, and when members come some
-// move to them: so as many run at each, and each of them once. What is guaranteed, and what a worker has to do for it, is as
-// for any entity; see the package comment. A worker that works without messages looks at Entity.Check, or at
-// Entity.Context, before each step.
+// Each worker is a shard of its own, whose number is the worker's id: "0", "1" and so on. A worker
+// is created as soon as a member holds its lease, without a message. If it stops, fails, or is
+// asked to stop by Passivate or Forget, it is created again after a pause of 100ms, which grows to
+// 10s while it fails. If its member leaves or dies it moves to another one, and when members join,
+// some workers move to them, so that every member runs about as many and each worker runs once. The
+// guarantees, and the duties of a worker, are those of any entity; see the package comment. A
+// worker that works without messages must check Entity.Check or Entity.Context before each step.
 //
-// A worker is sent to by Ref, with its number as text; other ids are ErrInvalid.
+// Send to a worker through Ref, with its number as text; other ids are ErrInvalid.
 //
-// Config.Shards is required. Idle, Limit and Remember must not be set. The error is ErrInvalid as for New.
+// Config.Shards is required. Idle, Limit and Remember must not be set. The error matches ErrInvalid
+// as for New.
 func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Session, replicator *distributeddata.Replicator,
 	cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
@@ -31,7 +34,7 @@ func NewDaemons[Msg any](system *actor.ActorSystem, session *coordination.Sessio
 	return begin[Msg](&life{system: system, cfg: cfg.daemons(), session: session, data: replicator, produce: produce}, errs...)
 }
 
-// NewDaemonsProxy prepares this member for sending to workers, as NewProxy does for entities.
+// NewDaemonsProxy prepares this member to send to workers, as NewProxy does for entities.
 func NewDaemonsProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg.daemons(), data: replicator}, checkProxy(cfg), checkDaemons(cfg))
 }
@@ -52,7 +55,7 @@ func checkDaemons(c Config) error {
 	return errors.Join(errs...)
 }
 
-// shardOf returns the shard of an entity. The error is ErrInvalid for an id that is no worker's.
+// shardOf returns the shard of an entity. The error matches ErrInvalid if the id is not a worker's.
 func (c Config) shardOf(id string) (int, error) {
 	if !c.numbered {
 		return shardOf(id, c.Shards), nil
@@ -63,10 +66,10 @@ func (c Config) shardOf(id string) (int, error) {
 func workerOf(id string, workers int) (int, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || n < 0 || n >= workers || strconv.Itoa(n) != id {
-		return 0, fmt.Errorf("%w: %.80q is no worker, they are from 0 to %d", ErrInvalid, id, workers-1)
+		return 0, fmt.Errorf("%w: %.80q is not a worker, workers are numbered from 0 to %d", ErrInvalid, id, workers-1)
 	}
 	return n, nil
 }
 
-// strange tells that an entity cannot be of the shard: a peer has made a mistake.
+// strange reports whether an entity cannot belong to the shard, because a peer made a mistake.
 func (p *place) strange(id string) bool { return p.life.cfg.numbered && id != strconv.Itoa(p.n) }

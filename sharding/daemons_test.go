@@ -19,7 +19,7 @@ func daemonConfig(int) sharding.Config {
 	return sharding.Config{Type: "daemon", Shards: workers, StableAfter: time.Second}
 }
 
-// runDaemons runs members with workers, and no entities of other types.
+// runDaemons runs members with workers and without other entities.
 func runDaemons(t *testing.T, n int, o options, test func(c *testCluster)) {
 	t.Helper()
 	o.daemons = true
@@ -29,7 +29,7 @@ func runDaemons(t *testing.T, n int, o options, test func(c *testCluster)) {
 	run(t, n, o, test)
 }
 
-// alive waits until all workers live at these members, and returns how many are at each.
+// working waits until all workers are alive on the given members, and returns how many are on each.
 func (c *testCluster) working(nodes ...*node) map[string]int {
 	c.t.Helper()
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -98,7 +98,7 @@ func TestDaemons_SomeMoveToAMemberThatJoins(t *testing.T) {
 	})
 }
 
-// Whatever ends a worker, it is started again, where it was.
+// A worker is restarted on the same member, whatever ended it.
 func TestDaemons_AreStartedAgain(t *testing.T) {
 	runDaemons(t, 2, options{}, func(c *testCluster) {
 		c.working(c.all()...)
@@ -116,7 +116,7 @@ func TestDaemons_AreStartedAgain(t *testing.T) {
 	})
 }
 
-// A worker that cannot be made is tried again and again, more and more slowly, and messages to it are given back.
+// A worker that cannot be created is retried with growing pauses, and its messages are returned.
 func TestDaemons_OneThatFailsIsTriedForEver(t *testing.T) {
 	tries := 0
 	produce := func(n *node) func(sharding.Entity) actor.Actor {
@@ -142,7 +142,7 @@ func TestDaemons_OneThatFailsIsTriedForEver(t *testing.T) {
 
 func TestDaemons_RefuseWhatCannotBe(t *testing.T) {
 	_, err := sharding.NewDaemons[message](nil, nil, nil, sharding.Config{Type: "daemon", Idle: time.Second, Limit: 1, Remember: true}, nil)
-	for _, text := range []string{"Shards is 0, it must be the number of workers, from 1 to 4096", "no session", "nothing to produce",
+	for _, text := range []string{"Shards is 0, it must be the number of workers, from 1 to 4096", "no session", "no produce function",
 		"workers are kept running, so Idle (1s), Limit (1) and Remember must not be set"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -165,7 +165,7 @@ func TestDaemons_RefuseWhatCannotBe(t *testing.T) {
 	})
 }
 
-// A member with entities where others have workers does not start.
+// A member with entities does not start where others have workers of the same type.
 func TestDaemons_AndEntitiesOfOneTypeDoNotMix(t *testing.T) {
 	cfg := func(int) sharding.Config {
 		return sharding.Config{Type: "daemon", Role: "worker", Shards: workers, MinMembers: 1}

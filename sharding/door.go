@@ -6,11 +6,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// door is what messages to Region.PID go to: not an actor, so that they are routed in the goroutine of their sender. It
-// cannot be stopped.
+// door is the process behind Region.PID. It is not an actor, so that messages are routed in the
+// goroutine of their sender. It cannot be stopped.
 type door struct{ l *life }
 
-// openDoors registers the door, and a name by which another type with the same leases is noticed.
+// openDoors registers the door, and a name that detects another type with the same leases.
 func (l *life) openDoors() error {
 	for _, of := range []struct{ name, what string }{
 		{l.cfg.doorName(), "region of this type"},
@@ -57,7 +57,8 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 	}
 }
 
-// envelope returns the one that a message is, or the one that Config.Extractor makes of it.
+// envelope returns msg if it is an Envelope, or else the Envelope that Config.Extractor yields for
+// it.
 func (d *door) envelope(msg any) (*Envelope, error) {
 	if e, ok := msg.(*Envelope); ok {
 		return e, nil
@@ -66,19 +67,19 @@ func (d *door) envelope(msg any) (*Envelope, error) {
 	return &Envelope{ID: id, Message: msg}, err
 }
 
-// SendSystemMessage implements actor.Process: no message of that kind is for it.
+// SendSystemMessage implements actor.Process. It ignores system messages.
 func (d *door) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
 func (d *door) Stop(*actor.PID) {}
 
-// checkMessage returns ErrInvalid for what no entity is to get for a message of a user.
+// checkMessage returns ErrInvalid for values that must not be sent to an entity as a user message.
 func checkMessage(msg any) error {
 	switch msg.(type) {
 	case nil:
 		return fmt.Errorf("%w: no message", ErrInvalid)
 	case actor.SystemMessage, actor.AutoReceiveMessage, *actor.MessageEnvelope, actor.MessageBatch, *Envelope:
-		return fmt.Errorf("%w: a %T is no message to an entity", ErrInvalid, msg)
+		return fmt.Errorf("%w: a %T is not a message for an entity", ErrInvalid, msg)
 	}
 	return nil
 }

@@ -16,23 +16,28 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// With Config.External, users write homes of shards into a replicated map, which the coordinator reads.
+// With Config.External, applications write the homes of shards to a replicated map, which the
+// coordinator reads.
 type external = crdt.LWWMap[int, string]
 
 func externalKey(typ string) distributeddata.Key[external] {
 	return distributeddata.NewKey("concord-sharding-"+typ+"/external", external{})
 }
 
-// Allocate asks that shards be at members, which are named by id or address, and keeps that until it is changed; an empty
-// name takes it back. It needs Config.External, and may be called at any member, proxies included. When it returns nil, a
-// majority of the replicas knows, and the coordinator will; the shards move as for a better balance, see Config.MaxMoves
-// and Config.StableAfter, and Status shows when they have. A name counts while that member can host. While it cannot, and
-// for one that does not exist, the shard is assigned as if it had none, so that it is served.
+// Allocate requests that shards be on the given members, named by id or address. The request stays
+// in force until it is changed; an empty name withdraws it. It requires Config.External, and may be
+// called on any member, including proxies. When it returns nil, a majority of the replicas has
+// stored the request, and the coordinator will see it. The shards then move as for a better
+// balance, see Config.MaxMoves and Config.StableAfter; Status shows when they have moved. A request
+// applies while the named member can host. Otherwise, and if no such member exists, the shard is
+// assigned as if there were no request, so that it is served.
 //
-// Homes of one call are seen together. Of concurrent calls for a shard the later one counts, by the clocks of members.
+// The homes of one call take effect together. Of concurrent calls for a shard the later one wins,
+// according to the clocks of the members.
 //
-// The error is ErrInvalid, naming every entry that cannot be used; ErrClosed after Close and between two lives; and
-// ErrUnknown, with the cause, if a majority was not reached: then it may count or not, and may be repeated.
+// The error matches ErrInvalid and lists every invalid entry; or ErrClosed after Close and between
+// two lives; or ErrUnknown, with the cause, if no majority was reached: the request may or may not
+// take effect, and may be repeated.
 func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
 	l, err := r.external()
 	if err == nil {
@@ -41,7 +46,7 @@ func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
 	if err != nil {
 		return fmt.Errorf("sharding %q: %w", r.typ, err)
 	}
-	homes = maps.Clone(homes) // the update may run after this call has returned
+	homes = maps.Clone(homes) // the update may outlive this call
 	_, err = externalKey(r.typ).Update(ctx, l.data, func(w *crdt.Writer, m *external) error {
 		for s := range r.shards {
 			switch name, ok := homes[s]; {
@@ -59,7 +64,8 @@ func (r *region) Allocate(ctx context.Context, homes map[int]string) error {
 	return nil
 }
 
-// Allocations returns what Allocate has asked for, as a majority of the replicas knows it. The errors are those of Allocate.
+// Allocations returns the current requests of Allocate, read from a majority of the replicas. The
+// errors are those of Allocate.
 func (r *region) Allocations(ctx context.Context) (map[int]string, error) {
 	l, err := r.external()
 	if err != nil {
@@ -106,18 +112,18 @@ func homesOf(m external, shards int) map[int]string {
 	return homes
 }
 
-// subscribeExternal tells the coordinator of the homes that users wish, now and when they change.
+// subscribeExternal sends the coordinator the requested homes, now and whenever they change.
 func (l *life) subscribeExternal(to *actor.PID) {
 	externalKey(l.cfg.Type).Subscribe(l.data, to, func(c *distributeddata.Changed[external]) any {
 		if c.Err != nil {
-			l.log.Error("homes that users wish cannot be read", slog.Any("error", c.Err))
+			l.log.Error("requested homes of shards cannot be read", slog.Any("error", c.Err))
 			return nil
 		}
 		return &chosen{Homes: homesOf(c.Value, l.cfg.Shards)}
 	})
 }
 
-// readExternal returns what the replica of this member has.
+// readExternal returns the requested homes in the replica of this member.
 func (l *life) readExternal() core.Wishes {
 	m, _ := externalKey(l.cfg.Type).Of(l.data.Snapshot())
 	return core.Wishes{Homes: homesOf(m, l.cfg.Shards)}

@@ -47,7 +47,7 @@ func TestValidate_ReportsEveryProblemAtOnce(t *testing.T) {
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	produce := func(sharding.Entity) actor.Actor { return nil }
 	_, err := sharding.New[message](nil, nil, nil, sharding.Config{}, nil)
-	for _, text := range []string{"no session", "nothing to produce", "no actor system", "no replicator", "Type has 0 bytes"} {
+	for _, text := range []string{"no session", "no produce function", "no actor system", "no replicator", "Type has 0 bytes"} {
 		require.ErrorContains(t, err, text)
 	}
 	_, err = sharding.NewProxy[message](nil, nil, sharding.Config{Type: "cart"})
@@ -71,7 +71,7 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	})
 }
 
-// plainStore keeps no session records.
+// plainStore hides the session records of a store.
 type plainStore struct{ coordination.Store }
 
 func TestNew_RefusesManyShardsWhereEachLeaseIsRenewed(t *testing.T) {
@@ -88,7 +88,7 @@ func TestNew_RefusesManyShardsWhereEachLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// What would stop an actor does not stop a region.
+// A message that would stop an actor does not stop a region.
 func TestPID_CannotBeStopped(t *testing.T) {
 	run(t, 2, options{}, func(c *testCluster) {
 		c.settled(20*time.Second, c.all()...)
@@ -112,7 +112,8 @@ func TestPID_CannotBeStopped(t *testing.T) {
 	})
 }
 
-// An entity whose handler outlasts HandOff keeps its shard: nobody else has it meanwhile, which the observer looks at.
+// An entity whose handler outlasts HandOff keeps its shard. The observer checks that no other
+// member has the shard meanwhile.
 func TestHandOff_AHandlerThatDoesNotReturnKeepsItsShard(t *testing.T) {
 	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 1, HandOff: time.Second} }
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
@@ -153,7 +154,7 @@ func TestSend_RefusesIdsAndMessagesThatCannotBe(t *testing.T) {
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x"})
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{ID: "x", Message: &actor.PoisonPill{}})
 		n.System.Root.Send(n.region.PID(), &sharding.Envelope{Message: wrapperspb.String("no id")})
-		n.System.Root.Stop(n.region.PID()) // it cannot be
+		n.System.Root.Stop(n.region.PID()) // it cannot be stopped
 		n.System.Root.Poison(n.region.PID())
 		require.EqualValues(t, 5, dead.Load())
 		home, err := n.ask(strings.Repeat("x", 512), "who", 10*time.Second)
@@ -172,7 +173,7 @@ func deadLetters(s *actor.ActorSystem) *atomic.Int64 {
 	return &n
 }
 
-// plain is no protobuf message. Only members that share a process can send it.
+// plain is not a protobuf message, so it can be sent only within a process.
 type plain struct{ text string }
 
 func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
@@ -207,12 +208,12 @@ func TestSend_WhatCannotLeaveTheProcessIsRefused(t *testing.T) {
 	})
 }
 
-// request asks as an actor does that has an envelope.
+// request sends a request in the way of an actor that has an envelope.
 func request(n *node, id string, msg any) (any, error) {
 	return n.System.Root.RequestFuture(n.region.PID(), &sharding.Envelope{ID: id, Message: msg}, 2*time.Second).Result()
 }
 
-// pair returns entities at members 0 and 1.
+// pair returns the ids of entities on members 0 and 1.
 func pair(c *testCluster) (here, there string) {
 	for k := 0; here == "" || there == ""; k++ {
 		id := fmt.Sprint("e", k)
@@ -227,7 +228,8 @@ func pair(c *testCluster) (here, there string) {
 	return here, there
 }
 
-// A produce that fails is called again after a pause, with the messages that waited; after eight times they are given back.
+// A produce that fails is called again after a pause, with the messages that have waited. After
+// eight failures these messages are returned.
 func TestProduce_ThatFailsIsTriedAgain(t *testing.T) {
 	for name, fail := range map[string]func(){
 		"panics": func() { panic("as asked") }, "returns nil": func() {}, "ends its goroutine": runtime.Goexit,
@@ -258,7 +260,7 @@ func TestProduce_ThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A handler that fails is restarted; what waits behind the message is handled.
+// A handler that fails is restarted, and the messages behind the failed one are handled.
 func TestReceive_ThatFailsIsRestarted(t *testing.T) {
 	for name, fail := range map[string]func(){"panics": func() { panic("as asked") }, "ends its goroutine": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +295,8 @@ func TestReceive_ThatFailsIsRestarted(t *testing.T) {
 	}
 }
 
-// Members of different settings do not hear each other; one that comes later does not start.
+// Members with different settings ignore each other, and one that starts later does not become
+// ready.
 func TestSettings_ThatDifferAreRefused(t *testing.T) {
 	cfg := func(i int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16 + i/2} }
 	run(t, 2, options{cfg: cfg}, func(c *testCluster) {
@@ -360,7 +363,7 @@ func TestErrors_AreTold(t *testing.T) {
 	}
 }
 
-// The names of leases are checked by the rule of coordination, before anything runs.
+// The names of leases are checked by the rule of package coordination before anything runs.
 func TestConfig_NamesOfLeases(t *testing.T) {
 	for _, prefix := range []string{"concord.session.x-", "a\xff"} {
 		err := sharding.Config{Type: "a", LeasePrefix: prefix}.Validate()

@@ -12,18 +12,18 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// keeper is the actor of a shard under one tenure: the parent of its entities.
+// keeper is the actor of a shard in one tenure: the parent of its entities.
 type keeper struct {
 	place *place
 	timer *timer.Timer
-	props *actor.Props // of all entities: one of its own for each would be a third of what an idle entity takes
+	props *actor.Props // shared by all: own ones would be a third of an idle entity
 	next  *cell        // being spawned
 }
 
-// rearm asks the keeper to wake its place.
+// rearm sets the time at which the keeper must wake its place.
 type rearm time.Time
 
-// spawnKeeper returns a running keeper.
+// spawnKeeper starts a keeper and returns its PID.
 func spawnKeeper(p *place, token uint64) (*actor.PID, error) {
 	props := actor.PropsFromProducer(func() actor.Actor { return &keeper{place: p} })
 	name := p.life.cfg.controlName() + "-" + strconv.Itoa(p.n) + "-" + strconv.FormatUint(token, 10)
@@ -62,18 +62,19 @@ func (k *keeper) spawn(ctx actor.Context, c *cell) {
 	k.next = c
 	_, err := ctx.SpawnNamed(k.props, c.name())
 	k.next = nil
-	if err != nil { // names do not repeat
+	if err != nil { // names are unique
 		k.place.log().Error("entity not spawned", slog.String("entity", c.id), slog.Any("error", err))
 		c.box.fail()
 		k.place.terminated(c)
 	}
 }
 
-// incarnation is the actor of an entity, around that of the user. A restart makes another one of the same cell.
+// incarnation is the actor of an entity; it wraps the user's actor. A restart creates another
+// incarnation for the same cell.
 type incarnation struct {
 	place *place
 	cell  *cell       // nil before the first message
-	user  actor.Actor // nil: not made
+	user  actor.Actor // nil: not created
 }
 
 // Receive implements actor.Actor.
@@ -100,7 +101,7 @@ func (in *incarnation) Receive(ctx actor.Context) {
 	}
 }
 
-// begin has the user make the entity, and reports whether it did.
+// begin creates the user's actor, and reports whether that succeeded.
 func (in *incarnation) begin(ctx actor.Context) bool {
 	c := in.cell
 	if c.box.over() {
@@ -108,7 +109,7 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	}
 	user, why := in.produce()
 	if why != nil {
-		c.place.log().Error("entity could not be made", slog.String("entity", c.id), slog.Any("reason", why))
+		c.place.log().Error("entity could not be created", slog.String("entity", c.id), slog.Any("reason", why))
 		c.box.fail()
 		c.box.halt()
 		return false
@@ -117,7 +118,8 @@ func (in *incarnation) begin(ctx actor.Context) bool {
 	return true
 }
 
-// produce calls the user, whose panic is the reason. If the user ends the goroutine, the mailbox takes that for a failure.
+// produce calls the user's function; if that panics, the panic is the reason. If the function ends
+// the goroutine, the mailbox treats that as a failure.
 func (in *incarnation) produce() (user actor.Actor, why any) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,8 +132,8 @@ func (in *incarnation) produce() (user actor.Actor, why any) {
 	return user, why
 }
 
-// guarded hands the user a message about the end of the entity. Whatever the user does, Proto.Actor must get to the end:
-// so it waits for another goroutine, which the user may end.
+// guarded passes the user's actor a message about the end of the entity. Proto.Actor must complete
+// the stop whatever the user's code does, so the code runs in another goroutine, which it may end.
 func (in *incarnation) guarded(ctx actor.Context) {
 	if in.user == nil {
 		return
@@ -141,7 +143,7 @@ func (in *incarnation) guarded(ctx actor.Context) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				in.cell.place.log().Error("entity panicked at its end", slog.String("entity", in.cell.id),
+				in.cell.place.log().Error("entity panicked while stopping", slog.String("entity", in.cell.id),
 					slog.String("message", fmt.Sprintf("%T", ctx.Message())), slog.Any("reason", p), slog.String("stack", string(debug.Stack())))
 			}
 		}()

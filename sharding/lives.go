@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/internal/timer"
 )
 
-// bind starts a life, of the region that an earlier life of this process left or of a new one.
+// bind starts a life of the region that an earlier life of this process left, or of a new region.
 func bind(l *life) (*region, error) {
 	lives, key := lifecycle.LivesOf(l.system), "sharding "+l.cfg.Type
 	r, kept, err := lifecycle.Handle(l.system, key, func() (*region, error) {
@@ -21,7 +21,7 @@ func bind(l *life) (*region, error) {
 		return nil, fmt.Errorf("sharding %q: %w", l.cfg.Type, err)
 	}
 	if r.numbered != l.cfg.numbered {
-		return nil, fmt.Errorf("sharding %q: %w: workers and entities, of two lives of this process", l.cfg.Type, ErrInvalid)
+		return nil, fmt.Errorf("sharding %q: %w: one life of this process has workers of this type, another has entities", l.cfg.Type, ErrInvalid)
 	}
 	if r.shards != l.cfg.Shards {
 		return nil, fmt.Errorf("sharding %q: %w: %d shards, and %d in an earlier life of this process", l.cfg.Type, ErrInvalid, l.cfg.Shards, r.shards)
@@ -30,7 +30,7 @@ func bind(l *life) (*region, error) {
 		lives.OnEnd(r.present.Last)
 	}
 	if kept {
-		l.cfg.MinMembers = 0 // it joins a cluster that has hosts
+		l.cfg.MinMembers = 0 // it joins a cluster that already has hosts
 	}
 	l.counts, l.clock = &r.counts, timer.ClockOf(l.system)
 	l.log = l.system.Logger().With(slog.String("sharding", l.cfg.Type))

@@ -10,14 +10,14 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// peers are the members that have introduced themselves, by id.
+// peers holds the members that have introduced themselves, by id.
 type peers struct {
 	known map[string]*peer
 	past  []past
 }
 
-// past is the observation of the session of a member that has gone. The leases that it held cannot be acquired before its
-// session is over, which an observer knows first.
+// past is the observation of the session of a member that is gone. Its leases cannot be acquired
+// before its session has ended, and observers detect that first.
 type past struct {
 	stop  func()
 	until time.Time
@@ -25,11 +25,11 @@ type past struct {
 
 type peer struct {
 	incarnation uint64
-	differs     bool   // its settings do
+	differs     bool   // its settings differ from ours
 	stop        func() // ends the observation of its session
 }
 
-// of returns the peer that a member is; nil if it has not introduced itself.
+// of returns the peer of a member, or nil if the member has not introduced itself.
 func (p *peers) of(m membership.Member) *peer {
 	if q := p.known[m.ID]; q != nil && q.incarnation == m.Incarnation {
 		return q
@@ -44,7 +44,7 @@ func (p *peers) differs(m membership.Member) bool {
 	return q != nil && q.differs
 }
 
-// keep forgets those that are not in the view.
+// keep removes the peers that are not in the view.
 func (p *peers) keep(v *membership.View, until time.Time) {
 	for id, q := range p.known {
 		if m, ok := v.Find(id); !ok || m.Incarnation != q.incarnation {
@@ -54,7 +54,7 @@ func (p *peers) keep(v *membership.View, until time.Time) {
 	}
 }
 
-// pass ends observations that have lasted long enough.
+// pass stops observations that have lasted until their deadline.
 func (p *peers) pass(now time.Time) {
 	p.past = slices.DeleteFunc(p.past, func(o past) bool {
 		if now.Before(o.until) {
@@ -65,7 +65,7 @@ func (p *peers) pass(now time.Time) {
 	})
 }
 
-// drop ends all observations.
+// drop stops all observations.
 func (p *peers) drop() {
 	for id, q := range p.known {
 		delete(p.known, id)
@@ -77,7 +77,7 @@ func (p *peers) drop() {
 	p.past = nil
 }
 
-// linger is how long the session of a member that has gone is observed: longer than its TTL.
+// linger returns how long the session of a member that is gone is observed: longer than its TTL.
 func (l *life) linger() time.Duration {
 	if l.session == nil {
 		return 0
@@ -97,12 +97,12 @@ func (c *control) introduce(_ actor.Context) {
 	}
 }
 
-// meet takes in a member that has not been heard before.
+// meet records a member that has introduced itself for the first time.
 func (c *control) meet(ctx actor.Context, from membership.Member, settings, session string) {
 	q := &peer{incarnation: from.Incarnation, stop: func() {}}
 	if own := c.life.cfg.settings(); settings != own {
 		q.differs = true
-		c.log.Error("a member has other settings of the type, and is not heard", slog.String("member", from.ID),
+		c.log.Error("a member has different settings of the type: its messages are ignored", slog.String("member", from.ID),
 			slog.String("there", settings), slog.String("here", own))
 	}
 	if s := c.life.session; s != nil && session != "" {

@@ -12,43 +12,46 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Region is this member's part in a type of entities whose messages are of type Msg: it finds every entity, and hosts
-// shards if it was made by New. Its methods may be called from any goroutine.
+// Region is this member's part in a type of entities whose messages are of type Msg. It finds every
+// entity, and hosts shards if it was created by New. Its methods may be called from any goroutine.
 //
-// Under node.Run a process may have several lives: a member that was split off from its cluster leaves it and joins again
-// as a new member. The Region stays the same: New in the next life returns one of the same handle, bound to the new actor
-// system.
+// Under node.Run a process may have several lives: a member that was split off from its cluster
+// leaves it and joins again as a new member. The Region stays valid: in the next life, New returns
+// a Region with the same handle, bound to the new actor system.
 type Region[Msg any] struct{ *region }
 
-// region is what regions of any message have in common.
+// region is the part of a Region that does not depend on the type of messages.
 type region struct {
 	typ      string
 	shards   int  // the same in every life
-	numbered bool // the id of an entity is the number of its shard; so is this
+	numbered bool // worker mode, the same in every life: an entity's id is its shard's number
 	present  *lifecycle.Present[life]
 
 	extractor atomic.Pointer[extractor] // nil: none
 	counts    counters
 }
 
-// New prepares this member for hosting entities of a type, and for sending to them. Call it with the same Config on every
-// member with Config.Role, before the member starts.
+// New prepares this member to host entities of a type and to send to them. Call it with the same
+// Config on every member with Config.Role before the member starts.
 //
-// produce makes an entity, when there is a message for it, in a goroutine of its own: it may take its time, during which
-// messages for this entity wait. The entity is stopped as soon as the lease of its shard is lost; see the package comment
-// for what that means. If produce panics or returns nil, that is logged, and it is called again after a pause that grows
-// to 10s; after eight failures in a row the messages that wait go to the dead letters.
+// produce creates an entity when there is a message for it. It runs in its own goroutine and may
+// take its time; messages for the entity wait meanwhile. The entity is stopped as soon as the lease
+// of its shard is lost; see the package comment for the consequences. If produce panics or returns
+// nil, that is logged, and it is called again after a pause that grows to 10s; after eight failures
+// in a row, the waiting messages become dead letters.
 //
-// The session must outlive the region: close it after the member has stopped. The replicator carries the table of shards.
+// The session must outlive the region: close it after the member has stopped. The replicator
+// carries the table of shards.
 //
-// The error is ErrInvalid, also if the member has a region of this type already, or says that the member is stopping.
+// The error matches ErrInvalid, also if the member already has a region of this type, or reports
+// that the member is stopping.
 func New[Msg any](system *actor.ActorSystem, session *coordination.Session, replicator *distributeddata.Replicator,
 	cfg Config, produce func(Entity) actor.Actor,
 ) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, session: session, data: replicator, produce: produce}, checkHost(session, cfg, produce)...)
 }
 
-// checkHost returns what is wrong with a member that is to host.
+// checkHost returns the problems of the arguments for a member that hosts.
 func checkHost(session *coordination.Session, cfg Config, produce func(Entity) actor.Actor) (errs []error) {
 	if session == nil {
 		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
@@ -57,13 +60,13 @@ func checkHost(session *coordination.Session, cfg Config, produce func(Entity) a
 			ErrInvalid, n, maxUnshared))
 	}
 	if produce == nil {
-		errs = append(errs, fmt.Errorf("%w: nothing to produce entities", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: no produce function", ErrInvalid))
 	}
 	return errs
 }
 
-// NewProxy prepares this member for sending to entities, without hosting any. Config.Role is required, and this member
-// must not have it: of those that do, each is expected to host.
+// NewProxy prepares this member to send to entities without hosting any. Config.Role is required,
+// and this member must not have it: every member with the role is expected to host.
 func NewProxy[Msg any](system *actor.ActorSystem, replicator *distributeddata.Replicator, cfg Config) (*Region[Msg], error) {
 	return begin[Msg](&life{system: system, cfg: cfg, data: replicator}, checkProxy(cfg))
 }
@@ -96,14 +99,15 @@ func begin[Msg any](l *life, errs ...error) (*Region[Msg], error) {
 	return &Region[Msg]{r}, nil
 }
 
-// local is the address that Proto.Actor resolves on whatever system sends.
+// local is an address that Proto.Actor resolves on the sending system.
 const local = "nonhost"
 
-// PID takes an *Envelope for any entity of the type, and with Config.Extractor any message for which that names one. It is
-// never nil, and sending to it is always safe; anything else goes to the dead letters. It is for actors of this system that are to be answered: ctx.Request(region.PID(),
-// &sharding.Envelope{…}).
+// PID returns the PID that accepts an *Envelope for any entity of the type and, with
+// Config.Extractor, any message for which the Extractor names an entity. It is never nil, and
+// sending to it is always safe; any other message becomes a dead letter. It is meant for actors of
+// this system that expect replies: ctx.Request(region.PID(), &sharding.Envelope{…}).
 //
-// A PID is of one life of the member. Call PID for each send rather than keep one.
+// A PID belongs to one life of the member. Call PID for each send rather than keeping its result.
 func (r *region) PID() *actor.PID {
 	if l := r.present.Load(); l != nil {
 		return l.pid.Load()
@@ -111,7 +115,7 @@ func (r *region) PID() *actor.PID {
 	return actor.NewPID(local, Config{Type: r.typ}.doorName())
 }
 
-// Envelope addresses a message to an entity. It does not leave the member.
+// Envelope addresses a message to an entity. It never leaves the member.
 type Envelope struct {
 	ID      string
 	Message any
@@ -119,15 +123,15 @@ type Envelope struct {
 	byAsk bool
 }
 
-// Stats counts since the first New, over all lives. It holds no user data.
+// Stats holds counters since the first New, over all lives. It contains no user data.
 type Stats struct {
-	Refused uint64 // messages given back or sent to the dead letters here, for whatever reason
-	Dropped uint64 // messages of other regions that were not taken: of another tenure, or repeated
-	Ignored uint64 // messages of the protocol that could not be used: damaged, or of an unknown kind
+	Refused uint64 // messages returned or sent to the dead letters here, for any reason
+	Dropped uint64 // messages of other regions that were rejected: of another tenure, or duplicates
+	Ignored uint64 // protocol messages that could not be used: damaged, or of an unknown kind
 
-	Started    uint64 // incarnations of entities, tries that failed included
-	Passivated uint64 // entities that were asked to end while their shard stayed
-	Failed     uint64 // incarnations that could not be made, or panicked too often
+	Started    uint64 // incarnations of entities, including failed attempts
+	Passivated uint64 // entities asked to stop while their shard stayed
+	Failed     uint64 // incarnations that could not be created, or panicked too often
 }
 
 type counters struct{ refused, dropped, ignored, started, passivated, failed atomic.Uint64 }

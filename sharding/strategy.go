@@ -13,17 +13,18 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// Layout is what Config.Strategy is asked about: the members that can host now, and where shards should be.
+// Layout is the argument of Config.Strategy: the members that can host now, and the homes of the
+// shards.
 type Layout struct {
 	Type  string
 	Hosts []Host   // in the order of the cluster's view, the same for equal views
-	Homes []string // id of the member that each shard should be at, by its number; empty: none
+	Homes []string // id of the member that each shard should be on, by shard number; empty: none
 }
 
 // Host is a member that can host shards.
 type Host struct{ ID, Address string }
 
-// Count returns how many shards each host should have, by id; of members that are gone, too.
+// Count returns how many shards each host should have, by id, including hosts that are gone.
 func (l Layout) Count() map[string]int {
 	n := map[string]int{}
 	for _, id := range l.Homes {
@@ -45,14 +46,15 @@ func layoutOf(typ string, e core.Consult) Layout {
 	return l
 }
 
-// chosen is the answer of Config.Strategy to a question.
+// chosen is the answer of Config.Strategy to one question.
 type chosen core.Wishes
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*chosen) IgnoreDeadLetterLogging() {}
 
-// consult calls Config.Strategy in a goroutine of its own, which tells the coordinator at to, once: also if the function
-// panics or ends the goroutine. One that does not return keeps the goroutine; there is no other call before.
+// consult calls Config.Strategy in its own goroutine and sends the coordinator at to exactly one
+// answer, even if the function panics or ends the goroutine. A function that does not return blocks
+// the goroutine, and is not called again meanwhile.
 func (l *life) consult(to *actor.PID, e core.Consult) {
 	answer := &chosen{Round: e.Round}
 	err := errors.New("it ended its goroutine")
@@ -64,7 +66,7 @@ func (l *life) consult(to *actor.PID, e core.Consult) {
 			err = mistakes(answer.Homes, e)
 		}
 		if err != nil {
-			l.log.Warn("Strategy", slog.Any("error", err))
+			l.log.Warn("Strategy failed", slog.Any("error", err))
 		}
 		l.system.Root.Send(to, answer)
 	}()
@@ -72,7 +74,7 @@ func (l *life) consult(to *actor.PID, e core.Consult) {
 	err = nil
 }
 
-// mistakes names what of an answer is passed over.
+// mistakes returns an error that describes the first part of an answer that is ignored.
 func mistakes(homes map[int]string, e core.Consult) error {
 	for _, s := range slices.Sorted(maps.Keys(homes)) {
 		name := homes[s]

@@ -15,20 +15,20 @@ import (
 
 // MemberStats is what one member runs of a type.
 type MemberStats struct {
-	Member     string // its id
-	Shards     int    // that are active there
-	HandingOff int    // that it gives up
-	Entities   int    // that run there, those of shards that it gives up included
-	Waiting    int    // messages that wait there for a shard
+	Member     string // id of the member
+	Shards     int    // active shards
+	HandingOff int    // shards that it is handing off
+	Entities   int    // running entities, including those of shards that it is handing off
+	Waiting    int    // messages that wait for a shard
 }
 
 // ClusterStats is what all members that host a type run of it.
 type ClusterStats struct {
-	Members []MemberStats // those that have answered, by id
-	Missing []string      // ids of those that have not, in order
+	Members []MemberStats // members that have answered, by id
+	Missing []string      // ids of members that have not answered, in order
 }
 
-// Shards returns how many shards are active at the members that have answered.
+// Shards returns how many shards are active on the members that have answered.
 func (s ClusterStats) Shards() (n int) {
 	for _, m := range s.Members {
 		n += m.Shards
@@ -36,7 +36,7 @@ func (s ClusterStats) Shards() (n int) {
 	return n
 }
 
-// Entities returns how many entities run at the members that have answered.
+// Entities returns how many entities run on the members that have answered.
 func (s ClusterStats) Entities() (n int) {
 	for _, m := range s.Members {
 		n += m.Entities
@@ -47,12 +47,14 @@ func (s ClusterStats) Entities() (n int) {
 // surveyWithin bounds a survey.
 const surveyWithin = 3 * time.Second
 
-// ClusterStats asks every member that this one expects to host, itself included. It returns when all have answered, and
-// after 3s or when ctx ends with what it has: members that have not answered, as they are cut off, paused or have other
-// settings, are in Missing, without an error. Counts of members are of different instants: a shard that moves meanwhile
-// may be counted twice, or not at all.
+// ClusterStats queries every member that this one expects to host, including itself. It returns
+// when all have answered, or after 3s or the end of ctx with the answers so far. Members that have
+// not answered because they are cut off, paused or have other settings are listed in Missing,
+// without an error. The counts of different members are from different instants: a shard that moves
+// in the meantime may be counted twice or not at all.
 //
-// The error is ErrClosed after Close and between two lives, and ErrUnknown if this member is not up before ctx ends.
+// The error matches ErrClosed after Close and between two lives, and ErrUnknown if this member is
+// not up before ctx ends.
 func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
 	l := r.present.Load()
 	if l == nil {
@@ -82,7 +84,8 @@ func (r *region) ClusterStats(ctx context.Context) (ClusterStats, error) {
 	}
 }
 
-// survey is one call of ClusterStats. The control actor is sent it to ask, again and again until it is surveyed.
+// survey is one call of ClusterStats. It is sent repeatedly to the control actor, which sends the
+// queries, until a surveyed message ends it.
 type survey struct {
 	number uint64
 	done   chan struct{} // closed when all have answered
@@ -95,13 +98,13 @@ type survey struct {
 // surveyed ends a survey.
 type surveyed struct{ number uint64 }
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*survey) IgnoreDeadLetterLogging() {}
 
-// IgnoreDeadLetterLogging keeps what meets a stopped actor out of the log.
+// IgnoreDeadLetterLogging keeps messages to a stopped actor out of the log.
 func (*surveyed) IgnoreDeadLetterLogging() {}
 
-// expect says, once, which members are to answer.
+// expect sets, once, the members that should answer.
 func (s *survey) expect(members []membership.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +128,7 @@ func (s *survey) misses(m membership.Member) bool {
 	return expected && incarnation == m.Incarnation && !has
 }
 
-// answer takes what a member that is missed has said.
+// answer records the answer of a member that had not answered yet.
 func (s *survey) answer(m MemberStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +154,7 @@ func (s *survey) result() (out ClusterStats, err error) {
 	return out, nil
 }
 
-// ask asks those that have not answered a survey.
+// ask queries the members that have not answered a survey.
 func (c *control) ask(s *survey) {
 	if c.view == nil || c.view.Removed {
 		return
@@ -178,7 +181,7 @@ func (c *control) ask(s *survey) {
 	}
 }
 
-// answered takes the answer of a member.
+// answered processes the answer of a member.
 func (c *control) answered(from membership.Member, number uint64, m MemberStats) {
 	if s := c.surveys[number]; s != nil && s.misses(from) {
 		m.Member = from.ID
@@ -195,13 +198,13 @@ func (l *life) memberStats(id string) MemberStats {
 	return out
 }
 
-// maxEntities bounds what a member may say of itself.
+// maxEntities bounds the counts that a member may report.
 const maxEntities = 1 << 40
 
-// fits refuses counts that no member can have.
+// fits rejects counts that no member can have.
 func (m MemberStats) fits() error {
 	if m.Shards+m.HandingOff > maxShards || m.Entities > maxEntities || m.Waiting > maxEntities {
-		return errors.New("counts of shards, entities or messages beyond all bounds")
+		return errors.New("counts of shards, entities or messages out of bounds")
 	}
 	return nil
 }

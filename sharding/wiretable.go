@@ -11,7 +11,8 @@ import (
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
-// versionBytes begin the encoding of an entry: epoch and number, big-endian, so that the larger version is the larger text.
+// versionBytes is the length of the prefix of an encoded entry: epoch and number, big-endian, so
+// that a larger version is a larger text.
 const versionBytes = 16
 
 func encodeEntry(e core.Entry) (string, error) {
@@ -38,7 +39,7 @@ func decodeEntry(text string) (e core.Entry, err error) {
 	}
 	e = entries[0]
 	if at, n := binary.BigEndian.Uint64([]byte(text)), binary.BigEndian.Uint64([]byte(text[8:])); e.Version != (core.Version{Epoch: at, N: n}) {
-		return e, fmt.Errorf("version %d.%d in front of %d.%d", at, n, e.Version.Epoch, e.Version.N)
+		return e, fmt.Errorf("version %d.%d does not match %d.%d in the entry", at, n, e.Version.Epoch, e.Version.N)
 	}
 	return e, nil
 }

@@ -19,31 +19,33 @@ import (
 	"github.com/concord-go/concord/singleton/internal/core"
 )
 
-// askInterval is how often a proxy asks where the instance is, found or not.
+// askInterval is the time between two questions of a proxy for the host, whether it knows the host
+// or not.
 const askInterval = time.Second
 
-// longestHurry bounds the stop of an instance that is not allowed to go on, and the wait for its release.
+// longestHurry bounds the stop of an instance that must not continue, and the wait for its release.
 const longestHurry = time.Second
 
-// hurry is how long such an instance may handle what it has. Half of Drain is left for the last message.
+// hurry returns how long such an instance may handle its mailbox. It leaves half of Drain for the
+// last message.
 func (l *life) hurry() time.Duration { return min(l.cfg.HandOver, longestHurry, l.session.Drain()/2) }
 
 // manager is the actor around the machine that decides whether this member hosts. Its child is the
-// instance. The same value outlives a restart of the actor: the child does not.
+// instance. The same manager value survives a restart of the actor; the child does not.
 type manager struct {
 	station
 	machine *core.Machine
 	shell   *shell.Shell[core.Event, core.Effect]
-	state   core.State // that the log knows of
+	state   core.State // last state logged
 	kept    *stash.Stash
 	clients clients
 	tenancy tenancy
 	child   child
 	estate  estate
 
-	closers []*actor.PID // who waits for the hand-over
+	closers []*actor.PID // senders of handOver that wait for the hand-over
 	handed  bool         // the machine has handed over
-	told    uint64       // sequence of the last abstention
+	told    uint64       // sequence number of the last announcement
 	reason  any          // why the last instance panicked
 	ending  bool         // the actor is stopping
 }
@@ -55,7 +57,7 @@ func newManager(l *life) *manager {
 			HandOver: l.cfg.HandOver, Hurry: l.hurry(),
 			BackOff: l.cfg.MinBackoff, MaxBackOff: l.cfg.MaxBackoff, Tries: l.cfg.Tries,
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
-			Abstain: 10 * time.Second, Repeat: time.Second, // so that nine words in a row may be lost
+			Abstain: 10 * time.Second, Repeat: time.Second, // nine announcements in a row may be lost
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
 		}),
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
@@ -66,7 +68,7 @@ func newManager(l *life) *manager {
 	return m
 }
 
-// hosting is the machine, which is also woken for the clients that a hand-over waits for.
+// hosting is the machine, which also wakes for the clients that a hand-over waits for.
 type hosting struct{ m *manager }
 
 func (h hosting) Step(now time.Time, ev core.Event) []core.Effect { return h.m.machine.Step(now, ev) }
@@ -148,7 +150,7 @@ func (m *manager) receive(ctx actor.Context) {
 
 func (m *manager) step(ctx actor.Context, ev core.Event) { m.shell.Step(ctx, ev) }
 
-// settled does what follows from the state that the machine is in.
+// settled acts on the present state of the machine.
 func (m *manager) settled(ctx actor.Context) {
 	if is := m.machine.State(); is != m.state {
 		m.log.Info("singleton manager changed state", slog.String("from", m.state.String()), slog.String("to", is.String()),
@@ -197,7 +199,8 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	}
 }
 
-// patience bounds the wait for a release. Nobody waits for that of a removed member.
+// patience bounds the wait for a release. For a removed member it is shorter, because no other
+// member waits for the release.
 func (m *manager) patience() time.Duration {
 	if m.view.Removed {
 		return min(m.life.cfg.HandOver, longestHurry)
@@ -207,7 +210,7 @@ func (m *manager) patience() time.Duration {
 
 func (m *manager) self() core.Member { return member(m.view.Self) }
 
-// start makes the instance and hands it what was kept, and tells the proxies.
+// start makes the instance, and reports it to the proxies.
 func (m *manager) start(ctx actor.Context, e core.Start) {
 	grant := m.tenancy.grant(e.Token)
 	if m.ending || grant == nil || grant.Check() != nil {
@@ -225,7 +228,7 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 	m.tellClients(ctx)
 }
 
-// onUp hands the instance what was kept.
+// onUp sends the kept messages to the instance.
 func (m *manager) onUp(ctx actor.Context, run uint64) {
 	if m.child.run != run || m.machine.State() != core.Active {
 		return
@@ -236,16 +239,16 @@ func (m *manager) onUp(ctx actor.Context, run uint64) {
 	}
 }
 
-// tellClients tells the proxies that wait for it where the instance is.
+// tellClients sends the place of the instance to the proxies that wait for it.
 func (m *manager) tellClients(ctx actor.Context) {
 	m.clients.each(func(c *client) {
-		if c.open { // others have asked elsewhere since
+		if c.open { // the others have asked elsewhere since
 			m.tellHost(ctx, c)
 		}
 	})
 }
 
-// produce calls the user, who may panic.
+// produce calls the user's function and recovers from its panic.
 func (m *manager) produce(t coordination.Tenure) (a actor.Actor, why any) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -264,7 +267,7 @@ func (m *manager) tellHost(ctx actor.Context, c *client) {
 		&pb.SingletonHost{Round: c.round, Token: m.machine.Token()})
 }
 
-// tellLeaving tells the managers, who elect another host, and the proxies, who look for it.
+// tellLeaving notifies the managers, which elect another host, and the proxies, which look for it.
 func (m *manager) tellLeaving(ctx actor.Context) {
 	if m.view == nil {
 		return
@@ -284,7 +287,7 @@ func (m *manager) tellManagers(ctx actor.Context, manifest wire.Manifest, msg pr
 	}
 }
 
-// tellAbstain tells the managers, and the log the first time.
+// tellAbstain notifies the managers, and logs each announcement once.
 func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 	if e.Seq != m.told {
 		m.told = e.Seq
@@ -292,10 +295,10 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		case e.Failing:
 			m.log.Error("singleton instances fail here, and no other member may host", slog.Any("reason", m.reason))
 		case e.For > 0:
-			m.log.Warn("singleton is not hosted by this member for now", slog.Bool("failing", m.machine.Aside()),
+			m.log.Warn("member abstains from hosting the singleton", slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
 		default:
-			m.log.Info("singleton may be hosted by this member again")
+			m.log.Info("member no longer abstains from hosting the singleton")
 		}
 	}
 	if m.view != nil {
@@ -305,8 +308,8 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 	}
 }
 
-// pass hands a message to the instance, keeps it for the next one, or passes it on to the member that
-// should host.
+// pass forwards a message to the instance, keeps it for the next instance, or passes it on to the
+// member that should host.
 func (m *manager) pass(ctx actor.Context) {
 	switch {
 	case m.machine.State() == core.Active && m.child.up:
@@ -332,8 +335,9 @@ func (m *manager) forward(ctx actor.Context, e stash.Entry) {
 	}
 }
 
-// passOn passes on what was kept for an instance that will not be here, and then the questions of the
-// proxies that have sent it: so whoever answers them has it.
+// passOn passes on the messages that were kept for an instance that will not be here, and then the
+// questions of the proxies that have sent them. So a manager that answers a question has the
+// messages.
 func (m *manager) passOn(ctx actor.Context) {
 	for e := range m.kept.Drain() {
 		m.forward(ctx, e)
@@ -341,7 +345,7 @@ func (m *manager) passOn(ctx actor.Context) {
 	m.clients.each(func(c *client) { m.askNext(ctx, c) })
 }
 
-// askNext passes a question on.
+// askNext passes a question on to the next host.
 func (m *manager) askNext(ctx actor.Context, c *client) {
 	if to, ok := m.machine.Next(); ok && c.open && c.hops < maxHops {
 		c.open = false
@@ -398,13 +402,14 @@ func (m *manager) onIdentify(ctx actor.Context, from core.Member, q *pb.Singleto
 	m.finish(ctx)
 }
 
-// finish answers who waits for the hand-over, when it is done and every proxy that used this host has
-// asked for the next one: what it had sent here before has been passed on.
+// finish answers the callers that wait for the hand-over. It does so when the hand-over is done and
+// every proxy that used this host has asked for the next one: then the messages that it had sent
+// here have been passed on.
 func (m *manager) finish(ctx actor.Context) {
 	if !m.handed || len(m.closers) == 0 {
 		return
 	}
-	if m.clients.expecting(m.shell.Now()) && !m.view.Removed { // those who dropped us ask elsewhere
+	if m.clients.expecting(m.shell.Now()) && !m.view.Removed { // others ask elsewhere
 		return
 	}
 	for _, c := range m.closers {
@@ -413,7 +418,7 @@ func (m *manager) finish(ctx actor.Context) {
 	m.closers = nil
 }
 
-// shutDown gives up whatever is left, without waiting: the child has terminated.
+// shutDown releases everything that is left, without waiting. The child has terminated.
 func (m *manager) shutDown(ctx actor.Context) {
 	m.shell.Stop()
 	m.life.members.Unsubscribe(ctx.Self())
@@ -440,7 +445,7 @@ func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
 
 func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 	if msg.err != nil {
-		m.log.Warn("lease of the singleton not certainly released, it expires", slog.Uint64("token", msg.token), slog.Any("error", msg.err))
+		m.log.Warn("singleton lease possibly not released, it will expire", slog.Uint64("token", msg.token), slog.Any("error", msg.err))
 	}
 	if m.estate.given != nil {
 		m.estate.given = nil
@@ -450,13 +455,13 @@ func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 	m.step(ctx, core.Released{Token: msg.token, Certain: msg.err == nil})
 }
 
-// HandleFailure implements actor.SupervisorStrategy: an instance that panics is restarted after a back-off,
-// with what is in its mailbox, but not once it has been told to stop.
+// HandleFailure implements actor.SupervisorStrategy. It restarts an instance that panics after a
+// back-off, with its mailbox, unless the instance has been told to stop.
 func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	ctx, ok := sup.(actor.Context)
 	if !ok || !m.child.is(who) || m.machine.State() != core.Active {
 		if m.child.is(who) {
-			m.child.planned.Store(false) // what it knows cannot be relied on
+			m.child.planned.Store(false) // its state may be inconsistent
 		}
 		sup.StopChildren(who)
 		return

@@ -11,12 +11,12 @@ import (
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
-// Singleton is this process's part: it always finds the host, and after New it may be the host. Its
-// methods may be called from any goroutine.
+// Singleton is this process's handle of the singleton. It always finds the host, and after New this
+// process may be the host. Its methods may be called from any goroutine.
 //
-// Under node.Run a process may have several lives: a member that was split off from its cluster leaves
-// it and joins again as a new member. The Singleton stays the same: New in the next life returns it
-// again, bound to the new actor system.
+// Under node.Run a process may have several lives: a member that was split off from its cluster
+// leaves it and joins again as a new member. The Singleton stays the same: New in the next life
+// returns it again, bound to the new actor system.
 type Singleton struct {
 	name    string
 	present *lifecycle.Present[life]
@@ -25,26 +25,25 @@ type Singleton struct {
 }
 
 // New prepares this member for hosting the singleton, and for sending to it. Call it with the same
-// Config on every member, before the member starts. It hosts only if it has the role.
+// Config on every member, before the member starts. A member hosts only if it has the role.
 //
-// produce makes the instance for one tenure of the lease. It is called again for each tenure, at
-// whichever member has it, and when an instance has panicked or stopped by itself. An instance is
-// stopped as soon as the lease is lost; see the package comment for what that means. produce is called
-// from an actor, so it must not block. The session must outlive the singleton: close it after the
-// member has stopped.
+// produce makes the instance for one tenure of the lease. The host calls it for each tenure, and
+// again after an instance has panicked or stopped by itself. An instance is stopped as soon as the
+// lease is lost; see the package comment for what that means. produce is called from an actor, so
+// it must not block. The session must outlive the singleton: close it after the member has stopped.
 //
-// Called again for the next life of the member, see Singleton, it returns the same *Singleton. session,
-// cfg and produce are those of the new life; Name stays.
+// For the next life of a member, call New again; it returns the same *Singleton. session, cfg and
+// produce are those of the new life; Name must stay the same.
 //
-// The error is ErrInvalid, also if the member has a singleton of this name already, or says that the
-// member is stopping.
+// The error is ErrInvalid, also if the member already has a singleton of this name, or it reports
+// that the member is stopping.
 func New(system *actor.ActorSystem, session *coordination.Session, cfg Config, produce func(coordination.Tenure) actor.Actor) (*Singleton, error) {
 	var errs []error
 	if session == nil {
 		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
 	}
 	if produce == nil {
-		errs = append(errs, fmt.Errorf("%w: nothing to produce the instance", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: produce is nil", ErrInvalid))
 	}
 	if err := errors.Join(append(errs, cfg.Validate())...); err != nil {
 		return nil, err
@@ -53,8 +52,8 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config, p
 }
 
 // NewProxy prepares this member for sending to the singleton, without hosting it. Config.Role is
-// required, and this member must not have it: of those that do, each is expected to host. Like New, it
-// returns the same *Singleton in each life of the member.
+// required, and this member must not have that role, because each member that has it is expected to
+// host. Like New, it returns the same *Singleton in each life of the member.
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	err := cfg.Validate()
 	if cfg.Role == "" {
@@ -66,17 +65,18 @@ func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	return begin(&life{system: system, cfg: cfg.withDefaults()})
 }
 
-// local is the address that Proto.Actor resolves on whatever system sends.
+// local is the address that Proto.Actor resolves on any sending system.
 const local = "nonhost"
 
-// PID takes messages for the singleton, wherever it is. It is never nil, and sending to it is always
-// safe. Before this member is up it keeps messages, up to Config.Buffer, in order; after Close, and
-// between two lives, it leads to the dead letters. Replies come straight from the instance.
+// PID returns the address for messages to the singleton, wherever the instance is. It is never nil,
+// and sending to it is always safe. Before this member is up it keeps messages, up to
+// Config.Buffer, in order; after Close, and between two lives, it leads to the dead letters.
+// Replies come directly from the instance.
 //
 // Messages of one sender arrive in order, each at most once; see the package comment.
 //
-// A PID is of one life of the member, and one from before the member is up has no address yet, so that
-// only actors of this system can use it. Call PID for each send rather than keep one.
+// A PID belongs to one life of the member. A PID from before the member is up has no address yet,
+// so only actors of this system can use it. Call PID for each send rather than keep its result.
 func (s *Singleton) PID() *actor.PID {
 	if l := s.present.Load(); l != nil {
 		return l.pid.Load()
@@ -84,13 +84,14 @@ func (s *Singleton) PID() *actor.PID {
 	return actor.NewPID(local, Config{Name: s.name}.proxyName())
 }
 
-// Stats counts since the first New, over all lives. It holds no user data.
+// Stats counts events since the first New, over all lives. It contains no user data.
 type Stats struct {
-	Refused  uint64 // messages sent to the dead letters here, for whatever reason
+	Refused  uint64 // messages sent to the dead letters here, for any reason
 	PassedOn uint64 // messages passed on to another member's manager
-	// StateLost counts states of instances that were left here, see Warm, and did not get to the next one.
+	// StateLost counts states that instances left here, see Warm, and that did not reach the next
+	// instance.
 	StateLost uint64
-	Ignored   uint64 // messages of the protocol that could not be used: damaged, or of an unknown kind
+	Ignored   uint64 // messages of the protocol that were damaged or of an unknown kind
 }
 
 type counters struct{ refused, passedOn, ignored, stateLost atomic.Uint64 }

@@ -13,8 +13,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// leases are the etcd leases of the sessions that use this store. They are kept alive by the writes of
-// their sessions alone, so that one which does nothing more lets them expire.
+// leases are the etcd leases of the sessions that use this store. Only the writes of their sessions
+// keep them alive, so the etcd lease of an idle session expires.
 type leases struct {
 	mu struct {
 		sync.Mutex
@@ -22,37 +22,38 @@ type leases struct {
 	}
 }
 
-// leaseKey makes sessions independent of each other, and the tenures of a session.
+// leaseKey separates the etcd leases of different sessions, and of different tenures of a session.
 type leaseKey struct {
 	nonce string
 	ttl   time.Duration // of the records
-	// tenure of the session, for its own record and the leases that are held through it: they live and end together.
-	// 0: for what goes by itself.
+	// tenure of the session, for its own record and the leases that are held through it: they live
+	// and end together. 0: for a key that depends on no session.
 	tenure coordination.Token
 }
 
-// seconds is the TTL of the etcd lease: longer than that of the records by half, so that records that are
-// written soon after each other need it prolonged once.
+// seconds returns the TTL of the etcd lease. It is longer than that of the records by half, so that
+// several records written within a short time need one keepalive.
 func (k leaseKey) seconds() int64 {
 	least := int64((k.ttl + time.Second - 1) / time.Second)
 	return least + max(least/2, 1)
 }
 
-// outlives reports whether an etcd lease that was prolonged at some time has the TTL of the records left. Our clock's
-// word is taken with 1/4 on top, which is more than clocks' rates differ. The calendar clock is asked too: the other
-// one stops while the machine is suspended.
+// outlives reports whether an etcd lease that was kept alive at time prolonged still has the TTL of
+// the records left. It adds 1/4 to the elapsed time of our clock, which is more than the rates of
+// clocks differ. It also checks the wall clock, because the monotonic clock stops while the machine
+// is suspended.
 func (k leaseKey) outlives(prolonged, now time.Time) bool {
 	ago := max(now.Sub(prolonged), now.Round(0).Sub(prolonged.Round(0)))
 	return ago+ago/4+k.ttl <= time.Duration(k.seconds())*time.Second
 }
 
-// lease is one etcd lease; all but making is guarded by leases.mu.
+// lease is one etcd lease; leases.mu guards all fields but making.
 type lease struct {
-	making    chan struct{}    // held by who makes or prolongs it
+	making    chan struct{}    // held by the goroutine that grants or prolongs the lease
 	id        clientv3.LeaseID // 0: there is none
-	prolonged time.Time        // when that was asked for that has been granted
+	prolonged time.Time        // when the last successful grant or keepalive was requested
 	used      time.Time
-	ended     bool // there was one
+	ended     bool // there was one, and it has ended
 }
 
 func (e *lease) lock(ctx context.Context) error {
@@ -66,8 +67,8 @@ func (e *lease) lock(ctx context.Context) error {
 
 func (e *lease) unlock() { <-e.making }
 
-// alive returns the etcd lease of k, which lives for the records' TTL from some moment after the call: the one
-// that is there, prolonged if need be, or a new one.
+// alive returns an etcd lease for k that lives for the records' TTL from some moment after the
+// call: the present lease, kept alive if necessary, or a new one.
 func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if err := e.lock(ctx); err != nil {
@@ -81,7 +82,8 @@ func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey)
 	return id, err
 }
 
-// same is alive, but never a new one: ErrLeaseNotFound if it has ended, another error if it is not known here.
+// same is like alive, but never grants a new lease. It returns ErrLeaseNotFound if the lease has
+// ended, and another error if the lease is not known here.
 func (l *leases) same(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if err := e.lock(ctx); err != nil {
@@ -94,11 +96,13 @@ func (l *leases) same(ctx context.Context, client *clientv3.Client, k leaseKey) 
 	return l.prolong(ctx, client, k, e)
 }
 
-// errNotKnown is told to who renews with another Store than it has acquired with, or long after it had to.
-var errNotKnown = errors.New("the etcd lease is not known here")
+// errNotKnown is returned when a renewal uses a different Store than the acquire, or comes long
+// after it was due.
+var errNotKnown = errors.New("etcd lease not known to this store")
 
-// joined returns the etcd lease of a tenure as it is, for what others prolong; a new one if none is known, and
-// ErrLeaseNotFound if it is known to have ended.
+// joined returns the etcd lease of a tenure without prolonging it, because other writes do that. It
+// grants a new lease if none is known, and returns ErrLeaseNotFound if the lease is known to have
+// ended.
 func (l *leases) joined(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if now := l.state(e); now.id != 0 {
@@ -117,7 +121,7 @@ func (l *leases) joined(ctx context.Context, client *clientv3.Client, k leaseKey
 	return l.grant(ctx, client, k, e)
 }
 
-// prolong needs e locked.
+// prolong keeps the etcd lease of e alive if necessary. The caller has locked e.
 func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
 	now, asked := l.state(e), time.Now()
 	switch {
@@ -137,7 +141,7 @@ func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKe
 	return l.keep(e, now.id, asked, r.TTL, k)
 }
 
-// grant needs e locked.
+// grant makes a new etcd lease for e. The caller has locked e.
 func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
 	asked := time.Now()
 	r, err := client.Grant(ctx, k.seconds())
@@ -149,7 +153,7 @@ func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey,
 
 func (l *leases) keep(e *lease, id clientv3.LeaseID, asked time.Time, seconds int64, k leaseKey) (clientv3.LeaseID, error) {
 	if seconds < k.seconds() {
-		return 0, fmt.Errorf("an etcd lease of %ds was granted for %ds", seconds, k.seconds())
+		return 0, fmt.Errorf("etcd granted a lease of %ds, of %ds requested", seconds, k.seconds())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +161,7 @@ func (l *leases) keep(e *lease, id clientv3.LeaseID, asked time.Time, seconds in
 	return id, nil
 }
 
-// leaseState is a copy of what leases.mu guards.
+// leaseState is a copy of the fields of a lease that leases.mu guards.
 type leaseState struct {
 	id        clientv3.LeaseID
 	prolonged time.Time
@@ -170,7 +174,7 @@ func (l *leases) state(e *lease) leaseState {
 	return leaseState{e.id, e.prolonged, e.ended}
 }
 
-// entry returns that of k, and forgets those that have certainly expired.
+// entry returns the lease of k, and forgets leases that have certainly expired.
 func (l *leases) entry(k leaseKey) *lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +193,7 @@ func (l *leases) entry(k leaseKey) *lease {
 	return e
 }
 
-// forget notes that an etcd lease has ended.
+// forget records that an etcd lease has ended.
 func (l *leases) forget(k leaseKey, id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,8 +53,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	return err
 }
 
-// replace does what is asked for, if the record has not changed. The holder's key goes in the same step, which wakes locks
-// of others.
+// replace performs do if the record has not changed. It deletes the holder's key in the same
+// transaction, which wakes waiting locks of other programs.
 func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) (rev int64, err error) {
 	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do, clientv3.OpDelete(k.holder)).Commit()
 	switch {
@@ -66,9 +66,10 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) 
 	return r.Header.Revision, nil
 }
 
-// hold writes the record of a holder, and its key on an etcd lease. That is prolonged first, if it has not the TTL
-// left: a record that is found later, although the answer to its write was lost, must be one whose holder's key
-// outlives what the holder believes. Doing both at once is faster by a round trip and was wrong.
+// hold writes the record of a holder, and its key on an etcd lease. It first keeps the etcd lease
+// alive if that does not have the TTL left: if the answer to the write is lost and the record is
+// found later, the holder's key must outlive the validity that the holder believes in. Doing both
+// at once saves a round trip, and was wrong.
 func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record, value string) (_ coordination.Version, err error) {
 	w := writingOf(k, from, next, value)
 	key := leaseKey{next.Nonce, next.TTL, w.tenure}
@@ -84,22 +85,22 @@ func (s *Store) hold(ctx context.Context, k keys, from version, next coordinatio
 		}
 		s.leases.forget(key, w.lease) // certainly not written
 		if w.renews {
-			return "", coordination.ErrConflict // Load shows that the holder's key has gone
+			return "", coordination.ErrConflict // Load shows that the holder's key is gone
 		}
 	}
 	return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
 }
 
-// writing is the record of a holder on its way.
+// writing is a pending write of a holder's record.
 type writing struct {
 	keys
-	from    version // of the record that it replaces
+	from    version // of the record that the write replaces
 	nonce   string
 	token   coordination.Token
 	value   string
-	renews  bool               // a tenure that has begun: without its etcd lease it has ended
-	session bool               // it is a session's own record
-	tenure  coordination.Token // of the session, whose etcd lease it is on; 0: it goes by itself
+	renews  bool               // the tenure has begun: it ends with its etcd lease
+	session bool               // the record is a session's own
+	tenure  coordination.Token // of the session on whose etcd lease the key is; 0: none
 	forever bool
 	lease   clientv3.LeaseID
 }
@@ -127,8 +128,8 @@ func (s *Store) leaseFor(ctx context.Context, key leaseKey, w writing) (clientv3
 	return s.leases.alive(ctx, s.client, key)
 }
 
-// write puts the record, and the holder's key. The record of a session is on the etcd lease too: whose session has
-// crashed leaves none.
+// write returns the puts of the record and the holder's key. The record of a session is on the etcd
+// lease too, so a crashed session leaves no record behind.
 func (w writing) write() []clientv3.Op {
 	lease := clientv3.WithLease(w.lease)
 	record := clientv3.OpPut(w.record, w.value)
@@ -138,7 +139,7 @@ func (w writing) write() []clientv3.Op {
 	return []clientv3.Op{record, clientv3.OpPut(w.holder, w.nonce, lease, clientv3.WithPrevKV())}
 }
 
-// version of what was written at a revision, by the answers of write.
+// version returns the version of what was written at a revision, from the answers to write.
 func (w writing) version(rev int64, done []*etcdserverpb.ResponseOp) version {
 	created := rev
 	if before := done[1].GetResponsePut().PrevKv; before != nil {
@@ -147,7 +148,8 @@ func (w writing) version(rev int64, done []*etcdserverpb.ResponseOp) version {
 	return version{rev, w.given(w.token, created)}
 }
 
-// permits are the conditions of which one has to hold, the likeliest first: what is nested costs etcd more.
+// permits returns the conditions of which one must hold, the most likely first: nested transactions
+// cost etcd more.
 func (w writing) permits() [][]clientv3.Cmp {
 	switch {
 	case w.renews:
@@ -157,16 +159,16 @@ func (w writing) permits() [][]clientv3.Cmp {
 	case w.from.mod == 0:
 		return [][]clientv3.Cmp{w.free(), w.mine()}
 	}
-	return [][]clientv3.Cmp{w.free()} // of a blank record nobody is the holder
+	return [][]clientv3.Cmp{w.free()} // a blank record has no holder
 }
 
-// mine is the condition for the holder to write, whoever waits.
+// mine is the condition for a write by the holder, whatever locks wait.
 func (w writing) mine() []clientv3.Cmp {
 	return []clientv3.Cmp{unchanged(w.keys, w.from.mod), clientv3.Compare(clientv3.Value(w.holder), "=", w.nonce)}
 }
 
-// free is the condition for others to write: no lock of others is there, and beside an absent record no holder's
-// key is there either: absence of a record is not freedom.
+// free is the condition for a write by another session: there is no lock of another program and, if
+// the record is absent, no holder's key either: an absent record does not mean a free lease.
 func (w writing) free() []clientv3.Cmp {
 	c := []clientv3.Cmp{unchanged(w.keys, w.from.mod), nothing(w.locks, w.holder), nothing(w.holder+"\x00", clientv3.GetPrefixRangeEnd(w.locks))}
 	if w.from.mod == 0 {
@@ -175,7 +177,7 @@ func (w writing) free() []clientv3.Cmp {
 	return c
 }
 
-// put writes record and holder's key in one step.
+// put writes the record and the holder's key in one transaction.
 func (s *Store) put(ctx context.Context, w writing) (version, error) {
 	permits := w.permits()
 	otherwise := []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()), clientv3.OpGet(w.locks, clientv3.WithFirstCreate()...)}
@@ -199,12 +201,13 @@ func (s *Store) put(ctx context.Context, w writing) (version, error) {
 	return version{}, w.refused(seen)
 }
 
-// refused tells why nothing was written, from what was seen of the record and the first lock.
+// refused returns why nothing was written, from the record and the first lock that the transaction
+// saw.
 func (w writing) refused(seen []*etcdserverpb.ResponseOp) error {
 	present, first := seen[0].GetResponseRange(), seen[1].GetResponseRange()
 	if modOf(present.Kvs) == w.from.mod && len(first.Kvs) == 1 && string(first.Kvs[0].Key) == w.holder {
-		// Load shows the same record again, so this is no conflict to be solved by looking.
-		return fmt.Errorf("%w: etcd: %q waits for the holder's key to expire, or others do", coordination.ErrRefused, w.holder)
+		// Load would show the same record again, so reading does not resolve this conflict.
+		return fmt.Errorf("%w: etcd: key %q has not expired, or locks of other programs wait for it", coordination.ErrRefused, w.holder)
 	}
 	return coordination.ErrConflict
 }
@@ -213,12 +216,12 @@ func unchanged(k keys, mod int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(k.record), "=", mod)
 }
 
-// nothing is true if there is no key from first up to end.
+// nothing is the condition that there is no key from first up to, but not including, end.
 func nothing(first, end string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(first), "=", 0).WithRange(end)
 }
 
-// outcome tells errors that say that nothing was written from those that do not.
+// outcome classifies an error: ErrRefused if certainly nothing was written.
 func outcome(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return err

@@ -37,8 +37,7 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	return text, version, nil
 }
 
-// SwapDocument implements coordination.Documents. Whatever goes wrong before the rename is
-// ErrRefused.
+// SwapDocument implements coordination.Documents. Every error before the rename is ErrRefused.
 func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 		return "", refused(err)
 	}
 	if err := s.syncDir(); err != nil {
-		return "", err // written, but perhaps not for long
+		return "", err // written, but the write may not survive a crash
 	}
 	return coordination.Version(version), nil
 }
@@ -67,12 +66,12 @@ func documentHead(name, version string, text []byte) []byte {
 	return fmt.Appendf(nil, "%s%s %08x %q\n", documentFormat, version, sum, name)
 }
 
-// readDocument returns the bytes behind the head, which must be the one that they are written with.
+// readDocument returns the content after the head, which must be the head of that content.
 func readDocument(name string, data []byte) ([]byte, coordination.Version, error) {
 	head, text, ok := bytes.Cut(data, []byte("\n"))
 	rest, known := bytes.CutPrefix(head, []byte(documentFormat))
 	if !ok || !known {
-		return nil, "", errors.New("it does not begin as a document of this format")
+		return nil, "", errors.New("does not begin like a document of this format")
 	}
 	version, _, _ := bytes.Cut(rest, []byte(" "))
 	switch {
@@ -81,7 +80,7 @@ func readDocument(name string, data []byte) ([]byte, coordination.Version, error
 	case len(text) > coordination.MaxDocument:
 		return nil, "", fmt.Errorf("more than %d bytes", coordination.MaxDocument)
 	case !bytes.Equal(documentHead(name, string(version), text), data[:len(head)+1]):
-		return nil, "", errors.New("checksum or name is another")
+		return nil, "", errors.New("checksum or name differs")
 	}
 	return text, coordination.Version(version), nil
 }

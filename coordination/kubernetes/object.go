@@ -19,14 +19,14 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of an object that cannot be understood: of another name, or with
-// annotations that this package does not write. Nothing can be concluded about the holder.
+// ErrDamaged is wrapped by the error of an object that cannot be decoded: of another name, or with
+// annotations that this package does not write. A caller can conclude nothing about the holder.
 var ErrDamaged = errors.New("kubernetes: damaged lease record")
 
 const (
 	maxName   = 16 << 10
 	hashed    = "concord-" // before the hash of a name
-	foreign   = "holder:"  // before the identity of a holder that is not of this module
+	foreign   = "holder:"  // before the identity of a holder of another program
 	anyTTL    = 15 * time.Second
 	domain    = "concord-go.github.io/"
 	atName    = domain + "name"
@@ -34,12 +34,12 @@ const (
 	atToken   = domain + "token"
 	atAttempt = domain + "attempt"
 	atTTL     = domain + "ttl"
-	atSession = domain + "session" // of a record that its session's keeps
+	atSession = domain + "session" // of a record that its session record keeps alive
 	atForever = domain + "forever"
-	atWrite   = domain + "write" // different in each write, since one that changes nothing gets no new version
+	atWrite   = domain + "write" // changes in each write, so that each gets a new version
 )
 
-// ObjectName is the name of the Lease object of a lease.
+// ObjectName returns the name of the Lease object of a lease.
 func ObjectName(name string) string {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 && !strings.HasPrefix(name, hashed) {
 		return name
@@ -62,8 +62,8 @@ func objectName(name string) (string, error) {
 	return ObjectName(name), nil
 }
 
-// seen is what a version says: which state of the object it is, and what the next write has to know of
-// it.
+// seen is a decoded version: the identity of a state of the object, and the data that the next
+// write needs.
 type seen struct {
 	resourceVersion string
 	transitions     int32
@@ -84,17 +84,17 @@ func parse(v coordination.Version) (s seen, ok bool) {
 	return seen{parts[0], int32(transitions), coordination.Token(token)}, err == nil && err2 == nil
 }
 
-// number is a resourceVersion as the number that it is in all servers of today, and by contract since
-// Kubernetes 1.35.
+// number returns a resourceVersion as a number. It is one in all servers of today, and by contract
+// since Kubernetes 1.35.
 func number(resourceVersion string) (coordination.Token, error) {
 	n, err := strconv.ParseUint(resourceVersion, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("resourceVersion %q is not a number that tokens could go on from", resourceVersion)
+		return 0, fmt.Errorf("resourceVersion %q is not a number, so tokens cannot continue from it", resourceVersion)
 	}
 	return coordination.Token(n), nil
 }
 
-// read is the record and the version of an object.
+// read returns the record and the version of an object.
 func read(name string, l *v1.Lease) (coordination.Record, coordination.Version, error) {
 	rec, err := record(name, l)
 	if err != nil {
@@ -130,17 +130,17 @@ func record(name string, l *v1.Lease) (rec coordination.Record, err error) {
 	}
 	rec.Attempt = attempt
 	if rec.TTL, err = time.ParseDuration(l.Annotations[atTTL]); err != nil || rec.TTL < 0 {
-		return rec, fmt.Errorf("annotation %s: %.40q is no duration", atTTL, l.Annotations[atTTL])
+		return rec, fmt.Errorf("annotation %s: %.40q is not a duration", atTTL, l.Annotations[atTTL])
 	}
 	return rec, readKeeping(l, &rec)
 }
 
-// readKeeping reads by what a lease is held, if it is not by renewing the object.
+// readKeeping reads how a lease is kept alive, if not by renewals of the object.
 func readKeeping(l *v1.Lease, rec *coordination.Record) error {
 	if text, ok := l.Annotations[atSession]; ok {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil || n == 0 {
-			return fmt.Errorf("annotation %s: %.40q is no token", atSession, text)
+			return fmt.Errorf("annotation %s: %.40q is not a token", atSession, text)
 		}
 		rec.Session = coordination.Token(n)
 	}
@@ -152,8 +152,8 @@ func readKeeping(l *v1.Lease, rec *coordination.Record) error {
 	return nil
 }
 
-// token is that of the last tenure of this module. An object without one, made by others, goes on from its
-// resourceVersion, as a name without an object does.
+// token returns the token of the last tenure of this module. For an object of another program it
+// returns the resourceVersion, as for a name without an object.
 func token(l *v1.Lease) (coordination.Token, error) {
 	text, ok := l.Annotations[atToken]
 	if !ok {
@@ -166,7 +166,7 @@ func token(l *v1.Lease) (coordination.Token, error) {
 	return coordination.Token(n), nil
 }
 
-// annotations has nil for one that must not be there.
+// annotations returns the annotations of a record; nil stands for an annotation to remove.
 func annotations(name string, r coordination.Record) map[string]*string {
 	a := map[string]*string{
 		atName: &name, atNonce: &r.Nonce, atToken: new(r.Token.String()), atAttempt: new(strconv.FormatUint(r.Attempt, 10)),
@@ -181,7 +181,7 @@ func annotations(name string, r coordination.Record) map[string]*string {
 	return a
 }
 
-// newAnnotations are those of an object that is made.
+// newAnnotations returns the annotations of a new object.
 func newAnnotations(name string, r coordination.Record) map[string]string {
 	there := map[string]string{}
 	for key, text := range annotations(name, r) {
@@ -192,8 +192,8 @@ func newAnnotations(name string, r coordination.Record) map[string]string {
 	return there
 }
 
-// duration is what others may count from renewTime: if that does not tell whether the holder lives, they must not
-// count it at all.
+// duration returns the time that others may count from renewTime. If renewTime does not show
+// whether the holder is alive, others must not count at all.
 func duration(r coordination.Record) int32 {
 	if r.Session != 0 || r.Forever {
 		return math.MaxInt32
@@ -201,8 +201,8 @@ func duration(r coordination.Record) int32 {
 	return wholeSeconds(r.TTL)
 }
 
-// spec is what everybody reads. A new tenure begins with a new time and counts as a transition; the
-// first holder of all is none, as in client-go.
+// spec returns the fields that all programs read. A new tenure has a new time and counts as a
+// transition, except for the very first holder, as in client-go.
 func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
 	at := metav1.NewMicroTime(now)
 	if next.Nonce == "" {
@@ -218,7 +218,7 @@ func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
 	return s
 }
 
-// patch has only what changes.
+// patch contains only the changes.
 func patch(name string, before seen, next coordination.Record, now time.Time) any {
 	return map[string]any{
 		"metadata": map[string]any{"resourceVersion": before.resourceVersion, "annotations": annotations(name, next)},
@@ -226,7 +226,7 @@ func patch(name string, before seen, next coordination.Record, now time.Time) an
 	}
 }
 
-// wholeSeconds rounds up.
+// wholeSeconds returns d in seconds, rounded up.
 func wholeSeconds(d time.Duration) int32 {
 	return int32(min(max((d+time.Second-1)/time.Second, 1), math.MaxInt32))
 }

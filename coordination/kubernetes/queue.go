@@ -12,8 +12,8 @@ import (
 	"github.com/concord-go/concord/coordination/internal/queue"
 )
 
-// The queue of a lease is an annotation of a Lease object that nobody ever holds, since that is what the account has
-// rights on.
+// The queue of a lease is an annotation of a Lease object that nobody ever holds, because the
+// account has permissions on that kind.
 const (
 	atQueue = domain + "queue"
 	queueOf = domain + "queue-of" // the name of the lease
@@ -46,7 +46,7 @@ type cell struct {
 	name string // of the lease
 }
 
-// object is named as no lease's is.
+// object returns the name of the queue's object, which no lease has.
 func (c cell) object() string { return hashed + "queue-" + hashOf(c.name) }
 
 // Read implements queue.Cell.
@@ -58,7 +58,7 @@ func (c cell) Read(ctx context.Context) (text []byte, version string, err error)
 	case err != nil:
 		return nil, "", err
 	case l.Annotations[queueOf] != c.name:
-		return nil, "", fmt.Errorf("%w: %s: no queue of this lease", ErrDamaged, l.Name)
+		return nil, "", fmt.Errorf("%w: %s: not the queue of this lease", ErrDamaged, l.Name)
 	}
 	return []byte(l.Annotations[atQueue]), l.ResourceVersion, nil
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/concord-go/concord/distributeddata/internal/disk"
 )
 
-// This file reads bbolt's format, version 2, without trusting it: bbolt itself takes what a page says for true, and
-// reads whatever memory that leads to. Numbers are of the machine's byte order.
+// This file reads bbolt's format, version 2, without trusting it: bbolt itself believes what a page
+// says, and reads whatever memory that leads to. Numbers are in the machine's byte order.
 
 const (
-	pageSize    = 4096 // whatever the machine's own is
+	pageSize    = 4096 // independent of the machine's page size
 	pageHeader  = 16
 	element     = 16
 	branchFlag  = 1
@@ -34,7 +34,7 @@ var native = binary.NativeEndian
 
 // meta is one of the two heads of a file, which are written in turn.
 type meta struct {
-	root, high, tx uint64 // page of the buckets, first page that is not used, transaction
+	root, high, tx uint64 // page of the buckets, first unused page, transaction
 }
 
 // readMeta returns the newer head, and whether the other one is damaged.
@@ -72,7 +72,7 @@ type page struct {
 	count int
 }
 
-// readPage reads the page of this number, into a buffer if it is large enough.
+// readPage reads the page with this number, into buffer if it is large enough.
 func readPage(f io.ReaderAt, id, high uint64, buffer []byte) (page, error) {
 	if id < 2 || id >= high {
 		return page{}, fmt.Errorf("page %d is not one of %d", id, high)
@@ -82,11 +82,11 @@ func readPage(f io.ReaderAt, id, high uint64, buffer []byte) (page, error) {
 		return page{}, fmt.Errorf("page %d: %w", id, err)
 	}
 	if its := native.Uint64(raw); its != id {
-		return page{}, fmt.Errorf("page %d says that it is page %d", id, its)
+		return page{}, fmt.Errorf("page %d claims to be page %d", id, its)
 	}
 	if span := uint64(native.Uint32(raw[12:])); span > 0 {
 		if span >= maxSpan || id+span >= high {
-			return page{}, fmt.Errorf("page %d says that it goes on for %d pages", id, span)
+			return page{}, fmt.Errorf("page %d claims %d further pages", id, span)
 		}
 		raw = slices.Grow(raw, int(span)*pageSize)[:pageSize+int(span)*pageSize]  //nolint:gosec // below maxSpan
 		if _, err := f.ReadAt(raw[pageSize:], int64(id+1)*pageSize); err != nil { //nolint:gosec // likewise
@@ -126,7 +126,7 @@ func parsePage(raw []byte) (page, error) {
 	return p, nil
 }
 
-// check finds out whether an element lies in the page, after the one before it.
+// check reports whether an element lies within the page and after the previous one.
 func (p page) check(i int) error {
 	e := p.element(i)
 	at, key, value := uint64(native.Uint32(e)), uint64(native.Uint32(e[4:])), uint64(0)
@@ -155,7 +155,7 @@ func (p page) key(i int) []byte {
 	return p.raw[at+int(native.Uint32(e)):][:native.Uint32(e[4:])]
 }
 
-// value is of a leaf.
+// value returns the value of an element of a leaf.
 func (p page) value(i int) []byte {
 	e := p.element(i)
 	return p.raw[pageHeader+i*element+int(native.Uint32(e[4:]))+int(native.Uint32(e[8:])):][:native.Uint32(e[12:])]
@@ -164,5 +164,5 @@ func (p page) value(i int) []byte {
 // bucket reports whether an element of a leaf holds a bucket.
 func (p page) bucket(i int) bool { return native.Uint32(p.element(i))&bucketFlag != 0 }
 
-// child is of a branch.
+// child returns the page number of an element of a branch.
 func (p page) child(i int) uint64 { return native.Uint64(p.element(i)[8:]) }

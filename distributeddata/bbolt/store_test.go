@@ -57,8 +57,9 @@ func load(s *Store) (map[string]string, error) {
 	return rows, all
 }
 
-// copyDir copies what another process would find if this one were killed now: the anchor first, for it must not be newer
-// than the rest, and the heads of the file again after its pages, for these are used again once later heads count.
+// copyDir copies the files as another process would find them if this one were killed now. It
+// copies the anchor first, since that must not be newer than the rest. It reads the heads of the
+// file again after its pages, since pages are reused once later heads count.
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
 	for {
@@ -74,7 +75,7 @@ func copyDir(t *testing.T, from string) string {
 		_, err = io.ReadFull(f, heads)
 		require.NoError(t, errors.Join(err, f.Close()))
 		if !bytes.Equal(heads, rows[:len(heads)]) {
-			continue // no disk ever held this
+			continue // no disk ever held this state
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(to, disk.AnchorName), anchor, 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(to, fileName), rows, 0o600))
@@ -82,7 +83,7 @@ func copyDir(t *testing.T, from string) string {
 	}
 }
 
-// change edits the file of a store that is closed.
+// change edits the file of a closed store.
 func change(t *testing.T, dir string, edit func(raw []byte) []byte) {
 	t.Helper()
 	path := filepath.Join(dir, fileName)
@@ -91,7 +92,7 @@ func change(t *testing.T, dir string, edit func(raw []byte) []byte) {
 	require.NoError(t, os.WriteFile(path, edit(raw), 0o600))
 }
 
-// flip changes a bit of what the file holds for a key, wherever it does.
+// flip changes a bit of every copy of a key's value in the file.
 func flip(t *testing.T, dir, key string) {
 	t.Helper()
 	s := mustOpen(t, dir)
@@ -112,8 +113,8 @@ func flip(t *testing.T, dir, key string) {
 	require.Positive(t, found, "the row is not in the file")
 }
 
-// lead lets the descriptor that bbolt writes to lead to a device. It returns another one for the file, which has
-// bbolt's lock.
+// lead makes the descriptor that bbolt writes to refer to a device. It returns another descriptor
+// for the file, which holds bbolt's lock.
 func lead(t *testing.T, s *Store, path string) (kept int) {
 	t.Helper()
 	fd := int(s.engine.file.Fd())
@@ -140,14 +141,16 @@ func TestStore_Conforms(t *testing.T) {
 				t.Cleanup(func() { _ = s.Close() })
 				return s, nil
 			},
-			Crash:    func() { dir = copyDir(t, dir) },
-			FailSync: func() { require.NoError(t, syscall.Close(lead(t, last, "/dev/null"))) }, // takes writes, and cannot be synced
+			Crash: func() { dir = copyDir(t, dir) },
+			// Accepts writes, but cannot be synced.
+			FailSync: func() { require.NoError(t, syscall.Close(lead(t, last, "/dev/null"))) },
 			Flip:     func(key string) { flip(t, dir, key) },
 		}
 	})
 }
 
-// A disk without room refuses a write in the middle of a commit, with all that was before in place.
+// A disk without space rejects a write in the middle of a commit, and everything committed before
+// stays in place.
 func TestCommit_GoesOnAfterTheDiskWasFull(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -188,7 +191,8 @@ func TestCommit_RefusesWhileTheDiskIsNearlyFull(t *testing.T) {
 	require.ErrorIs(t, s.Commit(t.Context(), puts("a", "2")), store.ErrFailed)
 }
 
-// MaxSize is an end like that of the disk, and what deletes free is used again. Loads do not wait for the file to grow.
+// MaxSize is a limit like the size of the disk, and space freed by deletes is reused. Loads do not
+// wait for the file to grow.
 func TestCommit_EndsAtMaxSize(t *testing.T) {
 	dir := newDir(t)
 	s, err := Open(dir, Config{MaxSize: leastSize, Logger: config.Logger})
@@ -197,7 +201,7 @@ func TestCommit_EndsAtMaxSize(t *testing.T) {
 	megabyte, n := strings.Repeat("m", 1_000_000), 0
 	for err = error(nil); err == nil; n++ {
 		require.Less(t, n, 70)
-		for _, loadErr := range s.Load(t.Context()) { // which is under way meanwhile
+		for _, loadErr := range s.Load(t.Context()) { // in progress meanwhile
 			require.NoError(t, loadErr)
 			err = s.Commit(t.Context(), puts(fmt.Sprintf("%03d", n), megabyte))
 			break
@@ -221,7 +225,8 @@ func TestCommit_EndsAtMaxSize(t *testing.T) {
 	require.Len(t, rows, n-1-10+2)
 }
 
-// bbolt falls back to the older head without a word. It is told, and once the head is written again no more.
+// bbolt silently falls back to the older head. Load reports it until the head has been written
+// again.
 func TestLoad_TellsOfADamagedHead(t *testing.T) {
 	for i := range 2 {
 		dir := newDir(t)
@@ -242,7 +247,8 @@ func TestLoad_TellsOfADamagedHead(t *testing.T) {
 	}
 }
 
-// bbolt believes its pages. What is not a tree is refused before bbolt reads it, and stays as it is.
+// bbolt trusts its pages. Open rejects a file that is not a valid tree before bbolt reads it, and
+// leaves it unchanged.
 func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)
@@ -271,7 +277,7 @@ func TestOpen_RefusesWhatIsNotATree(t *testing.T) {
 		"too many":        {func(raw []byte) []byte { raw[at+11] = 0xff; return raw }, "elements in"},
 		"beyond the page": {func(raw []byte) []byte { raw[at+pageHeader+2] = 1; return raw }, "in a page of"},
 		"a huge key":      {func(raw []byte) []byte { raw[at+pageHeader+7] = 0x7f; return raw }, "a key of"},
-		"a long page":     {func(raw []byte) []byte { raw[at+14] = 0xff; return raw }, "goes on for"},
+		"a long page":     {func(raw []byte) []byte { raw[at+14] = 0xff; return raw }, "further pages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := newDir(t)
@@ -300,7 +306,7 @@ func TestOpen_SaysWhatIsWrongWithTheConfig(t *testing.T) {
 	require.ErrorContains(t, err, "MaxSize (2) must be from 67108864")
 }
 
-// A file that was being made when the process ended was never used.
+// A file that was being created when the process ended was never used.
 func TestOpen_BeginsAgainAfterACrashInTheFirst(t *testing.T) {
 	dir := newDir(t)
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -314,7 +320,7 @@ func TestOpen_BeginsAgainAfterACrashInTheFirst(t *testing.T) {
 	require.Len(t, files, 2)
 }
 
-// Rows that come and go leave their pages to the next ones.
+// Rows that are added and deleted leave their pages to later ones.
 func TestFile_DoesNotGrowWithChurn(t *testing.T) {
 	dir := newDir(t)
 	s := mustOpen(t, dir)

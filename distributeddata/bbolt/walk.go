@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// walk steps through the keys of our bucket, by reading the file. It yields what can be trusted, in ascending order, and
-// an error for each part of the tree that cannot.
+// walk iterates over the keys of our bucket by reading the file. It yields the readable keys in
+// ascending order, and an error for each damaged part of the tree.
 type walk struct {
 	file  io.ReaderAt
 	high  uint64
 	stack []frame
-	free  [][]byte // pages that are done with
-	first error    // of the root
+	free  [][]byte // reusable buffers of finished pages
+	first error    // error of the root
 }
 
-// frame is a page on the way to the next key, which must hold keys from low on and below end.
+// frame is a page on the path to the next key. Its keys must be at least low and below end.
 type frame struct {
 	page
 	next     int
 	low, end []byte // nil: no bound
 }
 
-// newWalk begins at the page of buckets.
+// newWalk starts at the page of buckets.
 func newWalk(f io.ReaderAt, root, high uint64) *walk {
 	w := &walk{file: f, high: high}
 	w.first = w.begin(root)
@@ -37,7 +37,7 @@ func (w *walk) begin(root uint64) error {
 		return err
 	}
 	if !p.leaf || p.count != 1 || !p.bucket(0) || !bytes.Equal(p.key(0), bucketName) || len(p.value(0)) < bucketSize {
-		return fmt.Errorf("page %d holds no bucket %q alone", root, bucketName)
+		return fmt.Errorf("page %d does not hold exactly one bucket, %q", root, bucketName)
 	}
 	value := p.value(0)
 	if id := native.Uint64(value); id != 0 {
@@ -51,7 +51,7 @@ func (w *walk) begin(root uint64) error {
 	return nil
 }
 
-// push goes on with a page.
+// push descends into a page.
 func (w *walk) push(id uint64, low, end []byte) error {
 	if len(w.stack) >= maxDepth {
 		return fmt.Errorf("page %d: deeper than %d", id, maxDepth)
@@ -65,14 +65,14 @@ func (w *walk) push(id uint64, low, end []byte) error {
 		return err
 	}
 	if p.count > 0 && (low != nil && bytes.Compare(p.key(0), low) < 0 || end != nil && bytes.Compare(p.key(p.count-1), end) >= 0) {
-		return fmt.Errorf("page %d holds keys of another one", id)
+		return fmt.Errorf("page %d holds keys of another page", id)
 	}
 	w.stack = append(w.stack, frame{page: p, low: low, end: end})
 	return nil
 }
 
-// next returns the next key and its value, io.EOF at the end, or why keys are missing here. The slices are valid until
-// the next call.
+// next returns the next key and its value, io.EOF at the end, or an error that says why keys are
+// missing here. The slices are valid until the next call.
 func (w *walk) next() (key, value []byte, err error) {
 	if err := w.first; err != nil {
 		w.first = nil

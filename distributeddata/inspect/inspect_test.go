@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rows of two entries, of two generations.
+// rows returns rows of two entries and two generations.
 func rows() *store.Batch {
 	b := &store.Batch{}
 	b.Put("H", []byte("header"))
@@ -110,7 +110,7 @@ func TestOpen_RefusesWhatIsOfNoStore(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ANCHOR"), []byte("concord rows, stone, format 1\n"), 0o600))
 	_, err = inspect.Open(dir, nil)
 	require.ErrorIs(t, err, store.ErrForeign)
-	require.ErrorContains(t, err, `of the store "stone"`)
+	require.ErrorContains(t, err, `belongs to the store "stone"`)
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, 1)

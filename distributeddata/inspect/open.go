@@ -12,8 +12,9 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 )
 
-// Open opens a directory with the store that made it. The key is badger.Config.Key, nil if there is none. Errors are those
-// of badger.Open and bbolt.Open; a directory of neither is store.ErrForeign, and nothing is made.
+// Open opens a directory with the store that made it. The key is badger.Config.Key, or nil if there
+// is none. Errors are those of badger.Open and bbolt.Open. For a directory of neither store Open
+// returns store.ErrForeign, and creates nothing.
 func Open(dir string, key []byte) (store.Store, error) {
 	kind, err := disk.KindOf(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -22,7 +23,7 @@ func Open(dir string, key []byte) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet := slog.New(slog.DiscardHandler) // Load tells
+	quiet := slog.New(slog.DiscardHandler) // Load reports problems
 	switch kind {
 	case "badger":
 		s, err := badger.Open(dir, badger.Config{Key: key, Logger: quiet})
@@ -37,6 +38,6 @@ func Open(dir string, key []byte) (store.Store, error) {
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("%w: directory %s is of the store %q, which this version does not know, or its file %s is damaged",
+	return nil, fmt.Errorf("%w: directory %s belongs to the store %q, which this version does not know, or its file %s is damaged",
 		store.ErrForeign, dir, kind, disk.AnchorName)
 }

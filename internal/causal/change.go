@@ -8,17 +8,17 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// Atom is one live fact, or the name of one when its payload does not matter.
+// Atom is one live fact, or only its identity where the payload does not matter.
 type Atom struct {
 	Path string
 	Leaf
 }
 
-// Change is what one event did to one store.
+// Change is the change of one event to one store.
 type Change struct {
 	Adds    []Atom   // made by the event: all have its dot
-	Removes []Atom   // observed and taken away; without payload
-	Clear   bool     // everything the event's origin had seen there was taken away, not listed
+	Removes []Atom   // observed and removed atoms; without payload
+	Clear   bool     // removes everything the event's origin had seen there, without listing it
 	Marks   []MarkAt // resets of counter slots
 }
 
@@ -33,9 +33,10 @@ func (c Change) Empty() bool {
 	return len(c.Adds) == 0 && len(c.Removes) == 0 && !c.Clear && len(c.Marks) == 0
 }
 
-// Between returns what turned base into next under the event d, by the difference of the two: what an
-// update made and removed again leaves no trace. Cost follows the change where structure is shared.
-// An added atom with another dot than d means that a value from elsewhere was put in place: an error.
+// Between returns the change of event d that turned base into next, computed from their difference.
+// Atoms that an update made and removed again leave no trace. The cost is proportional to the
+// change where structure is shared. Between returns an error if an added atom has a dot other than
+// d, since a value from elsewhere was then inserted.
 func Between(base, next Store, d Dot) (c Change, err error) {
 	pmap.DiffRuns(base.atoms, next.atoms, sameEntries, func(path string, eb Entry, inBase bool, en Entry, inNext bool) bool {
 		err = c.at(Clone(path), eb, inBase, en, inNext, d)
@@ -50,8 +51,8 @@ func Between(base, next Store, d Dot) (c Change, err error) {
 	return c, err
 }
 
-// BetweenAt is Between for stores that differ at no other paths than these, and not in their marks. It
-// takes ownership of paths.
+// BetweenAt is like Between for stores that differ only at the given paths, and not in their marks.
+// It takes ownership of paths.
 func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
@@ -70,7 +71,7 @@ func BetweenAt(base, next Store, d Dot, paths []string) (c Change, err error) {
 	return c, nil
 }
 
-// at adds what happened at one path.
+// at adds the change at one path.
 func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d Dot) error {
 	if inBase {
 		for i := range eb.Len() {
@@ -84,7 +85,7 @@ func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d
 			switch l := en.leaf(i); {
 			case inBase && eb.Has(l.Dot):
 			case l.Dot != d:
-				return fmt.Errorf("atom of event %v put in place under event %v", l.Dot, d)
+				return fmt.Errorf("atom of event %v inserted by event %v", l.Dot, d)
 			default:
 				c.Adds = append(c.Adds, Atom{Path: path, Leaf: l})
 			}
@@ -93,10 +94,10 @@ func (c *Change) at(path string, eb Entry, inBase bool, en Entry, inNext bool, d
 	return nil
 }
 
-// Take returns the store with what turned base into next at the paths that begin with prefix. Between
-// two states of one history it costs as much as the change.
+// Take returns the store with the difference between base and next applied at the paths that begin
+// with prefix. Between two states of one history the cost is proportional to the change.
 func (s Store) Take(base, next Store, prefix string) Store {
-	if s.Same(base) { // the usual case: one field changed, or none
+	if s.Same(base) { // the usual case: at most one field changed
 		return next
 	}
 	Diff(base, next, func(path string, _ Entry, _ bool, e Entry, in bool) bool {
@@ -118,8 +119,9 @@ func (s Store) Take(base, next Store, prefix string) Store {
 	return s
 }
 
-// Apply returns the store after the change of an event whose origin had seen deps; seen is what the
-// owner of the store covers before. Atoms already covered were removed since and stay away.
+// Apply returns the store after the change of an event whose origin had seen deps. seen is the
+// vector that the store's owner covered before the event. Atoms already covered have been removed
+// since and are not restored.
 func (s Store) Apply(c Change, deps, seen Vector) Store {
 	for _, a := range c.Adds {
 		if !seen.Covers(a.Dot) {

@@ -9,16 +9,17 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// ErrBetweenLives is returned by a call on a handle while its member has left one life and not begun the next,
-// if the call's context ends first.
-var ErrBetweenLives = errors.New("the member is between two lives: it was split off and is joining again")
+// ErrBetweenLives is returned by a call on a handle if the context of the call ends while the
+// member is between two lives.
+var ErrBetweenLives = errors.New("the member is between two lives: it was split off and is rejoining")
 
-// Lives is what one process keeps from one life of its member to the next: the handles of its components, by name.
-// A life is an actor system with its member id; a member that was split off from its cluster ends one and begins
-// another. Package node makes a Lives per Run, and attaches it to the system of each life.
+// Lives holds what a process keeps from one life of its member to the next: the handles of its
+// components, by name. A life is an actor system with its member id; a member that was split off
+// from its cluster ends one life and begins another. Package node creates one Lives per Run, and
+// attaches it to the system of each life.
 //
-// A component that finds its handle here binds it to the new system and returns it again, so that a handle kept
-// by the application works in every life.
+// A component that finds its handle here binds it to the new system and returns it again, so that a
+// handle kept by the application works in every life.
 type Lives struct {
 	mu struct {
 		sync.Mutex
@@ -28,13 +29,13 @@ type Lives struct {
 	}
 }
 
-// moment comes once. It is guarded by the lock of its Lives.
+// moment is a one-time event. The lock of its Lives guards it.
 type moment struct {
 	come bool
-	then []func() // called when it comes
+	then []func() // called when the event happens
 }
 
-// on has f called when the moment comes, or at once if it has come.
+// on calls f when the event happens, or at once if it has happened.
 func (l *Lives) on(m *moment, f func()) {
 	l.mu.Lock()
 	if !m.come {
@@ -46,7 +47,7 @@ func (l *Lives) on(m *moment, f func()) {
 	f()
 }
 
-// come lets the moment come. Later calls do nothing.
+// come makes the event happen. Later calls do nothing.
 func (l *Lives) come(m *moment) {
 	l.mu.Lock()
 	then := m.then
@@ -60,27 +61,27 @@ func (l *Lives) come(m *moment) {
 	}
 }
 
-// livesID is taken once per process: the registry has room for a hundred.
+// livesID is allocated once per process, since the registry has room for a hundred.
 var livesID = extensions.NextExtensionID()
 
 // ExtensionID implements extensions.Extension.
 func (*Lives) ExtensionID() extensions.ExtensionID { return livesID }
 
-// NewLives returns the Lives of a process that has had none yet.
+// NewLives returns the Lives of a new process.
 func NewLives() *Lives {
 	l := &Lives{}
 	l.mu.handles = map[string]any{}
 	return l
 }
 
-// Attach makes system the next life. Call it before any component is made on it.
+// Attach makes system the next life. Call it before any component is created on it.
 func (l *Lives) Attach(system *actor.ActorSystem) {
 	registering.Lock()
 	defer registering.Unlock()
 	system.Extensions.Register(l)
 }
 
-// LivesOf returns the Lives attached to system; nil if the member of system has one life only.
+// LivesOf returns the Lives attached to system, or nil if the member of system has only one life.
 func LivesOf(system *actor.ActorSystem) *Lives {
 	registering.Lock()
 	defer registering.Unlock()
@@ -88,9 +89,10 @@ func LivesOf(system *actor.ActorSystem) *Lives {
 	return l
 }
 
-// Handle returns the handle kept under name by an earlier life, or the one that fresh makes, which is kept from
-// now on. Without Lives on the system it is always a fresh one. The error is that of fresh, ErrStopping after End,
-// or says that the handle kept is of another type.
+// Handle returns the handle kept under name by an earlier life. If there is none, it returns and
+// keeps the handle created by fresh. Without Lives on the system it always calls fresh. Handle
+// returns the error of fresh, ErrStopping after End, or an error if the kept handle has another
+// type.
 func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, error)) (handle T, kept bool, err error) {
 	l := LivesOf(system)
 	if l == nil {
@@ -114,15 +116,16 @@ func Handle[T any](system *actor.ActorSystem, name string, fresh func() (T, erro
 	return handle, false, err
 }
 
-// OnLast registers f to be called once by Last, or calls it at once after Last.
+// OnLast registers f to be called once by Last. After Last, it calls f at once.
 func (l *Lives) OnLast(f func()) { l.on(&l.mu.last, f) }
 
-// Last says that no life follows the present one, which is about to stop: components leave the cluster for good. Handles
-// go on working until they have stopped. Later calls do nothing.
+// Last declares that the current life, which is about to stop, is the last one: components leave
+// the cluster permanently. Handles continue to work until they have stopped. Later calls do
+// nothing.
 func (l *Lives) Last() { l.come(&l.mu.last) }
 
-// OnEnd registers f to be called once by End, or calls it at once after End.
+// OnEnd registers f to be called once by End. After End, it calls f at once.
 func (l *Lives) OnEnd(f func()) { l.on(&l.mu.end, f) }
 
-// End says that there is no next life: whoever waits for one stops waiting. Later calls do nothing.
+// End declares that there is no next life: calls that wait for one return. Later calls do nothing.
 func (l *Lives) End() { l.come(&l.mu.end) }

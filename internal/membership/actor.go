@@ -14,7 +14,7 @@ import (
 // ActorName is the name of the membership actor of every member.
 const ActorName = "concord-membership"
 
-// memberActor is the actor around the core. The same value outlives a restart of the actor.
+// memberActor is the actor around the core. The same value survives restarts of the actor.
 type memberActor struct {
 	service *Service
 	core    *core
@@ -54,7 +54,7 @@ func (s *memberActor) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	r, err := decode(env, s.core.cluster)
 	if err != nil {
 		s.service.counters.dropped[why(err)].Add(1)
-		ctx.Logger().Debug("membership hello refused", slog.Any("error", err))
+		ctx.Logger().Debug("membership hello rejected", slog.Any("error", err))
 		return
 	}
 	s.step(ctx, r)
@@ -104,7 +104,7 @@ func (s *memberActor) post(ctx actor.Context, address string, env *pb.Envelope, 
 	ctx.Send(actor.NewPID(address, ActorName), env)
 }
 
-// notices are log lines, for people that look after the cluster.
+// notices are log lines for operators.
 var notices = [numberOfNotices]struct {
 	level slog.Level
 	text  string
@@ -114,7 +114,7 @@ var notices = [numberOfNotices]struct {
 	agreement:   {slog.LevelInfo, "members list each other again"},
 	permitGiven: {slog.LevelInfo, "another member may give way to this one"},
 	permitTaken: {slog.LevelWarn, "this member gives way to another fragment of the cluster"},
-	goodbye:     {slog.LevelDebug, "member leaves in order"},
+	goodbye:     {slog.LevelDebug, "member leaves gracefully"},
 }
 
 func (s *memberActor) note(ctx actor.Context, e noted) {
@@ -128,7 +128,7 @@ func (s *memberActor) note(ctx actor.Context, e noted) {
 func (s *memberActor) publish(ctx actor.Context, v *View) {
 	switch {
 	case v.Removed:
-		ctx.Logger().Warn("this life of the member has ended: it joins again with a new id",
+		ctx.Logger().Warn("this life of the member has ended: it rejoins with a new id",
 			slog.String("cluster", v.Cluster), slog.String("member", v.Self.ID), slog.Any("cause", v.Cause))
 	default:
 		ctx.Logger().Debug("membership view", slog.String("member", v.Self.ID),

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// classed reads a section with a class, and returns what the opener of that class does.
+// classed reads a section that has a class, and returns the result of the opener of that class.
 func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section, kinds map[string]O) func() (T, error) {
 	if !r.is(s.node, s.key, yaml.MappingNode) {
 		return nil
@@ -24,7 +24,7 @@ func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *read
 			continue
 		}
 		if at != s.node {
-			r.wrong(k, join(s.key, "class"), "is there twice, first in line %d", at.Line)
+			r.wrong(k, join(s.key, "class"), "is set twice, first in line %d", at.Line)
 			return nil
 		}
 		at = k
@@ -34,7 +34,8 @@ func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *read
 	return open
 }
 
-// opened asks the opener of a class, and tells what it finds wrong. decode is for asking it again.
+// opened calls the opener of a class and records the problems it reports. The returned decode
+// decodes the section again.
 func opened[T any, O ~func(func(any) error) (func() (T, error), error)](r *reader, s section, class string, at *yaml.Node, key string, kinds map[string]O) (open func() (T, error), decode func(any) error) {
 	opener := kinds[class]
 	if opener == nil {
@@ -77,7 +78,7 @@ func (r *reader) noClass(class string, at *yaml.Node, key string, known []string
 	}
 }
 
-// decoder decodes a section, as often as it is called.
+// decoder returns a function that decodes a section. The function may be called repeatedly.
 func (r *reader) decoder(s section) func(into any) error {
 	told := maps.Clone(r.told)
 	return func(into any) error {

@@ -11,23 +11,23 @@ import (
 const (
 	maxFile  = 1 << 20 // bytes
 	maxDepth = 16
-	maxValue = 64 << 10 // bytes of a value with its variables
+	maxValue = 64 << 10 // bytes of a value with its variables expanded
 )
 
-// variable is $$, ${NAME}, ${NAME:-default}, or a $ that begins none of these.
+// variable matches $$, ${NAME}, ${NAME:-default}, or a $ that begins none of these.
 var variable = regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}|\$`)
 
-// prepare checks what of YAML a file uses, and replaces variables in values.
+// prepare reports YAML features that are not supported, and replaces variables in values.
 func (r *reader) prepare(n *yaml.Node, key string, depth int) {
 	switch {
 	case depth > maxDepth:
 		r.wrong(n, key, "is nested more than %d deep", maxDepth)
 		n.Content = nil
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		r.wrong(n, key, "anchors and aliases are not understood")
+		r.wrong(n, key, "anchors and aliases are not supported")
 		*n = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
 	case n.Style&yaml.TaggedStyle != 0:
-		r.wrong(n, key, "tags such as %s are not understood", n.Tag)
+		r.wrong(n, key, "tags such as %s are not supported", n.Tag)
 		r.told[n] = true
 	case n.Kind == yaml.ScalarNode:
 		r.expand(n, key)
@@ -44,7 +44,7 @@ func (r *reader) prepareKeys(n *yaml.Node, key string, depth int) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if k.Kind != yaml.ScalarNode || k.Anchor != "" || k.Style&yaml.TaggedStyle != 0 || k.Value == "" || k.Tag == "!!merge" {
-			r.wrong(k, key, "has a key that is no text")
+			r.wrong(k, key, "has a key that is not text")
 			k.Kind, k.Value, k.Anchor, k.Alias, k.Content = yaml.ScalarNode, "", "", nil, nil
 			r.told[n] = true
 			continue
@@ -53,8 +53,8 @@ func (r *reader) prepareKeys(n *yaml.Node, key string, depth int) {
 	}
 }
 
-// expand replaces the variables of a value. It is then read as if it had been written there, but it is never more than
-// one value: nothing that a variable holds becomes a key or a list.
+// expand replaces the variables of a value. The result is read as if it had been written in the
+// file, but is always a single value: the contents of a variable never become a key or a list.
 func (r *reader) expand(n *yaml.Node, key string) {
 	if !strings.Contains(n.Value, "$") {
 		return
@@ -83,7 +83,7 @@ func (r *reader) expand(n *yaml.Node, key string) {
 		r.wrong(n, key, "has %d bytes with its variables, at most %d", len(n.Value), maxValue)
 		r.told[n] = true
 	}
-	if n.Style == 0 { // not in quotes: a number may have come
+	if n.Style == 0 { // unquoted: the value may have become a number
 		n.Tag = ""
 	}
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/concord-go/concord/singleton"
 )
 
-// Kinds are what the program offers for the classes that a file names. The functions must do nothing but decode and
-// check: Read calls them, in the goroutine of its caller.
+// Kinds are the implementations that the program offers for the classes that a file names. The
+// functions must only decode and check: Read calls them in the goroutine of its caller.
 type Kinds struct {
-	// Providers of the cluster, for node.provider.class.
+	// Providers are the cluster providers, for node.provider.class.
 	Providers map[string]Provider
 	// Leases are the openers of lease stores, for lease-class.
 	Leases map[string]coordination.Opener
@@ -34,18 +34,18 @@ type Kinds struct {
 	Disks map[string]Disk
 }
 
-// Provider checks settings, which decode puts into a struct with yaml tags, and returns what node.RunConfig.Provider
-// takes. The packages of providers have one each.
+// Provider decodes settings into a struct with yaml tags, checks them, and returns a function for
+// node.RunConfig.Provider. Each provider package has one.
 type Provider func(decode func(into any) error) (func() (cluster.ClusterProvider, error), error)
 
-// Disk checks settings, which decode puts into a struct with yaml tags, and returns what opens a durable store. The
-// packages badger and bbolt have one each.
+// Disk decodes settings into a struct with yaml tags, checks them, and returns a function that
+// opens a durable store. The packages badger and bbolt each have one.
 type Disk func(decode func(into any) error) (func() (store.Store, error), error)
 
-// File is what a file says, complete and checked. It does not change.
+// File is the content of a file, complete and checked. It is immutable.
 type File struct {
-	// Node is for node.Run. The program may set what a file cannot, such as Logger and Health. It is the zero value if
-	// the file has no section node.
+	// Node is the configuration for node.Run. The program may set fields that a file cannot, such
+	// as Logger and Health. Node is the zero value if the file has no section node.
 	Node node.RunConfig
 
 	kinds       Kinds
@@ -57,14 +57,14 @@ type File struct {
 
 // Replicator is a section of replicators.
 type Replicator struct {
-	// Config is complete but for Store and Membership.
+	// Config is complete except for Store and Membership.
 	Config distributeddata.Config
-	// OpenStore opens the store of durable keys, to be set as Config.Store and closed by the program, when node.Run has
-	// returned. nil: the section has no store.
+	// OpenStore opens the store of durable keys. The program assigns the store to Config.Store, and
+	// closes it after node.Run has returned. OpenStore is nil if the section has no store.
 	OpenStore func() (store.Store, error)
 }
 
-// Load reads a file of this name, with the environment of the process.
+// Load reads the named file, with the environment of the process.
 func Load(name string, kinds Kinds) (*File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -74,8 +74,8 @@ func Load(name string, kinds Kinds) (*File, error) {
 	return read(f, name, os.LookupEnv, kinds)
 }
 
-// Read reads a file, with the variables that lookup knows; see os.LookupEnv. Errors that match ErrInvalid have all
-// problems; see KeyError.
+// Read reads a file, and looks up variables with lookup; see os.LookupEnv. An error that matches
+// ErrInvalid lists all problems; see KeyError.
 func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
 	return read(from, "concord.yaml", lookup, kinds)
 }
@@ -100,10 +100,10 @@ func read(from io.Reader, name string, lookup func(string) (string, bool), kinds
 	return f, nil
 }
 
-// lineOf is how the parser tells where it stopped.
+// lineOf matches the position in an error of the parser.
 var lineOf = regexp.MustCompile(`^yaml: line ([0-9]+): `)
 
-// parse returns the only document; nil if there is none.
+// parse returns the root node of the only document, or nil if there is none.
 func (r *reader) parse(data []byte) *yaml.Node {
 	if len(data) > maxFile {
 		r.wrong(nil, "", "has more than %d bytes", maxFile)
@@ -114,7 +114,7 @@ func (r *reader) parse(data []byte) *yaml.Node {
 	err := d.Decode(&document)
 	if err == nil {
 		if err = d.Decode(&second); err == nil {
-			r.wrong(&second, "", "there is a second document")
+			r.wrong(&second, "", "the file has a second document")
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -132,12 +132,14 @@ func (r *reader) parse(data []byte) *yaml.Node {
 	return document.Content[0]
 }
 
-// Provider returns a provider of all leases of the file. It opens stores of its own, apart from that of Node.
+// Provider returns a provider of all leases of the file. It opens its own stores, separate from the
+// store of Node.
 func (f *File) Provider() (*coordination.Provider, error) {
 	return coordination.NewProvider(f.leases, f.kinds.Leases)
 }
 
-// Lease returns a section of leases. ErrInvalid: there is none of this name; the same holds for the other sections.
+// Lease returns a section of leases. The error matches ErrInvalid if no section has that name; the
+// same holds for the other sections.
 func (f *File) Lease(location string) (coordination.Section, error) {
 	return of(f.leases, "leases", location)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concord-go/concord/node/config"
 )
 
-// Every problem of a file is told, each with its line and key, and in the words of the file.
+// Every problem of a file is reported with its line and key, in the wording of the file.
 func TestProblems_AllAtOnceByLineAndKey(t *testing.T) {
 	got := problems(t, `node:
   cluster: shop
@@ -40,13 +40,13 @@ cheese: 1
 `)
 	require.Equal(t, []string{
 		`line 4: node.hosst: unknown key, did you mean host?`,
-		`line 5: node.port: is there twice, first in line 3`,
-		`line 6: node.start-timeout: "soon" is no duration, such as 500ms, 30s or 2m`,
+		`line 5: node.port: is set twice, first in line 3`,
+		`line 6: node.start-timeout: "soon" is not a duration, such as 500ms, 30s or 2m`,
 		`line 7: node.tls: tls needs cert ("a"), key ("") and at least one of authorities ([])`,
 		`line 8: node.provider.class: "automangaed" is not known, did you mean automanaged?`,
 		`line 9: node.lease: no "shpo" in section leases, only ["shop" "slow"]`,
 		`line 11: leases.defaults.heartbeat-timout: unknown key, did you mean heartbeat-timeout?`,
-		`line 11: leases.defaults.margin: "1" is no duration, such as 500ms, 30s or 2m`,
+		`line 11: leases.defaults.margin: "1" is not a duration, such as 500ms, 30s or 2m`,
 		`line 14: leases.shop.store.directry: unknown key, did you mean directory?`,
 		`line 15: leases.slow.store.size: unknown key: nothing can be set here`,
 		`line 15: leases.slow.heartbeat-interval: heartbeat-interval (31s) must be below half of heartbeat-timeout (1m0s)`,
@@ -57,13 +57,13 @@ cheese: 1
 		`line 18: replicators.flags: must be keys with values, is a list`,
 		`line 20: singletons.b ad: name "b ad" must consist of letters, digits and any of -_.`,
 		`line 20: singletons.b ad.tries: tries is 1001, it must be from 1 to 1000`,
-		`line 22: sharding.account.shards: "1.5" is no whole number that fits`,
+		`line 22: sharding.account.shards: "1.5" is not a whole number in range`,
 		`line 22: sharding.account.type: must not be set: the key of the section is the type`,
 		`line 23: cheese: unknown key, must be one of leases, node, replicators, sharding, singletons`,
 	}, got)
 }
 
-// Each rule of each section, at its edge, in the words of the file.
+// Each rule of each section is tested at its edge, in the wording of the file.
 func TestProblems_OfEachSection(t *testing.T) {
 	const head = "node: {cluster: c, provider: {class: automanaged, hosts: ['a:1']}"
 	for text, want := range map[string]string{
@@ -73,14 +73,14 @@ func TestProblems_OfEachSection(t *testing.T) {
 		head + ", port: -1}":                "node.port: port (-1) must be from 0 to 65535",
 		head + ", max-message: 1048575}":    "node.max-message: max-message (1048575) must be from 1048576 to 1073741824",
 		head + ", advertised: Host}":        `node.advertised: advertised ("Host") must be host:port with a port from 1 to 65535`,
-		head + ", host: 10.0.0.1}": `node.host: host ("10.0.0.1") is not a loopback address, and anybody who reaches the port can send messages to ` +
+		head + ", host: 10.0.0.1}": `node.host: host ("10.0.0.1") is not a loopback address, and anyone who reaches the port can send messages to ` +
 			`actors; set tls or secret-file, listen on loopback, or set plaintext-unsafe if the network is closed`,
 		head + ", tls: {cert: Key}}":                                          `node.tls: tls needs cert ("Key"), key ("") and at least one of authorities ([])`,
-		head + ", roles: [a, a]}":                                             `node.roles: roles: "a" is there twice`,
+		head + ", roles: [a, a]}":                                             `node.roles: roles: "a" is listed twice`,
 		head + ", on-split: leave}":                                           `node.on-split: "leave" is none of rejoin, re-exec and exit`,
 		head + ", guard: a}":                                                  "node.guard: guard and arbiter are leases: lease must be set",
 		head + ", lives-per-hour: 3601}":                                      "node.lives-per-hour: lives-per-hour (3601) must be from 1 to 3600",
-		head + ", lives-per-hour: 99999999999999999999}":                      `node.lives-per-hour: "99999999999999999999" is no whole number that fits`,
+		head + ", lives-per-hour: 99999999999999999999}":                      `node.lives-per-hour: "99999999999999999999" is not a whole number in range`,
 		head + ", stop-timeout: 9ms}":                                         "node.stop-timeout: stop-timeout (9ms) must be from 10ms to 1h0m0s",
 		head + ", no-signals: maybe}":                                         `node.no-signals: "maybe" is neither true nor false`,
 		head + ", lease: l, arbiter: {}}\nleases: {l: {lease-class: memory}}": "node.arbiter: arbiter.lease, the name of the lease, must be set",
@@ -89,14 +89,14 @@ func TestProblems_OfEachSection(t *testing.T) {
 		head + "}\nsingletons: {a: }":                                                       "node.lease: must name a section of leases: singletons and sharding need one",
 		"node: {cluster: c}":                                                                "node: provider must be set: it makes the cluster provider of each life",
 		"node: {cluster: c, provider: {class: none}}":                                       `node.provider.class: the opener of "none" returned no function`,
-		"node: {cluster: c, provider: {class: none, class: none}}":                          "node.provider.class: is there twice, first in line 1",
+		"node: {cluster: c, provider: {class: none, class: none}}":                          "node.provider.class: is set twice, first in line 1",
 		"node: {cluster: c, provider: automanaged}":                                         "node.provider: must be keys with values, is one value",
 		"node: {cluster: c, provider: {class: automanaged, hosts: [a]}}":                    `node.provider.hosts: hosts: "a" must be host:port with a port from 1 to 65535`,
 		"node: {cluster: c, provider: {class: automanaged, hosts: ['a:1'], refresh: 49ms}}": "node.provider.refresh: refresh (49ms) must be from 50ms to 1m0s",
 		"leases: {a: {lease-class: file}}":                                                  "leases.a.store: directory must be set",
 		"leases: {a: {lease-class: memory, owner: 3, forever: 3}}":                          `leases.a.forever: "3" is neither true nor false`,
 		"leases: {a: {lease-class: memory, clock-rate-error: 0.5}}":                         "leases.a.clock-rate-error: clock-rate-error (0.5) must be at least 0 and below 0.5",
-		"leases: {a: {lease-class: memory, clock-rate-error: x}}":                           `leases.a.clock-rate-error: "x" is no number`,
+		"leases: {a: {lease-class: memory, clock-rate-error: x}}":                           `leases.a.clock-rate-error: "x" is not a number`,
 		"leases: {a: b}":                                            "leases.a: must be keys with values, is one value",
 		"leases: {defaults: b}":                                     "leases.defaults: must be keys with values, is one value",
 		"replicators: {a: {durable: ['*']}}":                        "replicators.a.durable: durable lists 1 entries, and store is <nil>: set both or none",
@@ -116,19 +116,19 @@ func TestProblems_OfEachSection(t *testing.T) {
 	}
 }
 
-// What YAML can do and a configuration has no use for.
+// YAML features that a configuration does not need are rejected.
 func TestProblems_OfTheText(t *testing.T) {
 	for text, want := range map[string]string{
-		"node: &a {cluster: c}\nleases: *a": "anchors and aliases are not understood",
-		"a: &a [x]\nb: [*a, *a]":            "line 1: a: anchors and aliases are not understood",
-		"node: {<<: {cluster: c}}":          "node: has a key that is no text",
-		"node: {[a]: b}":                    "node: has a key that is no text",
-		"node: {cluster: !!str c}":          "node.cluster: tags such as !!str are not understood",
-		"node: {cluster: !mine c}":          "tags such as !mine are not understood",
+		"node: &a {cluster: c}\nleases: *a": "anchors and aliases are not supported",
+		"a: &a [x]\nb: [*a, *a]":            "line 1: a: anchors and aliases are not supported",
+		"node: {<<: {cluster: c}}":          "node: has a key that is not text",
+		"node: {[a]: b}":                    "node: has a key that is not text",
+		"node: {cluster: !!str c}":          "node.cluster: tags such as !!str are not supported",
+		"node: {cluster: !mine c}":          "tags such as !mine are not supported",
 		"- a":                               "must be keys with values, is a list",
 		"node: {":                           "line 1: did not find",
 		"node:\n\tcluster: a":               "line 2: found character that cannot start any token",
-		"node:\n---\nleases:":               "line 2: there is a second document",
+		"node:\n---\nleases:":               "line 2: the file has a second document",
 		"# " + strings.Repeat("x", 1<<20):   "has more than 1048576 bytes",
 		"a: " + strings.Repeat("[", 20) + strings.Repeat("]", 20): "a: is nested more than 16 deep",
 		"a: " + strings.Repeat("[", 20000):                        "exceeded max depth",
@@ -142,7 +142,8 @@ func TestProblems_OfTheText(t *testing.T) {
 	}
 }
 
-// A key that is near to none gets no proposal; underscores and capitals are misspellings.
+// A key that resembles no known key gets no suggestion; underscores and capitals count as
+// misspellings.
 func TestProblems_NearestKey(t *testing.T) {
 	for key, want := range map[string]string{
 		"heartbeat_timeout": "did you mean heartbeat-timeout?", "Heartbeat-Timeout": "did you mean heartbeat-timeout?",
@@ -165,7 +166,7 @@ func TestVariables(t *testing.T) {
 		require.Equal(t, want, a.Config.Owner, text)
 	}
 	f, err := read("singletons: {a: {tries: '${N}', settle: \"${D}\"}}", "N=7", "D=7s")
-	require.ErrorContains(t, err, `singletons.a.tries: "7" is no whole number that fits`, "quotes make a text")
+	require.ErrorContains(t, err, `singletons.a.tries: "7" is not a whole number in range`, "quotes make a text")
 	require.Nil(t, f)
 	f, err = read("singletons:\n  a:\n    tries: ${N}\n    settle: ${D}", "N=7", "D=7s")
 	require.NoError(t, err)
@@ -185,7 +186,7 @@ func TestVariables_Problems(t *testing.T) {
 	require.Len(t, problems(t, "leases: {a: {lease-class: memory, '${A}': 1}}"), 1, "keys have no variables")
 }
 
-// An opener is code of others.
+// Openers are foreign code and may misbehave.
 func TestOpeners_MayDoWhatTheyLike(t *testing.T) {
 	odd := func(opener coordination.Opener) error {
 		k := kinds()
@@ -212,7 +213,7 @@ func TestOpeners_MayDoWhatTheyLike(t *testing.T) {
 		return nil, errors.New("Size is odd")
 	}), "line 1: leases.a.store.size: size is odd")
 	require.ErrorContains(t, odd(func(decode func(any) error) (func() (coordination.Store, error), error) {
-		_ = decode(&struct{}{}) // what it did not want to know is wrong all the same
+		_ = decode(&struct{}{}) // the unwanted settings are reported all the same
 		return open, nil
 	}), "leases.a.store.size: unknown key")
 }

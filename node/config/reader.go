@@ -12,12 +12,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reader puts nodes of a file into Go values, and gathers what is wrong with them.
+// reader decodes nodes of a file into Go values and collects problems.
 type reader struct {
-	name     string // of the file
+	name     string // name of the file
 	lookup   func(string) (string, bool)
 	problems []*KeyError
-	told     map[*yaml.Node]bool // values whose problem has been told
+	told     map[*yaml.Node]bool // nodes whose problem has been reported
 }
 
 func newReader(name string) *reader { return &reader{name: name, told: map[*yaml.Node]bool{}} }
@@ -30,8 +30,8 @@ func (r *reader) wrong(at *yaml.Node, key, format string, args ...any) {
 	r.problems = append(r.problems, p)
 }
 
-// section is a part of the file that is decoded later: by an opener, or when its name is known. One that the file does
-// not have is zero.
+// section is a part of the file that is decoded later: by an opener, or once its name is known. The
+// zero section is one that the file does not have.
 type section struct {
 	node *yaml.Node
 	key  string
@@ -43,7 +43,7 @@ var (
 	textType     = reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()
 )
 
-// into puts a node into v, which can be set. What is empty or null leaves v as it is.
+// into decodes a node into v, which must be settable. An empty or null node leaves v unchanged.
 func (r *reader) into(n *yaml.Node, key string, v reflect.Value) {
 	if n == nil {
 		return
@@ -74,7 +74,7 @@ func (r *reader) into(n *yaml.Node, key string, v reflect.Value) {
 	}
 }
 
-// fields are the places of the keys of a struct, those of inline structs included.
+// fields returns the settable fields of a struct by key, including those of inline structs.
 func fields(v reflect.Value) map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	for i := range v.NumField() {
@@ -89,7 +89,7 @@ func fields(v reflect.Value) map[string]reflect.Value {
 	return out
 }
 
-// tag returns the key of a field, "" for one that a file cannot set.
+// tag returns the key of a field, or "" if a file cannot set the field.
 func tag(f reflect.StructField) (key string, inline bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	if name == "-" || !f.IsExported() && !f.Anonymous {
@@ -112,7 +112,7 @@ func (r *reader) structure(n *yaml.Node, key string, v reflect.Value) {
 	}
 }
 
-// hint proposes the nearest key, or lists all if there are few.
+// hint suggests the nearest key, or lists all keys if there are few.
 func (r *reader) hint(key string, places map[string]reflect.Value) string {
 	known := slices.Sorted(maps.Keys(places))
 	switch near := nearest(key, known); {
@@ -154,12 +154,12 @@ func (r *reader) scalar(n *yaml.Node, key string, v reflect.Value) {
 		return
 	}
 	err := n.Decode(v.Addr().Interface())
-	whole := !v.CanInt() || v.Type() == durationType || n.ShortTag() == "!!int" // 1.5 would become 1
+	whole := !v.CanInt() || v.Type() == durationType || n.ShortTag() == "!!int" // else 1.5 becomes 1
 	if err == nil && whole {
 		return
 	}
 	if mismatch := (*yaml.TypeError)(nil); err != nil && !errors.As(err, &mismatch) {
-		r.wrong(n, key, "%s", plain(err)) // of UnmarshalText
+		r.wrong(n, key, "%s", plain(err)) // from UnmarshalText
 	} else {
 		r.wrong(n, key, "%.80q is %s", n.Value, wanted(v.Type()))
 	}
@@ -171,21 +171,22 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "neither true nor false"
 	case reflect.Float64:
-		return "no number"
+		return "not a number"
 	case reflect.String:
-		return "no text"
+		return "not text"
 	}
 	if t == durationType {
-		return "no duration, such as 500ms, 30s or 2m"
+		return "not a duration, such as 500ms, 30s or 2m"
 	}
-	return "no whole number that fits"
+	return "not a whole number in range"
 }
 
 var kinds = map[yaml.Kind]string{
 	yaml.MappingNode: "keys with values", yaml.SequenceNode: "a list", yaml.ScalarNode: "one value",
 }
 
-// is reports whether a node is of a kind, and tells it if not. A node that is nil has been told.
+// is reports whether a node is of a kind, and records a problem if not. The problem of a nil node
+// has already been reported.
 func (r *reader) is(n *yaml.Node, key string, want yaml.Kind) bool {
 	if n == nil {
 		return false
@@ -197,14 +198,14 @@ func (r *reader) is(n *yaml.Node, key string, want yaml.Kind) bool {
 	return n.Kind == want
 }
 
-// entries yields the keys of a mapping with their values, each key once.
+// entries yields the keys of a mapping with their values, and reports duplicate keys.
 func (r *reader) entries(n *yaml.Node, key string) func(yield func(k, v *yaml.Node) bool) {
 	return func(yield func(k, v *yaml.Node) bool) {
 		seen := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k := n.Content[i]
 			if first, twice := seen[k.Value]; twice {
-				r.wrong(k, join(key, k.Value), "is there twice, first in line %d", first)
+				r.wrong(k, join(key, k.Value), "is set twice, first in line %d", first)
 				continue
 			}
 			seen[k.Value] = k.Line

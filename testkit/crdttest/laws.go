@@ -17,36 +17,36 @@ var laws = map[int]string{
 	3:  "merge is idempotent",
 	4:  "the empty value is the identity",
 	5:  "a change only adds information",
-	6:  "a delta is worth the state",
-	7:  "a delta counts once",
-	8:  "a delta with a gap before it is refused",
-	9:  "what a log says is missing is worth the state",
-	10: "what a log says is missing was not there",
+	6:  "a delta is equivalent to the state",
+	7:  "a delta takes effect once",
+	8:  "a delta after a gap is rejected",
+	9:  "the deltas missing according to a log are equivalent to the state",
+	10: "the deltas missing according to a log are unseen",
 	11: "replicas converge",
-	12: "the value is what the specification says",
-	13: "a reset takes away what it has seen, before a merge or after it",
+	12: "the value equals the specification",
+	13: "a reset removes what it has seen, before or after a merge",
 	15: "the encoding is exact",
 	16: "the size is bounded",
 	17: "values are immutable",
-	18: "what is of another type or version is refused",
-	19: "stamps only grow, and keep to the clock",
+	18: "values of another type or version are rejected",
+	19: "stamps only grow, and stay near the clock",
 }
 
-// ok fails the test with the name of the law unless it holds.
+// ok fails the test with the text of the law unless holds is true.
 func (h *history[T]) ok(law int, holds bool, format string, args ...any) {
 	if !holds {
 		h.t.Fatalf("law %d is broken: %s\n%s\n%s", law, laws[law], fmt.Sprintf(format, args...), h.story())
 	}
 }
 
-// same is ok for a value and the encoding it should have.
+// same checks that a value has the given encoding.
 func (h *history[T]) same(law int, want []byte, v T, what string) {
 	if got := h.encode(v); !bytes.Equal(want, got) {
 		h.ok(law, false, "%s differ\nfirst  %x\nsecond %x, which shows as %s", what, want, got, h.text(v))
 	}
 }
 
-// check is laws 12 and 16, of the value that a replica has now.
+// check checks laws 12 and 16 for the current value of a replica.
 func (h *history[T]) check(a *actor[T]) {
 	if h.typ.Show == nil {
 		return
@@ -65,14 +65,15 @@ func (h *history[T]) check(a *actor[T]) {
 // deltaLaws checks a new delta at the replica that made it.
 func (h *history[T]) deltaLaws(before T, after []byte, delta crdt.Delta) {
 	at := before
-	for _, law := range []int{6, 7} { // the second time it is doubled
+	for _, law := range []int{6, 7} { // the second one is a duplicate
 		err := h.typ.apply(&at, h.resent(delta))
 		h.ok(law, err == nil, "a delta at the state it was made from: %v", err)
 		h.same(law, after, at, "the state, and before with the delta")
 	}
 }
 
-// missing is laws 9 and 10: what a's log says that b lacks. A log that was cut may not know.
+// missing checks laws 9 and 10: the deltas that b lacks according to a's log. A cut log may not
+// know them.
 func (h *history[T]) missing(a, b *actor[T]) {
 	if rapid.Bool().Draw(h.t, "cut") {
 		a.log.Cut(rapid.IntRange(0, 3).Draw(h.t, "keep"))
@@ -94,7 +95,7 @@ func (h *history[T]) missing(a, b *actor[T]) {
 	h.same(9, h.encode(b.value.Merge(a.value)), at, fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
 }
 
-// commutes is law 13 for any change: a delta before a merge, and after it.
+// commutes checks law 13 for any change, with the delta applied before and after a merge.
 func (h *history[T]) commutes(before, after T, d crdt.Delta) {
 	for _, o := range h.actors {
 		merged := before.Merge(o.value)
@@ -104,8 +105,8 @@ func (h *history[T]) commutes(before, after T, d crdt.Delta) {
 	}
 }
 
-// remove is law 13 for a value in a map: removed, nothing of it is left, whatever older state comes back;
-// removed where it is not, nothing happens.
+// remove checks law 13 for a value in a map. After a removal nothing is left of the value, whatever
+// older state is merged; a removal that has not seen the value has no effect.
 func (h *history[T]) remove(a *actor[T]) {
 	key, was, there := h.typ.key, h.encode(a.value), h.typ.key.there(a.value)
 	h.update(a, func(_ *Draw, w *crdt.Writer, v *T) []Effect {
@@ -123,7 +124,7 @@ func (h *history[T]) remove(a *actor[T]) {
 	}
 }
 
-// clock is law 19, of the stamp that the next write of a would get.
+// clock checks law 19 for the stamp of the next write of a.
 func (h *history[T]) clock(a *actor[T]) {
 	var r crdt.LWWRegister[bool]
 	r.Set(a.replica.Writer(), true)
@@ -134,7 +135,7 @@ func (h *history[T]) clock(a *actor[T]) {
 	a.stamp = stamp
 }
 
-// strange is law 18: bytes and deltas of other types, and of a later version.
+// strange checks law 18: bytes and deltas of other types and of a later version are rejected.
 func (h *history[T]) strange() {
 	if h.own {
 		return
@@ -159,7 +160,7 @@ func (h *history[T]) strange() {
 	}
 }
 
-// refused checks that T takes neither a value of another type nor its delta.
+// refused checks that T rejects both a value of another type and its delta.
 func refused[T crdt.Value[T], O crdt.Value[O]](h *history[T], other O, d crdt.Delta) {
 	b, err := other.AppendBinary(nil)
 	h.ok(18, err == nil, "%T: %v", other, err)
@@ -172,7 +173,7 @@ func refused[T crdt.Value[T], O crdt.Value[O]](h *history[T], other O, d crdt.De
 	h.same(18, h.encode(h.actors[0].value), at, "a value, and after a delta of another type")
 }
 
-// resent is the delta as it comes out of its encoding.
+// resent returns the delta after encoding and decoding.
 func (h *history[T]) resent(d crdt.Delta) crdt.Delta {
 	b, err := d.AppendBinary(nil)
 	h.ok(15, err == nil, "delta: %v", err)
@@ -183,7 +184,7 @@ func (h *history[T]) resent(d crdt.Delta) crdt.Delta {
 	return out
 }
 
-// algebra is laws 1 to 4, on the states at hand, sharing structure and built apart.
+// algebra checks laws 1 to 4 on the current states, both shared and built separately.
 func (h *history[T]) algebra() {
 	a, b, c := h.actors[0].value, h.actors[1].value, h.actors[2].value
 	ab, ac := h.encode(h.merge(a, b)), h.encode(a)
@@ -196,7 +197,8 @@ func (h *history[T]) algebra() {
 	h.same(4, ac, h.typ.Empty.Merge(a), "replica 1, and empty⊔1")
 }
 
-// converge brings everything everywhere, once as deltas in any order and once as states: law 11.
+// converge brings all replicas up to date, once with deltas in any order and once with states: law
+// 11.
 func (h *history[T]) converge() {
 	all := h.actors[0].value.Merge(h.actors[1].value).Merge(h.actors[2].value)
 	want := h.encode(all)
@@ -225,14 +227,14 @@ func (h *history[T]) converge() {
 	}
 }
 
-// untouched is law 17.
+// untouched checks law 17.
 func (h *history[T]) untouched(old []kept[T]) {
 	for _, k := range old {
 		h.same(17, k.bytes, k.value, "an old value as it was, and as it is now")
 	}
 }
 
-// garbage is the second half of law 15: damaged bytes are refused, or are those of some value.
+// garbage checks the second half of law 15: damaged bytes are rejected, or encode some value.
 func (h *history[T]) garbage() {
 	b := bytes.Clone(h.encode(h.actors[0].value))
 	for range rapid.IntRange(1, 3).Draw(h.t, "damages") {
@@ -260,7 +262,7 @@ func (h *history[T]) survive(b []byte) (v T, err error) {
 	return h.typ.Empty.Decode(b)
 }
 
-// apart returns an equal value that shares nothing.
+// apart returns an equal value that shares no memory.
 func (h *history[T]) apart(v T) T { return h.decode(h.encode(v)) }
 
 func (h *history[T]) decode(b []byte) T {

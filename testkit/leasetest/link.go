@@ -11,15 +11,15 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-var errDown = errors.New("leasetest: store away")
+var errDown = errors.New("leasetest: store unreachable")
 
-// fault is what a link does to calls.
+// fault is the effect of a link on calls.
 type fault struct {
 	cut        bool          // requests are lost: no answer until the deadline
-	down       bool          // an error at once, nothing done
+	down       bool          // an immediate error, nothing done
 	loseAnswer bool          // done, but no answer
-	loseWrites bool          // as loseAnswer, for Swap alone
-	refuse     bool          // Swap is refused
+	loseWrites bool          // like loseAnswer, but only for Swap
+	refuse     bool          // Swap is rejected
 	panics     bool          // the store panics
 	delay      time.Duration // of answers
 }
@@ -31,7 +31,7 @@ type link struct {
 
 	mu       sync.Mutex
 	fault    fault
-	next     int // calls the fault lasts for; 0: for ever
+	next     int // calls the fault lasts for; 0: forever
 	busy     map[string]bool
 	overlaps int
 	calls    int
@@ -39,7 +39,7 @@ type link struct {
 	writes   int
 }
 
-// set changes the fault, for the next n calls if given.
+// set changes the fault, for the next n calls if n is given.
 func (l *link) set(f fault, n ...int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *link) begin(name string) fault {
 		l.to = map[string]int{}
 	}
 	l.to[name]++
-	if l.busy[name] && !strings.HasPrefix(name, coordination.SessionRecords) { // many leases look at one session
+	if l.busy[name] && !strings.HasPrefix(name, coordination.SessionRecords) { // shared by leases
 		l.overlaps++
 	}
 	l.busy[name] = true
@@ -94,7 +94,7 @@ func (l *link) end(name string) {
 	l.busy[name] = false
 }
 
-// through applies the fault around one call.
+// through makes one call under the fault.
 func (l *link) through(ctx context.Context, f fault, do func() error) error {
 	switch {
 	case f.panics:
@@ -133,10 +133,10 @@ func (l *link) Load(ctx context.Context, name string) (rec coordination.Record, 
 	return rec, ver, nil
 }
 
-// KeepsSessions says what the test wants; the store has been asked.
+// KeepsSessions returns the mode of the test; the suite has asked the store before.
 func (l *link) KeepsSessions() bool { return l.shared }
 
-// TokenOf asks the store.
+// TokenOf returns the answer of the store.
 func (l *link) TokenOf(v coordination.Version) coordination.Token { return given(l.store, v) }
 
 func given(s coordination.Store, v coordination.Version) coordination.Token {
@@ -146,7 +146,7 @@ func given(s coordination.Store, v coordination.Version) coordination.Token {
 	return 0
 }
 
-// Remove fails where the store is no Remover: then the record stays.
+// Remove fails if the store is not a Remover; the record then stays.
 func (l *link) Remove(ctx context.Context, name string, old coordination.Version) error {
 	f := l.begin(name)
 	defer l.end(name)
@@ -177,7 +177,7 @@ func (l *link) Swap(ctx context.Context, name string, old coordination.Version, 
 	return ver, nil
 }
 
-// watchedLink is a link to a store that can watch; a cut link hears nothing.
+// watchedLink is a link to a store that can watch. A cut link delivers no notifications.
 type watchedLink struct {
 	*link
 	w coordination.Watcher
@@ -200,7 +200,7 @@ func (l watchedLink) Watch(ctx context.Context, name string) iter.Seq2[coordinat
 	}
 }
 
-// losslog collects what OnLost was told.
+// losslog collects the calls of OnLost.
 type losslog struct {
 	mu  sync.Mutex
 	got []*coordination.LostError

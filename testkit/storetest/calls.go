@@ -26,13 +26,13 @@ func closeTwice(p *place) {
 		work.Go(func() {
 			err := s.Commit(p.ctx, puts("b", "2"))
 			if err != nil && !errors.Is(err, store.ErrClosed) {
-				errs[each+i] = fmt.Errorf("Commit beside Close: %w", err)
+				errs[each+i] = fmt.Errorf("Commit concurrent with Close: %w", err)
 			}
 		})
 		work.Go(func() {
 			for _, err := range s.Load(p.ctx) {
 				if err != nil && !errors.Is(err, store.ErrClosed) {
-					errs[2*each+i] = fmt.Errorf("Load beside Close: %w", err)
+					errs[2*each+i] = fmt.Errorf("Load concurrent with Close: %w", err)
 				}
 			}
 		})

@@ -10,14 +10,14 @@ import (
 type waiter struct {
 	id    uint64
 	wait  bool
-	after uint64 // only a read started later than this operation may tell it "taken"
+	after uint64 // only a read started after this operation may answer "taken"
 	last  Answer // outcome of its last attempt
 }
 
 var (
 	errContention  = errors.New("too many races lost")
 	errNoTokens    = errors.New("no larger token left")
-	errOthersFirst = errors.New("free, and others wait before")
+	errOthersFirst = errors.New("free, but other sessions are ahead in the queue")
 )
 
 func (m *Machine) onAcquire(ev Acquire) {
@@ -31,15 +31,15 @@ func (m *Machine) onAcquire(ev Acquire) {
 	case m.phase == waiting:
 		m.enter(waiting)
 	case m.phase == doubtful || m.phase == releasing:
-		m.due = m.now.Mono // what is left of an earlier attempt is in the way
+		m.due = m.now.Mono // an earlier attempt must be resolved first
 	}
 	m.heedBlank(ev.From)
 	m.waiters = append(m.waiters, waiter{id: ev.ID, wait: ev.Wait, after: m.opCount,
 		last: Answer{ID: ev.ID, Outcome: Doubt}})
 }
 
-// heedBlank takes the word of the last holder for how the record is. If it is another by now, the claim fails as any
-// claim that is late.
+// heedBlank accepts the last holder's account of the record. If the record has changed by now, the
+// claim fails like any late claim.
 func (m *Machine) heedBlank(b Blank) {
 	if b.Version == "" || b.Token < m.high || b.Token > MaxToken || m.op.id != 0 || m.phase != idle && m.phase != waiting {
 		return
@@ -62,21 +62,21 @@ func (m *Machine) onCancel(ev Cancel) {
 	m.unwanted()
 }
 
-// unwanted stops trying when nobody waits; a claim under way is resolved first.
+// unwanted stops trying when no caller waits. A claim in flight is resolved first.
 func (m *Machine) unwanted() {
 	if !m.looking() && (m.phase == reading || m.phase == waiting) {
 		m.phase = idle
 	}
 }
 
-// looking reports that the record is to be read: somebody wants the lease, or it is followed.
+// looking reports whether the record must be read: a caller wants the lease, or it is followed.
 func (m *Machine) looking() bool { return len(m.waiters) > 0 || m.observed }
 
 func (m *Machine) patient() bool {
 	return slices.ContainsFunc(m.waiters, func(w waiter) bool { return w.wait })
 }
 
-// answerTries answers the callers of one attempt and notes the outcome for the others.
+// answerTries answers the callers that make one attempt, and notes the outcome for the others.
 func (m *Machine) answerTries(a Answer) {
 	m.answerIf(a, func(w waiter) bool { return !w.wait })
 }
@@ -98,8 +98,9 @@ func (m *Machine) answerIf(a Answer, match func(waiter) bool) {
 	m.unwanted()
 }
 
-// claimOpen claims, without another look, what was released here or was free when the session had no record yet: if
-// somebody has had it since, the write fails. Who stands in a queue looks at that first.
+// claimOpen claims, without another read, a lease that was released here, or that was free when the
+// session had no record yet. If another session has held the lease since, the write fails. A waiter
+// in a queue reads the queue first.
 func (m *Machine) claimOpen() bool {
 	if !m.seen.open || len(m.waiters) == 0 || m.orderly() {
 		return false
@@ -109,7 +110,8 @@ func (m *Machine) claimOpen() bool {
 	return true
 }
 
-// judge goes on from a fresh read. Who waits in a queue takes his place first, unless he could not claim.
+// judge continues after a fresh read. With Fair, a waiter enqueues before claiming, unless it could
+// not claim.
 func (m *Machine) judge(read uint64) {
 	if m.orderly() && (!m.cfg.Shared || m.backed()) {
 		m.enqueue(read)
@@ -118,7 +120,7 @@ func (m *Machine) judge(read uint64) {
 	m.decide(read)
 }
 
-// decide on the record as it was read: claim, or tell who holds it and wait.
+// decide acts on the record just read: it claims the lease, or answers with its holder and waits.
 func (m *Machine) decide(read uint64) {
 	if m.throughPeer() {
 		m.consult(read)
@@ -132,7 +134,7 @@ func (m *Machine) decide(read uint64) {
 	m.taken(read, freeAt)
 }
 
-// taken tells those who asked before the read who holds the lease.
+// taken answers the callers that asked before the read with the holder of the lease.
 func (m *Machine) taken(read uint64, freeAt time.Duration) {
 	taken := Answer{Outcome: Taken, Holder: m.seen.record, Left: max(0, freeAt-m.now.Mono)}
 	m.answerIf(taken, func(w waiter) bool { return !w.wait && read > w.after })
@@ -140,7 +142,7 @@ func (m *Machine) taken(read uint64, freeAt time.Duration) {
 }
 
 // await plans the next read: when the record may be taken, or sooner by polling, or at once for a
-// caller who came while the last read was under way.
+// caller that came while the last read was in flight.
 func (m *Machine) await(freeAt time.Duration) {
 	if !m.looking() {
 		return
@@ -153,15 +155,15 @@ func (m *Machine) await(freeAt time.Duration) {
 	m.heed()
 }
 
-// claim begins a tenure with a write on the version just seen, if it is this session's turn and somebody
-// wants it.
+// claim begins a tenure with a write on the version just seen, if it is this session's turn and a
+// caller wants the lease.
 func (m *Machine) claim() {
 	if len(m.waiters) == 0 {
 		m.await(m.now.Mono + m.cfg.Retry)
 		return
 	}
 	if turn := m.turn(); m.now.Mono < turn {
-		m.answerTries(Answer{Outcome: Doubt, Err: errOthersFirst}) // they are none, but for who gives up now
+		m.answerTries(Answer{Outcome: Doubt, Err: errOthersFirst}) // for waiters that give up now
 		m.await(turn)
 		return
 	}
@@ -173,10 +175,10 @@ func (m *Machine) claim() {
 	if m.cfg.Shared && !m.backed() {
 		m.seen.open = m.seen.record.blank()
 		m.enter(waiting)
-		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner, if the store is there
+		m.due += m.cfg.jittered(m.cfg.Retry) // Backed comes sooner if the store is reachable
 		return
 	}
-	if m.orderly() && m.queue.beat == 0 { // the session's record came only after the look that led here
+	if m.orderly() && m.queue.beat == 0 { // the session's record came only after that read
 		m.enter(reading)
 		return
 	}
@@ -192,7 +194,7 @@ func (m *Machine) onClaimed(op operation, ev Swapped) {
 		m.wrote(op, ev.Version)
 		m.adopt(op.attempt)
 	case Conflicted:
-		m.enter(doubtful) // an earlier attempt of ours may be the one that was in the way
+		m.enter(doubtful) // an earlier attempt of ours may have caused the conflict
 	case Refused:
 		m.ten.drop(op.attempt)
 		m.answerTries(Answer{Outcome: Doubt, Err: ev.Err})
@@ -213,14 +215,14 @@ func (m *Machine) resolve() {
 	case m.seen.version == m.ten.base && len(m.waiters) > 0:
 		m.claimAgain()
 	case m.seen.version == m.ten.base && len(m.ten.attempts) > 0:
-		m.release() // not there yet: make sure it never will be
+		m.release() // not written yet: make sure it never will be
 	default:
 		m.lostRace()
 	}
 }
 
-// claimAgain repeats the claim that is not in the record yet: the same tenure, unless the session it is of has
-// ended. Then it is made impossible first.
+// claimAgain repeats a claim that the record does not contain yet, in the same tenure. If the
+// tenure of the session has ended, it first makes the claim impossible.
 func (m *Machine) claimAgain() {
 	switch {
 	case !m.cfg.Shared || m.backed() && m.back.token == m.ten.session:
@@ -233,7 +235,7 @@ func (m *Machine) claimAgain() {
 	}
 }
 
-// lostRace goes on after a claim that another write has made impossible.
+// lostRace continues after a claim that another write has made impossible.
 func (m *Machine) lostRace() {
 	m.ten = tenure{}
 	m.races++
@@ -249,8 +251,8 @@ func (m *Machine) lostRace() {
 	}
 }
 
-// adopt turns a claim found in the record into a tenure, if anybody wants it and it is still worth
-// something.
+// adopt turns a claim found in the record into a tenure, if a caller wants it and its validity has
+// not run out.
 func (m *Machine) adopt(attempt uint64) {
 	v, known := m.validityOf(attempt)
 	if !known || !v.MayStart(m.now) || m.closing || len(m.waiters) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// rot changes what a replica holds under a key, behind its back; told says whether its fingerprint
-// follows, as it would after a bug, or not, as when memory rots.
+// rot changes what a replica holds under a key. told says whether its fingerprint follows, as after
+// a bug, or not, as when memory is corrupted.
 func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.Store) {
 	c := l.cores[name]
 	h, _ := c.keys.Get(key)
@@ -23,7 +23,7 @@ func (l *lab) rot(name, key string, told bool, change func(causal.Store) causal.
 		c.install(d, c.seen)
 		return
 	}
-	c.keys = c.keys.put(key, Held{next, h.sum})
+	c.keys = c.keys.put(key, Held{next, h.sum, h.bytes})
 }
 
 func dropFirst(s causal.Store) causal.Store {
@@ -109,7 +109,7 @@ func TestDivergence_ScrubbingALargeKeyTakesSeveralHeartbeats(t *testing.T) {
 	l.tick(time.Second)
 	require.Zero(t, l.cores["a"].Stats().Rotten, "not in one go")
 	for i := range 10 {
-		l.update("b", Level{}, add("s", fmt.Sprint("more-", i))) // goes on meanwhile
+		l.update("b", Level{}, add("s", fmt.Sprint("more-", i))) // continues meanwhile
 		l.tick(time.Second)
 	}
 	for range 5 {
@@ -133,8 +133,8 @@ func TestDivergence_OfTwoTheYoungerYields(t *testing.T) {
 	}
 }
 
-// Mending does not wait for quiet: what the replica has done or heard since its peer's answer was taken
-// stays.
+// A replica can be mended while it is in use: whatever it did or received since its peer made the
+// answer stays.
 func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 	l := filled(t, 100, "a", "b", "c")
 	l.rot("a", "s0007", true, dropFirst)
@@ -147,7 +147,7 @@ func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 	}
 	require.NotNil(t, l.cores["a"].incoming)
 	require.True(t, l.cores["a"].incoming.whole)
-	l.deliver(of(wire.ReplicatorRequest)) // the answer is of this moment
+	l.deliver(of(wire.ReplicatorRequest)) // the answer is made now
 	l.update("a", Level{}, add("s0001", "own"), remove("s0004", "x"))
 	l.update("b", Level{}, add("s0002", "other"))
 	l.deliver(all)
@@ -164,8 +164,8 @@ func TestDivergence_MendingKeepsWhatCameMeanwhile(t *testing.T) {
 	require.NotContains(t, got, "s0004/")
 }
 
-// A member that missed more than the log holds is sent only the keys that differ, also those that it
-// has and nobody else.
+// A member that missed more than the log holds is sent only the keys that differ, including those
+// that only it has.
 func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 	l := filled(t, 1000, "a", "b", "c")
 	l.step("b", View{})
@@ -203,8 +203,8 @@ func TestBulk_SendsOnlyWhatDiffers(t *testing.T) {
 	require.NotContains(t, got, "s0500/")
 }
 
-// While what was compared travels, a key that was found equal changes: a push arrives late of what the
-// answer says has been removed since. The answer is put together from the copy that was compared [R16].
+// While a comparison is in flight, a key that was found equal changes: a late push adds what the
+// answer has already removed. The answer is completed from the copy that was compared [R16].
 func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l := filled(t, 200, "a", "b")
 	l.update("b", Level{}, add("s9999", "x"))
@@ -231,7 +231,7 @@ func TestBulk_SkippedKeyChangesBeforeAdoption(t *testing.T) {
 	l.equal("a", "b")
 }
 
-// What is put together must fit its fingerprint; if not, everything is sent.
+// A state completed from a comparison must match its fingerprint; otherwise everything is sent.
 func TestBulk_WrongComparisonIsNoticed(t *testing.T) {
 	l := filled(t, 100, "a", "b")
 	l.step("b", View{})

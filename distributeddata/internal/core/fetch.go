@@ -11,24 +11,24 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// unknownBaseError is the error of a message that names a base that is not known.
+// unknownBaseError is the error of a message that names an unknown base.
 type unknownBaseError causal.Digest
 
 func (unknownBaseError) Error() string { return "core: unknown base" }
 
-// fetch is the one base under way to this replica [R42]. It arrives in parts, each asked for when the one
-// before is there, and is taken when its digest is the one asked for.
+// fetch is the one base that this replica is fetching [R42]. It arrives in parts, each requested
+// when the previous one has arrived. It is accepted if its digest is the requested one.
 type fetch struct {
 	digest   causal.Digest
 	member   string
 	begun    bool
-	from     base         // that the parts are the differences from
-	got      []causal.Dot // of it
+	from     base         // the parts are differences from it
+	got      []causal.Dot // the entries received so far
 	nudge    time.Time    // when to ask again
-	deadline time.Time    // for something new
+	deadline time.Time    // for the next progress
 }
 
-// after returns the last replica whose entry has arrived.
+// after returns the replica of the last received entry.
 func (f *fetch) after() causal.Replica {
 	if len(f.got) == 0 {
 		return 0
@@ -36,8 +36,8 @@ func (f *fetch) after() causal.Replica {
 	return f.got[len(f.got)-1].Replica
 }
 
-// await keeps a message until the base that it names is there, if there is room, and asks its sender for
-// the base. A message that is not kept is as good as lost.
+// await queues a message until the base that it names is known, if there is room, and requests the
+// base from its sender. A message that is not queued counts as lost.
 func (c *Core) await(ev Receive, digest causal.Digest) {
 	p := c.peer(ev.Member)
 	if p == nil || p.replica == 0 || c.fetch == nil && c.now.Before(c.fetchAfter) {
@@ -67,7 +67,7 @@ func (c *Core) sendBaseRequest(p *peer) {
 	c.send(p, wire.ReplicatorBaseRequest, encode(m))
 }
 
-// onBaseRequest answers with a piece of a base.
+// onBaseRequest replies with a part of a base.
 func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 	var m pb.BaseRequest
 	if err := decode(payload, &m); err != nil {
@@ -96,10 +96,10 @@ func (c *Core) onBaseRequest(p *peer, payload []byte) error {
 	return nil
 }
 
-// basePart is how many entries of a base go into one message.
+// basePart returns the number of entries of a base in one message.
 func (c *Core) basePart() int { return min(12_000, max(1, c.cfg.PartBytes/5)) }
 
-// nearest returns the first of the named vectors that v is told in less than whole as a difference from.
+// nearest returns the first of the named vectors from which v differs in fewer entries than v has.
 func (c *Core) nearest(v causal.Vector, names [][]byte) ([]byte, causal.Vector) {
 	for _, name := range names {
 		from, ok := c.known(name)
@@ -119,7 +119,7 @@ func (c *Core) nearest(v causal.Vector, names [][]byte) ([]byte, causal.Vector) 
 	return nil, causal.Vector{}
 }
 
-// onBase takes a piece of the base under way.
+// onBase handles a part of the base being fetched.
 func (c *Core) onBase(p *peer, payload []byte) error {
 	var m pb.BasePart
 	if err := decode(payload, &m); err != nil {
@@ -129,7 +129,7 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 	if f == nil || f.member != p.ID || string(m.Base) != string(f.digest[:]) || m.After != uint64(f.after()) {
 		return nil
 	}
-	gone := len(m.Replicas) == 0 && !m.Last // there, or what it starts from here, since it was asked for
+	gone := len(m.Replicas) == 0 && !m.Last // one side has dropped a base since
 	if !gone && !f.begun && len(m.From) > 0 {
 		_, ok := c.known(m.From)
 		gone = !ok
@@ -146,14 +146,14 @@ func (c *Core) onBase(p *peer, payload []byte) error {
 		return c.endFetch()
 	}
 	f.deadline = c.now.Add(c.cfg.Patience)
-	if c.incoming != nil { // which probably waits for it
+	if c.incoming != nil { // it probably waits for this base
 		c.progress()
 	}
 	c.sendBaseRequest(p)
 	return nil
 }
 
-// lookup finds a base by its name.
+// lookup returns the base with a name.
 type lookup func(name []byte) (causal.Vector, bool)
 
 // take adds the entries of a part.
@@ -164,7 +164,7 @@ func (f *fetch) take(m *pb.BasePart, known lookup) error {
 			v, ok = known(m.From)
 		}
 		if !ok {
-			return malformed("part of a base, from a vector that is not known")
+			return malformed("part of a base, relative to an unknown vector")
 		}
 		f.begun = true
 		if v.Len() > 0 {
@@ -172,20 +172,21 @@ func (f *fetch) take(m *pb.BasePart, known lookup) error {
 		}
 	}
 	if string(m.From) != string(f.from.name()) || len(f.got)+len(m.Replicas) > MaxReplicas {
-		return malformed("part of a base, behind %d entries", len(f.got))
+		return malformed("part of a base, after %d entries", len(f.got))
 	}
 	dots, err := differences(m.Replicas, m.Numbers, f.from.vector, f.after())
 	f.got = append(f.got, dots...)
 	return err
 }
 
-// endFetch takes a complete base if it is the one that was asked for, and the messages that waited for it.
+// endFetch accepts a complete base if it is the requested one, and processes the messages that
+// waited for it.
 func (c *Core) endFetch() error {
 	f := c.fetch
 	b := baseOf(f.from.vector.Apply(f.got))
 	if b.digest != f.digest || b.vector.Len() > MaxReplicas {
 		c.abandonFetch()
-		return malformed("base of %d entries is another than its digest says", b.vector.Len())
+		return malformed("base of %d entries does not match its digest", b.vector.Len())
 	}
 	c.learn(b)
 	c.stats.Bases++
@@ -197,13 +198,14 @@ func (c *Core) endFetch() error {
 	return nil
 }
 
-// abandonFetch drops the base under way, and what waits for it: it will be told again.
+// abandonFetch drops the base being fetched and the messages that wait for it: it will be named
+// again.
 func (c *Core) abandonFetch() {
 	c.fetch, c.awaiting, c.awaitingBytes = nil, nil, 0
 	c.fetchAfter = c.now.Add(c.cfg.Grace)
 }
 
-// pursueFetch asks again for what did not come, and gives up in the end.
+// pursueFetch repeats a request that was not answered, and gives up at the deadline.
 func (c *Core) pursueFetch() {
 	f := c.fetch
 	if f == nil || c.now.Before(f.nudge) {
@@ -216,7 +218,8 @@ func (c *Core) pursueFetch() {
 	c.abandonFetch()
 }
 
-// differences checks entries that differ from a base, behind those of the replica after.
+// differences validates entries that differ from a base; their replicas must come after the replica
+// after.
 func differences[T ~uint64](ids []T, numbers []uint64, base causal.Vector, after causal.Replica) ([]causal.Dot, error) {
 	if len(ids) != len(numbers) {
 		return nil, malformed("vector of %d replicas and %d numbers", len(ids), len(numbers))
@@ -232,7 +235,7 @@ func differences[T ~uint64](ids []T, numbers []uint64, base causal.Vector, after
 	return dots, nil
 }
 
-// makeVector puts a vector together: the entries of the named base and those that differ.
+// makeVector returns the vector made of the named base and the entries that differ from it.
 func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup) (causal.Vector, error) {
 	base := causal.Vector{}
 	switch len(name) {
@@ -257,10 +260,10 @@ func makeVector[T ~uint64](name []byte, ids []T, numbers []uint64, known lookup)
 	return v, nil
 }
 
-// asUnknown returns the digest of the base that a message was refused for.
+// asUnknown returns the digest of the unknown base that err reports.
 func asUnknown(err error) (d causal.Digest, ok bool) {
 	if err == nil {
-		return d, false // as always, nearly: errors.As takes its target to the heap
+		return d, false // the common case; errors.As moves its target to the heap
 	}
 	var u unknownBaseError
 	ok = errors.As(err, &u)

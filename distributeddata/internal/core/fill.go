@@ -9,27 +9,27 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// request is the one answer under way to this replica. Its parts are put together apart and applied in
-// one step when all are there; pushes and own updates go on meanwhile [R15].
+// request is the one answer that this replica is receiving. Its parts are collected separately and
+// applied in one step when all have arrived; pushes and own updates continue meanwhile [R15].
 type request struct {
 	id       uint64
-	answer   uint64 // the one that is taken: the first heard of, 0 before
+	answer   uint64 // id of the accepted answer: the first one that arrived; 0 before
 	member   string
-	deadline time.Time // for something new
-	nudge    time.Time // when to say again how far it is
+	deadline time.Time // for the next progress
+	nudge    time.Time // when to repeat how far it has got
 	have     causal.Vector
-	prints   origins // of that
-	copied   State   // of the moment of the request, if it is to be compared
+	prints   origins // prints of the events in have
+	copied   State   // the state at the time of the request, for a comparison
 	sketch   *sketch.Sketch
-	whole    bool // this replica's own state is damaged: the answer takes its place
+	whole    bool // this replica's own state is damaged and will be replaced by the answer
 	stage    stage
-	next     int            // part
-	ahead    map[int][]byte // parts behind a missing one
-	last     int            // number of the last part, -1 while not known
+	next     int            // index of the next part
+	ahead    map[int][]byte // parts that arrived before a missing one
+	last     int            // index of the last part, -1 while unknown
 	size     int
 }
 
-// request asks p for everything that this replica lacks, unless an answer is under way already.
+// request asks p for everything that this replica lacks, unless an answer is in flight already.
 func (c *Core) request(p *peer) { c.ask(p, false) }
 
 func (c *Core) ask(p *peer, whole bool) {
@@ -38,12 +38,12 @@ func (c *Core) ask(p *peer, whole bool) {
 	}
 	c.incoming = &request{id: c.newID(), member: p.ID, have: c.seen, prints: c.printsOut(c.seen), copied: c.state(), whole: whole, last: -1}
 	c.progress()
-	c.incoming.nudge = c.now.Add(c.cfg.Grace) // for the first time soon: little can be on its way yet
+	c.incoming.nudge = c.now.Add(c.cfg.Grace) // soon, the first time
 	c.sendRequest(p)
 }
 
-// newID returns a number for a request or an answer: not one that this replica gave before it was restored from a snapshot
-// [R57].
+// newID returns an id for a request or an answer. It differs from every id that this replica used
+// before it was restored from a snapshot [R57].
 func (c *Core) newID() uint64 {
 	c.nextID = max(c.nextID+1, uint64(max(c.now.UnixMilli(), 0)))
 	return c.nextID
@@ -62,13 +62,14 @@ func (c *Core) sendRequest(p *peer) {
 	c.send(p, wire.ReplicatorRequest, encode(m))
 }
 
-// progress gives the answer under way further time.
+// progress extends the deadline of the answer in flight.
 func (c *Core) progress() {
 	c.incoming.deadline = c.now.Add(c.cfg.Patience)
 	c.incoming.nudge = c.now.Add(c.cfg.Patience / 4)
 }
 
-// nudgeAnswer says again how far the answer under way has come: parts, or that, may have been lost.
+// nudgeAnswer repeats how far the answer has got: parts, or the previous report, may have been
+// lost.
 func (c *Core) nudgeAnswer() {
 	r := c.incoming
 	if r == nil || c.now.Before(r.nudge) {
@@ -89,9 +90,9 @@ func (c *Core) more(p *peer) {
 	c.send(p, wire.ReplicatorMore, encode(&pb.More{Request: c.incoming.id, Answer: c.incoming.answer, Next: uint32(c.incoming.next)}))
 }
 
-// of reports whether a message of p belongs to the answer that is taken. A member that lost sight of this one
-// has forgotten that it answered, and a request that comes doubled or late is answered once more, of another moment:
-// the parts of two answers must not mix.
+// of reports whether a message of p belongs to the accepted answer. A member that lost sight of
+// this one has forgotten that it answered, and answers a duplicate or late request again, from a
+// different state. The parts of two answers must not mix.
 func (r *request) of(p *peer, request, answer uint64) bool {
 	if r.member != p.ID || r.id != request {
 		return false
@@ -102,7 +103,7 @@ func (r *request) of(p *peer, request, answer uint64) bool {
 	return r.answer == answer
 }
 
-// onCompare answers with cells of the sketch of the state at the time of the request.
+// onCompare replies with cells of the sketch of the state at the time of the request.
 func (c *Core) onCompare(p *peer, payload []byte) error {
 	var m pb.Compare
 	if err := decode(payload, &m); err != nil {
@@ -125,7 +126,7 @@ func (c *Core) onCompare(p *peer, payload []byte) error {
 	return nil
 }
 
-// onPart collects a part. A part of any other answer than the one asked for is passed over.
+// onPart collects a part of the answer. It ignores parts of any other answer.
 func (c *Core) onPart(p *peer, payload []byte) error {
 	var m pb.Part
 	if err := decode(payload, &m); err != nil {
@@ -156,16 +157,16 @@ func (c *Core) onPart(p *peer, payload []byte) error {
 		c.more(p)
 	}
 	if err != nil {
-		c.askAfter = c.now.Add(c.cfg.BeatInterval) // the next answer may be no better
+		c.askAfter = c.now.Add(c.cfg.BeatInterval) // the next answer may not be better
 	}
 	return err
 }
 
-// collect takes a part, and hands what is there without a gap to the stage.
+// collect stores a part, and passes all contiguous parts to the stage.
 func (r *request) collect(m *pb.Part) error {
 	n := int(m.Index)
 	if n < r.next || n >= r.next+2*credit || r.ahead[n] != nil {
-		return nil // had it, or cannot have been sent yet
+		return nil // received before, or cannot have been sent yet
 	}
 	if len(m.Data) == 0 || m.Last && r.last >= 0 && r.last != n || r.last >= 0 && n > r.last {
 		return malformed("part %d of an answer", n)
@@ -203,7 +204,7 @@ func (c *Core) adopt(p *peer, r *request) error {
 	if s.head.state {
 		st, err := s.state(r.copied)
 		if err != nil {
-			c.distrust = true // compare nothing until a whole state has come
+			c.distrust = true // compare nothing until a whole state has arrived
 			return err
 		}
 		c.distrust = false
@@ -242,13 +243,19 @@ func (c *Core) adopt(p *peer, r *request) error {
 	return nil
 }
 
-// mended takes the state of another replica, since this one's is damaged [R22a]. If that cannot be done the next
-// answer may be of a later moment.
+// mended installs the state of another replica, since this one's is damaged [R22a]. If that is not
+// possible, it waits for the next answer, which may be of a later moment.
 func (c *Core) mended(s State, h head) {
 	ch, ok := c.replace(s)
-	if v := c.revoked; !ok && v != nil && v.gives != 0 {
-		c.note(c.disown(v.gives))
-		ch, ok = c.join(s), true
+	if v := c.revoked; !ok && v != nil {
+		switch {
+		case v.gives != 0:
+			c.note(c.disown(v.gives))
+			ch, ok = c.join(s), true
+		case !c.now.Before(v.since.Add(c.cfg.Patience)): // what s lacks may be here alone
+			c.note(c.withdraw(v.was, v.common, v.keys, s))
+			ch, ok = c.join(s), true
+		}
 	}
 	if !ok {
 		c.askAfter = c.now.Add(c.cfg.BeatInterval)
@@ -268,8 +275,8 @@ func (c *Core) mended(s State, h head) {
 	}
 }
 
-// expireAnswers gives up what did not go on in time. A request that nobody answered leaves the lag
-// that led to it to the next heartbeat.
+// expireAnswers gives up answers that made no progress in time. If a request was not answered, the
+// next heartbeat shows the lag again.
 func (c *Core) expireAnswers() {
 	if c.incoming != nil && !c.now.Before(c.incoming.deadline) {
 		c.incoming = nil

@@ -9,33 +9,45 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of a cryptographic hash of each atom with its key,
-// path, dot and payload [R25]. It follows every change at the cost of the change, and equal states have equal
-// fingerprints, whatever their history. Marks are bookkeeping and not in it.
+// Sum is a fingerprint of a set of atoms: two sums modulo 2^64 of a cryptographic hash of each atom
+// with its key, path, dot and payload [R25]. Updating it costs as much as the change. Equal states
+// have equal fingerprints, whatever their history. Marks are bookkeeping and are not included.
 type Sum [2]uint64
 
 func (s Sum) plus(o Sum) Sum  { return Sum{s[0] + o[0], s[1] + o[1]} }
 func (s Sum) minus(o Sum) Sum { return Sum{s[0] - o[0], s[1] - o[1]} }
 
-// Held is what a replica holds under one key.
+// Held is the content of one key at a replica.
 type Held struct {
 	causal.Store
-	sum Sum
+	sum   Sum
+	bytes int // of its atoms: paths and payloads
 }
 
-// held returns a store with its fingerprint, which is known if the store is a change of another.
+// held returns a store with its fingerprint, computed from that of the store before the change.
 func held(key string, s causal.Store, before Held) Held {
-	sum := before.sum
+	sum, bytes := before.sum, before.bytes
 	causal.Differing(before.Store, s, func(path string, old causal.Entry, inOld bool, now causal.Entry, inNow bool) {
 		if inOld {
-			sum = sum.minus(entrySum(key, path, old))
+			sum, bytes = sum.minus(entrySum(key, path, old)), bytes-entryBytes(path, old)
 		}
 		if inNow {
-			sum = sum.plus(entrySum(key, path, now))
+			sum, bytes = sum.plus(entrySum(key, path, now)), bytes+entryBytes(path, now)
 		}
 	})
-	return Held{s, sum}
+	return Held{s, sum, bytes}
 }
+
+func entryBytes(path string, e causal.Entry) (bytes int) {
+	for l := range e.All() {
+		bytes += atomBytes(path, l)
+	}
+	return bytes
+}
+
+// atomBytes is the size of an atom, without what it needs in memory or in a message beside its path
+// and its payload.
+func atomBytes(path string, l causal.Leaf) int { return len(path) + len(l.Payload) }
 
 func entrySum(key, path string, e causal.Entry) (sum Sum) {
 	for l := range e.All() {
@@ -44,8 +56,9 @@ func entrySum(key, path string, e causal.Entry) (sum Sum) {
 	return sum
 }
 
-// atomSum is the fingerprint of one atom: half of its SHA-256. A hash that is merely well mixed would let a
-// user who chooses payloads make two values with one fingerprint, of which a comparison of keys keeps either [R25].
+// atomSum returns the fingerprint of one atom: half of its SHA-256. With a hash that is merely well
+// mixed, a user who chooses payloads could make two values with one fingerprint, and a comparison
+// of keys would not tell them apart [R25].
 func atomSum(key, path string, l causal.Leaf) Sum {
 	var room [maxCopied]byte
 	b := room[:0]
@@ -70,10 +83,10 @@ func atomSum(key, path string, l causal.Leaf) Sum {
 	return Sum{binary.LittleEndian.Uint64(d[:]), binary.LittleEndian.Uint64(d[8:])}
 }
 
-// maxCopied is how much of an atom is put together to be hashed in one call.
+// maxCopied is the largest atom that is assembled to be hashed in one call.
 const maxCopied = 512
 
-// symbol stands for a key and what is under it, in a sketch.
+// symbol represents a key and its content in a sketch.
 func (h Held) symbol(key string) uint64 {
 	x := newHash()
 	x.number(h.sum[0])
@@ -82,10 +95,10 @@ func (h Held) symbol(key string) uint64 {
 	return x.Sum64()
 }
 
-// digest is a hash of a vector, and not zero.
+// digest returns a nonzero hash of a vector.
 func digest(v causal.Vector) uint64 { return v.Hash() | 1 }
 
-// hash is xxHash of what is put into it, equal on every node.
+// hash is an xxHash, equal on every node.
 type hash struct{ xxhash.Digest }
 
 func newHash() (h hash) {
@@ -101,18 +114,18 @@ func (h *hash) number(v uint64) {
 
 func (h *hash) text(s string) { _, _ = h.WriteString(s) }
 
-// scrub is how far the recomputing of fingerprints has come.
+// scrub is the progress of recomputing fingerprints.
 type scrub struct {
-	key  string // being recomputed, or the one before the next
-	held Held   // as it was at the beginning
-	path string // to go on from; "" before the first
+	key  string // being recomputed, or the last one that was
+	held Held   // its content at the beginning
+	path string // path to continue from; "" before the first
 	sum  Sum    // of the atoms before path
 }
 
-// scrub recomputes the fingerprints of a part of the state at each heartbeat, and so finds what has
-// rotted in memory. From then on this replica tells its true fingerprint, and the others will notice.
-// A key with many atoms takes several heartbeats; changes in between do not matter, since it is
-// the state of the beginning that is looked at.
+// scrubSome recomputes the fingerprints of a part of the state at each heartbeat, to detect memory
+// corruption. After a mismatch this replica reports its true fingerprint, and other members notice
+// the difference. A key with many atoms takes several heartbeats. Changes in between do not matter,
+// since the content at the beginning is examined.
 func (c *Core) scrubSome() {
 	s := &c.scrub
 	for left := scrubSize; left > 0; {
@@ -134,7 +147,7 @@ func (c *Core) scrubSome() {
 	}
 }
 
-// next goes to the next key, and reports whether there is one; if not, the next round begins.
+// next advances to the next key and reports whether there is one. If not, the next round begins.
 func (s *scrub) next(keys Keys) bool {
 	from := s.key
 	if from != "" {
@@ -148,16 +161,16 @@ func (s *scrub) next(keys Keys) bool {
 	return false
 }
 
-// scrubbed compares what was recomputed with what was said.
+// scrubbed compares the recomputed fingerprint with the stored one.
 func (c *Core) scrubbed() {
 	s := &c.scrub
 	if s.sum == s.held.sum {
 		return
 	}
 	c.stats.Rotten++
-	wrong := s.sum.minus(s.held.sum) // so much, whatever has changed since
+	wrong := s.sum.minus(s.held.sum) // the error is the same, whatever has changed since
 	c.correct(s.key, wrong)
 }
 
-// scrubSize is how much of the state is looked at with each heartbeat, roughly in bytes.
+// scrubSize is the amount of state examined at each heartbeat, roughly in bytes.
 const scrubSize = 128 << 10

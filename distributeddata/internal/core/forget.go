@@ -17,7 +17,7 @@ func (e *ForgetError) Error() string {
 	return fmt.Sprintf("member %q cannot be forgotten: %s", e.Member, e.Why)
 }
 
-// mayGo reports whether enough members stay behind a member to agree that it is gone [M5].
+// mayGo reports whether enough members would remain without a member to agree that it is gone [M5].
 func (c *Core) mayGo(name string) bool {
 	if c.sole(name) {
 		return true
@@ -29,7 +29,7 @@ func (c *Core) mayGo(name string) bool {
 	return stay >= majorityOf(c.rest(name))
 }
 
-// rest is the number of members that quorums are counted in without one.
+// rest returns the number of members that quorums are counted over without a given one.
 func (c *Core) rest(name string) int {
 	n := c.roll.size
 	if r := c.roll.of(name).rank; r == in || r == going {
@@ -38,14 +38,15 @@ func (c *Core) rest(name string) int {
 	return max(n, c.cfg.MinMembers, 1)
 }
 
-// removal takes a member out of the count. When a majority speaks under one memory the member is marked as going:
-// it votes no more, and is counted still [M4]. Then what a majority has seen, under that mark, is brought to a
-// majority of those that stay, and the member is gone [M5]. It is marked only if enough of those that stay answer at
-// that moment. A change of the memory begins it anew.
+// removal removes a member from the count. When a majority answers under one memory, the member is
+// marked as going: it no longer votes but still counts [M4]. Then what a majority has seen under
+// that mark is brought to a majority of the remaining members, and the member is gone [M5]. It is
+// marked only if enough of the remaining members answer at that moment. A change of the memory
+// restarts the removal.
 type removal struct {
 	survey
 	victim  string
-	want    causal.Vector // what those that stay have to cover
+	want    causal.Vector // what the remaining members must cover
 	brought bool
 }
 
@@ -88,7 +89,7 @@ func (r *removal) advance(c *Core, o *operation) standing {
 		}
 		return s
 	case c.roll.resigned:
-		s.self = 1 // a member may lead its own removal, with what it has seen
+		s.self = 1 // a member may lead its own removal, contributing what it has seen
 	}
 	if !r.fixed {
 		if s.self+len(r.answers) < s.need {
@@ -113,9 +114,10 @@ func (r *removal) advance(c *Core, o *operation) standing {
 	return s
 }
 
-// needed is how many of those that stay must cover what had been seen: a majority, or all if they are fewer than
-// that. Whatever quorum there is later, one of them is in it, or has filled it. Those that are going do not count:
-// all of them may be gone at once.
+// needed returns how many of the remaining members must cover what had been seen: a majority, or
+// all of them if they are fewer than that. Every later quorum then contains one of them, or a
+// member that one of them has refilled. Members that are going do not count, since all of them may
+// be gone at once.
 func (c *Core) needed(victim string) int {
 	if c.sole(victim) {
 		return 0
@@ -127,8 +129,8 @@ func (c *Core) needed(victim string) int {
 	return max(1, min(stay, majorityOf(max(stay, c.cfg.MinMembers))))
 }
 
-// newcomers counts the members that are going and say that they have never counted: no quorum was ever one with
-// them.
+// newcomers counts the members that are going and say that they have never counted: no quorum ever
+// included them.
 func (c *Core) newcomers() (n int) {
 	for _, p := range c.peers {
 		if p.goes && p.entering {
@@ -138,13 +140,14 @@ func (c *Core) newcomers() (n int) {
 	return n
 }
 
-// staying counts those that have answered and stay.
+// staying counts the members that have answered and stay.
 func (r *removal) staying(c *Core) (n int) {
 	if r.victim != c.cfg.Member {
 		n = c.self()
 	}
 	for _, a := range r.answers {
-		// One that has left the view and come back is another peer, of which nothing is known yet.
+		// A member that has left the view and come back is a new peer, of which nothing is known
+		// yet.
 		if p := c.peer(a.member); p != nil && p.replica == a.replica && p.name != r.victim {
 			n++
 		}
@@ -152,8 +155,9 @@ func (r *removal) staying(c *Core) (n int) {
 	return n
 }
 
-// myTurn reports whether it is this replica's turn to have a member marked as going: one at a time, so that those
-// that stay are a majority all the time. Of several that leave at once the one with the smallest name goes first.
+// myTurn reports whether this replica may have a member marked as going now. Only one member is
+// marked at a time, so that those that stay are always a majority. Of several that leave at once
+// the one with the smallest name goes first.
 func (c *Core) myTurn(own bool) bool {
 	if c.roll.count(going) > 0 {
 		return false
@@ -163,7 +167,7 @@ func (c *Core) myTurn(own bool) bool {
 	})
 }
 
-// forget begins to forget a member that has stopped [M7].
+// forget starts removing a member that has stopped [M7].
 func (c *Core) forget(ev Forget) {
 	v := c.roll.of(ev.Member)
 	if err := c.forgettable(v); err != nil {
@@ -181,7 +185,7 @@ func (c *Core) forget(ev Forget) {
 	}
 }
 
-// beginRemoval begins to forget a member for a call.
+// beginRemoval starts removing a member for a call.
 func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
 	o := &operation{level: Level{Kind: Majority}, task: t}
 	c.ops = append(c.ops, o)
@@ -191,13 +195,13 @@ func (c *Core) beginRemoval(id uint64, t task, deadline time.Time) {
 	c.stirred = true
 }
 
-// forgettable returns an error that says why a member cannot be forgotten.
+// forgettable returns an error if a member cannot be forgotten.
 func (c *Core) forgettable(v remembered) error {
 	switch {
 	case v.name == c.cfg.Member:
-		return &ForgetError{v.name, "it is this one, which leaves when it is closed"}
+		return &ForgetError{v.name, "it is this member, which leaves when it is closed"}
 	case v.rank == absent || v.rank == gone:
-		return &ForgetError{v.name, "it is not counted; those that are: " + strings.Join(c.names(), ", ")}
+		return &ForgetError{v.name, "it is not counted; the counted members are " + strings.Join(c.names(), ", ")}
 	}
 	if p := c.peerOf(v.inc.replica); p != nil && c.now.Before(p.heardAt.Add(c.longestSilence())) {
 		return &ForgetError{v.name, "it answers, at " + p.Address + "; stop it first"}
@@ -205,7 +209,8 @@ func (c *Core) forgettable(v remembered) error {
 	return nil
 }
 
-// longestSilence is how long a member that runs is not heard of at most, if messages get through.
+// longestSilence returns the longest time for which a running member may not be heard of if
+// messages get through.
 func (c *Core) longestSilence() time.Duration {
 	return time.Duration(3+len(c.peers)/max(1, c.cfg.BeatPeers)) * c.cfg.BeatInterval
 }
@@ -219,8 +224,9 @@ func (c *Core) names() (names []string) {
 	return names
 }
 
-// tidy finishes what others have begun to forget, and begins to forget members that have been out of view for
-// long [M8]. Whoever comes first in the order of names begins; the others wait, each a little longer.
+// tidy completes removals that other members have started, and starts removing members that have
+// been out of view for too long [M8]. The member that is first in the order of names starts; each
+// of the others waits a little longer.
 func (c *Core) tidy() {
 	if c.roll.leaving || !c.counts() && !c.roll.resigned {
 		return
@@ -234,7 +240,7 @@ func (c *Core) tidy() {
 	for _, r := range c.roll.all {
 		switch since := c.missing(r); {
 		case r.name == c.cfg.Member || r.rank == gone:
-		case r.rank == going && since.IsZero(): // it finishes that itself, if it leaves; else soon
+		case r.rank == going && since.IsZero(): // if it leaves, it does that itself; otherwise soon
 			if p := c.peerOf(r.inc.replica); !p.leaving {
 				c.remove(r.name)
 			}
@@ -247,12 +253,14 @@ func (c *Core) tidy() {
 	}
 }
 
-// mayPropose reports whether it would change anything to forget a member, and enough stay to agree.
+// mayPropose reports whether forgetting a member would change anything, and enough members would
+// remain to agree.
 func (c *Core) mayPropose(r remembered) bool {
 	return (r.rank == joining || c.roll.size > c.cfg.MinMembers) && c.mayGo(r.name)
 }
 
-// place is the number of members that vote, are in view and come before this one in the order of names.
+// place returns the number of voting members in view that come before this one in the order of
+// names.
 func (c *Core) place() (n int) {
 	for _, p := range c.peers {
 		if p.votes && p.ready && p.name < c.cfg.Member {
@@ -262,7 +270,7 @@ func (c *Core) place() (n int) {
 	return n
 }
 
-// remove begins to forget a member although no call waits for it, unless that is under way.
+// remove starts removing a member without a call, unless its removal is in progress.
 func (c *Core) remove(name string) {
 	if slices.ContainsFunc(c.ops, func(o *operation) bool { r, ok := o.task.(*removal); return ok && r.victim == name }) {
 		return

@@ -7,18 +7,19 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// former is a replica that ran for a member until lately. Two members may hold two histories of it: that from before a
-// restore and that after it, which the member has ended by going on under a new id. So its prints are still told, for as
-// long as histories wait for each other [R57].
+// former is a replica that ran for a member until recently. Two members may hold two histories of
+// it: one from before a restore, and one from after it, which the member has ended by continuing
+// under a new id. Its prints are therefore still sent for as long as histories wait for each other
+// [R57].
 type former struct {
 	replica causal.Replica
-	since   time.Time
+	since   time.Time // zero: an earlier life of this process knew it
 }
 
-// maxFormers bounds how many of them are known.
+// maxFormers bounds the number of known former replicas.
 const maxFormers = 64
 
-// replaced notes that a replica runs for its member no more, or out of view.
+// replaced records that a replica no longer runs for its member, or is out of view.
 func (c *Core) replaced(r causal.Replica) {
 	if r == 0 {
 		return
@@ -27,7 +28,7 @@ func (c *Core) replaced(r causal.Replica) {
 	c.formers = append(kept[max(0, len(kept)+1-maxFormers):], former{r, c.now})
 }
 
-// replacedIn notes the replicas that another memory does not name any more.
+// replacedIn records the replicas that another memory no longer names.
 func (c *Core) replacedIn(next memory) {
 	for _, r := range c.roll.all {
 		if next.of(r.name).inc != r.inc {
@@ -36,8 +37,27 @@ func (c *Core) replacedIn(next memory) {
 	}
 }
 
-// forgetFormers lets go of those of which nobody hears any more.
+// formersOfNext returns the former replicas of the next life of this process: those of this life,
+// and its peers, which the next one does not see yet. Their times begin anew, since the clock may
+// have been set.
+func (c *Core) formersOfNext() []former {
+	for _, p := range c.peers {
+		c.replaced(p.replica)
+	}
+	all := slices.Clone(c.formers)
+	for i := range all {
+		all[i].since = time.Time{}
+	}
+	return all
+}
+
+// forgetFormers drops the former replicas that have not run for long enough.
 func (c *Core) forgetFormers() {
+	for i := range c.formers {
+		if c.formers[i].since.IsZero() {
+			c.formers[i].since = c.now
+		}
+	}
 	wait := 2 * c.cfg.BeatInterval * forkBeats
 	late := func(f former) bool { return !c.now.Before(f.since.Add(wait)) }
 	if slices.ContainsFunc(c.formers, late) {

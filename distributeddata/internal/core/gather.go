@@ -10,14 +10,14 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// gathering puts rows together to keys.
+// gathering assembles keys from rows.
 type gathering struct {
 	keys   []gathered
 	key    string
 	leaves []causal.Atom
 	marks  []causal.MarkAt
 	blob   []byte // parts of an atom
-	want   int    // so many bytes are the whole
+	want   int    // expected length of blob
 	sum    Sum
 	msum   Sum
 	fault  error
@@ -103,7 +103,7 @@ func parseMark(b []byte) (m causal.Mark, rest []byte, err error) {
 	return m, bytes.Clone(b), nil
 }
 
-// flush ends a key.
+// flush completes a key.
 func (g *gathering) flush() {
 	if g.key == "" {
 		return
@@ -124,7 +124,7 @@ func (g *gathering) flush() {
 			g.fault = malformed("two atoms of one replica under key %q", g.key)
 			continue
 		}
-		h.sum = h.sum.plus(atomSum(g.key, a.Path, a.Leaf))
+		h.sum, h.bytes = h.sum.plus(atomSum(g.key, a.Path, a.Leaf)), h.bytes+atomBytes(a.Path, a.Leaf)
 	}
 	for _, m := range g.marks {
 		b.WithMark(m.Path, m.Mark)
@@ -136,7 +136,7 @@ func (g *gathering) flush() {
 	g.key, g.leaves, g.marks = "", g.leaves[:0], g.marks[:0]
 }
 
-// finish ends the last key, and returns the sum of the marks.
+// finish completes the last key, and returns the sum of the marks.
 func (g *gathering) finish() Sum {
 	g.flush()
 	if len(g.blob) > 0 {
@@ -145,7 +145,8 @@ func (g *gathering) finish() Sum {
 	return g.msum
 }
 
-// sorted returns the keys. Rows come in an order in which a key stands behind those that it begins.
+// sorted returns the keys in order. In the order of the rows, a key comes after the keys that it is
+// a prefix of.
 func (g *gathering) sorted() Keys {
 	byKey := func(a, b gathered) int { return strings.Compare(a.key, b.key) }
 	if !slices.IsSortedFunc(g.keys, byKey) {

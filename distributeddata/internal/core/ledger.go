@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/concord-go/concord/internal/causal"
@@ -8,36 +9,36 @@ import (
 )
 
 // ledger is the state of a replica: the atoms of each key, the vector of the events that they stand
-// for, and the log of what these events did. The transitions in this file change it, and nothing else
-// does. Each computes the next state apart, from values that are immutable, and installs it at its
-// end: a transition that is interrupted changes nothing.
+// for, and the log of what these events did. Only the transitions in this file change it. Each
+// transition computes the next state from immutable values and installs it at its end, so an
+// interrupted transition changes nothing.
 type ledger struct {
-	me    causal.Replica     // the author of the events that commit makes
-	seen  causal.Vector      // everything applied; seen[me] is the own sequence
+	me    causal.Replica     // origin of the events that commit makes
+	seen  causal.Vector      // all applied events; seen[me] is the own sequence
 	keys  Keys               // the atoms, by key: a dot store whose context is seen
 	sum   Sum                // fingerprint of keys
 	marks pmap.Map[struct{}] // the keys that hold counter marks
-	log   eventLog           // what happened, without payloads, for the answers
+	log   eventLog           // the events without payloads, for answers
 
-	batch   batch              // of the transition under way
-	touched []string           // room for the keys of a change
-	puts    []keyPut           // room for what a draft puts
-	trap    func(place string) // of a test, in the middle of transitions
+	batch   batch              // used by the transition in progress
+	touched []string           // reused buffer for the keys of a change
+	puts    []keyPut           // reused buffer for the puts of a draft
+	trap    func(place string) // test hook, called in the middle of transitions
 }
 
-// change says what a transition did. It is valid until the next one.
+// change describes what a transition did. It is valid until the next one.
 type change struct {
-	keys    []string // whose values may be others now; a key may be there twice
-	own     int      // events of this replica added
-	applied int      // events of other replicas added
-	skipped bool     // the vector has risen by a state, whose events are not in the log
+	keys    []string // keys whose values may differ; may contain duplicates
+	own     int      // number of events of this replica added
+	applied int      // number of events of other replicas added
+	skipped bool     // the vector rose by a state, whose events are not in the log
 }
 
 func newLedger(me causal.Replica, trap func(string)) ledger {
 	return ledger{me: me, log: newEventLog(), batch: batch{stores: map[string]causal.Store{}}, trap: trap}
 }
 
-// reach tells a test where the step is.
+// reach calls the test hook with the current place in the step.
 func (l *ledger) reach(place string) {
 	if l.trap != nil {
 		l.trap(place)
@@ -46,11 +47,11 @@ func (l *ledger) reach(place string) {
 
 func (l *ledger) state() State { return State{l.keys, l.seen, l.sum} }
 
-// nextDot is the event that commit makes next.
+// nextDot returns the dot of the event that commit makes next.
 func (l *ledger) nextDot() causal.Dot { return causal.Dot{Replica: l.me, N: l.seen.Get(l.me) + 1} }
 
-// commit makes the working copy the newest own event and the state. Work that amounts to nothing is no event,
-// and uses no number.
+// commit turns the working copy into the newest own event and installs it. Work without a net
+// effect makes no event and uses no number.
 func (l *ledger) commit(work []*working) change {
 	e := event{dot: l.nextDot(), keys: make([]keyChange, 0, len(work))}
 	d := l.draft(len(work))
@@ -74,8 +75,8 @@ func (l *ledger) commit(work []*working) change {
 	return ch
 }
 
-// apply takes a delta whose base is covered. Events that are covered already are passed over: what
-// they removed is gone, and what they added was added or has been removed since.
+// apply applies a delta whose base is covered. It skips events that are covered already: their
+// removals have been done, and their additions have been made or removed since.
 func (l *ledger) apply(d *delta) change {
 	l.batch.reset()
 	fresh := d.beyond(l.seen)
@@ -92,8 +93,8 @@ func (l *ledger) apply(d *delta) change {
 	return ch
 }
 
-// join merges a whole state [R14]: an atom that one side has and the other has seen, but does not
-// have, was removed.
+// join merges a whole state [R14]. An atom that one side holds, and the other has seen but does not
+// hold, was removed.
 func (l *ledger) join(s State) change {
 	d := l.draft(0)
 	if l.keys.Len() == 0 && l.seen.Meet(s.Seen).Len() == 0 {
@@ -110,9 +111,9 @@ func (l *ledger) join(s State) change {
 	return l.rise(d, s.Seen)
 }
 
-// replace puts the state of another replica in the place of this one's, which is damaged, and does again
-// what that one had not seen of what this one has [R22a]. It reports false, and changes nothing, if the
-// log does not reach back so far.
+// replace replaces this replica's state, which is damaged, with the state of another one. It then
+// reapplies the events that this replica has seen and the other has not [R22a]. It returns false,
+// and changes nothing, if the log does not reach back far enough.
 func (l *ledger) replace(s State) (change, bool) {
 	since, ok := l.makeDelta(s.Seen)
 	if !ok {
@@ -127,7 +128,7 @@ func (l *ledger) replace(s State) (change, bool) {
 		for path, m := range a.Marks() {
 			next = next.WithMark(path, m)
 		}
-		d.set(causal.Clone(key), a, Held{next, b.sum})
+		d.set(causal.Clone(key), a, Held{next, b.sum, b.bytes})
 	})
 	d.flush()
 	l.batch.reset()
@@ -138,7 +139,7 @@ func (l *ledger) replace(s State) (change, bool) {
 	return l.rise(d, s.Seen), true
 }
 
-// dropMarks forgets the marks that void says nothing can need any more.
+// dropMarks drops the marks for which void returns true, which are no longer needed.
 func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark) bool) change {
 	d := l.draft(0)
 	for key := range l.marks.All() {
@@ -156,9 +157,10 @@ func (l *ledger) dropMarks(void func(s causal.Store, path string, m causal.Mark)
 	return l.install(d, l.seen)
 }
 
-// trim cuts the log: what stable covers, and then, while the log is over the budget, the older half of the
-// largest part [R12]. What keep names is kept. Origins that are gone, and of which nothing is left, cost nothing
-// from then on. It returns how many events were cut beyond what stable covers.
+// trim cuts the log: first what stable covers, and then, while the log exceeds the budget, the
+// older half of the largest part [R12]. Events that keep protects stay. Origins that are gone and
+// have no events left in the log are dropped from it. trim returns the number of events cut beyond
+// what stable covers.
 func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica) bool, budget int) (cut uint64) {
 	for r := range l.log.origins {
 		d := causal.Dot{Replica: r, N: stable.Get(r)}
@@ -179,26 +181,26 @@ func (l *ledger) trim(stable causal.Vector, keep pins, gone func(causal.Replica)
 	return cut
 }
 
-// correct changes a key's fingerprint, which turned out to be wrong.
+// correct fixes a key's fingerprint that was found to be wrong.
 func (l *ledger) correct(key string, by Sum) {
 	if h, ok := l.keys.Get(key); ok {
 		l.sum = l.sum.plus(by)
-		l.keys = l.keys.put(key, Held{h.Store, h.sum.plus(by)})
+		l.keys = l.keys.put(key, Held{h.Store, h.sum.plus(by), h.bytes})
 	}
 }
 
-// rename makes the events to come those of another replica.
+// rename makes me the origin of future own events.
 func (l *ledger) rename(me causal.Replica) { l.me = me }
 
-// revoke forgets that the events of r behind n are covered. What they did stays until replace puts another state in
-// its place.
+// revoke removes the events of r after n from the vector. Their effects stay until replace installs
+// another state.
 func (l *ledger) revoke(r causal.Replica, n uint64) {
 	l.seen = l.seen.Set(r, n)
 	l.log.revoke(r, n)
 }
 
-// disown makes the state one that has seen no event of r: what is left of what these added is taken away, and a state that
-// is joined brings back what holds of it.
+// disown makes the state one that has seen no event of r: it removes the remaining atoms that those
+// events added. A state joined later restores the valid ones.
 func (l *ledger) disown(r causal.Replica) change {
 	d := l.draft(0)
 	for key, h := range l.keys.All() {
@@ -217,13 +219,39 @@ func (l *ledger) disown(r causal.Replica) change {
 	return ch
 }
 
-// takeOver holds what o held, under the own id. o must not be used any more.
+// withdraw takes back what the events of r behind n did to these keys, as far as s, which has seen
+// none of them, shows what that was: their atoms go, and atoms that they removed are there again.
+// What a join with s makes of it lacks nothing that s has because of these events alone.
+func (l *ledger) withdraw(r causal.Replica, n uint64, did map[string]*effects, s State) change {
+	d := l.draft(len(did))
+	for _, key := range slices.Sorted(maps.Keys(did)) {
+		own, _ := l.keys.Get(key)
+		other, _ := s.Keys.Get(key)
+		next := own.Store
+		for path, e := range own.Prefix("") {
+			if at, ok := e.Of(r); ok && at.N > n {
+				next = next.Remove(causal.Clone(path), at.Dot)
+			}
+		}
+		for path, e := range other.Prefix("") {
+			for at := range e.All() {
+				if did[key].removed(r, path, at) {
+					next = next.Insert(causal.Clone(path), at)
+				}
+			}
+		}
+		d.put(key, next)
+	}
+	return l.install(d, l.seen)
+}
+
+// takeOver takes the state of o, under this ledger's own id. o must not be used afterwards.
 func (l *ledger) takeOver(o ledger) {
 	l.keys, l.seen, l.sum, l.log, l.marks = o.keys, o.seen, o.sum, o.log, o.marks
 }
 
-// rise installs a draft that a state with the vector has been joined into: what is new is covered, but what
-// happened is not in the log.
+// rise installs a draft into which a state with the vector seen was joined. The vector covers the
+// new events, but the log does not contain them.
 func (l *ledger) rise(d draft, seen causal.Vector) change {
 	l.log.skip(seen, l.seen)
 	ch := l.install(d, l.seen.Join(seen))
@@ -231,7 +259,7 @@ func (l *ledger) rise(d draft, seen causal.Vector) change {
 	return ch
 }
 
-// install ends a transition.
+// install completes a transition.
 func (l *ledger) install(d draft, seen causal.Vector) change {
 	d.flush()
 	l.reach("before install")
@@ -247,36 +275,36 @@ func (l *ledger) install(d draft, seen causal.Vector) change {
 	return change{keys: d.touched}
 }
 
-// restore makes the log fit again what is installed, after a transition that was interrupted.
+// restore makes the log consistent with the installed state, after an interrupted transition.
 func (l *ledger) restore() { l.log.fit(l.seen) }
 
-// maxRoom is for how many keys of a change the room is kept.
+// maxRoom is the largest number of keys for which the buffers of a change are kept.
 const maxRoom = 4096
 
 // draft is the state that a transition is about to install.
 type draft struct {
-	keys    Keys     // without puts
-	puts    []keyPut // each of another key
+	keys    Keys     // puts are not included
+	puts    []keyPut // of distinct keys
 	sum     Sum
 	marks   pmap.Map[struct{}]
 	touched []string
 }
 
-// draft begins a draft that changes about so many keys.
+// draft returns a draft that changes about the given number of keys.
 func (l *ledger) draft(keys int) draft {
 	return draft{
 		keys: l.keys, puts: slices.Grow(l.puts[:0], keys), sum: l.sum, marks: l.marks, touched: slices.Grow(l.touched[:0], keys),
 	}
 }
 
-// flush puts what has been gathered.
+// flush applies the gathered puts to keys.
 func (d *draft) flush() {
 	d.keys = d.keys.putAll(d.puts)
 	clear(d.puts)
 	d.puts = d.puts[:0]
 }
 
-// put installs the store of a key, which is a change of the one before.
+// put sets the store of a key to a modified version of the current one.
 func (d *draft) put(key string, s causal.Store) {
 	old, _ := d.keys.Get(key)
 	if !s.Same(old.Store) {
@@ -284,7 +312,7 @@ func (d *draft) put(key string, s causal.Store) {
 	}
 }
 
-// set installs what is under a key, in the place of old.
+// set replaces old, the content of a key, with h.
 func (d *draft) set(key string, old, h Held) {
 	if h.Blank() {
 		d.keys = d.keys.delete(key)
@@ -304,14 +332,14 @@ func (d *draft) set(key string, old, h Held) {
 	}
 }
 
-// putAll installs what was gathered.
+// putAll puts the stores that a batch has gathered.
 func (d *draft) putAll(b *batch) {
 	for _, key := range b.order {
 		d.put(key, b.stores[key])
 	}
 }
 
-// take makes s the state of a replica that holds nothing.
+// take makes s the state of a replica that held nothing.
 func (d *draft) take(s State) {
 	d.keys, d.sum = s.Keys, s.sum
 	for key, h := range s.Keys.All() {
@@ -323,7 +351,8 @@ func (d *draft) take(s State) {
 	}
 }
 
-// batch gathers what events do to keys, so that each is put in place once, however many touch it.
+// batch gathers the effects of events on keys, so that each key is installed once, however many
+// events change it.
 type batch struct {
 	stores map[string]causal.Store
 	order  []string

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// audit recomputes what the ledger keeps up to date with its keys and its vector.
+// audit recomputes what the ledger maintains along with its keys and its vector.
 func (l *ledger) audit() error {
 	sum, marks := Sum{}, l.marks
 	for key, h := range l.keys.All() {
@@ -44,12 +44,13 @@ func (l *ledger) audit() error {
 	return nil
 }
 
-// The ledger changes in ledger.go alone, so that what has to follow from a change hangs on one place.
+// Only ledger.go changes the ledger, so that everything that depends on a change is tied to one
+// place.
 func TestLedger_ChangesByItsTransitionsAlone(t *testing.T) {
 	require.Empty(t, trespasses(t, ""))
 }
 
-// The test would be worth nothing if it could not see a trespass.
+// The check must be able to see a violation.
 func TestLedger_TrespassesAreSeen(t *testing.T) {
 	for _, statement := range []string{
 		"c.seen = c.seen.With(causal.Dot{})", "c.ledger.sum = Sum{}", "c.sum[0]++", "c.ledger = ledger{}", "p := &c.keys; _ = p",
@@ -62,17 +63,19 @@ func TestLedger_TrespassesAreSeen(t *testing.T) {
 	}
 }
 
-// open are the methods of the ledger and its log that other files may call: readers and transitions.
+// open lists the methods of the ledger and its log that other files may call: readers and
+// transitions.
 var open = map[string][]string{
 	"eventLog": {"from"},
 	"ledger": {
 		"state", "nextDot", "makeDelta", "fill",
-		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke", "disown", "takeOver", "restore", "reach",
+		"commit", "apply", "join", "replace", "dropMarks", "trim", "correct", "rename", "revoke", "disown", "withdraw", "takeOver", "restore", "reach",
 	},
 }
 
-// trespasses lists where files other than ledger.go change the ledger. A further file may be given. The types of other
-// packages are not resolved: a field and a method of this one are known without them.
+// trespasses lists the places where files other than ledger.go change the ledger. more may name an
+// additional file. Types of other packages are not resolved: fields and methods of this package are
+// known without them.
 func trespasses(t *testing.T, more string) (found []string) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -110,7 +113,7 @@ func trespasses(t *testing.T, more string) (found []string) {
 	return found
 }
 
-// nothing imports empty packages.
+// nothing is an importer of empty packages.
 type nothing struct{}
 
 func (nothing) Import(path string) (*types.Package, error) {
@@ -119,11 +122,11 @@ func (nothing) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// guard knows what is the ledger's.
+// guard knows the fields and methods of the ledger.
 type guard struct {
 	info   *types.Info
 	fields map[types.Object]bool
-	closed map[types.Object]string // methods, with the type that they are of
+	closed map[types.Object]string // methods, with the type that they belong to
 }
 
 func newGuard(pkg *types.Package, info *types.Info) guard {
@@ -145,7 +148,7 @@ func newGuard(pkg *types.Package, info *types.Info) guard {
 	return g
 }
 
-// trespass says what is wrong with a node: "" if nothing is.
+// trespass says what is wrong with a node, or returns "".
 func (g guard) trespass(n ast.Node) string {
 	var targets []ast.Expr
 	switch n := n.(type) {
@@ -168,7 +171,8 @@ func (g guard) trespass(n ast.Node) string {
 		if s == nil || s.Kind() != types.MethodVal {
 			break
 		}
-		if of := g.closed[s.Obj()]; of == "ledger" || of != "" && g.part(n.X) { // a log may call itself
+		// The log may call its own methods.
+		if of := g.closed[s.Obj()]; of == "ledger" || of != "" && g.part(n.X) {
 			return "calls " + n.Sel.Name + " of the " + of
 		}
 	}
@@ -178,7 +182,7 @@ func (g guard) trespass(n ast.Node) string {
 	return ""
 }
 
-// part reports whether x is the ledger, or something in it.
+// part reports whether x is the ledger, or a part of it.
 func (g guard) part(x ast.Expr) bool {
 	for {
 		switch e := x.(type) {

@@ -7,16 +7,16 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// past is what the former lives of this process did [R28].
+// past is what the earlier lives of this process did [R28].
 type past struct {
 	events causal.Vector // by their replica ids
-	copied causal.Vector // those of them that another replica is known to have
+	copied causal.Vector // those that another replica is known to have
 }
 
-// Again returns the replica with which the next life of the same process goes on [R28]. It holds what c held, the
-// event that was still open included, but under a new id: the events of the ended life are those of an origin
-// that has departed, and are served from the log like any other's. It knows no peer, and is not ready until it
-// has been refilled. c must not be used any more.
+// Again returns the replica with which the next life of the same process continues [R28]. It holds
+// the state of c, including the event that was still open, but has a new id: the events of the
+// ended life are those of a departed origin, and are served from the log like any others. It knows
+// no peer, and is not ready until it has been refilled. c must not be used afterwards.
 func (c *Core) Again(cfg Config) *Core {
 	c.restore() // c may have panicked
 	c.endAgain()
@@ -26,14 +26,14 @@ func (c *Core) Again(cfg Config) *Core {
 	n.base, n.bases, n.heardOf = c.base, c.bases, c.heardOf
 	n.past = c.past.after(c)
 	n.roll.memory, n.roll.places = c.roll.memory, c.roll.places
-	n.revoked, n.retracted, n.formers = c.revoked.again(), c.retracted, c.formers
+	n.revoked, n.retracted, n.formers = c.revoked.again(), c.retracted, c.formersOfNext()
 	if n.disk.phase != NoDisk {
 		n.takeDisk(c)
 	}
 	return n
 }
 
-// after returns the past of the life after c.
+// after returns the past as of the end of c's life.
 func (p past) after(c *Core) past {
 	return past{
 		events: p.events.Join(c.past.events).Set(c.me, c.seen.Get(c.me)),
@@ -41,8 +41,8 @@ func (p past) after(c *Core) past {
 	}
 }
 
-// inherit joins what the replica of the former life held, if that one ended too late for Again. Its events are
-// none of this replica's.
+// inherit joins the state of an earlier life that ended too late for Again. The events of that life
+// are not this replica's own.
 func (c *Core) inherit(old *Core) {
 	old.end()
 	c.past = c.past.after(old)
@@ -50,16 +50,16 @@ func (c *Core) inherit(old *Core) {
 	c.note(c.join(old.state()))
 }
 
-// copy notes that another replica has seen v.
+// copy records that another replica has seen v.
 func (p *past) copy(v causal.Vector) {
 	if !p.events.Leq(p.copied) {
 		p.copied = p.copied.Join(v.Meet(p.events))
 	}
 }
 
-// Uncopied returns how many events of this replica, and of the former lives of its process, no other replica is
-// known to have: they are lost if the process ends now. The open event counts as one, and so do the
-// events that are to be done again [R57].
+// Uncopied returns the number of events of this replica, and of the earlier lives of its process,
+// that no other replica is known to have. They are lost if the process ends now. The open event
+// counts as one, and so do all events that must be redone [R57].
 func (c *Core) Uncopied() uint64 {
 	n := c.seen.Get(c.me) - c.copied + missing(c.past.events, c.past.copied)
 	if len(c.open) > 0 {
@@ -71,8 +71,8 @@ func (c *Core) Uncopied() uint64 {
 	return n
 }
 
-// UncopiedKeys returns keys that these events have touched, in order, at most limit of them. Events that the log does
-// not hold any more are left out.
+// UncopiedKeys returns keys that these events changed, in order, at most limit of them. It leaves
+// out events that are no longer in the log.
 func (c *Core) UncopiedKeys(limit int) []string {
 	keys := map[string]bool{}
 	for _, w := range c.open {

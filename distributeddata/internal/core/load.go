@@ -10,28 +10,29 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Loader makes an Image of the rows of a store. It is not part of a core, so that it can run beside the actor: rows
-// are decoded and their fingerprints computed in Add. It is for use by one goroutine at a time.
+// Loader builds an Image from the rows of a store. It is separate from a core so that it can run
+// beside the actor: Add decodes rows and computes their fingerprints. It is not safe for concurrent
+// use.
 type Loader struct {
 	owner  string
 	header header
-	found  bool // the header
+	found  bool // the header was found
 	rows   int
 	bytes  int64
-	holes  []string // why the rows cannot be trusted as a whole
+	holes  []string // why the rows as a whole are not consistent
 
 	members []byte
-	redo    []store.Op // by the rows that they are to take the place of
-	redone  int        // so many of them have
+	redo    []store.Op // by the rows that they replace
+	redone  int        // number of them that have been processed
 	live    gathering
 	aside   map[string]causal.Store
-	trash   []string // rows of no use
+	trash   []string // useless rows
 	others  []string // rows of other generations
 	dots    []causal.Dot
 	prints  map[causal.Replica]heardPrints
 }
 
-// Image is what a disk held. It is for one Loaded.
+// Image is the content of a disk. It is for one Loaded.
 type Image struct {
 	header header
 	sound  bool
@@ -41,24 +42,25 @@ type Image struct {
 	memory []byte
 	redo   []store.Op
 	aside  map[string]causal.Store
-	trash  []string // rows of no use
+	trash  []string // useless rows
 	old    []string // rows that are set aside
 	prints map[causal.Replica]heardPrints
 }
 
-// Holes returns why the rows cannot be trusted; none if they are what a replica held at one moment.
+// Holes returns why the rows are not consistent; it is empty if they are the state of a replica at
+// one moment.
 func (i *Image) Holes() []string { return i.holes }
 
-// State returns what the rows amount to; nothing if there are holes.
+// State returns the state that the rows represent; it is empty if there are holes.
 func (i *Image) State() State { return i.state }
 
-// NewLoader returns a loader of the rows of an owner, as in DiskConfig.
+// NewLoader returns a loader for the rows of an owner; see DiskConfig.Owner.
 func NewLoader(owner string) *Loader {
 	return &Loader{owner: owner, aside: map[string]causal.Store{}, prints: map[causal.Replica]heardPrints{}}
 }
 
-// Add takes the next row of Store.Load. An error is ErrForeign or ErrNewer: nothing may be written to that store. A
-// row that cannot be understood is a hole, like one that is Corrupt.
+// Add processes the next row of Store.Load. It returns ErrForeign or ErrNewer if the store must not
+// be written. An undecodable row is a hole, like one that is Corrupt.
 func (l *Loader) Add(key string, value []byte) error {
 	l.rows++
 	l.bytes += int64(len(key) + len(value))
@@ -95,15 +97,15 @@ func (l *Loader) addHeader(value []byte) error {
 		l.hole("header: %v", err)
 		return nil
 	case h.format > rowFormat:
-		return fmt.Errorf("%w: %d, known is %d", ErrNewer, h.format, rowFormat)
+		return fmt.Errorf("%w: %d, this version knows %d", ErrNewer, h.format, rowFormat)
 	case h.owner != l.owner:
-		return fmt.Errorf("%w: %q, this is %q", ErrForeign, h.owner, l.owner)
+		return fmt.Errorf("%w: %q, want %q", ErrForeign, h.owner, l.owner)
 	}
 	l.header, l.found = h, true
 	return nil
 }
 
-// redoNext takes the next of the rows that are to take the place of others.
+// redoNext processes the next of the rows that replace others.
 func (l *Loader) redoNext() {
 	o := l.redo[l.redone]
 	l.redone++
@@ -143,10 +145,10 @@ func (l *Loader) addRow(key string, value []byte) {
 	}
 }
 
-// setAside keeps what can be read of a generation that does not count.
+// setAside keeps the readable rows of a generation that is not live.
 func (l *Loader) setAside(n rowName, value []byte) {
 	var g gathering
-	if n.vector || n.kind == rowPart || g.add(n, value) != nil { // a part alone is of no use
+	if n.vector || n.kind == rowPart || g.add(n, value) != nil { // a single part is useless
 		return
 	}
 	l.keepAside(&g)
@@ -159,7 +161,7 @@ func (l *Loader) keepAside(g *gathering) {
 		for path, e := range k.held.Prefix("") {
 			was, ok := s.Get(path)
 			for leaf := range e.All() {
-				if old, _ := was.Of(leaf.Replica); !ok || old.N < leaf.N { // of two generations the newer atom
+				if old, _ := was.Of(leaf.Replica); !ok || old.N < leaf.N { // the newer one
 					s = s.Insert(path, leaf)
 				}
 			}
@@ -181,7 +183,8 @@ func (l *Loader) addOrigin(n rowName, value []byte) error {
 	return nil
 }
 
-// Corrupt notes a row that Store.Load yielded with ErrCorrupt; without a key it is rows that are missing.
+// Corrupt records a row that Store.Load yielded with ErrCorrupt. An empty key stands for missing
+// rows.
 func (l *Loader) Corrupt(key string) {
 	n, ok := parseRow(key)
 	if other := ok && l.found && n.generation != l.header.live; !other {
@@ -192,21 +195,21 @@ func (l *Loader) Corrupt(key string) {
 	}
 }
 
-// hole notes why the rows cannot be trusted.
+// hole records why the rows are not consistent.
 func (l *Loader) hole(format string, args ...any) {
 	if len(l.holes) < maxHoles {
 		l.holes = append(l.holes, fmt.Sprintf(format, args...))
 	}
 }
 
-// maxHoles bounds how many holes are told apart.
+// maxHoles bounds the number of holes that are listed.
 const maxHoles = 1000
 
-// Progress returns how many rows and bytes have been added.
+// Progress returns the number of rows and bytes added.
 func (l *Loader) Progress() (rows int, bytes int64) { return l.rows, l.bytes }
 
-// Image ends the loading. It finds out whether the rows are those that the header speaks of: what the replica held
-// after one of its steps, and all of that [R22].
+// Image completes the loading. It checks that the rows match the header: that they are all of the
+// state of the replica after one of its steps [R22].
 func (l *Loader) Image() *Image {
 	for l.redone < len(l.redo) {
 		l.redoNext()
@@ -217,7 +220,7 @@ func (l *Loader) Image() *Image {
 		state: State{Keys: l.live.sorted(), Seen: causal.MakeVector(l.dots...), sum: l.live.sum},
 	}
 	if l.rows > 0 && !l.found {
-		l.hole("there is no header")
+		l.hole("the header is missing")
 	}
 	l.compare(i)
 	if i.sound, i.holes = len(l.holes) == 0, l.holes; !i.sound {
@@ -231,7 +234,7 @@ func (l *Loader) Image() *Image {
 	return i
 }
 
-// compare compares the rows with the header.
+// compare checks the rows against the header.
 func (l *Loader) compare(i *Image) {
 	h := l.header
 	switch v := i.state.Seen; {
@@ -239,25 +242,25 @@ func (l *Loader) compare(i *Image) {
 	case l.live.fault != nil:
 		l.hole("%v", l.live.fault)
 	case h.redo != uint64(len(l.redo)):
-		l.hole("%d rows to be redone, not %d", len(l.redo), h.redo)
+		l.hole("%d redo rows, the header says %d", len(l.redo), h.redo)
 	case v.Hash() != h.vector || uint64(v.Len()) != h.origins:
-		l.hole("the vector of %d replicas does not fit the header, which speaks of %d", v.Len(), h.origins)
+		l.hole("the vector of %d replicas does not match the header, which names %d", v.Len(), h.origins)
 	case i.state.sum != h.sum:
-		l.hole("the atoms do not fit their fingerprint")
+		l.hole("the atoms do not match their fingerprint")
 	case i.marks != h.marks:
-		l.hole("the marks do not fit their fingerprint")
+		l.hole("the marks do not match their fingerprint")
 	default:
 		m, err := memory{}, error(nil)
 		if l.members != nil {
 			m, err = decodeMemory(l.members)
 		}
 		if err != nil || m.digest != h.members {
-			l.hole("what is remembered of the members does not fit: %v", err)
+			l.hole("the memory of the members does not match the header: %v", err)
 		}
 	}
 }
 
-// ofNoUse returns the rows that are to be deleted once what is set aside is safe elsewhere.
+// ofNoUse returns the rows that can be deleted once everything set aside is safe.
 func (l *Loader) ofNoUse(sound bool) []string {
 	if !sound {
 		return l.others

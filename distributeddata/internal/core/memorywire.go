@@ -9,7 +9,7 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// out returns the memory as it travels, and as it is stored.
+// out returns the memory as it is sent and stored.
 func (m memory) out() []*pb.RememberedMember {
 	out := make([]*pb.RememberedMember, len(m.all))
 	for i, r := range m.all {
@@ -20,7 +20,7 @@ func (m memory) out() []*pb.RememberedMember {
 	return out
 }
 
-// memoryIn reads a memory, and refuses one that no replica can have.
+// memoryIn decodes a memory, and rejects one that no replica can have.
 func memoryIn(in []*pb.RememberedMember) (memory, error) {
 	if len(in) > maxGone+maxLive {
 		return memory{}, malformed("%d members, over the limit of %d", len(in), maxGone+maxLive)
@@ -36,7 +36,7 @@ func memoryIn(in []*pb.RememberedMember) (memory, error) {
 			return memory{}, err
 		}
 		if n := len(all); n > 0 && all[n-1].name >= r.name {
-			return memory{}, malformed("order of members: %q behind %q", r.name, all[n-1].name)
+			return memory{}, malformed("order of members: %q after %q", r.name, all[n-1].name)
 		}
 		if r.rank != gone {
 			live++
@@ -65,7 +65,7 @@ func (r remembered) check() error {
 	return nil
 }
 
-// encode returns the memory as it is stored; decodeMemory reads it.
+// encode returns the memory as it is stored; decodeMemory decodes it.
 func (m memory) encode() []byte { return encode(&pb.Members{Members: m.out()}) }
 
 func decodeMemory(b []byte) (memory, error) {
@@ -76,7 +76,7 @@ func decodeMemory(b []byte) (memory, error) {
 	return memoryIn(m.Members)
 }
 
-// CheckMember returns an error that says what is wrong with the name of a member, or nil.
+// CheckMember returns an error if the name of a member is not valid.
 func CheckMember(name string) error {
 	switch {
 	case name == "":

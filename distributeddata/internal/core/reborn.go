@@ -9,17 +9,19 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// undo is an own event that some member may not cover yet: what it did, and what had been seen before.
+// undo describes an own event that some member may not cover yet: its effects, and what had been
+// seen before it.
 type undo struct {
 	n    uint64
 	seen causal.Vector
 	work []*working
 }
 
-// maxUndo bounds the own events that can be done again.
+// maxUndo bounds the own events that can be redone.
 const maxUndo = 256
 
-// keepUndo keeps what the event that is about to be committed does, in the place of one that did not come to be.
+// keepUndo keeps the effects of the event that is about to be committed. It replaces those of an
+// event with the same number that was never committed.
 func (c *Core) keepUndo(u undo) {
 	for len(c.undos) > 0 && c.undos[len(c.undos)-1].n >= u.n {
 		c.undos = c.undos[:len(c.undos)-1]
@@ -30,14 +32,23 @@ func (c *Core) keepUndo(u undo) {
 	c.undos = append(c.undos, u)
 }
 
-// forgetUndos lets go of the own events that every member is known to cover.
+// forgetUndos drops the own events that every remembered member is known to cover. A member that is
+// not in view may have other events under their numbers.
 func (c *Core) forgetUndos() {
+	if len(c.undos) == 0 || len(c.peers) == 0 {
+		return
+	}
 	all := c.seen.Get(c.me)
 	for _, p := range c.peers {
 		all = min(all, p.acked)
 	}
+	for _, r := range c.roll.all {
+		if r.rank != gone && r.name != c.cfg.Member && c.peerOf(r.inc.replica) == nil {
+			return
+		}
+	}
 	i := 0
-	for i < len(c.undos) && c.undos[i].n <= all && len(c.peers) > 0 {
+	for i < len(c.undos) && c.undos[i].n <= all {
 		i++
 	}
 	if i > 0 {
@@ -45,26 +56,28 @@ func (c *Core) forgetUndos() {
 	}
 }
 
-// revoked is what a replica that goes on under a new id does again, once it has the state of another [R57].
+// revoked is what a replica that continues under a new id redoes once it has the state of another
+// member [R57].
 type revoked struct {
-	from    string         // the member that has other events under these numbers
-	since   time.Time      // it has been asked for its state
-	asked   int            // members behind it that have been asked, since it does not answer
-	was     causal.Replica // the former id, under which
-	common  uint64         // the events up to this one are those of the others as well
-	own     uint64         // of this last one
-	prints  ownPrints      // with these prints
-	undos   []undo         // the events behind common,
-	held    Keys           // and what they have led to
-	gives   causal.Replica // or the other replica, whose retracted events are given up [R66]
+	from    string         // the member that has other events under the same numbers
+	since   time.Time      // when that member was asked for its state
+	asked   int            // number of members asked after it, because it did not answer
+	was     causal.Replica // the former id
+	common  uint64         // the events up to this number are shared with the other members
+	own     uint64         // the last own event under the former id
+	prints  ownPrints      // the prints of these events
+	undos   []undo         // the effects of the events after common
+	held    Keys           // the keys that resulted from them
+	gives   causal.Replica // or the other replica whose retracted events are given up [R66]
 	keys    map[string]*effects
 	calls   []Update // writes that wait for these events
-	delayed []Update // came since
+	delayed []Update // updates that arrived since
 }
 
-// reborn goes on under a new id: under the old one a member, which has acknowledged own events up to acked, has events that
-// this replica does not know, or knows as others. its are the prints of those that it has. Own events behind the last that
-// both have in common are done again, under the new id, on the state of that member. Writes that wait for them go on waiting.
+// reborn continues under a new id. Under the old id a member, which has acknowledged own events up
+// to acked, has events that this replica does not know or knows differently. its are the prints of
+// the member's events. Own events after the last common one are redone under the new id, on the
+// state of that member. Writes that wait for them continue to wait.
 func (c *Core) reborn(member string, acked uint64, its heardPrints) {
 	c.end()
 	was, own := c.me, c.seen.Get(c.me)
@@ -74,7 +87,7 @@ func (c *Core) reborn(member string, acked uint64, its heardPrints) {
 		v = c.revocation(member, common)
 	}
 	ended := c.abandonCalls()
-	// From here on nothing panics until the replica is another one [R29].
+	// From here to the rename nothing may panic [R29].
 	c.rename(c.cfg.NewReplica())
 	c.disk.rename()
 	c.pushed, c.unpushed, c.copied = 0, 0, 0
@@ -101,14 +114,16 @@ func (c *Core) reborn(member string, acked uint64, its heardPrints) {
 	}
 }
 
-// common returns the last own event that a member is known to have as this replica has it: it has acknowledged it, and
-// has no other by now, or one of its prints says so.
+// common returns the last own event that a member is known to share with this replica: it has
+// acknowledged the event and does not have a different one by now, or one of its prints confirms
+// it.
 func (c *Core) common(acked uint64, its heardPrints) uint64 {
 	own := c.seen.Get(c.me)
 	return c.prints.common(min(acked, own), own, its)
 }
 
-// revocation returns what own events behind common did, and takes the calls out that wait for them.
+// revocation records the effects of the own events after common, and removes the calls that wait
+// for them.
 func (c *Core) revocation(member string, common uint64) *revoked {
 	v := &revoked{from: member, was: c.me, common: common, own: c.seen.Get(c.me), prints: c.prints, undos: c.undos, held: c.keys}
 	v.recallAll()
@@ -116,7 +131,7 @@ func (c *Core) revocation(member string, common uint64) *revoked {
 	return v
 }
 
-// recallAll finds out what the events behind common did.
+// recallAll collects the effects of the events after common.
 func (v *revoked) recallAll() {
 	v.keys = map[string]*effects{}
 	for _, e := range v.undos {
@@ -126,9 +141,9 @@ func (v *revoked) recallAll() {
 	}
 }
 
-// narrow leaves out the events that the state which has come contains as well: no more than that they were covered may
-// have been known, by an acknowledgement that was lost. To do them again would add to a counter twice, and bring back
-// what others have removed since.
+// narrow leaves out the events that the received state contains as well. Their acknowledgement may
+// have been lost, so they were not known to be shared. Redoing them would add to counters twice and
+// bring back what other members have removed since.
 func (v *revoked) narrow(its heardPrints) {
 	common := v.prints.common(v.common, v.own, its)
 	if common > v.common {
@@ -137,13 +152,14 @@ func (v *revoked) narrow(its heardPrints) {
 	}
 }
 
-// forkBeats is for how many heartbeat intervals members wait until one history is left of two: a restored replica for a
-// state with the other events, and those that have the one or the other for the replica. After that those that are waited for
-// may be gone for good.
+// forkBeats is the number of heartbeat intervals for which members wait until only one of two
+// histories is left. A restored replica waits for a state with the other events, and members with
+// either history wait for that replica. After that time whatever they wait for may be gone for
+// good.
 const forkBeats = 60
 
-// shared reports whether the sender of a state has events that have been revoked, and none of the others: those that
-// differ, or lie behind the last.
+// shared reports whether the sender of a state has revoked events and none of the other history's:
+// none that differ from them or come after the last of them.
 func (v *revoked) shared(h *head) (found bool) {
 	if v == nil || h.head.Get(v.was) > v.own {
 		return false
@@ -160,7 +176,8 @@ func (v *revoked) shared(h *head) (found bool) {
 	return found
 }
 
-// again is what the next life of the process does again: the effects, and updates that nobody waits for.
+// again returns what the next life of the process has to redo: the effects, and the updates without
+// a waiter.
 func (v *revoked) again() *revoked {
 	if v == nil {
 		return nil
@@ -171,7 +188,7 @@ func (v *revoked) again() *revoked {
 	return &again
 }
 
-// waiting returns the updates that wait for the state on which these events are done again.
+// waiting returns the updates that wait for the state on which the events are redone.
 func (v *revoked) waiting() []Update {
 	if v == nil {
 		return nil
@@ -179,7 +196,7 @@ func (v *revoked) waiting() []Update {
 	return slices.Concat(v.calls, v.delayed)
 }
 
-// copy returns a revocation that changes apart from v.
+// copy returns a copy of v that can be changed independently.
 func (v *revoked) copy() *revoked {
 	if v == nil {
 		return nil
@@ -189,7 +206,7 @@ func (v *revoked) copy() *revoked {
 	return &n
 }
 
-// suspend takes the calls out that wait for own events behind n.
+// suspend removes and returns the calls that wait for own events after n.
 func (c *Core) suspend(n uint64) (calls []Update) {
 	for _, o := range c.ops {
 		if _, ok := o.task.(*writes); !ok {
@@ -207,10 +224,11 @@ func (c *Core) suspend(n uint64) (calls []Update) {
 	return calls
 }
 
-// fetchRestored asks for the state that takes the place of this replica's: for as long as Patience the member that has
-// other events under the revoked numbers, whether it is in view or not, and then one after another. Another may have
-// applied the revoked events, and would outvote those that have the others if this replica took its state. One that
-// has been restored itself does not answer before it has a state.
+// fetchRestored requests the state that replaces this replica's. For the duration of Patience it
+// asks only the member that has other events under the revoked numbers, whether that member is in
+// view or not. After that it asks the others, one after another. Another member may have applied
+// the revoked events; if this replica took its state, the two would outvote those that have the
+// other events. A member that has been restored itself does not answer before it has a state.
 func (c *Core) fetchRestored() {
 	v := c.revoked
 	if v == nil {
@@ -242,20 +260,21 @@ func (c *Core) fetchRestored() {
 	}
 }
 
-// redo does again what was revoked, on the state of another, and then what waited for that.
+// redo redoes the revoked events on the state of another member, and then carries out what waited
+// for that.
 func (c *Core) redo() {
 	v := c.revoked
 	c.revoked = nil
 	c.clock = max(c.clock+1, uint64(max(c.now.UnixMilli(), 0))<<16)
 	t := &Txn{core: c, stamp: c.clock}
-	_ = t.run(func(t *Txn) error { // it has been checked
+	_ = t.run(func(t *Txn) error { // the changes were checked before
 		for _, key := range slices.Sorted(maps.Keys(v.keys)) {
 			x := v.keys[key]
 			t.Put(key, t.Get(key).Apply(x.again(t.Dot()), x.deps, causal.Vector{}))
 		}
 		return nil
 	})
-	c.openAs = t.Dot() // the one before was of the former id: the state that has come may cover it [R29]
+	c.openAs = t.Dot() // the one before was of the former id [R29]
 	for _, w := range t.work {
 		c.merge(w)
 	}
@@ -266,11 +285,12 @@ func (c *Core) redo() {
 	for _, ev := range v.delayed {
 		c.update(ev)
 	}
-	c.end() // what this step goes on to apply comes behind them
+	c.end() // whatever this step applies next comes after them
 	c.tellRetractions()
 }
 
-// delay keeps an update until the state is restored: what it would observe is not what others have.
+// delay queues an update until the state is restored: it would observe something that other members
+// do not have.
 func (c *Core) delay(ev Update) {
 	if len(c.revoked.delayed) >= maxHeld {
 		c.emit(Done{ID: ev.ID, Err: errRestored})
@@ -279,8 +299,9 @@ func (c *Core) delay(ev Update) {
 	c.revoked.delayed = append(c.revoked.delayed, ev)
 }
 
-// expireDelayed ends what has waited for too long: updates that came since, and calls whose events are revoked. It takes them
-// all out first, since the step may panic while it ends them [R29].
+// expireDelayed completes updates and calls whose deadlines have passed: updates that arrived since
+// the revocation, and calls whose events are revoked. It removes all of them first, since the step
+// may panic while completing them [R29].
 func (c *Core) expireDelayed() {
 	v := c.revoked
 	updates, calls := takeLate(&v.delayed, c.now), takeLate(&v.calls, c.now)
@@ -292,7 +313,7 @@ func (c *Core) expireDelayed() {
 	}
 }
 
-// takeLate takes those updates out that somebody waits for, and whose time is over.
+// takeLate removes and returns the updates that have a waiter and whose deadline has passed.
 func takeLate(updates *[]Update, now time.Time) (late []Update) {
 	*updates = slices.DeleteFunc(*updates, func(ev Update) bool {
 		if ev.ID == 0 || now.Before(ev.Deadline) {
@@ -304,4 +325,4 @@ func takeLate(updates *[]Update, now time.Time) (late []Update) {
 	return late
 }
 
-var errRestored = errors.New("core: this replica was restored from a snapshot, and waits for the state of another member: nothing was done")
+var errRestored = errors.New("core: this replica was restored from a snapshot and waits for the state of another member: nothing was done")

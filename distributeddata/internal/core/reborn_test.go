@@ -2,8 +2,6 @@ package core
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,37 +11,8 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// frozen returns a copy of everything that a replica holds, as a snapshot of its machine does.
-func frozen(c *Core) *Core {
-	n := *c
-	n.peers = nil
-	for _, p := range c.peers {
-		q := *p
-		q.pushed = slices.Clone(p.pushed)
-		n.peers = append(n.peers, &q)
-	}
-	n.log.origins = map[causal.Replica]*originLog{}
-	for r, o := range c.log.origins {
-		q := *o
-		q.events = slices.Clone(o.events)
-		q.room = q.events
-		n.log.origins[r] = &q
-	}
-	n.batch = batch{stores: map[string]causal.Store{}}
-	n.outgoing, n.heardOf = map[string]*answer{}, maps.Clone(c.heardOf)
-	n.prints.of, n.undos = slices.Clone(c.prints.of), slices.Clone(c.undos)
-	n.ops, n.deadlines, n.calls = nil, nil, 0
-	n.effects, n.touched, n.ledger.touched = nil, nil, nil
-	n.bases, n.awaiting, n.held, n.open = slices.Clone(c.bases), nil, nil, nil
-	n.window.waiting = slices.Clone(c.window.waiting)
-	for r, h := range n.heardOf {
-		h.last = slices.Clone(h.last)
-		n.heardOf[r] = h
-	}
-	return &n
-}
-
-// settled lets seconds pass, and asserts that all hold the same then, and that calls have ended well.
+// settled advances the time by seconds. It asserts that all replicas then hold the same, and that
+// the calls have succeeded.
 func (l *lab) settled(calls ...uint64) {
 	l.t.Helper()
 	for range 8 {
@@ -60,12 +29,13 @@ func (l *lab) settled(calls ...uint64) {
 	}
 }
 
-// A replica is replaced by a snapshot of its machine, whose first act is a write under numbers that were used since.
-// Before, peers took it for a duplicate and acknowledged it, and mending erased it [R57].
+// A replica is replaced by a snapshot of its machine, and its first act is a write under numbers
+// that were used since. Before R57, peers took the write for a duplicate and acknowledged it, and
+// mending erased it.
 func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 	tests := map[string]struct {
-		since [][]op // what the replica did after the snapshot, acknowledged at a majority
-		acts  [][]op // what the restored one does
+		since [][]op // acknowledged writes of the replica after the snapshot
+		acts  [][]op // writes of the restored replica
 		want  string
 	}{
 		"another key":    {[][]op{{add("s", "old")}}, [][]op{{add("s2", "new")}}, "s/base=1\ns/old=1\ns2/new=1\n"},
@@ -94,7 +64,8 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		for _, lost := range []string{"", "a>c", "a>b"} { // what one peer never got before the restore
+		// lost is what one peer did not receive before the restore.
+		for _, lost := range []string{"", "a>c", "a>b"} {
 			t.Run(name+" lost "+lost, func(t *testing.T) {
 				l, was := playRestored(t, lost, nil, test.since, test.acts)
 				for _, n := range l.order {
@@ -111,16 +82,22 @@ func TestRestored_TheFirstActIsAWrite(t *testing.T) {
 	}
 }
 
-// playRestored plays a replica a that writes, of which a snapshot is taken, that writes on, and that is then replaced
-// by the snapshot, which writes. Lost is the link on which everything after the snapshot is lost until then. It returns
-// the id of a before.
+// playRestored plays a replica a that writes, of which a snapshot is taken, that continues writing,
+// and that is then replaced by the snapshot, which writes. On the link lost, everything is lost
+// between snapshot and restore. It returns the id of a before the restore.
 func playRestored(t *testing.T, lost string, had []op, since, acts [][]op) (*lab, causal.Replica) {
 	l := newLab(t, "a", "b", "c")
+	was, calls := l.playRestored(lost, had, since, acts)
+	l.settled(calls...)
+	return l, was
+}
+
+// playRestored returns the former id of a, and the calls that have not ended.
+func (l *lab) playRestored(lost string, had []op, since, acts [][]op) (was causal.Replica, calls []uint64) {
 	l.update("b", Level{}, count("c", "n", 1))
 	l.update("a", majority, append([]op{add("s", "base")}, had...)...)
 	l.settled(l.id)
 	snapshot := frozen(l.cores["a"])
-	was := snapshot.Replica()
 	for _, ops := range since {
 		l.now = l.now.Add(time.Millisecond)
 		id := l.update("a", majority, ops...)
@@ -128,30 +105,128 @@ func playRestored(t *testing.T, lost string, had []op, since, acts [][]op) (*lab
 			l.take(between("a", lost[2:]))
 		}
 		l.deliver(all)
-		require.Nil(t, l.done[id].Short)
+		require.Nil(l.t, l.done[id].Short)
 	}
 	l.now = l.now.Add(3 * time.Millisecond)
 	l.cores["a"] = snapshot
-	var calls []uint64
 	for _, ops := range acts {
 		l.now = l.now.Add(time.Millisecond)
 		calls = append(calls, l.update("a", majority, ops...))
 	}
-	l.settled(calls...)
-	return l, was
+	return snapshot.Replica(), calls
 }
 
-// What the restored replica did to its own counter slots is done again exactly: what it added is added to what the
-// slot holds by now, and a reset takes off what it had seen there, which is what the snapshot held.
+// The restored replica's changes of its own counter slots are redone exactly: its increments are
+// added to the present content of the slot, and a reset subtracts what it had seen there, which is
+// the content of the snapshot.
 func TestRestored_Counters(t *testing.T) {
+	for name, test := range restoredCounters() {
+		for _, lost := range []string{"", "a>c", "a>b"} {
+			if lost != "" && len(test.acts) > len(test.since) {
+				continue // a peer takes numbers that the original never used: counted twice, as R57 says
+			}
+			t.Run(name+" lost "+lost, func(t *testing.T) {
+				l, _ := playRestored(t, lost, test.had, test.since, test.acts)
+				test.shown(l)
+			})
+		}
+	}
+}
+
+// The restored replica has an event of a member that is gone, its log does not say what that was,
+// and the only state that it can get does not cover it. The replica takes its own events back and
+// joins that state. Before, it waited forever.
+func TestRestored_WhatOnlyItHas(t *testing.T) {
+	for name, test := range restoredCounters() {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, "a", "b", "c", "d")
+			_, calls := l.playRestored("", append(test.had, add("s", "gone"), add("t", "deleted")), test.since,
+				append(test.acts, []op{remove("s", "gone")}, []op{{kind: opDelete, key: "t"}}, []op{add("s", "mine")}))
+			l.take(between("a", "d"))
+			l.update("d", Level{}, add("s", "only"))
+			l.deliver(between("d", "a"))
+			l.deliver(between("d", "c"))
+			c := l.cores["c"]
+			l.cores["d"], l.order, l.cores["c"] = nil, l.order[:3], nil
+			l.take(all)
+			l.cutLogs("a")
+			for range 8 {
+				l.tick(time.Second)
+			}
+			require.Nil(t, l.cores["a"].revoked, "done again")
+			l.cores["c"] = c // it takes what a has done again as an event
+			l.settled(calls...)
+			test.shown(l)
+			got, err := shown(l.cores["b"].Keys())
+			require.NoError(t, err)
+			require.Contains(t, got, "s/only=1\n")
+			require.Contains(t, got, "s/base=1\ns/mine=1\n")
+			require.NotContains(t, got, "s/gone")
+			require.NotContains(t, got, "t/")
+			require.Zero(t, l.cores["b"].Stats().Mended+c.Stats().Mended, "nobody was outvoted")
+			require.EqualValues(t, 1, l.cores["a"].Stats().Mended)
+		})
+	}
+}
+
+// The restored replica sees one member, which lacks what the original did last and takes the
+// event of the restored one under that number. The others, of which one has the former event, come
+// into view later: the event is done again. Before, it was forgotten, since all in view had it.
+func TestRestored_OthersComeIntoViewLater(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	view := func(at string, others ...string) {
+		var v View
+		for _, o := range others {
+			v.Others = append(v.Others, Member{ID: o})
+		}
+		l.step(at, v)
+	}
+	_, calls := l.playRestored("a>b", nil, [][]op{{add("s", "old")}}, nil)
+	view("a", "b")
+	view("b", "a")
+	view("c")
+	l.take(all)
+	calls = append(calls, l.act("new"))
+	for range 3 {
+		l.tick(time.Second)
+	}
+	l.shows("b", "c/n=1\ns/base=1\ns/new=1\n")
+	view("a", "b", "c")
+	view("b", "a", "c")
+	view("c", "a", "b")
+	l.settled(calls...)
+	for _, n := range l.order {
+		l.shows(n, "c/n=1\ns/base=1\ns/new=1\ns/old=1\n")
+	}
+}
+
+// restoredCounter is what a replica does to a counter before a snapshot, after it, and when it has
+// been restored.
+type restoredCounter struct {
+	had         []op
+	since, acts [][]op
+	want        int64 // 0: no counter there
+}
+
+// shown asserts that every replica shows the wanted value.
+func (test restoredCounter) shown(l *lab) {
+	for _, at := range l.order {
+		got, err := shown(l.cores[at].Keys())
+		require.NoError(l.t, err)
+		if test.want == 0 {
+			require.NotContains(l.t, got, "c2/n=", at)
+		} else {
+			require.Contains(l.t, got, fmt.Sprintf("c2/n=%d\n", test.want), at)
+		}
+	}
+	require.Len(l.t, l.reb, 1)
+}
+
+func restoredCounters() map[string]restoredCounter {
 	n := func(k int64) op { return count("c2", "n", k) }
 	reset, gone := drop("c2", "n"), op{kind: opDelete, key: "c2"}
 	other := [][]op{{add("s", "old")}}
-	tests := map[string]struct {
-		had         []op
-		since, acts [][]op
-		want        int64 // 0: no counter there
-	}{
+	return map[string]restoredCounter{
 		"both added":              {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{n(100)}, {n(1000)}}, 1115},
 		"one added":               {[]op{n(10)}, other, [][]op{{n(100)}, {n(1000)}}, 1110},
 		"reset after it grew":     {[]op{n(10)}, [][]op{{n(5)}}, [][]op{{reset}}, 5},
@@ -168,29 +243,10 @@ func TestRestored_Counters(t *testing.T) {
 		"new":                     {nil, [][]op{{n(5)}}, [][]op{{n(100)}, {reset}, {n(1000)}}, 1005},
 		"reset where it is older": {[]op{n(10)}, [][]op{{n(5)}, {n(7)}, {n(9)}}, [][]op{{reset}}, 21},
 	}
-	for name, test := range tests {
-		for _, lost := range []string{"", "a>c", "a>b"} {
-			if lost != "" && len(test.acts) > len(test.since) {
-				continue // a peer takes numbers that the original never used: counted twice, as R57 says
-			}
-			t.Run(name+" lost "+lost, func(t *testing.T) {
-				l, _ := playRestored(t, lost, test.had, test.since, test.acts)
-				for _, at := range l.order {
-					got, err := shown(l.cores[at].Keys())
-					require.NoError(t, err)
-					if test.want == 0 {
-						require.NotContains(t, got, "c2/n=", at)
-					} else {
-						require.Contains(t, got, fmt.Sprintf("c2/n=%d\n", test.want), at)
-					}
-				}
-				require.Len(t, l.reb, 1)
-			})
-		}
-	}
 }
 
-// restorable is a cluster of which a has a snapshot, and has gone on since with an acknowledged write.
+// restorable is a cluster in which a snapshot of a exists, and a has since made an acknowledged
+// write.
 func restorable(t *testing.T) (l *lab, snapshot *Core) {
 	l = newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -222,8 +278,8 @@ func TestRestored_Twice(t *testing.T) {
 	require.Len(t, l.reb, 2)
 }
 
-// The life of the process ends after others have told it that its numbers were used, and before one of them has told
-// it the state on which it does its events again.
+// The life of the process ends after other members have reported that its numbers were used, and
+// before one of them has sent the state on which its events are redone.
 func TestRestored_ALifeEndsBeforeTheStateHasCome(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -243,8 +299,8 @@ func TestRestored_ALifeEndsBeforeTheStateHasCome(t *testing.T) {
 	}
 }
 
-// The last write before the end of the original, which nobody had acknowledged, is still under way when the restored
-// one writes, and each of the peers hears of another one first.
+// The last write before the end of the original, which no member had acknowledged, is still in
+// flight when the restored replica writes. Each of the peers receives a different one first.
 func TestRestored_BothPrintsInFlight(t *testing.T) {
 	l, snapshot := restorable(t)
 	late := l.take(of(wire.ReplicatorPush))
@@ -263,15 +319,15 @@ func TestRestored_BothPrintsInFlight(t *testing.T) {
 	}
 }
 
-// Peers that have other events under the numbers of the restored replica do not acknowledge its events by telling
-// their vectors: in a heartbeat, or in a push that follows those other events.
+// Peers that have other events under the numbers of the restored replica do not acknowledge its
+// events by sending their vectors, in a heartbeat or in a push that follows those other events.
 func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
 	t.Run("by heartbeats", func(t *testing.T) {
 		l, snapshot := restorable(t)
 		l.deliver(all)
 		l.cores["a"] = snapshot
 		id := l.act("new")
-		l.take(of(wire.ReplicatorPush)) // lost: peers tell their vectors
+		l.take(of(wire.ReplicatorPush)) // lost: peers send their vectors
 		l.beatOut("b", "a")
 		l.beatOut("c", "a")
 		before := l.cores["a"].Replica()
@@ -296,7 +352,7 @@ func TestRestored_NobodyAcknowledgesOtherEvents(t *testing.T) {
 	})
 }
 
-// beatOut puts a heartbeat of one replica to another into the box.
+// beatOut puts a heartbeat from one replica to another into the box.
 func (l *lab) beatOut(from, to string) {
 	c := l.cores[from]
 	c.now, c.effects = l.now, c.effects[:0]
@@ -308,7 +364,8 @@ func (l *lab) beatOut(from, to string) {
 	}
 }
 
-// While the restored replica waits for the state of another, updates wait too, within their time.
+// While the restored replica waits for the state of another, updates wait too, until their
+// deadlines.
 func TestRestored_UpdatesWaitForTheState(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -328,8 +385,8 @@ func TestRestored_UpdatesWaitForTheState(t *testing.T) {
 	l.shows("b", "s/base=1\ns/later=1\ns/new=1\ns/old=1\n")
 }
 
-// The member that has told the restored replica of the other events does not answer: it may have been restored too, and
-// wait for this one's state. Another one is asked.
+// The member that has reported the other events to the restored replica does not answer: it may
+// have been restored too, and wait for this one's state. Another member is asked.
 func TestRestored_TheOneThatKnewDoesNotAnswer(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -352,7 +409,8 @@ func TestRestored_TheOneThatKnewDoesNotAnswer(t *testing.T) {
 	l.shows("b", "s/base=1\ns/new=1\ns/old=1\n")
 }
 
-// A replica that was merely slow to hear is the same one: late, doubled and lost messages are no fork.
+// A replica that merely received messages late is not restored: late, duplicated and lost messages
+// are no fork.
 func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	for i := range 100 {
@@ -387,7 +445,7 @@ func TestPrints_AreTheSameWhateverTheWay(t *testing.T) {
 	require.Empty(t, l.reb)
 }
 
-// A peer that has the other events does not take up those behind the restored ones.
+// A peer that has the other events does not apply events that follow the restored ones.
 func TestRestored_OneThatHasOtherEventsDoesNotGoOn(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -402,8 +460,9 @@ func TestRestored_OneThatHasOtherEventsDoesNotGoOn(t *testing.T) {
 	l.shows("b", "s/base=1\ns/old=1\ns/x=1\ns/y=1\n")
 }
 
-// A replica that is restored, and did nothing since the snapshot, is the same one to the others. It has asked them for
-// what it lacked since, and its questions begin again with the numbers that these had.
+// A replica that is restored, and did nothing since the snapshot, is the same one to the other
+// members. It has requested missing events from them since the snapshot, and its requests begin
+// again with the same numbers.
 func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("b", majority, add("s", "base"))
@@ -427,8 +486,8 @@ func TestRestored_ItsQuestionsAreAnswered(t *testing.T) {
 	require.Empty(t, l.reb)
 }
 
-// A member that leaves in order while it waits for the state on which it does its events again has handed nothing over
-// yet.
+// A member that leaves in order while it waits for the state on which it redoes its events has not
+// handed over anything yet.
 func TestRestored_LeavesWhenItsEventsAreDoneAgain(t *testing.T) {
 	l, snapshot := restorable(t)
 	l.deliver(all)
@@ -446,8 +505,8 @@ func TestRestored_LeavesWhenItsEventsAreDoneAgain(t *testing.T) {
 	l.shows("b", "s/base=1\ns/new=1\ns/old=1\n")
 }
 
-// A member that has the events of a restored replica, and hears of others under their numbers, tells that replica of both:
-// the one that has the others may not reach it.
+// A member that has the events of a restored replica, and hears of others under the same numbers,
+// reports both to that replica, since the member with the others may not reach it.
 func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
 	l := newLab(t, "a", "b")
 	was := l.cores["a"].me
@@ -478,7 +537,8 @@ func TestRestored_IsToldOfEventsThatItCannotHearOf(t *testing.T) {
 	l.shows("b", "s/x=1\n")
 }
 
-// An answer tells the prints of a member that its sender has lost sight of: the receiver may see it.
+// An answer contains the prints of a member that its sender has lost sight of, since the receiver
+// may see it.
 func TestRestored_AnswersTellPrintsOfMembersOutOfView(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", Level{}, add("s", "x"))

@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// Where Config.Recorded says so, the membership is a record in a store that replaces it by
-// compare-and-set [M9]. Whatever changes who is counted is written there first, so of two changes
-// one comes after the other, and a process that starts finds the cluster that is there. The rules
-// M1 to M5 stay: the store does not know who holds what. It is needed to start, to leave and to
-// forget, and for nothing else.
+// With Config.Recorded the membership is a record in a store that replaces it by compare-and-set
+// [M9]. Every change of the counted members is written there first, so any two changes are ordered,
+// and a process that starts finds an existing cluster. The rules M1 to M5 still apply, since the
+// store does not know which data each member holds. The store is needed only to start, to leave and
+// to forget.
 
-// chain is the place of a memory among those of one cluster.
+// chain orders a memory among those of one cluster.
 type chain struct {
-	epoch   uint64 // rises with each change of the record; 0: no record says this
+	epoch   uint64 // rises with each change of the record; 0: not from a record
 	cluster uint64 // a random number, given when the record was created
 }
 
 // roster is what a replica knows of the record in the store.
 type roster struct {
-	read     bool // version is that of the record as it was read or written last
+	read     bool // version is that of the record as last read or written
 	version  string
 	readAt   time.Time
-	calling  uint64    // the call that is under way; 0: none
-	calls    uint64    // so far
-	again    time.Time // no call before
-	next     memory    // what the swap under way writes
-	entering bool      // what this replica is once it has its place
+	calling  uint64    // the call in flight; 0: none
+	calls    uint64    // number of calls so far
+	again    time.Time // no call before this time
+	next     memory    // what the swap in flight writes
+	entering bool      // whether this replica enters as a newcomer once it has its place
 	trouble  string
 }
 
-// forget gives up what is under way.
+// forget abandons the call in flight.
 func (r *roster) forget() { r.read, r.calling, r.next = false, 0, memory{} }
 
-// Errors of a record, and of members that have another one.
+// Errors of a record, and of members with a different kind of membership.
 var (
-	errNoRecord      = errors.New("its membership is no record in a store, as that of this one is: the configurations differ")
-	errRecord        = errors.New("its membership is a record in a store, as that of this one is not: the configurations differ")
-	errOtherCluster  = errors.New("it is of another cluster: two stores, or a record that was removed and written anew")
+	errNoRecord      = errors.New("its membership is not a record in a store, but that of this member is: the configurations differ")
+	errRecord        = errors.New("its membership is a record in a store, but that of this member is not: the configurations differ")
+	errOtherCluster  = errors.New("it belongs to another cluster: there are two stores, or the record was removed and created again")
 	errRecordRemoved = errors.New("the record was removed: the next change writes it again")
 )
 
-// consulted reports whether this replica knows the record well enough to take its place, and asks
-// for it if not. While it waits for its place it reads the record again now and then: others may
-// have left.
+// consulted reports whether this replica knows the record well enough to take its place, and
+// otherwise requests it. While it waits for its place, it reads the record again from time to time,
+// since other members may have left.
 func (c *Core) consulted() bool {
 	r := &c.roll.roster
 	if c.cfg.Recorded && (!r.read || !c.now.Before(r.readAt.Add(2*c.cfg.BeatInterval))) {
@@ -64,9 +64,9 @@ func (c *Core) load() {
 	}
 }
 
-// propose makes m what is remembered: at once, or, where the membership is a record, when that has
-// been replaced. Then the caller has to propose it again until it is, since another change may come
-// first.
+// propose makes m the memory: at once, or, with Config.Recorded, when the record has been replaced.
+// In the latter case the caller must propose m again until it is the memory, since another change
+// may come first.
 func (c *Core) propose(m memory) {
 	r := &c.roll.roster
 	switch {
@@ -94,9 +94,9 @@ func (c *Core) propose(m memory) {
 	c.emit(SwapRecord{r.calling, r.version, text})
 }
 
-// recordSwapped takes the answer to a swap. After an error it may have been carried out, or may be
-// yet: the record is read before anything else is done, and if this replica has its place there, it
-// has it.
+// recordSwapped handles the answer to a swap. After an error the swap may or may not have been
+// carried out, or may be carried out later. The record is then read before anything else is done;
+// if it contains this replica's place, the replica has it.
 func (c *Core) recordSwapped(ev RecordSwapped) {
 	r := &c.roll.roster
 	if ev.ID != r.calling {
@@ -117,7 +117,7 @@ func (c *Core) recordSwapped(ev RecordSwapped) {
 	}
 }
 
-// recordLoaded takes the record as it is.
+// recordLoaded handles the loaded record.
 func (c *Core) recordLoaded(ev RecordLoaded) {
 	r := &c.roll.roster
 	if ev.ID != r.calling {
@@ -138,9 +138,9 @@ func (c *Core) recordLoaded(ev RecordLoaded) {
 	c.trouble(alarm)
 }
 
-// take makes what the record says what is remembered, unless more is remembered. With an alarm the
-// record is worth less than that, but the next change sets it right; with an error it cannot be
-// gone by.
+// take makes the loaded record the memory, unless the current memory is newer. An alarm means that
+// the record is outdated or was removed, and that the next change repairs it. An error means that
+// the record cannot be used.
 func (c *Core) take(ev RecordLoaded) (alarm, err error) {
 	if ev.Version == "" {
 		if c.roll.epoch > 0 {
@@ -153,7 +153,7 @@ func (c *Core) take(ev RecordLoaded) (alarm, err error) {
 		return nil, err
 	}
 	if m.epoch < c.roll.epoch && m.cluster == c.roll.cluster {
-		alarm = fmt.Errorf("the record went back to epoch %d from %d, which is remembered: the store lost writes, or an "+
+		alarm = fmt.Errorf("the record went back to epoch %d from the remembered epoch %d: the store lost writes, or an "+
 			"old copy was restored; the next change writes it again", m.epoch, c.roll.epoch)
 	}
 	if m, err = c.accept(m); err != nil {
@@ -163,9 +163,9 @@ func (c *Core) take(ev RecordLoaded) (alarm, err error) {
 	return alarm, nil
 }
 
-// accept returns what is to be remembered after hearing of another memory. Those of one cluster's
-// record follow each other, so the later one stands; two under one epoch, which only a store that
-// lost writes can lead to, are merged.
+// accept returns the memory that results from hearing m. The memories of one cluster's record are
+// ordered, so the later one is kept. Two memories with the same epoch, which only a store that lost
+// writes can cause, are merged.
 func (c *Core) accept(m memory) (memory, error) {
 	switch own := c.roll.memory; {
 	case !c.cfg.Recorded && m.epoch == 0:
@@ -187,7 +187,7 @@ func (c *Core) accept(m memory) (memory, error) {
 	return m, nil
 }
 
-// placed takes the place that m gives this replica, if that is news: its swap has been carried out.
+// placed takes the place that m gives this replica, if it is new: its swap has been carried out.
 func (c *Core) placed(m memory) {
 	if r := m.of(c.cfg.Member); c.cfg.Recorded && r.inc.replica == c.me && r.inc != c.roll.inc {
 		c.roll.inc, c.roll.entering = r.inc, c.roll.roster.entering
@@ -195,13 +195,13 @@ func (c *Core) placed(m memory) {
 	}
 }
 
-// failed notes that the store did not answer as it should: it is asked again after a while.
+// failed records an error of the store, which is called again after a pause.
 func (c *Core) failed(err error) {
 	c.roll.roster.again = c.now.Add(c.cfg.BeatInterval)
 	c.trouble(err)
 }
 
-// trouble tells what is wrong, once.
+// trouble reports a problem once.
 func (c *Core) trouble(err error) {
 	text := ""
 	if err != nil {
@@ -213,18 +213,18 @@ func (c *Core) trouble(err error) {
 	}
 }
 
-// sole reports whether the record says that nobody but one member counts. When that goes, there is
-// no one to agree: the record says that nobody counts, and what the member held is gone with it,
-// but for what it has handed over.
+// sole reports whether the record says that only one member counts. When that member goes, no other
+// can agree: the record then says that no member counts, and the data that the member held is lost,
+// except for what it has handed over.
 func (c *Core) sole(name string) bool {
 	r := c.roll.of(name).rank
 	return c.cfg.Recorded && c.roll.size == 1 && (r == in || r == going)
 }
 
-// expulsion takes a member out of the record without asking anybody [M7].
+// expulsion removes a member from the record without asking any other member [M7].
 type expulsion struct {
 	victim string
-	by     incarnation // that was told to
+	by     incarnation // the incarnation that was asked to do so
 }
 
 func (x *expulsion) anew() task                   { return x }
@@ -233,7 +233,7 @@ func (x *expulsion) ask(*Core, *operation, *peer) {}
 func (x *expulsion) advance(c *Core, _ *operation) standing {
 	s := standing{need: 1, self: 1, upTo: math.MaxUint64}
 	if own := c.own(); x.by.number > 0 && (own.inc != x.by || own.rank == gone) {
-		s.hopeless = true // it has been thrown out itself
+		s.hopeless = true // this member has been expelled itself
 		return s
 	}
 	if c.roll.of(x.victim).rank != gone {

@@ -13,19 +13,20 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Scripts in which the membership is a record in a store [M9]. Beside the steps of a script:
+// Scripts in which the membership is a record in a store [M9]. They have these steps in addition to
+// those of a script:
 //
-//	serve X      what X asks of the store is answered, and what it asks then
-//	lose X       what X asks is done, and the answer is lost
-//	fail X       what X asks is not done
-//	alone X      X begins, and sees nobody
+//	serve X      the store answers what X asks, and what it asks then
+//	lose X       the store does what X asks, but the answer is lost
+//	fail X       the store does not do what X asks
+//	alone X      X begins, and sees no other member
 //
-// No step but these reaches the store.
+// No other step reaches the store.
 type recorded struct {
 	*script
 	text    []byte
 	version int
-	asked   map[string]Effect // under way
+	asked   map[string]Effect // in flight
 	down    bool
 }
 
@@ -49,7 +50,7 @@ func newRecorded(t *testing.T, names string) *recorded {
 	return r
 }
 
-// together lets members see each other, and talk without faults until all are ready.
+// together makes members see each other, and delivers everything until all are ready.
 func (r *recorded) together(names string) {
 	r.t.Helper()
 	for n := range strings.SplitSeq(names, "") {
@@ -98,7 +99,7 @@ func (r *recorded) play(text string) {
 	}
 }
 
-// serve answers what a member asks of the store until it asks nothing.
+// serve answers what a member asks of the store until it asks nothing more.
 func (r *recorded) serve(name string) {
 	for range 20 {
 		if r.asked[name] == nil {
@@ -154,7 +155,7 @@ func (r *recorded) mark() string {
 	return fmt.Sprint("v", r.version)
 }
 
-// says returns what the record says, as "a in, b gone".
+// says returns the content of the record, as "a in, b gone".
 func (r *recorded) says() string {
 	r.t.Helper()
 	m, err := readRecord(r.text)
@@ -166,7 +167,7 @@ func (r *recorded) says() string {
 	return strings.Join(out, ", ")
 }
 
-// troubles returns what a member has said about the record, the last first.
+// troubles returns what a member has reported about the record, the last first.
 func (r *recorded) troubles(name string) (out []string) {
 	for _, a := range r.alarms {
 		if e, ok := a.what.(Troubled); ok && a.at == name {
@@ -180,11 +181,11 @@ func (r *recorded) troubles(name string) (out []string) {
 	return out
 }
 
-// Without a record, three that see nobody would each begin a cluster of one.
+// Without a record, three members that see no other would each begin a cluster of one.
 func TestRecord_ThoseThatBeginApartAreOneCluster(t *testing.T) {
 	r := newRecorded(t, "")
 	r.play("alone a; alone b; alone c")
-	for range 4 { // each a step at a time, so that they overtake each other
+	for range 4 { // one step at a time, so that they overtake each other
 		for _, n := range r.order {
 			r.step(n, Wake{})
 			if r.asked[n] != nil {
@@ -207,7 +208,7 @@ func TestRecord_ThoseThatBeginApartAreOneCluster(t *testing.T) {
 	r.stands(1, 2)
 }
 
-// The record is needed to start, to leave and to forget, and for nothing else.
+// The record is needed only to start, to leave and to forget.
 func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
 	r := newRecorded(t, "abc")
 	r.down = true
@@ -233,8 +234,8 @@ func TestRecord_ARunningClusterGoesOnWithoutTheStore(t *testing.T) {
 	require.Equal(t, 3, r.cores["a"].size(), "it has taken its former place")
 }
 
-// A swap whose answer is lost has been carried out all the same. What has its place by it is a
-// newcomer still: it counts when a majority has recorded it [M3].
+// A swap whose answer is lost has been carried out all the same. A member that has its place by
+// such a swap is still a newcomer: it counts when a majority has recorded it [M3].
 func TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer(t *testing.T) {
 	r := newRecorded(t, "abcd")
 	r.begin("e")
@@ -259,7 +260,8 @@ func TestRecord_AnAnswerThatIsLostLeavesANewcomerANewcomer(t *testing.T) {
 	r.end()
 }
 
-// Two write at once: one finds another version, and comes after the other.
+// Two members write at once: one of them finds another version, and its change comes after the
+// other.
 func TestRecord_OfTwoChangesOneComesAfterTheOther(t *testing.T) {
 	r := newRecorded(t, "ab")
 	r.begin("c")
@@ -269,7 +271,7 @@ func TestRecord_OfTwoChangesOneComesAfterTheOther(t *testing.T) {
 	r.end()
 }
 
-// [M5] The last member that leaves takes itself out of the record, so that the next one founds the
+// [M5] The last member that leaves removes itself from the record, so that the next one founds the
 // cluster anew.
 func TestRecord_TheLastOneLeavesAnEmptyRecord(t *testing.T) {
 	r := newRecorded(t, "ab")
@@ -290,7 +292,7 @@ func TestRecord_TheLastOneLeavesAnEmptyRecord(t *testing.T) {
 	require.Equal(t, "a gone, b gone, c in", r.says())
 }
 
-// What the last one holds is handed over to those that wait for a place.
+// The data of the last member is handed over to those that wait for a place.
 func TestRecord_TheLastOneHandsOverToANewcomer(t *testing.T) {
 	r := newRecorded(t, "a")
 	r.play("write a")
@@ -318,8 +320,8 @@ func TestRecord_ALeaverIsCountedUntilTheStoreAnswers(t *testing.T) {
 	require.Equal(t, 3, r.cores["b"].size())
 }
 
-// [M7] On both sides of a partition members are thrown out by force. The record lets one side do
-// so; the other one finds itself thrown out.
+// [M7] On both sides of a partition members are removed by force. The record lets one side do so;
+// the other one finds itself removed.
 func TestRecord_ForceWorksOnOneSide(t *testing.T) {
 	r := newRecorded(t, "ab")
 	r.now = r.now.Add(time.Minute)
@@ -338,7 +340,7 @@ func TestRecord_ForceWorksOnOneSide(t *testing.T) {
 	r.end()
 }
 
-// A member without a name that crashed is forgotten by the others, through the record.
+// A member without a stable name that crashed is forgotten by the others, through the record.
 func TestRecord_ForgetNeedsAMajorityStill(t *testing.T) {
 	r := newRecorded(t, "abc")
 	r.play("write a; meet a c; crash c; forget a c; meet a b; serve a; know a b; meet a b; serve a; know a b")
@@ -356,7 +358,7 @@ func TestRecord_ForgetNeedsAMajorityStill(t *testing.T) {
 	require.Equal(t, "a in, b gone, c gone", r.says())
 }
 
-// The scripts of the lattice hold in the record too.
+// The scripts of the lattice also hold with a record.
 func TestRecord_TwoJoinsInTwoHalves(t *testing.T) {
 	r := newRecorded(t, "abcd")
 	r.play("start e; meet e a; serve e; know e a; know a b; meet e a; meet e b")
@@ -367,7 +369,7 @@ func TestRecord_TwoJoinsInTwoHalves(t *testing.T) {
 	r.end()
 }
 
-// A record that cannot be gone by is named, and lets nobody in. Those that run go on.
+// An unusable record is reported, and admits no member. Running members continue.
 func TestRecord_BadOnesAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -376,7 +378,7 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 		{"damaged", "damaged record of", func(r *recorded) {
 			r.text = []byte(strings.Replace(string(r.text), `"name":"a"`, `"name":"z"`, 1))
 		}},
-		{"changed", "its checksum is another", func(r *recorded) {
+		{"changed", "its checksum does not match", func(r *recorded) {
 			r.text = []byte(strings.Replace(string(r.text), `"epoch":2`, `"epoch":9`, 1))
 		}},
 		{"cut off", "damaged record of 40 bytes", func(r *recorded) { r.text = r.text[:40] }},
@@ -385,7 +387,7 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 			r.text = []byte(strings.Replace(string(r.text), `"concord":1`, `"concord":2`, 1))
 		}},
 		{"too large", "over the limit of 131072", func(r *recorded) { r.text = append(r.text, make([]byte, MaxRecord)...) }},
-		{"of another cluster", "it is of another cluster", func(r *recorded) {
+		{"of another cluster", "it belongs to another cluster", func(r *recorded) {
 			m, err := readRecord(r.text)
 			require.NoError(t, err)
 			m.cluster++
@@ -417,7 +419,8 @@ func TestRecord_BadOnesAreNamed(t *testing.T) {
 	}
 }
 
-// A store that lost writes shows an older record. The next change writes what the members remember.
+// A store that lost writes returns an older record. The next change writes what the members
+// remember.
 func TestRecord_OneThatWentBackIsWrittenAgain(t *testing.T) {
 	r := newRecorded(t, "ab")
 	old := slices.Clone(r.text)
@@ -428,7 +431,7 @@ func TestRecord_OneThatWentBackIsWrittenAgain(t *testing.T) {
 	r.version++
 	r.begin("d")
 	r.talk(4)
-	require.Contains(t, r.troubles("d"), "the record went back to epoch 2 from 3, which is remembered: the store lost writes, or an old copy was "+
+	require.Contains(t, r.troubles("d"), "the record went back to epoch 2 from the remembered epoch 3: the store lost writes, or an old copy was "+
 		"restored; the next change writes it again")
 	r.talk(40)
 	require.Equal(t, "a in, b in, c in, d in", r.says())
@@ -447,7 +450,7 @@ func TestRecord_OneThatWasRemovedIsWrittenAgain(t *testing.T) {
 	r.end()
 }
 
-// Members of which one keeps its membership in a record and the other does not are no cluster.
+// A member with a record and one without form no cluster.
 func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
 	r := newRecorded(t, "a")
 	hook := r.stored
@@ -455,12 +458,12 @@ func TestRecord_MixedConfigurationsDoNotMix(t *testing.T) {
 	r.begin("b")
 	r.stored = hook
 	r.talk(20)
-	require.Contains(t, r.troubles("a")[0], `member "b" at at b: its membership is no record in a store`)
+	require.Contains(t, r.troubles("a")[0], `member "b" at at b: its membership is not a record in a store`)
 	require.Contains(t, r.troubles("b")[0], `member "a" at at a: its membership is a record in a store`)
 	require.Equal(t, 1, r.cores["a"].size())
 }
 
-// An answer to a call from before a step that panicked, or a doubled one, is passed over.
+// The answer to a call from before a step that panicked, or a duplicate one, is ignored.
 func TestRecord_OnlyTheCallUnderWayIsAnswered(t *testing.T) {
 	r := newRecorded(t, "")
 	r.play("alone a")

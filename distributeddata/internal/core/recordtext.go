@@ -13,13 +13,13 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// MaxRecord is how large the record of a membership may be, in bytes: some thousand members.
+// MaxRecord is the maximum size of a membership record in bytes: room for some thousand members.
 const MaxRecord = 128 << 10
 
-// recordFormat is the version of the text.
+// recordFormat is the version of the record format.
 const recordFormat = 1
 
-// The record is JSON, so that people can read what the store holds:
+// The record is JSON, so that it can be read in the store:
 //
 //	{"concord":1,"cluster":"…","epoch":7,"members":[{"name":"a","version":0,"number":1,"replica":"…","stage":"in"}],"sum":"…"}
 type recordText struct {
@@ -27,7 +27,7 @@ type recordText struct {
 	Cluster hex            `json:"cluster"`
 	Epoch   uint64         `json:"epoch"`
 	Members []recordMember `json:"members"`
-	Sum     hex            `json:"sum"` // CRC-32C of all of it with sum 0
+	Sum     hex            `json:"sum"` // CRC-32C of the record with a zero sum
 }
 
 type recordMember struct {
@@ -41,7 +41,8 @@ type recordMember struct {
 
 var stages = []string{"absent", "joining", "in", "going", "gone"}
 
-// hex is a number that is written in hexadecimal digits: JSON keeps no number above 2^53 whole.
+// hex is a number written in hexadecimal digits, because JSON cannot represent all numbers above
+// 2^53.
 type hex uint64
 
 // MarshalText implements encoding.TextMarshaler.
@@ -54,7 +55,7 @@ func (h *hex) UnmarshalText(b []byte) error {
 	return err
 }
 
-// text returns the text of a memory with its place in the chain.
+// text returns the record for a memory and its place in the chain.
 func (m memory) text() ([]byte, error) {
 	t := recordText{Format: recordFormat, Cluster: hex(m.cluster), Epoch: m.epoch, Members: []recordMember{}}
 	for _, r := range m.all {
@@ -77,7 +78,7 @@ func (t recordText) sealed() ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// readRecord reads the text of a memory, and refuses one that no replica writes.
+// readRecord decodes a record, and rejects one that no replica writes.
 func readRecord(b []byte) (memory, error) {
 	bad := func(format string, args ...any) (memory, error) {
 		return memory{}, fmt.Errorf("damaged record of %d bytes: "+format, append([]any{len(b)}, args...)...)
@@ -101,10 +102,10 @@ func readRecord(b []byte) (memory, error) {
 		return bad("%w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return bad("there is more behind it")
+		return bad("data follows it")
 	}
 	if again, err := t.sealed(); err != nil || !bytes.Equal(again, b) {
-		return bad("its checksum is another")
+		return bad("its checksum does not match")
 	}
 	if t.Epoch == 0 || t.Epoch > maxOrdinal || t.Cluster == 0 {
 		return bad("epoch %d of cluster %016x", t.Epoch, uint64(t.Cluster))

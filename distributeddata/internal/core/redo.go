@@ -7,20 +7,20 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// effects is what the revoked events of a replica did to a key, in all [R57].
+// effects is the total effect of a replica's revoked events on a key [R57].
 type effects struct {
-	causal.Change               // but for the own counter slots
-	deps          causal.Vector // of clears
+	causal.Change               // without the own counter slots
+	deps          causal.Vector // of the clears
 	slots         map[string]*ownSlot
 }
 
-// ownSlot is what the revoked events did to a counter slot of the replica.
+// ownSlot is the effect of the revoked events on a counter slot of the replica.
 type ownSlot struct {
-	had   causal.Leaf // what it held before; without a dot: nothing
-	holds causal.Leaf // what it holds after
+	had   causal.Leaf // content before; without a dot: none
+	holds causal.Leaf // content after
 }
 
-// recall adds what is left of an own event: atoms that live, and what it took away of others.
+// recall adds what is left of an own event: atoms that live, and its removals of others.
 func (v *revoked) recall(e undo) {
 	d := causal.Dot{Replica: v.was, N: e.n}
 	for _, w := range e.work {
@@ -59,7 +59,7 @@ func owns(r causal.Replica, path string) bool {
 	return ok && owner == r
 }
 
-// noteSlots notes what the slots of a replica hold in a store.
+// noteSlots calls note for each slot of a replica in a store.
 func (x *effects) noteSlots(s causal.Store, me causal.Replica, note func(*ownSlot, causal.Leaf)) {
 	for path, e := range s.Prefix("") {
 		l, ok := e.Of(me)
@@ -74,7 +74,15 @@ func (x *effects) noteSlots(s causal.Store, me causal.Replica, note func(*ownSlo
 	}
 }
 
-// again makes the effects those of the event d.
+// removed reports whether events of r with these effects took away what is at a path.
+func (x *effects) removed(r causal.Replica, path string, at causal.Leaf) bool {
+	if at.Replica == r && x.slots[path] != nil || x.Clear && x.deps.Covers(at.Dot) {
+		return true
+	}
+	return slices.ContainsFunc(x.Removes, func(a causal.Atom) bool { return a.Path == path && a.Dot == at.Dot })
+}
+
+// again returns the effects as those of the event d.
 func (x *effects) again(d causal.Dot) causal.Change {
 	ch := causal.Change{Removes: x.Removes, Clear: x.Clear}
 	for _, a := range x.Adds {
@@ -91,8 +99,9 @@ func (x *effects) again(d causal.Dot) causal.Change {
 	return ch
 }
 
-// again adds what was added to a slot to that of the event's replica. If what the slot held before was reset, it
-// takes that off: another replica that went on with the slot must be told how much that was [R9].
+// again adds the increments of a slot to the slot of the event's replica. If the content from
+// before was reset, it subtracts that: a replica that continued with the slot must learn how much
+// that was [R9].
 func (s *ownSlot) again(ch *causal.Change, path string, d causal.Dot) {
 	had, _ := causal.ParseTotal(s.had.Payload)
 	holds, err := causal.ParseTotal(s.holds.Payload)

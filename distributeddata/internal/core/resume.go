@@ -9,12 +9,13 @@ import (
 	"github.com/concord-go/concord/internal/causal"
 )
 
-// Resume makes the replica go on after a step that panicked [R29]. It holds what it held before that step, or after it:
-// transitions of the ledger are never seen half done. What is known of other members, answers and bases under way, and
-// the window are built anew. What was being handed over, by a disk or a former life, is taken once more. calls are
-// the ids of all calls that wait. They are begun again; a call that was not under way yet is Done as Interrupted. The
-// effects are those that Step has not returned, and those of going on. Resume may panic too: c is then as it was, and
-// Resume can be called again.
+// Resume continues after a step that panicked [R29]. The replica holds its state from before or
+// after that step, since transitions of the ledger are atomic. Knowledge about other members,
+// answers and bases in flight, and the window are rebuilt. A state that a disk or an earlier life
+// was handing over is processed once more. calls are the ids of all pending calls. They are
+// restarted; a call that had not become an operation yet is Done as Interrupted. The effects are
+// those that Step has not returned, and those of resuming. Resume may panic too: c is then
+// unchanged, and Resume can be called again.
 func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	n := *c
 	n.now, n.effects, n.touched = now, nil, nil
@@ -25,7 +26,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	}
 	n.revoked = c.revoked.copy()
 	n.restore()
-	n.note(change{skipped: true}) // maybe
+	n.note(change{skipped: true}) // possibly
 	n.forgetOthers()
 	n.endAgain()
 	n.callAgain(c.deadlines, calls)
@@ -43,8 +44,8 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 	return c.effects
 }
 
-// forgetOthers keeps of the other members only which replicas they run, and asks them for their heartbeats, which
-// tell the rest.
+// forgetOthers keeps only which replicas the other members run, and asks them for heartbeats, which
+// restore the rest.
 func (c *Core) forgetOthers() {
 	peers := make([]*peer, len(c.peers))
 	for i, p := range c.peers {
@@ -67,22 +68,22 @@ func (c *Core) forgetOthers() {
 	}
 }
 
-// endAgain ends the open event, which nobody waits for any more. If that is what panics, the event is given up.
+// endAgain ends the open event, which has no waiters. If that panics again, the event is dropped.
 func (c *Core) endAgain() {
 	defer func() {
 		if p := recover(); p != nil {
 			c.restore()
 			c.open = nil
-			c.emit(Done{Interrupted: true, Err: fmt.Errorf("it cannot be committed: %v", p)})
+			c.emit(Done{Interrupted: true, Err: fmt.Errorf("the event cannot be committed: %v", p)})
 		}
 	}()
-	if c.open = slices.Clone(c.open); c.seen.Covers(c.openAs) { // it has just been installed
+	if c.open = slices.Clone(c.open); c.seen.Covers(c.openAs) { // it has been installed already
 		c.open = nil
 	}
 	c.end()
 }
 
-// handsOver returns an input that hands over a state which nobody else may have; nil if ev is another.
+// handsOver returns ev if it hands over a state that exists nowhere else, and nil otherwise.
 func handsOver(ev Event) Event {
 	switch ev.(type) {
 	case Loaded, Inherit:
@@ -91,7 +92,8 @@ func handsOver(ev Event) Event {
 	return nil
 }
 
-// takeAgain takes once more what was being handed over. To take it twice is to take it once.
+// takeAgain processes the event that was handing over a state once more. Processing it twice has
+// the same effect as once.
 func (c *Core) takeAgain() {
 	if ev := c.taking; ev != nil && !c.loading(ev) {
 		c.input(ev)
@@ -99,7 +101,7 @@ func (c *Core) takeAgain() {
 	c.takePending()
 }
 
-// callAgain begins the calls again that were under way, and ends the others.
+// callAgain restarts the calls that were in flight, and completes the others.
 func (c *Core) callAgain(under deadlines, calls []uint64) {
 	left := map[uint64]bool{}
 	for _, id := range calls {
@@ -113,13 +115,14 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 	for _, ev := range c.revoked.waiting() {
 		delete(left, ev.ID)
 	}
-	for _, h := range c.disk.held { // these have ended
+	for _, h := range c.disk.held { // these are done
 		if d, ok := h.effect.(Done); ok {
 			delete(left, d.ID)
 		}
 	}
 	under = slices.Clone(under)
-	slices.SortFunc(under, func(a, b *caller) int { return cmp.Compare(a.id, b.id) }) // writes by their events
+	// Writes in the order of their events.
+	slices.SortFunc(under, func(a, b *caller) int { return cmp.Compare(a.id, b.id) })
 	for _, w := range under {
 		if left[w.id] && !w.ended && c.beginAgain(w) {
 			delete(left, w.id)
@@ -132,7 +135,7 @@ func (c *Core) callAgain(under deadlines, calls []uint64) {
 	}
 }
 
-// beginAgain begins a call again, and reports whether it can.
+// beginAgain restarts a call, and reports whether that is possible.
 func (c *Core) beginAgain(w *caller) bool {
 	level := w.op.level
 	switch t := w.op.task.(type) {

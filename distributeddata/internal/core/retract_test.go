@@ -13,9 +13,10 @@ import (
 	pb "github.com/concord-go/concord/proto"
 )
 
-// forked plays a replica a that writes something which b acknowledges and c does not hear of, and that is then
-// replaced by a snapshot of its machine from before, whose first write, of the given ops, c hears of before b does. When it
-// returns, a knows that b has other events, and has not asked b for its state yet.
+// forked plays a replica a that makes a write which b acknowledges and c does not receive. Then a
+// is replaced by an earlier snapshot of its machine, whose first write, of the given ops, reaches c
+// before b. When forked returns, a knows that b has other events, and has not asked b for its state
+// yet.
 func forked(t *testing.T, ops ...op) (l *lab, was causal.Replica, write uint64) {
 	l = newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -40,7 +41,7 @@ func forked(t *testing.T, ops ...op) (l *lab, was causal.Replica, write uint64) 
 
 var forking = []op{add("s", "new"), count("c", "n", 5)}
 
-// cut lets seconds pass in which nothing crosses between two members.
+// apart advances the time by seconds in which nothing passes between two members.
 func (l *lab) apart(a, b string, seconds int) {
 	for range seconds {
 		l.now = l.now.Add(time.Second)
@@ -55,8 +56,8 @@ func (l *lab) apart(a, b string, seconds int) {
 	}
 }
 
-// The one that has the events of the restored replica gives them up when it hears that they have been done again:
-// nothing is lost, and nothing counts twice.
+// The member that has the events of the restored replica gives them up when it hears that they have
+// been redone: nothing is lost, and nothing counts twice.
 func TestRetract_TheOtherSideGivesItsEventsUp(t *testing.T) {
 	l, _, write := forked(t, forking...)
 	l.settled(write)
@@ -66,8 +67,8 @@ func TestRetract_TheOtherSideGivesItsEventsUp(t *testing.T) {
 	}
 }
 
-// It does so although nobody lacks an event by number: before, fingerprints decided, and a majority took what the
-// other side had acknowledged from the rest.
+// It does so although no member lacks an event by number. Before, fingerprints decided, and a
+// majority removed what the other side had acknowledged.
 func TestRetract_AnAnswerOfTheOtherSideRemovesNothing(t *testing.T) {
 	l, _, write := forked(t, forking...)
 	l.update("c", Level{}, add("s2", "own"))
@@ -82,8 +83,8 @@ func TestRetract_AnAnswerOfTheOtherSideRemovesNothing(t *testing.T) {
 	}
 }
 
-// While the replica whose events they are can be told, an answer from another history is refused before anything has been
-// retracted, by prints alone.
+// While the origin of the events can still be told, an answer from another history is refused by
+// prints alone, before anything has been retracted.
 func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -104,7 +105,7 @@ func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	l.take(all)
 	b.request(b.peer("c"))
 	require.NotNil(t, b.incoming)
-	l.now = l.now.Add(b.cfg.Grace) // it is said again then
+	l.now = l.now.Add(b.cfg.Grace) // it is sent again then
 	l.step("b", Wake{})
 	for range 10 {
 		l.deliver(between("b", "c"))
@@ -123,7 +124,8 @@ func TestRetract_AnAnswerOfAnotherHistoryIsRefused(t *testing.T) {
 	}
 }
 
-// Replicas that ran for members until lately are known for a while, and no more than so many.
+// Replicas that ran for members until recently are known for a while, and only a bounded number of
+// them.
 func TestFormers_AreBounded(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	a, c := l.cores["a"], l.cores["c"].me
@@ -141,8 +143,34 @@ func TestFormers_AreBounded(t *testing.T) {
 	require.Empty(t, a.formers)
 }
 
-// What is said of a replica that runs, of the receiver, and of nobody that is known changes nothing; what is too long is
-// refused; and what is kept does not grow.
+// The next life of a process sees no peers at first. The replicas that the life before it saw are
+// former replicas to it, so that their prints are still sent: a peer may have been restored.
+func TestFormers_ArePeersOfTheLifeBefore(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.update("a", majority, add("s", "base"))
+	l.settled(l.id)
+	a, c := l.cores["a"].me, l.cores["c"].me
+	l.again("b")
+	l.now = l.now.Add(time.Hour) // the clock is set
+	b := l.cores["b"]
+	b.roll.memory = memory{} // which may name earlier processes
+	require.Contains(t, b.printsOut(causal.Vector{}), a)
+	require.Len(t, b.formers, 2)
+	require.True(t, slices.ContainsFunc(b.formers, func(f former) bool { return f.replica == c }))
+	for range 2 * forkBeats {
+		l.now = l.now.Add(time.Second)
+		l.step("b", Wake{})
+	}
+	require.Len(t, b.formers, 2)
+	for range 2 {
+		l.now = l.now.Add(time.Second)
+		l.step("b", Wake{})
+	}
+	require.Empty(t, b.formers)
+}
+
+// A retraction of a running replica, of the receiver, or of an unknown replica changes nothing. One
+// that is too long is rejected. The stored retractions do not grow without bound.
 func TestRetract_WhatIsNotTaken(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	l.update("a", majority, add("s", "base"))
@@ -178,7 +206,7 @@ func TestRetract_WhatIsNotTaken(t *testing.T) {
 	l.shows("b", "s/base=1\n")
 }
 
-// The log of the origin may have been let go of: it begins where the vector ends all the same.
+// If the log of the origin has been dropped, it still begins where the vector ends.
 func TestRetract_ALogThatHasLetGoOfTheOrigin(t *testing.T) {
 	l := newEventLog()
 	l.floor = causal.MakeVector(causal.Dot{Replica: 7, N: 5})
@@ -188,7 +216,7 @@ func TestRetract_ALogThatHasLetGoOfTheOrigin(t *testing.T) {
 	require.EqualValues(t, 3, l.floor.Get(7))
 }
 
-// Nor does one that lets go of the origin afterwards.
+// The same if the log drops the origin afterwards.
 func TestRetract_ALogThatLetsGoOfTheOriginLater(t *testing.T) {
 	l := newEventLog()
 	l.add(event{dot: causal.Dot{Replica: 7, N: 1}})
@@ -199,13 +227,14 @@ func TestRetract_ALogThatLetsGoOfTheOriginLater(t *testing.T) {
 	require.EqualValues(t, 3, l.floor.Get(7))
 }
 
-// A retraction names the events behind the last that both histories have, whatever of them is known.
+// A retraction names the events after the last one that both histories have, whatever is known of
+// them.
 func TestRetract_WhereTheHistoriesPart(t *testing.T) {
 	prints := func(xs ...imprint) ownPrints { return ownPrints{of: append([]imprint{0}, xs...)} }
 	tests := []struct {
 		mine   ownPrints
 		own    uint64
-		common uint64 // is known to be
+		common uint64 // the last event known to be common
 		theirs heardPrints
 		want   string
 	}{

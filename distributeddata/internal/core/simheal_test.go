@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/concord-go/concord/internal/causal"
 	"github.com/concord-go/concord/internal/pmap"
 )
 
 // The end of a history.
 
-// heal ends every fault and asserts that all become equal, to the byte, with nothing acknowledged lost.
+// heal ends every fault and asserts that all become byte-equal, with nothing acknowledged lost.
 func (s *play) heal() {
 	s.w.Calm()
 	s.mendDisks()
-	s.w.Until(7 * time.Second) // whoever is down comes up
+	s.w.Until(7 * time.Second) // all members that are down start
 	s.endGhosts()
 	for _, sl := range s.slots {
 		s.tellView(sl)
@@ -46,7 +47,22 @@ func (s *play) heal() {
 		if a, b := stateBytes(s.slots[0].core), stateBytes(sl.core); !bytes.Equal(a, b) {
 			s.w.Fail("equal vectors, other bytes at %s", sl.id())
 		}
+		for key, h := range sl.core.Keys().All() {
+			if bytes := weigh(h.Store); bytes != h.bytes {
+				s.w.Fail("%s holds %d bytes under %q, and says %d", sl.id(), bytes, key, h.bytes)
+			}
+		}
 	}
+}
+
+// weigh counts the bytes of the atoms of a store.
+func weigh(s causal.Store) (bytes int) {
+	for path, e := range s.Prefix("") {
+		for l := range e.All() {
+			bytes += len(path) + len(l.Payload)
+		}
+	}
+	return bytes
 }
 
 func (s *play) equal() bool {
@@ -55,14 +71,14 @@ func (s *play) equal() bool {
 			return false
 		}
 		if sl.core.sum != s.slots[0].core.sum && s.thawed > 0 {
-			return false // those that were outvoted mend themselves
+			return false // outvoted replicas repair themselves
 		}
 	}
 	return true
 }
 
-// stateBytes is the canonical encoding of what a replica holds. Marks are bookkeeping that each
-// replica drops when it may, so they stay out.
+// stateBytes returns the canonical encoding of a replica's state. Marks are bookkeeping that each
+// replica drops when it may, so they are left out.
 func stateBytes(c *Core) []byte {
 	var b pmap.Builder[*Held]
 	for key, h := range c.Keys().All() {
@@ -83,7 +99,7 @@ func encodeState(s State) []byte {
 	return out
 }
 
-// count adds what a member has counted.
+// count adds the statistics of a member.
 func (s *play) count(sl *slot) {
 	st := sl.core.Stats()
 	if sl.misled {

@@ -10,7 +10,7 @@ import (
 	"github.com/concord-go/concord/internal/pmap"
 )
 
-// State is what a replica holds at one instant. It is immutable.
+// State is the state of a replica at one instant. It is immutable.
 type State struct {
 	Keys Keys
 	Seen causal.Vector
@@ -21,15 +21,15 @@ type State struct {
 type head struct {
 	head, base causal.Vector
 	ready      bool
-	state      bool   // else a closed delta
-	records    uint64 // that follow, at least
+	state      bool   // false: the answer is a closed delta
+	records    uint64 // number of records that follow, at least
 	sum        Sum    // of the state
-	partial    bool   // the keys that are missing are those of the receiver, but for the differing
+	partial    bool   // missing keys are those of the receiver, except the differing ones
 	differing  []uint64
-	members    uint64  // digest of what the sender remembers of the members [M2]
+	members    uint64  // digest of the sender's memory of the members [M2]
 	entering   bool    // the sender is a newcomer that has not counted yet [M3]
-	prints     origins // of what is covered of these replicas [R57]
-	kept       bool    // the sender's disk has all that its member ever acknowledged [R65]
+	prints     origins // prints of the covered events of these replicas [R57]
+	kept       bool    // the sender's disk has everything its member ever acknowledged [R65]
 }
 
 func (h head) encode(relative base) []byte {
@@ -101,8 +101,8 @@ func decodeHead(b []byte, known lookup) (h head, err error) {
 	return h, c.err
 }
 
-// source is what an answer is made of: the state of one instant, of which a part is encoded whenever
-// there is room for it on the way.
+// source produces an answer from the state of one instant. Parts of it are encoded as they are
+// sent.
 type source struct {
 	head   head
 	keys   Keys
@@ -111,17 +111,17 @@ type source struct {
 
 	enc     encoder
 	begun   bool
-	event   int // next of events, from place on
+	event   int // next of events, starting at place
 	place   bookmark
 	onlyAt  int    // next of only
-	key     string // next of a state, from spot on
+	key     string // next key of a state, starting at spot
 	spot    spot
 	over    bool
-	pending []byte // encoded; from taken on not taken yet
+	pending []byte // encoded bytes; those before taken have been taken
 	taken   int
 }
 
-// take returns the next bytes of the stream, as many as size says, fewer at the end.
+// take returns the next size bytes of the stream, or fewer at its end.
 func (s *source) take(size int) (_ []byte, last bool) {
 	if !s.begun {
 		s.begun = true
@@ -129,10 +129,10 @@ func (s *source) take(size int) (_ []byte, last bool) {
 		s.put(s.head.encode(s.enc.base))
 		s.over = s.head.state && s.keys.Len() == 0
 	}
-	if s.left() <= size { // what is left moves to the front, at most once for so many bytes taken
+	if s.left() <= size { // the rest moves to the front at most once per size bytes taken
 		s.pending, s.taken = append(s.pending[:0], s.pending[s.taken:]...), 0
 	}
-	for s.left() <= size && !s.over { // one byte more shows that there is another part
+	for s.left() <= size && !s.over { // one byte more than size shows that another part follows
 		s.record(size)
 	}
 	n := min(size, s.left())
@@ -141,14 +141,14 @@ func (s *source) take(size int) (_ []byte, last bool) {
 	return part, s.over && s.left() == 0
 }
 
-// left is how much has been encoded and not taken yet.
+// left returns the number of encoded bytes that have not been taken yet.
 func (s *source) left() int { return len(s.pending) - s.taken }
 
 func (s *source) put(record []byte) {
 	s.pending = protowire.AppendBytes(s.pending, record)
 }
 
-// record encodes the next record, or finds that there is none.
+// record encodes the next record, or sets over if there is none.
 func (s *source) record(size int) {
 	switch {
 	case !s.head.state && s.event == len(s.events), s.head.partial && s.onlyAt == len(s.only):
@@ -191,7 +191,7 @@ func (s *source) nextKey(size int) {
 	s.over = true
 }
 
-// keyState encodes a piece of a key, and says whether it was the last.
+// keyState encodes a piece of a key, and reports whether it was the last piece.
 func (s *source) keyState(key string, h Held, size int) bool {
 	record, next := s.enc.keyState(key, h, s.spot, size)
 	s.put(record)
@@ -199,23 +199,24 @@ func (s *source) keyState(key string, h Held, size int) bool {
 	return next == spot{}
 }
 
-// stage puts a stream together again, apart from the state [R15].
+// stage reassembles a stream, separately from the state [R15].
 type stage struct {
 	buf     []byte
-	base    base // that the vectors in it differ from
+	base    base // the base of the vectors in the stream
 	head    head
 	begun   bool
 	dec     decoder
 	events  []deltaEvent
 	keys    pmap.Builder[*Held]
-	key     string // being put together
+	key     string // the key being reassembled
 	atoms   causal.Builder
-	sum     Sum // of key
+	sum     Sum // of the current key
+	bytes   int // of the current key
 	total   Sum
 	records uint64
 }
 
-// feed takes the next bytes of the stream.
+// feed processes the next bytes of the stream.
 func (s *stage) feed(data []byte) error {
 	s.buf = append(s.buf, data...)
 	at := 0
@@ -233,7 +234,7 @@ func (s *stage) feed(data []byte) error {
 		}
 		at += int(size)
 	}
-	if at > 0 { // else a record that goes on: what is there of it stays where it is
+	if at > 0 { // otherwise an incomplete record stays in place
 		s.buf = append(s.buf[:0], s.buf[at:]...)
 	}
 	return nil
@@ -257,12 +258,12 @@ func (s *stage) record(b []byte) (err error) {
 	return err
 }
 
-// known finds the one base that the vectors of an answer are told with.
+// known looks up the one base of the vectors in the stream.
 func (s *stage) known(name []byte) (causal.Vector, bool) {
 	return s.base.vector, string(name) == string(s.base.digest[:])
 }
 
-// extend puts the next piece of the same event behind those before.
+// extend appends the next piece of the same event.
 func (e *deltaEvent) extend(o deltaEvent) error {
 	for i, k := range o.keys {
 		n := len(e.keys) - 1
@@ -272,7 +273,7 @@ func (e *deltaEvent) extend(o deltaEvent) error {
 		case n >= 0 && e.keys[n].key > k.key:
 			return malformed("order of keys of event %v", e.dot)
 		default:
-			if len(e.keys) == cap(e.keys) { // append grows long lists by a quarter, and copies them four times
+			if len(e.keys) == cap(e.keys) { // append would grow it by a quarter
 				e.keys, e.gone = slices.Grow(e.keys, len(e.keys)), slices.Grow(e.gone, len(e.keys))
 			}
 			e.keys, e.gone = append(e.keys, k), append(e.gone, o.gone[i])
@@ -283,14 +284,14 @@ func (e *deltaEvent) extend(o deltaEvent) error {
 
 func (e *deltaEvent) extendKey(i int, k keyChange, gone []bool) {
 	to := &e.keys[i]
-	if len(e.gone[i])+len(gone) > 0 { // absent means that all live
+	if len(e.gone[i])+len(gone) > 0 { // nil means that all are live
 		e.gone[i] = append(resized(e.gone[i], len(to.Adds)), resized(gone, len(k.Adds))...)
 	}
 	to.Adds, to.Removes, to.Marks = append(to.Adds, k.Adds...), append(to.Removes, k.Removes...), append(to.Marks, k.Marks...)
 	to.Clear = to.Clear || k.Clear
 }
 
-// resized returns a list of n flags, of which the first are those of f.
+// resized returns f extended to n flags.
 func resized(f []bool, n int) []bool { return append(f, make([]bool, n-len(f))...) }
 
 func (s *stage) keyState(b []byte) error {
@@ -309,7 +310,7 @@ func (s *stage) keyState(b []byte) error {
 			if key == "" || !s.head.head.Covers(a.Dot) || !s.atoms.Add(a.Path, a.Leaf) {
 				c.err = malformed("atom %v of key %q", a.Dot, key)
 			}
-			s.sum = s.sum.plus(atomSum(key, a.Path, a.Leaf))
+			s.sum, s.bytes = s.sum.plus(atomSum(key, a.Path, a.Leaf)), s.bytes+atomBytes(a.Path, a.Leaf)
 		case 3:
 			var m causal.MarkAt
 			if m, c.err = decodeMark(s.dec.t, c.chunk); c.err == nil {
@@ -320,13 +321,13 @@ func (s *stage) keyState(b []byte) error {
 	return c.err
 }
 
-// begin goes on with a key, or with the next one.
+// begin continues a key, or starts the next one.
 func (s *stage) begin(key string) error {
 	if key == s.key {
 		return nil
 	}
 	if err := CheckKey(key); err != nil || key < s.key {
-		return malformed("keys of state: %q behind %q: %v", key, s.key, err)
+		return malformed("keys of state: %q after %q: %v", key, s.key, err)
 	}
 	s.flush()
 	s.key = key
@@ -338,12 +339,12 @@ func (s *stage) flush() {
 		return
 	}
 	s.records++
-	s.keys.Add([]byte(s.key), &Held{s.atoms.Store(), s.sum})
+	s.keys.Add([]byte(s.key), &Held{s.atoms.Store(), s.sum, s.bytes})
 	s.total = s.total.plus(s.sum)
-	s.atoms, s.sum = causal.Builder{}, Sum{}
+	s.atoms, s.sum, s.bytes = causal.Builder{}, Sum{}, 0
 }
 
-// end is called after the last part.
+// end checks that the stream is complete. It is called after the last part.
 func (s *stage) end() error {
 	if len(s.buf) > 0 || !s.begun {
 		return malformed("answer ends within a record")
@@ -351,7 +352,7 @@ func (s *stage) end() error {
 	return nil
 }
 
-// delta returns what was put together, if it is a closed delta.
+// delta returns the reassembled answer as a closed delta.
 func (s *stage) delta() (*delta, error) {
 	d := &delta{base: s.head.base, head: s.head.head, events: s.events}
 	if !d.closed() {
@@ -360,9 +361,9 @@ func (s *stage) delta() (*delta, error) {
 	return d, nil
 }
 
-// state returns the sender's state: what was put together and, if that is only what differs, the rest
-// from the copy that was compared [R16]. Whatever has changed here since plays no part. The fingerprint
-// proves the result.
+// state returns the sender's state. If the stream contains only the differences, the rest comes
+// from the copy that was compared [R16]; changes made here since then do not matter. The
+// fingerprint verifies the result.
 func (s *stage) state(copied State) (State, error) {
 	s.flush()
 	out := State{Keys: Keys{s.keys.Map()}, Seen: s.head.head, sum: s.total}
@@ -370,7 +371,7 @@ func (s *stage) state(copied State) (State, error) {
 		out.Keys, out.sum = s.merge(out.Keys, copied)
 	}
 	if out.sum != s.head.sum {
-		return out, malformed("state of %d keys does not fit its fingerprint", out.Keys.Len())
+		return out, malformed("state of %d keys does not match its fingerprint", out.Keys.Len())
 	}
 	return out, nil
 }

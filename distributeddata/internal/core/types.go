@@ -7,40 +7,46 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Config of a core. All fields but Disk and Reach are required; the shell fills in defaults.
+// Config configures a core. All fields except Disk and Reach are required; the shell fills in
+// defaults.
 type Config struct {
-	Member     string                // the name under which quorums count this member, stable over restarts
+	// Member is the name under which quorums count this member, stable across restarts.
+	Member     string
 	NewReplica func() causal.Replica // a fresh random id, never used before
 
-	MinMembers   int           // quorums are counted in so many members at least; 0: this replica is in none
-	ForgetAfter  time.Duration // how long a member may be out of view before others forget it; 0: for ever
+	MinMembers   int           // quorums count at least so many members; 0: this replica is in none
+	ForgetAfter  time.Duration // out of view for so long, a member is forgotten; 0: never
 	Recorded     bool          // the membership is a record in a store [M9]; MinMembers may be 1
 	BeatInterval time.Duration // of heartbeats
 	BeatPeers    int           // how many members each heartbeat goes to
-	Grace        time.Duration // how long a push that another member mentions may still be on its way
+	Grace        time.Duration // how long a push that another member mentions may be in flight
 	Patience     time.Duration // how long an answer, and each part of it, may take
 	WindowCount  int           // pushes kept while they wait for a gap to fill or a cause to arrive
 	WindowBytes  int
 	LogBytes     int // budget of the event log
-	PushBytes    int // pushed to one member and not acknowledged yet; beyond it the member has to ask
+	PushBytes    int // bytes pushed to a member and not acknowledged; beyond it the member must ask
 	PartBytes    int // size of a part of an answer
-	CompareKeys  int // a replica that holds so many keys, and is too far behind, is sent only what differs
+	CompareKeys  int // with so many keys, a replica that is too far behind is sent only differences
 
-	Disk *DiskConfig // nil: nothing is kept [R60]
+	Disk *DiskConfig // nil: no disk [R60]
 
-	Reach func(place string) // called in the middle of steps; only for tests, which panic there
+	// Fits returns an error if an update must not make the atoms of a key take this many bytes. It
+	// is called only for updates that add bytes.
+	Fits func(key string, bytes int) error // nil: there is no limit
+
+	Reach func(place string) // test hook, called in the middle of steps; tests panic in it
 }
 
 // Member is another member of the view.
 type Member struct{ ID, Address string }
 
 // Level says how many replicas have to take part in an operation before it succeeds. The zero value
-// is this replica alone.
+// requires this replica alone.
 type Level struct {
 	Kind  LevelKind
-	Nodes int // exactly so many, for Count
+	Nodes int // number of replicas, for Count
 	Plus  int // beyond a majority
-	Least int // a majority of small clusters is raised to this
+	Least int // minimum for a majority, in small clusters
 }
 
 // LevelKind is the base of a level.
@@ -52,10 +58,10 @@ const (
 	Count
 	Majority
 	All
-	Linear // reads only: a majority, and what is shown is on a majority before it is
+	Linear // reads only: a majority, and a majority holds the result before it is returned
 )
 
-// need returns how many of n replicas the level asks for.
+// need returns the number of replicas, out of n, that the level requires.
 func (l Level) need(n int) int {
 	switch l.Kind {
 	case Count:
@@ -73,66 +79,72 @@ type Event interface{ event() }
 
 // The inputs.
 type (
-	// View is the set of the other members, in any order; the core owns the slice from now on.
+	// View sets the other members, in any order; the core takes ownership of the slice.
 	View struct{ Others []Member }
-	// Receive is a message from the network. Member and From are as its envelope says.
+	// Receive is a message from the network. Member and From are taken from its envelope.
 	Receive struct {
 		Member   string
 		From, To causal.Replica
 		Manifest wire.Manifest
 		Payload  []byte
 	}
-	// Update runs Modify on a working copy and makes what it did one event [R3]. With ID 0 nobody waits for the
-	// outcome: it may share its event with others like it, and is Done only if it was refused.
+	// Update runs Modify on a working copy and commits the changes as one event [R3]. With ID 0 no
+	// caller waits for the outcome: the update may share its event with others like it, and there
+	// is a Done only if the update was rejected.
 	Update struct {
 		ID       uint64
 		Modify   func(*Txn) error
 		Level    Level
 		Deadline time.Time
 	}
-	// Read asks for a replica that has seen whatever Level replicas had seen when they were asked.
+	// Read waits until this replica has seen what as many replicas as Level requires had seen when
+	// they were asked.
 	Read struct {
 		ID       uint64
 		Level    Level
 		Deadline time.Time
 	}
-	// Drain begins to leave: this replica counts in no quorum any more. It is done when a majority of the
-	// others covers all that this one has seen [R21a, R53]. It ends at once, short, if there must be others
-	// and none is in view.
+	// Drain starts leaving: this replica no longer counts in any quorum. The operation completes
+	// when a majority of the other members covers everything that this one has seen [R21a, R53]. It
+	// fails at once, with Short, if other members are required and none is in view.
 	//
-	// With Leave the member is then forgotten [M4, M5], unless too few would be left to agree to that.
+	// With Leave the member is then forgotten [M4, M5], unless too few members would remain to
+	// agree.
 	Drain struct {
 		ID       uint64
 		Leave    bool
 		Deadline time.Time
 	}
-	// Forget takes a member that has stopped out of the count, which a majority must agree to [M7]. With Force
-	// nobody is asked.
+	// Forget removes a stopped member from the count; a majority must agree [M7]. With Force no
+	// other member is asked.
 	Forget struct {
 		ID       uint64
 		Member   string
 		Force    bool
 		Deadline time.Time
 	}
-	// Inherit brings the replica of the former life of this process, which ended after this one had begun.
-	// It must not be used any more.
+	// Inherit hands over the replica of the previous life of this process, if that life ended after
+	// this one had begun. Old must not be used afterwards.
 	Inherit struct{ Old *Core }
-	// RecordLoaded answers LoadRecord: the record and its version, both empty if there is none; or an error.
+	// RecordLoaded answers LoadRecord: the record and its version, both empty if there is no
+	// record, or an error.
 	RecordLoaded struct {
 		ID      uint64
 		Record  []byte
 		Version string
 		Err     error
 	}
-	// RecordSwapped answers SwapRecord: Swapped says that the record is the next one now, under a new version. Without,
-	// and without an error, the version was another. After an error it may be either, also later.
+	// RecordSwapped answers SwapRecord. If Swapped is true, the record has been replaced and has a
+	// new version. If it is false and Err is nil, the version was another one. After an error the
+	// record may or may not have been replaced, or may be replaced later.
 	RecordSwapped struct {
 		ID      uint64
 		Version string
 		Swapped bool
 		Err     error
 	}
-	// Wake says that the time NextWake asked for has come. It may come at any other time too.
+	// Wake says that the time returned by NextWake has come. It may arrive at any other time as
+	// well.
 	Wake struct{}
 )
 
@@ -152,57 +164,62 @@ type Effect interface{ effect() }
 
 // The outputs, to be carried out in order.
 type (
-	// Send is a message to the replica To of a member. The payload must not be written to.
+	// Send is a message to the replica To of a member. The payload must not be modified.
 	Send struct {
 		Member   string
 		To       causal.Replica
 		Manifest wire.Manifest
 		Payload  []byte
-		passes   bool // it says nothing that the disk must have
+		passes   bool // contains nothing that must be on the disk first
 	}
-	// Done ends the operation ID: Err is what Modify returned; Short tells that the level was not
-	// reached in time, though the update stands. State is what a linearizable read shows; other reads
-	// show what the replica holds. Interrupted is the end of a call whose step panicked before the call was
-	// under way; an update may have been made all the same.
+	// Done completes the operation ID. Err is the error of Modify. Short says that the level was
+	// not reached in time, although the update stands. State is the result of a linearizable read;
+	// other reads show the current state of the replica. Interrupted says that the step panicked
+	// before the call had become an operation; its update may have been made.
 	Done struct {
 		ID          uint64
 		Err         error
 		Short       *Short
 		State       *State
 		Interrupted bool
-		// Store says that the update stands in memory, and goes on to the others, but is not known to be on this
-		// replica's disk: what the commit returned, or ErrDiskSlow at the deadline [R62].
+		// Store says that the update is in memory and spreads to other members but is not known to
+		// be on this replica's disk. It is the error of the commit, or ErrDiskSlow at the deadline
+		// [R62].
 		Store error
 		wait  wait
-		until time.Time // it ends without the disk
+		until time.Time // when it is sent without waiting for the disk any longer
 	}
-	// LoadRecord asks for the record of the membership. One call of the store is under way at a time.
+	// LoadRecord requests the membership record. At most one call to the store is in flight.
 	LoadRecord struct{ ID uint64 }
-	// SwapRecord asks for the replacement of the record if its version is still Old; empty: if there is none.
+	// SwapRecord requests the replacement of the record if its version is still Old; an empty Old
+	// stands for no record.
 	SwapRecord struct {
 		ID   uint64
 		Old  string
 		Next []byte
 	}
-	// Troubled says what is wrong with the record of the membership, and, with nil, that nothing is any more. It
-	// should raise an alarm.
+	// Troubled says what is wrong with the membership record; a nil Err says that the problem is
+	// over. It should raise an alarm.
 	Troubled struct{ Err error }
-	// Changed lists, in order, the keys whose values may be others than before the step [R54].
+	// Changed lists, in order, the keys whose values may differ from those before the step [R54].
 	Changed struct{ Keys []string }
-	// Reborn says that peers knew more of this replica's events than itself, as after the restore of
-	// a machine snapshot, and that it goes on under a new id [R2a]. It should raise an alarm.
+	// Reborn says that peers knew of more events of this replica than the replica itself, as after
+	// the restore of a machine snapshot, and that it continues under a new id [R2a]. It should
+	// raise an alarm.
 	Reborn struct{ Was, Is causal.Replica }
-	// Diverged says that a member has seen the same events and holds something else: memory that
-	// rots, or a bug. It should raise an alarm. The replica that is outvoted mends itself [R25].
+	// Diverged says that a member with an equal vector holds a different state, because of
+	// corrupted memory or a bug. It should raise an alarm. The outvoted replica repairs itself
+	// [R25].
 	Diverged struct{ Member string }
-	// Mended says that this replica was the one, and has taken the state of another.
+	// Mended says that this replica was outvoted and has taken the state of another one.
 	Mended struct{}
-	// Usurped says that a later process runs under the name of this one, which therefore counts no more. It
-	// should raise an alarm.
+	// Usurped says that a later process runs under the name of this one, which therefore no longer
+	// counts. It should raise an alarm.
 	Usurped struct{ By string }
-	// Forgotten says that others have taken this member out of the count although it runs. It enters anew.
+	// Forgotten says that other members have removed this one from the count although it runs. It
+	// enters again as a newcomer.
 	Forgotten struct{}
-	// Unequal says that a member has another MinMembers than this one.
+	// Unequal says that a member has a different MinMembers.
 	Unequal struct {
 		Member string
 		Least  int
@@ -222,32 +239,32 @@ func (Usurped) effect()    {}
 func (Forgotten) effect()  {}
 func (Unequal) effect()    {}
 
-// Short says how far an operation came.
+// Short says how far an operation got.
 type Short struct {
 	Needed, Answered int
-	Counted          int      // members that the level is counted in
-	Missing          []string // of these, the names of those that did not take part
-	Handed           bool     // of a Drain: the others have what this replica held, but count it still
+	Counted          int      // members that the level is counted over
+	Missing          []string // the names of those that did not take part
+	Handed           bool     // of a Drain: the others have its state but still count the member
 }
 
-// Stats counts what happened since the start.
+// Stats counts events since the start.
 type Stats struct {
 	Events         uint64 // own events
 	Applied        uint64 // foreign events applied
 	Deltas, Bulks  uint64 // answers applied
-	Compared       uint64 // of the bulks: those that left out the keys found equal
-	Malformed      uint64 // messages refused by the decoder
+	Compared       uint64 // bulks that left out the keys found equal
+	Malformed      uint64 // messages rejected by the decoder
 	Strangers      uint64 // messages from members out of view or from other incarnations
-	Forks          uint64 // pushes that do not go on with the events known of their origin [R57]
+	Forks          uint64 // pushes that do not continue the known events of their origin [R57]
 	Waiting        uint64 // pushes that had to wait for a gap or a cause
 	WindowDrops    uint64 // pushes dropped because too many waited
-	Bases          uint64 // that vectors are told with, fetched from others
-	Awaiting       uint64 // messages that waited for such a base
+	Bases          uint64 // bases fetched from other members
+	Awaiting       uint64 // messages that waited for a base
 	Cut            uint64 // events cut from the log beyond what every member has
-	Diverged       uint64 // times a member was found to hold something else at the same vector
-	Mended         uint64 // times this replica took the state of another, since its own was outvoted
-	Rotten         uint64 // keys whose atoms were not those that had been put there
-	LogBytes       int    // in the log, an estimate
-	Filling        bool   // an answer is under way to this replica
-	Filled, ToFill uint64 // of its keys or events
+	Diverged       uint64 // times a member was found to hold a different state at an equal vector
+	Mended         uint64 // times this replica was outvoted and took the state of another
+	Rotten         uint64 // keys whose atoms were not those that had been written
+	LogBytes       int    // estimated bytes of the log
+	Filling        bool   // an answer to this replica is in flight
+	Filled, ToFill uint64 // progress of that answer, in keys or events
 }

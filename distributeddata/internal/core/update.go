@@ -10,37 +10,38 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Txn is the working copy of one update. Nothing is changed unless Modify returns nil.
+// Txn is the working copy of one update. Nothing changes unless Modify returns nil.
 type Txn struct {
 	core  *Core
 	stamp uint64
-	work  []*working          // in the order they were touched, by key once Modify has returned
-	index map[string]*working // of the work, when it is much
-	room  [1]*working         // for the work of most updates
+	work  []*working          // in the order of first use; by key once Modify has returned
+	index map[string]*working // index of a large work
+	room  [1]*working         // buffer for the work of most updates
 }
 
-// working is what an event does to a key, so far.
+// working is the effect of an event on a key, so far.
 type working struct {
 	key     string
 	before  causal.Store // when the event began
-	base    causal.Store // what the changes are relative to: blank of atoms once cleared
-	was     causal.Store // what this update's changes are relative to: base, or what earlier ones left
+	base    causal.Store // the base of the event's changes: without atoms once cleared
+	was     causal.Store // the base of this update's changes: base, or what earlier updates left
 	next    causal.Store
+	bytes   int // of next, as far as it has been checked
 	cleared bool
 	change  causal.Change // from was to next
 }
 
-// Dot returns the event that the update will be, or a part of.
+// Dot returns the dot of the event that the update will be, or be a part of.
 func (t *Txn) Dot() causal.Dot { return t.core.nextDot() }
 
-// Stamp returns the hybrid time of the update: 48 bits of milliseconds, 16 bits of a counter. It
-// grows with every update of a replica.
+// Stamp returns the hybrid logical time of the update: 48 bits of milliseconds and 16 bits of a
+// counter. It grows with every update of a replica.
 func (t *Txn) Stamp() uint64 { return t.stamp }
 
-// Seen returns what the replica has seen before the event.
+// Seen returns what the replica had seen before the event.
 func (t *Txn) Seen() causal.Vector { return t.core.seen }
 
-// After returns what the replica will have seen with the event, if the update changes anything.
+// After returns what the replica will have seen after the event, if the update changes anything.
 func (t *Txn) After(changes bool) causal.Vector {
 	if !changes && len(t.core.open) == 0 {
 		return t.core.seen
@@ -48,20 +49,21 @@ func (t *Txn) After(changes bool) causal.Vector {
 	return t.core.seen.With(t.Dot())
 }
 
-// Get returns the atoms of a key as the update has left them so far.
+// Get returns the atoms of a key, including the update's changes so far.
 func (t *Txn) Get(key string) causal.Store { return t.at(key).next }
 
-// Put replaces the atoms of a key by what mutators made of them.
+// Put replaces the atoms of a key with a version that mutators have changed.
 func (t *Txn) Put(key string, s causal.Store) { t.at(key).next = s }
 
-// Clear takes away everything under a key that this replica has seen [R8], and what the event has put there.
+// Clear removes everything under a key that this replica has seen [R8], and everything that the
+// event has added there.
 func (t *Txn) Clear(key string) {
 	w := t.at(key)
 	s := w.before
 	for path := range w.before.Prefix("") {
 		s = s.Reset(path, t.Dot())
 	}
-	w.base, w.was, w.next, w.cleared = s, s, s, !w.before.Empty()
+	w.base, w.was, w.next, w.bytes, w.cleared = s, s, s, 0, !w.before.Empty()
 }
 
 func (t *Txn) at(key string) *working {
@@ -79,7 +81,7 @@ func (t *Txn) at(key string) *working {
 	return w
 }
 
-// few is how many keys of an update are looked through one by one.
+// few is the largest number of keys of an update that is searched linearly.
 const few = 16
 
 func (t *Txn) find(key string) *working {
@@ -100,7 +102,7 @@ func (t *Txn) find(key string) *working {
 	return nil
 }
 
-// working returns a copy of what the open event has done to a key.
+// working returns a copy of the open event's work on a key.
 func (c *Core) working(key string) *working {
 	if i, ok := find(c.open, key); ok {
 		w := *c.open[i]
@@ -108,15 +110,15 @@ func (c *Core) working(key string) *working {
 		return &w
 	}
 	h, _ := c.keys.Get(key)
-	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store}
+	return &working{key: key, before: h.Store, base: h.Store, was: h.Store, next: h.Store, bytes: h.bytes}
 }
 
 func find(work []*working, key string) (int, bool) {
 	return slices.BinarySearchFunc(work, key, func(w *working, k string) int { return strings.Compare(w.key, k) })
 }
 
-// update makes what Modify does a part of the open event [R3]. An error leaves everything as it was. If
-// somebody waits for the outcome the event ends here.
+// update makes the changes of Modify part of the open event [R3]. After an error nothing has
+// changed. If a caller waits for the outcome, the open event ends here.
 func (c *Core) update(ev Update) {
 	if ev.Level.Kind != Local && c.cfg.MinMembers < 1 {
 		c.emit(Done{ID: ev.ID, Err: ErrMinMembers})
@@ -158,7 +160,7 @@ func (c *Core) newTxn() *Txn {
 	return &Txn{core: c, stamp: c.clock}
 }
 
-// run carries out modify on the working copy, and checks what it did.
+// run calls modify on the working copy and validates its changes.
 func (t *Txn) run(modify func(*Txn) error) error {
 	if err := modify(t); err != nil {
 		return err
@@ -172,12 +174,33 @@ func (t *Txn) run(modify func(*Txn) error) error {
 		if err := checkChange(w.key, w.change); err != nil {
 			return fmt.Errorf("key %q: %w", w.key, err)
 		}
+		if err := w.fits(t.core.cfg.Fits); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// checkChange refuses what a receiver would refuse [R51]. How much there is of it is not bounded: what
-// does not fit into one message or record crosses in parts.
+// fits counts the bytes that the change adds and takes away, and asks whether there may be so many.
+func (w *working) fits(fits func(key string, bytes int) error) error {
+	added, gone := 0, 0
+	for _, a := range w.change.Adds {
+		added += atomBytes(a.Path, a.Leaf)
+	}
+	for _, a := range w.change.Removes {
+		e, _ := w.was.Get(a.Path)
+		l, _ := e.Of(a.Replica)
+		gone += atomBytes(a.Path, l)
+	}
+	w.bytes += added - gone
+	if fits == nil || added <= gone {
+		return nil
+	}
+	return fits(w.key, w.bytes)
+}
+
+// checkChange rejects what a receiver would reject [R51]. The size of a change as a whole is not
+// bounded: a change that does not fit into one message or record is sent in parts.
 func checkChange(key string, c causal.Change) error {
 	if c.Empty() {
 		return nil
@@ -193,7 +216,7 @@ func checkChange(key string, c causal.Change) error {
 	return CheckKey(key)
 }
 
-// merge makes what an update did to a key a part of the open event.
+// merge makes an update's work on a key part of the open event.
 func (c *Core) merge(w *working) {
 	if i, ok := find(c.open, w.key); ok {
 		c.open[i] = w
@@ -208,12 +231,13 @@ func (c *Core) merge(w *working) {
 	c.gather(size)
 }
 
-// end makes the open event the newest own one and its working copy the state. An event that amounts to nothing uses
-// no number.
+// end commits the open event: it becomes the newest own event, and its working copy becomes the
+// state. An event without a net effect uses no number.
 //
-// Updates that nobody waits for share an event, up to the next input that is not one of them, so nobody
-// sees what is between them: atoms of one event have one dot, and what a dot says must never change.
-// What they cost others is what they amount to: a counter that was raised a hundred times is one atom.
+// Updates without a waiter share an event, up to the next input of another kind, so the states
+// between them are never visible. Atoms of one event have one dot, and the meaning of a dot must
+// never change. The updates cost other members only their net effect: a counter raised a hundred
+// times is one atom.
 func (c *Core) end() {
 	if len(c.open) == 0 {
 		return
@@ -229,10 +253,10 @@ func (c *Core) end() {
 	c.note(ch)
 }
 
-// keyChange returns what the event d did to the key.
+// keyChange returns the effect of the event d on the key.
 func (w *working) keyChange(d causal.Dot) keyChange {
 	k := keyChange{key: w.key, Change: w.change}
-	if !w.was.Same(w.base) { // not the only update that touched it; all of them have been checked
+	if !w.was.Same(w.base) { // several updates of the event touched the key; all have been checked
 		k.Change, _ = causal.Between(w.base, w.next, d)
 	}
 	if !w.cleared {
@@ -247,15 +271,16 @@ func (w *working) keyChange(d causal.Dot) keyChange {
 	return k
 }
 
-// push sends the own events that have not been pushed to every member, once, as one delta [R7, R7a].
-// Whom it does not reach, or who has too much unacknowledged already, sees the gap at the next
-// heartbeat and asks.
+// push sends the own events that have not been pushed to every member, once, as one delta [R7,
+// R7a]. A member that the push does not reach, or that has too many unacknowledged bytes, sees the
+// gap at the next heartbeat and requests the events.
 //
-// Own events are gathered until the next event that is not an update: a wake, at the latest, which
-// NextWake asks for: at once if nothing has been pushed for a pushPause, or if a call waits for others. So a burst
-// of updates is one message per member, which leaves out what came and went in it [R7b]. Nothing of others is
-// applied, and nothing that another replica may apply is told, before they are pushed: what they follow is then the
-// same for all of them, and nobody has some of them alone.
+// Own events are gathered until the next input that is not an update. That is a Wake at the latest,
+// which NextWake requests at once if nothing has been pushed for a pushPause, or if a call waits
+// for other members. A burst of updates is thus one message per member, without atoms that were
+// added and removed within it [R7b]. Until own events are pushed, no foreign event is applied and
+// nothing is sent that another replica may apply. All events of the push therefore follow the same
+// events, and no replica has only some of them.
 func (c *Core) push() {
 	c.end()
 	from, n := c.pushed, c.seen.Get(c.me)
@@ -278,7 +303,7 @@ func (c *Core) push() {
 		switch {
 		case p.replica == 0:
 		case len(payload) > wire.MaxPayload:
-			c.sendBeat(p) // shows the gap; the answer comes in parts
+			c.sendBeat(p) // shows the gap; the events are then requested and sent in parts
 		case p.inFlight+len(payload) <= c.cfg.PushBytes:
 			p.inFlight += len(payload)
 			p.pushed = append(p.pushed, sent{n, len(payload)})
@@ -287,9 +312,9 @@ func (c *Core) push() {
 	}
 }
 
-// pushOf returns own events as a delta. Of what they follow it names what neither earlier pushes have
-// followed nor a push that is named: whoever has seen our event before these, or an event of another, has
-// seen all that it follows.
+// pushOf returns own events as a delta. The delta names only those causes that neither an earlier
+// push nor a named push follows: a replica that has seen our previous event, or an event of another
+// origin, has seen everything that event follows.
 func (c *Core) pushOf(events []event, from, n uint64) delta {
 	d := delta{head: c.seen, events: c.events[:0]}
 	if c.told.Len() > 0 {
@@ -310,13 +335,13 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 	return d
 }
 
-// pushPause is how long after a push others have to wait for the next, if no call does.
+// pushPause is the minimum time between two pushes if no call waits.
 const pushPause = time.Millisecond
 
-// maxUnpushed bounds what is gathered for one push, in estimated bytes.
+// maxUnpushed bounds the estimated bytes gathered for one push.
 const maxUnpushed = wire.MaxPayload / 4
 
-// acknowledged notes that p covers our events up to n.
+// acknowledged records that p covers our events up to n.
 func (p *peer) acknowledged(n uint64) {
 	p.acked = max(p.acked, n)
 	i := 0
@@ -324,7 +349,7 @@ func (p *peer) acknowledged(n uint64) {
 		p.inFlight -= p.pushed[i].size
 	}
 	if rest := p.pushed[i:]; len(rest) <= i {
-		p.pushed = append(p.pushed[:0], rest...) // the room in front is used again
+		p.pushed = append(p.pushed[:0], rest...) // reuses the space in front
 	} else {
 		p.pushed = rest
 	}

@@ -39,7 +39,7 @@ var write = flag.Bool("write", false, "write the tables of docs/configuration.md
 
 const page = "../../../docs/configuration.md"
 
-// tables are the sections of the page, with what is decoded for them.
+// tables lists the sections of the page, with the types decoded for them.
 var tables = []struct {
 	section string
 	of      reflect.Type
@@ -63,11 +63,11 @@ var tables = []struct {
 	{"store badger", reflect.TypeFor[badger.Settings]()},
 }
 
-// absent says why a file cannot set a field, or how it does.
+// absent explains why a file cannot set a field, or what sets it instead.
 var absent = map[string]string{
 	"node.RunConfig.Provider":              "`provider`, with a `class`; see below",
-	"node.RunConfig.Store":                 "`lease` names a section of `leases`, whose store it is",
-	"node.RunConfig.Session":               "that section has its settings",
+	"node.RunConfig.Store":                 "`lease` names a section of `leases`, whose store is used",
+	"node.RunConfig.Session":               "the section that `lease` names has its settings",
 	"node.RunConfig.Logger":                "an object of the program",
 	"node.RunConfig.System":                "options of Proto.Actor are functions",
 	"node.RunConfig.Options":               "options of Proto.Actor are functions",
@@ -89,27 +89,28 @@ var absent = map[string]string{
 	"sharding.Config.Strategy":             "a function",
 	"sharding.Config.Extractor":            "a function",
 	"provider/etcd.Config.Client":          "`endpoints`, `username`, `password` and `tls`; other options are functions",
-	"provider/kubernetes.Config.Client":    "that of the pod",
-	"provider/zookeeper.Config.ACL":        "everybody may do everything: restrict the network, or set it in the program",
+	"provider/kubernetes.Config.Client":    "the configuration of the pod",
+	"provider/zookeeper.Config.ACL":        "the default grants every user all permissions: restrict the network, or set it in the program",
 	"provider/zookeeper.Config.Dial":       "`tls`; else a function",
-	"coordination/zookeeper.Config.ACL":    "everybody may do everything: restrict the network, or set it in the program",
+	"coordination/zookeeper.Config.ACL":    "the default grants every user all permissions: restrict the network, or set it in the program",
 	"coordination/zookeeper.Config.Dial":   "`tls`; else a function",
 	"distributeddata/badger.Config.Key":    "`key-file`, so that no key is in the file",
 	"distributeddata/badger.Config.Logger": "an object of the program",
 	"distributeddata/bbolt.Config.Logger":  "an object of the program",
 }
 
-// other are defaults that a file has instead.
+// other lists defaults that differ in a file.
 var other = map[string]string{
 	"coordination.Config.TTL":              "120s",
 	"coordination.Config.RenewInterval":    "a tenth of heartbeat-timeout, at least 5s, at most a third",
 	"coordination.Config.OperationTimeout": "5s, or a tenth of heartbeat-timeout if that is less",
 }
 
-// named are keys that a section has in its own key.
+// named lists fields that are set by the key of their section.
 var named = []string{"distributeddata.Config.Name", "singleton.Config.Name", "sharding.Config.Type"}
 
-// TestDocs_EveryFieldIsThere: a field that is new is in the page, by its key, or by the reason why it has none.
+// TestDocs_EveryFieldIsThere checks that the page lists every field, either by its key or with the
+// reason why it has none.
 func TestDocs_EveryFieldIsThere(t *testing.T) {
 	var text strings.Builder
 	missing := maps.Clone(absent)
@@ -137,7 +138,8 @@ func TestDocs_EveryFieldIsThere(t *testing.T) {
 	require.Equal(t, text.String(), got, "run it with -args -write")
 }
 
-// rows writes one for each field of a struct that a file can set, and takes the others from missing.
+// rows writes a row for each field of a struct that a file can set, and removes the others from
+// missing.
 func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type, missing map[string]string) {
 	for f := range of.Fields() {
 		name := short(of) + "." + f.Name
@@ -161,7 +163,7 @@ func rows(t *testing.T, to *strings.Builder, prefix string, of reflect.Type, mis
 	}
 }
 
-// inner is the struct that a field consists of, or nil.
+// inner returns the struct that is a field's type, or nil.
 func inner(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -192,10 +194,10 @@ func short(t reflect.Type) string {
 	return strings.TrimPrefix(strings.TrimPrefix(t.PkgPath(), module), "node/") + "." + t.Name()
 }
 
-// sources are the parsed packages.
+// sources holds the comments of the parsed packages.
 var sources = map[string]map[string]string{}
 
-// first is the first sentence of a field's comment, and what that says of a default.
+// first returns the first sentence of a field's comment, and its sentences about the default.
 func first(t *testing.T, of reflect.Type, field string) string {
 	dir := "../../../" + strings.TrimPrefix(of.PkgPath(), module)
 	if sources[dir] == nil {
@@ -215,7 +217,7 @@ func first(t *testing.T, of reflect.Type, field string) string {
 	return strings.ReplaceAll(out, "|", `\|`)
 }
 
-// comments are those of the fields of all structs of a directory.
+// comments returns the comments of the fields of all structs in a directory.
 func comments(t *testing.T, dir string) map[string]string {
 	out := map[string]string{}
 	entries, err := os.ReadDir(dir)
@@ -240,7 +242,8 @@ func comments(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// fieldsOf notes the comments of a struct; a field without shares that of the one before it.
+// fieldsOf collects the comments of a struct's fields; a field without a comment shares that of the
+// field before it.
 func fieldsOf(name string, s *ast.StructType, out map[string]string) {
 	text := ""
 	for _, f := range s.Fields.List {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Core is the arbiter of one member. One goroutine calls Step.
+// Core is the arbiter of one member. Step must be called from one goroutine.
 type Core struct {
 	cfg Config
 	now time.Time
@@ -14,32 +14,32 @@ type Core struct {
 
 	view    View
 	known   bool // there has been a view
-	n       int  // how many members there are; 0: not known yet
+	n       int  // the number of members; 0: not known yet
 	whole   bool
-	since   time.Time       // whole, or not, since then
-	leaving map[string]bool // members that said so
-	gone    map[string]bool // members that are missing since the view was whole
+	since   time.Time       // when whole last changed
+	leaving map[string]bool // members that announced their departure
+	gone    map[string]bool // members missing since the view was last whole
 	ended   bool
 
-	kind Kind // what the gate goes by
+	kind Kind // the verdict that determines the gate
 	why  string
 
-	// As leader.
-	contest time.Time // trying since then; zero: not
+	// State of a leader.
+	contest time.Time // start of the contest; zero: none
 	answer  Result
-	asked   bool // there has been an answer in this contest
+	asked   bool // there has been a result in this contest
 	op      uint64
 	trying  bool
 	tried   time.Time
-	due     time.Time // of the next attempt
+	due     time.Time // time of the next attempt
 	held    uint64    // the attempt that holds the lease; 0: none
-	letGo   time.Time // it is released then; zero: it is wanted
-	beat    time.Time // of the next message
+	letGo   time.Time // time at which to release it; zero: keep it
+	beat    time.Time // time of the next message
 	said    Verdict
 
-	// As follower.
-	heard   time.Time // from the present leader; zero: nothing
-	verdict Kind      // the last that any leader said
+	// State of a follower.
+	heard   time.Time // last message of the present leader; zero: none
+	verdict Kind      // last verdict of any leader
 
 	gate Gate
 	told bool
@@ -51,7 +51,7 @@ func New(cfg Config) *Core {
 	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet", leaving: map[string]bool{}, gone: map[string]bool{}}
 }
 
-// Step takes in one event at a time now, which never goes back, and returns what to do, in order.
+// Step processes one event at time now and returns the effects, in order. now must not decrease.
 func (c *Core) Step(now time.Time, e any) []any {
 	c.out, c.wake = nil, time.Time{}
 	c.now = now
@@ -86,14 +86,14 @@ func (c *Core) Step(now time.Time, e any) []any {
 	return c.out
 }
 
-// NextWake is when the core wants a Wake; zero: not at all.
+// NextWake returns when the core needs a Wake; zero: never.
 func (c *Core) NextWake() time.Time { return c.wake }
 
 func (c *Core) emit(e any) { c.out = append(c.out, e) }
 
 func (c *Core) leads() bool { return c.view.Self == c.view.Oldest }
 
-// reached reports whether that moment has come, and else wakes then.
+// reached reports whether the time at has come. If not, it schedules a wake for it.
 func (c *Core) reached(at time.Time) bool {
 	if !c.now.Before(at) {
 		return true
@@ -129,11 +129,11 @@ func (c *Core) onView(v View) {
 	if !c.known || old.Oldest != v.Oldest {
 		c.contest, c.heard = time.Time{}, time.Time{}
 	}
-	c.beat = time.Time{} // everybody hears of it
+	c.beat = time.Time{} // notify all members
 	c.count(c.n)
 }
 
-// count takes n for the number of members, unless more are there.
+// count sets the number of members to n, or to the size of the view if that is larger.
 func (c *Core) count(n int) {
 	if n > 0 {
 		n = max(n, len(c.view.Members))
@@ -147,20 +147,20 @@ func (c *Core) count(n int) {
 	}
 }
 
-// forget counts a member that has left in order no more.
+// forget removes a member that has left in order from the count.
 func (c *Core) forget(id string) {
 	delete(c.leaving, id)
 	delete(c.gone, id)
 	c.n = max(c.n-1, min(c.n, 1))
 }
 
-// end shuts the gate for good and gives the lease up.
+// end shuts the gate permanently and releases the lease.
 func (c *Core) end(why string) {
 	c.release()
 	c.ended, c.kind, c.why = true, Undecided, why
 }
 
-// onLeave tells the others that nobody is missing.
+// onLeave tells the other members not to count this one as missing.
 func (c *Core) onLeave() {
 	if c.known {
 		c.emit(Send{c.others(), Verdict{Leaving, c.n}})
@@ -176,14 +176,14 @@ func (c *Core) others() []string {
 func (c *Core) onHeard(e Heard) {
 	switch _, listed := slices.BinarySearch(c.view.Members, e.From); {
 	case !e.Verdict.Valid():
-	case c.gone[e.From] && e.Verdict.Kind == Leaving: // the view was faster
+	case c.gone[e.From] && e.Verdict.Kind == Leaving: // the view was updated first
 		c.forget(e.From)
 		c.count(c.n)
 	case !listed:
 	case e.Verdict.Kind == Leaving:
 		c.leaving[e.From] = true
 		if e.From == c.view.Oldest && c.verdict == Ours {
-			c.heard = time.Time{} // the lease goes with it
+			c.heard = time.Time{} // the lease is released with it
 		}
 	case e.From == c.view.Oldest && !c.leads():
 		c.heard, c.verdict = c.now, e.Verdict.Kind
@@ -193,17 +193,17 @@ func (c *Core) onHeard(e Heard) {
 	}
 }
 
-// follow goes by the leader.
+// follow sets the gate according to the leader.
 func (c *Core) follow() {
 	c.contest, c.trying = time.Time{}, false
 	if c.held != 0 && !c.heard.IsZero() {
-		c.surrender() // to the leader of both of us
+		c.surrender() // to the leader of both members
 	}
 	switch {
 	case c.held != 0 && c.heard.IsZero():
 		c.rule(Ours, "")
 	case c.verdict == 0:
-		c.rule(Undecided, "the oldest member has not said who hosts")
+		c.rule(Undecided, "the oldest member has not announced which side hosts")
 	case !c.verdict.open():
 		c.rule(c.verdict, reason(c.verdict))
 	case c.verdict == Whole && (c.whole || !c.reached(c.expiry())):
@@ -212,11 +212,11 @@ func (c *Core) follow() {
 		c.rule(c.verdict, "")
 	default:
 		c.verdict = Undecided
-		c.rule(Undecided, "the oldest member has not said for a while who hosts")
+		c.rule(Undecided, "the oldest member has not announced for a while which side hosts")
 	}
 }
 
-// expiry is how long the word of a leader counts that nobody is missing, though we miss somebody.
+// expiry returns until when the leader's verdict Whole counts although this member misses others.
 func (c *Core) expiry() time.Time {
 	missed := c.since.Add(c.cfg.Hold)
 	if heard := c.heard.Add(c.cfg.Idle); !c.heard.IsZero() && heard.After(missed) {
@@ -234,7 +234,7 @@ func reason(k Kind) string {
 
 func (c *Core) rule(k Kind, why string) { c.kind, c.why = k, why }
 
-// speak tells the others what the leader knows.
+// speak sends the leader's verdict to the other members.
 func (c *Core) speak() {
 	v := Verdict{c.kind, c.n}
 	if v == c.said && !c.reached(c.beat) {
@@ -251,7 +251,7 @@ func (c *Core) speak() {
 	}
 }
 
-// show hands out what has changed.
+// show emits the changes of the gate and of the lease.
 func (c *Core) show() {
 	if g := (Gate{c.kind.open(), c.why}); g != c.gate {
 		c.gate = g
@@ -263,7 +263,7 @@ func (c *Core) show() {
 	}
 }
 
-// String describes the state, for failures of tests.
+// String describes the state, for test failures.
 func (c *Core) String() string {
 	return fmt.Sprintf("%v: %d of %d, leads %v, whole %v, held %d, %s", c.kind, len(c.view.Members), c.n, c.leads(), c.whole,
 		c.held, c.why)

@@ -16,7 +16,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// checkIndices finds what Proto.Actor would use as an index without looking.
+// checkIndices checks the values that Proto.Actor uses as indices without a bounds check.
 func checkIndices(b *remote.MessageBatch) error {
 	for _, e := range b.Envelopes {
 		switch {
@@ -36,15 +36,15 @@ func checkIndices(b *remote.MessageBatch) error {
 	return nil
 }
 
-// maxForeign bounds the addresses of senders that are neither the peer nor members, for as long as
-// the stream lasts. There are some: a member may pass a message on whose sender this one does not
-// know yet. Proto.Actor keeps a goroutine and a queue for each address that it answers.
+// maxForeign bounds the sender addresses that are neither the peer's nor a member's, over the
+// lifetime of a stream. Some are legitimate: a member may relay a message whose sender this member
+// does not know yet. Proto.Actor keeps a goroutine and a queue for each address that it answers.
 const maxForeign = 32
 
 // checker decides which messages of one peer Proto.Actor may see. It is used by one goroutine.
 type checker struct {
 	guard   *Guard
-	peer    string // its address, which is proven
+	peer    string // the proven address of the peer
 	self    string
 	foreign map[string]struct{}
 	watches watches
@@ -55,13 +55,14 @@ func newChecker(g *Guard, peer, self string) *checker {
 	return &checker{guard: g, peer: peer, self: self, foreign: map[string]struct{}{}}
 }
 
-// refusal says why a message must not reach an actor.
+// refusal gives the reason why a message must not reach an actor.
 type refusal struct {
 	reason reason
 	why    string
 }
 
-// filter takes out of a batch what must not reach an actor. Its indices have been checked.
+// filter removes from a batch the messages that must not reach an actor. The indices of the batch
+// must have been checked.
 func (c *checker) filter(b *remote.MessageBatch) {
 	targets := make([]*refusal, len(b.Targets))
 	for i := range b.Targets {
@@ -91,7 +92,7 @@ func (c *checker) filter(b *remote.MessageBatch) {
 	})
 }
 
-// targetOf returns the address and the id of a target. A version of Proto.Actor sends no address.
+// targetOf returns the address and the id of a target. One version of Proto.Actor sends no address.
 func targetOf(b *remote.MessageBatch, i int) (address, id string) {
 	switch targets := any(b.Targets).(type) {
 	case []*actor.PID:
@@ -102,10 +103,12 @@ func targetOf(b *remote.MessageBatch, i int) (address, id string) {
 	return "", ""
 }
 
-// local is what an address is before a system has one. Proto.Actor resolves it like its own.
+// local is the address of PIDs of a system that has no address yet. Proto.Actor resolves it like
+// its own address.
 const local = "nonhost"
 
-// target refuses what Proto.Actor would pass on to another address, and actors that are not public.
+// target rejects targets that Proto.Actor would relay to another address, and actors that are not
+// public.
 func (c *checker) target(address, id string) *refusal {
 	switch {
 	case address != c.self && address != local:
@@ -116,12 +119,12 @@ func (c *checker) target(address, id string) *refusal {
 	return nil
 }
 
-// always are the beginnings of names that messages from afar reach in any case: those of this module,
-// replies, and what finds virtual actors and runs them.
+// always lists the prefixes of actor names that remote messages always reach: actors of this
+// module, futures, and the actors that locate and run virtual actors.
 var always = []string{"concord-", "future$", "partition-activator"}
 
-// public tells whether messages from afar reach an actor: all do, or those of Config.Public with
-// their children.
+// public reports whether remote messages may reach an actor: all actors, or those of Config.Public
+// and their children.
 func (g *Guard) public(id string) bool {
 	if g.cfg.Public == nil {
 		return true
@@ -139,8 +142,8 @@ func (g *Guard) public(id string) bool {
 	return false
 }
 
-// sender refuses addresses that no member has, beyond a few: an answer would make this member call
-// there.
+// sender rejects sender addresses that no member has, except for a few: an answer would make this
+// member dial that address.
 func (c *checker) sender(pid *actor.PID) *refusal {
 	a := pid.GetAddress()
 	if a == c.peer || a == c.self || a == local {
@@ -155,13 +158,13 @@ func (c *checker) sender(pid *actor.PID) *refusal {
 		return nil
 	}
 	if len(c.foreign) >= maxForeign || !isAddress(a) {
-		return &refusal{forged, "its sender has the address of no member"}
+		return &refusal{forged, "its sender's address belongs to no member"}
 	}
 	c.foreign[a] = struct{}{}
 	return nil
 }
 
-// message returns why a message must not reach an actor; nil: it may.
+// message returns why a message must not reach an actor, or nil if it may.
 func (c *checker) message(typeName string, data []byte, target string) *refusal {
 	mt, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(typeName))
 	if err != nil {
@@ -192,7 +195,7 @@ func (c *checker) message(typeName string, data []byte, target string) *refusal 
 	case *actor.Terminated:
 		w := &actor.Terminated{}
 		if proto.Unmarshal(data, w) != nil || w.Who == nil {
-			return &refusal{badMessage, "termination of nobody"}
+			return &refusal{badMessage, "termination without an actor"}
 		}
 		return c.ofPeer(w.Who, "terminated actor")
 	case *actor.PoisonPill:
@@ -206,14 +209,15 @@ func (c *checker) message(typeName string, data []byte, target string) *refusal 
 	return nil
 }
 
-// ofHost tells whether a type is one of Proto.Actor. Its actor of the event stream publishes what it
-// gets, so that a peer could tell which members there are.
+// ofHost reports whether a type belongs to Proto.Actor. Its event stream actor publishes whatever
+// it receives, so a peer could forge the list of members.
 func ofHost(pkg protoreflect.FullName) bool {
 	return slices.Contains([]protoreflect.FullName{"actor", "remote", "cluster"}, pkg)
 }
 
-// ofPeer refuses an actor that is not at the peer. A member watches, and terminates, only its own: a
-// Terminated of another's actor would be believed, and one of our own too.
+// ofPeer rejects an actor that is not at the peer. A member watches and terminates only its own
+// actors: Proto.Actor would believe a Terminated for an actor of any other member, including this
+// one.
 func (c *checker) ofPeer(pid *actor.PID, what string) *refusal {
 	if pid.GetAddress() == c.peer {
 		return nil
@@ -245,7 +249,7 @@ const (
 	inHelloAddress     protowire.Number = 1
 )
 
-// envelope refuses what speaks in the name of another member than the peer.
+// envelope rejects messages in the name of a member other than the peer.
 func (c *checker) envelope(data []byte) *refusal {
 	manifest, member, payload, err := glance(data)
 	if err != nil {
@@ -256,7 +260,7 @@ func (c *checker) envelope(data []byte) *refusal {
 		if m, ok := v.Find(member); ok {
 			at = m.Address
 		} else if manifest == wire.SingletonIdentify {
-			return &refusal{forged, "of no member"}
+			return &refusal{forged, "names no member"}
 		}
 	}
 	if manifest == wire.SingletonIdentify {
@@ -271,18 +275,18 @@ func (c *checker) envelope(data []byte) *refusal {
 	return nil
 }
 
-// passedOn lets members pass the question for a singleton on, in the name of the member that asks.
+// passedOn allows members to relay the lookup of a singleton in the name of the member that asks.
 func (c *checker) passedOn() *refusal {
 	if v := c.guard.process.view(); v != nil {
 		if _, ok := v.FindAddress(c.peer); ok {
 			return nil
 		}
 	}
-	return &refusal{forged, "passed on by no member"}
+	return &refusal{forged, "relayed by a non-member"}
 }
 
-// glance reads what it needs of an Envelope. Of a field that is there twice the last one counts, as
-// for the decoder.
+// glance decodes the needed fields of an Envelope. If a field occurs twice the last one counts, as
+// in the decoder.
 func glance(data []byte) (manifest wire.Manifest, member string, payload []byte, err error) {
 	for len(data) > 0 {
 		n, t, size := protowire.ConsumeTag(data)
@@ -312,7 +316,7 @@ func glance(data []byte) (manifest wire.Manifest, member string, payload []byte,
 	return manifest, member, payload, nil
 }
 
-// helloAddress returns the address in a Hello, "" if there is none.
+// helloAddress returns the address in a Hello, or "" if it has none.
 func helloAddress(payload []byte) (address string) {
 	err := fields(payload, func(n protowire.Number, value []byte) error {
 		if n == inHelloAddress {

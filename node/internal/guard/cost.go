@@ -7,21 +7,22 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What a message may take in memory, as a multiple of its size and on top of it. A message is decoded
-// by its type, and one of tiny elements becomes some dozen times its size.
+// Limits on the memory of a decoded message: a multiple of its size, plus a constant. A message is
+// decoded according to its type, and one of tiny elements grows to some dozen times its size.
 const (
 	maxTimes = 16
 	maxExtra = 1 << 20
-	// small messages are not looked at, while their batch is below maxExtra: they cannot take much.
+	// small is the size up to which messages are not weighed, while their batch is below maxExtra:
+	// they cannot take much memory.
 	small = 32 << 10
-	// maxDepth of messages in messages.
+	// maxDepth bounds the nesting of messages.
 	maxDepth = 1000
 )
 
-// Sizes in Go, in bytes.
+// Sizes of Go values, in bytes.
 const (
-	ofMessage = 40  // what every generated message has
-	ofEntry   = 100 // of a map
+	ofMessage = 40  // overhead of every generated message
+	ofEntry   = 100 // entry of a map
 	ofPointer = 8
 	ofString  = 16
 	ofSlice   = 24
@@ -29,14 +30,14 @@ const (
 
 var errCost = errors.New("would take much more memory than its size")
 
-// dear returns why a message is not to be decoded. Groups, which the protobuf of today calls delimited,
-// are refused in messages that are not small: nobody would use them by accident.
+// dear returns why a message must not be decoded. In messages that are not small, it rejects
+// groups, which current protobuf calls delimited fields: no one uses them by accident.
 func dear(md protoreflect.MessageDescriptor, data []byte) error {
 	w := weigher{left: maxTimes*len(data) + maxExtra}
 	return w.message(md, data, 0)
 }
 
-// weigher counts down what a message may still take.
+// weigher counts down the memory that a message may still take.
 type weigher struct{ left int }
 
 func (w *weigher) take(n int) error {
@@ -48,7 +49,7 @@ func (w *weigher) take(n int) error {
 
 func (w *weigher) message(md protoreflect.MessageDescriptor, data []byte, depth int) error {
 	if depth > maxDepth {
-		return errors.New("messages in messages, too deep")
+		return errors.New("messages nested too deeply")
 	}
 	if err := w.take(sizeOf(md)); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (w *weigher) message(md protoreflect.MessageDescriptor, data []byte, depth 
 		fd := md.Fields().ByNumber(n)
 		switch {
 		case fd == nil:
-			return w.take(len(value) + 8) // kept as it is
+			return w.take(len(value) + 8) // kept as an unknown field
 		case fd.Message() != nil:
 			if fd.IsMap() {
 				if err := w.take(ofEntry); err != nil {
@@ -71,11 +72,11 @@ func (w *weigher) message(md protoreflect.MessageDescriptor, data []byte, depth 
 		case fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind:
 			return w.take(ofSlice + len(value))
 		}
-		return w.take(8 * len(value)) // numbers, packed
+		return w.take(8 * len(value)) // packed numbers
 	})
 }
 
-// sizeOf returns what an empty message takes.
+// sizeOf returns the memory of an empty message.
 func sizeOf(md protoreflect.MessageDescriptor) int {
 	n := ofMessage
 	for i := range md.Fields().Len() {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Files are PEM files: the certificate of a member, with intermediate ones behind it if need be, its
+// Files are PEM files: the certificate of a member, followed by intermediate ones if needed, its
 // key, and the authorities that it trusts.
 type Files struct {
 	Cert, Key   string
@@ -21,13 +21,13 @@ type Files struct {
 
 func (f Files) names() []string { return append([]string{f.Cert, f.Key}, f.Authorities...) }
 
-// identity is what the files held at one moment. It is never written.
+// identity is the content of the files at one moment. It is immutable.
 type identity struct {
 	cert  tls.Certificate
 	roots *x509.CertPool
 }
 
-// keeper holds the identity of a member, and reads it again when a file has changed.
+// keeper holds the identity of a member, and reloads it when a file has changed.
 type keeper struct {
 	files   Files
 	process *Process
@@ -54,8 +54,8 @@ func newKeeper(f Files, p *Process) (*keeper, error) {
 	return k, nil
 }
 
-// identity returns what the files hold. While they cannot be used, as between the replacement of a
-// certificate and that of its key, it is what they held before.
+// identity returns the current content of the files. While the files cannot be used, for instance
+// after a certificate is replaced and before its key is, it returns the previous content.
 func (k *keeper) identity() *identity {
 	k.looked.mu.Lock()
 	defer k.looked.mu.Unlock()
@@ -71,7 +71,7 @@ func (k *keeper) identity() *identity {
 		id, err = k.files.read()
 	}
 	if err != nil {
-		k.process.logger().Warn("TLS files cannot be used, those read before stay in use", slog.Any("error", err))
+		k.process.logger().Warn("TLS files cannot be used; the previous ones stay in use", slog.Any("error", err))
 		return k.now
 	}
 	k.infos, k.now = infos, id
@@ -100,8 +100,8 @@ func same(a, b []os.FileInfo) bool {
 	return true
 }
 
-// read checks that the certificate can be used at both ends, so that a mistake is found at the start
-// and not by a peer.
+// read loads the files. It checks that the certificate can be used at both ends, so that a mistake
+// is found at the start rather than by a peer.
 func (f Files) read() (*identity, error) {
 	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -141,11 +141,11 @@ func (k *keeper) check(address string) error {
 	return nil
 }
 
-// scheme of the URIs that name a member in its certificate.
+// scheme is the scheme of the URIs that name a member in its certificate.
 const scheme = "concord"
 
-// Speaks returns nil if a certificate speaks for a member at address, host:port. With one or more
-// URIs concord://host:port it speaks for those addresses only; otherwise for every port of the hosts
+// Speaks returns nil if a certificate is valid for a member at address, host:port. If it has URIs
+// concord://host:port, it is valid for those addresses only; otherwise for every port of the hosts
 // that it names.
 func Speaks(c *x509.Certificate, address string) error {
 	exact := false
@@ -161,7 +161,7 @@ func Speaks(c *x509.Certificate, address string) error {
 	if err == nil && !exact && c.VerifyHostname(host) == nil {
 		return nil
 	}
-	return fmt.Errorf("the certificate does not speak for %.255q, but for: %s", address, names(c))
+	return fmt.Errorf("the certificate is not valid for %.255q, only for: %s", address, names(c))
 }
 
 func names(c *x509.Certificate) string {

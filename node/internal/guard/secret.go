@@ -17,19 +17,19 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The guard adds two fields to Proto.Actor's messages, which skips fields that it does not know:
-// nonceField to the first message of either end, and sealField, at the very end, to every message if
-// the cluster has a secret.
+// The guard adds two fields to Proto.Actor's messages; Proto.Actor ignores fields that it does not
+// know. nonceField is in the first message of each end. If the cluster has a secret, sealField is
+// at the very end of every message.
 const (
 	nonceField protowire.Number = 15001
 	sealField  protowire.Number = 15002
 
 	sealSize = 16
-	// sealLength is that of the whole field.
+	// sealLength is the length of the whole field.
 	sealLength = 3 + 1 + sealSize
 )
 
-// nonce is chosen by one end of a stream, and used once.
+// nonce is a number chosen by one end of a stream and used once.
 type nonce [16]byte
 
 func newNonce() (n nonce) {
@@ -53,14 +53,16 @@ func nonceOf(msg []byte) (n nonce, ok bool) {
 	return n, ok && err == nil
 }
 
-// Bounds of a secret, in bytes, and how many may be in a file: two, while one replaces the other.
+// Bounds of a secret in bytes, and the number of secrets in a file: two, while one replaces the
+// other.
 const (
 	minSecret  = 16
 	maxSecret  = 1024
 	maxSecrets = 2
 )
 
-// secret is what the members of a cluster share, read again when its file has changed.
+// secret is the secret shared by the members of a cluster. It is reloaded when its file has
+// changed.
 type secret struct {
 	file    string
 	process *Process
@@ -83,7 +85,7 @@ func newSecret(file string, p *Process) (*secret, error) {
 	return s, nil
 }
 
-// secrets returns those in the file, the one to begin streams with first.
+// secrets returns the secrets in the file. Streams begin with the first one.
 func (s *secret) secrets() [][]byte {
 	s.looked.mu.Lock()
 	defer s.looked.mu.Unlock()
@@ -99,7 +101,7 @@ func (s *secret) secrets() [][]byte {
 		read, err = readSecrets(s.file)
 	}
 	if err != nil {
-		s.process.logger().Warn("secret cannot be read, the one read before stays in use", slog.Any("error", err))
+		s.process.logger().Warn("secret cannot be read; the previous one stays in use", slog.Any("error", err))
 		return s.now
 	}
 	s.info, s.now = info, read
@@ -107,7 +109,7 @@ func (s *secret) secrets() [][]byte {
 	return s.now
 }
 
-// readSecrets reads one secret a line.
+// readSecrets reads one secret per line.
 func readSecrets(file string) (out [][]byte, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -131,12 +133,12 @@ func readSecrets(file string) (out [][]byte, err error) {
 	return out, nil
 }
 
-// channel is one stream: who opened it, to whom, in which cluster.
+// channel identifies a stream: the cluster, the end that opened it, and the other end.
 type channel struct{ cluster, from, to string }
 
-// seal authenticates the messages of one direction of one stream. Their number is part of what is
-// authenticated, and the stream is part of the key, so none can be repeated, left out, sent in the
-// other direction, or on another stream.
+// seal authenticates the messages of one direction of one stream. The authenticated data includes
+// the number of the message, and the key depends on the stream, so no message can be repeated, left
+// out, sent in the other direction or moved to another stream.
 type seal struct {
 	mac  hash.Hash
 	next uint64
@@ -155,16 +157,16 @@ func newSeal(secret []byte, direction string, c channel, nonces ...nonce) *seal 
 	}
 	key, err := hkdf.Key(sha256.New, secret, salt, string(info), sha256.Size)
 	if err != nil {
-		panic(err) // only of a wrong length, which is a constant
+		panic(err) // only for an invalid length, which is a constant
 	}
 	return &seal{mac: hmac.New(sha256.New, key)}
 }
 
 // Directions.
 const (
-	begins    = "begins"    // the first message, of the end that opens the stream
-	onwards   = "onwards"   // its later ones
-	backwards = "backwards" // those of the other end
+	begins    = "begins"    // the first message of the end that opens the stream
+	onwards   = "onwards"   // the later messages of that end
+	backwards = "backwards" // the messages of the other end
 )
 
 func (s *seal) sum(msg []byte) []byte {
@@ -183,7 +185,7 @@ func (s *seal) put(msg []byte) []byte {
 
 var errSeal = errors.New("the seal is missing or wrong")
 
-// check returns nil if a message ends with the seal of this stream, direction and number.
+// check returns nil if a message ends with the seal for this stream, direction and number.
 func (s *seal) check(msg []byte) error {
 	if len(msg) < sealLength {
 		return errSeal

@@ -19,7 +19,8 @@ import (
 
 var here = pki.Member{Hosts: []string{"127.0.0.1"}}
 
-// with returns the credentials of a stranger that shows a certificate, if any, and believes anything.
+// with returns the credentials of a stranger that presents a certificate, if any, and accepts any
+// server.
 func with(t *testing.T, cert, key []byte) grpc.DialOption {
 	cfg := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger
 	if cert != nil {
@@ -30,7 +31,7 @@ func with(t *testing.T, cert, key []byte) grpc.DialOption {
 	return grpc.WithTransportCredentials(credentials.NewTLS(cfg))
 }
 
-// strange are certificates that do not make a member at 127.0.0.1.
+// strange returns certificates that are not valid for a member at 127.0.0.1.
 func strange(t *testing.T, right *pki.Authority) map[string]func() (cert, key []byte) {
 	wrong, err := pki.NewAuthority("wrong")
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func strange(t *testing.T, right *pki.Authority) map[string]func() (cert, key []
 	}
 }
 
-// selfSigned is the certificate of an authority that only its bearer trusts.
+// selfSigned returns the certificate of an authority that only its owner trusts.
 func selfSigned(t *testing.T) (cert, key []byte) {
 	a, err := pki.NewAuthority("self")
 	require.NoError(t, err)
@@ -144,23 +145,23 @@ func TestTLS_ACertificateSpeaksForItsMemberOnly(t *testing.T) {
 	ca := p.authority("right")
 	member := listen(t, Config{Files: p.files(ca, here)})
 
-	// The host is the same, the URI names one port of it.
+	// The host is the same, but the URI names one of its ports.
 	a, b := bind(t), bind(t)
 	a.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{a.address}})})
 	b.serve(Config{Files: p.files(ca, pki.Member{Hosts: here.Hosts, Addresses: []string{b.address}})})
 	a.mustDial(member).send(text(member, "from a"))
 	member.hears("from a")
 	_, err := open(t, member, b.address, a.guard.DialOptions()...)
-	require.ErrorContains(t, err, "does not speak for")
+	require.ErrorContains(t, err, "is not valid for")
 	require.EqualValues(t, 1, member.process.Refusals()["unproven"])
 
-	// And a member that reaches a where b should be does not talk to it.
+	// A member that reaches a where b should be does not talk to it.
 	creds := &tlsCredentials{member.guard.keeper}
 	raw, err := net.Dial("tcp", a.address)
 	require.NoError(t, err)
 	defer raw.Close()
 	_, _, err = creds.ClientHandshake(t.Context(), b.address, raw)
-	require.ErrorContains(t, err, "does not speak for")
+	require.ErrorContains(t, err, "is not valid for")
 
 	require.NoError(t, a.guard.Check(a.address))
 	require.ErrorContains(t, a.guard.Check(b.address), a.address, "the error says for whom it speaks")
@@ -175,7 +176,7 @@ func TestTLS_FilesAreReadAgain(t *testing.T) {
 	a, b := listen(t, Config{Files: fa}), listen(t, Config{Files: fb})
 	s := a.mustDial(b)
 
-	look := func() { // now, not within the second
+	look := func() { // at once, not within the second
 		for _, e := range []*end{a, b} {
 			e.guard.keeper.looked.mu.Lock()
 			e.guard.keeper.looked.at = time.Time{}
@@ -200,7 +201,7 @@ func TestTLS_FilesAreReadAgain(t *testing.T) {
 	write(fa.Key, key)
 
 	both := append(old.PEM(), next.PEM()...)
-	write(fa.Authorities[0], both) // the same file is that of b
+	write(fa.Authorities[0], both) // b uses the same file
 	say("while both authorities are trusted")
 	for _, f := range []*Files{fa, fb} {
 		cert, key, err := next.Issue(here)
@@ -239,7 +240,7 @@ func TestTLS_FilesThatCannotBeUsed(t *testing.T) {
 	require.ErrorContains(t, err, "as a server and as a client")
 }
 
-// Raw connections that do not begin TLS are closed.
+// Connections that do not begin with TLS are closed.
 func TestTLS_GarbageBeforeTheHandshake(t *testing.T) {
 	p := newPaper(t)
 	member := listen(t, Config{Files: p.files(p.authority("right"), here)})

@@ -13,21 +13,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// vouchMethod is how a member is asked whether a stream is its own. The request is the nonce of the
-// stream and the address of the asker, the answer one byte.
+// vouchMethod is the call that asks a member whether a stream is its own. The request is the nonce
+// of the stream and the address of the asking member, the answer one byte.
 const vouchMethod = "/concord.v1.Guard/Vouch"
 
 const (
 	// vouchFor bounds one call. Proto.Actor tries to connect again after two seconds.
 	vouchFor = 4 * time.Second
-	// maxCalls bounds calls at the same time; strangers get a part of them, since they choose whom
-	// this member calls.
+	// maxCalls bounds concurrent calls. Strangers get only a part of them, since they choose which
+	// address this member calls.
 	maxCalls      = 256
 	maxStrangers  = 16
-	maxPerAddress = 16 // streams that wait for the answer of one address
+	maxPerAddress = 16 // streams waiting for the answer of one address
 )
 
-// opened are the streams that this member has opened, by nonce, and to which address.
+// opened holds the addresses of the streams that this member has opened, by nonce.
 type opened struct {
 	mu sync.Mutex
 	to map[nonce]string
@@ -51,7 +51,7 @@ func (o *opened) has(n nonce, to string) bool {
 	return o.to[n] == to && to != ""
 }
 
-// vouch answers a member that asks whether a stream is ours.
+// vouch answers a member that asks whether a stream was opened by this member.
 func (g *Guard) vouch(ss grpc.ServerStream) error {
 	f, err := inTime(func() (*frame, error) { return receive(ss) })
 	if err != nil {
@@ -60,7 +60,7 @@ func (g *Guard) vouch(ss grpc.ServerStream) error {
 	defer f.free()
 	var n nonce
 	if len(f.data) < len(n) || len(f.data) > len(n)+maxText {
-		g.process.refuse(badCall, "question for a stream", "of a wrong length")
+		g.process.refuse(badCall, "vouch call", "wrong length")
 		return status.Error(codes.InvalidArgument, "concord: not a nonce and an address")
 	}
 	copy(n[:], f.data)
@@ -82,7 +82,8 @@ func receive(s interface{ RecvMsg(any) error }) (*frame, error) {
 
 var errSlow = status.Error(codes.DeadlineExceeded, "concord: nothing was sent")
 
-// inTime bounds the wait for the first message of a stream. The receiver ends with the stream.
+// inTime bounds the wait for the first message of a stream. The goroutine that receives it returns
+// when the stream ends.
 func inTime(f func() (*frame, error)) (*frame, error) {
 	type result struct {
 		f   *frame
@@ -103,29 +104,29 @@ func inTime(f func() (*frame, error)) (*frame, error) {
 	}
 }
 
-// callers ask the members that streams claim to be of. There is one call to an address at a time, so
-// that claims in its name cost it little.
+// callers asks the members whose addresses streams claim. There is one call to an address at a
+// time, so that claims in its name cost that member little.
 type callers struct {
 	guard *Guard
 
 	mu        sync.Mutex
 	calls     map[string]*call // by address
-	strangers int              // of these, addresses of no member
+	strangers int              // how many of them are addresses of non-members
 }
 
 type call struct {
-	turn     chan struct{} // holds one token: whoever has it calls
+	turn     chan struct{} // semaphore: the holder of its one token calls
 	waiting  int
-	stranger bool // the address is of no member
+	stranger bool // the address does not belong to a member
 }
 
 var (
 	errDenied = errors.New("the member at this address has not opened the stream")
-	errBusy   = errors.New("too many streams wait for their proof")
+	errBusy   = errors.New("too many streams wait to be verified")
 )
 
-// ask returns nil if the member at address says that the stream is its own. A member of a version
-// that cannot say so is believed; nobody else can answer in its place.
+// ask returns nil if the member at address confirms that the stream is its own. A member of a
+// version that cannot answer is believed, because no other process can answer in its place.
 func (c *callers) ask(ctx context.Context, address, self string, n nonce) error {
 	k, err := c.enter(address)
 	if err != nil {
@@ -176,7 +177,7 @@ func (c *callers) leave(address string, k *call) {
 	}
 }
 
-// knows tells whether address is that of a member, or of one that was lost.
+// knows reports whether address belongs to a member or to a lost member.
 func (p *Process) knows(address string) bool {
 	m := p.member.Load()
 	if m == nil {
@@ -193,7 +194,7 @@ func (p *Process) knows(address string) bool {
 func (c *callers) call(ctx context.Context, address, self string, n nonce) error {
 	options := c.guard.dialOptions.Load()
 	if options == nil {
-		return errors.New("no way to call others")
+		return errors.New("no dial options for calls to other members")
 	}
 	cc, err := grpc.NewClient(passthrough+address, *options...)
 	if err != nil {
@@ -202,7 +203,7 @@ func (c *callers) call(ctx context.Context, address, self string, n nonce) error
 	defer cc.Close()
 	stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, vouchMethod)
 	if err != nil {
-		return fmt.Errorf("it cannot be asked: %w", err)
+		return fmt.Errorf("the member at this address cannot be asked: %w", err)
 	}
 	err = stream.SendMsg(&frame{data: append(n[:], self...)})
 	if err == nil {
@@ -213,7 +214,7 @@ func (c *callers) call(ctx context.Context, address, self string, n nonce) error
 	case status.Code(rerr) == codes.Unimplemented:
 		return nil
 	case rerr != nil:
-		return fmt.Errorf("it cannot be asked: %w", errors.Join(err, rerr))
+		return fmt.Errorf("the member at this address cannot be asked: %w", errors.Join(err, rerr))
 	}
 	defer f.free()
 	if len(f.data) != 1 || f.data[0] != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// entry is the value of a member's key, as Proto.Actor's provider has it.
+// entry is the value of a member's key, in the format of Proto.Actor's provider.
 type entry struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -47,7 +47,7 @@ func decode(kv *mvccpb.KeyValue) (roster.Member, error) {
 	return roster.Member{ID: e.ID, Host: e.Host, Port: e.Port, Kinds: e.Kinds, Order: kv.CreateRevision}, nil
 }
 
-// listing is the members by key.
+// listing holds the members by key.
 type listing struct {
 	log *slog.Logger
 	by  map[string]roster.Member
@@ -65,11 +65,12 @@ func (l *listing) apply(events []*clientv3.Event) {
 	}
 }
 
-// put leaves out what is no member: it is told once, by the change that brought it.
+// put records a member. It drops a key that is not a valid member; each change of such a key is
+// logged once.
 func (l *listing) put(kv *mvccpb.KeyValue) {
 	m, err := decode(kv)
 	if err != nil {
-		l.log.Warn("etcd key is no member", slog.Any("error", err))
+		l.log.Warn("etcd key is not a member", slog.Any("error", err))
 		delete(l.by, string(kv.Key))
 		return
 	}

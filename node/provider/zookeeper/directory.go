@@ -14,7 +14,7 @@ import (
 	"github.com/concord-go/concord/node/provider/internal/roster"
 )
 
-// directory is the children of a cluster's node.
+// directory consists of the children of a cluster's node.
 type directory struct {
 	cfg  Config
 	path string
@@ -30,13 +30,14 @@ func open(c Config, self roster.Self) (roster.Directory, error) {
 // Where implements roster.Directory.
 func (d *directory) Where() string { return "ZooKeeper at " + strings.Join(d.cfg.Servers, ",") }
 
-// Leave implements roster.Directory: our node has gone with the session, which Serve has closed.
+// Leave implements roster.Directory. It does nothing: this member's node was removed with the
+// session that Serve closed.
 func (d *directory) Leave(context.Context, roster.Self) error { return nil }
 
 // Close implements roster.Directory.
 func (d *directory) Close() error { return nil }
 
-// Serve implements roster.Directory. A session is one of ZooKeeper's, with a connection of its own.
+// Serve implements roster.Directory. Each session is a ZooKeeper session with its own connection.
 func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
 	err := d.serve(ctx, self, report)
 	if ctx.Err() != nil {
@@ -65,14 +66,14 @@ func (d *directory) serve(ctx context.Context, self roster.Self, report func([]r
 		}
 		report(slices.Collect(maps.Values(known.by)))
 		select {
-		case <-changed: // or the watch has ended, and the next look says why
+		case <-changed: // or the watch has ended, and the next load returns the reason
 		case <-s.over:
 			return zk.ErrSessionExpired
 		}
 	}
 }
 
-// load looks at all members, and returns what tells of the next change.
+// load reads all members, and returns a channel that reports the next change.
 func (s *session) load(path string, known *listing) (<-chan zk.Event, error) {
 	names, _, changed, err := s.conn.ChildrenW(path)
 	if err != nil {
@@ -84,7 +85,8 @@ func (s *session) load(path string, known *listing) (<-chan zk.Event, error) {
 	})
 }
 
-// register makes our node. Its name is protected by a random part, so that a lost answer makes no second.
+// register creates the node of this member. A random part in its name ensures that a retry after a
+// lost answer does not create a second node.
 func (s *session) register(d *directory, self roster.Self) error {
 	m := self.Member
 	m.ID = self.Cluster + "@" + self.ID
@@ -116,14 +118,14 @@ func (s *session) makePath(path string, acl []zk.ACL) error {
 	return err
 }
 
-// listing is the members by the name of their node. What a node says never changes.
+// listing holds the members by the name of their node. The data of a node never changes.
 type listing struct {
 	log     *slog.Logger
 	by      map[string]roster.Member
-	refused map[string]bool // nodes that are no members
+	refused map[string]bool // nodes that are not valid members
 }
 
-// load takes in which nodes there are now.
+// load updates the listing to the nodes that exist now.
 func (l *listing) load(names []string, get func(string) ([]byte, error)) error {
 	gone := func(name string) bool { return !slices.Contains(names, name) }
 	maps.DeleteFunc(l.by, func(name string, _ roster.Member) bool { return gone(name) })
@@ -134,14 +136,14 @@ func (l *listing) load(names []string, get func(string) ([]byte, error)) error {
 		}
 		data, err := get(name)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // has left meanwhile, and the watch will say so
+			continue // removed in the meantime; the watch will report it
 		}
 		if err != nil {
 			return err
 		}
 		m, err := decode(name, data)
 		if err != nil {
-			l.log.Warn("ZooKeeper node is no member", slog.Any("error", err))
+			l.log.Warn("ZooKeeper node is not a member", slog.Any("error", err))
 			l.refused[name] = true
 			continue
 		}

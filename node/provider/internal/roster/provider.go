@@ -16,13 +16,14 @@ var (
 	ErrUsed = errors.New("a provider serves one life of a member: make a new one")
 	// ErrClient is returned by StartClient.
 	ErrClient = errors.New("clients are not supported: start a member")
-	// ErrListed is matched by StartMember when the directory did not list the member in time.
+	// ErrListed is matched by the error of StartMember when the directory did not list the member
+	// in time.
 	ErrListed = errors.New("not listed")
 )
 
-// Config of a provider.
+// Config configures a provider.
 type Config struct {
-	// Open makes the directory. Its error is that of StartMember.
+	// Open opens the directory. StartMember returns its error.
 	Open func(Self) (Directory, error)
 	// StartTimeout bounds how long StartMember waits to be listed.
 	StartTimeout time.Duration
@@ -32,7 +33,7 @@ type Config struct {
 	Retry time.Duration
 }
 
-// leaveTimeout bounds what Shutdown asks of the directory.
+// leaveTimeout bounds the requests of Shutdown to the directory.
 const leaveTimeout = 2 * time.Second
 
 // Provider implements cluster.ClusterProvider for one life of a member. Use New.
@@ -43,7 +44,7 @@ type Provider struct {
 		sync.Mutex
 		used bool
 		over bool
-		stop func() // of what StartMember began; nil before
+		stop func() // stops what StartMember started; nil before
 	}
 	reports struct {
 		sync.Mutex
@@ -54,18 +55,18 @@ type Provider struct {
 
 var _ cluster.ClusterProvider = (*Provider)(nil)
 
-// New returns a provider. It does nothing before StartMember.
+// New returns a provider. It does nothing until StartMember is called.
 func New(cfg Config) *Provider {
 	p := &Provider{cfg: cfg}
 	p.reports.list.grace = cfg.Grace
 	return p
 }
 
-// StartClient implements cluster.ClusterProvider: it always fails.
+// StartClient implements cluster.ClusterProvider. It always fails.
 func (p *Provider) StartClient(*cluster.Cluster) error { return ErrClient }
 
 // StartMember implements cluster.ClusterProvider. It returns when the member is listed, or with an
-// error after StartTimeout; nothing runs then.
+// error after StartTimeout, when nothing is left running.
 func (p *Provider) StartMember(c *cluster.Cluster) error {
 	self, err := selfOf(c)
 	if err != nil {
@@ -103,7 +104,7 @@ func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
 	case <-s.listed:
 		return nil
 	case <-s.done:
-		return ErrUsed // Shutdown meanwhile
+		return ErrUsed // Shutdown was called in the meantime
 	case <-patience.C:
 	}
 	stop()
@@ -114,8 +115,8 @@ func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
 	return err
 }
 
-// Shutdown implements cluster.ClusterProvider. It takes the member off the directory, and waits until
-// nothing of the provider runs any more. It may be called before StartMember, and again.
+// Shutdown implements cluster.ClusterProvider. It removes the member from the directory, and waits
+// until nothing of the provider is running. It may be called before StartMember, and repeatedly.
 func (p *Provider) Shutdown(bool) error {
 	p.mu.Lock()
 	p.mu.over = true
@@ -127,7 +128,7 @@ func (p *Provider) Shutdown(bool) error {
 	return nil
 }
 
-// service is what runs between StartMember and Shutdown.
+// service runs from StartMember to Shutdown.
 type service struct {
 	*Provider
 	dir     Directory
@@ -135,10 +136,10 @@ type service struct {
 	publish func([]*cluster.Member)
 	listed  chan struct{} // closed at the first report
 	done    chan struct{} // closed when run has returned
-	last    error         // of the last session; read after done
+	last    error         // error of the last session; read after done is closed
 }
 
-// run keeps a session with the directory.
+// run keeps a session with the directory open.
 func (s *service) run(ctx context.Context) {
 	defer close(s.done)
 	for warned := false; ; {
@@ -157,7 +158,7 @@ func (s *service) run(ctx context.Context) {
 		s.reports.list.lose()
 		s.reports.Unlock()
 		if !warned {
-			s.self.Log.Warn("cluster directory does not answer: the last list of members stands",
+			s.self.Log.Warn("cluster directory does not answer: the last list of members stays in effect",
 				slog.String("directory", s.dir.Where()), slog.Any("error", err))
 		}
 		warned = true
@@ -171,7 +172,8 @@ func (s *service) run(ctx context.Context) {
 	}
 }
 
-// hear passes a report of the directory on. While missing members stay, another look follows.
+// hear publishes a report of the directory. While missing members stay listed, it schedules another
+// report.
 func (s *service) hear(ctx context.Context, entries []Member) {
 	s.reports.Lock()
 	defer s.reports.Unlock()
@@ -199,7 +201,7 @@ func (s *service) hear(ctx context.Context, entries []Member) {
 	}
 }
 
-// tell calls Proto.Actor, which publishes nothing if the list is as it was.
+// tell calls Proto.Actor, which publishes nothing if the list is unchanged.
 func (s *service) tell(members []Member) {
 	out := make([]*cluster.Member, 0, len(members))
 	for _, m := range members {
@@ -208,7 +210,7 @@ func (s *service) tell(members []Member) {
 	s.publish(out)
 }
 
-// end leaves the directory, when nothing is reported any more.
+// end leaves the directory after the last report.
 func (s *service) end() {
 	s.reports.Lock()
 	if s.reports.timer != nil {
