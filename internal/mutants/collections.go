@@ -5,28 +5,46 @@ func collections() []mutant {
 	const file, pkg = "distributeddata/sharded.go", "./distributeddata"
 	return []mutant{
 		{
-			name:   "another number of shards is not noticed",
-			rule:   "while entries of another layout are there every operation says so",
+			name:   "a different number of shards is not detected",
+			rule:   "while entries of another layout exist, every operation returns an error",
 			edits:  in(file, "if id := l.stray(p); id != \"\" {", "if id := l.stray(p); id == l.name {"),
 			killer: killer{pkg: pkg, run: "^TestSharded_OtherNumberOfShardsIsNamed$"},
 		},
 		{
-			name:   "entries of other layouts are looked for in front alone",
-			rule:   "while entries of another layout are there every operation says so",
+			name:   "entries of another layout are detected only if they sort before this layout",
+			rule:   "while entries of another layout exist, every operation returns an error",
 			edits:  in(file, "for id, now := range p.entries(l.family, l.after) {", "for id, now := range p.entries(l.family, l.family+\"~\") {"),
 			killer: killer{pkg: pkg, run: "^TestSharded_OtherNumberOfShardsIsNamed$"},
 		},
 		{
-			name:   "elements lie elsewhere than before",
-			rule:   "members of later versions find what those of this one wrote",
+			name:   "elements are assigned to other shards than before",
+			rule:   "later versions find the elements that this version wrote",
 			edits:  in(file, "xxhash.Sum64(encoded) % uint64(l.shards)", "xxhash.Sum64(encoded) / 7 % uint64(l.shards)"),
 			killer: killer{pkg: pkg, run: "^TestSharded_LayoutNeverChanges$"},
 		},
 		{
-			name:   "a transaction of several entries goes past a limit",
-			rule:   "one more than a limit is refused, and nothing is done",
+			name:   "a transaction over several entries exceeds a limit",
+			rule:   "an update that exceeds a limit is refused and changes nothing",
 			edits:  in("distributeddata/limits.go", "\t*added++\n\tn := *added", "\tn := *added + 1"),
 			killer: killer{pkg: pkg, run: "^TestLimits_EntriesAndElements$"},
+		},
+		{
+			name:   "do not subtract the bytes that an update removes",
+			rule:   "MaxBytes bounds the size of a value after the update",
+			edits:  in("distributeddata/internal/core/update.go", "w.bytes += added - gone", "w.bytes += added"),
+			killer: killer{pkg: pkg, run: "^TestLimits_Bytes$"},
+		},
+		{
+			name:   "do not subtract the bytes of atoms that were replaced or removed",
+			rule:   "MaxBytes bounds the size of a value after the update",
+			edits:  in("distributeddata/internal/core/fingerprint.go", "bytes-entryBytes(path, old)", "bytes"),
+			killer: killer{pkg: pkg, run: "^TestLimits_Bytes$"},
+		},
+		{
+			name:   "do not count the bytes of a received state",
+			rule:   "MaxBytes bounds the size of a value after the update",
+			edits:  in("distributeddata/internal/core/stream.go", "s.bytes+atomBytes(a.Path, a.Leaf)", "s.bytes"),
+			killer: histories("20"),
 		},
 	}
 }

@@ -1,16 +1,17 @@
 package main
 
-// levels are bugs of refills, reads, acknowledgements and leaving. Rules in brackets are those of docs/replication.md.
+// levels are bugs of refills, reads, acknowledgements and leaving. Rules in brackets are those of
+// docs/replication.md.
 func levels() []mutant {
 	return []mutant{
 		{
-			name:   "refilled by one member",
+			name:   "refill from one member",
 			rule:   "a refill meets every write quorum [R17]",
 			edits:  in(replDir+"admit.go", "need := size - majorityOf(size) + 1", "need := 1"),
 			killer: scenario("TestRefill_OneAnswerIsNotEnough"),
 		},
 		{
-			name:   "refilled by members that are not",
+			name:   "refill from members that are not ready",
 			rule:   "only ready members count in a refill [R17]",
 			edits:  in(replDir+"members.go", "= true, h.ready && p.votes, h.entering", "= true, true, h.entering"),
 			killer: scenario("TestRefill_AnswersOfTheUnreadyDoNotCount"),
@@ -37,61 +38,61 @@ func levels() []mutant {
 			killer: scenario("TestRestart_AcksOfAReplacedReplicaDoNotCount"),
 		},
 		{
-			name:   "an acknowledgement raises the peer's vector",
-			rule:   "what a peer knows and what it did are known of one moment [R10]",
+			name:   "raise the peer's vector on an acknowledgement",
+			rule:   "the vector of a peer and its own events are known as of one moment [R10]",
 			edits:  in(replDir+"receive.go", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)", "c.confirm(p, a.n, prints, c.under(p, a.members) && a.ready)\n\tp.seen = p.seen.With(causal.Dot{Replica: c.me, N: a.n})"),
 			killer: scenario("TestMark_AcknowledgementIsNoKnowledge"),
 		},
 		{
-			name:   "read without waiting for the target",
-			rule:   "a read ends when this replica covers what was answered [R19]",
+			name:   "end a read without waiting for the target",
+			rule:   "a read ends when this replica covers every answered vector [R19]",
 			edits:  in(replDir+"read.go", "if !r.target.Leq(c.seen) {", "if false {"),
 			killer: histories("300"),
 		},
 		{
-			name:   "a linearizable read shows what no majority covers",
-			rule:   "what a linearizable read shows, no later one misses [R19]",
+			name:   "a linearizable read shows events that no majority covers",
+			rule:   "a linearizable read covers every event that an earlier one showed [R19]",
 			edits:  in(replDir+"read.go", "if o.level.Kind != Linear {", "if true {"),
 			killer: killer{pkg: "./distributeddata", run: "^TestGet_LinearizableReadsNeverGoBack$"},
 		},
 		{
-			name:   "acknowledge a no-op with the newest own event",
-			rule:   "a no-op waits for what it observed [R50]",
+			name:   "acknowledge a no-op together with the newest own event",
+			rule:   "a no-op waits until enough replicas cover the state that it observed [R50]",
 			edits:  in(replDir+"ops.go", "case c.seen.Equal(c.last):", "case true:"),
 			killer: scenario("TestNoop_WaitsForWhatItObserved"),
 		},
 		{
-			name:   "a read joins a question on its way",
+			name:   "let a read join a question that was already sent",
 			rule:   "a read asks after it has begun [R52]",
 			edits:  in(replDir+"ops.go", "o.level == level && !o.asked {", "o.level == level {"),
 			killer: scenario("TestRead_JoinsNoQuestionAskedBefore"),
 		},
 		{
-			name:   "a write ends with a later one",
-			rule:   "enough replicas cover each event that is acknowledged [R18, R52]",
+			name:   "end every waiting write when one event is covered",
+			rule:   "enough replicas cover each acknowledged event [R18, R52]",
 			edits:  in(replDir+"ops.go", "case s.done && w.n <= s.upTo:", "case s.done:"),
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
-			name:   "leave when one other has everything",
-			rule:   "who leaves hands over what a majority of the rest may lack [R53]",
+			name:   "leave when one other member has everything",
+			rule:   "a leaving member hands over the events that a majority of the rest may lack [R53]",
 			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(c.heirs(), 1)"),
 			killer: scenario("TestDrain_MembersThatLeaveOneByOneLoseNothing"),
 		},
 		{
-			name:   "hand over to those in view alone",
-			rule:   "a majority of those that are counted has what a member that leaves held, seen or not [R53]",
+			name:   "hand over only to members in view",
+			rule:   "a majority of the counted members, in view or not, has the events of a leaving member [R53]",
 			edits:  in(replDir+"leave.go", "s.need = min(c.heirs(), majorityOf(c.beside()))", "s.need = min(len(c.peers), (c.size()-1)/2+1)"),
 			killer: scenario("TestDrain_ThoseOutOfViewAreToBeHandedItToo"),
 		},
 		{
-			name:   "hand over to one that leaves",
-			rule:   "what comes to a member that leaves it hands over to nobody [R53]",
+			name:   "hand over to a member that leaves",
+			rule:   "a leaving member hands over to no other member that leaves [R53]",
 			edits:  in(replDir+"leave.go", "return !p.parts && !p.goes && l.want.Leq(p.kept)", "return l.want.Leq(p.vector())"),
 			killer: scenario("TestDrain_NothingIsHandedToOneThatLeaves"),
 		},
 		{
-			name:   "wait for those that leave to be handed something",
+			name:   "wait until leaving members have received the hand-over",
 			rule:   "members that leave together do not wait for each other [R53]",
 			edits:  in(replDir+"leave.go", "r.name != c.cfg.Member && !c.roll.parted[r.inc.replica]", "r.name != c.cfg.Member"),
 			killer: scenario("TestDrain_AllAtOnceEnds"),
@@ -103,8 +104,8 @@ func levels() []mutant {
 			killer: scenario("TestDrain_TheLeavingCountNowhere"),
 		},
 		{
-			name:   "a majority is half",
-			rule:   "two majorities meet",
+			name:   "count half of the members as a majority",
+			rule:   "two majorities intersect",
 			edits:  in(replDir+"types.go", "max(n/2+1+l.Plus, l.Least)", "max(n/2+l.Plus, l.Least)"),
 			killer: saved(replCore, "majority_is_half"),
 		},

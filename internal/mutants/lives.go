@@ -1,82 +1,83 @@
 package main
 
-// lives are bugs of steps that panic and of lives that follow each other. Rules in brackets are those of docs/replication.md.
+// lives are bugs of steps that panic and of consecutive lives. Rules in brackets are those of
+// docs/replication.md.
 func lives() []mutant {
 	return []mutant{
 		{
-			name:   "an actor that is being spawned takes messages at once",
-			rule:   "no message of a peer crashes the process",
+			name:   "an actor that is being spawned handles messages at once",
+			rule:   "no message from a peer crashes the process",
 			edits:  in("internal/early/early.go", "if !m.hold(&m.mu.user, message) {", "if true {"),
 			killer: killer{pkg: "./internal/early", run: "^TestMailbox_HoldsBackWhatComesBeforeTheStart$"},
 		},
 		{
-			name:   "go on with events that were not installed",
+			name:   "continue with events that were not installed",
 			rule:   "a step that panicked has made a transition or has not [R29]",
 			edits:  in(replDir+"resume.go", "	n.restore()\n	n.note", "	n.note"),
 			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
 		},
 		{
-			name:   "commit once more what an interrupted step has committed",
+			name:   "commit the event of an interrupted step a second time",
 			rule:   "a step that panicked has made a transition or has not [R29]",
 			edits:  in(replDir+"resume.go", "c.seen.Covers(c.openAs) {", "false {"),
 			killer: scenario("TestResume_AnUpdateIsMadeOrNot"),
 		},
 		{
-			name:   "forget the calls under way when a step panics",
+			name:   "forget the pending calls when a step panics",
 			rule:   "waiting calls begin again after a step that panicked [R29]",
 			edits:  in(replDir+"resume.go", "!w.ended && c.beginAgain(w) {", "!w.ended && w == nil && c.beginAgain(w) {"),
 			killer: scenario("TestResume_CallsUnderWayGoOn"),
 		},
 		{
-			name:   "tell nobody what an interrupted step has changed",
-			rule:   "subscribers are told of what an interrupted step has changed [R29]",
+			name:   "do not notify subscribers of the changes of an interrupted step",
+			rule:   "subscribers are notified of the changes of an interrupted step [R29]",
 			edits:  in(replDir+"resume.go", "n.touched = append(n.touched, causal.Clone(key))", "_ = causal.Clone"),
 			killer: scenario("TestResume_APushIsAppliedOnce"),
 		},
 		{
-			name:   "a life forgets the open event of the former one",
-			rule:   "the next life holds all that the former one did [R28]",
+			name:   "a life forgets the open event of the former life",
+			rule:   "the next life holds all events of the former one [R28]",
 			edits:  in(replDir+"life.go", "c.endAgain()\n\tn := New(cfg)", "n := New(cfg)"),
 			killer: scenario("TestLives_TheOpenEventGoesAlong"),
 		},
 		{
-			name:   "a life begins with the state and without what happened",
+			name:   "a life starts with the former state but without its log",
 			rule:   "the events of a former life are served like those of any origin [R28]",
 			edits:  in(replDir+"ledger.go", "o.sum, o.log, o.marks", "o.sum, l.log, o.marks"),
 			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
 		},
 		{
-			name:   "a life keeps the replica id of the former one",
-			rule:   "a life has a replica id of its own [R28]",
+			name:   "a life keeps the replica id of the former life",
+			rule:   "every life has its own replica id [R28]",
 			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.me = c.me"),
 			killer: scenario("TestLives_WhatWasWrittenAloneReachesTheOthers"),
 		},
 		{
-			name:   "a life that follows another is ready at once",
+			name:   "a life that follows another one is ready at once",
 			rule:   "a life is refilled before it counts [R17, R28]",
 			edits:  in(replDir+"life.go", "n.past = c.past.after(c)", "n.past = c.past.after(c)\n\tn.ready = true"),
 			killer: scenario("TestLives_TheNextOneCountsNowhereUntilRefilled"),
 		},
 		{
-			name:   "leave without what former lives did",
-			rule:   "who leaves waits for the events of former lives too [R21a, R28]",
+			name:   "leave without the events of former lives",
+			rule:   "a leaving member also waits for the events of its former lives [R21a, R28]",
 			edits:  in(replDir+"leave.go", "task: &leave{c.seen, forget, c.revoked != nil}}", "task: &leave{causal.Vector{}.Set(c.me, c.seen.Get(c.me)), forget, c.revoked != nil}}"),
 			killer: scenario("TestLives_DrainWaitsForWhatFormerOnesDid"),
 		},
 		{
-			name:   "a replicator forgets what the ended life held",
-			rule:   "the next life holds all that the former one did [R28]",
+			name:   "a replicator forgets the state of the ended life",
+			rule:   "the next life holds all events of the former one [R28]",
 			edits:  in("distributeddata/lives.go", "r.mu.held = append(r.mu.held, what)", ""),
 			killer: killer{pkg: "./distributeddata", run: "^TestLives_WhatWasWrittenAloneReachesTheOthers$"},
 		},
 		{
-			name:   "begin empty when the actor is restarted",
+			name:   "start empty when the actor is restarted",
 			rule:   "the replica outlives its actor [R29]",
 			edits:  in("distributeddata/life.go", "func() actor.Actor { return a }, early", "func() actor.Actor { a = newReplica(l); return a }, early"),
 			killer: killer{pkg: "./distributeddata", run: "^TestResume_WhateverAPanicInterrupts$"},
 		},
 		{
-			name:   "drop what comes before the replica runs",
+			name:   "drop messages that arrive before the replica runs",
 			rule:   "a message to the PID is carried out or answered",
 			edits:  in("distributeddata/door.go", "d.mu.waiting = append(d.mu.waiting, message)", ""),
 			killer: killer{pkg: "./distributeddata", run: "^TestPID_MessagesBeforeTheStartWaitInOrder$"},
@@ -88,8 +89,8 @@ func lives() []mutant {
 			killer: killer{pkg: "./distributeddata", run: "^TestModify_MayExit$"},
 		},
 		{
-			name:   "a member that was removed waits for those that ignore it",
-			rule:   "nobody acknowledges anything to a member that was removed [R21a]",
+			name:   "a removed member waits for members that ignore it",
+			rule:   "no member acknowledges anything to a removed member [R21a]",
 			edits:  in("distributeddata/drain.go", "if a.view != nil && a.view.Removed {", "if false {"),
 			killer: killer{pkg: "./distributeddata", run: "^TestClose_OfARemovedMemberTakesNoTime$"},
 		},

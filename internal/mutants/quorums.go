@@ -1,30 +1,30 @@
 package main
 
-// quorums are bugs of who is counted in quorums: each takes a part out of the rule in section 4 of
+// quorums are bugs in counting members for quorums: each removes a part of the rule in section 4 of
 // replication.md.
 func quorums() []mutant {
 	return []mutant{
 		{
-			name:   "leave as if still counted",
-			rule:   "a replica that leaves hands over to a majority of the rest [R53]",
+			name:   "count a forgotten replica that leaves as a member",
+			rule:   "a leaving replica hands over to a majority of the rest [R53]",
 			edits:  in(replDir+"leave.go", "majorityOf(c.beside())", "majorityOf(c.size() - 1)"),
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^leaves_after_it_has_been_forgotten$"},
 		},
 		{
-			name:   "quorums are counted in the view",
-			rule:   "who is counted is remembered, not seen [M1]",
+			name:   "count quorums in the view",
+			rule:   "the counted members are remembered, not seen [M1]",
 			edits:  in(replDir+"members.go", "return max(c.roll.size, c.cfg.MinMembers, 1)", "return max(len(c.peers)+1, c.cfg.MinMembers, 1)"),
 			killer: scenario("TestScript_ViewsDecideNothing"),
 		},
 		{
 			name:   "count answers of members that remember more",
-			rule:   "an answer counts under an equal memory [M1]",
+			rule:   "an answer counts only under an equal memory [M1]",
 			edits:  in(replDir+"members.go", "\treturn same\n", "\treturn true\n"),
 			killer: scenario("TestScript_AnswersOfThoseThatKnowMore"),
 		},
 		{
 			name: "count answers of members that remember less",
-			rule: "an answer counts under an equal memory [M1]",
+			rule: "an answer counts only under an equal memory [M1]",
 			edits: []edit{
 				{replDir + "members.go", "type roll struct {\n", "type roll struct {\n\tformer map[uint64]bool\n"},
 				{
@@ -36,8 +36,8 @@ func quorums() []mutant {
 			killer: scenario("TestScript_AnswersOfThoseThatKnowLess"),
 		},
 		{
-			name: "keep what was answered before a change",
-			rule: "when a memory changes, what has been gathered is void [M1]",
+			name: "keep answers from before a change of the memory",
+			rule: "a change of the memory voids all gathered answers [M1]",
 			edits: []edit{
 				{replDir + "members.go", "\t\tp.silence()\n\t\tc.identify(p)\n", "\t\tc.identify(p)\n"},
 				{replDir + "members.go", "\tr := c.roll.at(p.replica)\n", "\tr := c.roll.at(p.replica)\n\tif r.name == \"\" && p.name != \"\" {\n\t\treturn\n\t}\n"},
@@ -57,19 +57,19 @@ func quorums() []mutant {
 			killer: scenario("TestScript_IncarnationsAreRemembered"),
 		},
 		{
-			name:   "a newcomer is admitted like a restarted member",
+			name:   "admit a newcomer like a restarted member",
 			rule:   "a newcomer needs the answers of a majority [M3]",
 			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", ""),
 			killer: scenario("TestScript_HalfOfAnEvenNumberAdmitsNobody"),
 		},
 		{
-			name:   "a newcomer is admitted by one member",
+			name:   "admit a newcomer with one answer",
 			rule:   "a newcomer needs the answers of a majority [M3]",
 			edits:  in(replDir+"admit.go", "\t\tneed = majorityOf(size)\n", "\t\tneed = 1\n"),
 			killer: scenario("TestScript_ANewcomerCountsWhenAMajorityHasRecordedIt"),
 		},
 		{
-			name: "count what a newcomer was answered before it entered",
+			name: "count answers that a newcomer received before it entered",
 			rule: "a majority records a newcomer before it counts [M3]",
 			edits: []edit{
 				{replDir + "members.go", "\tif h.members != c.roll.digest {\n\t\treturn\n\t}\n\tp.refilled", "\tp.refilled"},
@@ -78,8 +78,8 @@ func quorums() []mutant {
 			killer: scenario("TestScript_AnAnswerFromBeforeTheEntryAdmitsNobody"),
 		},
 		{
-			name:   "a newcomer passes over restarted members",
-			rule:   "a newcomer comes to all that are in, ready or not [M3]",
+			name:   "a newcomer ignores restarted members",
+			rule:   "a newcomer asks all members that are in, ready or not [M3]",
 			edits:  in(replDir+"admit.go", "if p != nil && p.refilled && p.entering {", "if p != nil && p.refilled && !p.ready {"),
 			killer: scenario("TestScript_ANewcomerComesToTheRestartedToo"),
 		},
@@ -95,20 +95,20 @@ func quorums() []mutant {
 			killer: scenario("TestScript_GoingHasNoVote"),
 		},
 		{
-			name:   "forget a member alone",
+			name:   "forget a member without asking others",
 			rule:   "a majority agrees that a member is gone [M5]",
 			edits:  in(replDir+"forget.go", "\tcase ev.Force:\n", "\tcase ev.Force || true:\n"),
 			killer: scenario("TestScript_GoneNeedsAMajority"),
 		},
 		{
-			name:   "a member is gone when a majority knows that it is going",
-			rule:   "what a majority had seen is on a majority of those that stay [M5]",
+			name:   "declare a member gone when a majority knows that it is going",
+			rule:   "a majority of the staying members covers the events that a majority had seen [M5]",
 			edits:  in(replDir+"forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if s.done = true; s.done {"),
 			killer: scenario("TestScript_WhoGoesHandsOver"),
 		},
 		{
-			name: "members that are going keep what is to be on those that stay",
-			rule: "what a majority had seen is on a majority of those that stay [M5]",
+			name: "count members that are going among those that cover the joined answers",
+			rule: "a majority of the staying members covers the events that a majority had seen [M5]",
 			edits: []edit{
 				{replDir + "forget.go", "\t\treturn p.covers(r.want)", "\t\treturn p.helps() && p.name != r.victim && r.want.Leq(p.sure)"},
 				{replDir + "forget.go", "if s.done = s.self+c.others(r) >= s.need; s.done {", "if !own && c.roll.resigned {\n\t\ts.self = 1\n\t}\n\tif s.done = s.self+c.others(r) >= s.need; s.done {"},
@@ -117,67 +117,67 @@ func quorums() []mutant {
 		},
 		{
 			name:   "remember all members that are gone",
-			rule:   "what a replica remembers of members fits into one message",
+			rule:   "the memory of members fits into one message",
 			edits:  in(replDir+"memory.go", "if len(past) <= most && size <= maxGoneBytes {", "if len(past) <= most {"),
 			killer: scenario("TestBounds_AMemoryFitsIntoOneMessage"),
 		},
 		{
-			name:   "a member stays by what it said before it left the view",
-			rule:   "a member is marked as going if enough of those that stay answer [M4]",
+			name:   "count the answer that a member gave before it left the view",
+			rule:   "a member is marked as going if enough staying members answer [M4]",
 			edits:  in(replDir+"forget.go", "p.replica == a.replica && p.name != r.victim", "p.name != r.victim"),
 			killer: killer{pkg: replCore, run: "^TestSavedHistories_OfMembers$/^marked_by_its_own_answer$"},
 		},
 		{
-			name:   "the earlier of two processes of a name counts on",
-			rule:   "of two processes of one name the later counts [M2]",
+			name:   "the earlier of two processes with one name continues to count",
+			rule:   "of two processes with one name, the later counts [M2]",
 			edits:  in(replDir+"members.go", "if c.ready && (own.rank != in || own.inc != c.roll.inc) {", "if c.ready && own.rank != in {"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
-			name:   "two processes of a name take its place from each other",
-			rule:   "of two processes of one name the later counts [M2]",
+			name:   "two processes with one name take the place from each other",
+			rule:   "of two processes with one name, the later counts [M2]",
 			edits:  in(replDir+"admit.go", "c.now.Before(c.roll.takeAt) || c.usurped(own) || !c", "c.now.Before(c.roll.takeAt) || !c"),
 			killer: scenario("TestName_OfTwoProcessesTheLaterCounts"),
 		},
 		{
-			name:   "tell with every memory of another MinMembers",
-			rule:   "a member hears once that another has a different MinMembers",
+			name:   "report a different MinMembers with every received memory",
+			rule:   "a member reports another member's different MinMembers once",
 			edits:  in(replDir+"members.go", "!= c.cfg.MinMembers && (!p.titled || p.least != m.Least) {", "!= c.cfg.MinMembers {"),
 			killer: scenario("TestMinMembers_ThatDifferAreTold"),
 		},
 		{
 			name:   "a late heartbeat brings a former process back",
-			rule:   "a recorded process gives way to none from before it [R56]",
+			rule:   "a recorded process is not replaced by a process from before it [R56]",
 			edits:  in(replDir+"beat.go", "announced && c.roll.at(r).rank == absent && ", "announced && r == 0 && "),
 			killer: scenario("TestFormer_ALateHeartbeatBringsNobodyBack"),
 		},
 		{
-			name:   "an overtaken process that never counted says that it has its place",
-			rule:   "a process that never counted and was overtaken begins anew [M2]",
+			name:   "a superseded process that never counted claims its place",
+			rule:   "a process that never counted and was superseded begins anew [M2]",
 			edits:  in(replDir+"admit.go", "return c.roll.counted || c.roll.inc.number > 0 && c.own().inc == c.roll.inc", "return c.roll.inc.number > 0"),
 			killer: scenario("TestName_OneThatNeverCountedBeginsAnewWhenTheLaterIsGone"),
 		},
 		{
-			name:   "one that has counted waits to be filled",
-			rule:   "one that has counted needs nobody to fill it before it takes its place again [M2]",
-			edits:  in(replDir+"admit.go", "c.roll.entering, c.roll.counted, c.roll.filled = false, true, true //", "c.roll.entering, c.roll.counted = false, true //"),
+			name:   "a process that has counted waits for a refill",
+			rule:   "a process that has counted takes its place again without a refill [M2]",
+			edits:  in(replDir+"admit.go", "c.roll.entering, c.roll.counted, c.roll.filled = false, true, true\n", "c.roll.entering, c.roll.counted = false, true\n"),
 			killer: scenario("TestName_OneThatCountedFromTheBeginningCountsAgain"),
 		},
 		{
-			name:   "take the place from a later process at once",
-			rule:   "a later process of a name keeps the place until it has been out of view for long [M2]",
+			name:   "take the place of a later process at once",
+			rule:   "a later process of a name keeps the place until it has been out of view for a long time [M2]",
 			edits:  in(replDir+"admit.go", "wait := c.cfg.BeatInterval * usurperBeats", "wait := c.cfg.BeatInterval * 0"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
-			name:   "wait for a later process for ever",
-			rule:   "a process takes the place of a later one of its name that is long gone [M2]",
+			name:   "wait for a later process forever",
+			rule:   "a process takes the place of a later one that has been out of view for a long time [M2]",
 			edits:  in(replDir+"admit.go", "return c.now.Before(c.roll.usurperAt.Add(wait))", "return c.now.Before(c.roll.usurperAt.Add(wait)) || true"),
 			killer: scenario("TestName_TheEarlierCountsAgainWhenTheLaterIsLongGone"),
 		},
 		{
-			name:   "take turns under one name as often as before",
-			rule:   "two processes of one name take the place from each other ever more rarely [M2]",
+			name:   "two processes with one name take the place at a constant rate",
+			rule:   "two processes with one name take the place from each other less and less often [M2]",
 			edits:  in(replDir+"admit.go", " << min(c.roll.usurpers-1, 10)", ""),
 			killer: scenario("TestName_TwoThatDoNotSeeEachOtherTakeTurnsEverMoreRarely"),
 		},

@@ -1,37 +1,37 @@
 package main
 
-// simulator is bugs of what finds bugs.
+// simulator lists bugs of the simulator, which finds the other bugs.
 func simulator() []mutant {
 	const dir, pkg = "testkit/sim/", "./testkit/sim"
 	by := func(test string) killer { return killer{pkg: pkg, run: "^" + test + "$"} }
 	return []mutant{
 		{
-			name:   "the simulator does not look at invariants",
+			name:   "the simulator does not check invariants",
 			rule:   "invariants are checked after every step",
 			edits:  in(dir+"world.go", "for i := range w.always {", "for i := range w.always[:0] {"),
 			killer: by("TestAlways_IsCheckedAfterEveryStep"),
 		},
 		{
 			name:   "a history that is played twice is compared with itself",
-			rule:   "a seed is one history",
+			rule:   "a seed determines one history",
 			edits:  in(dir+"run.go", "w.trace.sum() == second.play(history).trace.sum()", "w.trace.sum() == w.trace.sum()"),
 			killer: by("TestRun_SeesWhatDoesNotComeFromTheSeed"),
 		},
 		{
-			name:   "any other failure passes for the same when a history is shortened",
-			rule:   "shortening keeps the kind of failure",
+			name:   "shortening accepts a history with any other failure",
+			rule:   "shortening preserves the kind of failure",
 			edits:  in(dir+"shorten.go", "if !w.Failed() || w.kind != s.kind {", "if !w.Failed() {"),
 			killer: by("TestFind_ShorteningKeepsTheKindOfFailure"),
 		},
 		{
-			name:   "the next seed in line is reported, whichever failed first",
+			name:   "a campaign reports the seed after the one that failed",
 			rule:   "a campaign reports the smallest failing seed",
 			edits:  in(dir+"run.go", "f = examine(slices.Min(failed), seeds.Whole, history)", "f = examine(slices.Min(failed)+1, seeds.Whole, history)"),
 			killer: by("TestFind_TellsTheSeedThatFails"),
 		},
 		{
-			name:   "a saved message takes the same time as any other",
-			rule:   "a case says all that happens",
+			name:   "a saved message gets the delay of any other message",
+			rule:   "a saved case determines everything that happens",
 			edits:  in(dir+"network.go", "if g, ok := w.given.fates[l]; ok {", "if g, ok := w.given.fates[l]; ok && g.copies == 0 {"),
 			killer: by("TestCase_SaysAllThatHappens"),
 		},

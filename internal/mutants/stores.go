@@ -5,14 +5,14 @@ func stores() []mutant {
 	const memory, file = "coordination/memory/memory.go", "coordination/file/"
 	return []mutant{
 		{
-			name:   "memory store writes without comparing",
+			name:   "memory store writes without a comparison",
 			rule:   "Swap writes only if the version is still old",
 			edits:  in(memory, "if e.mark() != old {", "if false {"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S2_"},
 		},
 		{
-			name:   "memory store uses a version again",
-			rule:   "no version of a name is ever used twice",
+			name:   "memory store reuses a version",
+			rule:   "a version of a name is never reused",
 			edits:  in(memory, "e.record, e.version = next, s.mu.writes", "e.record, e.version = next, e.version%7+1"),
 			killer: killer{pkg: "./coordination", run: "TestConformance_Memory/S3_"},
 		},
@@ -24,13 +24,13 @@ func stores() []mutant {
 		},
 		{
 			name:   "file store forgets the token with the record",
-			rule:   "tokens grow although the record is deleted",
+			rule:   "tokens grow even if the record is deleted",
 			edits:  in(file+"lock.go", "if t <= l.token {", "if t >= 0 {"),
 			killer: killer{pkg: "./coordination/file", run: "TestStore_DeletedRecord"},
 		},
 		{
-			name:   "file store believes damaged records",
-			rule:   "a record that cannot be understood is an error",
+			name:   "file store accepts damaged records",
+			rule:   "a record that cannot be decoded is an error",
 			edits:  in(file+"entry.go", "if sum != crc32.ChecksumIEEE(body) {", "if false {"),
 			killer: killer{pkg: "./coordination/file", run: "TestStore_DamageIsUnknownNotTaken"},
 		},

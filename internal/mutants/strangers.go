@@ -1,73 +1,74 @@
 package main
 
-// strangers are bugs of what keeps them out: the guard, and what members believe of a hello.
+// strangers are bugs of the defences against strangers: the guard, and what members accept from a
+// hello.
 func strangers() []mutant {
 	const dir, pkg = "node/internal/guard/", "./node/internal/guard"
 	const members, membersPkg = "internal/membership/", "./internal/membership"
 	return []mutant{
 		{
-			name:   "a termination of another's actor is believed",
-			rule:   "a peer terminates and watches only its own actors",
+			name:   "a Terminated message for another member's actor is accepted",
+			rule:   "a peer reports and watches only its own actors",
 			edits:  in(dir+"check.go", "if pid.GetAddress() == c.peer {", "if pid.GetAddress() != \"\" {"),
 			killer: killer{pkg: pkg, run: "^TestForged_NobodySpeaksForAnotherMember$"},
 		},
 		{
-			name:   "any peer speaks for any member",
-			rule:   "a message of this module is in the name of its peer",
+			name:   "a peer can send in the name of any member",
+			rule:   "a message of this module carries the name of its sender",
 			edits:  in(dir+"check.go", "if at != \"\" && at != c.peer {", "if at != \"\" && at != c.peer && false {"),
 			killer: killer{pkg: pkg, run: "^TestForged_"},
 		},
 		{
-			name:   "a hello may introduce any address",
-			rule:   "a hello is about the address of its peer",
+			name:   "a hello can introduce any address",
+			rule:   "a hello names the address of its sender",
 			edits:  in(dir+"check.go", "helloAddress(payload) != c.peer {", "helloAddress(payload) != c.peer && false {"),
 			killer: killer{pkg: pkg, run: "^TestForged_"},
 		},
 		{
-			name:   "what is for others is passed on",
-			rule:   "a member is no relay",
+			name:   "messages for other members are forwarded",
+			rule:   "a member does not relay messages",
 			edits:  in(dir+"check.go", "case address != c.self && address != local:", "case address == \"\":"),
 			killer: killer{pkg: pkg, run: "^TestRelay_"},
 		},
 		{
-			name:   "a member vouches for streams to others",
+			name:   "a member vouches for streams to other members",
 			rule:   "the proof of a stream names both of its ends",
 			edits:  in(dir+"vouch.go", "return o.to[n] == to && to != \"\"", "return o.to[n] != \"\""),
 			killer: killer{pkg: pkg, run: "^TestVouch_TheStreamIsOne$"},
 		},
 		{
-			name:   "seals do not count",
-			rule:   "a message cannot be repeated or left out",
+			name:   "seals are not verified",
+			rule:   "a message cannot be replayed or omitted",
 			edits:  in(dir+"secret.go", "\t\treturn errSeal\n\t}\n\ts.next++\n", "\t\treturn errSeal\n\t}\n\ts.next = 0\n"),
 			killer: killer{pkg: pkg, run: "^TestS(ecret|eal)_"},
 		},
 		{
-			name:   "the certificate of a member speaks for its whole host",
-			rule:   "a URI in a certificate narrows it to an address",
+			name:   "the certificate of a member is valid for its whole host",
+			rule:   "a URI in a certificate restricts it to an address",
 			edits:  in(dir+"files.go", "err == nil && !exact &&", "err == nil && (!exact || true) &&"),
 			killer: killer{pkg: pkg, run: "^TestTLS_ACertificateSpeaksForItsMemberOnly$"},
 		},
 		{
-			name:   "any certificate will do",
-			rule:   "a client shows a certificate of an authority",
+			name:   "any certificate is accepted",
+			rule:   "a client presents a certificate of a trusted authority",
 			edits:  in(dir+"credentials.go", "tls.RequireAndVerifyClientCert", "tls.RequireAnyClientCert"),
 			killer: killer{pkg: pkg, run: "^TestTLS_StrangersAreNotHeard$"},
 		},
 		{
-			name:   "whatever is sent is decoded",
-			rule:   "a message is bounded before it is decoded",
+			name:   "a message with any number of envelopes is decoded",
+			rule:   "a message is checked against its bounds before it is decoded",
 			edits:  in(dir+"scan.go", "if s.envelopes > limit {", "if s.envelopes < 0 {"),
 			killer: killer{pkg: pkg, run: "^TestBounds_MemoryIsInProportion$"},
 		},
 		{
 			name:   "a message of tiny elements is decoded",
-			rule:   "a message takes at most 16 times its size",
+			rule:   "a decoded message takes at most 16 times its encoded size",
 			edits:  in(dir+"cost.go", "if w.left -= n; w.left < 0 {", "if w.left -= n; w.left < -1<<40 {"),
 			killer: killer{pkg: pkg, run: "^TestBounds_AMessageOfTinyElementsIsNotDecoded$"},
 		},
 		{
-			name:   "a stranger's word makes a member give way",
-			rule:   "what a stranger says of us has no second source",
+			name:   "a message from a stranger makes a member give way",
+			rule:   "a claim of a stranger needs a second source",
 			edits:  in(members+"core_permit.go", "case !c.familiar(o.address):", "case false:"),
 			killer: killer{pkg: membersPkg, run: "^TestStranger_NobodyGivesWayToIt$"},
 		},
@@ -79,7 +80,7 @@ func strangers() []mutant {
 		},
 		{
 			name:   "strangers hold all permits",
-			rule:   "a stranger gets a permit for a quarter of the time",
+			rule:   "a stranger holds a permit for a quarter of the time",
 			edits:  in(members+"core_permit.go", "case i < 0 && !c.mayPermit(now, h.address):\n\t\treturn\n\t", ""),
 			killer: killer{pkg: membersPkg, run: "^TestStranger_GetsAPermitNowAndThen$"},
 		},

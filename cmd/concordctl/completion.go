@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+)
+
+// completion prints a completion script for a shell.
+func completion(_ context.Context, c *ctl, args []string) error {
+	if args[0] != "bash" {
+		return fails(exitUsage, "no completion for shell %q; only bash is supported", args[0])
+	}
+	var names, options []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	flags(&c.options, func(string) string { return "" }).VisitAll(func(f *flag.Flag) { options = append(options, "-"+f.Name) })
+	fmt.Fprintf(c.out, script, strings.Join(names, " "), strings.Join(options, " "))
+	return nil
+}
+
+const script = `# eval "$(concordctl completion bash)"
+_concordctl() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i command=
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in -*) ;; *) [[ ${COMP_WORDS[i-1]} == -* ]] || { command=${COMP_WORDS[i]}; break; } ;; esac
+    done
+    COMPREPLY=()
+    case $before in
+        -o) mapfile -t COMPREPLY < <(compgen -W "table json" -- "$word"); return ;;
+        -at|-timeout|-session|-replicator|-limit) return ;;
+        store) mapfile -t COMPREPLY < <(compgen -W "list verify export" -- "$word"); return ;;
+        completion) mapfile -t COMPREPLY < <(compgen -W "bash" -- "$word"); return ;;
+        list|verify|export) [[ $command == store ]] && mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "%[2]s" -- "$word")
+    elif [[ -z $command ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "%[1]s" -- "$word")
+    fi
+}
+complete -F _concordctl concordctl
+`

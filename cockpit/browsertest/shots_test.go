@@ -1,0 +1,45 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"flag"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+var (
+	pictures = flag.String("pictures", "", "directory for the screenshots of the docs")
+	of       = flag.String("of", "", "URL of a cockpit for the screenshots; default: a quickstart that the test starts")
+)
+
+// shots takes the screenshots for the docs.
+func shots(t *testing.T, b *browser, url, dir string) {
+	for _, s := range []struct {
+		name string
+		media
+	}{
+		{"cockpit-light.png", media{1280, 1500, false, true}},
+		{"cockpit-dark.png", media{1280, 1500, true, true}},
+		{"cockpit-narrow-light.png", media{390, 1500, false, true}},
+		{"cockpit-narrow-dark.png", media{390, 1500, true, true}},
+	} {
+		p := b.open(url, s.media)
+		p.until(10*time.Second, "document.querySelector('#verdict').textContent.includes('whole') && document.querySelectorAll('#entries tr').length > 2")
+		time.Sleep(6 * time.Second) // fills the line charts
+		if wide := p.eval("document.documentElement.scrollWidth"); wide != strconv.Itoa(s.width) {
+			t.Errorf("%s: the page is %s pixels wide: %s", s.name, wide, p.eval("[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest('.scroll')).map((e) => e.tagName + '#' + e.id + '.' + e.className).join(' ')"))
+		}
+		p.picture(filepath.Join(dir, s.name))
+		p.do("Page.close", nil, nil)
+	}
+}
+
+func TestPictures(t *testing.T) {
+	if *of == "" || *pictures == "" {
+		return // TestPage takes the screenshots from its own cluster
+	}
+	shots(t, startBrowser(t), *of, *pictures)
+}

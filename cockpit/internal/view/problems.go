@@ -1,0 +1,147 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concord-go/concord/cockpit/api"
+)
+
+// Severities of problems.
+const (
+	Bad  = "bad"
+	Warn = "warn"
+)
+
+// problems collects problems.
+type problems []api.Problem
+
+func (p *problems) add(severity, what, do string) {
+	*p = append(*p, api.Problem{Severity: severity, What: Cut(what, maxText), Do: do})
+}
+
+// Problems returns the problems in an overview, each with what to do about it. Problems with
+// severity Bad come first.
+func Problems(o *api.Overview) []api.Problem {
+	var p problems
+	p.cluster(o.Cluster)
+	p.peers(o)
+	for _, r := range o.Replicators {
+		p.replicator(r)
+	}
+	for _, s := range o.Sessions {
+		p.session(s)
+	}
+	for _, s := range o.Singletons {
+		if s.State == "unknown" && o.Cluster.Self != "" {
+			p.add(Warn, fmt.Sprintf("singleton %s has no known host", s.Name),
+				"After a crash this lasts up to the TTL of the lease. If it lasts longer, check the lease store, and that a member with the role is running.")
+		}
+	}
+	for _, s := range o.Shards {
+		p.shards(s)
+	}
+	if o.Health.Known && !o.Health.Live {
+		p.add(Bad, "the member is not live: "+strings.Join(o.Health.Why, "; "), "Restart the process.")
+	}
+	out := []api.Problem{}
+	for _, severity := range []string{Bad, Warn} {
+		for _, q := range p {
+			if q.Severity == severity {
+				out = append(out, q)
+			}
+		}
+	}
+	return out
+}
+
+func (p *problems) cluster(c api.Cluster) {
+	switch {
+	case c.Removed != "":
+		p.add(Bad, "this life of the member has ended: "+c.Removed, "With node.Run the member rejoins automatically. Otherwise restart the process.")
+	case c.Self == "":
+		p.add(Warn, "the member is currently in no cluster", "It is starting, or between two lives. If this lasts, check its log and its cluster provider.")
+	}
+	if len(c.Split) > 0 {
+		p.add(Bad, "the cluster is split: running members with a conflicting view: "+strings.Join(c.Split, ", "),
+			"Repair the network. Once the members reach each other, some of them leave and rejoin automatically.")
+	}
+	if len(c.Lost) > 0 {
+		p.add(Bad, "missing: "+strings.Join(c.Lost, ", "),
+			"Restart the process, or repair the network. If the member will not return, forget it in each replicator.")
+	}
+	if !c.GateOpen && c.Self != "" {
+		p.add(Warn, "singletons and shards must not run on this member: "+strings.Join(c.GateWhy, "; "),
+			"Check the arbiter and guard leases, and the lease store.")
+	}
+}
+
+// peers finds members whose view of the cluster differs.
+func (p *problems) peers(o *api.Overview) {
+	own := map[string]bool{}
+	for _, m := range o.Cluster.Members {
+		own[m.Address] = true
+	}
+	for _, q := range o.Peers {
+		if q.Error != "" {
+			continue // a member that has stopped is reported as missing
+		}
+		same := len(q.Members) == len(own)
+		for _, m := range q.Members {
+			same = same && own[m]
+		}
+		if !same && q.Self != "" {
+			p.add(Warn, fmt.Sprintf("%s has a different view of the cluster: %s", q.Self, strings.Join(q.Members, ", ")),
+				"Views differ briefly while members join and leave. If this lasts, repair the network between the two members.")
+		}
+	}
+}
+
+func (p *problems) replicator(r api.Replicator) {
+	if r.NotReady != "" {
+		p.add(Warn, fmt.Sprintf("replicator %s is not ready: %s", r.Name, r.NotReady),
+			"It is receiving data from other members. If this lasts, check the missing members.")
+	}
+	if len(r.Missing) > 0 {
+		p.add(Warn, fmt.Sprintf("members counted by replicator %s are not in view: %s", r.Name, strings.Join(r.Missing, ", ")),
+			"Restart them. Forget members that will not return, so that majorities are counted without them.")
+	}
+	if n := r.Diverged + r.Rotten; n > 0 {
+		p.add(Bad, fmt.Sprintf("replicator %s found diverged replicas or corrupted entries, %d times", r.Name, n),
+			"Check the memory of the machines, and report the problem: see docs/operations.md.")
+	}
+	if r.Panics > 0 {
+		p.add(Bad, fmt.Sprintf("a bug in the library interrupted replicator %s, %d times", r.Name, r.Panics), "Report the problem with the log of the node.")
+	}
+	if r.Faults > 0 {
+		p.add(Warn, fmt.Sprintf("functions of the application failed in replicator %s, %d times", r.Name, r.Faults), "The log of the node names the keys.")
+	}
+	if len(r.NearLimits) > 0 {
+		p.add(Warn, fmt.Sprintf("replicator %s uses more than half of %s", r.Name, strings.Join(r.NearLimits, ", ")), "Raise the limit on all members, or write less.")
+	}
+	if r.Trouble != "" {
+		p.add(Bad, fmt.Sprintf("the membership record of replicator %s has a problem: %s", r.Name, r.Trouble), "Check the store that keeps the record.")
+	}
+	if len(r.OtherDurable) > 0 {
+		p.add(Bad, fmt.Sprintf("members configure different durable keys in replicator %s: %s", r.Name, strings.Join(r.OtherDurable, ", ")), "Configure the same durable keys on all members.")
+	}
+	if d := r.Durable; d != nil && d.Disk != "working" && d.Disk != "loading" {
+		p.add(Bad, fmt.Sprintf("the disk of replicator %s is %s: %s", r.Name, d.Disk, d.Error), "Free space or repair the disk. If the disk has failed, restart the member.")
+	}
+}
+
+func (p *problems) session(s api.Session) {
+	if s.NearExpiry > 0 || s.Failing {
+		p.add(Bad, fmt.Sprintf("renewals fail: %d leases of session %s are near expiry", s.NearExpiry, s.Name),
+			"Check the lease store and the network to it. Work that the leases protect stops before they expire.")
+	}
+}
+
+func (p *problems) shards(s api.Shards) {
+	if n := s.States["stashing"]; n > 0 {
+		p.add(Warn, fmt.Sprintf("messages wait for %d shards of %s without a known host", n, s.Type), "After a crash this lasts up to the TTL of the leases. If it lasts longer, check the lease store.")
+	}
+	if s.Failed > 0 {
+		p.add(Warn, fmt.Sprintf("%d entities of %s could not be created, or panicked too often", s.Failed, s.Type), "The log of the node names them.")
+	}
+}
