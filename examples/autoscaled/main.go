@@ -1,6 +1,7 @@
-// Command autoscaled runs a cluster whose members have no names: they come and go as an autoscaler likes, at
-// addresses that nobody knows beforehand. A record in the lease store, here a directory, says which members are
-// counted in majorities. All members write at a majority all the time.
+// Command autoscaled runs a cluster whose members have no names. They are started and stopped like
+// those of an autoscaler, at addresses that are not known beforehand. A record in the lease store,
+// here a directory, lists the members that are counted in majorities. All members continuously
+// write at a majority.
 //
 //	go run ./examples/autoscaled
 //
@@ -9,9 +10,9 @@
 //	2 came: 5 are counted, and all of them write
 //	1 was killed: 4 are counted when it is forgotten, and all of them write
 //	2 came, and all the others stopped in order: 2 are counted, and all of them write
-//	of the writes that were acknowledged none is lost
+//	of the acknowledged writes none is lost
 //
-// It exits with 0 if all of that is so. The members are processes of this program.
+// It exits with 0 if all checks hold. The members are processes of this program.
 package main
 
 import (
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-// show is the whole story, with the lease store in dir. Members write their logs to stderr.
+// show runs the whole example, with the lease store in dir. Members write their logs to stderr.
 func show(ctx context.Context, out, stderr io.Writer, dir string) error {
 	f, err := newFleet(dir, stderr)
 	if err != nil {
@@ -68,6 +69,6 @@ func show(ctx context.Context, out, stderr io.Writer, dir string) error {
 	if err := f.complete(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "of the writes that were acknowledged none is lost")
+	fmt.Fprintln(out, "of the acknowledged writes none is lost")
 	return f.shrink(len(f.running))
 }

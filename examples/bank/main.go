@@ -1,18 +1,20 @@
-// Command bank moves money between accounts, sharded entities on three members, while one member is killed. Nothing is
-// lost and nothing is paid twice: an account writes what it owes in the same write that takes the money out, whoever is
-// not answered asks again with the same number, and the database refuses the tokens of earlier tenures.
+// Command bank transfers money between accounts, which are sharded entities on three members, while
+// one member is killed. Nothing is lost or paid twice: an account records a debt in the same write
+// that debits the account, a client without an answer retries with the same id, and the database
+// rejects tokens of earlier tenures.
 //
 //	go run ./examples/bank
 //
 //	6 accounts of 1000, on 3 members
-//	the member that hosts ann is killed, with transfers under way
+//	the member that hosts ann is killed, with transfers in flight
 //	600 transfers are done
-//	ann 5, bob 1510, cid 2500, dan 1005, eve 495, fay 485: as a plain sum says
+//	ann 5, bob 1510, cid 2500, dan 1005, eve 495, fay 485: equal to a plain sum
 //	sum 6000
 //	notes of each teller were read in order, and tokens never fell
 //	another member hosts ann, under a later token
 //
-// The leases are in memory. With -store they are in a directory, on etcd or on Kubernetes, and the output is the same:
+// The leases are in memory. With -store they are in a directory, on etcd or on Kubernetes, and the
+// output is the same:
 //
 //	go run ./examples/bank -store file:/var/tmp/bank
 //	go run ./examples/bank -store etcd:127.0.0.1:2379
@@ -39,7 +41,7 @@ import (
 
 var accounts = []string{"ann", "bob", "cid", "dan", "eve", "fay"}
 
-// bank is the regions of all members, and their database.
+// bank holds the regions of all members and their database.
 type bank struct {
 	ledger  *ledger
 	regions [three.Members]*sharding.Region[Message]
@@ -59,8 +61,8 @@ func (b *bank) attach(m three.Member) (err error) {
 	return err
 }
 
-// host returns the member that hosts an account under the latest token. One that was killed may not know yet that it
-// does not any more.
+// host returns the member that hosts an account under the latest token. A killed member may not
+// know yet that it has lost the account.
 func (b *bank) host(name string) (at int, token coordination.Token) {
 	for i, r := range b.regions {
 		if s := r.Status().Shards[r.Ref(name).Shard()]; s.Token > token {
@@ -70,7 +72,7 @@ func (b *bank) host(name string) (at int, token coordination.Token) {
 	return at, token
 }
 
-// transfers of one teller.
+// transfers is the number of transfers per teller.
 const transfers = 300
 
 // planned returns the n-th transfer of a teller.
@@ -78,7 +80,8 @@ func planned(teller, n int) (from, to string, amount int) {
 	return accounts[(n+teller)%len(accounts)], accounts[(n*n/4+teller+1)%len(accounts)], 5 * (1 + n%7)
 }
 
-// teller makes transfers at a member, one after the other, and between them tells notes to all accounts.
+// teller makes transfers at a member, one after the other, and sends notes to all accounts in
+// between.
 func (b *bank) teller(ctx context.Context, at, teller int, done chan<- int) error {
 	for n := range transfers {
 		for _, name := range accounts {
@@ -99,7 +102,7 @@ func (b *bank) teller(ctx context.Context, at, teller int, done chan<- int) erro
 	return nil
 }
 
-// transfer asks until it is answered. The id makes that safe.
+// transfer retries until it gets an answer. The id makes retries safe.
 func (b *bank) transfer(ctx context.Context, at int, id, from, to string, amount int) error {
 	for {
 		in, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -153,7 +156,7 @@ func (b *bank) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 		select {
 		case <-done:
 			if count++; count == transfers/2 {
-				fmt.Fprintln(out, "the member that hosts ann is killed, with transfers under way")
+				fmt.Fprintln(out, "the member that hosts ann is killed, with transfers in flight")
 				c.Kill(victim)
 			}
 		case err := <-ended:
@@ -167,7 +170,7 @@ func (b *bank) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	return b.audit(ctx, out, tellers, victim, before)
 }
 
-// audit compares the ledger with a plain sum, and tells what it has found.
+// audit compares the ledger with an independent sum, and prints the result.
 func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int, before coordination.Token) error {
 	want := map[string]int{}
 	for _, name := range accounts {
@@ -190,10 +193,10 @@ func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int, be
 			return fmt.Errorf("%s has %d, and a plain sum says %d", name, has, want[name])
 		}
 	}
-	fmt.Fprintf(out, "%s: as a plain sum says\n", strings.Join(balances, ", "))
+	fmt.Fprintf(out, "%s: equal to a plain sum\n", strings.Join(balances, ", "))
 	fmt.Fprintln(out, "sum", sum)
 
-	// The last notes may be on their way.
+	// The last notes may still be in flight.
 	if err := three.Until(ctx, func() bool { return b.ledger.read("teller-0", transfers-1) && b.ledger.read("teller-1", transfers-1) }); err != nil {
 		return err
 	}

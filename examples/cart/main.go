@@ -1,5 +1,6 @@
-// Command cart is a shopping cart that is written to a majority and read from one. Where no majority can be reached it
-// falls back to what is here: a write has happened here all the same and spreads later, and a read may miss something.
+// Command cart is a shopping cart with majority writes and local reads. If no majority is reachable
+// it uses the local replica: the write has still been applied locally and is replicated later, and
+// a read may miss recent changes.
 //
 //	go run ./examples/cart
 //
@@ -9,7 +10,7 @@
 //	member 3 shows {bread milk}: as of this member
 //	member 1 removes milk: saved
 //	member 1 shows {}: as of a majority
-//	the network is whole again, and what member 3 kept spreads
+//	the network is whole again, and member 3's change is replicated
 //	member 2 shows {bread}: as of a majority
 package main
 
@@ -25,13 +26,13 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// Items is the type of a cart: of concurrent changes to one item an add wins.
+// Items is the type of a cart. An add of an item wins over a concurrent remove.
 type Items = crdt.ORSet[string]
 
-// Carts are those of all customers.
+// Carts are the carts of all customers.
 var Carts = distributeddata.NewPrefix("cart-", Items{})
 
-// change changes a cart, and says how safe that is.
+// change changes a cart, and returns how safely the change is stored.
 func change(ctx context.Context, dd *distributeddata.Replicator, customer string, f func(w *crdt.Writer, items *Items)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -45,7 +46,7 @@ func change(ctx context.Context, dd *distributeddata.Replicator, customer string
 	return "saved", err
 }
 
-// show reads a cart, and says how new that is.
+// show reads a cart, and returns how recent the result is.
 func show(ctx context.Context, dd *distributeddata.Replicator, customer string) (string, error) {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -53,10 +54,10 @@ func show(ctx context.Context, dd *distributeddata.Replicator, customer string) 
 	items, err := key.Get(short, dd, distributeddata.Majority)
 	if errors.Is(err, distributeddata.ErrQuorum) {
 		as = "this member"
-		items, err = key.Get(ctx, dd) // never waits
+		items, err = key.Get(ctx, dd) // does not wait
 	}
 	if errors.Is(err, distributeddata.ErrNotFound) {
-		err = nil // an empty cart is no entry
+		err = nil // an empty cart has no entry
 	}
 	return fmt.Sprint(items, ": as of ", as), err
 }
@@ -82,7 +83,7 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 		{1, "removes milk", remove("milk"), nil},
 		{1, "shows", nil, nil},
 		{2, "shows", nil, func() {
-			fmt.Fprintln(out, "the network is whole again, and what member 3 kept spreads")
+			fmt.Fprintln(out, "the network is whole again, and member 3's change is replicated")
 			c.Heal()
 			_, _ = Carts.Key("17").Get(ctx, c.DD[1], distributeddata.All) // until it has
 		}},

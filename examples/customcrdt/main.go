@@ -1,10 +1,10 @@
-// Command customcrdt shows own replicated types, made of the types of package crdt: a two-phase set,
-// and a survey, which is a map of counters and registers. Neither has a line of merge logic of its own:
-// each hands Merge, AppendBinary and Decode on to its parts.
+// Command customcrdt shows user-defined replicated types made of the types of package crdt: a
+// two-phase set, and a survey, which is a map of counters and registers. Neither contains merge
+// logic: Merge, AppendBinary and Decode call those of the parts.
 //
 //	go run ./examples/customcrdt
 //
-// The tests beside it hold both types to the laws of replicated data with package testkit/crdttest.
+// The tests check that both types obey the laws of replicated data, with package testkit/crdttest.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 func run() error {
 	alice, bob := crdt.NewReplica(1), crdt.NewReplica(2)
 
-	fmt.Println("A two-phase set: who was taken off the list stays off, whatever is concurrent.")
+	fmt.Println("A two-phase set: a removed name stays off the list, whatever is concurrent.")
 	var a, b guests
 	a.Add(alice.Writer(), "ann", "ben")
 	b = b.Merge(a)
@@ -61,7 +61,7 @@ func run() error {
 	if _, err := crdt.Update(alice, &mine, vote("soup")); err != nil {
 		return err
 	}
-	if err := crdt.Apply(&mine, delta); err != nil { // bob's change alone, not his whole survey
+	if err := crdt.Apply(&mine, delta); err != nil { // only bob's change, not his whole survey
 		return err
 	}
 	fmt.Println("  alice", mine)

@@ -1,5 +1,5 @@
-// Command flags has feature flags that every member reads at the cost of a map look-up, and that are switched at a
-// majority, so that a switch that returned survives.
+// Command flags implements feature flags. Every member reads them at the cost of a map lookup. They
+// are written at a majority, so a change survives once the call has returned.
 //
 //	go run ./examples/flags
 //
@@ -9,7 +9,7 @@
 //	member 2 is cut off, and switches dark-mode off: 1 of 2 replicas
 //	member 1 switches dark-mode on again
 //	the network is whole again
-//	dark-mode is on at member 2: of concurrent switches on wins
+//	dark-mode is on at member 2: on wins over a concurrent off
 package main
 
 import (
@@ -24,19 +24,20 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// Flags are all feature flags. One for which a wrong "on" is worse than a wrong "off" is a DWFlag.
+// Flags are all feature flags. Use a DWFlag where a wrong "on" is worse than a wrong "off".
 var Flags = distributeddata.NewPrefix("flag-", crdt.EWFlag{})
 
-// DarkMode is one. A key that is kept remembers what it was last read as: reading it again takes nanoseconds.
+// DarkMode is one of the flags. A Key caches the value it last read: reading it again takes
+// nanoseconds.
 var DarkMode = Flags.Key("dark-mode")
 
-// on reads a flag, in any function of the program. What is not there, or cannot be read, is off.
+// on reads a flag. A flag that does not exist or cannot be read is off.
 func on(dd *distributeddata.Replicator, flag distributeddata.Key[crdt.EWFlag]) bool {
 	f, err := flag.Get(context.Background(), dd)
 	return err == nil && f.Enabled()
 }
 
-// turn switches a flag, at a majority.
+// turn switches a flag at a majority.
 func turn(ctx context.Context, dd *distributeddata.Replicator, flag distributeddata.Key[crdt.EWFlag], on bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -88,6 +89,6 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	if _, err := DarkMode.Get(ctx, c.DD[1], distributeddata.All); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "dark-mode is %s at member 2: of concurrent switches on wins\n", word(on(c.DD[1], DarkMode)))
+	fmt.Fprintf(out, "dark-mode is %s at member 2: on wins over a concurrent off\n", word(on(c.DD[1], DarkMode)))
 	return nil
 }

@@ -1,12 +1,12 @@
-// Command metrics shows the load of every member at every member: one map by address, in which each writes its own. What a
-// member that has gone wrote last stays, until another takes it out.
+// Command metrics shows the load of every member at every member: one map by address, in which each
+// member writes its own load. The last load of a departed member stays until another removes it.
 //
 //	go run ./examples/metrics
 //
 //	node-0:1 40 %, node-1:1 55 %, node-2:1 90 %; the busiest is node-2:1
 //	node-2:1 is killed
 //	node-0:1 42 %, node-1:1 35 %, node-2:1 90 %; the busiest is node-2:1
-//	node-0:1 takes out what has departed: [node-2:1]
+//	node-0:1 removes the departed members: [node-2:1]
 //	node-0:1 42 %, node-1:1 35 %; the busiest is node-0:1
 package main
 
@@ -24,13 +24,14 @@ import (
 	"github.com/concord-go/concord/examples/internal/three"
 )
 
-// Percentages are the loads of members, by address. Of each the newest wins.
+// Percentages are the loads of members, by address. The newest value of each wins.
 type Percentages = crdt.LWWMap[string, int]
 
 // Load is the entry.
 var Load = distributeddata.NewKey("load", Percentages{})
 
-// report writes the load of this member. It waits for nobody: a lost report is made good by the next.
+// report writes the load of this member. It does not wait for others: the next report makes up for
+// a lost one.
 func report(ctx context.Context, dd *distributeddata.Replicator, percent int) error {
 	_, err := Load.Update(ctx, dd, func(w *crdt.Writer, load *Percentages) error {
 		load.Set(w, dd.Status().Address, percent)
@@ -39,8 +40,8 @@ func report(ctx context.Context, dd *distributeddata.Replicator, percent int) er
 	return err
 }
 
-// takeOut takes out the members that are away. Any member may do it, and all at once; one that comes back reports again, and
-// a report that was not seen here survives.
+// takeOut removes the loads of missing members. Any member may do so, even several at once. A
+// member that comes back reports again, and a report that was not seen here survives.
 func takeOut(ctx context.Context, dd *distributeddata.Replicator) (departed []string, err error) {
 	departed = dd.Status().Missing
 	_, err = Load.Update(ctx, dd, func(w *crdt.Writer, load *Percentages) error {
@@ -50,7 +51,7 @@ func takeOut(ctx context.Context, dd *distributeddata.Replicator) (departed []st
 	return departed, err
 }
 
-// show returns the loads in a line.
+// show formats the loads in a line.
 func show(load Percentages) string {
 	var all []string
 	busiest, most := "nobody", -1
@@ -69,11 +70,11 @@ func main() {
 	}
 }
 
-// setup has nothing to add to a member.
+// setup adds nothing to a member.
 func setup(three.Member) error { return nil }
 
 func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
-	// known waits until member 1 has heard what the others report.
+	// known waits until member 1 has received the reports of the others.
 	known := func(percent ...int) error {
 		for i, p := range percent {
 			if err := report(ctx, c.DD[i], p); err != nil {
@@ -120,6 +121,6 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, c.DD[0].Status().Address, "takes out what has departed:", departed)
+	fmt.Fprintln(out, c.DD[0].Status().Address, "removes the departed members:", departed)
 	return tell()
 }

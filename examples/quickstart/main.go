@@ -1,17 +1,20 @@
-// Quickstart runs a small shop on three real nodes, kills one of them in the middle of the work, or cuts it off
-// from the others, or kills all three at once, and shows that nothing was lost.
+// Quickstart runs a small shop on three real nodes. While they work, it kills one of them, cuts one
+// off from the others, or kills all three at once, and shows that nothing was lost.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -durable
+//	go run ./examples/quickstart -ui
 //
-// Three processes on this machine form a cluster. Carts are replicated data, written to a majority of
-// the nodes. Checkouts go to the clerk, a singleton that works only while its lease is held, and that
-// numbers the orders 1, 2, 3 … without gap or duplicate, also across the death of the node it runs on.
-// With -durable each node keeps the data on its disk too, and all three are killed at once.
-// At the end every node's own state is compared with the others' and with a plain fold of the events.
+// Three processes on this machine form a cluster. Carts are replicated data, written to a majority
+// of the nodes. Checkouts are handled by the clerk, a singleton that works only while its lease is
+// held. It numbers the orders 1, 2, 3 … without gap or duplicate, even if its node dies. With
+// -durable each node also keeps the data on its disk, and all three are killed at once. With -ui
+// each node serves its cockpit, a page for a browser, and the nodes continue after the run until
+// Ctrl-C. At the end the state of every node is compared with that of the others and with a plain
+// fold of the events.
 //
-// It exits with 0 if every check held, 1 if one did not, 2 for wrong flags, 3 if the checks held but
-// lines of the input were not events, and 130 when it was interrupted.
+// It exits with 0 if every check held, 1 if one did not, 2 for wrong flags, 3 if the checks held
+// but some input lines were not events, and 130 if it was interrupted.
 package main
 
 import (
@@ -39,11 +42,11 @@ var sample embed.FS
 var faults = []string{"none", "any", "clerk", "all", "partition", "freeze"}
 
 type flags struct {
-	events, kill, out     string
-	verbose, tls, durable bool
+	events, kill, out         string
+	verbose, tls, durable, ui bool
 }
 
-// settle fills in the fault, and returns an error if the flags do not fit together.
+// settle determines the fault, and returns an error if the flags are inconsistent.
 func (f *flags) settle() error {
 	if f.kill == "" {
 		f.kill = "clerk"
@@ -70,6 +73,7 @@ func main() {
 	flag.BoolVar(&f.durable, "durable", false, "keep the data on a disk of each node, and kill all nodes at once unless -kill says otherwise")
 	flag.StringVar(&f.out, "out", "", "`file` for the final state as read from each node")
 	flag.BoolVar(&f.tls, "tls", false, "let the nodes talk with TLS, under certificates made for this run")
+	flag.BoolVar(&f.ui, "ui", false, "serve the cockpit of each node, and keep running after the run until Ctrl-C")
 	flag.BoolVar(&f.verbose, "v", false, "show the logs of the nodes")
 	flag.Parse()
 	err := f.settle()
@@ -85,7 +89,7 @@ func main() {
 	os.Exit(run(ctx, f, newScreen(os.Stdout)))
 }
 
-// nodeMain is the main function of a process that is a node.
+// nodeMain is the main function of a node process.
 func nodeMain(raw string) int {
 	var cfg nodeConfig
 	err := json.Unmarshal([]byte(raw), &cfg)
@@ -99,7 +103,7 @@ func nodeMain(raw string) int {
 	return 0
 }
 
-// interruptible returns a context that ends with Ctrl-C, or with whoever started this program.
+// interruptible returns a context that ends with Ctrl-C, or with the parent process.
 func interruptible() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,7 +126,7 @@ func run(ctx context.Context, f flags, say *screen) int {
 	}
 	err = shopDay(ctx, f, say, events)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !(f.ui && err == nil):
 		say.line("interrupted: every node has been ended")
 		return 130
 	case err != nil:
@@ -157,7 +161,7 @@ func load(name string) (events []event, bad int, err error) {
 	return events, bad, err
 }
 
-// shopDay runs the whole story.
+// shopDay runs the whole example.
 func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 	begin := time.Now()
 	say.line("starting three nodes")
@@ -171,16 +175,22 @@ func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 		return err
 	}
 	say.line("✓ three nodes, three processes, one cluster after %v", time.Since(begin).Round(10*time.Millisecond))
+	if f.ui {
+		say.line("  open the cockpit: %s", k.address())
+	}
 	took, err := k.work(ctx, f.kill, events)
 	if err != nil {
 		return err
 	}
 	err = k.report(ctx, f.out, events, took)
 	orderly = err == nil
+	if orderly && f.ui {
+		k.keepOpen(ctx)
+	}
 	return err
 }
 
-// work serves the events and, half-way, strikes.
+// work serves the events and triggers the fault half-way.
 func (k *shopkeeper) work(ctx context.Context, kill string, events []event) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -211,7 +221,7 @@ func (k *shopkeeper) work(ctx context.Context, kill string, events []event) (too
 	return took, err
 }
 
-// report compares the nodes with each other and with a fold of the events, and sums up.
+// report compares the nodes with each other and with a fold of the events, and prints a summary.
 func (k *shopkeeper) report(ctx context.Context, out string, events []event, took time.Duration) error {
 	want, ids := fold(events)
 	all, err := k.dumps(ctx, func(all []result) error {
@@ -249,7 +259,7 @@ func (k *shopkeeper) report(ctx context.Context, out string, events []event, too
 	return nil
 }
 
-// save writes the state of the nodes as JSON, all or nothing.
+// save writes the state of the nodes as JSON, atomically.
 func save(name string, all []result) error {
 	raw, err := json.Marshal(map[string][]result{"nodes": all})
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/concord-go/concord/cockpit"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/distributeddata"
@@ -23,69 +25,76 @@ import (
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
 	"github.com/concord-go/concord/node/provider/automanaged"
+	"github.com/concord-go/concord/sharding"
 	"github.com/concord-go/concord/singleton"
 )
 
-// nodeConfig is what the driver tells a process that is to be a node, through its environment.
+// nodeConfig is the configuration that the driver passes to a node process in its environment.
 type nodeConfig struct {
 	Name      string   `json:"name"`
 	Port      int      `json:"port"`      // the same after a restart
 	Provider  int      `json:"provider"`  // port of the provider's HTTP endpoint
-	Providers []string `json:"providers"` // those of all nodes
-	// Via is where the addresses of other nodes are reached: links that the driver can cut.
+	Providers []string `json:"providers"` // of all nodes
+	// Via maps the addresses of other nodes to links that the driver can cut.
 	Via      map[string]string `json:"via"`
 	LeaseDir string            `json:"lease_dir"`          // shared by the nodes of this machine
-	DataDir  string            `json:"data_dir,omitempty"` // of this node alone; empty: the data is in memory alone
+	DataDir  string            `json:"data_dir,omitempty"` // of this node only; empty: in memory
 	Verbose  bool              `json:"verbose"`
 	Nodes    int               `json:"nodes"`
 	TLS      *node.TLS         `json:"tls,omitempty"`
+	// Cockpits are the ports of the cockpits of all nodes, this one's first; empty: there is none.
+	Cockpits []int `json:"cockpits,omitempty"`
 }
 
-// command is what the driver asks of a node, a line of JSON on its standard input.
+// command is a request of the driver to a node, a line of JSON on its standard input.
 type command struct {
 	N     uint64 `json:"n"`
 	Event *event `json:"event,omitempty"`
-	Ask   string `json:"ask,omitempty"` // status, dump or stop
+	Ask   string `json:"ask,omitempty"` // status, dump, parcel or stop
 }
 
-// answer is a node's reply, a line of JSON on its standard output. The answer with N = 0 says that the
-// node is ready.
+// answer is a node's reply, a line of JSON on its standard output. The answer with N = 0 means that
+// the node is ready.
 type answer struct {
 	N      uint64  `json:"n"`
 	Err    string  `json:"err,omitempty"`
-	Number int64   `json:"number,omitempty"` // of the order that was checked out
+	Number int64   `json:"number,omitempty"` // of the checked-out order
 	Status *status `json:"status,omitempty"`
 	Dump   *result `json:"dump,omitempty"`
 }
 
-// status is a picture of a node.
+// status is the status of a node.
 type status struct {
 	Address string `json:"address"`
-	Clerk   string `json:"clerk"` // address of the node that hosts the clerk, as far as this one knows
+	Clerk   string `json:"clerk"` // address of the node that hosts the clerk, as known to this node
 	Token   uint64 `json:"token"`
-	Nodes   int    `json:"nodes"` // that this one sees, itself included
+	Nodes   int    `json:"nodes"` // nodes visible to this one, including itself
 	Keys    int    `json:"keys"`
 	Bytes   uint64 `json:"bytes"`
 }
 
-// A short lease makes the clerk come back soon after its node was killed. On a real network, and for
-// work that takes long to stop, take the defaults.
+// A short lease makes the clerk return soon after its node was killed. Use the defaults on a real
+// network, and for work that takes long to stop.
 var leases = coordination.Config{
 	TTL: 3 * time.Second, RenewInterval: 900 * time.Millisecond, OperationTimeout: 300 * time.Millisecond,
 	RetryInterval: 200 * time.Millisecond, Drain: 300 * time.Millisecond,
 }
 
-// member is what this process has of the cluster. Its handles are the same in every life of the node.
+// member holds the components of this process. Its handles stay the same in every life of the node.
 type member struct {
 	cfg   nodeConfig
 	dd    *distributeddata.Replicator
 	clerk *singleton.Singleton
-	rows  store.Store // nil: the data is in memory alone
-	made  sync.Once
-	up    chan struct{} // closed when the node is ready for the first time
+	rows  store.Store      // nil: the data is only in memory
+	ui    *cockpit.Handler // nil: there is none
+	// parcels exist only to be shown in the cockpit.
+	parcels atomic.Pointer[sharding.Region[*wrapperspb.StringValue]]
+	made    sync.Once
+	up      chan struct{} // closed when the node becomes ready for the first time
 }
 
-// runNode is the main function of a node's process: it serves the driver until that says stop, or is gone.
+// runNode is the main function of a node process: it serves the driver until the driver sends stop
+// or exits.
 func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 	m := &member{cfg: cfg, up: make(chan struct{})}
 	if cfg.DataDir != "" {
@@ -96,12 +105,22 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 		m.rows = rows
 		defer func() { err = errors.Join(err, rows.Close()) }() // after the node has stopped
 	}
+	health, logger := new(node.Health), cfg.logger()
+	if len(cfg.Cockpits) > 0 {
+		closeUI, err := m.openCockpit(health)
+		if err != nil {
+			return err
+		}
+		defer closeUI()
+		logger = slog.New(m.ui.Log(logger.Handler()))
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		m.serve(in, out)
 		stop()
 	}()
 	return node.Run(ctx, node.RunConfig{
+		Health:  health,
 		Cluster: "quickstart",
 		Remote:  node.Config{Port: cfg.Port, TLS: cfg.TLS},
 		Provider: automanaged.New(automanaged.Config{
@@ -110,17 +129,17 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 		Store:      func() (coordination.Store, error) { return file.Open(cfg.LeaseDir) },
 		Session:    leases,
 		MinMembers: cfg.Nodes,
-		Logger:     cfg.logger(),
+		Logger:     logger,
 		Remoting:   []remote.ConfigOption{remote.WithDialOptions(grpc.WithContextDialer(dialer(cfg.Via)))},
 	}, m.register)
 }
 
-// register makes the components of one life of the node. When the node has been split off and joins again, it is
-// called again, and New returns what it returned before.
+// register creates the components of one life of the node. It is called again when the node rejoins
+// after a split, and New then returns the existing components.
 func (m *member) register(n *node.Node) error {
 	cfg := distributeddata.Config{MinMembers: m.cfg.Nodes}
 	if m.rows != nil {
-		cfg.Member = m.cfg.Name // under which it comes back
+		cfg.Member = m.cfg.Name // its name when it comes back
 		cfg.Store, cfg.Durable = m.rows, []string{"*"}
 	}
 	dd, err := distributeddata.New(n.System, cfg)
@@ -130,6 +149,11 @@ func (m *member) register(n *node.Node) error {
 	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodes}, newClerk(dd))
 	if err != nil {
 		return err
+	}
+	if m.ui != nil {
+		if err := m.show(n, dd, clerk); err != nil {
+			return err
+		}
 	}
 	n.Go(func(ctx context.Context) error {
 		if err := dd.Ready(ctx); err != nil {
@@ -148,14 +172,14 @@ func (cfg nodeConfig) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With(slog.String("node", cfg.Name))
 }
 
-// serve answers commands, each in its own goroutine, until stop or the end of the input.
+// serve handles commands, each in its own goroutine, until stop or the end of the input.
 func (m *member) serve(in io.Reader, out io.Writer) {
 	var mu sync.Mutex
 	write := json.NewEncoder(out)
 	reply := func(a answer) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = write.Encode(a) // a driver that is gone is noticed at the end of the input
+		_ = write.Encode(a) // if the driver has exited, the input ends
 	}
 	go func() {
 		<-m.up
@@ -183,6 +207,8 @@ func (m *member) do(c command) answer {
 	var err error
 	<-m.up // the driver waits for it, too
 	switch {
+	case c.Ask == "parcel":
+		err = m.sendParcel()
 	case c.Ask == "status":
 		a.Status = m.status()
 	case c.Ask == "dump":
@@ -200,7 +226,7 @@ func (m *member) do(c command) answer {
 	return a
 }
 
-// checkout asks the clerk, wherever it is, for the number of an order.
+// checkout asks the clerk, at any node, for the number of an order.
 func (m *member) checkout(ctx context.Context, id string) (int64, error) {
 	res, err := m.clerk.Ask(ctx, wrapperspb.String(id))
 	if err != nil {

@@ -18,16 +18,17 @@ import (
 
 const (
 	nodeCount     = 3
-	parallel      = 128              // carts that each node works on at once
-	eventPatience = 30 * time.Second // for one event, over all attempts
+	parallel      = 128              // number of carts that each node processes concurrently
+	eventPatience = 30 * time.Second // for one event, including all attempts
 )
 
-// shopkeeper drives the cluster: it starts the nodes, feeds each its carts, and strikes half-way.
+// shopkeeper drives the cluster: it starts the nodes, sends each its carts, and triggers the fault.
 type shopkeeper struct {
 	dir     string
 	ports   []int
 	verbose bool
 	durable bool
+	ui      bool
 	say     *screen
 	nodes   [nodeCount]seat
 	links   links
@@ -36,16 +37,16 @@ type shopkeeper struct {
 	retries atomic.Int64
 	mu      sync.Mutex
 	numbers map[string]int64 // of orders, as acknowledged
-	lost    uint64           // bytes sent by processes that are gone
+	lost    uint64           // bytes sent by processes that have exited
 }
 
-// seat is where one process after another runs.
+// seat is the place of a node, at which one process runs after another.
 type seat struct {
 	name string
-	tls  *node.TLS // nil: plain
+	tls  *node.TLS // nil: no TLS
 	mu   sync.Mutex
-	now  *process      // may be gone
-	next chan struct{} // closed when another process has taken the place of now
+	now  *process      // may have exited
+	next chan struct{} // closed when another process has replaced now
 }
 
 func (s *seat) get() (*process, chan struct{}) {
@@ -68,11 +69,11 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, say: say, numbers: map[string]int64{}}
+	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, ui: f.ui, say: say, numbers: map[string]int64{}}
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
-	if k.ports, err = freePorts(2 * nodeCount); err != nil {
+	if k.ports, err = freePorts(3 * nodeCount); err != nil {
 		return k, err
 	}
 	if f.tls {
@@ -83,9 +84,9 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	return k, k.links.lay(k.ports)
 }
 
-// start runs a node in seat i and returns once it is ready.
+// start starts a node in seat i and returns when it is ready.
 func (k *shopkeeper) start(ctx context.Context, i int) error {
-	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls}
+	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls, Cockpits: k.cockpits(i)}
 	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
 	if k.durable {
 		cfg.DataDir = filepath.Join(k.dir, fmt.Sprint("data-", i+1))
@@ -102,7 +103,7 @@ func (k *shopkeeper) start(ctx context.Context, i int) error {
 	return nil
 }
 
-// open starts all nodes side by side.
+// open starts all nodes concurrently.
 func (k *shopkeeper) open(ctx context.Context) error {
 	var errs [nodeCount]error
 	var wg sync.WaitGroup
@@ -113,8 +114,8 @@ func (k *shopkeeper) open(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// close ends every process and removes what they left on the disk. With orderly the nodes leave the
-// cluster first.
+// close stops every process and removes their files. If orderly is set, the nodes leave the cluster
+// first.
 func (k *shopkeeper) close(orderly bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
@@ -131,8 +132,8 @@ func (k *shopkeeper) close(orderly bool) {
 	_ = os.RemoveAll(k.dir)
 }
 
-// serve applies the events: those of one cart in order, through the node that the cart belongs to;
-// different carts at the same time.
+// serve applies the events: those of one cart in order, through the node that the cart belongs to,
+// and different carts concurrently.
 func (k *shopkeeper) serve(ctx context.Context, events []event) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -158,7 +159,7 @@ func (k *shopkeeper) serve(ctx context.Context, events []event) error {
 	return context.Cause(ctx)
 }
 
-// deal sorts the events by cart, and the carts by the node they belong to.
+// deal groups the events by cart, and the carts by the node they belong to.
 func (k *shopkeeper) deal(events []event) (queues [nodeCount][][]event) {
 	byCart := map[string][]event{}
 	for _, e := range events {
@@ -189,8 +190,8 @@ func (k *shopkeeper) serveCart(ctx context.Context, at *seat, events []event) er
 	return nil
 }
 
-// insist repeats an event until it is acknowledged: every event may be applied twice in a row without
-// harm, and what a node that was killed has begun may or may not have happened.
+// insist repeats an event until it is acknowledged. Applying an event twice in a row is harmless,
+// and an event that a killed node has started may or may not have taken effect.
 func (k *shopkeeper) insist(ctx context.Context, at *seat, e event) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
 	defer cancel()
@@ -202,7 +203,7 @@ func (k *shopkeeper) insist(ctx context.Context, at *seat, e event) (a answer, e
 		k.retries.Add(1)
 		if errors.Is(err, errGone) {
 			select {
-			case <-next: // the node is back
+			case <-next: // the node has been restarted
 			case <-ctx.Done():
 			}
 			continue
@@ -215,7 +216,7 @@ func (k *shopkeeper) insist(ctx context.Context, at *seat, e event) (a answer, e
 	return a, errors.Join(context.Cause(ctx), err)
 }
 
-// acknowledged remembers the number of an order. The same order must never get another one.
+// acknowledged records the number of an order. An order must never get a second number.
 func (k *shopkeeper) acknowledged(id string, number int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -226,7 +227,7 @@ func (k *shopkeeper) acknowledged(id string, number int64) error {
 	return nil
 }
 
-// statuses asks every node for a picture of itself; nil for one that does not answer.
+// statuses requests the status of every node; it is nil for a node that does not answer.
 func (k *shopkeeper) statuses(ctx context.Context) (out [nodeCount]*status) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -251,8 +252,8 @@ func (k *shopkeeper) host(ctx context.Context, after uint64) (seat int, token ui
 	return -1, 0
 }
 
-// dumps reads the state of every node once all of them agree with check, or as it is when they still
-// do not after some seconds.
+// dumps reads the state of every node once check accepts all of them, or after some seconds if it
+// still does not.
 func (k *shopkeeper) dumps(ctx context.Context, check func([]result) error) (all []result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

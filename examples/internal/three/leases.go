@@ -15,7 +15,7 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Member is what an example attaches its components to, before the member starts.
+// Member is passed to an example, which attaches its components before the member starts.
 type Member struct {
 	Index   int
 	System  *actor.ActorSystem
@@ -23,11 +23,12 @@ type Member struct {
 	Session *coordination.Session
 }
 
-// TTL of the leases of members.
+// TTL is the TTL of the members' leases.
 const TTL = 5 * time.Second
 
-// RunWithLeases runs an example whose members have sessions of one lease store, too, until it returns, and then stops the
-// members. setup is called for each member before it starts. The store is the caller's to close.
+// RunWithLeases runs an example whose members also have sessions of one lease store. It stops the
+// members when the example returns. It calls setup for each member before the member starts. The
+// caller closes the store.
 func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func(Member) error, example Example) (err error) {
 	c := &Cluster{}
 	i := 0
@@ -61,7 +62,7 @@ func (c *Cluster) attach(i int, m *simnet.Member, setup func(Member) error) (err
 	return setup(Member{i, m.System, c.DD[i], c.session[i]})
 }
 
-// each does something at all members at the same time.
+// each calls do for all members concurrently.
 func (c *Cluster) each(do func(i int) error) error {
 	done := make(chan error, Members)
 	for i := range Members {
@@ -74,33 +75,46 @@ func (c *Cluster) each(do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// stop stops the members. After a Kill, what they then miss is no error.
+// stop stops the members. After a Kill or a Leave it ignores their errors: it stops the others all
+// at once, and so they may have no member to give their shards to.
 func (c *Cluster) stop(ctx context.Context) error {
-	err := c.each(func(i int) error {
-		within := 20 * time.Second
-		if c.killed {
-			within = time.Second
-		}
-		in, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		return lifecycle.Of(c.System[i]).Stop(in, func(ctx context.Context) error {
-			if c.session[i] == nil {
-				return nil
-			}
-			return c.session[i].Close(ctx)
-		})
-	})
-	if c.killed {
+	within := 20 * time.Second
+	if c.fewer {
+		within = time.Second
+	}
+	err := c.each(func(i int) error { return c.stopMember(ctx, i, within) })
+	if c.fewer {
 		return nil
 	}
 	return err
 }
 
-// Kill ends a member without a word: nothing comes from it any more, at other members or at the lease store. Its goroutines
-// go on, like those of a process that is only cut off.
+// stopMember stops a member in order. A second call returns the result of the first.
+func (c *Cluster) stopMember(ctx context.Context, i int, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return lifecycle.Of(c.System[i]).Stop(ctx, func(ctx context.Context) error {
+		if c.session[i] == nil {
+			return nil
+		}
+		return c.session[i].Close(ctx)
+	})
+}
+
+// Leave stops a member in order, as node.Shutdown does: the member gives its shards to the others,
+// and they drop it when it has stopped.
+func (c *Cluster) Leave(ctx context.Context, i int) error {
+	c.fewer = true
+	err := c.stopMember(ctx, i, 20*time.Second)
+	c.sim.Leave(c.sim.Member(i))
+	return err
+}
+
+// Kill stops a member abruptly: other members and the lease store receive nothing more from it. Its
+// goroutines continue, like those of a process that is cut off.
 func (c *Cluster) Kill(i int) {
 	m := c.sim.Member(i)
-	c.killed = true
+	c.fewer = true
 	c.sim.Crash(m)
 	c.store[i].away.Store(true)
 	c.sim.Unlist(c.sim.Live(), []*simnet.Member{m})

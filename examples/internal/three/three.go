@@ -1,5 +1,6 @@
-// Package three runs the examples of replicated data: on three members of one cluster, in one process, on a network in
-// memory that can be cut. A member of your own begins as in package node; everything else is the same.
+// Package three runs the examples of replicated data on three members of one cluster, in one
+// process, on an in-memory network that can be cut. A real member starts as shown in package node;
+// everything else is the same.
 package three
 
 import (
@@ -18,10 +19,10 @@ import (
 	"github.com/concord-go/concord/internal/simnet"
 )
 
-// Members is how many there are.
+// Members is the number of members.
 const Members = 3
 
-// Cluster is the three members.
+// Cluster holds the three members.
 type Cluster struct {
 	DD     [Members]*distributeddata.Replicator
 	System [Members]*actor.ActorSystem
@@ -29,10 +30,10 @@ type Cluster struct {
 	sim     *simnet.Cluster
 	store   [Members]*reach // with leases only
 	session [Members]*coordination.Session
-	killed  bool
+	fewer   bool // a member was killed or has left
 }
 
-// Example is the function that an example is.
+// Example is the function of an example.
 type Example func(ctx context.Context, out io.Writer, c *Cluster) error
 
 // Main is the main function of an example.
@@ -46,8 +47,8 @@ func run(ctx context.Context, out io.Writer, example Example) error {
 	return Run(ctx, out, func(int) distributeddata.Config { return distributeddata.Config{} }, example)
 }
 
-// Run runs an example on members that have begun together, each with a configuration, until it returns. MinMembers is
-// filled in.
+// Run runs an example on members that start together, each with its configuration, and stops them
+// when the example returns. Run sets MinMembers.
 func Run(ctx context.Context, out io.Writer, config func(i int) distributeddata.Config, example Example) (err error) {
 	c := &Cluster{}
 	i := 0
@@ -75,7 +76,7 @@ func Run(ctx context.Context, out io.Writer, config func(i int) distributeddata.
 	return example(ctx, out, c)
 }
 
-// Cut takes a member off the network.
+// Cut cuts a member off from the network.
 func (c *Cluster) Cut(i int) {
 	var others []string
 	for j := range Members {
@@ -89,7 +90,7 @@ func (c *Cluster) Cut(i int) {
 // Heal ends every cut.
 func (c *Cluster) Heal() { c.sim.Net.Heal() }
 
-// Until waits until done returns true, for what spreads by itself.
+// Until waits until done returns true, for changes that are still being replicated.
 func Until(ctx context.Context, done func() bool) error {
 	for !done() {
 		select {

@@ -1,0 +1,116 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// instruments returns the names that Prometheus knows Concord's instruments by, as its exporter for
+// OpenTelemetry makes them: from the source, so that a name that changes is noticed.
+func instruments(t *testing.T) (names []string) {
+	t.Helper()
+	units := map[string]string{"By": "_bytes", "s": "_seconds"}
+	call := regexp.MustCompile(`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Float64Histogram|seconds)\("(concord\.[a-z_.]+)"(.*)`)
+	for _, dir := range []string{"coordination", "distributeddata", "sharding"} {
+		files, err := filepath.Glob("../" + dir + "/metrics.go")
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		raw, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		// The durable ones are made by a function of their own, which knows the beginning of the
+		// name.
+		text := regexp.MustCompile(`\tgauge\("`).ReplaceAllString(string(raw), "\tm.Gauge(\"concord.ddata.durable.")
+		for _, m := range call.FindAllStringSubmatch(text, -1) {
+			name := strings.ReplaceAll(m[2], ".", "_")
+			unit := regexp.MustCompile(`WithUnit\("(\w+)"\)`).FindStringSubmatch(m[3])
+			suffix := ""
+			if unit != nil {
+				suffix = units[unit[1]]
+			}
+			switch {
+			case m[1] == "seconds":
+				suffix = "_seconds"
+			case suffix != "" && strings.HasSuffix(name, suffix):
+				suffix = ""
+			}
+			switch {
+			case strings.HasPrefix(m[1], "m.Count"):
+				names = append(names, name+suffix+"_total")
+			case strings.HasPrefix(m[1], "m.Gauge"):
+				names = append(names, name+suffix)
+			default:
+				names = append(names, name+suffix+"_bucket", name+suffix+"_sum", name+suffix+"_count")
+			}
+		}
+	}
+	require.Greater(t, len(names), 40)
+	return names
+}
+
+// checkExpression fails if an expression asks for a metric that is not there.
+func checkExpression(t *testing.T, known []string, where, expr string) {
+	t.Helper()
+	asked := regexp.MustCompile(`concord_[a-z_]+`).FindAllString(expr, -1)
+	require.NotEmpty(t, asked, "%s: %s", where, expr)
+	for _, name := range asked {
+		require.True(t, slices.Contains(known, name), "%s: there is no metric %s; there are %v", where, name, known)
+	}
+	require.Equal(t, strings.Count(expr, "("), strings.Count(expr, ")"), "%s: %s", where, expr)
+}
+
+func TestGrafana_DashboardAsksForMetricsThatExist(t *testing.T) {
+	raw, err := os.ReadFile("grafana/concord.json")
+	require.NoError(t, err)
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &board))
+	known := instruments(t)
+	require.NotEmpty(t, board.Panels)
+	for _, p := range board.Panels {
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, target := range p.Targets {
+			checkExpression(t, known, p.Title, target.Expr)
+		}
+	}
+}
+
+func TestGrafana_AlertsAskForMetricsThatExist(t *testing.T) {
+	raw, err := os.ReadFile("grafana/alerts.yaml")
+	require.NoError(t, err)
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations map[string]string
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(raw, &file))
+	known := instruments(t)
+	seen := 0
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			seen++
+			checkExpression(t, known, r.Alert, r.Expr)
+			require.NotEmpty(t, r.Annotations["description"], "%s says what to do", r.Alert)
+		}
+	}
+	require.Positive(t, seen)
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		out, err := exec.Command(promtool, "check", "rules", "grafana/alerts.yaml").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}

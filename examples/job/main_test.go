@@ -1,0 +1,17 @@
+package main
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/concord-go/concord/coordination/memory"
+	"github.com/concord-go/concord/examples/internal/three"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOutput_IsAsPromised(t *testing.T) {
+	j := &job{}
+	three.CheckWithLeases(t, "job", memory.New(), j.attach, j.run)
+}

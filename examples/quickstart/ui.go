@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/cockpit"
+	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/node"
+	"github.com/concord-go/concord/sharding"
+	"github.com/concord-go/concord/singleton"
+)
+
+// openCockpit serves the cockpit of this node on a loopback port. closeUI stops it.
+func (m *member) openCockpit(health *node.Health) (closeUI func(), err error) {
+	var peers []string
+	for _, port := range m.cfg.Cockpits[1:] {
+		peers = append(peers, "http://"+loopback(port))
+	}
+	m.ui, err = cockpit.New(cockpit.Config{
+		Name: m.cfg.Name, Health: health, Peers: peers,
+		Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix(cartPrefix, cart{}))},
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", loopback(m.cfg.Cockpits[0]))
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: m.ui, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(l) }() // returns when the server is closed
+	return func() {
+		m.ui.Close()
+		_ = server.Close()
+	}, nil
+}
+
+// parcel is an entity that does nothing. It exists so that the cockpit has shards to show.
+type parcel struct{}
+
+func (parcel) Receive(actor.Context) {}
+
+// show starts the region of parcels and attaches all components of a life to the cockpit.
+func (m *member) show(n *node.Node, dd *distributeddata.Replicator, clerk *singleton.Singleton) error {
+	parcels, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd, sharding.Config{Type: "parcel", Shards: 48},
+		func(sharding.Entity) actor.Actor { return parcel{} })
+	if err != nil {
+		return err
+	}
+	m.parcels.Store(parcels)
+	return m.ui.Attach(n, cockpit.Sources{
+		Replicators: map[string]*distributeddata.Replicator{"shop": dd},
+		Singletons:  map[string]*singleton.Singleton{"clerk": clerk},
+		Shards:      []cockpit.Shards{parcels},
+	})
+}
+
+// sendParcel sends a message to a random parcel.
+func (m *member) sendParcel() error {
+	parcels := m.parcels.Load()
+	if parcels == nil {
+		return errors.New("parcels have not started")
+	}
+	return parcels.Ref(fmt.Sprint("parcel-", rand.IntN(200))).Tell(wrapperspb.String("moved"))
+}
+
+// keepOpen keeps the cluster busy for the cockpit until ctx ends: it changes carts, sends messages
+// to parcels, and restarts a killed node after ten seconds.
+func (k *shopkeeper) keepOpen(ctx context.Context) {
+	k.say.line("✓ the nodes keep running; open the cockpit: %s", k.address())
+	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d", k.pid(nodeCount-1))
+	k.say.line("  press Ctrl-C to stop")
+	goods := []string{"milk", "bread", "cheese", "apples"}
+	for pause(ctx, 250*time.Millisecond) == nil {
+		i := rand.IntN(nodeCount)
+		p, _ := k.nodes[i].get()
+		select {
+		case <-p.gone:
+			k.say.line("  %s has exited", k.nodes[i].name)
+			if pause(ctx, 10*time.Second) != nil {
+				return
+			}
+			starting, cancel := context.WithTimeout(ctx, startTimeout)
+			if err := k.start(starting, i); err == nil {
+				p, _ = k.nodes[i].get()
+				k.say.line("  %s is back: kill -9 %d", k.nodes[i].name, p.cmd.Process.Pid)
+			}
+			cancel()
+			continue
+		default:
+		}
+		one, cancel := context.WithTimeout(ctx, operationTimeout)
+		e := event{Op: "set", Cart: fmt.Sprint("walk-in-", rand.IntN(8)), Item: goods[rand.IntN(len(goods))], Qty: int64(1 + rand.IntN(5))}
+		_, _ = p.call(one, command{Event: &e}) // ignore errors; another event follows
+		_, _ = p.call(one, command{Ask: "parcel"})
+		cancel()
+	}
+}
+
+// address returns the URL of the cockpit of the first node.
+func (k *shopkeeper) address() string { return "http://" + loopback(k.ports[2*nodeCount]) + "/" }
+
+func (k *shopkeeper) pid(i int) int {
+	p, _ := k.nodes[i].get()
+	return p.cmd.Process.Pid
+}
+
+// cockpits returns the ports of all cockpits, starting with that of node i.
+func (k *shopkeeper) cockpits(i int) (ports []int) {
+	if !k.ui {
+		return nil
+	}
+	for j := range nodeCount {
+		ports = append(ports, k.ports[2*nodeCount+(i+j)%nodeCount])
+	}
+	return ports
+}
