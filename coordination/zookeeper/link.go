@@ -147,17 +147,24 @@ func ask[T any](ctx context.Context, l *link, f func(context.Context) (T, error)
 func (l *link) close() {
 	l.mu.Lock()
 	l.mu.closed = true
-	wire := l.mu.wire
+	wire, most := l.mu.wire, l.silence
+	select {
+	case <-l.mu.ready:
+	default:
+		most = 0 // no server that could confirm it
+	}
 	l.mu.Unlock()
-	go l.conn.Close() // waits for one second at most
+	var closing sync.WaitGroup
+	closing.Go(l.conn.Close) // waits for one second at most
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for range l.events { // until all goroutines of conn have stopped
 		}
 	}()
-	wire.confirm(ended, l.silence)
+	wire.confirm(ended, most)
 	<-ended
+	closing.Wait()
 	for range maxCalls {
 		l.slots <- struct{}{}
 	}
