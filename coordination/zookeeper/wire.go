@@ -130,7 +130,7 @@ func (w *wire) confirm(ended <-chan struct{}, most time.Duration) {
 	if w == nil {
 		return
 	}
-	defer w.Conn.Close() //nolint:errcheck // nothing depends on it
+	defer func() { _ = w.Close() }()
 	late := time.NewTicker(nudgeAfter)
 	defer late.Stop()
 	for end := time.After(most); ; {
