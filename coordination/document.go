@@ -12,8 +12,8 @@ import (
 // postgres and kubernetes implement it.
 type Documents interface {
 	// LoadDocument returns the document and its version; both are empty if there is none. The
-	// answer reflects every swap that returned before the call. The error is ErrDamagedDocument for
-	// content that SwapDocument did not write, as far as the store can tell.
+	// answer reflects every swap that returned before the call. The error is ErrDamaged for content
+	// that SwapDocument did not write, as far as the store can tell.
 	LoadDocument(ctx context.Context, name string) ([]byte, Version, error)
 	// SwapDocument writes next if the version is still old, and returns the new version. No version
 	// of a name is ever used twice. Callers pass at most MaxDocument bytes. ErrConflict means that
@@ -49,7 +49,7 @@ func NewDocument(store Store, name string) (*Document, error) {
 }
 
 // Load returns the document and its version, both empty if there is none. The error is
-// ErrDamagedDocument for content that Swap did not write.
+// ErrDamaged for content that Swap did not write.
 func (d *Document) Load(ctx context.Context) (text []byte, version string, err error) {
 	text, v, err := d.store.LoadDocument(ctx, d.name)
 	return text, string(v), err

@@ -23,10 +23,6 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a blob that cannot be read: damaged, of another name, or of
-// a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
-
 const (
 	maxPrefix = 256
 	maxName   = 16 << 10

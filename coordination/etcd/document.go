@@ -34,8 +34,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text := r.Kvs[0].Value
 	if len(text) > coordination.MaxDocument {
-		return nil, "", fmt.Errorf("%w: etcd: %.80q has %d bytes, over the limit of %d",
-			coordination.ErrDamagedDocument, name, len(text), coordination.MaxDocument)
+		return nil, "", fmt.Errorf("%w: etcd: document %.80q has %d bytes, over the limit of %d",
+			coordination.ErrDamaged, name, len(text), coordination.MaxDocument)
 	}
 	return text, version{mod: r.Kvs[0].ModRevision}.mark(), nil
 }

@@ -7,12 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/record"
 )
-
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
 
 // Config is the configuration of a store.
 type Config struct {

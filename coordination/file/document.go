@@ -32,7 +32,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text, version, err := readDocument(name, data)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: file: %q in %s: %w", coordination.ErrDamagedDocument, name, base(name)+documentSuffix, err)
+		return nil, "", fmt.Errorf("%w: file: document %q in %s: %w",
+			coordination.ErrDamaged, name, base(name)+documentSuffix, err)
 	}
 	return text, version, nil
 }

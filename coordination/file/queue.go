@@ -59,7 +59,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 func (s *Store) readQueue(name string) (queue.Queue, error) {
 	data, err := readBounded(s.root, base(name)+queueSuffix, maxRecord)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, coordination.ErrDamaged):
 		return queue.Queue{}, nil
 	case err != nil:
 		return queue.Queue{}, fmt.Errorf("file: queue of lease %q: %w", name, err)

@@ -11,10 +11,6 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = errors.New("file: damaged lease record")
-
 // Store keeps leases in a directory. A Store may be used by many goroutines and sessions, and its
 // directory by many Stores and processes. Use Open.
 type Store struct {
@@ -153,7 +149,8 @@ func (s *Store) read(name string) (entry, error) {
 		err = fmt.Errorf("record of %q", e.Name)
 	}
 	if err != nil {
-		return entry{}, fmt.Errorf("%w: lease %q in %s: %w", ErrDamaged, name, base(name)+recordSuffix, err)
+		return entry{}, fmt.Errorf("%w: file: lease %q in %s: %w",
+			coordination.ErrDamaged, name, base(name)+recordSuffix, err)
 	}
 	return e, nil
 }

@@ -45,7 +45,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text, err := document(name, l)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: kubernetes: %.80q in Lease %s: %w", coordination.ErrDamagedDocument, name, l.Name, err)
+		return nil, "", fmt.Errorf("%w: kubernetes: document %.80q in Lease %s: %w",
+			coordination.ErrDamaged, name, l.Name, err)
 	}
 	return text, coordination.Version(l.ResourceVersion), nil
 }

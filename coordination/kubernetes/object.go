@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,10 +17,6 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 )
-
-// ErrDamaged is wrapped by the error of an object that cannot be decoded: of another name, or with
-// annotations that this package does not write. A caller can conclude nothing about the holder.
-var ErrDamaged = errors.New("kubernetes: damaged lease record")
 
 const (
 	maxName   = 16 << 10
@@ -98,7 +93,7 @@ func number(resourceVersion string) (coordination.Token, error) {
 func read(name string, l *v1.Lease) (coordination.Record, coordination.Version, error) {
 	rec, err := record(name, l)
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: %s: %w", ErrDamaged, l.Name, err)
+		return coordination.Record{}, "", fmt.Errorf("%w: kubernetes: Lease %s: %w", coordination.ErrDamaged, l.Name, err)
 	}
 	return rec, seen{l.ResourceVersion, value(l.Spec.LeaseTransitions), rec.Token}.version(), nil
 }

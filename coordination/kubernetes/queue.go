@@ -58,7 +58,7 @@ func (c cell) Read(ctx context.Context) (text []byte, version string, err error)
 	case err != nil:
 		return nil, "", err
 	case l.Annotations[queueOf] != c.name:
-		return nil, "", fmt.Errorf("%w: %s: not the queue of this lease", ErrDamaged, l.Name)
+		return nil, "", fmt.Errorf("%w: kubernetes: Lease %s: not the queue of this lease", coordination.ErrDamaged, l.Name)
 	}
 	return []byte(l.Annotations[atQueue]), l.ResourceVersion, nil
 }

@@ -34,7 +34,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	case err != nil:
 		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
 	case size > coordination.MaxDocument:
-		return nil, "", fmt.Errorf("%w: postgres: %.80q has %d bytes, over the limit of %d", coordination.ErrDamagedDocument, name, size, coordination.MaxDocument)
+		return nil, "", fmt.Errorf("%w: postgres: document %.80q has %d bytes, over the limit of %d",
+			coordination.ErrDamaged, name, size, coordination.MaxDocument)
 	}
 	return content, coordination.Version(version), nil
 }

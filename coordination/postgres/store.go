@@ -14,10 +14,6 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a row that this package did not write. A caller can
-// conclude nothing about the holder.
-var ErrDamaged = errors.New("postgres: damaged lease record")
-
 const (
 	maxName  = 2048 // of the escaped name: PostgreSQL cannot index much more
 	maxTable = 50   // the name of its sequence is longer, and must be below 64
@@ -175,7 +171,7 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	errs[1] = readHolder(nonce, &rec)
 	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: %.80q: %w", ErrDamaged, name, err)
+		return coordination.Record{}, "", fmt.Errorf("%w: postgres: lease %.80q: %w", coordination.ErrDamaged, name, err)
 	}
 	return rec, coordination.Version(version), nil
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
-
 const maxName = 16 << 10
 
 // Store keeps leases in ZooKeeper. It may be used by many goroutines and sessions. Use Open.

@@ -18,10 +18,6 @@ const (
 	most   = 64 << 10
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be decoded. A caller can conclude
-// nothing about the holder.
-var ErrDamaged = errors.New("damaged lease record")
-
 type text struct {
 	Format  int                `json:"format"`
 	Name    string             `json:"name"` // of the lease, so that a misplaced record is detected
@@ -54,7 +50,7 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 	return data, err
 }
 
-// Decode rejects, with ErrDamaged, data that Encode would not have written for this name.
+// Decode rejects, with coordination.ErrDamaged, data that Encode would not have written for this name.
 func Decode(name string, data []byte) (coordination.Record, error) {
 	t, err := decode(data)
 	r := coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
@@ -68,7 +64,7 @@ func Decode(name string, data []byte) (coordination.Record, error) {
 	default:
 		return r, nil
 	}
-	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", ErrDamaged, name, err)
+	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", coordination.ErrDamaged, name, err)
 }
 
 func decode(data []byte) (t text, err error) {
