@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/coordination/stash"
 )
 
 // Props returns an actor that acquires and releases the lease on behalf of other actors. It accepts

@@ -19,7 +19,7 @@ const module = "github.com/concord-go/concord/"
 
 // shared lists the machinery below the components, which belongs to none of them.
 var shared = []string{
-	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership", "internal/meters", "internal/shell", "internal/stash", "internal/timer", "internal/wire", "proto",
+	"internal/ask", "internal/gate", "internal/lifecycle", "internal/early", "internal/membership", "internal/meters", "internal/shell", "internal/timer", "internal/wire", "proto",
 }
 
 // arrows lists the packages of this module that each package may import, outside tests. A package
@@ -30,7 +30,6 @@ var arrows = map[string][]string{
 	"internal/field":                  {},
 	"internal/causal":                 {"internal/field", "internal/pmap"},
 	"internal/ask":                    {},
-	"internal/stash":                  {},
 	"internal/timer":                  {},
 	"internal/shell":                  {"internal/timer"},
 	"internal/gate":                   {},
@@ -64,7 +63,8 @@ var arrows = map[string][]string{
 	"distributeddata/disktest":        {},
 	"distributeddata/realtest":        {},
 	"coordination/internal/core":      {},
-	"coordination":                    append([]string{"coordination/internal/core"}, shared...),
+	"coordination/stash":              {},
+	"coordination":                    append([]string{"coordination/internal/core", "coordination/stash"}, shared...),
 	"testkit/netem":                   {},
 	"testkit/history":                 {},
 	"testkit/documenttest":            {"coordination"},
@@ -83,9 +83,9 @@ var arrows = map[string][]string{
 	"internal/testenv":                {},
 	"singleton/internal/core":         {},
 	"sharding/internal/core":          {},
-	"sharding":                        append([]string{"coordination", "crdt", "distributeddata", "sharding/internal/core", "singleton"}, shared...),
+	"sharding":                        append([]string{"coordination", "coordination/stash", "crdt", "distributeddata", "sharding/internal/core", "singleton"}, shared...),
 	"sharding/realtest":               {},
-	"singleton":                       append([]string{"coordination", "singleton/internal/core"}, shared...),
+	"singleton":                       append([]string{"coordination", "coordination/stash", "singleton/internal/core"}, shared...),
 	"node/internal/arbiter":           {},
 	"node/internal/guard":             {"internal/membership", "internal/wire"},
 	"node/healtest":                   {},

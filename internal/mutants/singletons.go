@@ -75,7 +75,7 @@ func singletons() []mutant {
 		{
 			name:   "messages for an instance are buffered without a limit",
 			rule:   "buffers are bounded; the newest messages are refused and counted",
-			edits:  in("internal/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
+			edits:  in("coordination/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
 			killer: killer{pkg: top, run: "TestBuffer_NewestAreRefusedAndCounted"},
 		},
 		{
