@@ -174,7 +174,9 @@ func (l *loader) Receive(ctx actor.Context) {
 			l.handled = append(l.handled, m)
 			ctx.Respond(len(l.handled))
 		default:
-			delete(l.again, m)
+			if l.ready {
+				delete(l.again, m)
+			}
 			if !l.kept.PushContext(ctx) {
 				ctx.Respond(errFull)
 			}
@@ -252,9 +254,11 @@ func ask(root *actor.RootContext, pid *actor.PID, numbers ...int) (asked []*acto
 }
 
 func TestDiscard_StoppedActorAnswersAtOnce(t *testing.T) {
-	loading(t, nil, func(t *testing.T, root *actor.RootContext, pid *actor.PID, _ <-chan []int) {
+	loading(t, nil, func(t *testing.T, root *actor.RootContext, pid *actor.PID, out <-chan []int) {
 		began := time.Now()
 		asked := ask(root, pid, 1, 2)
+		root.Send(pid, &tell{})
+		require.Empty(t, <-out) // both are in the stash; Stop would overtake them in the mailbox
 		root.Stop(pid)
 		require.Equal(t, []any{actor.ErrDeadLetter, actor.ErrDeadLetter}, answers(asked))
 		require.Zero(t, time.Since(began), "not after the time-out of the requests")
