@@ -32,7 +32,20 @@ func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member
 	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
 }
 
+// CheckRun runs a function of a test on three members in virtual time, and fails the test with its
+// error.
+func CheckRun(t *testing.T, test Example) {
+	t.Helper()
+	played(t, func(ctx context.Context, out io.Writer) error { return run(ctx, out, test) })
+}
+
 func check(t *testing.T, name string, run func(ctx context.Context, out io.Writer) error) {
+	t.Helper()
+	Compare(t, name, played(t, run))
+}
+
+// played returns the output of run in virtual time.
+func played(t *testing.T, run func(ctx context.Context, out io.Writer) error) string {
 	t.Helper()
 	var out bytes.Buffer
 	simnet.Bubble(t, func(t *testing.T) {
@@ -40,7 +53,7 @@ func check(t *testing.T, name string, run func(ctx context.Context, out io.Write
 			t.Error(err)
 		}
 	})
-	Compare(t, name, out.String())
+	return out.String()
 }
 
 // Compare fails the test of an example unless printed is the output promised in main.go.
