@@ -10,9 +10,9 @@ import (
 
 // Bounds of Config.MaxMessage, in bytes.
 const (
-	DefaultMaxMessage = 64 << 20
-	minMessage        = 1 << 20
-	maxMessage        = 1 << 30
+	defaultMessage = 64 << 20
+	minMessage     = 1 << 20
+	maxMessage     = 1 << 30
 )
 
 // Config configures the remoting of one member. The zero value listens on a free loopback port.
@@ -60,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.Host = "127.0.0.1"
 	}
 	if c.MaxMessage == 0 {
-		c.MaxMessage = DefaultMaxMessage
+		c.MaxMessage = defaultMessage
 	}
 	return c
 }

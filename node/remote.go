@@ -18,7 +18,7 @@ const (
 	// queueSize is allocated in advance for every peer: Proto.Actor's default takes 16 MB. It is
 	// not a limit.
 	queueSize = 1024
-	// maxBatch keeps a batch of the largest messages that Concord sends below DefaultMaxMessage.
+	// maxBatch keeps a batch of the largest messages that Concord sends below defaultMessage.
 	maxBatch = 200
 	// share is the part of a batch that one message of Concord takes at most, including the
 	// overhead around its payload.

@@ -184,6 +184,6 @@ func warn(c *cluster.Cluster) {
 		log.Warn("remoting is not guarded: any peer can crash this process", slog.String("instead", "node.Remote"))
 	}
 	if c.Config.GossipInterval < never {
-		log.Warn("gossip has data races and is not needed", slog.String("instead", "node.WithoutGossip"))
+		log.Warn("gossip has data races and is not needed", slog.String("instead", "node.Cluster"))
 	}
 }

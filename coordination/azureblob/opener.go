@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -81,7 +82,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
 }
 
 func (s Settings) open() (*Store, error) {

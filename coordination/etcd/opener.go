@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/clienttls"
 	"github.com/concord-go/concord/internal/settings"
 )
@@ -59,7 +60,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
 }
 
 // owner is a store that owns its client.

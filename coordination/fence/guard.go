@@ -8,9 +8,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// DefaultLimit is the default of Guard.Limit. That many resources take about 10 MB with short
-// names, and never more than 30 MB.
-const DefaultLimit = 1 << 16
+// defaultLimit resources take about 10 MB with short names, and never more than 30 MB.
+const defaultLimit = 1 << 16
 
 // Guard fences effects of this process in memory. The zero value knows no resources and is ready to
 // use. A Guard is safe for concurrent use and must not be copied. It starts no goroutine.
@@ -19,7 +18,7 @@ const DefaultLimit = 1 << 16
 // newer one arrives. Where that matters, keep the tokens beside the data, as Table does.
 type Guard struct {
 	// Limit is the maximum number of resources. A call for one more fails with ErrFull, because
-	// forgetting another resource would admit stale tokens there. 0 means DefaultLimit. Do not
+	// forgetting another resource would admit stale tokens there. 0 means 65,536. Do not
 	// change Limit after the first use.
 	Limit int
 
@@ -127,7 +126,7 @@ func (g *Guard) resourceLocked(name string) (*resource, error) {
 	}
 	limit := g.Limit
 	if limit == 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	if len(g.mu.resources) >= limit {
 		return nil, fmt.Errorf("%w: %q is beyond the limit of %d", ErrFull, name, limit)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -62,7 +63,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
 // owner is a store that owns its pool.

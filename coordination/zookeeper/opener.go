@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/clienttls"
 	"github.com/concord-go/concord/internal/settings"
 )
@@ -48,7 +49,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
 func (s Settings) open() (*Store, error) {
