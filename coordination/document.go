@@ -59,9 +59,11 @@ func (d *Document) Load(ctx context.Context) (text []byte, version string, err e
 // the document before concluding that another writer changed it. ErrRefused means that nothing was
 // written. After any other error next may have been written, or may still be written later, and the
 // caller reads again before the next Swap.
-func (d *Document) Swap(ctx context.Context, old string, next []byte) (version string, swapped bool, err error) {
+func (d *Document) Swap(ctx context.Context, old string,
+	next []byte) (version string, swapped bool, err error) {
 	if len(next) > MaxDocument {
-		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d", ErrRefused, d.name, len(next), MaxDocument)
+		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d",
+			ErrRefused, d.name, len(next), MaxDocument)
 	}
 	v, err := d.store.SwapDocument(ctx, d.name, Version(old), next)
 	if errors.Is(err, ErrConflict) {

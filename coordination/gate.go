@@ -175,7 +175,8 @@ func (g *gate) fail(ctx actor.Context, err error) {
 	if errors.Is(err, lifecycle.ErrStopping) {
 		level = slog.LevelDebug
 	}
-	ctx.Logger().Log(context.Background(), level, "lease-gated actor stops", slog.String("lease", g.lease.name),
+	ctx.Logger().Log(context.Background(), level, "lease-gated actor stops",
+		slog.String("lease", g.lease.name),
 		slog.Any("error", err))
 	ctx.Stop(ctx.Self())
 }

@@ -16,7 +16,8 @@ import (
 //
 // No cluster name may be a prefix of another cluster's name on the same provider: with some
 // providers, "shop" sees the members of "shop2".
-func Cluster(name string, provider cluster.ClusterProvider, rc *remote.Config, options ...cluster.ConfigOption) *cluster.Config {
+func Cluster(name string, provider cluster.ClusterProvider, rc *remote.Config,
+	options ...cluster.ConfigOption) *cluster.Config {
 	options = append([]cluster.ConfigOption{withoutGossip()}, options...)
 	return cluster.Configure(name, provider, disthash.New(), rc, options...)
 }

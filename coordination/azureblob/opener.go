@@ -43,7 +43,8 @@ const installTimeout = 10 * time.Second
 func (s Settings) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("azureblob: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("azureblob: %w: "+format,
+			append([]any{coordination.ErrInvalid}, args...)...))
 	}
 	u, err := url.Parse(s.URL)
 	switch {

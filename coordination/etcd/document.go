@@ -14,13 +14,15 @@ import (
 // that of a lease nor below one.
 func (s *Store) documentKey(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	return s.prefix + ",document/" + url.PathEscape(name), nil
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	key, err := s.documentKey(name)
 	if err != nil {
 		return nil, "", err
@@ -42,7 +44,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 
 // SwapDocument implements coordination.Documents. A version is the revision of the last change, so
 // a key that was deleted and created again has another version.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

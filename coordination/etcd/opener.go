@@ -33,7 +33,8 @@ type Settings struct {
 func (s Settings) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("etcd: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("etcd: %w: "+format,
+			append([]any{coordination.ErrInvalid}, args...)...))
 	}
 	if len(s.Endpoints) == 0 {
 		bad("Endpoints must have one at least")

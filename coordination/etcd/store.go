@@ -19,7 +19,8 @@ type Config struct {
 // Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if len(c.Prefix) > maxPrefix {
-		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid,
+			len(c.Prefix), maxPrefix)
 	}
 	return nil
 }
@@ -79,7 +80,8 @@ type keys struct {
 
 func (s *Store) keys(name string) (keys, error) {
 	if len(name) > maxName {
-		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	base := s.LockName(name)
 	return keys{name: name, record: base, locks: base + "/", holder: base + "/holder"}, nil

@@ -48,7 +48,8 @@ type effect struct{ stale context.CancelCauseFunc }
 // run f and the error wraps the cause of ctx; the token still counts as seen. So f should observe
 // its context: an f that never returns blocks newer tokens. f must not call Do for the same
 // resource with a higher token, because that call would wait for f itself.
-func (g *Guard) Do(ctx context.Context, name string, token coordination.Token, f func(context.Context) error) error {
+func (g *Guard) Do(ctx context.Context, name string, token coordination.Token,
+	f func(context.Context) error) error {
 	if err := checkResource(name); err != nil {
 		return err
 	}
@@ -80,7 +81,8 @@ func (g *Guard) Forget(name string) bool {
 }
 
 // enter records the token and waits until no effect with a lower token is running.
-func (g *Guard) enter(ctx context.Context, name string, token coordination.Token, e *effect) (*resource, error) {
+func (g *Guard) enter(ctx context.Context, name string, token coordination.Token,
+	e *effect) (*resource, error) {
 	for {
 		r, busy, err := g.tryEnter(name, token, e)
 		if err != nil || busy == nil {
@@ -89,13 +91,15 @@ func (g *Guard) enter(ctx context.Context, name string, token coordination.Token
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w", name, context.Cause(ctx))
+			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w", name,
+				context.Cause(ctx))
 		}
 	}
 }
 
 // tryEnter returns a channel to wait for while effects with a lower token are running.
-func (g *Guard) tryEnter(name string, token coordination.Token, e *effect) (*resource, <-chan struct{}, error) {
+func (g *Guard) tryEnter(name string, token coordination.Token,
+	e *effect) (*resource, <-chan struct{}, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r, err := g.resourceLocked(name)

@@ -19,7 +19,8 @@ const (
 )
 
 // LoadDocument implements coordination.Documents. Like Load it takes no lock.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -39,7 +40,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 }
 
 // SwapDocument implements coordination.Documents. Every error before the rename is ErrRefused.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)

@@ -56,7 +56,8 @@ func private(root *os.Root, dir string) error {
 		return fmt.Errorf("file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it", coordination.ErrInvalid, dir, mode)
+		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it",
+			coordination.ErrInvalid, dir, mode)
 	}
 	return nil
 }
@@ -66,7 +67,8 @@ func (s *Store) Close() error { return s.root.Close() }
 
 // Load implements coordination.Store. It takes no lock: because of the rename it sees either the
 // old record or the new one.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return coordination.Record{}, "", err
 	}
@@ -78,7 +80,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 }
 
 // Swap implements coordination.Store. Every error before the rename is ErrRefused.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)

@@ -20,7 +20,8 @@ WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	text := escape(name)
 	if len(text) > maxName {
 		return nil, "", tooLong(name)
@@ -41,7 +42,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 }
 
 // SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

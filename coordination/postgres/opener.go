@@ -43,7 +43,8 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("postgres: %w: URL: %w", coordination.ErrInvalid, err))
 	}
 	if s.MaxConnections < 2 || s.MaxConnections > 1000 {
-		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000", coordination.ErrInvalid, s.MaxConnections))
+		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000",
+			coordination.ErrInvalid, s.MaxConnections))
 	}
 	return errors.Join(append(errs, s.Config.Validate())...)
 }

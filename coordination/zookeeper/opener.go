@@ -28,7 +28,8 @@ func (s Settings) Validate() error {
 	s = s.withDefaults()
 	errs := []error{s.Config.Validate()}
 	if s.OpenTimeout < 100*time.Millisecond || s.OpenTimeout > time.Minute {
-		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m", coordination.ErrInvalid, s.OpenTimeout))
+		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m",
+			coordination.ErrInvalid, s.OpenTimeout))
 	}
 	if err := s.TLS.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("zookeeper: %w: %w", coordination.ErrInvalid, err))

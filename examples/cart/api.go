@@ -51,7 +51,8 @@ func API(dd *distributeddata.Replicator) http.Handler {
 
 // change changes a cart at a majority. Without a majority the change is kept on this member and
 // replicated later.
-func change(w http.ResponseWriter, r *http.Request, dd *distributeddata.Replicator, f func(*crdt.Writer, *crdt.ORSet[string])) {
+func change(w http.ResponseWriter, r *http.Request, dd *distributeddata.Replicator,
+	f func(*crdt.Writer, *crdt.ORSet[string])) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	key, status, at := Carts.Key(r.PathValue("customer")), http.StatusOK, "majority"
@@ -70,7 +71,8 @@ func change(w http.ResponseWriter, r *http.Request, dd *distributeddata.Replicat
 }
 
 // show reads a cart at a majority, or as this member knows it if there is no majority.
-func show(ctx context.Context, dd *distributeddata.Replicator, customer string) (crdt.ORSet[string], string, error) {
+func show(ctx context.Context, dd *distributeddata.Replicator,
+	customer string) (crdt.ORSet[string], string, error) {
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	key := Carts.Key(customer)
@@ -86,7 +88,8 @@ func show(ctx context.Context, dd *distributeddata.Replicator, customer string) 
 }
 
 // local reads a cart without waiting.
-func local(ctx context.Context, dd *distributeddata.Replicator, key distributeddata.Key[crdt.ORSet[string]]) (crdt.ORSet[string], error) {
+func local(ctx context.Context, dd *distributeddata.Replicator,
+	key distributeddata.Key[crdt.ORSet[string]]) (crdt.ORSet[string], error) {
 	items, err := key.Get(ctx, dd)
 	if errors.Is(err, distributeddata.ErrNotFound) {
 		err = nil

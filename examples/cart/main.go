@@ -33,7 +33,8 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	// The members of this example share a process, so requests reach their handlers directly.
 	send := func(member int, method, path string) {
 		response := httptest.NewRecorder()
-		API(c.DD[member-1]).ServeHTTP(response, httptest.NewRequestWithContext(ctx, method, path, http.NoBody))
+		API(c.DD[member-1]).ServeHTTP(response,
+			httptest.NewRequestWithContext(ctx, method, path, http.NoBody))
 		body := strings.TrimSpace(response.Body.String())
 		fmt.Fprintf(out, "member %d: %s %s: %d %s\n", member, method, path, response.Code, body)
 	}

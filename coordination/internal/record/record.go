@@ -43,7 +43,8 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 	if !utf8.ValidString(name) {
 		return nil, fmt.Errorf("name %.80q is not UTF-8", name)
 	}
-	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL, r.Session, r.Forever})
+	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL,
+		r.Session, r.Forever})
 	if err == nil && len(data) > most {
 		err = fmt.Errorf("record of %d bytes, at most %d", len(data), most)
 	}
@@ -58,7 +59,8 @@ func Decode(name string, data []byte) (coordination.Record, error) {
 	switch {
 	case err != nil:
 	case t.Format != formatOf(r):
-		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format, formatOf(r))
+		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format,
+			formatOf(r))
 	case t.Name != name:
 		err = fmt.Errorf("record of %q", t.Name)
 	default:

@@ -20,14 +20,16 @@ func Check(t *testing.T, name string, example Example) {
 }
 
 // CheckWith is like Check for an example whose members have configurations.
-func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config, example Example) {
+func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config,
+	example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return Run(ctx, out, config, example) })
 }
 
 // CheckWithLeases is like Check for an example with leases. A store on a server cannot run in
 // virtual time.
-func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error, example Example) {
+func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error,
+	example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
 }
