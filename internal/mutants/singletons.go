@@ -79,6 +79,18 @@ func singletons() []mutant {
 			killer: killer{pkg: top, run: "TestBuffer_NewestAreRefusedAndCounted"},
 		},
 		{
+			name:   "kept messages are replayed behind the mailbox",
+			rule:   "kept messages are handled in order, before those in the mailbox",
+			edits:  in("coordination/stash/stash.go", "ctx.Receive(e.Envelope())", "ctx.Send(ctx.Self(), e.Envelope())"),
+			killer: killer{pkg: "./coordination/stash", run: "TestReplay_BeforeTheMailboxInOrderWithSenders"},
+		},
+		{
+			name:   "kept messages vanish with their actor",
+			rule:   "the sender of a discarded message is answered",
+			edits:  in("coordination/stash/stash.go", "ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())", "_ = e"),
+			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
+		},
+		{
 			name:   "abstain although no other member may host",
 			rule:   "the last member that may host keeps trying",
 			edits:  in(dir+"abstain.go", "if m.ring.others() && !m.over() {", "if !m.over() {"),
