@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/coordination/stash"
 )
 
 // Props returns an actor that acquires and releases the lease on behalf of other actors. It accepts
@@ -82,7 +82,8 @@ func (a *leaseActor) Receive(ctx actor.Context) {
 func (a *leaseActor) refuse(ctx actor.Context) {
 	if t := reflect.TypeOf(ctx.Message()); !a.refused[t] {
 		a.refused[t] = true
-		ctx.Logger().Warn("lease actor received an unexpected message", slog.String("lease", a.lease.name),
+		ctx.Logger().Warn("lease actor received an unexpected message",
+			slog.String("lease", a.lease.name),
 			slog.String("type", t.String()), slog.Bool("sender", ctx.Sender() != nil))
 	}
 	ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())

@@ -52,11 +52,13 @@ type background struct {
 // inBackground acquires for an actor of system. It calls held with the grant, or sends the message
 // that failed makes from the error. After cancel it sends nothing more and releases what was
 // acquired.
-func (l *Lease) inBackground(system *actor.ActorSystem, acquire func(context.Context) (*Grant, error), tell func(any),
+func (l *Lease) inBackground(system *actor.ActorSystem,
+	acquire func(context.Context) (*Grant, error), tell func(any),
 	held func(*Grant, func(any)), failed func(error) any) *background {
 	b := &background{lease: l, tell: tell, failed: failed, leave: func() {}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("lease %q", l.name), b.endLife)
+	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("lease %q", l.name),
+		b.endLife)
 	if err != nil {
 		go b.fail(fmt.Errorf("lease %q: %w", l.name, err))
 		return b
@@ -68,7 +70,8 @@ func (l *Lease) inBackground(system *actor.ActorSystem, acquire func(context.Con
 	return b
 }
 
-func (b *background) run(acquire func(context.Context) (*Grant, error), held func(*Grant, func(any))) {
+func (b *background) run(acquire func(context.Context) (*Grant, error),
+	held func(*Grant, func(any))) {
 	g, err := acquire(b.ctx)
 	if err != nil {
 		b.fail(err)
@@ -128,6 +131,7 @@ func (b *background) endLife(ctx context.Context) error {
 		early()
 		return g.Release(ctx)
 	case <-ctx.Done():
-		return fmt.Errorf("lease %q: %w: work has not ended: %w", b.lease.name, ErrUnknown, context.Cause(ctx))
+		return fmt.Errorf("lease %q: %w: work has not ended: %w", b.lease.name, ErrUnknown,
+			context.Cause(ctx))
 	}
 }

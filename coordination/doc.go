@@ -18,11 +18,22 @@
 //		return nil
 //	})
 //
-// Gated makes an actor that works only under a lease. An actor written by hand uses Lease.AcquireTo
-// and the messages Acquired and LeaseLost. Props makes an actor that acquires and releases a lease
-// on behalf of other actors, by messages. A Provider opens sessions from named sections of a
-// configuration. Lease.Bool returns the boolean API of other actor systems, for code written
-// against it.
+// # Which part is for what
+//
+//	Open, Config, Session       a process's connection to one store
+//	Lease, Grant, Tenure        acquire, check, release; Lease.Do does all three
+//	Gated                       an actor that works only under a lease
+//	Acquired, LeaseLost         the messages of Lease.AcquireTo, for an actor written by hand
+//	Props, Acquire, Release     an actor that acquires and releases on behalf of other actors
+//	Holder, HolderChanged       the present holder of a lease, and its changes
+//	Status, LeaseStatus         what a session and its leases are doing
+//	Document                    opaque bytes beside the leases
+//	Provider, Section, Opener   stores and sessions from named sections of a configuration
+//	BoolLease                   the boolean API of other actor systems, for code written against it
+//
+// Programs pass a Store to Open and do not call it. Its methods, the optional abilities Watcher,
+// SessionKeeper, Remover, TokenGiver, Queuer and Documents, and the types Record, Version and Place
+// are for authors of stores, who check their store with package testkit/leasetest.
 //
 // # What the caller must do
 //

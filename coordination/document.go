@@ -12,8 +12,8 @@ import (
 // postgres and kubernetes implement it.
 type Documents interface {
 	// LoadDocument returns the document and its version; both are empty if there is none. The
-	// answer reflects every swap that returned before the call. The error is ErrDamagedDocument for
-	// content that SwapDocument did not write, as far as the store can tell.
+	// answer reflects every swap that returned before the call. The error is ErrDamaged for content
+	// that SwapDocument did not write, as far as the store can tell.
 	LoadDocument(ctx context.Context, name string) ([]byte, Version, error)
 	// SwapDocument writes next if the version is still old, and returns the new version. No version
 	// of a name is ever used twice. Callers pass at most MaxDocument bytes. ErrConflict means that
@@ -49,7 +49,7 @@ func NewDocument(store Store, name string) (*Document, error) {
 }
 
 // Load returns the document and its version, both empty if there is none. The error is
-// ErrDamagedDocument for content that Swap did not write.
+// ErrDamaged for content that Swap did not write.
 func (d *Document) Load(ctx context.Context) (text []byte, version string, err error) {
 	text, v, err := d.store.LoadDocument(ctx, d.name)
 	return text, string(v), err
@@ -59,9 +59,11 @@ func (d *Document) Load(ctx context.Context) (text []byte, version string, err e
 // the document before concluding that another writer changed it. ErrRefused means that nothing was
 // written. After any other error next may have been written, or may still be written later, and the
 // caller reads again before the next Swap.
-func (d *Document) Swap(ctx context.Context, old string, next []byte) (version string, swapped bool, err error) {
+func (d *Document) Swap(ctx context.Context, old string,
+	next []byte) (version string, swapped bool, err error) {
 	if len(next) > MaxDocument {
-		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d", ErrRefused, d.name, len(next), MaxDocument)
+		return "", false, fmt.Errorf("%w: document %.80q would have %d bytes, over the limit of %d",
+			ErrRefused, d.name, len(next), MaxDocument)
 	}
 	v, err := d.store.SwapDocument(ctx, d.name, Version(old), next)
 	if errors.Is(err, ErrConflict) {

@@ -113,7 +113,8 @@ func (d *driver) begin(e core.Begin) {
 	d.grant = newGrant(d.lease, Token(e.Token), e.Validity)
 	d.grant.previous = Token(e.Previous)
 	d.count(func(s *Status) { s.Held++ })
-	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name), slog.Uint64("token", e.Token))
+	d.lease.s.cfg.Logger.Debug("lease acquired", slog.String("lease", d.lease.name),
+		slog.Uint64("token", e.Token))
 }
 
 func (d *driver) end(e core.End) {
@@ -135,7 +136,8 @@ func (d *driver) end(e core.End) {
 	if e.Why == core.Expired {
 		d.lease.s.stand(func(s *stats) { s.expired = true })
 	}
-	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended", slog.String("lease", d.lease.name),
+	d.lease.s.cfg.Logger.Log(context.Background(), level, "lease ended",
+		slog.String("lease", d.lease.name),
 		slog.Uint64("token", e.Token), slog.String("why", e.Why.String()), slog.Any("error", e.Err))
 }
 
@@ -181,7 +183,8 @@ func endingOf(e core.End) ending {
 	case core.TakenOver:
 		lost := &LostError{Why: TakenOver}
 		if e.Holder.Nonce != "" {
-			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Session: e.Holder.Nonce, Token: Token(e.Holder.Token)}}
+			lost.Err = &HeldError{Holder{Owner: e.Holder.Owner, Session: e.Holder.Nonce,
+				Token: Token(e.Holder.Token)}}
 		}
 		return ending{lost, true}
 	case core.RecordDeleted:
@@ -202,7 +205,8 @@ func (d *driver) load(e core.Load) {
 func (d *driver) swap(e core.Swap) {
 	d.call(func(ctx context.Context) core.Event {
 		ver, err := d.lease.s.swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
-		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver), Token: uint64(d.lease.s.given(ver)), Err: err}
+		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
+			Token: uint64(d.lease.s.given(ver)), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
 }
 
@@ -217,7 +221,8 @@ func (d *driver) call(f func(context.Context) core.Event, failed func(error) cor
 	})
 }
 
-func guarded(ctx context.Context, f func(context.Context) core.Event, failed func(error) core.Event) (ev core.Event) {
+func guarded(ctx context.Context, f func(context.Context) core.Event,
+	failed func(error) core.Event) (ev core.Event) {
 	defer func() {
 		if p := recover(); p != nil {
 			ev = failed(fmt.Errorf("store panicked: %v", p))

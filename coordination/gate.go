@@ -7,8 +7,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/lifecycle"
-	"github.com/concord-go/concord/internal/stash"
 )
 
 // Gated returns props of an actor that works only under the lease. Its PID accepts messages from
@@ -82,7 +82,7 @@ func (g *gate) Receive(ctx actor.Context) {
 		if g.worker == nil { // otherwise the worker releases when it has stopped
 			g.claim.cancel()
 		}
-		g.flushToDeadLetters(ctx)
+		g.kept.Discard(ctx)
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
 		g.pass(ctx)
@@ -175,7 +175,8 @@ func (g *gate) fail(ctx actor.Context, err error) {
 	if errors.Is(err, lifecycle.ErrStopping) {
 		level = slog.LevelDebug
 	}
-	ctx.Logger().Log(context.Background(), level, "lease-gated actor stops", slog.String("lease", g.lease.name),
+	ctx.Logger().Log(context.Background(), level, "lease-gated actor stops",
+		slog.String("lease", g.lease.name),
 		slog.Any("error", err))
 	ctx.Stop(ctx.Self())
 }
@@ -187,11 +188,5 @@ func (g *gate) pass(ctx actor.Context) {
 		ctx.Forward(g.worker)
 	case !g.kept.PushContext(ctx):
 		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), stash.Of(ctx).Envelope())
-	}
-}
-
-func (g *gate) flushToDeadLetters(ctx actor.Context) {
-	for e := range g.kept.Drain() {
-		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
 	}
 }

@@ -30,7 +30,8 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 	if err != nil {
 		return Holder{}, err
 	}
-	h := Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token, Remaining: rec.TTL, Forever: rec.Forever}
+	h := Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token, Remaining: rec.TTL,
+		Forever: rec.Forever}
 	over, err := l.sessionOver(ctx, rec)
 	if err != nil {
 		return Holder{}, err
@@ -53,7 +54,8 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("lease %q: session of its holder: %w: %w", l.name, ErrUnknown, err)
 	}
-	return ver != "" && (session.Token > rec.Session || session.Token == rec.Session && session.Nonce == ""), nil
+	return ver != "" && (session.Token > rec.Session || session.Token == rec.Session &&
+		session.Nonce == ""), nil
 }
 
 func (l *Lease) read(ctx context.Context) (Record, Version, error) {
@@ -84,7 +86,8 @@ func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 		case rec.Nonce == "":
 			return nil
 		case rec.Token != expected:
-			return fmt.Errorf("lease %q: %w", l.name, &HeldError{Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token}})
+			return fmt.Errorf("lease %q: %w", l.name,
+				&HeldError{Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token}})
 		}
 		if err = l.blank(ctx, ver, rec.Token); !errors.Is(err, ErrConflict) {
 			return err

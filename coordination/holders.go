@@ -108,7 +108,8 @@ func (s *Session) ended() bool {
 func (l *Lease) HoldersTo(system *actor.ActorSystem, pid *actor.PID) (cancel func()) {
 	tell := func(h Holder, err error) { system.Root.Send(pid, &HolderChanged{l.name, h, err}) }
 	ctx, end := context.WithCancel(context.Background())
-	leave, err := lifecycle.OnStop(system, lifecycle.Leases, fmt.Sprintf("holders of lease %q", l.name),
+	leave, err := lifecycle.OnStop(system, lifecycle.Leases,
+		fmt.Sprintf("holders of lease %q", l.name),
 		func(context.Context) error { end(); return nil })
 	if err != nil {
 		end()

@@ -57,7 +57,8 @@ type Blank struct {
 // zero Blank carries no information. A Blank that did not come from Grant.Yield of this lease may
 // break the promise that tokens grow, so accept one only from trusted members.
 func (l *Lease) AcquireBlank(ctx context.Context, b Blank) (*Grant, error) {
-	return l.acquire(ctx, core.Acquire{Wait: true, From: core.Blank{Version: core.Version(b.Version), Token: uint64(b.Token)}})
+	return l.acquire(ctx, core.Acquire{Wait: true,
+		From: core.Blank{Version: core.Version(b.Version), Token: uint64(b.Token)}})
 }
 
 func (l *Lease) acquire(ctx context.Context, how core.Acquire) (*Grant, error) {
@@ -120,7 +121,8 @@ func (l *Lease) failure(a core.Answer, gaveUp error) error {
 	cause := ErrUnknown
 	switch a.Outcome {
 	case core.Taken:
-		cause = &HeldError{Holder{Owner: a.Holder.Owner, Session: a.Holder.Nonce, Token: Token(a.Holder.Token), Remaining: a.Left, Forever: a.Holder.Forever}}
+		cause = &HeldError{Holder{Owner: a.Holder.Owner, Session: a.Holder.Nonce,
+			Token: Token(a.Holder.Token), Remaining: a.Left, Forever: a.Holder.Forever}}
 	case core.Shut:
 		cause = ErrClosed
 	case core.StillHeld:

@@ -55,7 +55,8 @@ func (l *loop) statuses() []LeaseStatus {
 
 func (d *driver) status(m *core.Machine) LeaseStatus {
 	record, high := m.Seen()
-	s := LeaseStatus{Name: d.lease.name, Token: Token(high), Waiting: m.Waiters(), Owner: record.Owner, Failure: d.failure}
+	s := LeaseStatus{Name: d.lease.name, Token: Token(high), Waiting: m.Waiters(), Owner: record.Owner,
+		Failure: d.failure}
 	if record.Nonce == "" {
 		s.Owner = ""
 	}

@@ -35,7 +35,8 @@ func (s *Session) observe() (err error) {
 	owner := attribute.String("owner", s.cfg.Owner)
 	s.meters = &instruments{
 		owner: owner,
-		waits: seconds("concord.lease.acquire.duration", "From a call of Acquire or TryAcquire to its answer."),
+		waits: seconds("concord.lease.acquire.duration",
+			"From a call of Acquire or TryAcquire to its answer."),
 		calls: seconds("concord.lease.store.duration", "Calls of the store."),
 	}
 	plainMetrics(m)
@@ -44,7 +45,8 @@ func (s *Session) observe() (err error) {
 	who := func(Status) ([]attribute.KeyValue, bool) { return []attribute.KeyValue{owner}, true }
 	s.meters.unobserve, err = m.Observe(s.Status, who, func(o metric.Observer, st Status) {
 		for why, n := range st.Lost {
-			o.ObserveInt64(lost, int64(n), metric.WithAttributes(owner, attribute.String("why", why.String())))
+			o.ObserveInt64(lost, int64(n),
+				metric.WithAttributes(owner, attribute.String("why", why.String())))
 		}
 		for op, c := range st.Calls {
 			for result, n := range map[string]uint64{"success": c.Succeeded, "conflict": c.Conflicted, "failure": c.Failed} {
@@ -81,5 +83,6 @@ func (m *instruments) call(op Operation, took time.Duration, err error) {
 
 // waited records how long a caller of Acquire or TryAcquire waited for its answer.
 func (m *instruments) waited(took time.Duration, result string) {
-	m.waits.Record(context.Background(), took.Seconds(), metric.WithAttributes(m.owner, attribute.String("result", result)))
+	m.waits.Record(context.Background(), took.Seconds(),
+		metric.WithAttributes(m.owner, attribute.String("result", result)))
 }

@@ -31,7 +31,8 @@ const maxID = 64
 // bytes.
 func (s *Session) Observe(id string) (stop func(), err error) {
 	if id == "" || len(id) > maxID {
-		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d", ErrInvalid, id, len(id), maxID)
+		return nil, fmt.Errorf("%w: session id %.80q has %d bytes, it must have from 1 to %d", ErrInvalid,
+			id, len(id), maxID)
 	}
 	if id == s.nonce {
 		return func() {}, nil

@@ -79,7 +79,8 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 func (s Section) opener(openers map[string]Opener) (func() (Store, error), error) {
 	opener, decode := openers[s.LeaseClass], s.Store
 	if opener == nil {
-		return nil, fmt.Errorf("%w: lease-class %q is none of %q", ErrInvalid, s.LeaseClass, slices.Sorted(maps.Keys(openers)))
+		return nil, fmt.Errorf("%w: lease-class %q is none of %q", ErrInvalid, s.LeaseClass,
+			slices.Sorted(maps.Keys(openers)))
 	}
 	if decode == nil {
 		decode = func(any) error { return nil }
@@ -89,7 +90,8 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 		return nil, fmt.Errorf("%w: store of lease-class %q: %w", ErrInvalid, s.LeaseClass, err)
 	}
 	if open == nil {
-		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", ErrInvalid, s.LeaseClass)
+		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", ErrInvalid,
+			s.LeaseClass)
 	}
 	return open, nil
 }
@@ -103,7 +105,8 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 // drop gives the lease back; only its first call has an effect. Dropping the last lease of a
 // session closes the session: drop then waits as Session.Close does and returns its result.
 // Dropping a lease does not release it while another caller has it.
-func (p *Provider) Lease(location, name, owner string, options ...func(*Config)) (l *Lease, drop func(context.Context) error, err error) {
+func (p *Provider) Lease(location, name, owner string,
+	options ...func(*Config)) (l *Lease, drop func(context.Context) error, err error) {
 	section, ok := p.sections[location]
 	if !ok {
 		return nil, nil, p.unknown(location)
@@ -126,7 +129,8 @@ func (p *Provider) Lease(location, name, owner string, options ...func(*Config))
 	}
 	triple, key := leaseKey{location, name, owner}, sessionKey{location, plain(cfg)}
 	if first, known := p.mu.leases[triple]; known && first != key.config {
-		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", ErrInvalid, name, location, owner)
+		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", ErrInvalid,
+			name, location, owner)
 	}
 	s, err := p.sessionLocked(key, store, cfg)
 	if err != nil {
@@ -151,7 +155,8 @@ func (p *Provider) Document(location, name string) (*Document, error) {
 }
 
 func (p *Provider) unknown(location string) error {
-	return fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location, slices.Sorted(maps.Keys(p.sections)))
+	return fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location,
+		slices.Sorted(maps.Keys(p.sections)))
 }
 
 // plain clears the fields that belong to the process and cannot always be compared.
@@ -204,7 +209,8 @@ func (p *Provider) known(location string) (Store, error) {
 func (p *Provider) open(location string) (Store, error) {
 	store, err := p.openers[location]()
 	if err == nil && store == nil {
-		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid, p.sections[location].LeaseClass)
+		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid,
+			p.sections[location].LeaseClass)
 	}
 	return store, err
 }

@@ -71,14 +71,17 @@ func Open(store Store, cfg Config) (*Session, error) {
 		return nil, err
 	}
 	if cfg.Forever && !keepsSessions(store) {
-		return nil, fmt.Errorf("%w: Forever needs a store that implements SessionKeeper, %T does not", ErrInvalid, store)
+		return nil, fmt.Errorf("%w: Forever needs a store that implements SessionKeeper, %T does not",
+			ErrInvalid, store)
 	}
 	if _, ok := store.(Queuer); cfg.Fair && !ok {
-		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not", ErrInvalid, store)
+		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not", ErrInvalid,
+			store)
 	}
 	s := &Session{
 		store: store, cfg: cfg.withDefaults(), nonce: rand.Text(), clock: cfg.Clock,
-		peers: &core.Peers{}, inbox: make(chan message), done: make(chan struct{}), hurry: make(chan struct{}),
+		peers: &core.Peers{}, inbox: make(chan message), done: make(chan struct{}),
+		hurry: make(chan struct{}),
 	}
 	if s.clock == nil {
 		s.clock = newClock()

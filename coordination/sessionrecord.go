@@ -86,7 +86,8 @@ func (s *Session) remove(name string, version Version) {
 	defer cancel()
 	defer func() { _ = recover() }() // of the store
 	if err := r.Remove(ctx, name, version); err != nil {
-		s.cfg.Logger.Debug("session record not removed", slog.String("record", name), slog.Any("error", err))
+		s.cfg.Logger.Debug("session record not removed", slog.String("record", name),
+			slog.Any("error", err))
 	}
 }
 

@@ -120,7 +120,8 @@ func (s *Session) load(ctx context.Context, name string) (Record, Version, error
 }
 
 // swap calls Store.Swap and counts the call.
-func (s *Session) swap(ctx context.Context, name string, old Version, next Record) (Version, error) {
+func (s *Session) swap(ctx context.Context, name string, old Version,
+	next Record) (Version, error) {
 	begun := s.clock.Read().Mono
 	ver, err := s.store.Swap(ctx, name, old, next)
 	s.called(OperationSwap, begun, err)

@@ -16,9 +16,6 @@ import (
 // Use [DWFlag] if off must win.
 type EWFlag struct{ view }
 
-// Flag is [EWFlag] under the name used by Akka, whose flag cannot be switched off.
-type Flag = EWFlag
-
 func (f *EWFlag) tag() causal.Tag { return causal.MakeTag(causal.EWFlag, causal.Custom) }
 
 // Enable switches the flag on.

@@ -42,7 +42,8 @@ func members[E any](v view, c elem[E], t causal.Tag, in func(causal.Entry) bool)
 }
 
 // newMembers yields, in order, the elements that are in the set and were not in old.
-func newMembers[E any](old, v view, c elem[E], t causal.Tag, in func(causal.Entry) bool) iter.Seq[E] {
+func newMembers[E any](old, v view, c elem[E], t causal.Tag,
+	in func(causal.Entry) bool) iter.Seq[E] {
 	v, old = together(v, old)
 	return func(yield func(E) bool) {
 		base := string(v.base(nil, t))

@@ -101,7 +101,8 @@ func (m *ORMap[K, V]) updated(w *Writer, prefix string, change func(v *V)) (caus
 	}
 	w.lines++
 	line := loaded + w.lines
-	bindTo(h, view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1, line: line, in: w})
+	bindTo(h, view{store: m.store, prefix: prefix, seen: m.seen, depth: m.depth + 1, line: line,
+		in: w})
 	if err := checkHeld(h); err != nil {
 		return m.store, err
 	}

@@ -183,7 +183,7 @@ func TestTypes_DecodeOtherType(t *testing.T) {
 		"GSet":           func() error { _, err := crdt.NewGSet[string](nil).Decode(b); return err },
 		"RWSet":          func() error { _, err := crdt.NewRWSet[string](nil).Decode(b); return err },
 		"MVRegister":     func() error { _, err := crdt.NewMVRegister[string](nil).Decode(b); return err },
-		"EWFlag":         func() error { _, err := crdt.Flag{}.Decode(b); return err },
+		"EWFlag":         func() error { _, err := crdt.EWFlag{}.Decode(b); return err },
 		"DWFlag":         func() error { _, err := crdt.DWFlag{}.Decode(b); return err },
 		"MaxRegister":    func() error { _, err := crdt.NewMaxRegister[string](nil).Decode(b); return err },
 		"MinRegister":    func() error { _, err := crdt.NewMinRegister[string](nil).Decode(b); return err },

@@ -28,13 +28,6 @@ type Writer struct {
 	trail  *trail // of an Update without a replicator; otherwise nil
 }
 
-// Host is for the replicator of this module. It returns the writer of event d with the hybrid
-// timestamp stamp, and a function that ends the writer.
-func Host(d causal.Dot, stamp uint64) (w *Writer, end func()) {
-	w = &Writer{dot: d, stamp: stamp, hosted: true}
-	return w, func() { w.done = true }
-}
-
 // Err returns the first error of a mutator called with w, or nil.
 func (w *Writer) Err() error { return w.err }
 

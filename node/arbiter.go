@@ -59,7 +59,8 @@ type ArbiterConfig struct {
 func (c ArbiterConfig) Validate() error {
 	var errs []error
 	if c.Lease == "" {
-		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease, the name of the lease, must be set", ErrInvalid))
+		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease, the name of the lease, must be set",
+			ErrInvalid))
 	} else if err := coordination.CheckName(c.Lease); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Arbiter.Lease: %w", ErrInvalid, err))
 	}
@@ -70,25 +71,28 @@ func (c ArbiterConfig) Validate() error {
 }
 
 func (c ArbiterConfig) core() arbiter.Config {
-	return arbiter.Config{Members: c.Members, Hold: c.Hold, Delay: c.Delay, Lapse: c.Lapse}.WithDefaults()
+	return arbiter.Config{Members: c.Members, Hold: c.Hold, Delay: c.Delay,
+		Lapse: c.Lapse}.WithDefaults()
 }
 
 const (
 	arbiterName = "concord.arbiter" // name of the arbiter's actor
 	atArbiter   = "arbiter"         // the arbiter's key at the gate
-	mostFormer  = 256
+	maxFormer   = 256
 )
 
 // startArbiter starts the arbiter of one life. It shuts the gate at once, and begins when the
 // member is up. stop notifies the other members that this member leaves, shuts the gate, and waits
 // until the lease is released. Call it after guarded work has been handed over and before the
 // session is closed.
-func startArbiter(system *actor.ActorSystem, session *coordination.Session, cfg ArbiterConfig) (stop func(context.Context) error, err error) {
+func startArbiter(system *actor.ActorSystem, session *coordination.Session,
+	cfg ArbiterConfig) (stop func(context.Context) error, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if lapse, drain := cfg.core().Lapse, session.Drain(); lapse >= drain {
-		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)", ErrInvalid, lapse, drain)
+		return nil, fmt.Errorf("%w: Arbiter.Lapse (%v) must be below Session.Drain (%v)", ErrInvalid,
+			lapse, drain)
 	}
 	s := &arbiterShell{
 		system: system, members: membership.Attach(system), lease: session.Lease(cfg.Lease), cfg: cfg.core(),
@@ -120,7 +124,7 @@ type arbiterShell struct {
 	core   *arbiter.Core
 	shell  *shell.Shell[any, any]
 	view   *membership.View
-	former map[string]uint64 // incarnations, by id, of members no longer listed; at most mostFormer
+	former map[string]uint64 // incarnations, by id, of members no longer listed; at most maxFormer
 }
 
 // Private messages.
@@ -174,7 +178,8 @@ func (s *arbiterShell) Receive(ctx actor.Context) {
 		s.core, s.view = arbiter.New(s.cfg), nil
 		s.begin()
 		s.former = map[string]uint64{}
-		s.shell = shell.New(shell.Config[any, any]{Core: s.core, Wake: arbiter.Wake{}, CarryOut: s.carryOut})
+		s.shell = shell.New(shell.Config[any, any]{Core: s.core, Wake: arbiter.Wake{},
+			CarryOut: s.carryOut})
 		s.shell.Start(ctx)
 		s.members.Subscribe(ctx.Self())
 	case *membership.View:
@@ -279,7 +284,7 @@ func (s *arbiterShell) remember(v *membership.View) {
 	}
 	for _, m := range s.view.Members {
 		if _, listed := v.Find(m.ID); !listed && m.Incarnation != 0 {
-			if len(s.former) >= mostFormer {
+			if len(s.former) >= maxFormer {
 				clear(s.former)
 			}
 			s.former[m.ID] = m.Incarnation
@@ -347,8 +352,10 @@ func (s *arbiterShell) send(ctx actor.Context, e arbiter.Send) {
 		if !listed {
 			continue
 		}
-		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID, From: s.view.Self.Incarnation, To: to.Incarnation}
-		ctx.Send(actor.NewPID(to.Address, arbiterName), wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
+		h := wire.Header{Cluster: s.view.Cluster, Member: s.view.Self.ID, From: s.view.Self.Incarnation,
+			To: to.Incarnation}
+		ctx.Send(actor.NewPID(to.Address, arbiterName),
+			wire.Seal(h, wire.ArbiterVerdict, encodeVerdict(e.Verdict)))
 	}
 }
 

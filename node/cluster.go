@@ -11,24 +11,25 @@ import (
 )
 
 // Cluster returns a cluster configuration with the settings that Concord recommends: Proto.Actor's
-// gossip disabled as far as possible (WithoutGossip), and the only identity lookup that Proto.Actor
+// gossip disabled as far as possible, and the only identity lookup that Proto.Actor
 // has. More options are applied on top.
 //
 // No cluster name may be a prefix of another cluster's name on the same provider: with some
 // providers, "shop" sees the members of "shop2".
-func Cluster(name string, provider cluster.ClusterProvider, rc *remote.Config, options ...cluster.ConfigOption) *cluster.Config {
-	options = append([]cluster.ConfigOption{WithoutGossip()}, options...)
+func Cluster(name string, provider cluster.ClusterProvider, rc *remote.Config,
+	options ...cluster.ConfigOption) *cluster.Config {
+	options = append([]cluster.ConfigOption{withoutGossip()}, options...)
 	return cluster.Configure(name, provider, disthash.New(), rc, options...)
 }
 
 // never stands in for infinity: Proto.Actor's gossip loop does not accept zero.
 const never = 100 * 365 * 24 * time.Hour
 
-// WithoutGossip makes Proto.Actor's gossip idle; it cannot be turned off. Concord does not use
+// withoutGossip makes Proto.Actor's gossip idle; it cannot be turned off. Concord does not use
 // gossip, and most data races of Proto.Actor are in it. The gossip heartbeats must then never
 // expire either: with a long interval alone, the second round finds the heartbeat of every member
 // expired and bans all members.
-func WithoutGossip() cluster.ConfigOption {
+func withoutGossip() cluster.ConfigOption {
 	return func(c *cluster.Config) {
 		c.GossipInterval = never
 		c.HeartbeatExpiration = 2 * never

@@ -10,9 +10,9 @@ import (
 
 // Bounds of Config.MaxMessage, in bytes.
 const (
-	DefaultMaxMessage = 64 << 20
-	minMessage        = 1 << 20
-	maxMessage        = 1 << 30
+	defaultMessage = 64 << 20
+	minMessage     = 1 << 20
+	maxMessage     = 1 << 30
 )
 
 // Config configures the remoting of one member. The zero value listens on a free loopback port.
@@ -60,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.Host = "127.0.0.1"
 	}
 	if c.MaxMessage == 0 {
-		c.MaxMessage = DefaultMaxMessage
+		c.MaxMessage = defaultMessage
 	}
 	return c
 }
@@ -82,14 +82,16 @@ func (c Config) Validate() error {
 		bad("Advertised (%q) must be host:port with a port from 1 to 65535", c.Advertised)
 	}
 	if c.Advertised == "" && isWildcard(c.Host) {
-		bad("Advertised must be set when Host (%q) is a wildcard: others cannot reach this member there", c.Host)
+		bad("Advertised must be set when Host (%q) is a wildcard: others cannot reach this member there",
+			c.Host)
 	}
 	if beyond := c.beyondLoopback(); beyond != "" && c.TLS == nil && c.SecretFile == "" && !c.PlaintextUnsafe {
 		bad("%s is not a loopback address, and anyone who reaches the port can send messages to "+
 			"actors; set TLS or SecretFile, listen on loopback, or set PlaintextUnsafe if the network is closed", beyond)
 	}
 	if c.TLS != nil && (c.TLS.Cert == "" || c.TLS.Key == "" || len(c.TLS.Authorities) == 0) {
-		bad("TLS needs Cert (%q), Key (%q) and at least one of Authorities (%q)", c.TLS.Cert, c.TLS.Key, c.TLS.Authorities)
+		bad("TLS needs Cert (%q), Key (%q) and at least one of Authorities (%q)", c.TLS.Cert, c.TLS.Key,
+			c.TLS.Authorities)
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Roles {
@@ -106,12 +108,14 @@ func (c Config) Validate() error {
 
 func checkRole(r string) error {
 	ok := r != "" && len(r) <= 63 && strings.IndexFunc(r, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c))
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("-_.", c))
 	}) < 0
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("%w: role %q must have from 1 to 63 letters, digits, \"-\", \"_\" and \".\"", ErrInvalid, r)
+	return fmt.Errorf("%w: role %q must have from 1 to 63 letters, digits, \"-\", \"_\" and \".\"",
+		ErrInvalid, r)
 }
 
 func isAddress(s string) bool {

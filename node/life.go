@@ -36,7 +36,8 @@ func (r *runner) live(ctx context.Context) (again bool, err error) {
 		return r.life > 1 || errors.Is(err, ErrRemoved), errors.Join(err, stopped)
 	}
 	r.keepPort(n)
-	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster), slog.String("address", n.System.Address()),
+	r.cfg.Logger.Info("member is up", slog.String("cluster", r.cfg.Cluster),
+		slog.String("address", n.System.Address()),
 		slog.String("member", membership.Attach(n.System).View().Self.ID), slog.Int("life", r.life))
 	r.cfg.Health.set(stateUp, n.System, nil)
 	n.begin()
@@ -64,7 +65,8 @@ func (r *runner) serve(ctx context.Context, n *Node) (again bool, err error) {
 		slog.String("then", r.cfg.OnSplit.String()))
 	stopped := r.stop(n, r.cfg.OnSplit != Rejoin)
 	if stopped != nil { // not a reason to stay away: unreleased leases expire
-		r.cfg.Logger.Error("life did not stop in order", slog.Int("life", r.life), slog.Any("error", stopped))
+		r.cfg.Logger.Error("life did not stop in order", slog.Int("life", r.life),
+			slog.Any("error", stopped))
 	}
 	switch r.cfg.OnSplit {
 	case Reexec:
@@ -101,7 +103,8 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
 		Session: r.session, Life: r.life, store: r.store, failed: make(chan struct{}),
 	}
-	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience, Lives: r.pace.lately(time.Now())})
+	membership.Attach(system).Tune(membership.Tuning{Patience: r.cfg.Patience,
+		Lives: r.pace.lately(time.Now())})
 	n.ctx, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return n, n.prepare(r.lives)
 }

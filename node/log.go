@@ -13,7 +13,8 @@ const upstream = "github.com/asynkron/protoactor-go/"
 // usual lists prefixes of messages that Proto.Actor logs as errors although they are part of every
 // restart of a peer and of every stop.
 var usual = []string{
-	"EndpointWriter ", "EndpointReader ", "EndpointManager ", "EndpointSupervisor ", "Automanaged server stopping",
+	"EndpointWriter ", "EndpointReader ", "EndpointManager ", "EndpointSupervisor ",
+	"Automanaged server stopping",
 	"Bad connection to the node health status", "Failure reaching nodes",
 }
 

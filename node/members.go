@@ -65,7 +65,8 @@ func awaitMembers(ctx context.Context, system *actor.ActorSystem, atLeast int) e
 		case <-members.Removed():
 			return members.Cause()
 		case <-say.C:
-			system.Logger().Warn("waiting for members", slog.Int("needed", atLeast), slog.String("seen", seen(members)))
+			system.Logger().Warn("waiting for members", slog.Int("needed", atLeast),
+				slog.String("seen", seen(members)))
 		case <-ctx.Done():
 			return fmt.Errorf("%d members needed, after %v %s: %w", atLeast,
 				time.Since(began).Round(time.Second), seen(members), context.Cause(ctx))

@@ -34,7 +34,8 @@ const (
 //
 // stop shuts the gate and waits until the lease is released. Call it after guarded work has been
 // handed over and before the session is closed.
-func startGuard(system *actor.ActorSystem, session *coordination.Session, name string) (stop func(context.Context) error, err error) {
+func startGuard(system *actor.ActorSystem, session *coordination.Session,
+	name string) (stop func(context.Context) error, err error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: Guard, the name of the member's lease, must be set", ErrInvalid)
 	}
@@ -139,12 +140,14 @@ func (g *nodeGuard) pause(ctx context.Context, d time.Duration) {
 }
 
 func (g *nodeGuard) open(what string) {
-	g.log.Info("guarded work may run here", slog.String("lease", g.lease.Name()), slog.String("because", what))
+	g.log.Info("guarded work may run here", slog.String("lease", g.lease.Name()),
+		slog.String("because", what))
 	g.gate.Let(atGuard)
 }
 
 func (g *nodeGuard) shut(why string) {
-	g.log.Warn("guarded work must not run here", slog.String("lease", g.lease.Name()), slog.String("why", why))
+	g.log.Warn("guarded work must not run here", slog.String("lease", g.lease.Name()),
+		slog.String("why", why))
 	g.gate.Shut(atGuard, why)
 }
 

@@ -18,7 +18,7 @@ const (
 	// queueSize is allocated in advance for every peer: Proto.Actor's default takes 16 MB. It is
 	// not a limit.
 	queueSize = 1024
-	// maxBatch keeps a batch of the largest messages that Concord sends below DefaultMaxMessage.
+	// maxBatch keeps a batch of the largest messages that Concord sends below defaultMessage.
 	maxBatch = 200
 	// share is the part of a batch that one message of Concord takes at most, including the
 	// overhead around its payload.
@@ -107,8 +107,10 @@ func serverOptions(cfg Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingMin, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: maxIdle}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingMin,
+			PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout,
+			MaxConnectionIdle: maxIdle}),
 	}
 }
 
@@ -117,7 +119,8 @@ func dialOptions() []grpc.DialOption {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true,
 		}),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: dialTimeout}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig,
+			MinConnectTimeout: dialTimeout}),
 		grpc.WithChainStreamInterceptor(closeFailed),
 	}
 }

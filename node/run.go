@@ -50,7 +50,8 @@ func Run(ctx context.Context, cfg RunConfig, register func(*Node) error) error {
 		ctx, stop = signals(ctx)
 		defer stop()
 	}
-	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(), pace: newPace(cfg.LivesPerHour)}
+	r := &runner{cfg: cfg, register: register, lives: lifecycle.NewLives(),
+		pace: newPace(cfg.LivesPerHour)}
 	defer r.lives.End()
 	if err := r.open(); err != nil {
 		return err

@@ -26,7 +26,8 @@ const (
 // OnStop registers stop to be run once by Shutdown. The components of Concord register themselves;
 // OnStop is for other components of the application. cancel removes the registration. OnStop
 // returns an error once Shutdown has begun.
-func OnStop(system *actor.ActorSystem, p Phase, name string, stop func(context.Context) error) (cancel func(), err error) {
+func OnStop(system *actor.ActorSystem, p Phase, name string,
+	stop func(context.Context) error) (cancel func(), err error) {
 	return lifecycle.OnStop(system, p, name, stop)
 }
 

@@ -178,12 +178,14 @@ func checkCluster(c *cluster.Cluster) error {
 func warn(c *cluster.Cluster) {
 	log, rc := c.ActorSystem.Logger(), c.Config.RemoteConfig
 	if rc.EndpointWriterQueueSize > 64*queueSize {
-		log.Warn("remoting allocates a large queue for every peer", slog.Int("size", rc.EndpointWriterQueueSize))
+		log.Warn("remoting allocates a large queue for every peer",
+			slog.Int("size", rc.EndpointWriterQueueSize))
 	}
 	if len(rc.ServerOptions) == 0 {
-		log.Warn("remoting is not guarded: any peer can crash this process", slog.String("instead", "node.Remote"))
+		log.Warn("remoting is not guarded: any peer can crash this process",
+			slog.String("instead", "node.Remote"))
 	}
 	if c.Config.GossipInterval < never {
-		log.Warn("gossip has data races and is not needed", slog.String("instead", "node.WithoutGossip"))
+		log.Warn("gossip has data races and is not needed", slog.String("instead", "node.Cluster"))
 	}
 }

@@ -70,7 +70,8 @@ func (h hosted) around(a actor.Actor) actor.Actor {
 
 // spawn starts an instance, under a name made of its tenure and its number: first, or after a panic
 // the result of produce. take hands it the state of the last instance.
-func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure, first actor.Actor, take func(actor.Actor)) child {
+func (m *manager) spawn(ctx actor.Context, run uint64, tenure coordination.Tenure,
+	first actor.Actor, take func(actor.Actor)) child {
 	over, planned, left := new(atomic.Bool), new(atomic.Bool), new(atomic.Pointer[leftState])
 	system, manager := ctx.ActorSystem(), ctx.Self()
 	h := hosted{

@@ -134,7 +134,8 @@ func (c Config) Validate() error {
 }
 
 func unfit(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("-_.", r))
 }
 
 func (c Config) managerName() string { return "concord-singleton-" + c.Name }

@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/concord-go/concord/internal/stash"
+	"github.com/concord-go/concord/coordination/stash"
 )
 
 // asked wraps a message of Ask for the local proxy. If the message fails, the answer is a refusal.

@@ -25,8 +25,8 @@ type life struct {
 	session *coordination.Session // nil: only a proxy
 	produce func(coordination.Tenure) actor.Actor
 	members *membership.Service
-	counts  *counters    // of the Singleton
-	place   *whereabouts // of the Singleton
+	counts  *counters  // of the Singleton
+	place   *locations // of the Singleton
 
 	pid     atomic.Pointer[actor.PID] // of the proxy, for users
 	proxy   *actor.PID
@@ -45,7 +45,8 @@ type life struct {
 
 // guardian restarts the actors forever.
 func guardian() actor.PropsOption {
-	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second, 100*time.Millisecond))
+	return actor.WithGuardian(actor.NewExponentialBackoffStrategy(10*time.Second,
+		100*time.Millisecond))
 }
 
 // begin spawns the proxy, which keeps messages until the member is up, and registers with the
@@ -93,7 +94,8 @@ func (l *life) up(self membership.Member) {
 }
 
 func (l *life) fail(err error) {
-	l.system.Logger().Error("singleton not started", slog.String("singleton", l.cfg.Name), slog.Any("error", err))
+	l.system.Logger().Error("singleton not started", slog.String("singleton", l.cfg.Name),
+		slog.Any("error", err))
 	if l.closing.CompareAndSwap(false, true) {
 		l.unhook()
 		l.system.Root.Stop(l.proxy)

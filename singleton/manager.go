@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
-	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -102,7 +102,7 @@ func (m *manager) Receive(ctx actor.Context) {
 			run, left := m.child.run, m.child.left
 			m.child = child{}
 			if m.machine.State() == core.Stopping {
-				m.bequeath(ctx, left)
+				m.handState(ctx, left)
 			}
 			m.step(ctx, core.Gone{Run: run})
 		}
@@ -153,7 +153,8 @@ func (m *manager) step(ctx actor.Context, ev core.Event) { m.shell.Step(ctx, ev)
 // settled acts on the present state of the machine.
 func (m *manager) settled(ctx actor.Context) {
 	if is := m.machine.State(); is != m.state {
-		m.log.Info("singleton manager changed state", slog.String("from", m.state.String()), slog.String("to", is.String()),
+		m.log.Info("singleton manager changed state", slog.String("from", m.state.String()),
+			slog.String("to", is.String()),
 			slog.Uint64("token", m.machine.Token()))
 		m.state = is
 	}
@@ -176,7 +177,8 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 		m.tellClients(ctx)
 	case core.Pause:
 		m.clients.each(func(c *client) {
-			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused, &pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
+			m.send(ctx, m.self(), c.member, m.life.cfg.proxyName(), wire.SingletonPaused,
+				&pb.SingletonPaused{Token: e.Token, Lost: e.Lost})
 		})
 	case core.Stop:
 		m.child.stop(ctx, m.life.cfg.StopMessage)
@@ -185,7 +187,8 @@ func (m *manager) carryOut(ctx actor.Context, e core.Effect) {
 	case core.Release:
 		m.tenancy.release(ctx, e.Token, m.patience(), m.estate.given)
 	case core.TellFree:
-		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree, &pb.SingletonFree{Token: e.Token})
+		m.send(ctx, m.self(), e.To, m.life.cfg.managerName(), wire.SingletonFree,
+			&pb.SingletonFree{Token: e.Token})
 	case core.TellLeaving:
 		m.tellLeaving(ctx)
 	case core.TellAbstain:
@@ -220,7 +223,8 @@ func (m *manager) start(ctx actor.Context, e core.Start) {
 	}
 	first, why := m.produce(grant)
 	if why != nil {
-		m.log.Error("singleton instance could not be made", slog.Any("reason", why), slog.Uint64("token", e.Token))
+		m.log.Error("singleton instance could not be made", slog.Any("reason", why),
+			slog.Uint64("token", e.Token))
 		m.step(ctx, core.Gone{Run: e.Run})
 		return
 	}
@@ -274,7 +278,8 @@ func (m *manager) tellLeaving(ctx actor.Context) {
 	}
 	m.tellManagers(ctx, wire.SingletonLeaving, &pb.SingletonLeaving{})
 	for _, to := range m.view.Members {
-		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving, &pb.SingletonLeaving{})
+		m.send(ctx, m.self(), member(to), m.life.cfg.proxyName(), wire.SingletonLeaving,
+			&pb.SingletonLeaving{})
 	}
 }
 
@@ -293,7 +298,8 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		m.told = e.Seq
 		switch {
 		case e.Failing:
-			m.log.Error("singleton instances fail here, and no other member may host", slog.Any("reason", m.reason))
+			m.log.Error("singleton instances fail here, and no other member may host",
+				slog.Any("reason", m.reason))
 		case e.For > 0:
 			m.log.Warn("member abstains from hosting the singleton", slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
@@ -445,7 +451,8 @@ func (m *manager) onAttempt(ctx actor.Context, msg *attemptEnded) {
 
 func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 	if msg.err != nil {
-		m.log.Warn("singleton lease possibly not released, it will expire", slog.Uint64("token", msg.token), slog.Any("error", msg.err))
+		m.log.Warn("singleton lease possibly not released, it will expire",
+			slog.Uint64("token", msg.token), slog.Any("error", msg.err))
 	}
 	if m.estate.given != nil {
 		m.estate.given = nil
@@ -457,7 +464,8 @@ func (m *manager) onRelease(ctx actor.Context, msg *releaseEnded) {
 
 // HandleFailure implements actor.SupervisorStrategy. It restarts an instance that panics after a
 // back-off, with its mailbox, unless the instance has been told to stop.
-func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who *actor.PID,
+	_ *actor.RestartStatistics, reason, _ any) {
 	ctx, ok := sup.(actor.Context)
 	if !ok || !m.child.is(who) || m.machine.State() != core.Active {
 		if m.child.is(who) {
@@ -468,6 +476,7 @@ func (m *manager) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, who 
 	}
 	m.reason = reason
 	m.child.up, m.child.restart = false, func() { sup.RestartChildren(who) }
-	m.log.Error("singleton instance panicked", slog.Any("reason", reason), slog.Uint64("token", m.machine.Token()))
+	m.log.Error("singleton instance panicked", slog.Any("reason", reason),
+		slog.Uint64("token", m.machine.Token()))
 	m.step(ctx, core.Broken{Run: m.child.run})
 }

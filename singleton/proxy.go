@@ -6,9 +6,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/stash"
 	"github.com/concord-go/concord/internal/membership"
 	"github.com/concord-go/concord/internal/shell"
-	"github.com/concord-go/concord/internal/stash"
 	"github.com/concord-go/concord/internal/timer"
 	"github.com/concord-go/concord/internal/wire"
 	pb "github.com/concord-go/concord/proto"
@@ -40,8 +40,10 @@ func (p *proxy) listen(ctx actor.Context) {
 }
 
 func newProxy(l *life) *proxy {
-	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval), kept: stash.New(l.cfg.Buffer)}
-	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Core: p.route, Wake: core.Wake{}, CarryOut: p.carryOut, Settled: p.settled})
+	p := &proxy{station: newStation(l), route: core.NewRoute(askInterval),
+		kept: stash.New(l.cfg.Buffer)}
+	p.shell = shell.New(shell.Config[core.Event, core.Effect]{Core: p.route, Wake: core.Wake{},
+		CarryOut: p.carryOut, Settled: p.settled})
 	return p
 }
 
@@ -98,7 +100,8 @@ func (p *proxy) settled(ctx actor.Context) {
 
 // found sends the kept messages.
 func (p *proxy) found(ctx actor.Context, e core.Found) {
-	p.log.Info("singleton found", slog.String("address", e.Host.Address), slog.Uint64("token", e.Token))
+	p.log.Info("singleton found", slog.String("address", e.Host.Address),
+		slog.Uint64("token", e.Token))
 	p.host = actor.NewPID(e.Host.Address, p.life.cfg.managerName())
 	p.local = e.Host.ID == p.view.Self.ID
 	p.life.place.found(e.Host.Address, coordination.Token(e.Token))
@@ -118,7 +121,7 @@ func (p *proxy) pass(ctx actor.Context) {
 	switch {
 	case stray(ctx.Message()):
 		p.refuse(ctx, stash.Of(ctx), errStray)
-	case p.host != nil && !byAsk && !homeless(ctx.Sender()) && (p.local || portable(ctx.Message())):
+	case p.host != nil && !byAsk && !unaddressed(ctx.Sender()) && (p.local || portable(ctx.Message())):
 		ctx.Forward(p.host)
 	case p.host != nil:
 		p.deliver(ctx, stash.Of(ctx))
@@ -139,15 +142,15 @@ func (p *proxy) deliver(ctx actor.Context, e stash.Entry) {
 		_, token, _ := p.route.Host()
 		p.life.calls.sent(e.Message.(*asked).call, token)
 	}
-	if homeless(inner.Sender) {
+	if unaddressed(inner.Sender) {
 		inner.Sender = actor.NewPID(p.view.Self.Address, inner.Sender.Id)
 	}
 	ctx.Send(p.host, inner.Envelope())
 }
 
-// homeless reports whether a sender got its PID before this system had an address. At another
+// unaddressed reports whether a sender got its PID before this system had an address. At another
 // member that PID would name a process there, which might exist.
-func homeless(sender *actor.PID) bool { return sender != nil && sender.Address == local }
+func unaddressed(sender *actor.PID) bool { return sender != nil && sender.Address == local }
 
 func (p *proxy) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	from, manifest, payload, ok := p.open(env)

@@ -20,7 +20,7 @@ import (
 type Singleton struct {
 	name    string
 	present *lifecycle.Present[life]
-	place   whereabouts
+	place   locations
 	counts  counters
 }
 
@@ -37,7 +37,8 @@ type Singleton struct {
 //
 // The error is ErrInvalid, also if the member already has a singleton of this name, or it reports
 // that the member is stopping.
-func New(system *actor.ActorSystem, session *coordination.Session, cfg Config, produce func(coordination.Tenure) actor.Actor) (*Singleton, error) {
+func New(system *actor.ActorSystem, session *coordination.Session, cfg Config,
+	produce func(coordination.Tenure) actor.Actor) (*Singleton, error) {
 	var errs []error
 	if session == nil {
 		errs = append(errs, fmt.Errorf("%w: no session", ErrInvalid))
@@ -57,7 +58,8 @@ func New(system *actor.ActorSystem, session *coordination.Session, cfg Config, p
 func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 	err := cfg.Validate()
 	if cfg.Role == "" {
-		err = errors.Join(err, fmt.Errorf("%w: Role is not set, so this member would have to host", ErrInvalid))
+		err = errors.Join(err, fmt.Errorf("%w: Role is not set, so this member would have to host",
+			ErrInvalid))
 	}
 	if err != nil {
 		return nil, err
@@ -100,6 +102,7 @@ type counters struct{ refused, passedOn, ignored, stateLost atomic.Uint64 }
 func (s *Singleton) Stats() Stats {
 	c := &s.counts
 	return Stats{
-		Refused: c.refused.Load(), PassedOn: c.passedOn.Load(), Ignored: c.ignored.Load(), StateLost: c.stateLost.Load(),
+		Refused: c.refused.Load(), PassedOn: c.passedOn.Load(), Ignored: c.ignored.Load(),
+		StateLost: c.stateLost.Load(),
 	}
 }

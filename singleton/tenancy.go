@@ -90,7 +90,8 @@ func (t *tenancy) acquire(ctx actor.Context, attempt uint64) {
 	go func() {
 		defer stop()
 		grant, err := lease.Acquire(wait)
-		m := &attemptEnded{attempt: attempt, grant: grant, err: err, cancelled: errors.Is(wait.Err(), context.Canceled)}
+		m := &attemptEnded{attempt: attempt, grant: grant, err: err,
+			cancelled: errors.Is(wait.Err(), context.Canceled)}
 		if err == nil {
 			// Registered before the manager learns of the grant, because the manager may be gone by
 			// now.
@@ -155,7 +156,8 @@ func (t *tenancy) grant(token uint64) *coordination.Grant {
 // release gives a tenure up, and waits for the release for at most within. If the next host is
 // being sent a state, it first waits, for a bounded time, until that host has the state. It ends
 // with one *releaseEnded.
-func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration, given <-chan struct{}) {
+func (t *tenancy) release(ctx actor.Context, token uint64, within time.Duration,
+	given <-chan struct{}) {
 	system, self, grant := ctx.ActorSystem(), ctx.Self(), t.grant(token)
 	go func() {
 		if given != nil {

@@ -69,7 +69,8 @@ func packed(token coordination.Token, w Warm) (_ *pb.SingletonState, err error) 
 	case err != nil:
 		return nil, fmt.Errorf("%w: %s: %w", errState, name, err)
 	case len(data) > MaxState:
-		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name, len(data), MaxState)
+		return nil, fmt.Errorf("%w: %s has %d bytes, it must have at most %d", errState, name, len(data),
+			MaxState)
 	}
 	return &pb.SingletonState{Token: uint64(token), Type: string(name), State: data}, nil
 }
@@ -104,9 +105,9 @@ func (m *manager) loseState(err error) {
 	m.log.Error("singleton state lost in a hand-over", slog.Any("error", err))
 }
 
-// bequeath sends the state that the instance has left to the next host. estate.given is closed when
+// handState sends the state that the instance has left to the next host. estate.given is closed when
 // the next host has it.
-func (m *manager) bequeath(ctx actor.Context, left *atomic.Pointer[pb.SingletonState]) {
+func (m *manager) handState(ctx actor.Context, left *atomic.Pointer[pb.SingletonState]) {
 	s := left.Swap(nil)
 	if s == nil {
 		return
@@ -127,7 +128,8 @@ func (m *manager) onState(ctx actor.Context, from core.Member, s *pb.SingletonSt
 		return
 	}
 	m.estate.got = s
-	m.send(ctx, m.self(), from, m.life.cfg.managerName(), wire.SingletonStateTaken, &pb.SingletonStateTaken{Token: s.Token})
+	m.send(ctx, m.self(), from, m.life.cfg.managerName(), wire.SingletonStateTaken,
+		&pb.SingletonStateTaken{Token: s.Token})
 }
 
 // maxTypeName is longer than the name of any message type.

@@ -22,8 +22,8 @@ type located struct {
 	now bool
 }
 
-// whereabouts is what this process knows about the place of the instance, over all lives.
-type whereabouts struct {
+// locations is what this process knows about the place of the instance, over all lives.
+type locations struct {
 	mu struct {
 		sync.Mutex
 		last located
@@ -32,7 +32,7 @@ type whereabouts struct {
 }
 
 // get returns the last known place, and a channel that is closed when it changes.
-func (w *whereabouts) get() (located, <-chan struct{}) {
+func (w *locations) get() (located, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.turn == nil {
@@ -42,7 +42,7 @@ func (w *whereabouts) get() (located, <-chan struct{}) {
 }
 
 // change changes the place, and wakes the waiters.
-func (w *whereabouts) change(f func(*located)) {
+func (w *locations) change(f func(*located)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.mu.last
@@ -52,7 +52,7 @@ func (w *whereabouts) change(f func(*located)) {
 	}
 }
 
-func (w *whereabouts) found(address string, token coordination.Token) {
+func (w *locations) found(address string, token coordination.Token) {
 	w.change(func(l *located) {
 		if !l.now || l.Address != address || l.Token != token {
 			*l = located{Place{address, token, time.Now()}, true}
@@ -60,7 +60,7 @@ func (w *whereabouts) found(address string, token coordination.Token) {
 	})
 }
 
-func (w *whereabouts) hidden() { w.change(func(l *located) { l.now = false }) }
+func (w *locations) hidden() { w.change(func(l *located) { l.now = false }) }
 
 // Where returns the place of the instance as far as this member knows it, for people and
 // dashboards: the instance may have moved. false means that the present place is unknown; the

@@ -46,7 +46,8 @@ func (st *station) hosts(v *membership.View) core.View {
 }
 
 // send sends a message to the actor with this name at m, on behalf of member from.
-func (st *station) send(ctx actor.Context, from, to core.Member, name string, manifest wire.Manifest, m proto.Message) {
+func (st *station) send(ctx actor.Context, from, to core.Member, name string,
+	manifest wire.Manifest, m proto.Message) {
 	if st.view == nil {
 		return
 	}
@@ -55,7 +56,8 @@ func (st *station) send(ctx actor.Context, from, to core.Member, name string, ma
 		st.log.Error("message not sent", slog.Any("error", err))
 		return
 	}
-	h := wire.Header{Cluster: st.view.Cluster, Member: from.ID, From: from.Incarnation, To: to.Incarnation}
+	h := wire.Header{Cluster: st.view.Cluster, Member: from.ID, From: from.Incarnation,
+		To: to.Incarnation}
 	ctx.Send(actor.NewPID(to.Address, name), wire.Seal(h, manifest, payload))
 }
 
@@ -89,7 +91,8 @@ func (st *station) decode(payload []byte, m proto.Message) bool {
 // ignore counts a message of the protocol that cannot be used.
 func (st *station) ignore(why slog.Attr) {
 	if n := st.life.counts.ignored.Add(1); n&(n-1) == 0 { // the 1st, 2nd, 4th, 8th, …: no flood of lines
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why, slog.Uint64("ignored", n))
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, "message ignored", why,
+			slog.Uint64("ignored", n))
 	}
 }
 

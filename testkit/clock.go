@@ -45,8 +45,8 @@ type alarm struct {
 
 var _ coordination.Clock = (*Clock)(nil)
 
-// MaxRate is the maximum rate of a clock relative to true time; the minimum is 1/MaxRate.
-const MaxRate = 1000
+// maxRate is the maximum rate of a clock relative to true time; the minimum is 1/maxRate.
+const maxRate = 1000
 
 func newClock(c *Cluster, index int) *Clock {
 	k := &Clock{c: c, index: index, start: c.start}
@@ -101,11 +101,11 @@ func (k *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 }
 
 // SetRate sets the rate of the clock relative to true time: 1.01 is 1 % fast, 0.99 is 1 % slow, 1
-// is exact. It fails the test if rate is above MaxRate or below 1/MaxRate.
+// is exact. It fails the test if rate is above 1000 or below 1/1000.
 func (k *Clock) SetRate(rate float64) {
 	k.c.t.Helper()
-	if !(rate <= MaxRate && rate >= 1.0/MaxRate) { // also for NaN
-		k.c.t.Fatalf("rate of clock %d (%v) must be from 1/%d to %d", k.index, rate, MaxRate, MaxRate)
+	if !(rate <= maxRate && rate >= 1.0/maxRate) { // also for NaN
+		k.c.t.Fatalf("rate of clock %d (%v) must be from 1/%d to %d", k.index, rate, maxRate, maxRate)
 	}
 	k.c.note("clock %d: rate %v", k.index, rate)
 	k.change(func() { k.mu.rate = rate })

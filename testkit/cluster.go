@@ -50,7 +50,8 @@ type Cluster struct {
 }
 
 func newCluster(t *testing.T, n int, s settings) *Cluster {
-	c := &Cluster{t: t, seed: s.seed, set: s, start: time.Now(), Leases: memory.New(), over: make(chan struct{})}
+	c := &Cluster{t: t, seed: s.seed, set: s, start: time.Now(), Leases: memory.New(),
+		over: make(chan struct{})}
 	c.sim = simnet.NewCluster(simnet.Config{
 		Options:  simnet.Options{Seed: s.seed, Latency: s.latency, Jitter: s.jitter},
 		System:   c.newSystem,
@@ -187,7 +188,8 @@ func (c *Cluster) Settle() {
 		case n == 0 && calls == 0:
 			return
 		case time.Now().After(end):
-			c.t.Fatalf("not quiet within a minute: %d messages and %d calls of the lease store on their way", n, calls)
+			c.t.Fatalf("not quiet within a minute: %d messages and %d calls of the lease store on their way",
+				n, calls)
 			return
 		case n == 0:
 			due = time.Now().Add(time.Millisecond)
@@ -200,7 +202,8 @@ func (c *Cluster) Settle() {
 func (c *Cluster) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.notes = append(c.mu.notes, fmt.Sprintf("%10s  %s", short(time.Since(c.start)), fmt.Sprintf(format, args...)))
+	c.mu.notes = append(c.mu.notes,
+		fmt.Sprintf("%10s  %s", short(time.Since(c.start)), fmt.Sprintf(format, args...)))
 }
 
 // story returns the failure report.
@@ -263,7 +266,8 @@ func (c *Cluster) end() {
 	c.sim.Close()
 	c.ending.Wait()
 	if types := c.sim.Net.Unserialisable(); len(types) > 0 {
-		c.t.Errorf("sent to another member, but no protobuf messages, so remoting would drop them: %v", types)
+		c.t.Errorf("sent to another member, but no protobuf messages, so remoting would drop them: %v",
+			types)
 	}
 }
 

@@ -167,7 +167,8 @@ func (d *Disk) Open(name string) (*DiskStore, error) {
 		v.torn = false
 		d.mu.stats.Torn++
 	}
-	v.opener = &DiskStore{disk: d, name: name, on: v, turn: make(chan struct{}, 1), end: make(chan struct{})}
+	v.opener = &DiskStore{disk: d, name: name, on: v, turn: make(chan struct{}, 1),
+		end: make(chan struct{})}
 	return v.opener, nil
 }
 

@@ -40,7 +40,8 @@ func (p *Probe) ExpectNone(d time.Duration) {
 	p.t.Helper()
 	start := time.Now()
 	if s, ok := p.take(start.Add(d)); ok {
-		p.failf("expected nothing for %s, got %s after %s", short(d), describe(s.message), short(time.Since(start)))
+		p.failf("expected nothing for %s, got %s after %s", short(d), describe(s.message),
+			short(time.Since(start)))
 	}
 }
 

@@ -36,7 +36,8 @@ var quiet = slog.New(slog.DiscardHandler)
 // test.
 func NewSystem(t testing.TB, options ...actor.ConfigOption) *actor.ActorSystem {
 	t.Helper()
-	system := actor.NewActorSystem(append([]actor.ConfigOption{WithLogs(), quickDeadLetters}, options...)...)
+	system := actor.NewActorSystem(append([]actor.ConfigOption{WithLogs(), quickDeadLetters},
+		options...)...)
 	t.Cleanup(func() {
 		system.Shutdown()
 		if b := bookOf(system); b != nil && t.Failed() {
@@ -69,7 +70,8 @@ func ExpectLog(t testing.TB, system *actor.ActorSystem, want Log, during func())
 	t.Helper()
 	b := bookOf(system)
 	if b == nil {
-		t.Fatalf("the log of system %s is not kept: make it with testkit.NewSystem or testkit.WithLogs", system.ID)
+		t.Fatalf("the log of system %s is not kept: make it with testkit.NewSystem or testkit.WithLogs",
+			system.ID)
 		return
 	}
 	from := len(b.since(0))

@@ -50,7 +50,8 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	timer.Attach(sim.System, timer.Host{Clock: clock})
 	m := &Member{
 		Index: i, ID: sim.ID, Address: sim.Address, Roles: sim.Roles, System: sim.System, c: c, sim: sim, dead: make(chan struct{}),
-		clock: clock, disk: c.births.disk(c, i), Store: &Store{to: c.Leases}, members: membership.Attach(sim.System),
+		clock: clock, disk: c.births.disk(c, i), Store: &Store{to: c.Leases},
+		members: membership.Attach(sim.System),
 	}
 	m.die = sync.OnceFunc(func() { close(m.dead) })
 	m.Store.note = func(format string, args ...any) { c.note("lease store of %v: "+format, append([]any{m}, args...)...) }

@@ -188,7 +188,8 @@ func (p *Probe) story() string {
 		fmt.Fprintf(&b, "\n  … %d earlier ones", from)
 	}
 	for i, s := range p.mu.seen[from:] {
-		fmt.Fprintf(&b, "\n  %3d  %8s  %-7s  %s from %s", from+i+1, short(s.after), s.fate, describe(s.message), name(s.sender))
+		fmt.Fprintf(&b, "\n  %3d  %8s  %-7s  %s from %s", from+i+1, short(s.after), s.fate,
+			describe(s.message), name(s.sender))
 	}
 	return b.String()
 }

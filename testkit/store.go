@@ -87,7 +87,8 @@ func (s *Store) Next(match func(StoreCall) bool, f StoreFaults) (hit func() bool
 }
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (r coordination.Record, v coordination.Version, err error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (r coordination.Record, v coordination.Version, err error) {
 	err = s.call(ctx, StoreCall{Lease: name}, func() error {
 		r, v, err = s.to.Load(ctx, name)
 		return err
@@ -99,7 +100,8 @@ func (s *Store) Load(ctx context.Context, name string) (r coordination.Record, v
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (v coordination.Version, err error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (v coordination.Version, err error) {
 	err = s.call(ctx, StoreCall{name, true, next}, func() error {
 		v, err = s.to.Swap(ctx, name, old, next)
 		return err

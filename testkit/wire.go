@@ -9,11 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// MaxMessage is the maximum size in bytes of a message between members: the default of gRPC.
-const MaxMessage = 4 << 20
+// maxMessage is the maximum size in bytes of a message between members: the default of gRPC.
+const maxMessage = 4 << 20
 
 // RoundTrip encodes msg as remoting does and returns the decoded message. It fails if msg could not
-// be sent (remoting would only log that), or if the decoded message is not equal.
+// be sent, for example because it has more than 4 MiB (remoting would only log that), or if the
+// decoded message is not equal.
 func RoundTrip[M any](t testing.TB, msg M) M {
 	t.Helper()
 	var none M
@@ -62,7 +63,7 @@ func overTheWire(sent proto.Message) (got proto.Message, problem string) {
 	if err != nil {
 		return nil, "does not marshal: " + err.Error()
 	}
-	if len(raw) > MaxMessage {
+	if len(raw) > maxMessage {
 		return nil, "is too large to be sent: over 4 MiB"
 	}
 	if _, err := protoregistry.GlobalTypes.FindMessageByName(proto.MessageName(sent)); err != nil {

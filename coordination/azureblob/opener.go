@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -42,7 +43,8 @@ const installTimeout = 10 * time.Second
 func (s Settings) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("azureblob: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("azureblob: %w: "+format,
+			append([]any{coordination.ErrInvalid}, args...)...))
 	}
 	u, err := url.Parse(s.URL)
 	switch {
@@ -81,7 +83,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
 }
 
 func (s Settings) open() (*Store, error) {

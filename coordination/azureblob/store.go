@@ -23,10 +23,6 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a blob that cannot be read: damaged, of another name, or of
-// a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
-
 const (
 	maxPrefix = 256
 	maxName   = 16 << 10
@@ -43,7 +39,8 @@ type Config struct {
 // Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if len(c.Prefix) > maxPrefix {
-		return fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+		return fmt.Errorf("azureblob: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid,
+			len(c.Prefix), maxPrefix)
 	}
 	return nil
 }
@@ -99,13 +96,15 @@ func pathOf(name string) string {
 
 func (s *Store) blob(name string) (*blockblob.Client, error) {
 	if len(name) > maxName {
-		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	return s.container.NewBlockBlobClient(s.BlobName(name)), nil
 }
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	b, err := s.blob(name)
 	if err != nil {
 		return coordination.Record{}, "", err
@@ -139,7 +138,8 @@ func download(ctx context.Context, b *blockblob.Client) (data []byte, etag azcor
 }
 
 // upload replaces a blob if it still has the version old.
-func upload(ctx context.Context, b *blockblob.Client, old string, data []byte) (blockblob.UploadResponse, error) {
+func upload(ctx context.Context, b *blockblob.Client, old string,
+	data []byte) (blockblob.UploadResponse, error) {
 	return b.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(old)},
 	})
@@ -154,13 +154,15 @@ func absent(name string, notFound error) (coordination.Record, coordination.Vers
 	}
 	date, err := http.ParseTime(answer.RawResponse.Header.Get("Date"))
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w", name, err)
+		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w",
+			name, err)
 	}
 	return coordination.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))}, "", nil
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

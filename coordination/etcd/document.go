@@ -14,13 +14,15 @@ import (
 // that of a lease nor below one.
 func (s *Store) documentKey(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	return s.prefix + ",document/" + url.PathEscape(name), nil
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	key, err := s.documentKey(name)
 	if err != nil {
 		return nil, "", err
@@ -34,15 +36,16 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text := r.Kvs[0].Value
 	if len(text) > coordination.MaxDocument {
-		return nil, "", fmt.Errorf("%w: etcd: %.80q has %d bytes, over the limit of %d",
-			coordination.ErrDamagedDocument, name, len(text), coordination.MaxDocument)
+		return nil, "", fmt.Errorf("%w: etcd: document %.80q has %d bytes, over the limit of %d",
+			coordination.ErrDamaged, name, len(text), coordination.MaxDocument)
 	}
 	return text, version{mod: r.Kvs[0].ModRevision}.mark(), nil
 }
 
 // SwapDocument implements coordination.Documents. A version is the revision of the last change, so
 // a key that was deleted and created again has another version.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	key := at + ",document/a%2Fb"
 	_, err := client.Put(t.Context(), key, strings.Repeat("x", coordination.MaxDocument+1))
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, coordination.ErrDamagedDocument) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = client.Put(t.Context(), key, "hello")

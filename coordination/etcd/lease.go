@@ -69,7 +69,8 @@ func (e *lease) unlock() { <-e.making }
 
 // alive returns an etcd lease for k that lives for the records' TTL from some moment after the
 // call: the present lease, kept alive if necessary, or a new one.
-func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+func (l *leases) alive(ctx context.Context, client *clientv3.Client,
+	k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if err := e.lock(ctx); err != nil {
 		return 0, err
@@ -84,7 +85,8 @@ func (l *leases) alive(ctx context.Context, client *clientv3.Client, k leaseKey)
 
 // same is like alive, but never grants a new lease. It returns ErrLeaseNotFound if the lease has
 // ended, and another error if the lease is not known here.
-func (l *leases) same(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+func (l *leases) same(ctx context.Context, client *clientv3.Client,
+	k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if err := e.lock(ctx); err != nil {
 		return 0, err
@@ -103,7 +105,8 @@ var errNotKnown = errors.New("etcd lease not known to this store")
 // joined returns the etcd lease of a tenure without prolonging it, because other writes do that. It
 // grants a new lease if none is known, and returns ErrLeaseNotFound if the lease is known to have
 // ended.
-func (l *leases) joined(ctx context.Context, client *clientv3.Client, k leaseKey) (clientv3.LeaseID, error) {
+func (l *leases) joined(ctx context.Context, client *clientv3.Client,
+	k leaseKey) (clientv3.LeaseID, error) {
 	e := l.entry(k)
 	if now := l.state(e); now.id != 0 {
 		return now.id, nil
@@ -122,7 +125,8 @@ func (l *leases) joined(ctx context.Context, client *clientv3.Client, k leaseKey
 }
 
 // prolong keeps the etcd lease of e alive if necessary. The caller has locked e.
-func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
+func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKey,
+	e *lease) (clientv3.LeaseID, error) {
 	now, asked := l.state(e), time.Now()
 	switch {
 	case now.id == 0:
@@ -142,7 +146,8 @@ func (l *leases) prolong(ctx context.Context, client *clientv3.Client, k leaseKe
 }
 
 // grant makes a new etcd lease for e. The caller has locked e.
-func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey, e *lease) (clientv3.LeaseID, error) {
+func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey,
+	e *lease) (clientv3.LeaseID, error) {
 	asked := time.Now()
 	r, err := client.Grant(ctx, k.seconds())
 	if err != nil {
@@ -151,7 +156,8 @@ func (l *leases) grant(ctx context.Context, client *clientv3.Client, k leaseKey,
 	return l.keep(e, r.ID, asked, r.TTL, k)
 }
 
-func (l *leases) keep(e *lease, id clientv3.LeaseID, asked time.Time, seconds int64, k leaseKey) (clientv3.LeaseID, error) {
+func (l *leases) keep(e *lease, id clientv3.LeaseID, asked time.Time, seconds int64,
+	k leaseKey) (clientv3.LeaseID, error) {
 	if seconds < k.seconds() {
 		return 0, fmt.Errorf("etcd granted a lease of %ds, of %ds requested", seconds, k.seconds())
 	}

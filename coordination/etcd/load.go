@@ -35,7 +35,8 @@ func (v view) foreign() bool { return v.first != nil && !v.held() }
 // Load implements coordination.Store. It first corrects an outdated record, so that a version shown
 // while the lease was free or held does not come back after a lock of another program was held, or
 // after the holder's key has expired.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	k, err := s.keys(name)
 	if err != nil {
 		return coordination.Record{}, "", err
@@ -60,7 +61,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 }
 
 func (s *Store) look(ctx context.Context, k keys) (view, error) {
-	r, err := s.client.Txn(ctx).Then(clientv3.OpGet(k.record), clientv3.OpGet(k.locks, clientv3.WithFirstCreate()...)).Commit()
+	r, err := s.client.Txn(ctx).Then(clientv3.OpGet(k.record),
+		clientv3.OpGet(k.locks, clientv3.WithFirstCreate()...)).Commit()
 	if err != nil {
 		return view{}, fmt.Errorf("etcd: lease %.80q: %w", k.name, err)
 	}
@@ -127,7 +129,8 @@ func (v view) show() (coordination.Record, coordination.Version) {
 	switch {
 	case v.foreign():
 		key := string(v.first.Key)
-		return coordination.Record{Owner: "etcd lock " + key, Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
+		return coordination.Record{Owner: "etcd lock " + key,
+			Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
 			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, version{mod: v.mod}.mark() + locked + coordination.Version(rand.Text())
 	case v.record.Nonce == "":
 		return coordination.Record{Token: v.token()}, version{mod: v.mod}.mark()

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/clienttls"
 	"github.com/concord-go/concord/internal/settings"
 )
@@ -32,7 +33,8 @@ type Settings struct {
 func (s Settings) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("etcd: %w: "+format, append([]any{coordination.ErrInvalid}, args...)...))
+		errs = append(errs, fmt.Errorf("etcd: %w: "+format,
+			append([]any{coordination.ErrInvalid}, args...)...))
 	}
 	if len(s.Endpoints) == 0 {
 		bad("Endpoints must have one at least")
@@ -59,7 +61,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
 }
 
 // owner is a store that owns its client.

@@ -30,7 +30,8 @@ func placeKey(at, nonce string) string { return at + url.PathEscape(nonce) }
 
 // Enqueue implements coordination.Queuer. The place is a key on an etcd lease of the waiting
 // session.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) ([]coordination.Place, error) {
 	if len(name) > maxName {
 		return nil, fmt.Errorf("etcd: name of %d bytes, at most %d", len(name), maxName)
 	}
@@ -54,10 +55,12 @@ func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) 
 
 // takePlace puts a place, unless the stored place has a larger beat, and returns all places in
 // order of arrival. A key that is written again keeps its creation revision.
-func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place, id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
+func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place,
+	id clientv3.LeaseID) ([]*mvccpb.KeyValue, error) {
 	key, value := placeKey(at, p.Nonce), placeText(p)
 	put := clientv3.OpPut(key, value, clientv3.WithLease(id))
-	all := clientv3.OpGet(at, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	all := clientv3.OpGet(at, clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	r, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(key), "<", value)).
 		Then(put, all).
@@ -70,7 +73,8 @@ func (s *Store) takePlace(ctx context.Context, at string, p coordination.Place, 
 }
 
 // ahead returns the places ahead of p, after it has enforced the bound.
-func (s *Store) ahead(ctx context.Context, at string, p coordination.Place, places []*mvccpb.KeyValue) ([]coordination.Place, error) {
+func (s *Store) ahead(ctx context.Context, at string, p coordination.Place,
+	places []*mvccpb.KeyValue) ([]coordination.Place, error) {
 	places, err := s.shorten(ctx, places)
 	if err != nil {
 		return nil, fmt.Errorf("etcd: a queue of more than %d places: %w", queue.Most, err)
@@ -88,7 +92,8 @@ func (s *Store) ahead(ctx context.Context, at string, p coordination.Place, plac
 }
 
 // shorten removes the places beyond the bound.
-func (s *Store) shorten(ctx context.Context, places []*mvccpb.KeyValue) ([]*mvccpb.KeyValue, error) {
+func (s *Store) shorten(ctx context.Context,
+	places []*mvccpb.KeyValue) ([]*mvccpb.KeyValue, error) {
 	if len(places) <= queue.Most {
 		return places, nil
 	}

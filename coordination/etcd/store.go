@@ -7,12 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
-	"github.com/concord-go/concord/coordination/internal/record"
 )
-
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
 
 // Config is the configuration of a store.
 type Config struct {
@@ -24,7 +19,8 @@ type Config struct {
 // Validate checks the configuration. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if len(c.Prefix) > maxPrefix {
-		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid, len(c.Prefix), maxPrefix)
+		return fmt.Errorf("etcd: %w: Prefix of %d bytes, at most %d", coordination.ErrInvalid,
+			len(c.Prefix), maxPrefix)
 	}
 	return nil
 }
@@ -84,7 +80,8 @@ type keys struct {
 
 func (s *Store) keys(name string) (keys, error) {
 	if len(name) > maxName {
-		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	base := s.LockName(name)
 	return keys{name: name, record: base, locks: base + "/", holder: base + "/holder"}, nil

@@ -23,7 +23,8 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		defer cancel()
 		records := s.client.Watch(ctx, k.record, clientv3.WithCreatedNotify())
-		locks := s.client.Watch(ctx, k.locks, clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
+		locks := s.client.Watch(ctx, k.locks, clientv3.WithPrefix(), clientv3.WithFilterPut(),
+			clientv3.WithCreatedNotify())
 		for begun := 0; ; {
 			var r clientv3.WatchResponse
 			select {
@@ -63,7 +64,8 @@ func problem(r clientv3.WatchResponse) error {
 
 // after returns the lease after the last of some events: the record that a release wrote. Otherwise
 // it reads the lease, because the holder's token depends on another key.
-func (s *Store) after(ctx context.Context, k keys, r clientv3.WatchResponse) (coordination.Record, error) {
+func (s *Store) after(ctx context.Context, k keys,
+	r clientv3.WatchResponse) (coordination.Record, error) {
 	if n := len(r.Events); n > 0 {
 		if last := r.Events[n-1]; string(last.Kv.Key) == k.record && last.Type == clientv3.EventTypePut {
 			if rec, err := record.Decode(k.name, last.Kv.Value); err != nil || rec.Nonce == "" {

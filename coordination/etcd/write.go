@@ -16,7 +16,8 @@ import (
 )
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -55,7 +56,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 
 // replace performs do if the record has not changed. It deletes the holder's key in the same
 // transaction, which wakes waiting locks of other programs.
-func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) (rev int64, err error) {
+func (s *Store) replace(ctx context.Context, k keys, mod int64,
+	do clientv3.Op) (rev int64, err error) {
 	r, err := s.client.Txn(ctx).If(unchanged(k, mod)).Then(do, clientv3.OpDelete(k.holder)).Commit()
 	switch {
 	case err != nil:
@@ -70,7 +72,8 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64, do clientv3.Op) 
 // alive if that does not have the TTL left: if the answer to the write is lost and the record is
 // found later, the holder's key must outlive the validity that the holder believes in. Doing both
 // at once saves a round trip, and was wrong.
-func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record, value string) (_ coordination.Version, err error) {
+func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record,
+	value string) (_ coordination.Version, err error) {
 	w := writingOf(k, from, next, value)
 	key := leaseKey{next.Nonce, next.TTL, w.tenure}
 	for range 2 {
@@ -153,7 +156,8 @@ func (w writing) version(rev int64, done []*etcdserverpb.ResponseOp) version {
 func (w writing) permits() [][]clientv3.Cmp {
 	switch {
 	case w.renews:
-		return [][]clientv3.Cmp{append(w.mine(), clientv3.Compare(clientv3.LeaseValue(w.holder), "=", w.lease))}
+		return [][]clientv3.Cmp{append(w.mine(),
+			clientv3.Compare(clientv3.LeaseValue(w.holder), "=", w.lease))}
 	case w.from.token != 0:
 		return [][]clientv3.Cmp{w.mine(), w.free()}
 	case w.from.mod == 0:
@@ -164,13 +168,15 @@ func (w writing) permits() [][]clientv3.Cmp {
 
 // mine is the condition for a write by the holder, whatever locks wait.
 func (w writing) mine() []clientv3.Cmp {
-	return []clientv3.Cmp{unchanged(w.keys, w.from.mod), clientv3.Compare(clientv3.Value(w.holder), "=", w.nonce)}
+	return []clientv3.Cmp{unchanged(w.keys, w.from.mod),
+		clientv3.Compare(clientv3.Value(w.holder), "=", w.nonce)}
 }
 
 // free is the condition for a write by another session: there is no lock of another program and, if
 // the record is absent, no holder's key either: an absent record does not mean a free lease.
 func (w writing) free() []clientv3.Cmp {
-	c := []clientv3.Cmp{unchanged(w.keys, w.from.mod), nothing(w.locks, w.holder), nothing(w.holder+"\x00", clientv3.GetPrefixRangeEnd(w.locks))}
+	c := []clientv3.Cmp{unchanged(w.keys, w.from.mod), nothing(w.locks, w.holder),
+		nothing(w.holder+"\x00", clientv3.GetPrefixRangeEnd(w.locks))}
 	if w.from.mod == 0 {
 		c = append(c, nothing(w.holder, w.holder+"\x00"))
 	}
@@ -180,7 +186,8 @@ func (w writing) free() []clientv3.Cmp {
 // put writes the record and the holder's key in one transaction.
 func (s *Store) put(ctx context.Context, w writing) (version, error) {
 	permits := w.permits()
-	otherwise := []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()), clientv3.OpGet(w.locks, clientv3.WithFirstCreate()...)}
+	otherwise := []clientv3.Op{clientv3.OpGet(w.record, clientv3.WithKeysOnly()),
+		clientv3.OpGet(w.locks, clientv3.WithFirstCreate()...)}
 	for _, p := range permits[1:] {
 		otherwise = []clientv3.Op{clientv3.OpTxn(p, w.write(), otherwise)}
 	}
@@ -207,7 +214,8 @@ func (w writing) refused(seen []*etcdserverpb.ResponseOp) error {
 	present, first := seen[0].GetResponseRange(), seen[1].GetResponseRange()
 	if modOf(present.Kvs) == w.from.mod && len(first.Kvs) == 1 && string(first.Kvs[0].Key) == w.holder {
 		// Load would show the same record again, so reading does not resolve this conflict.
-		return fmt.Errorf("%w: etcd: key %q has not expired, or locks of other programs wait for it", coordination.ErrRefused, w.holder)
+		return fmt.Errorf("%w: etcd: key %q has not expired, or locks of other programs wait for it",
+			coordination.ErrRefused, w.holder)
 	}
 	return coordination.ErrConflict
 }

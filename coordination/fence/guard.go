@@ -8,9 +8,8 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// DefaultLimit is the default of Guard.Limit. That many resources take about 10 MB with short
-// names, and never more than 30 MB.
-const DefaultLimit = 1 << 16
+// defaultLimit resources take about 10 MB with short names, and never more than 30 MB.
+const defaultLimit = 1 << 16
 
 // Guard fences effects of this process in memory. The zero value knows no resources and is ready to
 // use. A Guard is safe for concurrent use and must not be copied. It starts no goroutine.
@@ -19,7 +18,7 @@ const DefaultLimit = 1 << 16
 // newer one arrives. Where that matters, keep the tokens beside the data, as Table does.
 type Guard struct {
 	// Limit is the maximum number of resources. A call for one more fails with ErrFull, because
-	// forgetting another resource would admit stale tokens there. 0 means DefaultLimit. Do not
+	// forgetting another resource would admit stale tokens there. 0 means 65,536. Do not
 	// change Limit after the first use.
 	Limit int
 
@@ -49,7 +48,8 @@ type effect struct{ stale context.CancelCauseFunc }
 // run f and the error wraps the cause of ctx; the token still counts as seen. So f should observe
 // its context: an f that never returns blocks newer tokens. f must not call Do for the same
 // resource with a higher token, because that call would wait for f itself.
-func (g *Guard) Do(ctx context.Context, name string, token coordination.Token, f func(context.Context) error) error {
+func (g *Guard) Do(ctx context.Context, name string, token coordination.Token,
+	f func(context.Context) error) error {
 	if err := checkResource(name); err != nil {
 		return err
 	}
@@ -81,7 +81,8 @@ func (g *Guard) Forget(name string) bool {
 }
 
 // enter records the token and waits until no effect with a lower token is running.
-func (g *Guard) enter(ctx context.Context, name string, token coordination.Token, e *effect) (*resource, error) {
+func (g *Guard) enter(ctx context.Context, name string, token coordination.Token,
+	e *effect) (*resource, error) {
 	for {
 		r, busy, err := g.tryEnter(name, token, e)
 		if err != nil || busy == nil {
@@ -90,13 +91,15 @@ func (g *Guard) enter(ctx context.Context, name string, token coordination.Token
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w", name, context.Cause(ctx))
+			return nil, fmt.Errorf("resource %q: waiting for an effect with a lower token: %w", name,
+				context.Cause(ctx))
 		}
 	}
 }
 
 // tryEnter returns a channel to wait for while effects with a lower token are running.
-func (g *Guard) tryEnter(name string, token coordination.Token, e *effect) (*resource, <-chan struct{}, error) {
+func (g *Guard) tryEnter(name string, token coordination.Token,
+	e *effect) (*resource, <-chan struct{}, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r, err := g.resourceLocked(name)
@@ -127,7 +130,7 @@ func (g *Guard) resourceLocked(name string) (*resource, error) {
 	}
 	limit := g.Limit
 	if limit == 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	if len(g.mu.resources) >= limit {
 		return nil, fmt.Errorf("%w: %q is beyond the limit of %d", ErrFull, name, limit)

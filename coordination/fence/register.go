@@ -132,7 +132,8 @@ func (r Register[E]) Decode(src []byte) (Register[E], error) {
 	next.turn = binary.BigEndian.Uint64(src[9:])
 	next.bytes = string(src[registerHead:])
 	if checkToken(next.token) != nil || next.turn == 0 {
-		return r, fmt.Errorf("%w: fenced register with token %d and turn %d", crdt.ErrMalformed, next.token, next.turn)
+		return r, fmt.Errorf("%w: fenced register with token %d and turn %d", crdt.ErrMalformed,
+			next.token, next.turn)
 	}
 	if _, err := next.elements().Decode(src[registerHead:]); err != nil {
 		return r, fmt.Errorf("fenced register: %w", err)

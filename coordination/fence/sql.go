@@ -58,7 +58,8 @@ func Dollar(n int) string { return "$" + strconv.Itoa(n) }
 // Admit needs a database in which an UPDATE locks the rows it changes and compares with the last
 // committed values, or fails: Postgres, MySQL and SQLite at every isolation level except READ
 // UNCOMMITTED.
-func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
+func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string,
+	token coordination.Token) error {
 	if err := checkResource(resource); err != nil {
 		return err
 	}
@@ -75,8 +76,10 @@ func (t Table) Admit(ctx context.Context, tx *sql.Tx, resource string, token coo
 }
 
 // raise stores the token, and reports whether there was a row without a higher token.
-func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) (bool, error) {
-	result, err := tx.ExecContext(ctx, t.text("UPDATE concord_fence SET token = ?, writes = writes + 1 WHERE resource = ? AND token <= ?"),
+func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string,
+	token coordination.Token) (bool, error) {
+	result, err := tx.ExecContext(ctx,
+		t.text("UPDATE concord_fence SET token = ?, writes = writes + 1 WHERE resource = ? AND token <= ?"),
 		int64(token), resource, int64(token))
 	if err != nil {
 		return false, err
@@ -90,9 +93,11 @@ func (t Table) raise(ctx context.Context, tx *sql.Tx, resource string, token coo
 
 // explain inserts the first row, or returns why raise changed none. It may read an old snapshot:
 // that is enough to reject, never to admit.
-func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string, token coordination.Token) error {
+func (t Table) explain(ctx context.Context, tx *sql.Tx, resource string,
+	token coordination.Token) error {
 	var highest int64
-	err := tx.QueryRowContext(ctx, t.text("SELECT token FROM concord_fence WHERE resource = ?"), resource).Scan(&highest)
+	err := tx.QueryRowContext(ctx, t.text("SELECT token FROM concord_fence WHERE resource = ?"),
+		resource).Scan(&highest)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		_, err = tx.ExecContext(ctx, t.text("INSERT INTO concord_fence (resource, token, writes) VALUES (?, ?, 1)"), resource, int64(token))

@@ -21,9 +21,9 @@
 // lock. No version is used twice. If someone deletes a record, tokens continue from the lock file.
 // Tokens start again at 1 only if both files are deleted.
 //
-// A file that is damaged, of another name or of a later format is an error (ErrDamaged), so an
-// acquire returns an unknown outcome. The package repairs and deletes nothing by itself: an
-// operator removes the file.
+// A file that is damaged, of another name or of a later format is an error that wraps
+// coordination.ErrDamaged, so an acquire returns an unknown outcome. The package repairs and deletes
+// nothing by itself: an operator removes the file.
 //
 // # Limits
 //

@@ -19,7 +19,8 @@ const (
 )
 
 // LoadDocument implements coordination.Documents. Like Load it takes no lock.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -32,13 +33,15 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text, version, err := readDocument(name, data)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: file: %q in %s: %w", coordination.ErrDamagedDocument, name, base(name)+documentSuffix, err)
+		return nil, "", fmt.Errorf("%w: file: document %q in %s: %w",
+			coordination.ErrDamaged, name, base(name)+documentSuffix, err)
 	}
 	return text, version, nil
 }
 
 // SwapDocument implements coordination.Documents. Every error before the rename is ErrRefused.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)

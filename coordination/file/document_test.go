@@ -43,7 +43,7 @@ func TestDocuments_DamagedOnesAreRefused(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
 		_, _, err = s.LoadDocument(t.Context(), "x")
-		require.ErrorIs(t, err, coordination.ErrDamagedDocument, name)
+		require.ErrorIs(t, err, coordination.ErrDamaged, name)
 		require.ErrorContains(t, err, `"x" in n-x.document`, name)
 		_, err = s.SwapDocument(t.Context(), "x", v, []byte("next"))
 		require.ErrorIs(t, err, coordination.ErrRefused, name)

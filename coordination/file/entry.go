@@ -135,11 +135,11 @@ func readBounded(root *os.Root, path string, most int) ([]byte, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrDamaged, path)
+		return nil, fmt.Errorf("%w: %s is not a regular file", coordination.ErrDamaged, path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(data) > most {
-		err = fmt.Errorf("%w: %s is larger than %d bytes", ErrDamaged, path, most)
+		err = fmt.Errorf("%w: %s is larger than %d bytes", coordination.ErrDamaged, path, most)
 	}
 	return data, err
 }

@@ -112,7 +112,8 @@ func (s *Store) lastToken(name string) (coordination.Token, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSuffix(string(data), "\n"), 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("%w: lease %q: token in %s: %w", ErrDamaged, name, path, err)
+		return 0, fmt.Errorf("%w: file: lease %q: token in %s: %w",
+			coordination.ErrDamaged, name, path, err)
 	}
 	return coordination.Token(n), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -29,5 +30,5 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(Open(s.Directory)) }, nil
+	return func() (coordination.Store, error) { return opened.As(Open(s.Directory)) }, nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Enqueue implements coordination.Queuer.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
@@ -59,7 +60,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 func (s *Store) readQueue(name string) (queue.Queue, error) {
 	data, err := readBounded(s.root, base(name)+queueSuffix, maxRecord)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, coordination.ErrDamaged):
 		return queue.Queue{}, nil
 	case err != nil:
 		return queue.Queue{}, fmt.Errorf("file: queue of lease %q: %w", name, err)

@@ -11,10 +11,6 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = errors.New("file: damaged lease record")
-
 // Store keeps leases in a directory. A Store may be used by many goroutines and sessions, and its
 // directory by many Stores and processes. Use Open.
 type Store struct {
@@ -60,7 +56,8 @@ func private(root *os.Root, dir string) error {
 		return fmt.Errorf("file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it", coordination.ErrInvalid, dir, mode)
+		return fmt.Errorf("%w: file: directory %s is writable by others (mode %o); chmod go-w it",
+			coordination.ErrInvalid, dir, mode)
 	}
 	return nil
 }
@@ -70,7 +67,8 @@ func (s *Store) Close() error { return s.root.Close() }
 
 // Load implements coordination.Store. It takes no lock: because of the rename it sees either the
 // old record or the new one.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return coordination.Record{}, "", err
 	}
@@ -82,7 +80,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 }
 
 // Swap implements coordination.Store. Every error before the rename is ErrRefused.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)
@@ -153,7 +152,8 @@ func (s *Store) read(name string) (entry, error) {
 		err = fmt.Errorf("record of %q", e.Name)
 	}
 	if err != nil {
-		return entry{}, fmt.Errorf("%w: lease %q in %s: %w", ErrDamaged, name, base(name)+recordSuffix, err)
+		return entry{}, fmt.Errorf("%w: file: lease %q in %s: %w",
+			coordination.ErrDamaged, name, base(name)+recordSuffix, err)
 	}
 	return e, nil
 }

@@ -91,15 +91,15 @@ func TestStore_DamageIsUnknownNotTaken(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, file.ErrDamaged) {
+			if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) {
 				t.Errorf("load: %v", err)
 			}
 			_, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 9})
-			if !errors.Is(err, file.ErrDamaged) || !errors.Is(err, coordination.ErrRefused) {
+			if !errors.Is(err, coordination.ErrDamaged) || !errors.Is(err, coordination.ErrRefused) {
 				t.Errorf("swap: %v", err)
 			}
 			_, err = session.Lease("x").TryAcquire(t.Context())
-			if !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) {
+			if !errors.Is(err, coordination.ErrUnknown) || !errors.Is(err, coordination.ErrDamaged) || errors.Is(err, coordination.ErrHeld) {
 				t.Errorf("acquire: %v", err)
 			}
 			if left, _ := os.ReadFile(path); string(left) != content {

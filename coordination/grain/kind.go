@@ -44,7 +44,8 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	switch {
 	case c.Buffer < 1 || c.Buffer > maxBuffer:
-		return fmt.Errorf("%w: grain: Buffer (buffer) is %d, it must be from 1 to %d", coordination.ErrInvalid, c.Buffer, maxBuffer)
+		return fmt.Errorf("%w: grain: Buffer (buffer) is %d, it must be from 1 to %d",
+			coordination.ErrInvalid, c.Buffer, maxBuffer)
 	case len(c.Prefix) > maxPrefix || !utf8.ValidString(c.Prefix):
 		return fmt.Errorf("%w: grain: Prefix (prefix) %.80q has %d bytes, it must be UTF-8 of at most %d",
 			coordination.ErrInvalid, c.Prefix, len(c.Prefix), maxPrefix)
@@ -70,7 +71,8 @@ func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 func NewKind(kind string, session *coordination.Session, cfg Config,
 	produce func(*cluster.ClusterIdentity, coordination.Tenure) actor.Actor) (*cluster.Kind, error) {
 	if session == nil || produce == nil {
-		return nil, fmt.Errorf("%w: grain: kind %q needs a session and a function that produces workers", coordination.ErrInvalid, kind)
+		return nil, fmt.Errorf("%w: grain: kind %q needs a session and a function that produces workers",
+			coordination.ErrInvalid, kind)
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err

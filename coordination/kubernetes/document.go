@@ -32,7 +32,8 @@ func DocumentName(name string) string {
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	if _, err := objectName(name); err != nil {
 		return nil, "", err
 	}
@@ -45,7 +46,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	}
 	text, err := document(name, l)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: kubernetes: %.80q in Lease %s: %w", coordination.ErrDamagedDocument, name, l.Name, err)
+		return nil, "", fmt.Errorf("%w: kubernetes: document %.80q in Lease %s: %w",
+			coordination.ErrDamaged, name, l.Name, err)
 	}
 	return text, coordination.Version(l.ResourceVersion), nil
 }
@@ -64,13 +66,15 @@ func document(name string, l *v1.Lease) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("annotation %s: %w", atDocument, err)
 	case len(text) > coordination.MaxDocument:
-		return nil, fmt.Errorf("it has %d bytes, over the limit of %d", len(text), coordination.MaxDocument)
+		return nil, fmt.Errorf("it has %d bytes, over the limit of %d", len(text),
+			coordination.MaxDocument)
 	}
 	return text, nil
 }
 
 // SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -82,7 +86,8 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 			return "", coordination.ErrConflict
 		}
 	}
-	annotations := map[string]string{documentOf: name, atDocument: base64.StdEncoding.EncodeToString(next), atWrite: rand.Text()}
+	annotations := map[string]string{documentOf: name,
+		atDocument: base64.StdEncoding.EncodeToString(next), atWrite: rand.Text()}
 	written, err := s.writeDocument(ctx, DocumentName(name), string(old), annotations)
 	if err != nil {
 		return "", outcome(err)
@@ -90,7 +95,8 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	return coordination.Version(written.ResourceVersion), nil
 }
 
-func (s *Store) writeDocument(ctx context.Context, object, old string, annotations map[string]string) (*v1.Lease, error) {
+func (s *Store) writeDocument(ctx context.Context, object, old string,
+	annotations map[string]string) (*v1.Lease, error) {
 	if old == "" {
 		return s.leases.Create(ctx, &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: annotations}}, metav1.CreateOptions{})
 	}

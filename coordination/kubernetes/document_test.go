@@ -62,7 +62,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	must(t, err)
 	damaged := func(what, want string) {
 		t.Helper()
-		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamagedDocument) || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: load: %v", what, err)
 		}
 		if _, err := s.SwapDocument(t.Context(), "x", "", []byte("next")); !errors.Is(err, coordination.ErrConflict) {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,10 +17,6 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 )
-
-// ErrDamaged is wrapped by the error of an object that cannot be decoded: of another name, or with
-// annotations that this package does not write. A caller can conclude nothing about the holder.
-var ErrDamaged = errors.New("kubernetes: damaged lease record")
 
 const (
 	maxName   = 16 << 10
@@ -54,7 +49,8 @@ func hashOf(name string) string {
 
 func objectName(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	if !utf8.ValidString(name) {
 		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", coordination.ErrRefused, name)
@@ -89,7 +85,8 @@ func parse(v coordination.Version) (s seen, ok bool) {
 func number(resourceVersion string) (coordination.Token, error) {
 	n, err := strconv.ParseUint(resourceVersion, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("resourceVersion %q is not a number, so tokens cannot continue from it", resourceVersion)
+		return 0, fmt.Errorf("resourceVersion %q is not a number, so tokens cannot continue from it",
+			resourceVersion)
 	}
 	return coordination.Token(n), nil
 }
@@ -98,7 +95,8 @@ func number(resourceVersion string) (coordination.Token, error) {
 func read(name string, l *v1.Lease) (coordination.Record, coordination.Version, error) {
 	rec, err := record(name, l)
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: %s: %w", ErrDamaged, l.Name, err)
+		return coordination.Record{}, "", fmt.Errorf("%w: kubernetes: Lease %s: %w",
+			coordination.ErrDamaged, l.Name, err)
 	}
 	return rec, seen{l.ResourceVersion, value(l.Spec.LeaseTransitions), rec.Token}.version(), nil
 }
@@ -208,7 +206,8 @@ func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
 	if next.Nonce == "" {
 		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), RenewTime: &at}
 	}
-	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce), LeaseDurationSeconds: new(duration(next)), RenewTime: &at}
+	s := v1.LeaseSpec{HolderIdentity: new(next.Owner + "_" + next.Nonce),
+		LeaseDurationSeconds: new(duration(next)), RenewTime: &at}
 	switch {
 	case before.resourceVersion == "":
 		s.AcquireTime, s.LeaseTransitions = &at, new(int32(0))

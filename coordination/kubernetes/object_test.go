@@ -67,7 +67,7 @@ func TestRead_Objects(t *testing.T) {
 	} {
 		l := object("x", ours)
 		damage(l)
-		if _, _, err := read("x", l); !errors.Is(err, ErrDamaged) {
+		if _, _, err := read("x", l); !errors.Is(err, coordination.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

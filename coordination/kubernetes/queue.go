@@ -20,7 +20,8 @@ const (
 )
 
 // Enqueue implements coordination.Queuer.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
@@ -58,7 +59,8 @@ func (c cell) Read(ctx context.Context) (text []byte, version string, err error)
 	case err != nil:
 		return nil, "", err
 	case l.Annotations[queueOf] != c.name:
-		return nil, "", fmt.Errorf("%w: %s: not the queue of this lease", ErrDamaged, l.Name)
+		return nil, "", fmt.Errorf("%w: kubernetes: Lease %s: not the queue of this lease",
+			coordination.ErrDamaged, l.Name)
 	}
 	return []byte(l.Annotations[atQueue]), l.ResourceVersion, nil
 }
@@ -71,7 +73,8 @@ func (c cell) Write(ctx context.Context, old string, text []byte) error {
 		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.object(), Annotations: annotations}}
 		_, err = c.leases.Create(ctx, lease, metav1.CreateOptions{})
 	} else {
-		_, err = c.change(ctx, c.object(), map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}})
+		_, err = c.change(ctx, c.object(),
+			map[string]any{"metadata": map[string]any{"resourceVersion": old, "annotations": annotations}})
 	}
 	return outcome(err)
 }

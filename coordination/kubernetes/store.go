@@ -35,7 +35,8 @@ type Config struct {
 // Validate checks a configuration for New. The error is coordination.ErrInvalid.
 func (c Config) Validate() error {
 	if problems := validation.IsDNS1123Label(c.Namespace); len(problems) > 0 {
-		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace, strings.Join(problems, ", "))
+		return fmt.Errorf("kubernetes: %w: Namespace %.80q: %s", coordination.ErrInvalid, c.Namespace,
+			strings.Join(problems, ", "))
 	}
 	return nil
 }
@@ -69,7 +70,8 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 }
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	object, err := objectName(name)
 	if err != nil {
 		return coordination.Record{}, "", err
@@ -87,7 +89,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 // absent returns the lower bound of tokens for a name without an object: a list that does not
 // contain the object has a resourceVersion above those of all earlier writes, and each tenure had a
 // write of its own.
-func (s *Store) absent(ctx context.Context, name, object string) (coordination.Record, coordination.Version, error) {
+func (s *Store) absent(ctx context.Context, name,
+	object string) (coordination.Record, coordination.Version, error) {
 	list, err := s.leases.List(ctx, only(object))
 	if err != nil {
 		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
@@ -108,7 +111,8 @@ func only(object string) metav1.ListOptions {
 
 // Swap implements coordination.Store. It patches an existing object, with its resourceVersion as a
 // condition, so that fields that others have added stay.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -118,7 +122,8 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	var written *v1.Lease
 	if old == "" {
-		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object, Annotations: newAnnotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
+		lease := &v1.Lease{ObjectMeta: metav1.ObjectMeta{Name: object,
+			Annotations: newAnnotations(name, next)}, Spec: spec(next, seen{}, time.Now())}
 		written, err = s.leases.Create(ctx, lease, metav1.CreateOptions{})
 	} else {
 		before, ok := parse(old)
@@ -160,7 +165,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	if !ok {
 		return coordination.ErrConflict
 	}
-	err = s.leases.Delete(ctx, object, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &before.resourceVersion}})
+	err = s.leases.Delete(ctx, object,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &before.resourceVersion}})
 	if apierrors.IsNotFound(err) {
 		return coordination.ErrConflict
 	}

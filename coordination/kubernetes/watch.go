@@ -42,7 +42,8 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 }
 
 // watch starts a watch from the state that it returns.
-func (s *Store) watch(ctx context.Context, name string) (watch.Interface, coordination.Record, error) {
+func (s *Store) watch(ctx context.Context,
+	name string) (watch.Interface, coordination.Record, error) {
 	object, err := objectName(name)
 	if err != nil {
 		return nil, coordination.Record{}, err

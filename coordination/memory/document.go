@@ -15,7 +15,8 @@ type text struct {
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -26,7 +27,8 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 }
 
 // SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

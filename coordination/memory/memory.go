@@ -44,7 +44,8 @@ var (
 )
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return coordination.Record{}, "", err
 	}
@@ -57,7 +58,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -94,7 +96,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 }
 
 // Enqueue implements coordination.Queuer.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) ([]coordination.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
 }
 
 // LoadDocument implements coordination.Documents.
-func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s *Store) LoadDocument(ctx context.Context,
+	name string) ([]byte, coordination.Version, error) {
 	text := escape(name)
 	if len(text) > maxName {
 		return nil, "", tooLong(name)
@@ -34,13 +35,15 @@ func (s *Store) LoadDocument(ctx context.Context, name string) ([]byte, coordina
 	case err != nil:
 		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
 	case size > coordination.MaxDocument:
-		return nil, "", fmt.Errorf("%w: postgres: %.80q has %d bytes, over the limit of %d", coordination.ErrDamagedDocument, name, size, coordination.MaxDocument)
+		return nil, "", fmt.Errorf("%w: postgres: document %.80q has %d bytes, over the limit of %d",
+			coordination.ErrDamaged, name, size, coordination.MaxDocument)
 	}
 	return content, coordination.Version(version), nil
 }
 
 // SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
+	next []byte) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -51,7 +51,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	s := open(t, db, at)
 	_, err := db.ExecContext(t.Context(), "INSERT INTO "+at+"_documents (name, content) VALUES ('x', convert_to(repeat('x', $1), 'UTF8'))", coordination.MaxDocument+1)
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamagedDocument) || !strings.Contains(err.Error(), `"x" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), `"x" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = db.ExecContext(t.Context(), "UPDATE "+at+"_documents SET content = 'hello'")

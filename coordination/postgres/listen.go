@@ -139,7 +139,7 @@ func (l *listener) work(ctx context.Context, r *run) {
 	defer l.mu.Unlock()
 	if l.mu.run == r { // not stopped, so it has failed
 		l.mu.run = nil
-		l.tellLocked(l.everybodyLocked(), fmt.Errorf("postgres: listening: %w", err))
+		l.notifyLocked(l.allLocked(), fmt.Errorf("postgres: listening: %w", err))
 	}
 }
 
@@ -150,7 +150,7 @@ func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
 	l.mu.Lock()
 	r.ready = true
 	if l.mu.run == r {
-		l.tellLocked(l.everybodyLocked(), nil)
+		l.notifyLocked(l.allLocked(), nil)
 	}
 	l.mu.Unlock()
 	for {
@@ -159,12 +159,12 @@ func (l *listener) listen(ctx context.Context, r *run, conn *pgx.Conn) error {
 			return err
 		}
 		l.mu.Lock()
-		l.tellLocked(l.mu.waiting[n.Payload], nil)
+		l.notifyLocked(l.mu.waiting[n.Payload], nil)
 		l.mu.Unlock()
 	}
 }
 
-func (l *listener) everybodyLocked() map[signals]bool {
+func (l *listener) allLocked() map[signals]bool {
 	all := map[signals]bool{}
 	for _, of := range l.mu.waiting {
 		for s := range of {
@@ -174,9 +174,9 @@ func (l *listener) everybodyLocked() map[signals]bool {
 	return all
 }
 
-// tellLocked sends a signal, in place of one that has not been received yet. An unreceived error
+// notifyLocked sends a signal, in place of one that has not been received yet. An unreceived error
 // stays.
-func (l *listener) tellLocked(to map[signals]bool, err error) {
+func (l *listener) notifyLocked(to map[signals]bool, err error) {
 	for s := range to {
 		for told := err; ; {
 			select {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/settings"
 )
 
@@ -42,7 +43,8 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("postgres: %w: URL: %w", coordination.ErrInvalid, err))
 	}
 	if s.MaxConnections < 2 || s.MaxConnections > 1000 {
-		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000", coordination.ErrInvalid, s.MaxConnections))
+		errs = append(errs, fmt.Errorf("postgres: %w: MaxConnections (%d) must be from 2 to 1000",
+			coordination.ErrInvalid, s.MaxConnections))
 	}
 	return errors.Join(append(errs, s.Config.Validate())...)
 }
@@ -62,7 +64,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
 // owner is a store that owns its pool.

@@ -11,7 +11,8 @@ import (
 )
 
 // Enqueue implements coordination.Queuer.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }

@@ -14,10 +14,6 @@ import (
 	"github.com/concord-go/concord/coordination"
 )
 
-// ErrDamaged is wrapped by the error of a row that this package did not write. A caller can
-// conclude nothing about the holder.
-var ErrDamaged = errors.New("postgres: damaged lease record")
-
 const (
 	maxName  = 2048 // of the escaped name: PostgreSQL cannot index much more
 	maxTable = 50   // the name of its sequence is longer, and must be below 64
@@ -157,7 +153,8 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 }
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	var rec coordination.Record
 	var owner, nonce, attempt, version string
 	var token, ttl int64
@@ -165,7 +162,8 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	if len(text) > maxName {
 		return rec, "", tooLong(name)
 	}
-	err := s.db.QueryRowContext(ctx, s.load, text).Scan(&owner, &nonce, &token, &attempt, &ttl, &version)
+	err := s.db.QueryRowContext(ctx, s.load, text).Scan(&owner, &nonce, &token, &attempt, &ttl,
+		&version)
 	if err != nil {
 		return rec, "", fmt.Errorf("postgres: lease %.80q: %w", name, err)
 	}
@@ -175,13 +173,15 @@ func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coo
 	errs[1] = readHolder(nonce, &rec)
 	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: %.80q: %w", ErrDamaged, name, err)
+		return coordination.Record{}, "", fmt.Errorf("%w: postgres: lease %.80q: %w",
+			coordination.ErrDamaged, name, err)
 	}
 	return rec, coordination.Version(version), nil
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -189,7 +189,8 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if len(text) > maxName {
 		return "", tooLong(name)
 	}
-	args := []any{text, escape(next.Owner), holder(next), int64(next.Token), strconv.FormatUint(next.Attempt, 10),
+	args := []any{text, escape(next.Owner), holder(next), int64(next.Token),
+		strconv.FormatUint(next.Attempt, 10),
 		int64(next.TTL), s.listener.channel}
 	query := s.insert
 	if old != "" {
@@ -222,7 +223,8 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 }
 
 func tooLong(name string) error {
-	return fmt.Errorf("%w: postgres: name %.20q… of %d bytes is more than %d as text", coordination.ErrRefused, name, len(name), maxName)
+	return fmt.Errorf("%w: postgres: name %.20q… of %d bytes is more than %d as text",
+		coordination.ErrRefused, name, len(name), maxName)
 }
 
 // outcome classifies an error: ErrRefused if certainly nothing was written. A statement that the

@@ -61,7 +61,8 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	wrong := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("zookeeper: %w: %s", coordination.ErrInvalid, fmt.Sprintf(format, args...)))
+		errs = append(errs, fmt.Errorf("zookeeper: %w: %s", coordination.ErrInvalid,
+			fmt.Sprintf(format, args...)))
 	}
 	if len(c.Servers) == 0 {
 		wrong("Servers is empty")

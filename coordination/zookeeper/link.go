@@ -43,7 +43,8 @@ const (
 var errNotSent = errors.New("not sent")
 
 func connect(c Config) (*link, error) {
-	l := &link{dial: c.Dial, slots: make(chan struct{}, maxCalls), asked: c.SessionTimeout, silence: min(maxSilence, c.SessionTimeout/10)}
+	l := &link{dial: c.Dial, slots: make(chan struct{}, maxCalls), asked: c.SessionTimeout,
+		silence: min(maxSilence, c.SessionTimeout/10)}
 	l.mu.ready = make(chan struct{})
 	conn, events, err := zk.Connect(c.Servers, c.SessionTimeout,
 		zk.WithDialer(l.newWire), zk.WithEventCallback(l.note), zk.WithLogger(mute{}), zk.WithLogInfo(false))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/internal/opened"
 	"github.com/concord-go/concord/internal/clienttls"
 	"github.com/concord-go/concord/internal/settings"
 )
@@ -27,7 +28,8 @@ func (s Settings) Validate() error {
 	s = s.withDefaults()
 	errs := []error{s.Config.Validate()}
 	if s.OpenTimeout < 100*time.Millisecond || s.OpenTimeout > time.Minute {
-		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m", coordination.ErrInvalid, s.OpenTimeout))
+		errs = append(errs, fmt.Errorf("zookeeper: %w: OpenTimeout (%v) must be from 100ms to 1m",
+			coordination.ErrInvalid, s.OpenTimeout))
 	}
 	if err := s.TLS.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("zookeeper: %w: %w", coordination.ErrInvalid, err))
@@ -48,7 +50,7 @@ func Opener(decode func(into any) error) (func() (coordination.Store, error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return coordination.Opened(s.withDefaults().open()) }, nil
+	return func() (coordination.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
 func (s Settings) open() (*Store, error) {

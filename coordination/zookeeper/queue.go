@@ -35,7 +35,8 @@ type waiter struct {
 const maxNonce = 128
 
 func waiterPrefix(came string, p coordination.Place) string {
-	return fmt.Sprintf("%s.%d.%d.%s-", came, p.Beat, int64(p.TTL), base64.RawURLEncoding.EncodeToString([]byte(p.Nonce)))
+	return fmt.Sprintf("%s.%d.%d.%s-", came, p.Beat, int64(p.TTL),
+		base64.RawURLEncoding.EncodeToString([]byte(p.Nonce)))
 }
 
 func waiterOf(name string) (w waiter, ok bool) {
@@ -78,9 +79,11 @@ func (s *Store) waiters(at string) (line []waiter, err error) {
 
 // Enqueue implements coordination.Queuer. It refuses a nonce of more than 128 bytes. Places
 // disappear with the ZooKeeper session of the store that wrote them.
-func (s *Store) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (s *Store) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	if len(p.Nonce) > maxNonce {
-		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", coordination.ErrRefused, len(p.Nonce), maxNonce)
+		return nil, fmt.Errorf("%w: zookeeper: nonce of %d bytes, at most %d", coordination.ErrRefused,
+			len(p.Nonce), maxNonce)
 	}
 	return s.atQueue(ctx, name, func(at string) ([]coordination.Place, error) { return s.enqueue(at, p) })
 }
@@ -92,7 +95,8 @@ func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Plac
 }
 
 // atQueue repeats a change that is not complete yet, or that conflicted with others.
-func (s *Store) atQueue(ctx context.Context, name string, try func(at string) ([]coordination.Place, error)) ([]coordination.Place, error) {
+func (s *Store) atQueue(ctx context.Context, name string,
+	try func(at string) ([]coordination.Place, error)) ([]coordination.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -179,5 +183,6 @@ func (s *Store) arrive(at string, line []waiter, p coordination.Place) error {
 }
 
 func (s *Store) waiter(at, came string, p coordination.Place) *zk.CreateRequest {
-	return &zk.CreateRequest{Path: at + "/" + waiterPrefix(came, p), Acl: s.cfg.ACL, Flags: zk.FlagEphemeral | zk.FlagSequence}
+	return &zk.CreateRequest{Path: at + "/" + waiterPrefix(came, p), Acl: s.cfg.ACL,
+		Flags: zk.FlagEphemeral | zk.FlagSequence}
 }

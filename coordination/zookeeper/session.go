@@ -135,8 +135,8 @@ func (s *Store) remove(name, at string, was mark) error {
 }
 
 const (
-	tidied   = 8              // records examined each time that a session record is removed
-	forsaken = 48 * time.Hour // no TTL is that long
+	tidied         = 8              // records examined each time that a session record is removed
+	abandonedAfter = 48 * time.Hour // no TTL is that long
 )
 
 // tidy removes the records of sessions that crashed long ago while no contender wanted their
@@ -151,7 +151,7 @@ func (s *Store) tidy(now time.Time) {
 	for i := range min(tidied, len(names)) {
 		at := parent + "/" + names[(first+i)%len(names)]
 		exists, stat, err := s.link.conn.Exists(at)
-		if err == nil && exists && stat.NumChildren == 0 && now.Sub(time.UnixMilli(stat.Mtime)) > forsaken {
+		if err == nil && exists && stat.NumChildren == 0 && now.Sub(time.UnixMilli(stat.Mtime)) > abandonedAfter {
 			_ = s.link.conn.Delete(at, stat.Version)
 		}
 	}

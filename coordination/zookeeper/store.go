@@ -15,10 +15,6 @@ import (
 	"github.com/concord-go/concord/coordination/internal/record"
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be read: damaged, of another name, or
-// of a later format. A caller can conclude nothing about the holder.
-var ErrDamaged = record.ErrDamaged
-
 const maxName = 16 << 10
 
 // Store keeps leases in ZooKeeper. It may be used by many goroutines and sessions. Use Open.
@@ -107,7 +103,8 @@ func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.at
 
 func (s *Store) path(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", coordination.ErrRefused, len(name), maxName)
+		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", coordination.ErrRefused,
+			len(name), maxName)
 	}
 	return s.LockPath(name), nil
 }
@@ -118,7 +115,8 @@ type shown struct {
 }
 
 // Load implements coordination.Store.
-func (s *Store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *Store) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	at, err := s.path(name)
 	if err != nil {
 		return coordination.Record{}, "", err
@@ -162,7 +160,8 @@ func (s *Store) sweep(v view) {
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -40,7 +40,7 @@ func (s *Store) look(ctx context.Context, name, at string, r reader) (view, erro
 		if ctx.Err() != nil {
 			return view{}, ctx.Err()
 		}
-		v, err := s.glance(name, at, r)
+		v, err := s.readNode(name, at, r)
 		if !errors.Is(err, errMoving) {
 			return v, err
 		}
@@ -48,8 +48,8 @@ func (s *Store) look(ctx context.Context, name, at string, r reader) (view, erro
 	return view{}, errMoving
 }
 
-// glance reads the node and its children concurrently.
-func (s *Store) glance(name, at string, r reader) (view, error) {
+// readNode reads the node and its children concurrently.
+func (s *Store) readNode(name, at string, r reader) (view, error) {
 	var names []string
 	var stat *zk.Stat
 	listed := make(chan error, 1)

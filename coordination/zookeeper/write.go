@@ -95,7 +95,8 @@ func (w *write) place(had uint32) (name string, ops []any) {
 	if w.next.Forever {
 		flags = zk.FlagSequence
 	}
-	enter := &zk.CreateRequest{Path: w.at(prefix), Data: []byte(w.next.Owner), Acl: w.s.cfg.ACL, Flags: flags}
+	enter := &zk.CreateRequest{Path: w.at(prefix), Data: []byte(w.next.Owner), Acl: w.s.cfg.ACL,
+		Flags: flags}
 	if w.next.Nonce == "" {
 		return "", []any{enter, remove(w.at(name))}
 	}

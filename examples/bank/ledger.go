@@ -43,7 +43,8 @@ func newLedger(accounts []string, balance int) *ledger {
 	l := &ledger{rows: map[string]*row{}}
 	for _, name := range accounts {
 		l.rows[name] = &row{
-			balance: balance, debited: map[string]bool{}, credited: map[string]bool{}, owed: map[string]payment{}, notes: map[string][]int{},
+			balance: balance, debited: map[string]bool{}, credited: map[string]bool{},
+			owed: map[string]payment{}, notes: map[string][]int{},
 		}
 	}
 	return l

@@ -115,7 +115,8 @@ func (b *bank) transfer(ctx context.Context, at int, id, from, to string, amount
 }
 
 func main() {
-	at := flag.String("store", "memory", "where leases are: memory, file:DIRECTORY, etcd:ENDPOINTS, or kubernetes:URL of kubectl proxy")
+	at := flag.String("store", "memory",
+		"where leases are: memory, file:DIRECTORY, etcd:ENDPOINTS, or kubernetes:URL of kubectl proxy")
 	flag.Parse()
 	if err := open(context.Background(), os.Stdout, *at); err != nil {
 		log.Fatal(err)
@@ -171,7 +172,8 @@ func (b *bank) run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 }
 
 // audit compares the ledger with an independent sum, and prints the result.
-func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int, before coordination.Token) error {
+func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int,
+	before coordination.Token) error {
 	want := map[string]int{}
 	for _, name := range accounts {
 		want[name] = 1000
@@ -206,7 +208,8 @@ func (b *bank) audit(ctx context.Context, out io.Writer, tellers, victim int, be
 	fmt.Fprintln(out, "notes of each teller were read in order, and tokens never fell")
 
 	if now, token := b.host("ann"); now == victim || token <= before {
-		return fmt.Errorf("ann is at member %d under token %v, after member %d and token %v", now, token, victim, before)
+		return fmt.Errorf("ann is at member %d under token %v, after member %d and token %v", now, token,
+			victim, before)
 	}
 	fmt.Fprintln(out, "another member hosts ann, under a later token")
 	return nil

@@ -49,7 +49,8 @@ func config(int) distributeddata.Config {
 }
 
 // page returns a page, and whether it had to be rendered. A hit needs only a local read.
-func page(ctx context.Context, dd *distributeddata.Replicator, site, path string) (text string, rendered bool, err error) {
+func page(ctx context.Context, dd *distributeddata.Replicator, site,
+	path string) (text string, rendered bool, err error) {
 	cached, err := Sites.Key(site).Get(ctx, dd)
 	if err != nil && !errors.Is(err, distributeddata.ErrNotFound) {
 		return "", false, err
@@ -115,7 +116,8 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 }
 
 // readUntil reads a site until another one expires.
-func readUntil(ctx context.Context, out io.Writer, dd *distributeddata.Replicator, site string, forgotten <-chan string) error {
+func readUntil(ctx context.Context, out io.Writer, dd *distributeddata.Replicator, site string,
+	forgotten <-chan string) error {
 	for {
 		select {
 		case other := <-forgotten:

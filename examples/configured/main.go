@@ -76,7 +76,8 @@ func run(ctx context.Context, out io.Writer, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	f.Node.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	f.Node.Logger = slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelWarn}))
 	fmt.Fprintf(out, "member of %s, leases for %v\n", f.Node.Cluster, f.Node.Session.TTL)
 
 	ctx, stop := context.WithCancel(ctx)

@@ -57,7 +57,8 @@ func (p *plant) work(worker int, token coordination.Token) {
 // attach prepares a member for hosting workers.
 func (p *plant) attach(m three.Member) (err error) {
 	p.regions[m.Index], err = sharding.NewDaemons[*wrapperspb.StringValue](m.System, m.Session, m.DD,
-		sharding.Config{Type: "worker", Shards: workers, MinMembers: three.Members, StableAfter: time.Second},
+		sharding.Config{Type: "worker", Shards: workers, MinMembers: three.Members,
+			StableAfter: time.Second},
 		func(e sharding.Entity) actor.Actor { return &worker{Entity: e, plant: p} })
 	return err
 }
@@ -130,7 +131,8 @@ func (p *plant) run(ctx context.Context, out io.Writer, c *three.Cluster) error 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.late > 0 || len(p.tokens) != workers {
-		return fmt.Errorf("%d steps under an earlier token, %d workers have worked", p.late, len(p.tokens))
+		return fmt.Errorf("%d steps under an earlier token, %d workers have worked", p.late,
+			len(p.tokens))
 	}
 	fmt.Fprintln(out, "no step of a worker was under an earlier token than the one before")
 	return nil

@@ -64,7 +64,8 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 func session(ctx context.Context, out io.Writer, dir string) (err error) {
 	var stores [three.Members]store.Store
 	for i := range stores {
-		s, err := badger.Open(filepath.Join(dir, fmt.Sprint(i)), badger.Config{Logger: slog.New(slog.DiscardHandler)})
+		s, err := badger.Open(filepath.Join(dir, fmt.Sprint(i)),
+			badger.Config{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}

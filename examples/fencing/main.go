@@ -45,11 +45,13 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	store, quiet := memory.New(), slog.New(slog.DiscardHandler)
-	a, err := coordination.Open(store, coordination.Config{Owner: "A", TTL: 5 * time.Second, Clock: stopped{}, Logger: quiet})
+	a, err := coordination.Open(store,
+		coordination.Config{Owner: "A", TTL: 5 * time.Second, Clock: stopped{}, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	b, err := coordination.Open(store, coordination.Config{Owner: "B", TTL: 5 * time.Second, Logger: quiet})
+	b, err := coordination.Open(store,
+		coordination.Config{Owner: "B", TTL: 5 * time.Second, Logger: quiet})
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,8 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "A holds %v\nA checks its lease: %v; and is stopped before it writes\n", old, old.Check())
+	fmt.Fprintf(out, "A holds %v\nA checks its lease: %v; and is stopped before it writes\n", old,
+		old.Check())
 	// Do waits until A's lease expires.
 	err = b.Lease("billing").Do(ctx, func(_ context.Context, g *coordination.Grant) error {
 		fmt.Fprintf(out, "B holds %v\nB writes: %v\n", g, write("B", g.Token()))

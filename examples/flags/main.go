@@ -38,7 +38,8 @@ func on(dd *distributeddata.Replicator, flag distributeddata.Key[crdt.EWFlag]) b
 }
 
 // turn switches a flag at a majority.
-func turn(ctx context.Context, dd *distributeddata.Replicator, flag distributeddata.Key[crdt.EWFlag], on bool) error {
+func turn(ctx context.Context, dd *distributeddata.Replicator,
+	flag distributeddata.Key[crdt.EWFlag], on bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, err := flag.Update(ctx, dd, func(w *crdt.Writer, f *crdt.EWFlag) error {
@@ -79,7 +80,8 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	if !ok {
 		return errors.New("a majority without the others")
 	}
-	fmt.Fprintf(out, "member 2 is cut off, and switches dark-mode off: %d of %d replicas\n", q.Answered, q.Needed)
+	fmt.Fprintf(out, "member 2 is cut off, and switches dark-mode off: %d of %d replicas\n",
+		q.Answered, q.Needed)
 	fmt.Fprintln(out, "member 1 switches dark-mode on again")
 	if err := turn(ctx, c.DD[0], DarkMode, true); err != nil {
 		return err
@@ -89,6 +91,7 @@ func run(ctx context.Context, out io.Writer, c *three.Cluster) error {
 	if _, err := DarkMode.Get(ctx, c.DD[1], distributeddata.All); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "dark-mode is %s at member 2: on wins over a concurrent off\n", word(on(c.DD[1], DarkMode)))
+	fmt.Fprintf(out, "dark-mode is %s at member 2: on wins over a concurrent off\n",
+		word(on(c.DD[1], DarkMode)))
 	return nil
 }

@@ -89,7 +89,8 @@ func (alone) StartMember(c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	me := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port), Kinds: c.GetClusterKinds()}
+	me := &cluster.Member{Id: c.ActorSystem.ID, Host: host, Port: int32(port),
+		Kinds: c.GetClusterKinds()}
 	c.MemberList.UpdateClusterTopology(cluster.Members{me})
 	return nil
 }
@@ -118,7 +119,8 @@ func start(store coordination.Store, b *bank) (*member, error) {
 		return nil, err
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	c := cluster.New(system, node.Cluster("bank", alone{}, remote.Configure("127.0.0.1", 0), cluster.WithKinds(accounts)))
+	c := cluster.New(system, node.Cluster("bank", alone{}, remote.Configure("127.0.0.1", 0),
+		cluster.WithKinds(accounts)))
 	c.StartMember()
 	return &member{c, session}, nil
 }
@@ -131,7 +133,8 @@ func (m *member) leave(ctx context.Context) error {
 
 // payIn sends an amount to an account, and returns the answer.
 func (m *member) payIn(name string, amount int64) (string, error) {
-	res, err := m.cluster.ActorSystem.Root.RequestFuture(m.cluster.Get(name, "account"), wrapperspb.Int64(amount), 20*time.Second).Result()
+	res, err := m.cluster.ActorSystem.Root.RequestFuture(m.cluster.Get(name, "account"),
+		wrapperspb.Int64(amount), 20*time.Second).Result()
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +142,8 @@ func (m *member) payIn(name string, amount int64) (string, error) {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	store, b := memory.New(), &bank{balance: map[string]int64{}, accepted: map[string]coordination.Token{}}
+	store, b := memory.New(), &bank{balance: map[string]int64{},
+		accepted: map[string]coordination.Token{}}
 	east, err := start(store, b)
 	if err != nil {
 		return err

@@ -64,7 +64,8 @@ func list(ctx context.Context, out io.Writer, s store.Store) error {
 	for _, e := range r.Entries {
 		fmt.Fprintf(out, "%-28s %4d atoms %9d bytes\n", e.Key, e.Atoms, e.Bytes)
 	}
-	fmt.Fprintf(out, "%d entries; %d rows, %d bytes, of which %d rows are of no entry\n", len(r.Entries), r.Rows, r.Bytes, r.Other+r.Old+r.Unknown)
+	fmt.Fprintf(out, "%d entries; %d rows, %d bytes, of which %d rows are of no entry\n",
+		len(r.Entries), r.Rows, r.Bytes, r.Other+r.Old+r.Unknown)
 	return nil
 }
 

@@ -52,13 +52,15 @@ func main() {
 const leaseName = "concord-example-leader"
 
 // openers are the available stores.
-var openers = map[string]coordination.Opener{"file": file.Opener, "etcd": etcd.Opener, "kubernetes": kubernetes.Opener}
+var openers = map[string]coordination.Opener{"file": file.Opener, "etcd": etcd.Opener,
+	"kubernetes": kubernetes.Opener}
 
 // run takes part in the election until ctx ends.
 func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	flags := flag.NewFlagSet("leader", flag.ContinueOnError)
 	class := flags.String("store", "file", "file, etcd or kubernetes")
-	at := flags.String("at", filepath.Join(os.TempDir(), leaseName), "directory of the file store, or comma-separated endpoints of etcd")
+	at := flags.String("at", filepath.Join(os.TempDir(), leaseName),
+		"directory of the file store, or comma-separated endpoints of etcd")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func (p *person) exit(ctx context.Context) error {
 }
 
 // present changes the lists of all rooms in one atomic update.
-func (p *person) present(ctx context.Context, change func(tx *distributeddata.Tx, list *persons)) error {
+func (p *person) present(ctx context.Context,
+	change func(tx *distributeddata.Tx, list *persons)) error {
 	return distributeddata.Atomically(ctx, p.lobby.dd[p.at], func(tx *distributeddata.Tx) error {
 		for _, room := range rooms {
 			change(tx, Present.Key(room).In(tx))

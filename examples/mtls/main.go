@@ -99,7 +99,8 @@ func show(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	return refused(ctx, out, c, "a stranger with a certificate of the old authority", cert, c.addresses[2])
+	return refused(ctx, out, c, "a stranger with a certificate of the old authority", cert,
+		c.addresses[2])
 }
 
 // wait waits until the members reload their files, which they do at most once a second on a new
@@ -127,7 +128,8 @@ func strangers(ctx context.Context, out io.Writer, c *members, right, wrong *pki
 	}
 	return errors.Join(
 		refused(ctx, out, c, "a stranger without a certificate", nil, c.addresses[1]),
-		refused(ctx, out, c, "a stranger with a certificate of another authority", foreign, c.addresses[1]),
+		refused(ctx, out, c, "a stranger with a certificate of another authority", foreign,
+			c.addresses[1]),
 		refused(ctx, out, c, "member 2 with a certificate for member 3", third, c.addresses[1]),
 	)
 }
@@ -143,7 +145,8 @@ func certificate(a *pki.Authority, m pki.Member) (*tls.Certificate, error) {
 
 // refused connects to member 1 and claims to be at address. It returns an error if member 1 accepts
 // it.
-func refused(ctx context.Context, out io.Writer, c *members, who string, cert *tls.Certificate, address string) error {
+func refused(ctx context.Context, out io.Writer, c *members, who string, cert *tls.Certificate,
+	address string) error {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.roots}
 	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if cert == nil {
@@ -194,7 +197,8 @@ func (c *members) issue(a *pki.Authority) error {
 		if err != nil {
 			return err
 		}
-		_, _, err = a.WriteMember(c.dir, name(i), pki.Member{Hosts: []string{host}, Addresses: []string{address}})
+		_, _, err = a.WriteMember(c.dir, name(i),
+			pki.Member{Hosts: []string{host}, Addresses: []string{address}})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ func runMember() {
 		Cluster: "mtls",
 		Remote:  node.Config{Port: cfg.Port, TLS: node.TLSFiles(cfg.Cert, cfg.Key, cfg.Authorities)},
 		Provider: automanaged.New(automanaged.Config{
-			Port: cfg.Health, Hosts: cfg.Healths, Refresh: 200 * time.Millisecond, DropAfter: 20 * time.Second,
+			Port: cfg.Health, Hosts: cfg.Healths, Refresh: 200 * time.Millisecond,
+			DropAfter: 20 * time.Second,
 		}),
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}, func(n *node.Node) error {

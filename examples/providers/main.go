@@ -57,8 +57,10 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	at := flags.String("at", "", "comma-separated addresses of the provider's servers, or of all members")
 	flags.StringVar(&remote.Host, "host", "127.0.0.1", "to listen on")
 	flags.IntVar(&remote.Port, "port", 4020, "to listen on")
-	flags.StringVar(&remote.Advertised, "advertise", "", "host:port under which others reach this member")
-	flags.BoolVar(&remote.PlaintextUnsafe, "plaintext", false, "allow to listen beyond loopback without TLS")
+	flags.StringVar(&remote.Advertised, "advertise", "",
+		"host:port under which others reach this member")
+	flags.BoolVar(&remote.PlaintextUnsafe, "plaintext", false,
+		"allow to listen beyond loopback without TLS")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", node.ErrInvalid, err)
 	}
@@ -88,7 +90,8 @@ func addresses(list *cluster.ClusterTopology) (out []string) {
 }
 
 // newProvider returns a function that creates the provider of each life.
-func newProvider(name string, at []string, port int) (func() (cluster.ClusterProvider, error), error) {
+func newProvider(name string, at []string,
+	port int) (func() (cluster.ClusterProvider, error), error) {
 	switch name {
 	case "automanaged":
 		return automanaged.New(automanaged.Config{Port: port + healthAbove, Hosts: at}), nil
@@ -99,5 +102,6 @@ func newProvider(name string, at []string, port int) (func() (cluster.ClusterPro
 	case "zookeeper":
 		return zookeeper.New(zookeeper.Config{Servers: at}), nil
 	}
-	return nil, fmt.Errorf("%w: -provider %q: must be automanaged, etcd, kubernetes or zookeeper", node.ErrInvalid, name)
+	return nil, fmt.Errorf("%w: -provider %q: must be automanaged, etcd, kubernetes or zookeeper",
+		node.ErrInvalid, name)
 }

@@ -32,7 +32,8 @@ func (e event) validate() error {
 	switch e.Op {
 	case "set":
 		if e.Qty < 1 {
-			return errors.Join(cart, checkName("item", e.Item, maxName), fmt.Errorf("qty is %d, must be 1 or more", e.Qty))
+			return errors.Join(cart, checkName("item", e.Item, maxName),
+				fmt.Errorf("qty is %d, must be 1 or more", e.Qty))
 		}
 		return errors.Join(cart, checkName("item", e.Item, maxName))
 	case "remove":
@@ -173,7 +174,8 @@ func (r result) compare(want carts, ids map[string]bool, acknowledged map[string
 		case n < 1 || n > int64(len(ids)):
 			errs = append(errs, fmt.Errorf("order %q has number %d of %d", id, n, len(ids)))
 		case acknowledged[id] != 0 && acknowledged[id] != n:
-			errs = append(errs, fmt.Errorf("order %q has number %d, but %d was acknowledged", id, n, acknowledged[id]))
+			errs = append(errs, fmt.Errorf("order %q has number %d, but %d was acknowledged", id, n,
+				acknowledged[id]))
 		}
 		taken[n] = id
 	}

@@ -68,12 +68,17 @@ func main() {
 		os.Exit(nodeMain(raw))
 	}
 	var f flags
-	flag.StringVar(&f.events, "events", "", "`file` of events, one JSON object a line; - is standard input (default: a built-in sample)")
-	flag.StringVar(&f.kill, "kill", "", "what happens half-way: `none, any, clerk, all, partition or freeze`; the second to fourth kill these nodes (default: clerk, or all with -durable)")
-	flag.BoolVar(&f.durable, "durable", false, "keep the data on a disk of each node, and kill all nodes at once unless -kill says otherwise")
+	flag.StringVar(&f.events, "events", "",
+		"`file` of events, one JSON object a line; - is standard input (default: a built-in sample)")
+	flag.StringVar(&f.kill, "kill", "",
+		"what happens half-way: `none, any, clerk, all, partition or freeze`; the second to fourth kill these nodes (default: clerk, or all with -durable)")
+	flag.BoolVar(&f.durable, "durable", false,
+		"keep the data on a disk of each node, and kill all nodes at once unless -kill says otherwise")
 	flag.StringVar(&f.out, "out", "", "`file` for the final state as read from each node")
-	flag.BoolVar(&f.tls, "tls", false, "let the nodes talk with TLS, under certificates made for this run")
-	flag.BoolVar(&f.ui, "ui", false, "serve the cockpit of each node, and keep running after the run until Ctrl-C")
+	flag.BoolVar(&f.tls, "tls", false,
+		"let the nodes talk with TLS, under certificates made for this run")
+	flag.BoolVar(&f.ui, "ui", false,
+		"serve the cockpit of each node, and keep running after the run until Ctrl-C")
 	flag.BoolVar(&f.verbose, "v", false, "show the logs of the nodes")
 	flag.Parse()
 	err := f.settle()
@@ -174,7 +179,8 @@ func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 	if err := k.open(ctx); err != nil {
 		return err
 	}
-	say.line("✓ three nodes, three processes, one cluster after %v", time.Since(begin).Round(10*time.Millisecond))
+	say.line("✓ three nodes, three processes, one cluster after %v",
+		time.Since(begin).Round(10*time.Millisecond))
 	if f.ui {
 		say.line("  open the cockpit: %s", k.address())
 	}
@@ -191,7 +197,8 @@ func shopDay(ctx context.Context, f flags, say *screen, events []event) error {
 }
 
 // work serves the events and triggers the fault half-way.
-func (k *shopkeeper) work(ctx context.Context, kill string, events []event) (took time.Duration, err error) {
+func (k *shopkeeper) work(ctx context.Context, kill string,
+	events []event) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	total, begin := int64(len(events)), time.Now()
@@ -222,7 +229,8 @@ func (k *shopkeeper) work(ctx context.Context, kill string, events []event) (too
 }
 
 // report compares the nodes with each other and with a fold of the events, and prints a summary.
-func (k *shopkeeper) report(ctx context.Context, out string, events []event, took time.Duration) error {
+func (k *shopkeeper) report(ctx context.Context, out string, events []event,
+	took time.Duration) error {
 	want, ids := fold(events)
 	all, err := k.dumps(ctx, func(all []result) error {
 		for i, r := range all {
@@ -255,7 +263,8 @@ func (k *shopkeeper) report(ctx context.Context, out string, events []event, too
 		{"bytes on the wire", fmt.Sprint(bytes)},
 		{"repeated", fmt.Sprintf("%d events, whose outcome a killed node left open", k.retries.Load())},
 	})
-	k.say.line("✓ the three nodes are equal to each other and to a plain fold of the %d events", len(events))
+	k.say.line("✓ the three nodes are equal to each other and to a plain fold of the %d events",
+		len(events))
 	return nil
 }
 

@@ -124,7 +124,8 @@ func runNode(cfg nodeConfig, in io.Reader, out io.Writer) (err error) {
 		Cluster: "quickstart",
 		Remote:  node.Config{Port: cfg.Port, TLS: cfg.TLS},
 		Provider: automanaged.New(automanaged.Config{
-			Port: cfg.Provider, Hosts: cfg.Providers, Refresh: 200 * time.Millisecond, DropAfter: 2 * time.Second,
+			Port: cfg.Provider, Hosts: cfg.Providers, Refresh: 200 * time.Millisecond,
+			DropAfter: 2 * time.Second,
 		}),
 		Store:      func() (coordination.Store, error) { return file.Open(cfg.LeaseDir) },
 		Session:    leases,
@@ -146,7 +147,8 @@ func (m *member) register(n *node.Node) error {
 	if err != nil {
 		return err
 	}
-	clerk, err := singleton.New(n.System, n.Session, singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodes}, newClerk(dd))
+	clerk, err := singleton.New(n.System, n.Session,
+		singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodes}, newClerk(dd))
 	if err != nil {
 		return err
 	}
@@ -242,7 +244,8 @@ func (m *member) checkout(ctx context.Context, id string) (int64, error) {
 func (m *member) status() *status {
 	s := m.dd.Status()
 	place, _ := m.clerk.Where()
-	return &status{Address: s.Address, Nodes: s.Members, Clerk: place.Address, Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Traffic().Bytes}
+	return &status{Address: s.Address, Nodes: s.Members, Clerk: place.Address,
+		Token: uint64(place.Token), Keys: s.Keys, Bytes: s.Traffic().Bytes}
 }
 
 func (m *member) dump(ctx context.Context) (*result, error) {

@@ -22,7 +22,8 @@ type screen struct {
 
 func newScreen(out *os.File) *screen {
 	info, err := out.Stat()
-	return &screen{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"}
+	return &screen{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0 &&
+		os.Getenv("TERM") != "dumb"}
 }
 
 // line writes a line above the bar.
@@ -64,7 +65,8 @@ func (s *screen) progress(done, total int64, since time.Time) {
 	const width = 30
 	full := int(done * width / total)
 	s.clear()
-	s.bar = fmt.Sprintf("  [%s%s] %d of %d events, %.0f events/s", strings.Repeat("█", full), strings.Repeat("░", width-full), done, total, rate)
+	s.bar = fmt.Sprintf("  [%s%s] %d of %d events, %.0f events/s", strings.Repeat("█", full),
+		strings.Repeat("░", width-full), done, total, rate)
 	s.draw()
 }
 

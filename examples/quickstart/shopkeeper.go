@@ -69,7 +69,8 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, ui: f.ui, say: say, numbers: map[string]int64{}}
+	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, ui: f.ui, say: say,
+		numbers: map[string]int64{}}
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}
@@ -86,7 +87,9 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 
 // start starts a node in seat i and returns when it is ready.
 func (k *shopkeeper) start(ctx context.Context, i int) error {
-	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i], LeaseDir: filepath.Join(k.dir, "leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls, Cockpits: k.cockpits(i)}
+	cfg := nodeConfig{Name: k.nodes[i].name, Port: k.ports[nodeCount+i], Provider: k.ports[i],
+		LeaseDir: filepath.Join(k.dir,
+			"leases"), Verbose: k.verbose, Nodes: nodeCount, TLS: k.nodes[i].tls, Cockpits: k.cockpits(i)}
 	cfg.Providers, cfg.Via = k.links.via(i, k.ports)
 	if k.durable {
 		cfg.DataDir = filepath.Join(k.dir, fmt.Sprint("data-", i+1))
@@ -254,7 +257,8 @@ func (k *shopkeeper) host(ctx context.Context, after uint64) (seat int, token ui
 
 // dumps reads the state of every node once check accepts all of them, or after some seconds if it
 // still does not.
-func (k *shopkeeper) dumps(ctx context.Context, check func([]result) error) (all []result, err error) {
+func (k *shopkeeper) dumps(ctx context.Context,
+	check func([]result) error) (all []result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {

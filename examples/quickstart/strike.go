@@ -44,7 +44,8 @@ func (k *shopkeeper) strike(ctx context.Context, kill string) error {
 }
 
 // kill kills a node and starts it again.
-func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int, token uint64) error {
+func (k *shopkeeper) kill(ctx context.Context, victim int, role string, host int,
+	token uint64) error {
 	if s := k.statuses(ctx)[victim]; s != nil {
 		k.lost += s.Bytes
 	}
@@ -93,7 +94,8 @@ func (k *shopkeeper) killAll(ctx context.Context, token uint64) error {
 
 // outage disturbs the node with the clerk until the others drop it, and waits until the cluster is
 // complete again. The node is not restarted.
-func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what string, begin func() (end func() error, err error)) error {
+func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what string,
+	begin func() (end func() error, err error)) error {
 	end, err := begin()
 	if err != nil {
 		return err
@@ -115,7 +117,8 @@ func (k *shopkeeper) outage(ctx context.Context, victim int, token uint64, what 
 }
 
 // hosting waits until a clerk works under a token above after.
-func (k *shopkeeper) hosting(ctx context.Context, after uint64) (seat int, token uint64, err error) {
+func (k *shopkeeper) hosting(ctx context.Context,
+	after uint64) (seat int, token uint64, err error) {
 	for {
 		if seat, token = k.host(ctx, after); seat >= 0 {
 			return seat, token, nil
@@ -132,7 +135,8 @@ func (k *shopkeeper) clerkBack(ctx context.Context, token uint64, begin time.Tim
 	if err != nil {
 		return fmt.Errorf("the clerk did not come back: %w", err)
 	}
-	k.say.line("✓ the clerk works on %s after %v, with fencing token %d instead of %d", k.nodes[i].name, since(begin), next, token)
+	k.say.line("✓ the clerk works on %s after %v, with fencing token %d instead of %d",
+		k.nodes[i].name, since(begin), next, token)
 	return nil
 }
 

@@ -50,8 +50,10 @@ type parcel struct{}
 func (parcel) Receive(actor.Context) {}
 
 // show starts the region of parcels and attaches all components of a life to the cockpit.
-func (m *member) show(n *node.Node, dd *distributeddata.Replicator, clerk *singleton.Singleton) error {
-	parcels, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd, sharding.Config{Type: "parcel", Shards: 48},
+func (m *member) show(n *node.Node, dd *distributeddata.Replicator,
+	clerk *singleton.Singleton) error {
+	parcels, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
+		sharding.Config{Type: "parcel", Shards: 48},
 		func(sharding.Entity) actor.Actor { return parcel{} })
 	if err != nil {
 		return err
@@ -99,7 +101,8 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 		default:
 		}
 		one, cancel := context.WithTimeout(ctx, operationTimeout)
-		e := event{Op: "set", Cart: fmt.Sprint("walk-in-", rand.IntN(8)), Item: goods[rand.IntN(len(goods))], Qty: int64(1 + rand.IntN(5))}
+		e := event{Op: "set", Cart: fmt.Sprint("walk-in-", rand.IntN(8)),
+			Item: goods[rand.IntN(len(goods))], Qty: int64(1 + rand.IntN(5))}
 		_, _ = p.call(one, command{Event: &e}) // ignore errors; another event follows
 		_, _ = p.call(one, command{Ask: "parcel"})
 		cancel()

@@ -33,7 +33,8 @@ func register(ctx context.Context, dd *distributeddata.Replicator, service, addr
 	return err
 }
 
-func deregister(ctx context.Context, dd *distributeddata.Replicator, service, address string) error {
+func deregister(ctx context.Context, dd *distributeddata.Replicator, service,
+	address string) error {
 	_, err := Services.Key(service).Update(ctx, dd, func(w *crdt.Writer, at *crdt.ORSet[string]) error {
 		at.Remove(w, address)
 		return nil

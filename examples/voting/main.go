@@ -51,7 +51,8 @@ func vote(ctx context.Context, dd *distributeddata.Replicator, choice string) er
 
 // closePoll returns when a majority knows that the poll is closed. A vote accepted afterwards comes
 // from a member that does not know yet.
-func closePoll(ctx context.Context, dd *distributeddata.Replicator, level distributeddata.Consistency) error {
+func closePoll(ctx context.Context, dd *distributeddata.Replicator,
+	level distributeddata.Consistency) error {
 	_, err := Poll.Update(ctx, dd, func(w *crdt.Writer, p *crdt.Record[poll]) error {
 		p.V.Closed.Enable(w)
 		return nil
@@ -59,7 +60,8 @@ func closePoll(ctx context.Context, dd *distributeddata.Replicator, level distri
 	return err
 }
 
-func count(ctx context.Context, dd *distributeddata.Replicator, opts ...distributeddata.Option) (string, error) {
+func count(ctx context.Context, dd *distributeddata.Replicator,
+	opts ...distributeddata.Option) (string, error) {
 	p, err := Poll.Get(ctx, dd, opts...)
 	var counts []string
 	for choice, n := range p.V.Votes.All() {

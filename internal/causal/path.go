@@ -124,11 +124,13 @@ var plain = []Kind{GCounter, PNCounter, EWFlag, DWFlag, Bounded, Record, Tombsto
 var kindNames = map[Kind]string{
 	GCounter: "GCounter", PNCounter: "PNCounter", GSet: "GSet", ORSet: "ORSet", RWSet: "RWSet",
 	LWWRegister: "LWWRegister", MVRegister: "MVRegister", EWFlag: "EWFlag", DWFlag: "DWFlag",
-	ORMap: "ORMap", Record: "Record", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister", Tombstone: "tombstone",
+	ORMap: "ORMap", Record: "Record", Own: "own", Bounded: "BoundedCounter", Extreme: "MaxRegister",
+	Tombstone: "tombstone",
 }
 
 var classNames = map[Class]string{
-	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes", Float: "float",
+	Custom: "custom", String: "string", Signed: "int", Unsigned: "uint", Bool: "bool", Bytes: "bytes",
+	Float: "float",
 }
 
 // SlotPath returns the path of r's slot of the counter whose paths begin with prefix, which

@@ -92,12 +92,14 @@ func (s *memberActor) name(ctx actor.Context, e name) {
 }
 
 func (s *memberActor) header(to uint64) wire.Header {
-	return wire.Header{Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation, To: to}
+	return wire.Header{Cluster: s.core.cluster, Member: s.core.self.ID, From: s.core.incarnation,
+		To: to}
 }
 
 func (s *memberActor) post(ctx actor.Context, address string, env *pb.Envelope, err error) {
 	if err != nil {
-		ctx.Logger().Error("membership hello not sent", slog.String("address", address), slog.Any("error", err))
+		ctx.Logger().Error("membership hello not sent", slog.String("address", address),
+			slog.Any("error", err))
 		return
 	}
 	s.service.counters.sent.Add(1)

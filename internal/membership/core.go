@@ -222,7 +222,8 @@ func (c *core) findSelf(members []listed) (listed, bool) {
 		return 0
 	}
 	return slices.MaxFunc(at, func(a, b listed) int {
-		return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(arrived[a.ID], arrived[b.ID]), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(arrived[a.ID], arrived[b.ID]),
+			strings.Compare(a.ID, b.ID))
 	}), true
 }
 
@@ -244,7 +245,8 @@ func (c *core) look() {
 }
 
 func (c *core) me() Member {
-	return Member{ID: c.self.ID, Address: c.address, Incarnation: c.incarnation, Stamp: c.stamp, Roles: c.self.Roles}
+	return Member{ID: c.self.ID, Address: c.address, Incarnation: c.incarnation, Stamp: c.stamp,
+		Roles: c.self.Roles}
 }
 
 // show publishes seen if it has changed.
@@ -264,7 +266,8 @@ func (c *core) build() *View {
 	newest := map[string]Member{} // by address, only stamped ones
 	all := []Member{c.me()}
 	for _, p := range c.order {
-		m := Member{ID: p.ID, Address: p.Address, Incarnation: p.incarnation, Stamp: p.stamp, Roles: p.Roles}
+		m := Member{ID: p.ID, Address: p.Address, Incarnation: p.incarnation, Stamp: p.stamp,
+			Roles: p.Roles}
 		all = append(all, m)
 		if n, ok := newest[m.Address]; m.Stamp != 0 && (!ok || byAge(m, n) > 0) {
 			newest[m.Address] = m

@@ -32,7 +32,8 @@ func (c *core) lose(now time.Time, address string, named bool) {
 	if named {
 		first = 0
 	}
-	c.lost = append(c.lost, &lostAddress{address: address, named: named, since: now, next: now.Add(first), gap: c.askGap})
+	c.lost = append(c.lost, &lostAddress{address: address, named: named, since: now,
+		next: now.Add(first), gap: c.askGap})
 	c.lostChanged = true
 }
 

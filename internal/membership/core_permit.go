@@ -154,7 +154,8 @@ func (c *core) mayPermit(now time.Time, address string) bool {
 func (c *core) permitted(now time.Time, r received) {
 	h := r.hello
 	valid := slices.ContainsFunc(c.requests, func(q request) bool {
-		return q.id == r.member && q.incarnation == r.from && q.sequence == h.permit && now.Sub(q.at) <= c.roundTrip
+		return q.id == r.member && q.incarnation == r.from && q.sequence == h.permit &&
+			now.Sub(q.at) <= c.roundTrip
 	})
 	_, conflict := c.others[r.member]
 	if valid && conflict && !c.leaving && len(c.permits) == 0 && (rank{h.claim, h.stamp, r.member}).before(c.rank()) {

@@ -45,7 +45,8 @@ func (s *Service) start(members []listed) bool {
 	if !slices.ContainsFunc(members, func(m listed) bool { return m.Address == address }) {
 		return false
 	}
-	a := newMemberActor(s, newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system), address,
+	a := newMemberActor(s, newCore(s.mu.tuning.apply(defaultSettings()), clusterName(s.system),
+		address,
 		s.system.ID, incarnation(s.system.ID, address)))
 	pid, err := s.system.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return a },
 		early.Mailbox(), actor.WithGuardian(actor.NewRestartingStrategy())), ActorName)

@@ -20,8 +20,10 @@ func encode(hdr wire.Header, h hello) (*pb.Envelope, error) {
 	payload, err := proto.Marshal(&pb.Hello{
 		Address: h.address, Sequence: h.sequence, Stamp: h.stamp, MaxStamp: h.maxStamp,
 		ViewHash: h.viewHash, ListsYou: h.listsYou, Answer: h.answer,
-		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, OldestMark: h.mark, Arbiter: h.arbiter, Disowned: h.disowned,
-		DroppedYou: h.droppedYou, Yield: h.yield, Permit: h.permit, Declined: h.declined, Leaving: h.leaving,
+		Size: uint32(min(h.size, math.MaxUint32)), Oldest: h.oldest, OldestMark: h.mark,
+		Arbiter: h.arbiter, Disowned: h.disowned,
+		DroppedYou: h.droppedYou, Yield: h.yield, Permit: h.permit, Declined: h.declined,
+		Leaving: h.leaving,
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +78,8 @@ func decodeHello(hdr wire.Header, payload []byte) (event, error) {
 		address: m.Address, sequence: m.Sequence, stamp: m.Stamp, maxStamp: m.MaxStamp,
 		viewHash: m.ViewHash, listsYou: m.ListsYou, answer: m.Answer,
 		claim:      claim{size: uint64(m.Size), oldest: m.Oldest, mark: m.OldestMark, arbiter: m.Arbiter, disowned: m.Disowned},
-		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined, leaving: m.Leaving,
+		droppedYou: m.DroppedYou, yield: m.Yield, permit: m.Permit, declined: m.Declined,
+		leaving: m.Leaving,
 	}}, nil
 }
 

@@ -34,7 +34,8 @@ func New[S any](provider metric.MeterProvider, name string) *Set[S] {
 }
 
 // Gauge adds a value that rises and falls.
-func (m *Set[S]) Gauge(name, what string, value func(S) int, opts ...metric.Int64ObservableGaugeOption) {
+func (m *Set[S]) Gauge(name, what string, value func(S) int,
+	opts ...metric.Int64ObservableGaugeOption) {
 	m.plain = append(m.plain, plain[S]{m.GaugeBy(name, what, opts...), func(s S) int64 { return int64(value(s)) }})
 }
 
@@ -44,7 +45,8 @@ func (m *Set[S]) Count(name, what string, value func(S) uint64) {
 }
 
 // GaugeBy returns a gauge with attributes, which the more function of Observe must observe.
-func (m *Set[S]) GaugeBy(name, what string, opts ...metric.Int64ObservableGaugeOption) metric.Int64Observable {
+func (m *Set[S]) GaugeBy(name, what string,
+	opts ...metric.Int64ObservableGaugeOption) metric.Int64Observable {
 	g, err := m.Int64ObservableGauge(name, append(opts, metric.WithDescription(what))...)
 	m.all = append(m.all, g)
 	m.Note(err)
@@ -52,7 +54,8 @@ func (m *Set[S]) GaugeBy(name, what string, opts ...metric.Int64ObservableGaugeO
 }
 
 // CountBy returns a counter with attributes, which the more function of Observe must observe.
-func (m *Set[S]) CountBy(name, what string, opts ...metric.Int64ObservableCounterOption) metric.Int64Observable {
+func (m *Set[S]) CountBy(name, what string,
+	opts ...metric.Int64ObservableCounterOption) metric.Int64Observable {
 	c, err := m.Int64ObservableCounter(name, append(opts, metric.WithDescription(what))...)
 	m.all = append(m.all, c)
 	m.Note(err)
@@ -69,7 +72,8 @@ func (m *Set[S]) Note(err error) {
 // Observe registers the instruments and returns a function that unregisters them. At each
 // collection it calls status. who returns the attributes of the status, or false if there is
 // nothing to report. more observes the instruments that have attributes of their own.
-func (m *Set[S]) Observe(status func() S, who func(S) ([]attribute.KeyValue, bool), more func(metric.Observer, S)) (unobserve func() error, err error) {
+func (m *Set[S]) Observe(status func() S, who func(S) ([]attribute.KeyValue, bool),
+	more func(metric.Observer, S)) (unobserve func() error, err error) {
 	none := func() error { return nil }
 	if m.err != nil {
 		return none, m.err

@@ -32,7 +32,7 @@ func arbiters() []mutant {
 		{
 			name:   "the leader releases the lease while other members still rely on it",
 			rule:   "the leader releases the lease Lapse after the last message that claims it",
-			edits:  in(dir+"lead.go", "c.letGo = c.now.Add(c.cfg.Lapse)", "c.letGo = c.now"),
+			edits:  in(dir+"lead.go", "c.releaseAt = c.now.Add(c.cfg.Lapse)", "c.releaseAt = c.now"),
 			killer: killer{pkg: pkg, run: "TestSimulation_OneSideHosts", args: "-whole -seeds 20000"},
 		},
 		{
@@ -56,7 +56,7 @@ func arbiters() []mutant {
 		{
 			name:   "the lease is never released",
 			rule:   "the holder releases the lease when no member is missing",
-			edits:  in(dir+"lead.go", "if c.reached(c.letGo) {", "if c.reached(c.letGo) && c.ended {"),
+			edits:  in(dir+"lead.go", "if c.reached(c.releaseAt) {", "if c.reached(c.releaseAt) && c.ended {"),
 			killer: sim,
 		},
 		{

@@ -115,7 +115,7 @@ func leases() []mutant {
 		{
 			name:   "a deleted record frees the lease",
 			rule:   "a missing record does not free the lease: the holder may not know of the deletion yet",
-			edits:  in(leaseDir+"machine.go", "next.record, next.ghost = m.seen.record, true", "next.ghost = true"),
+			edits:  in(leaseDir+"machine.go", "next.record, next.vanished = m.seen.record, true", "next.vanished = true"),
 			killer: golden(leaseCore, "absence_is_not_freedom"),
 		},
 		{
@@ -223,7 +223,7 @@ func leases() []mutant {
 		{
 			name:   "a name is forgotten while a claim for it may still land",
 			rule:   "a write of unknown outcome is found, prevented, or outlived",
-			edits:  in(leaseDir+"machine.go", "m.observed || m.hazy", "m.observed"),
+			edits:  in(leaseDir+"machine.go", "m.observed || m.unsettled", "m.observed"),
 			killer: killer{pkg: leaseCore, run: "^TestForget_NotWhileAWriteMayLand$"},
 		},
 		{
@@ -257,7 +257,7 @@ func leases() []mutant {
 		{
 			name:   "a contender waits for a deleted lease record as long as the holder's session lives",
 			rule:   "a holder that reaches the store learns of the deletion within five TTLs",
-			edits:  in(leaseDir+"peers.go", "r.Nonce != m.cfg.Nonce && !m.seen.ghost", "r.Nonce != m.cfg.Nonce"),
+			edits:  in(leaseDir+"peers.go", "r.Nonce != m.cfg.Nonce && !m.seen.vanished", "r.Nonce != m.cfg.Nonce"),
 			killer: golden(leaseCore, "session_lease_deleted"),
 		},
 		{

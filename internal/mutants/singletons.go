@@ -75,8 +75,20 @@ func singletons() []mutant {
 		{
 			name:   "messages for an instance are buffered without a limit",
 			rule:   "buffers are bounded; the newest messages are refused and counted",
-			edits:  in("internal/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
+			edits:  in("coordination/stash/stash.go", "if s.Len() >= s.limit {", "if false {"),
 			killer: killer{pkg: top, run: "TestBuffer_NewestAreRefusedAndCounted"},
+		},
+		{
+			name:   "kept messages are replayed behind the mailbox",
+			rule:   "kept messages are handled in order, before those in the mailbox",
+			edits:  in("coordination/stash/stash.go", "ctx.Receive(e.Envelope())", "ctx.Send(ctx.Self(), e.Envelope())"),
+			killer: killer{pkg: "./coordination/stash", run: "TestReplay_BeforeTheMailboxInOrderWithSenders"},
+		},
+		{
+			name:   "kept messages vanish with their actor",
+			rule:   "the sender of a discarded message is answered",
+			edits:  in("coordination/stash/stash.go", "ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())", "_ = e"),
+			killer: killer{pkg: "./coordination/stash", run: "TestDiscard_StoppedActorAnswersAtOnce"},
 		},
 		{
 			name:   "abstain although no other member may host",

@@ -15,7 +15,8 @@ func classed[T any, O ~func(func(any) error) (func() (T, error), error)](r *read
 	if !r.is(s.node, s.key, yaml.MappingNode) {
 		return nil
 	}
-	rest := section{&yaml.Node{Kind: yaml.MappingNode, Line: s.node.Line, Column: s.node.Column}, s.key}
+	rest := section{&yaml.Node{Kind: yaml.MappingNode, Line: s.node.Line, Column: s.node.Column},
+		s.key}
 	class, at := "", s.node
 	for i := 0; i+1 < len(s.node.Content); i += 2 {
 		k, v := s.node.Content[i], s.node.Content[i+1]
@@ -84,7 +85,8 @@ func (r *reader) decoder(s section) func(into any) error {
 	return func(into any) error {
 		v := reflect.ValueOf(into)
 		if v.Kind() != reflect.Pointer || v.IsNil() {
-			return fmt.Errorf("%w: settings of %s are decoded into a pointer, not %T", ErrInvalid, s.key, into)
+			return fmt.Errorf("%w: settings of %s are decoded into a pointer, not %T", ErrInvalid, s.key,
+				into)
 		}
 		own := &reader{name: r.name, told: maps.Clone(told)}
 		if s.node != nil {

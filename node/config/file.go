@@ -80,7 +80,8 @@ func Read(from io.Reader, lookup func(string) (string, bool), kinds Kinds) (*Fil
 	return read(from, "concord.yaml", lookup, kinds)
 }
 
-func read(from io.Reader, name string, lookup func(string) (string, bool), kinds Kinds) (*File, error) {
+func read(from io.Reader, name string, lookup func(string) (string, bool),
+	kinds Kinds) (*File, error) {
 	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("config: %s: %w", name, err)
@@ -162,7 +163,8 @@ func (f *File) Sharding(entities string) (sharding.Config, error) {
 func of[T any](all map[string]T, section, name string) (T, error) {
 	one, ok := all[name]
 	if !ok {
-		return one, fmt.Errorf("%w: no %q in section %s, only %q", ErrInvalid, name, section, slices.Sorted(maps.Keys(all)))
+		return one, fmt.Errorf("%w: no %q in section %s, only %q", ErrInvalid, name, section,
+			slices.Sorted(maps.Keys(all)))
 	}
 	return one, nil
 }

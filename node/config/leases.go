@@ -14,14 +14,16 @@ import (
 const defaults = "defaults"
 
 // leases reads all sections of leases into f, and returns functions that open their stores.
-func (r *reader) leases(all map[string]section, f *File, kinds Kinds) map[string]func() (coordination.Store, error) {
+func (r *reader) leases(all map[string]section, f *File,
+	kinds Kinds) map[string]func() (coordination.Store, error) {
 	stores := map[string]func() (coordination.Store, error){}
 	base := all[defaults]
 	if base.node != nil && r.is(base.node, base.key, yaml.MappingNode) {
 		node := finite(base.node)
 		r.into(node, base.key, reflect.ValueOf(&leaseShape{}).Elem())
 		for i := 1; i < len(node.Content); i += 2 {
-			r.told[node.Content[i]] = r.told[node.Content[i]] || !r.sound(join(base.key, node.Content[i-1].Value))
+			r.told[node.Content[i]] = r.told[node.Content[i]] ||
+				!r.sound(join(base.key, node.Content[i-1].Value))
 		}
 	}
 	for _, location := range slices.Sorted(maps.Keys(all)) {
@@ -32,7 +34,8 @@ func (r *reader) leases(all map[string]section, f *File, kinds Kinds) map[string
 	return stores
 }
 
-func (r *reader) lease(location string, own, base section, kinds Kinds) (coordination.Section, func() (coordination.Store, error)) {
+func (r *reader) lease(location string, own, base section,
+	kinds Kinds) (coordination.Section, func() (coordination.Store, error)) {
 	key := join("leases", location)
 	if !r.is(own.node, key, yaml.MappingNode) {
 		return coordination.Section{}, nil
@@ -50,7 +53,8 @@ func (r *reader) lease(location string, own, base section, kinds Kinds) (coordin
 	open, decode := opened(r, c.Store, c.LeaseClass, k, join(key, "lease-class"), kinds.Leases)
 	s := c.Section
 	s.Store = decode
-	r.validated(coordination.DefaultSection(s).Config.Validate(), at, reflect.TypeFor[leaseShape](), nil)
+	r.validated(coordination.DefaultSection(s).Config.Validate(), at, reflect.TypeFor[leaseShape](),
+		nil)
 	return s, open
 }
 

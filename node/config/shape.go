@@ -72,7 +72,8 @@ func (r *reader) file(s shape, kinds Kinds) *File {
 }
 
 // named reads a section whose key is its name, so it has no separate key for the name.
-func named[C any](r *reader, group, name string, s section, c *C, field *string, validate func() error) {
+func named[C any](r *reader, group, name string, s section, c *C, field *string,
+	validate func() error) {
 	s.key = join(group, name)
 	r.into(s.node, s.key, reflect.ValueOf(c).Elem())
 	r.nameless(s, field)
@@ -113,7 +114,8 @@ func (r *reader) replicator(name string, s section, kinds Kinds) Replicator {
 type unopened struct{ store.Store }
 
 // member returns the configuration for node.Run.
-func (r *reader) member(s shape, f *File, stores map[string]func() (coordination.Store, error), kinds Kinds) node.RunConfig {
+func (r *reader) member(s shape, f *File, stores map[string]func() (coordination.Store, error),
+	kinds Kinds) node.RunConfig {
 	var is nodeShape
 	r.into(s.Node.node, s.Node.key, reflect.ValueOf(&is).Elem())
 	c := is.RunConfig
@@ -126,16 +128,19 @@ func (r *reader) member(s shape, f *File, stores map[string]func() (coordination
 	if is.Lease != "" {
 		c.Store = r.storeOf(is.Lease, s, stores)
 	} else if len(s.Singletons)+len(s.Sharding) > 0 {
-		r.wrong(s.Node.node, "node.lease", "must name a section of leases: singletons and sharding need one")
+		r.wrong(s.Node.node, "node.lease",
+			"must name a section of leases: singletons and sharding need one")
 	}
-	r.validated(c.Validate(), s.Node, reflect.TypeFor[nodeShape](), map[string]string{"Store": "lease"})
+	r.validated(c.Validate(), s.Node, reflect.TypeFor[nodeShape](),
+		map[string]string{"Store": "lease"})
 	c.Session = coordination.DefaultSection(f.leases[is.Lease]).Config
 	return c
 }
 
 // storeOf returns a function that opens the store of the member's session. It is never nil: if the
 // store is missing, that has been reported.
-func (r *reader) storeOf(location string, s shape, stores map[string]func() (coordination.Store, error)) func() (coordination.Store, error) {
+func (r *reader) storeOf(location string, s shape,
+	stores map[string]func() (coordination.Store, error)) func() (coordination.Store, error) {
 	if _, ok := s.Leases[location]; !ok || location == defaults {
 		at, _ := find(s.Node.node, "lease")
 		known := slices.Sorted(maps.Keys(stores))

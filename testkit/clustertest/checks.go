@@ -30,7 +30,8 @@ func kindsArrive(e *env) {
 		for _, q := range all {
 			m, _ := p.at(q.member.Address())
 			if kind := "role." + q.member.role(); !slices.Contains(m.Kinds, kind) {
-				e.Errorf("P3: member %d lists member %d with kinds %q, without %q", p.member.Index, q.member.Index, m.Kinds, kind)
+				e.Errorf("P3: member %d lists member %d with kinds %q, without %q", p.member.Index,
+					q.member.Index, m.Kinds, kind)
 			}
 		}
 	}
@@ -156,18 +157,21 @@ func (e *env) compare(before report, p *process, lives int) {
 	for deadline := time.Now().Add(e.config.LeftWithin); ; {
 		after = p.tell(cmdCount, evCounted)
 		has = len(after.Goroutines)
-		ended := has-had <= lives*e.config.Leaks.Goroutines && after.Files-before.Files <= lives*e.config.Leaks.Files
+		ended := has-had <= lives*e.config.Leaks.Goroutines &&
+			after.Files-before.Files <= lives*e.config.Leaks.Files
 		if ended || time.Now().After(deadline) {
 			break
 		}
 	}
-	e.Logf("%d lives: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files, after.Files)
+	e.Logf("%d lives: goroutines from %d to %d, files from %d to %d", lives, had, has, before.Files,
+		after.Files)
 	if has-had > lives*e.config.Leaks.Goroutines {
 		e.Errorf("P11: %d lives leave %d goroutines behind, %d allowed:\n%s", lives, has-had,
 			lives*e.config.Leaks.Goroutines, strings.Join(after.Goroutines, "\n\n"))
 	}
 	if grown := after.Files - before.Files; grown > lives*e.config.Leaks.Files {
-		e.Errorf("P11: %d lives leave %d open files behind, %d allowed", lives, grown, lives*e.config.Leaks.Files)
+		e.Errorf("P11: %d lives leave %d open files behind, %d allowed", lives, grown,
+			lives*e.config.Leaks.Files)
 	}
 }
 

@@ -149,7 +149,8 @@ func (c *inside) live(ctx context.Context) error {
 			c.say(report{Event: evListed, Members: membersOf(t)})
 		}
 	})
-	c.cluster = cluster.New(system, node.Cluster(c.order.Member.Cluster, provider, rc, node.Roles(c.order.Member.role())))
+	c.cluster = cluster.New(system,
+		node.Cluster(c.order.Member.Cluster, provider, rc, node.Roles(c.order.Member.role())))
 	return node.Start(ctx, c.cluster)
 }
 

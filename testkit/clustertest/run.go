@@ -138,10 +138,12 @@ func disagreement(all []*process) string {
 		for _, q := range all {
 			m, ok := p.at(q.member.Address())
 			if !ok {
-				return fmt.Sprintf("member %d does not list member %d at %s", p.member.Index, q.member.Index, q.member.Address())
+				return fmt.Sprintf("member %d does not list member %d at %s", p.member.Index, q.member.Index,
+					q.member.Address())
 			}
 			if m.ID != q.id() {
-				return fmt.Sprintf("member %d lists %s as %q, which lists itself as %q", p.member.Index, m.Address, m.ID, q.id())
+				return fmt.Sprintf("member %d lists %s as %q, which lists itself as %q", p.member.Index,
+					m.Address, m.ID, q.id())
 			}
 		}
 		if n := len(p.list()); n != len(all) {

@@ -198,7 +198,8 @@ func (h *history[T]) merge(a, b T) T {
 func (h *history[T]) keep(v T) { h.kept = append(h.kept, kept[T]{v, h.encode(v)}) }
 
 func (h *history[T]) note(a *actor[T], format string, args ...any) {
-	h.trace = append(h.trace, fmt.Sprintf("replica %d %s: %s", a.id, fmt.Sprintf(format, args...), h.text(a.value)))
+	h.trace = append(h.trace, fmt.Sprintf("replica %d %s: %s", a.id, fmt.Sprintf(format, args...),
+		h.text(a.value)))
 }
 
 // text formats a value for a report.

@@ -35,7 +35,8 @@ var laws = map[int]string{
 // ok fails the test with the text of the law unless holds is true.
 func (h *history[T]) ok(law int, holds bool, format string, args ...any) {
 	if !holds {
-		h.t.Fatalf("law %d is broken: %s\n%s\n%s", law, laws[law], fmt.Sprintf(format, args...), h.story())
+		h.t.Fatalf("law %d is broken: %s\n%s\n%s", law, laws[law], fmt.Sprintf(format, args...),
+			h.story())
 	}
 }
 
@@ -90,9 +91,11 @@ func (h *history[T]) missing(a, b *actor[T]) {
 		was := crdt.Seen(at)
 		err := h.typ.apply(&at, h.resent(d))
 		h.ok(9, err == nil, "delta %d of those replica %d lacks: %v", i, b.id, err)
-		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After, "replica %d had delta %d of those it lacks", b.id, i)
+		h.ok(10, crdt.Seen(at).Compare(was) == crdt.After, "replica %d had delta %d of those it lacks",
+			b.id, i)
 	}
-	h.same(9, h.encode(b.value.Merge(a.value)), at, fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
+	h.same(9, h.encode(b.value.Merge(a.value)), at,
+		fmt.Sprintf("replica %d⊔%d, and %d with the deltas it lacks", b.id, a.id, b.id))
 }
 
 // commutes checks law 13 for any change, with the delta applied before and after a merge.
@@ -131,7 +134,8 @@ func (h *history[T]) clock(a *actor[T]) {
 	a.last = max(a.ms<<16, a.last+1)
 	stamp := r.Stamp()
 	h.ok(19, stamp > a.stamp, "stamp %d of replica %d follows %d", stamp, a.id, a.stamp)
-	h.ok(19, stamp>>16 <= a.ahead, "stamp %d of replica %d, whose clock never passed %d ms", stamp, a.id, a.ahead)
+	h.ok(19, stamp>>16 <= a.ahead, "stamp %d of replica %d, whose clock never passed %d ms", stamp,
+		a.id, a.ahead)
 	a.stamp = stamp
 }
 
@@ -190,7 +194,8 @@ func (h *history[T]) algebra() {
 	ab, ac := h.encode(h.merge(a, b)), h.encode(a)
 	h.same(1, ab, b.Merge(a), "replicas 1⊔2, and 2⊔1")
 	h.same(1, ab, h.apart(a).Merge(h.apart(b)), "replicas 1⊔2, and the same out of their encodings")
-	h.same(2, h.encode(h.merge(h.merge(a, b), c)), a.Merge(b.Merge(c)), "replicas (1⊔2)⊔3, and 1⊔(2⊔3)")
+	h.same(2, h.encode(h.merge(h.merge(a, b), c)), a.Merge(b.Merge(c)),
+		"replicas (1⊔2)⊔3, and 1⊔(2⊔3)")
 	h.same(3, ac, a.Merge(a), "replica 1, and 1⊔1")
 	h.same(3, ac, h.apart(a).Merge(a), "replica 1, and its encoding⊔1")
 	h.same(4, ac, a.Merge(h.typ.Empty), "replica 1, and 1⊔empty")
@@ -219,10 +224,12 @@ func (h *history[T]) converge() {
 			}
 		}
 		h.check(a)
-		h.same(11, want, a.value, fmt.Sprintf("all states merged, and replica %d with all it lacked", a.id))
+		h.same(11, want, a.value, fmt.Sprintf("all states merged, and replica %d with all it lacked",
+			a.id))
 		if h.typ.Show != nil {
 			got, all := h.typ.Show(a.value), h.typ.Show(all)
-			h.ok(11, maps.Equal(got, all), "replica %d shows %v and not %v, though the bytes are equal", a.id, got, all)
+			h.ok(11, maps.Equal(got, all), "replica %d shows %v and not %v, though the bytes are equal",
+				a.id, got, all)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func load(t *testing.T, d coordination.Documents, name string) (string, coordina
 	return string(text), v
 }
 
-func swap(t *testing.T, d coordination.Documents, name string, old coordination.Version, next string) coordination.Version {
+func swap(t *testing.T, d coordination.Documents, name string, old coordination.Version,
+	next string) coordination.Version {
 	t.Helper()
 	v, err := d.SwapDocument(t.Context(), name, old, []byte(next))
 	if err != nil || v == "" {
@@ -105,7 +106,8 @@ func versions(t *testing.T, a, _ coordination.Documents) {
 }
 
 func apart(t *testing.T, a, _ coordination.Documents) {
-	names := []string{"x", "X", "x/y", "x y", "ä", "..", "x.lease", strings.Repeat("n", 200), strings.Repeat("n", 201)}
+	names := []string{"x", "X", "x/y", "x y", "ä", "..", "x.lease", strings.Repeat("n", 200),
+		strings.Repeat("n", 201)}
 	marks := map[string]coordination.Version{}
 	for _, n := range names {
 		marks[n] = swap(t, a, n, "", "of "+n)

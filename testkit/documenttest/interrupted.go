@@ -13,7 +13,8 @@ import (
 // the outcome must be reported as unknown. open connects to a server at an address, host and port.
 // It is called with to itself and with the address of a relay to it. All stores that it returns
 // must share one initially empty location.
-func Interrupted(t *testing.T, to string, open func(t *testing.T, address string) coordination.Documents) {
+func Interrupted(t *testing.T, to string,
+	open func(t *testing.T, address string) coordination.Documents) {
 	for _, c := range []struct {
 		rule string
 		end  func(r *relay, cancel func())

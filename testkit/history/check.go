@@ -34,12 +34,14 @@ const patience = 20 * time.Second
 
 // Linearizable reports whether the model accepts some order of the operations in which each takes
 // effect between its begin and its end. It returns an error if it finds no answer within patience.
-func Linearizable[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, error) {
+func Linearizable[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O],
+	patience time.Duration) (bool, error) {
 	ok, _, err := search(m, ops, patience)
 	return ok, err
 }
 
-func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O], patience time.Duration) (bool, finding[S, I, O], error) {
+func search[S comparable, I, O any](m Model[S, I, O], ops []Operation[I, O],
+	patience time.Duration) (bool, finding[S, I, O], error) {
 	model := m.model()
 	result, info := porcupine.CheckOperationsVerbose(model, entries(ops), patience)
 	f := finding[S, I, O]{m, ops, model, info}
@@ -81,7 +83,8 @@ func (f finding[S, I, O]) story() string {
 		return ending(Story(f.ops))
 	}
 	before := slices.DeleteFunc(slices.Clone(f.ops), func(o Operation[I, O]) bool {
-		return o.Call > culprit.Return || f.model.Part != nil && f.model.Part(o.Input) != f.model.Part(culprit.Input)
+		return o.Call > culprit.Return || f.model.Part != nil &&
+			f.model.Part(o.Input) != f.model.Part(culprit.Input)
 	})
 	return ending(Story(before)) + fmt.Sprintf("no order of these explains: client %d: %v → %v\n",
 		culprit.Client, culprit.Input, culprit.Output.Value)
@@ -103,7 +106,8 @@ func Check[S comparable, I, O any](t testing.TB, m Model[S, I, O], ops []Operati
 	if err != nil {
 		path = fmt.Sprintf("(no picture: %v)", err)
 	}
-	t.Errorf("history: %d operations, not linearizable, picture in %s\n%s", len(ops), path, found.story())
+	t.Errorf("history: %d operations, not linearizable, picture in %s\n%s", len(ops), path,
+		found.story())
 }
 
 // save writes the page to a file and returns its path.
@@ -132,7 +136,8 @@ func ending(story string) string {
 func entries[I, O any](ops []Operation[I, O]) []porcupine.Operation {
 	out := make([]porcupine.Operation, 0, len(ops))
 	for _, o := range ops {
-		out = append(out, porcupine.Operation{ClientId: o.Client, Input: o.Input, Output: o.Output, Call: o.Call, Return: o.Return})
+		out = append(out, porcupine.Operation{ClientId: o.Client, Input: o.Input, Output: o.Output,
+			Call: o.Call, Return: o.Return})
 	}
 	return out
 }

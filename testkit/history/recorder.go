@@ -134,9 +134,11 @@ func Story[I, O any](ops []Operation[I, O]) string {
 	}
 	var lines []line
 	for _, o := range ops {
-		lines = append(lines, line{o.Call, fmt.Sprintf("%v client %d: %v …", o.Called, o.Client, o.Input)})
+		lines = append(lines, line{o.Call,
+			fmt.Sprintf("%v client %d: %v …", o.Called, o.Client, o.Input)})
 		if o.Output.Known {
-			lines = append(lines, line{o.Return, fmt.Sprintf("%v client %d: %v → %v", o.Returned, o.Client, o.Input, o.Output.Value)})
+			lines = append(lines, line{o.Return,
+				fmt.Sprintf("%v client %d: %v → %v", o.Returned, o.Client, o.Input, o.Output.Value)})
 		} else {
 			lines[len(lines)-1].text += " never answered"
 		}

@@ -136,7 +136,8 @@ func (r *SetReport[E]) miss(all map[E]*element, o Operation[SetOp[E], SetResult[
 
 // CheckSet fails the test if an element was lost, doubled, or is a phantom. If fresh is set, it
 // also fails if a read missed an element that was known when the read began.
-func CheckSet[E cmp.Ordered](t testing.TB, ops []Operation[SetOp[E], SetResult[E]], fresh bool) SetReport[E] {
+func CheckSet[E cmp.Ordered](t testing.TB, ops []Operation[SetOp[E], SetResult[E]],
+	fresh bool) SetReport[E] {
 	t.Helper()
 	r := Set(ops)
 	if len(r.Lost)+len(r.Phantoms)+len(r.Doubled) > 0 || fresh && len(r.Stale) > 0 {

@@ -15,7 +15,8 @@ var acquireChecks = []check{
 		g := e.node().hold()
 		_, err := e.node().try()
 		held, ok := errors.AsType[*coordination.HeldError](err)
-		e.that(ok && errors.Is(err, coordination.ErrHeld) && !errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		e.that(ok && errors.Is(err, coordination.ErrHeld) && !errors.Is(err, coordination.ErrUnknown),
+			"got %v", err)
 		e.that(ok && held.Holder.Owner == "node0" && held.Holder.Token == g.Token(), "holder %+v", held)
 		e.that(ok && held.Holder.Remaining > 0 && held.Holder.Remaining <= stale, "holder %+v", held)
 	}},
@@ -35,7 +36,8 @@ var acquireChecks = []check{
 		for _, f := range []fault{{down: true}, {panics: true}} {
 			n.set(f)
 			_, err := n.try()
-			e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "%+v: %v", f, err)
+			e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld),
+				"%+v: %v", f, err)
 		}
 	}},
 	{"B4_SlowStoreTimesOut", func(e *env) {
@@ -43,7 +45,8 @@ var acquireChecks = []check{
 		n.set(fault{cut: true})
 		t := time.Now()
 		_, err := n.try()
-		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, context.DeadlineExceeded), "got %v", err)
+		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, context.DeadlineExceeded),
+			"got %v", err)
 		e.that(since(t) <= op*11/10, "after %v", since(t))
 	}},
 	{"B5_TwoContendersOneWinner", func(e *env) {
@@ -57,7 +60,8 @@ var acquireChecks = []check{
 		g := n.hold()
 		calls, left := n.count(), g.Remaining()
 		again := n.hold()
-		e.that(again == g && n.count() == calls && g.Remaining() == left, "another grant, or it was extended")
+		e.that(again == g && n.count() == calls && g.Remaining() == left,
+			"another grant, or it was extended")
 	}},
 	{"B8_ConcurrentAcquiresOnOneLease", func(e *env) {
 		n := e.node()
@@ -121,7 +125,8 @@ var acquireChecks = []check{
 		a.crash()
 		g, err := e.node().acquire(time.Minute)
 		e.must(err)
-		e.that(e.nth(g.Token(), 2) && since(e.start) >= ttl, "token %v after %v", g.Token(), since(e.start))
+		e.that(e.nth(g.Token(), 2) && since(e.start) >= ttl, "token %v after %v", g.Token(),
+			since(e.start))
 	}},
 	{"B17_E1_ReleaseIsNoticedAtOnce", func(e *env) {
 		g := e.node().hold()
@@ -154,7 +159,8 @@ var acquireChecks = []check{
 		t = time.Now()
 		_, err = e.node().acquire(time.Hour)
 		e.must(err)
-		e.that(since(t) >= ttl+time.Minute && since(t) <= 2*time.Minute, "taken %v after a crash", since(t))
+		e.that(since(t) >= ttl+time.Minute && since(t) <= 2*time.Minute, "taken %v after a crash",
+			since(t))
 	}},
 	{"C11_AcquireWaitsOutAnOutage", func(e *env) {
 		n := e.node()

@@ -19,7 +19,8 @@ var checkChecks = []check{
 	{"K3_FalseAfterRelease", func(e *env) {
 		g := e.node().hold()
 		e.must(g.Release(e.Context()))
-		e.that(errors.Is(g.Check(), coordination.ErrReleased) && g.Remaining() == 0, "got %v %v", g.Check(), g.Remaining())
+		e.that(errors.Is(g.Check(), coordination.ErrReleased) && g.Remaining() == 0, "got %v %v",
+			g.Check(), g.Remaining())
 	}},
 	{"K4_CheckNeverBlocksNorAllocates", func(e *env) {
 		n := e.node()

@@ -78,14 +78,16 @@ func (g *gateway) outside(ctx context.Context, f func(context.Context)) error {
 	return nil
 }
 
-func (g *gateway) Load(ctx context.Context, name string) (rec coordination.Record, ver coordination.Version, err error) {
+func (g *gateway) Load(ctx context.Context,
+	name string) (rec coordination.Record, ver coordination.Version, err error) {
 	if ended := g.outside(ctx, func(ctx context.Context) { rec, ver, err = g.store.Load(ctx, name) }); ended != nil {
 		return rec, ver, ended
 	}
 	return rec, ver, err
 }
 
-func (g *gateway) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (ver coordination.Version, err error) {
+func (g *gateway) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (ver coordination.Version, err error) {
 	if ended := g.outside(ctx, func(ctx context.Context) { ver, err = g.store.Swap(ctx, name, old, next) }); ended != nil {
 		return ver, ended
 	}

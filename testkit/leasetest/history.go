@@ -16,7 +16,8 @@ import (
 var historyChecks = []check{
 	{"H1_H4_LeaseIsLinearizableUnderFaults", func(e *env) {
 		for seed := uint64(0); seed < 5 && !e.Failed(); seed++ {
-			history.Check(e, history.Lease(), contest(e, fmt.Sprint("h", seed), rand.New(rand.NewPCG(seed, 1))))
+			history.Check(e, history.Lease(),
+				contest(e, fmt.Sprint("h", seed), rand.New(rand.NewPCG(seed, 1))))
 		}
 	}},
 	{"H3_F4_PausedHolderCannotHurtAFencedTarget", func(e *env) {
@@ -46,7 +47,8 @@ func (r *scribe) operations() []history.Operation[history.LeaseOp, history.Lease
 }
 
 // contest lets nodes contend for a lease under random faults, and write under it.
-func contest(e *env, lease string, rnd *rand.Rand) []history.Operation[history.LeaseOp, history.LeaseResult] {
+func contest(e *env, lease string,
+	rnd *rand.Rand) []history.Operation[history.LeaseOp, history.LeaseResult] {
 	r := newScribe(e, lease, &fenced{})
 	seeds := make([]*rand.Rand, 4)
 	for i := range seeds {
@@ -101,7 +103,8 @@ func (r *scribe) turn(client int, n *node, rnd *rand.Rand) {
 }
 
 func (r *scribe) acquire(client int, n *node) *coordination.Grant {
-	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.Acquire, Holder: fmt.Sprint("node", client)})
+	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.Acquire,
+		Holder: fmt.Sprint("node", client)})
 	g, err := n.Lease(r.lease).TryAcquire(r.e.Context())
 	switch {
 	case err == nil:
@@ -137,11 +140,13 @@ func (r *scribe) expiry(g *coordination.Grant) {
 		}
 	}
 	token := uint64(g.Token())
-	r.Begin(100+int(token), history.LeaseOp{Lease: r.lease, Kind: history.Expire, Token: token}).End(history.LeaseResult{})
+	r.Begin(100+int(token), history.LeaseOp{Lease: r.lease, Kind: history.Expire,
+		Token: token}).End(history.LeaseResult{})
 }
 
 func (r *scribe) write(client int, g *coordination.Grant, value string) {
-	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.GuardedWrite, Token: uint64(g.Token()), Value: value})
+	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.GuardedWrite,
+		Token: uint64(g.Token()), Value: value})
 	op.End(history.LeaseResult{Granted: r.target.put(g.Token(), value) == nil})
 }
 
@@ -151,7 +156,8 @@ func (r *scribe) read(client int) {
 }
 
 func (r *scribe) release(client int, g *coordination.Grant) {
-	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.Release, Token: uint64(g.Token())})
+	op := r.Begin(client, history.LeaseOp{Lease: r.lease, Kind: history.Release,
+		Token: uint64(g.Token())})
 	ctx, cancel := context.WithTimeout(r.e.Context(), 4*time.Second)
 	defer cancel()
 	switch err := g.Release(ctx); {

@@ -41,7 +41,8 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 	for _, c := range storeChecks {
 		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
 	}
-	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks, tokenChecks, recordChecks, queueChecks, historyChecks)
+	sessionChecks := slices.Concat(acquireChecks, checkChecks, renewChecks, lossChecks, releaseChecks,
+		tokenChecks, recordChecks, queueChecks, historyChecks)
 	for _, c := range sessionChecks {
 		t.Run(c.id, func(t *testing.T) { runSession(t, open, o, c, false) })
 	}
@@ -67,7 +68,8 @@ func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Option
 }
 
 // runSession runs a claim about sessions in its own bubble.
-func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check, shared bool) {
+func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check,
+	shared bool) {
 	var outside *gateway
 	if o.Outside {
 		outside = newGateway(t, open(t))

@@ -120,7 +120,8 @@ func (l *link) through(ctx context.Context, f fault, do func() error) error {
 	return err
 }
 
-func (l *link) Load(ctx context.Context, name string) (rec coordination.Record, ver coordination.Version, err error) {
+func (l *link) Load(ctx context.Context,
+	name string) (rec coordination.Record, ver coordination.Version, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	err = l.through(ctx, f, func() (err error) {
@@ -157,7 +158,8 @@ func (l *link) Remove(ctx context.Context, name string, old coordination.Version
 	return l.through(ctx, f, func() error { return r.Remove(ctx, name, old) })
 }
 
-func (l *link) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (ver coordination.Version, err error) {
+func (l *link) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (ver coordination.Version, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	l.mu.Lock()

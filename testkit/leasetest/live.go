@@ -46,7 +46,8 @@ func defaultTo[N int | time.Duration](n *N, value N) {
 }
 
 // liveSession returns a session that ends with the test and reaches its store through the link.
-func liveSession(t *testing.T, store coordination.Store, cfg coordination.Config) (*coordination.Session, *link) {
+func liveSession(t *testing.T, store coordination.Store,
+	cfg coordination.Config) (*coordination.Session, *link) {
 	t.Helper()
 	l := &link{store: store, busy: map[string]bool{}, shared: keepsSessions(store)}
 	var through coordination.Store = l
@@ -72,7 +73,8 @@ func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
 		t.Skip("not checked: the store is no Watcher")
 	}
 	const rounds = 100
-	cfg := coordination.Config{TTL: 10 * time.Minute, RetryInterval: 5 * time.Minute, OperationTimeout: 10 * time.Second}
+	cfg := coordination.Config{TTL: 10 * time.Minute, RetryInterval: 5 * time.Minute,
+		OperationTimeout: 10 * time.Second}
 	var sessions [2]*coordination.Session
 	for i := range sessions {
 		sessions[i], _ = liveSession(t, open(t), cfg)
@@ -142,7 +144,8 @@ func checkWinner(t *testing.T, open func(t *testing.T) coordination.Store, conte
 	var wg sync.WaitGroup
 	begin := make(chan struct{})
 	for i := range contenders {
-		s, _ := liveSession(t, store, coordination.Config{TTL: 10 * time.Minute, Owner: fmt.Sprint("contender ", i), OperationTimeout: 30 * time.Second})
+		s, _ := liveSession(t, store, coordination.Config{TTL: 10 * time.Minute,
+			Owner: fmt.Sprint("contender ", i), OperationTimeout: 30 * time.Second})
 		wg.Go(func() {
 			<-begin
 			for {
@@ -169,7 +172,8 @@ func checkWinner(t *testing.T, open func(t *testing.T) coordination.Store, conte
 	if err := winner.Load().Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d contenders were answered within %v", contenders, time.Since(started).Round(time.Millisecond))
+	t.Logf("%d contenders were answered within %v", contenders,
+		time.Since(started).Round(time.Millisecond))
 }
 
 // liveConfig has the shortest times that a busy machine and real servers allow.
@@ -197,7 +201,8 @@ func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, 
 	var wg sync.WaitGroup
 	end := time.Now().Add(o.For)
 	for i := range 4 {
-		c := &liveClient{liveScribe: r, number: i, store: open(t), rnd: rand.New(rand.NewPCG(uint64(i), 3))}
+		c := &liveClient{liveScribe: r, number: i, store: open(t),
+			rnd: rand.New(rand.NewPCG(uint64(i), 3))}
 		wg.Go(func() {
 			for time.Now().Before(end) || r.tenures.Load() < enough && time.Now().Before(end.Add(9*o.For)) {
 				c.turn()
@@ -243,7 +248,8 @@ func (c *liveClient) turn() {
 	if c.session == nil {
 		c.lives++
 		var err error
-		c.link = &link{store: c.store, busy: map[string]bool{}, shared: c.lives%2 == 1 && keepsSessions(c.store)}
+		c.link = &link{store: c.store, busy: map[string]bool{}, shared: c.lives%2 == 1 &&
+			keepsSessions(c.store)}
 		if c.session, err = coordination.Open(c.link, liveConfig(c.holder())); err != nil {
 			c.t.Errorf("%v", err)
 			return
@@ -321,17 +327,20 @@ func (c *liveClient) expiry(g *coordination.Grant) {
 		}
 	}
 	token := uint64(g.Token())
-	c.Begin(1<<20+int(token), history.LeaseOp{Lease: name, Kind: history.Expire, Token: token}).End(history.LeaseResult{})
+	c.Begin(1<<20+int(token), history.LeaseOp{Lease: name, Kind: history.Expire,
+		Token: token}).End(history.LeaseResult{})
 }
 
 func (c *liveClient) write(g *coordination.Grant) {
 	value := fmt.Sprint(c.holder(), " ", c.rnd.IntN(1000))
-	op := c.Begin(c.number, history.LeaseOp{Lease: name, Kind: history.GuardedWrite, Token: uint64(g.Token()), Value: value})
+	op := c.Begin(c.number, history.LeaseOp{Lease: name, Kind: history.GuardedWrite,
+		Token: uint64(g.Token()), Value: value})
 	op.End(history.LeaseResult{Granted: c.target.put(g.Token(), value) == nil})
 }
 
 func (c *liveClient) release(g *coordination.Grant) {
-	op := c.Begin(c.number, history.LeaseOp{Lease: name, Kind: history.Release, Token: uint64(g.Token())})
+	op := c.Begin(c.number, history.LeaseOp{Lease: name, Kind: history.Release,
+		Token: uint64(g.Token())})
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
 	defer cancel()
 	switch err := g.Release(ctx); {

@@ -50,7 +50,8 @@ var lossChecks = []check{
 		log := losses(g)
 		n.set(fault{down: true})
 		e.sleep(ttl)
-		e.that(len(log.all()) == 1 && len(withdrawn.all()) == 0, "told %v, withdrawn %v", log.all(), withdrawn.all())
+		e.that(len(log.all()) == 1 && len(withdrawn.all()) == 0, "told %v, withdrawn %v", log.all(),
+			withdrawn.all())
 		e.sleep(2 * time.Hour)
 	}},
 	{"D15_HandlerMayCallBack", func(e *env) {
@@ -78,7 +79,8 @@ var lossChecks = []check{
 		e.must(g.Release(e.Context()))
 		e.sleep(2 * ttl)
 		e.must(next.Check())
-		e.that(len(log.all()) == 0 && errors.Is(g.Check(), coordination.ErrReleased), "told %v, %v", log.all(), g.Check())
+		e.that(len(log.all()) == 0 && errors.Is(g.Check(), coordination.ErrReleased), "told %v, %v",
+			log.all(), g.Check())
 	}},
 	{"A12_CloseEndsEverything", func(e *env) {
 		n, other := e.node(), e.node()
@@ -118,7 +120,8 @@ var lossChecks = []check{
 		e.must(e.options.Damage(e.store, name))
 		t := time.Now()
 		err = n.Close(context.Background())
-		e.that(errors.Is(err, coordination.ErrUnknown) && strings.Contains(err.Error(), strconv.Quote(name)), "got %v", err)
+		e.that(errors.Is(err, coordination.ErrUnknown) &&
+			strings.Contains(err.Error(), strconv.Quote(name)), "got %v", err)
 		e.that(err != nil && !strings.Contains(err.Error(), "shard-"), "names what was released: %v", err)
 		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
 		e.that(g.Check() != nil && fine[0].Check() != nil, "a grant outlives its session")

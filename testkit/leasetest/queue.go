@@ -64,7 +64,8 @@ var queueChecks = []check{
 		t := time.Now()
 		e.must(g.Release(e.Context()))
 		<-next
-		e.that(since(t) <= stale+2*retry, "granted after %v, behind a dead waiter with a TTL of a day", since(t))
+		e.that(since(t) <= stale+2*retry, "granted after %v, behind a dead waiter with a TTL of a day",
+			since(t))
 	}},
 	{"B16_WhoGivesUpHoldsNobodyUp", func(e *env) {
 		e.needsAbility(e.queues(), "Queuer")
@@ -145,7 +146,8 @@ func checkQueue(e *env) {
 	finds := func(p coordination.Place, want ...coordination.Place) {
 		e.Helper()
 		ahead, err := q.Enqueue(e.Context(), name, p)
-		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want, err)
+		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want,
+			err)
 	}
 	finds(place("a", 1))
 	finds(place("b", 1), place("a", 1))
@@ -165,7 +167,8 @@ func checkQueue(e *env) {
 	cancel()
 	_, err = q.Enqueue(ctx, name, place("late", 1))
 	e.that(err != nil, "a place after the context ended")
-	e.that(q.Leave(ctx, name, []coordination.Place{place("c", 2)}) != nil, "left after the context ended")
+	e.that(q.Leave(ctx, name, []coordination.Place{place("c", 2)}) != nil,
+		"left after the context ended")
 	finds(place("a", 7), place("c", 2))
 	checkQueueOrder(e, q)
 }
@@ -177,7 +180,8 @@ func checkQueueOrder(e *env, q coordination.Queuer) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			ahead, err := q.Enqueue(e.Context(), "crowd", coordination.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
+			ahead, err := q.Enqueue(e.Context(), "crowd",
+				coordination.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
 			if err != nil {
 				e.Errorf("%v", err)
 			}
@@ -192,7 +196,8 @@ func checkQueueOrder(e *env, q coordination.Queuer) {
 }
 
 // Enqueue fails if the store is not a Queuer.
-func (l *link) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (l *link) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	q, ok := l.store.(coordination.Queuer)
@@ -218,7 +223,8 @@ func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place
 }
 
 // Enqueue fails if the store is not a Queuer.
-func (g *gateway) Enqueue(ctx context.Context, name string, p coordination.Place) (ahead []coordination.Place, err error) {
+func (g *gateway) Enqueue(ctx context.Context, name string,
+	p coordination.Place) (ahead []coordination.Place, err error) {
 	q, ok := g.store.(coordination.Queuer)
 	if !ok {
 		return nil, errors.ErrUnsupported

@@ -16,7 +16,8 @@ var recordChecks = []check{
 		log := losses(g)
 		e.must(e.options.Delete(e.store, name))
 		e.sleep(ttl + e.learns())
-		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.RecordDeleted, "told %v", log.all())
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.RecordDeleted, "told %v",
+			log.all())
 		next, err := n.acquire(time.Hour)
 		e.must(err)
 		e.that(next.Token() > g.Token(), "token %v after %v", next.Token(), g.Token())
@@ -32,7 +33,8 @@ var recordChecks = []check{
 		t := time.Now()
 		next, err := b.acquire(time.Hour)
 		e.must(err)
-		e.that(since(t) >= ttl-op && next.Token() > g.Token(), "token %v after %v", next.Token(), since(t))
+		e.that(since(t) >= ttl-op && next.Token() > g.Token(), "token %v after %v", next.Token(),
+			since(t))
 	}},
 	{"G6_DamagedRecordIsUnknown", func(e *env) {
 		e.needs(e.options.Damage != nil, "Damage")
@@ -40,7 +42,8 @@ var recordChecks = []check{
 		g := a.hold()
 		e.must(e.options.Damage(e.store, name))
 		_, err := b.try()
-		e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "got %v", err)
+		e.that(errors.Is(err, coordination.ErrUnknown) && !errors.Is(err, coordination.ErrHeld), "got %v",
+			err)
 		_, _, err = e.store.Load(e.Context(), name)
 		e.that(err != nil, "loaded a damaged record")
 		e.that(g.Check() == nil, "lost at once: %v", g.Check())

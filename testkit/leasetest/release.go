@@ -61,7 +61,8 @@ var releaseChecks = []check{
 		g := n.hold()
 		n.set(fault{refuse: true})
 		err := g.Release(e.Context())
-		e.that(errors.Is(err, coordination.ErrStillHeld) && !errors.Is(err, coordination.ErrUnknown), "got %v", err)
+		e.that(errors.Is(err, coordination.ErrStillHeld) && !errors.Is(err, coordination.ErrUnknown),
+			"got %v", err)
 		n.set(fault{})
 		e.sleep(2 * op)
 		e.node().hold()

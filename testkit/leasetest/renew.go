@@ -53,7 +53,8 @@ var renewChecks = []check{
 		log := losses(g)
 		n.set(fault{down: true})
 		e.sleep(ttl)
-		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.Expired && errors.Is(log.all()[0], errDown), "told %v", log.all())
+		e.that(len(log.all()) == 1 && log.all()[0].Why == coordination.Expired &&
+			errors.Is(log.all()[0], errDown), "told %v", log.all())
 	}},
 	{"D4_LandedButLostRenewal", func(e *env) {
 		n := e.node()
@@ -131,7 +132,8 @@ var renewChecks = []check{
 			e.sleep(ttl)
 		}
 		e.must(g.Check())
-		e.that(told.Load() == 2 && undone.Load() == 0, "told %d, withdrawn %d", told.Load(), undone.Load())
+		e.that(told.Load() == 2 && undone.Load() == 0, "told %d, withdrawn %d", told.Load(),
+			undone.Load())
 	}},
 	{"G7_HoldersTTLRules", func(e *env) {
 		short := e.nodeWith(coordination.Config{TTL: 10 * time.Second})

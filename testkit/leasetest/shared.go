@@ -34,7 +34,8 @@ var sharedChecks = []check{
 		e.sleep(ttl)
 		t := time.Now()
 		_, err := n.try()
-		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, coordination.ErrRefused), "got %v", err)
+		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, coordination.ErrRefused),
+			"got %v", err)
 		e.that(since(t) <= 2*op, "after %v", since(t))
 		holder.hold()
 		_, err = n.try()
@@ -53,7 +54,8 @@ var sharedChecks = []check{
 		e.sleep(ttl)
 		for _, log := range logs {
 			told := log.all()
-			e.that(len(told) == 1 && told[0].Why == coordination.Expired && errors.Is(told[0], errDown), "told %v", told)
+			e.that(len(told) == 1 && told[0].Why == coordination.Expired && errors.Is(told[0], errDown),
+				"told %v", told)
 		}
 		n.set(fault{})
 		_, err := n.acquire(time.Hour)

@@ -13,7 +13,8 @@ import (
 var storeChecks = []check{
 	{"S1_EmptyStoreHasNoRecord", func(e *env) {
 		rec, ver, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, coordination.Record{}) && ver == "" && err == nil, "got %v %q %v", rec, ver, err)
+		e.that(e.kept(rec, coordination.Record{}) && ver == "" && err == nil, "got %v %q %v", rec, ver,
+			err)
 	}},
 	{"S2_SwapComparesVersions", func(e *env) {
 		v1 := e.write("", sample(1))
@@ -52,7 +53,8 @@ var storeChecks = []check{
 	{"S6_RecordsKeepEveryValue", func(e *env) {
 		ver := coordination.Version("")
 		for _, rec := range []coordination.Record{
-			{Owner: "ü/\n\x00\"", Nonce: strings.Repeat("n", 100), Token: 1<<63 - 1, Attempt: 1<<64 - 1, TTL: 24 * time.Hour},
+			{Owner: "ü/\n\x00\"", Nonce: strings.Repeat("n", 100), Token: 1<<63 - 1, Attempt: 1<<64 - 1,
+				TTL: 24 * time.Hour},
 			{Token: 7},
 		} {
 			ver = e.write(ver, rec)
@@ -64,7 +66,8 @@ var storeChecks = []check{
 	{"S8_BlankedIsNotDeleted", func(e *env) {
 		ver := e.write(e.write("", sample(6)), coordination.Record{Token: 6})
 		rec, got, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, coordination.Record{Token: 6}) && got == ver && err == nil, "got %v %q %v", rec, got, err)
+		e.that(e.kept(rec, coordination.Record{Token: 6}) && got == ver && err == nil, "got %v %q %v",
+			rec, got, err)
 		_, err = e.store.Swap(e.Context(), name, "", sample(7))
 		e.that(errors.Is(err, coordination.ErrConflict), "the name was free: %v", err)
 	}},
@@ -73,13 +76,16 @@ var storeChecks = []check{
 	{"S11_OutcomesAreNotMixedUp", func(e *env) {
 		ver := e.write("", sample(1))
 		_, err := e.store.Swap(e.Context(), name, "", sample(2))
-		e.that(errors.Is(err, coordination.ErrConflict) && !errors.Is(err, coordination.ErrRefused), "conflict: %v", err)
+		e.that(errors.Is(err, coordination.ErrConflict) && !errors.Is(err, coordination.ErrRefused),
+			"conflict: %v", err)
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
 		_, _, err = e.store.Load(ctx, name)
-		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "load with an ended context: %v", err)
+		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "load with an ended context: %v",
+			err)
 		_, err = e.store.Swap(ctx, name, ver, sample(3))
-		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "swap with an ended context: %v", err)
+		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "swap with an ended context: %v",
+			err)
 	}},
 	{"S12_AnotherHandleSeesTheSame", func(e *env) {
 		e.needs(e.options.Reopen != nil, "Reopen")
@@ -124,7 +130,8 @@ var storeChecks = []check{
 		r := e.store.(coordination.Remover)
 		first := e.write("", sample(1))
 		second := e.write(first, sample(2))
-		e.that(errors.Is(r.Remove(e.Context(), name, first), coordination.ErrConflict), "removed another version")
+		e.that(errors.Is(r.Remove(e.Context(), name, first), coordination.ErrConflict),
+			"removed another version")
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
 		e.that(r.Remove(ctx, name, second) != nil, "removed after the context ended")
@@ -149,7 +156,8 @@ var storeChecks = []check{
 			rec.Token, rec.Attempt = given, 1<<40
 			ver = e.write(ver, rec)
 			shown, _, err := e.store.Load(e.Context(), name)
-			e.that(shown == rec && giver.TokenOf(ver) == given && err == nil, "renewed as %v, shown as %v, %v", giver.TokenOf(ver), shown, err)
+			e.that(shown == rec && giver.TokenOf(ver) == given && err == nil,
+				"renewed as %v, shown as %v, %v", giver.TokenOf(ver), shown, err)
 			ver = e.write(ver, coordination.Record{Token: given})
 			least = given
 		}
@@ -161,7 +169,8 @@ var storeChecks = []check{
 
 // sample returns a record identified by its attempt, whatever token the store assigns.
 func sample(i int) coordination.Record {
-	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i), Attempt: uint64(i), TTL: ttl}
+	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i),
+		Attempt: uint64(i), TTL: ttl}
 }
 
 func (e *env) write(old coordination.Version, rec coordination.Record) coordination.Version {

@@ -18,8 +18,10 @@ import (
 // names returns names that differ in ways that stores have confused.
 func names() []string {
 	long := strings.Repeat("x", 63)
-	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61", "日本", "\x00", "a\n",
-		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300), strings.Repeat("l", coordination.MaxName),
+	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61",
+		"日本", "\x00", "a\n",
+		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300),
+		strings.Repeat("l", coordination.MaxName),
 		strings.Repeat("ä", coordination.MaxName/2), strings.Repeat("\x00", coordination.MaxName)}
 	for i := range 20 {
 		all = append(all, fmt.Sprint("shard-", i))
@@ -47,11 +49,13 @@ func checkBadNames(e *env) {
 	e.must(err)
 	defer s.Close(context.Background())
 	for n, bound := range map[string]string{
-		"": "1", "a\xffb": "byte 1", strings.Repeat("n", coordination.MaxName+1): strconv.Itoa(coordination.MaxName),
+		"": "1", "a\xffb": "byte 1", strings.Repeat("n",
+			coordination.MaxName+1): strconv.Itoa(coordination.MaxName),
 		coordination.SessionRecords + "x": coordination.SessionRecords,
 	} {
 		_, err := s.Lease(n).TryAcquire(e.Context())
-		e.that(errors.Is(err, coordination.ErrInvalid) && strings.Contains(err.Error(), bound), "%.80q: %v", n, err)
+		e.that(errors.Is(err, coordination.ErrInvalid) && strings.Contains(err.Error(), bound),
+			"%.80q: %v", n, err)
 		_, err = s.Lease(n).Holder(e.Context())
 		e.that(errors.Is(err, coordination.ErrInvalid), "%.80q: holder: %v", n, err)
 	}
@@ -61,7 +65,8 @@ func checkBadNames(e *env) {
 		return
 	}
 	rec, _, err := e.store.Load(e.Context(), bad)
-	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v", bad, rec, err)
+	e.that(e.kept(rec, sample(1)) && err == nil, "%q was granted and is read back as %v, %v", bad, rec,
+		err)
 }
 
 // soon is the time a watcher may take to report a change. It leaves room for a busy machine, since
@@ -131,7 +136,8 @@ func checkFresh(e *env) {
 				}
 				least := written.Load()
 				rec, _, err := e.store.Load(e.Context(), name)
-				e.that(err == nil && uint64(rec.Token) >= least, "loaded token %d after %d was written, %v", rec.Token, least, err)
+				e.that(err == nil && uint64(rec.Token) >= least, "loaded token %d after %d was written, %v",
+					rec.Token, least, err)
 			}
 		})
 	}
@@ -141,7 +147,8 @@ func checkFresh(e *env) {
 		ver = e.write(ver, sample(i+1))
 		written.Store(uint64(i + 1))
 		rec, got, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, sample(i+1)) && got == ver && err == nil, "after writing %d: %v %q %v", i+1, rec, got, err)
+		e.that(e.kept(rec, sample(i+1)) && got == ver && err == nil, "after writing %d: %v %q %v", i+1,
+			rec, got, err)
 		runtime.Gosched()
 	}
 }
@@ -164,7 +171,8 @@ func checkStoreHistory(e *env) {
 
 // swapOnce loads a record and replaces it. The register holds the numbers of attempts; the version
 // compared by a swap stands for the number that was loaded with it.
-func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.RegisterResult], client int, key string, attempt int) {
+func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.RegisterResult], client int,
+	key string, attempt int) {
 	load := rec.Begin(client, history.RegisterOp{Key: key})
 	before, ver, err := e.store.Load(e.Context(), key)
 	if err != nil {
@@ -178,7 +186,8 @@ func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.Register
 	}
 	load.End(history.RegisterResult{Value: shown})
 	runtime.Gosched() // a fast store would otherwise never be interrupted here
-	swap := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Swap, Old: shown, Value: fmt.Sprint(attempt)})
+	swap := rec.Begin(client, history.RegisterOp{Key: key, Kind: history.Swap, Old: shown,
+		Value: fmt.Sprint(attempt)})
 	_, err = e.store.Swap(e.Context(), key, ver, sample(attempt))
 	switch {
 	case err == nil:

@@ -42,7 +42,8 @@ type call struct {
 }
 
 func newNode(i int) (*node, error) {
-	n := &node{addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), calls: make(chan call), ended: make(chan struct{})}
+	n := &node{addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), calls: make(chan call),
+		ended: make(chan struct{})}
 	ready := make(chan error)
 	go n.live(ready)
 	return n, <-ready

@@ -78,7 +78,8 @@ func (a *Authority) Issue(m Member) (cert, key []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, m.template(a.name), a.cert, private.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, m.template(a.name), a.cert, private.Public(),
+		a.key)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,8 @@ func (w *World) Act(at time.Duration, verb string, args ...any) {
 	case w.begun:
 		w.Fail("act %q after time has passed", verb)
 	case w.given == nil: // a case has its own acts
-		w.acts = append(w.acts, act{at, strings.TrimSpace(verb + " " + strings.TrimSuffix(fmt.Sprintln(args...), "\n"))})
+		w.acts = append(w.acts, act{at,
+			strings.TrimSpace(verb + " " + strings.TrimSuffix(fmt.Sprintln(args...), "\n"))})
 	}
 }
 

@@ -248,5 +248,6 @@ func (c *Case) parseFate(where string, words []string) error {
 }
 
 func (c *Case) clone() *Case {
-	return &Case{Comment: c.Comment, acts: slices.Clone(c.acts), picks: maps.Clone(c.picks), fates: maps.Clone(c.fates)}
+	return &Case{Comment: c.Comment, acts: slices.Clone(c.acts), picks: maps.Clone(c.picks),
+		fates: maps.Clone(c.fates)}
 }

@@ -52,7 +52,8 @@ func newExplorer(b Bounds, history func(*World)) *explorer {
 	if b.Histories <= 0 {
 		b.Histories = math.MaxInt
 	}
-	return &explorer{Bounds: b, history: history, visits: newVisits(), begin: time.Now(), told: time.Now()}
+	return &explorer{Bounds: b, history: history, visits: newVisits(), begin: time.Now(),
+		told: time.Now()}
 }
 
 func (x *explorer) run() (Explored, *Failure) {

@@ -58,7 +58,8 @@ func (f *Failure) save(folder, test string) (path string, err error) {
 	if f.explored {
 		found = "by exploration"
 	}
-	f.Short.Comment = append(f.Short.Comment, fmt.Sprintf("Found by %s %s at %s.", test, found, revision()))
+	f.Short.Comment = append(f.Short.Comment,
+		fmt.Sprintf("Found by %s %s at %s.", test, found, revision()))
 	path = filepath.Join(folder, fmt.Sprintf("%s_%d.txt", strings.ReplaceAll(test, "/", "_"), f.Seed))
 	return path, os.WriteFile(path, []byte(f.Short.String()), 0o644)
 }
@@ -108,5 +109,6 @@ func command(test string, seed uint64) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		pkg = "./" + strings.TrimPrefix(strings.TrimSuffix(info.Path, ".test"), info.Main.Path+"/")
 	}
-	return fmt.Sprintf("go test %s -run '^%s$' -seed %d -seeds 1", pkg, strings.ReplaceAll(test, "/", "$/^"), seed)
+	return fmt.Sprintf("go test %s -run '^%s$' -seed %d -seeds 1", pkg,
+		strings.ReplaceAll(test, "/", "$/^"), seed)
 }

@@ -45,7 +45,8 @@ type Report struct {
 
 func (r Report) String() string {
 	return fmt.Sprintf("%d histories, %d failed, %d differ: %d steps in %v, %.0f a second, %.0f times real time", r.Histories,
-		r.Failed, r.Differ, r.Steps, r.Real.Round(time.Second/10), perSecond(float64(r.Steps), r.Real), perSecond(r.Virtual.Seconds(), r.Real))
+		r.Failed, r.Differ, r.Steps, r.Real.Round(time.Second/10), perSecond(float64(r.Steps),
+			r.Real), perSecond(r.Virtual.Seconds(), r.Real))
 }
 
 // Run plays the histories of seeds on all processors until one fails. It then shortens and prints

@@ -79,12 +79,15 @@ func concurrentCommits(p *place) {
 	p.must(errors.Join(errs...), "concurrent Commit")
 	complete := func(when string) {
 		rows := p.rows()
-		p.that(len(rows) == writers*(each+1)+2, "%s %d rows, want %d", when, len(rows), writers*(each+1)+2)
+		p.that(len(rows) == writers*(each+1)+2, "%s %d rows, want %d", when, len(rows),
+			writers*(each+1)+2)
 		for w := range writers {
 			got := rows[fmt.Sprintf("writer %02d", w)]
-			p.that(got == fmt.Sprint(each-1), "%s the last of the commits that writer %d made one after the other is not %d but %q", when, w, each-1, got)
+			p.that(got == fmt.Sprint(each-1),
+				"%s the last of the commits that writer %d made one after the other is not %d but %q", when, w, each-1, got)
 		}
-		p.that(rows["shared a"] == rows["shared b"], "%s two batches are mixed: %q and %q", when, rows["shared a"], rows["shared b"])
+		p.that(rows["shared a"] == rows["shared b"], "%s two batches are mixed: %q and %q", when,
+			rows["shared a"], rows["shared b"])
 	}
 	complete("after concurrent commits")
 	p.close()
@@ -138,7 +141,8 @@ func nothingShared(p *place) {
 	}
 	p.commit("a", "later", "b", "later", "c", "later")
 	for i, want := range []string{"before", "1", "2"} {
-		p.that(string(kept[i].Value) == want, "a loaded value changes from %q to %q when the row is written", want, kept[i].Value)
+		p.that(string(kept[i].Value) == want,
+			"a loaded value changes from %q to %q when the row is written", want, kept[i].Value)
 	}
 }
 
@@ -172,7 +176,8 @@ func loadsHoldNobodyUp(p *place) {
 		n++
 		p.commit("during "+r.Key, "x", "c", "changed")
 		p.that(n <= 3, "a Load sees rows that were committed after its start: %q", r.Key)
-		p.that(r.Key != "c" || string(r.Value) == "3", "a Load sees a value that was committed after its start")
+		p.that(r.Key != "c" || string(r.Value) == "3",
+			"a Load sees a value that was committed after its start")
 		for _, err := range p.store().Load(p.ctx) {
 			p.must(err, "Load in a Load")
 		}

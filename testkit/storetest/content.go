@@ -85,7 +85,8 @@ func atomicToLoads(p *place) {
 		rows := p.rows()
 		p.that(len(rows) == len(keys), "a Load sees %d of %d rows", len(rows), len(keys))
 		for _, k := range keys {
-			p.that(rows[k] == rows[keys[0]], "a Load sees %q of one batch and %q of another", rows[keys[0]], rows[k])
+			p.that(rows[k] == rows[keys[0]], "a Load sees %q of one batch and %q of another", rows[keys[0]],
+				rows[k])
 		}
 	}
 	work.Wait()
@@ -123,7 +124,8 @@ func bounds(p *place) {
 		full.Put(key, make([]byte, min(90, store.MaxBatch-full.Size()-len(key))))
 	}
 	p.must(p.store().Commit(p.ctx, full), "Commit of as many rows as are allowed")
-	p.must(p.store().Commit(p.ctx, puts("1", largest, "2", largest, "3", largest, "4", largest[:store.MaxBatch-3*store.MaxValue-4])),
+	p.must(p.store().Commit(p.ctx,
+		puts("1", largest, "2", largest, "3", largest, "4", largest[:store.MaxBatch-3*store.MaxValue-4])),
 		"Commit of as many bytes as are allowed")
 	want := len(sound)/2 + store.MaxRows
 	p.that(len(p.rows()) == want, "%d rows, want %d", len(p.rows()), want)

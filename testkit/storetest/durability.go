@@ -82,7 +82,8 @@ func noHalfBatch(p *place) {
 			p.that(a == b && b == c, "after crash %d half a batch is there: %q, %q, %q", round, a, b, c)
 			var n int64
 			_, _ = fmt.Sscan(a, &n)
-			p.that(n >= safe[w], "after crash %d number %d of writer %d is there, but %d was acknowledged", round, n, w, safe[w])
+			p.that(n >= safe[w], "after crash %d number %d of writer %d is there, but %d was acknowledged",
+				round, n, w, safe[w])
 			acknowledged[w].Store(n)
 		}
 	}
@@ -123,10 +124,12 @@ func changedRow(p *place) {
 			seen[r.Key] = string(r.Value)
 		}
 	}
-	p.that(len(bad) == 1 && bad[0] == "b", "row b was changed on the disk, but ErrCorrupt is told of %q", bad)
+	p.that(len(bad) == 1 && bad[0] == "b",
+		"row b was changed on the disk, but ErrCorrupt is told of %q", bad)
 	_, there := seen["b"]
 	p.that(!there, "a row that was changed on the disk is yielded as %q", seen["b"])
-	p.that(seen["a"] == "first" && seen["c"] == "third", "rows beside a changed one are missing: %v", seen)
+	p.that(seen["a"] == "first" && seen["c"] == "third", "rows beside a changed one are missing: %v",
+		seen)
 	p.commit("b", "healed")
 	p.holds("after the row was written again", "a", "first", "b", "healed", "c", "third")
 }

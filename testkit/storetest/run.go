@@ -195,7 +195,8 @@ func (p *place) holds(when string, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		got, ok := rows[pairs[i]]
 		p.that(ok, "%s row %q is missing", when, pairs[i])
-		p.that(got == pairs[i+1], "%s row %q is %s, want %s", when, pairs[i], short(got), short(pairs[i+1]))
+		p.that(got == pairs[i+1], "%s row %q is %s, want %s", when, pairs[i], short(got),
+			short(pairs[i+1]))
 		delete(rows, pairs[i])
 	}
 	for key := range rows {

@@ -182,7 +182,8 @@ func (m *Machine) claim() {
 		m.enter(reading)
 		return
 	}
-	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true, base: m.seen.version, version: m.seen.version, session: m.back.token}
+	m.ten = tenure{token: m.high + 1, previous: m.seen.record.Token, asked: true, base: m.seen.version,
+		version: m.seen.version, session: m.back.token}
 	m.phase = claiming
 	m.write()
 }

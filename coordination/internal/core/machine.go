@@ -46,13 +46,13 @@ type Machine struct {
 	failures int           // consecutive, of the store
 	lastErr  error
 
-	seen  observation
-	hazy  bool   // a write of a tenure that was given up without an answer may still land
-	high  uint64 // largest token ever seen
-	ten   tenure
-	back  backing // with Config.Shared
-	peer  *peer   // of the session that holds the lease; nil: none was consulted
-	queue queue   // with Config.Fair
+	seen      observation
+	unsettled bool   // a write of a tenure that was given up without an answer may still land
+	high      uint64 // largest token ever seen
+	ten       tenure
+	back      backing // with Config.Shared
+	peer      *peer   // of the session that holds the lease; nil: none was consulted
+	queue     queue   // with Config.Fair
 }
 
 type operation struct {
@@ -77,12 +77,12 @@ const (
 
 // observation is a version of the record, and when it was first seen.
 type observation struct {
-	record  Record
-	version Version
-	since   time.Duration
-	ghost   bool // the record has vanished; its holder may not know yet
-	known   bool // of a session record: it has been read
-	open    bool // it is free, as far as is known, and can be claimed without another read
+	record   Record
+	version  Version
+	since    time.Duration
+	vanished bool // the record has vanished; its holder may not know yet
+	known    bool // of a session record: it has been read
+	open     bool // it is free, as far as is known, and can be claimed without another read
 }
 
 // New returns an idle machine. No other session ever claims the record of a session, so a Keeper
@@ -102,7 +102,7 @@ func (m *Machine) Quiet() bool {
 // Forget reports whether the machine may be forgotten: nothing is held, wanted or followed, and no
 // write is in flight. If so, it must not be stepped again.
 func (m *Machine) Forget() bool {
-	if !m.Quiet() || m.observed || m.hazy {
+	if !m.Quiet() || m.observed || m.unsettled {
 		return false
 	}
 	m.cfg.Peers.drop(m.peer)
@@ -361,7 +361,7 @@ func (m *Machine) observe(r Record, v Version) {
 	}
 	next := observation{record: r, version: v, since: m.now.Mono}
 	if v == "" && !m.seen.record.blank() {
-		next.record, next.ghost = m.seen.record, true // an absent record does not mean a free lease
+		next.record, next.vanished = m.seen.record, true // an absent record does not mean a free lease
 	}
 	m.seen = next
 }
@@ -372,7 +372,7 @@ func (m *Machine) freeAt() time.Duration {
 	if r.blank() || r.Nonce == m.cfg.Nonce || m.inherits(r) { // if ours, no tenure of ours is left
 		return 0
 	}
-	if m.seen.ghost && (r.Forever || r.Session != 0) {
+	if m.seen.vanished && (r.Forever || r.Session != 0) {
 		return m.seen.since + m.cfg.stale(noticeTTLs*min(r.TTL, MaxTTL))
 	}
 	if r.Forever {

@@ -46,7 +46,8 @@ func (m *Machine) onBlanked(ev Swapped) {
 	switch ev.Status {
 	case Written:
 		m.high = max(m.high, m.ten.token)
-		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono, open: true}
+		m.seen = observation{record: Record{Token: m.ten.token}, version: ev.Version, since: m.now.Mono,
+			open: true}
 		m.finish(Done)
 	case Conflicted:
 		m.ten.reread = true
@@ -81,7 +82,7 @@ func (m *Machine) reconsider() {
 // linger notes that a write of the tenure may still land, although no session believes it any more.
 // The next tenure gets another token, so that the machine does not take that write for its own.
 func (m *Machine) linger() {
-	m.hazy = true
+	m.unsettled = true
 	m.high = min(MaxToken, max(m.high, m.ten.token))
 }
 

@@ -40,7 +40,7 @@ func (t *tenure) owns(r Record, nonce string) bool {
 func (t *tenure) written(token uint64, v Version) { t.token, t.asked, t.version = token, false, v }
 
 // found reports whether the record just read belongs to the present tenure.
-func (m *Machine) found() bool { return !m.seen.ghost && m.ten.owns(m.seen.record, m.cfg.Nonce) }
+func (m *Machine) found() bool { return !m.seen.vanished && m.ten.owns(m.seen.record, m.cfg.Nonce) }
 
 // validityOf returns the validity of attempt n, counted from the send time of exactly that attempt.
 func (t *tenure) validityOf(n uint64, cfg Config) (Validity, bool) {
@@ -147,7 +147,7 @@ func (m *Machine) onSwapped(ev Swapped) {
 // wrote notes that our write is now the record.
 func (m *Machine) wrote(op operation, v Version) {
 	m.ten.written(m.ten.token, v)
-	m.hazy = false // our write was conditional on an older version
+	m.unsettled = false // our write was conditional on an older version
 	m.high = max(m.high, m.ten.token)
 	m.seen = observation{version: v, since: m.now.Mono, record: m.recordOf(op.attempt)}
 }

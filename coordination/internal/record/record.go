@@ -18,10 +18,6 @@ const (
 	most   = 64 << 10
 )
 
-// ErrDamaged is wrapped by the error of a record that cannot be decoded. A caller can conclude
-// nothing about the holder.
-var ErrDamaged = errors.New("damaged lease record")
-
 type text struct {
 	Format  int                `json:"format"`
 	Name    string             `json:"name"` // of the lease, so that a misplaced record is detected
@@ -47,14 +43,15 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 	if !utf8.ValidString(name) {
 		return nil, fmt.Errorf("name %.80q is not UTF-8", name)
 	}
-	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL, r.Session, r.Forever})
+	data, err := json.Marshal(text{formatOf(r), name, r.Owner, r.Nonce, r.Token, r.Attempt, r.TTL,
+		r.Session, r.Forever})
 	if err == nil && len(data) > most {
 		err = fmt.Errorf("record of %d bytes, at most %d", len(data), most)
 	}
 	return data, err
 }
 
-// Decode rejects, with ErrDamaged, data that Encode would not have written for this name.
+// Decode rejects, with coordination.ErrDamaged, data that Encode would not have written for this name.
 func Decode(name string, data []byte) (coordination.Record, error) {
 	t, err := decode(data)
 	r := coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
@@ -62,13 +59,14 @@ func Decode(name string, data []byte) (coordination.Record, error) {
 	switch {
 	case err != nil:
 	case t.Format != formatOf(r):
-		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format, formatOf(r))
+		err = fmt.Errorf("format %d, this program reads up to %d and expects %d here", t.Format, format,
+			formatOf(r))
 	case t.Name != name:
 		err = fmt.Errorf("record of %q", t.Name)
 	default:
 		return r, nil
 	}
-	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", ErrDamaged, name, err)
+	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", coordination.ErrDamaged, name, err)
 }
 
 func decode(data []byte) (t text, err error) {

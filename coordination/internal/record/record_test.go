@@ -29,11 +29,11 @@ func TestDecode_RefusesWhatEncodeDoesNotWrite(t *testing.T) {
 		"token range":                           strings.Replace(string(good), `9223372036854775807`, `92233720368547758070000`, 1),
 		"huge":                                  string(good) + strings.Repeat(" ", 64<<10),
 	} {
-		if _, err := record.Decode("x", []byte(data)); !errors.Is(err, record.ErrDamaged) {
+		if _, err := record.Decode("x", []byte(data)); !errors.Is(err, coordination.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := record.Decode("y", good); !errors.Is(err, record.ErrDamaged) {
+	if _, err := record.Decode("y", good); !errors.Is(err, coordination.ErrDamaged) {
 		t.Errorf("another name: %v", err)
 	}
 	if _, err := record.Encode("x", coordination.Record{Owner: strings.Repeat("o", 64<<10)}); err == nil {

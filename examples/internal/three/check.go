@@ -20,19 +20,34 @@ func Check(t *testing.T, name string, example Example) {
 }
 
 // CheckWith is like Check for an example whose members have configurations.
-func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config, example Example) {
+func CheckWith(t *testing.T, name string, config func(i int) distributeddata.Config,
+	example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return Run(ctx, out, config, example) })
 }
 
 // CheckWithLeases is like Check for an example with leases. A store on a server cannot run in
 // virtual time.
-func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error, example Example) {
+func CheckWithLeases(t *testing.T, name string, leases Leases, setup func(Member) error,
+	example Example) {
 	t.Helper()
 	check(t, name, func(ctx context.Context, out io.Writer) error { return RunWithLeases(ctx, out, leases, setup, example) })
 }
 
+// CheckRun runs a function of a test on three members in virtual time, and fails the test with its
+// error.
+func CheckRun(t *testing.T, test Example) {
+	t.Helper()
+	played(t, func(ctx context.Context, out io.Writer) error { return run(ctx, out, test) })
+}
+
 func check(t *testing.T, name string, run func(ctx context.Context, out io.Writer) error) {
+	t.Helper()
+	Compare(t, name, played(t, run))
+}
+
+// played returns the output of run in virtual time.
+func played(t *testing.T, run func(ctx context.Context, out io.Writer) error) string {
 	t.Helper()
 	var out bytes.Buffer
 	simnet.Bubble(t, func(t *testing.T) {
@@ -40,7 +55,7 @@ func check(t *testing.T, name string, run func(ctx context.Context, out io.Write
 			t.Error(err)
 		}
 	})
-	Compare(t, name, out.String())
+	return out.String()
 }
 
 // Compare fails the test of an example unless printed is the output promised in main.go.

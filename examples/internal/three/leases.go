@@ -29,7 +29,8 @@ const TTL = 5 * time.Second
 // RunWithLeases runs an example whose members also have sessions of one lease store. It stops the
 // members when the example returns. It calls setup for each member before the member starts. The
 // caller closes the store.
-func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func(Member) error, example Example) (err error) {
+func RunWithLeases(ctx context.Context, out io.Writer, leases Leases, setup func(Member) error,
+	example Example) (err error) {
 	c := &Cluster{}
 	i := 0
 	c.sim = simnet.NewCluster(simnet.Config{

@@ -41,7 +41,8 @@ func (r *reach) store() coordination.Store {
 }
 
 // Load implements coordination.Store.
-func (r *reach) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (r *reach) Load(ctx context.Context,
+	name string) (coordination.Record, coordination.Version, error) {
 	if r.away.Load() {
 		return coordination.Record{}, "", errAway
 	}
@@ -49,7 +50,8 @@ func (r *reach) Load(ctx context.Context, name string) (coordination.Record, coo
 }
 
 // Swap implements coordination.Store.
-func (r *reach) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (r *reach) Swap(ctx context.Context, name string, old coordination.Version,
+	next coordination.Record) (coordination.Version, error) {
 	if r.away.Load() {
 		return "", errAway
 	}

@@ -49,7 +49,8 @@ func run(ctx context.Context, out io.Writer, example Example) error {
 
 // Run runs an example on members that start together, each with its configuration, and stops them
 // when the example returns. Run sets MinMembers.
-func Run(ctx context.Context, out io.Writer, config func(i int) distributeddata.Config, example Example) (err error) {
+func Run(ctx context.Context, out io.Writer, config func(i int) distributeddata.Config,
+	example Example) (err error) {
 	c := &Cluster{}
 	i := 0
 	c.sim = simnet.NewCluster(simnet.Config{

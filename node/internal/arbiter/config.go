@@ -63,7 +63,8 @@ func (c Config) Validate() error {
 		name string
 		is   time.Duration
 	}{
-		{"Hold", c.Hold}, {"Delay", c.Delay}, {"Operation", c.Operation}, {"Retry", c.Retry}, {"Settle", c.Settle},
+		{"Hold", c.Hold}, {"Delay", c.Delay}, {"Operation", c.Operation}, {"Retry", c.Retry},
+		{"Settle", c.Settle},
 		{"Beat", c.Beat}, {"Idle", c.Idle}, {"Lapse", c.Lapse},
 	} {
 		if d.is < time.Millisecond || d.is > time.Hour {
@@ -74,7 +75,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%s (%d) must be from 1 to %d", "Members", c.Members, maxMembers))
 	}
 	if c.Lapse < 2*c.Beat {
-		errs = append(errs, fmt.Errorf("%s (%v) must be at least twice Beat (%v)", "Lapse", c.Lapse, c.Beat))
+		errs = append(errs, fmt.Errorf("%s (%v) must be at least twice Beat (%v)", "Lapse", c.Lapse,
+			c.Beat))
 	}
 	return errors.Join(errs...)
 }

@@ -25,17 +25,17 @@ type Core struct {
 	why  string
 
 	// State of a leader.
-	contest time.Time // start of the contest; zero: none
-	answer  Result
-	asked   bool // there has been a result in this contest
-	op      uint64
-	trying  bool
-	tried   time.Time
-	due     time.Time // time of the next attempt
-	held    uint64    // the attempt that holds the lease; 0: none
-	letGo   time.Time // time at which to release it; zero: keep it
-	beat    time.Time // time of the next message
-	said    Verdict
+	contest   time.Time // start of the contest; zero: none
+	answer    Result
+	asked     bool // there has been a result in this contest
+	op        uint64
+	trying    bool
+	tried     time.Time
+	due       time.Time // time of the next attempt
+	held      uint64    // the attempt that holds the lease; 0: none
+	releaseAt time.Time // time at which to release it; zero: keep it
+	beat      time.Time // time of the next message
+	said      Verdict
 
 	// State of a follower.
 	heard   time.Time // last message of the present leader; zero: none
@@ -48,7 +48,8 @@ type Core struct {
 
 // New returns an arbiter that has seen nothing. Its gate is shut.
 func New(cfg Config) *Core {
-	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet", leaving: map[string]bool{}, gone: map[string]bool{}}
+	return &Core{cfg: cfg.WithDefaults(), kind: Undecided, why: "no view yet",
+		leaving: map[string]bool{}, gone: map[string]bool{}}
 }
 
 // Step processes one event at time now and returns the effects, in order. now must not decrease.
@@ -265,6 +266,7 @@ func (c *Core) show() {
 
 // String describes the state, for test failures.
 func (c *Core) String() string {
-	return fmt.Sprintf("%v: %d of %d, leads %v, whole %v, held %d, %s", c.kind, len(c.view.Members), c.n, c.leads(), c.whole,
+	return fmt.Sprintf("%v: %d of %d, leads %v, whole %v, held %d, %s", c.kind, len(c.view.Members),
+		c.n, c.leads(), c.whole,
 		c.held, c.why)
 }

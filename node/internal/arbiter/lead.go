@@ -11,7 +11,7 @@ func (c *Core) lead() {
 		c.contest = time.Time{}
 		c.rule(Whole, "")
 	case c.held != 0:
-		c.contest, c.letGo = time.Time{}, time.Time{}
+		c.contest, c.releaseAt = time.Time{}, time.Time{}
 		c.rule(Ours, "")
 	case c.whole: // the decision stays until the view has settled
 		c.contest = time.Time{}
@@ -83,10 +83,10 @@ func (c *Core) surrender() {
 	if c.held == 0 {
 		return
 	}
-	if c.letGo.IsZero() {
-		c.letGo = c.now.Add(c.cfg.Lapse)
+	if c.releaseAt.IsZero() {
+		c.releaseAt = c.now.Add(c.cfg.Lapse)
 	}
-	if c.reached(c.letGo) {
+	if c.reached(c.releaseAt) {
 		c.release()
 	}
 }
@@ -95,5 +95,5 @@ func (c *Core) release() {
 	if c.held != 0 {
 		c.emit(Release{c.held})
 	}
-	c.held, c.letGo = 0, time.Time{}
+	c.held, c.releaseAt = 0, time.Time{}
 }

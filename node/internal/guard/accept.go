@@ -17,7 +17,8 @@ import (
 
 // accept passes a stream to Proto.Actor once its peer is proven, and then passes on only checked
 // messages. It converts a panic into the end of the stream.
-func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+func (g *Guard) accept(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.process.refuse(internal, "remoting stream ended by a panic", r)

@@ -161,10 +161,10 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 		"deep":          {&structpb.Value{}, append(deep, make([]byte, 0, small)...)},
 	} {
 		if name == "deep" {
-			require.Error(t, dear(c.m.ProtoReflect().Descriptor(), c.data), name)
+			require.Error(t, checkCost(c.m.ProtoReflect().Descriptor(), c.data), name)
 			continue
 		}
-		require.ErrorIs(t, dear(c.m.ProtoReflect().Descriptor(), c.data), errCost, name)
+		require.ErrorIs(t, checkCost(c.m.ProtoReflect().Descriptor(), c.data), errCost, name)
 	}
 
 	// Legitimate user messages pass.
@@ -179,13 +179,13 @@ func TestBounds_AMessageOfTinyElementsIsNotDecoded(t *testing.T) {
 	} {
 		data, err := proto.Marshal(m)
 		require.NoError(t, err)
-		require.NoError(t, dear(m.ProtoReflect().Descriptor(), data), "%T", m)
+		require.NoError(t, checkCost(m.ProtoReflect().Descriptor(), data), "%T", m)
 	}
 
 	// The estimate matches the decoder.
 	data, err := proto.Marshal(list)
 	require.NoError(t, err)
-	w := weigher{left: 1 << 30}
+	w := allowance{left: 1 << 30}
 	require.NoError(t, w.message(list.ProtoReflect().Descriptor(), data, 0))
 	taken := allocated(func() { _ = proto.Unmarshal(data, &structpb.ListValue{}) })
 	require.InEpsilon(t, taken, 1<<30-w.left, 0.6)

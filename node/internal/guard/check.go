@@ -174,7 +174,7 @@ func (c *checker) message(typeName string, data []byte, target string) *refusal 
 		return c.envelope(data)
 	}
 	if len(data) > small || c.total > maxExtra {
-		if err := dear(mt.Descriptor(), data); err != nil {
+		if err := checkCost(mt.Descriptor(), data); err != nil {
 			return &refusal{tooMuch, err.Error()}
 		}
 	}
@@ -251,7 +251,7 @@ const (
 
 // envelope rejects messages in the name of a member other than the peer.
 func (c *checker) envelope(data []byte) *refusal {
-	manifest, member, payload, err := glance(data)
+	manifest, member, payload, err := readHead(data)
 	if err != nil {
 		return &refusal{badMessage, "cannot be decoded"}
 	}
@@ -285,9 +285,9 @@ func (c *checker) passedOn() *refusal {
 	return &refusal{forged, "relayed by a non-member"}
 }
 
-// glance decodes the needed fields of an Envelope. If a field occurs twice the last one counts, as
+// readHead decodes the needed fields of an Envelope. If a field occurs twice the last one counts, as
 // in the decoder.
-func glance(data []byte) (manifest wire.Manifest, member string, payload []byte, err error) {
+func readHead(data []byte) (manifest wire.Manifest, member string, payload []byte, err error) {
 	for len(data) > 0 {
 		n, t, size := protowire.ConsumeTag(data)
 		if size < 0 {

@@ -30,24 +30,24 @@ const (
 
 var errCost = errors.New("would take much more memory than its size")
 
-// dear returns why a message must not be decoded. In messages that are not small, it rejects
+// checkCost returns why a message must not be decoded. In messages that are not small, it rejects
 // groups, which current protobuf calls delimited fields: no one uses them by accident.
-func dear(md protoreflect.MessageDescriptor, data []byte) error {
-	w := weigher{left: maxTimes*len(data) + maxExtra}
+func checkCost(md protoreflect.MessageDescriptor, data []byte) error {
+	w := allowance{left: maxTimes*len(data) + maxExtra}
 	return w.message(md, data, 0)
 }
 
-// weigher counts down the memory that a message may still take.
-type weigher struct{ left int }
+// allowance counts down the memory that a message may still take.
+type allowance struct{ left int }
 
-func (w *weigher) take(n int) error {
+func (w *allowance) take(n int) error {
 	if w.left -= n; w.left < 0 {
 		return errCost
 	}
 	return nil
 }
 
-func (w *weigher) message(md protoreflect.MessageDescriptor, data []byte, depth int) error {
+func (w *allowance) message(md protoreflect.MessageDescriptor, data []byte, depth int) error {
 	if depth > maxDepth {
 		return errors.New("messages nested too deeply")
 	}

@@ -28,7 +28,8 @@ func (t *tlsCredentials) config() *tls.Config {
 
 // ClientHandshake accepts the server only if its certificate is valid for the address that was
 // dialed.
-func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string,
+	raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	cfg := t.config()
 	cfg.VerifyConnection = func(s tls.ConnectionState) error { return Speaks(s.PeerCertificates[0], authority) }
 	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, raw)

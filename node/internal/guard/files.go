@@ -71,7 +71,8 @@ func (k *keeper) identity() *identity {
 		id, err = k.files.read()
 	}
 	if err != nil {
-		k.process.logger().Warn("TLS files cannot be used; the previous ones stay in use", slog.Any("error", err))
+		k.process.logger().Warn("TLS files cannot be used; the previous ones stay in use",
+			slog.Any("error", err))
 		return k.now
 	}
 	k.infos, k.now = infos, id
@@ -126,9 +127,11 @@ func (f Files) read() (*identity, error) {
 		between.AddCert(c)
 	}
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		_, err := cert.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}})
+		_, err := cert.Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between,
+			KeyUsages: []x509.ExtKeyUsage{use}})
 		if err != nil {
-			return nil, fmt.Errorf("%s: a member uses its certificate as a server and as a client: %w", f.Cert, err)
+			return nil, fmt.Errorf("%s: a member uses its certificate as a server and as a client: %w",
+				f.Cert, err)
 		}
 	}
 	return &identity{cert, roots}, nil

@@ -48,7 +48,8 @@ type Guard struct {
 
 // New returns a guard, or an error if its files cannot be used.
 func New(cfg Config, p *Process) (*Guard, error) {
-	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(), opened: opened{to: map[nonce]string{}}}
+	g := &Guard{cfg: cfg, process: p, stall: maxStall, conns: newConns(),
+		opened: opened{to: map[nonce]string{}}}
 	g.callers = &callers{guard: g, calls: map[string]*call{}}
 	if cfg.Files != nil {
 		k, err := newKeeper(*cfg.Files, p)
@@ -110,7 +111,8 @@ func (g *Guard) credentials() credentials.TransportCredentials {
 var unimplemented = status.Error(codes.Unimplemented, "concord: not implemented")
 
 // refuseUnary rejects every unary call: Proto.Actor panics in all of them.
-func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+func (g *Guard) refuseUnary(context.Context, any, *grpc.UnaryServerInfo,
+	grpc.UnaryHandler) (any, error) {
 	g.process.refuse(badCall, "remoting call", "not implemented")
 	return nil, unimplemented
 }
@@ -178,7 +180,8 @@ const (
 )
 
 var reasonNames = [numberOfReasons]string{
-	"call", "stream", "batch", "message", "bound", "unproven", "forged", "relayed", "not-public", "seal", "panic",
+	"call", "stream", "batch", "message", "bound", "unproven", "forged", "relayed", "not-public",
+	"seal", "panic",
 }
 
 // Refused returns the total number of rejections.

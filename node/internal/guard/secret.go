@@ -101,7 +101,8 @@ func (s *secret) secrets() [][]byte {
 		read, err = readSecrets(s.file)
 	}
 	if err != nil {
-		s.process.logger().Warn("secret cannot be read; the previous one stays in use", slog.Any("error", err))
+		s.process.logger().Warn("secret cannot be read; the previous one stays in use",
+			slog.Any("error", err))
 		return s.now
 	}
 	s.info, s.now = info, read
@@ -120,7 +121,8 @@ func readSecrets(file string) (out [][]byte, err error) {
 		switch {
 		case line == "":
 		case len(line) < minSecret || len(line) > maxSecret:
-			return nil, fmt.Errorf("%s: a secret has %d bytes, it must have from %d to %d", file, len(line), minSecret, maxSecret)
+			return nil, fmt.Errorf("%s: a secret has %d bytes, it must have from %d to %d", file, len(line),
+				minSecret, maxSecret)
 		case len(out) == maxSecrets:
 			return nil, fmt.Errorf("%s: more than %d secrets", file, maxSecrets)
 		default:
@@ -191,7 +193,8 @@ func (s *seal) check(msg []byte) error {
 		return errSeal
 	}
 	body := msg[:len(msg)-sealLength]
-	want := protowire.AppendBytes(protowire.AppendTag(nil, sealField, protowire.BytesType), s.sum(body))
+	want := protowire.AppendBytes(protowire.AppendTag(nil, sealField, protowire.BytesType),
+		s.sum(body))
 	if !hmac.Equal(want, msg[len(body):]) {
 		return errSeal
 	}

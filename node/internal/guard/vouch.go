@@ -201,7 +201,8 @@ func (c *callers) call(ctx context.Context, address, self string, n nonce) error
 		return err
 	}
 	defer cc.Close()
-	stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, vouchMethod)
+	stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		vouchMethod)
 	if err != nil {
 		return fmt.Errorf("the member at this address cannot be asked: %w", err)
 	}

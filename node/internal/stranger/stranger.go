@@ -24,7 +24,8 @@ const patience = time.Minute
 // Dial connects to a member until the test ends, without TLS unless an option enables it.
 func Dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	options = append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
+	options = append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())},
+		options...)
 	cc, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,8 @@ func Stream(t testing.TB, cc *grpc.ClientConn) (grpc.ClientStream, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/remote.Remoting/Receive")
+	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		"/remote.Remoting/Receive")
 }
 
 // Introduce returns the first message of a stream, which names the address of its peer.

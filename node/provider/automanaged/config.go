@@ -80,7 +80,8 @@ func (c Config) Validate() error {
 		bad("Refresh (%v) must be from %v to %v", c.Refresh, minRefresh, maxRefresh)
 	}
 	if c.DropAfter < 2*c.Refresh || c.DropAfter > maxDropAfter {
-		bad("DropAfter (%v) must be from twice Refresh (%v) to %v", c.DropAfter, 2*c.Refresh, maxDropAfter)
+		bad("DropAfter (%v) must be from twice Refresh (%v) to %v", c.DropAfter, 2*c.Refresh,
+			maxDropAfter)
 	}
 	return errors.Join(errs...)
 }

@@ -53,7 +53,8 @@ type news struct {
 }
 
 // Serve implements roster.Directory. It returns only when ctx ends: silent hosts are expected.
-func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) Serve(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	report([]roster.Member{self.Member})
 	var asking sync.WaitGroup
 	defer asking.Wait()

@@ -39,7 +39,8 @@ func (a answer) check() error {
 	case a.ID == "" || len(a.ID) > maxID:
 		return fmt.Errorf("answer has an id of %d bytes, it must have from 1 to %d", len(a.ID), maxID)
 	case a.Address == "" || len(a.Address) > maxHost:
-		return fmt.Errorf("answer has an address of %d bytes, it must have from 1 to %d", len(a.Address), maxHost)
+		return fmt.Errorf("answer has an address of %d bytes, it must have from 1 to %d", len(a.Address),
+			maxHost)
 	case a.Port < 1 || a.Port > 65535:
 		return fmt.Errorf("answer has port %d, it must be from 1 to 65535", a.Port)
 	case len(a.Kinds) > maxKinds:
@@ -61,13 +62,15 @@ func listen(c Config, self roster.Self) (server *http.Server, served <-chan stru
 	at := net.JoinHostPort(host, strconv.Itoa(c.Port))
 	l, err := net.Listen("tcp", at)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, nil, fmt.Errorf("automanaged: port %d of %q, for health requests, is taken: %w", c.Port, host, err)
+		return nil, nil, fmt.Errorf("automanaged: port %d of %q, for health requests, is taken: %w",
+			c.Port, host, err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("automanaged: %w", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		self.Log.Warn("health requests are answered on all interfaces, without authentication", slog.String("address", at))
+		self.Log.Warn("health requests are answered on all interfaces, without authentication",
+			slog.String("address", at))
 	}
 	body, err := json.Marshal(answer{self.ID, self.Host, c.Port, self.Port, self.Kinds, self.Cluster})
 	if err != nil {

@@ -41,7 +41,8 @@ func (d *directory) key(self roster.Self) string { return d.prefix + id(self) }
 
 // Serve implements roster.Directory. A session is an etcd lease: it ends if etcd has not renewed it
 // for the TTL.
-func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) Serve(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lease, err := d.register(ctx, self)
@@ -67,7 +68,8 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 var errPaused = errors.New("this process was paused")
 
 // watch reports changes until the session is lost or ctx ends.
-func (d *directory) watch(ctx context.Context, known *listing, alive <-chan *clientv3.LeaseKeepAliveResponse,
+func (d *directory) watch(ctx context.Context, known *listing,
+	alive <-chan *clientv3.LeaseKeepAliveResponse,
 	changes clientv3.WatchChan, report func([]roster.Member),
 ) error {
 	look := time.NewTicker(d.cfg.TTL / lookPart)

@@ -28,7 +28,8 @@ type directory struct {
 
 // Where implements roster.Directory.
 func (d *directory) Where() string {
-	return fmt.Sprintf("Kubernetes API at %s, pod %s/%s", d.cfg.Client.Host, d.cfg.Namespace, d.cfg.Pod)
+	return fmt.Sprintf("Kubernetes API at %s, pod %s/%s", d.cfg.Client.Host, d.cfg.Namespace,
+		d.cfg.Pod)
 }
 
 // Close implements roster.Directory.
@@ -39,7 +40,8 @@ func (d *directory) Close() error {
 
 // Serve implements roster.Directory. There is no session: labels stay until they are removed. Serve
 // returns an error when the API server cannot be reached.
-func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) Serve(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	if err := d.register(ctx, self); err != nil {
 		return fmt.Errorf("labelling the pod of this member: %w", err)
 	}
@@ -85,7 +87,8 @@ func (d *directory) label(ctx context.Context, change map[string]*string) error 
 
 // follow lists the members, and watches them until the API server ends the watch, which it does
 // about every half hour. That is not an error.
-func (d *directory) follow(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) follow(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	selector := labelCluster + "=" + self.Cluster
 	known, version, err := d.load(ctx, selector)
 	if err != nil {
@@ -124,7 +127,8 @@ func (d *directory) follow(ctx context.Context, self roster.Self, report func([]
 	return nil
 }
 
-func (d *directory) load(ctx context.Context, selector string) (known listing, version string, err error) {
+func (d *directory) load(ctx context.Context,
+	selector string) (known listing, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	list, err := d.pods.List(ctx, metav1.ListOptions{LabelSelector: selector})

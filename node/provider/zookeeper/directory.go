@@ -38,7 +38,8 @@ func (d *directory) Leave(context.Context, roster.Self) error { return nil }
 func (d *directory) Close() error { return nil }
 
 // Serve implements roster.Directory. Each session is a ZooKeeper session with its own connection.
-func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) Serve(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	err := d.serve(ctx, self, report)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // every call fails then
@@ -46,7 +47,8 @@ func (d *directory) Serve(ctx context.Context, self roster.Self, report func([]r
 	return err
 }
 
-func (d *directory) serve(ctx context.Context, self roster.Self, report func([]roster.Member)) error {
+func (d *directory) serve(ctx context.Context, self roster.Self,
+	report func([]roster.Member)) error {
 	s, err := d.connect(ctx)
 	if err != nil {
 		return err

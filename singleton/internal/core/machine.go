@@ -27,7 +27,8 @@ const (
 	Stopped                     // this member never hosts again
 )
 
-var stateNames = [...]string{"younger", "acquiring lease", "cancelling", "active", "back-off", "stopping", "releasing", "stopped"}
+var stateNames = [...]string{"younger", "acquiring lease", "cancelling", "active", "back-off",
+	"stopping", "releasing", "stopped"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -51,10 +52,10 @@ type Machine struct {
 	killed  bool   // the instance of run was killed
 	broken  bool   // the instance of run has panicked and is suspended; in BackOff only
 
-	follows bool // the lease is observed
-	closing bool
-	hasty   time.Time // deadline of an instance that is stopping; zero: no hurry
-	told    bool      // Closed was emitted
+	follows      bool // the lease is observed
+	closing      bool
+	stopDeadline time.Time // deadline of an instance that is stopping; zero: no hurry
+	told         bool      // Closed was emitted
 
 	abst   abstention
 	up     time.Time // when the first view came; zero: not yet
@@ -207,7 +208,7 @@ func (m *Machine) settle() {
 		}
 	case Stopping:
 		if !m.killed {
-			m.due = earliest(m.due, m.hasty)
+			m.due = earliest(m.due, m.stopDeadline)
 		}
 		if m.passed() {
 			m.kill()
@@ -234,7 +235,7 @@ func (m *Machine) settleYounger() {
 }
 
 // hurry bounds the stop of the present instance, whether it has begun or not.
-func (m *Machine) hurry() { m.hasty = m.now.Add(m.cfg.Hurry) }
+func (m *Machine) hurry() { m.stopDeadline = m.now.Add(m.cfg.Hurry) }
 
 func (m *Machine) cancel() {
 	m.enter(Cancelling)

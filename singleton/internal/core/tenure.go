@@ -38,14 +38,14 @@ func (m *Machine) onFailed(ev Failed) {
 func (m *Machine) start() {
 	m.enter(Active)
 	m.run++
-	m.killed, m.started, m.hasty = false, m.now, time.Time{}
+	m.killed, m.started, m.stopDeadline = false, m.now, time.Time{}
 	m.emit(Start{m.run, m.token})
 }
 
 // stop begins a planned move: the instance may handle the messages it has.
 func (m *Machine) stop() {
 	m.enter(Stopping)
-	m.due = earliest(m.now.Add(m.cfg.HandOver), m.hasty)
+	m.due = earliest(m.now.Add(m.cfg.HandOver), m.stopDeadline)
 	m.emit(Pause{Token: m.token})
 	m.emit(Stop{m.run})
 }

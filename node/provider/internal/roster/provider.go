@@ -87,7 +87,8 @@ func (p *Provider) start(self Self, publish func([]*cluster.Member)) error {
 	if err != nil {
 		return err
 	}
-	s := &service{Provider: p, dir: dir, self: self, publish: publish, listed: make(chan struct{}), done: make(chan struct{})}
+	s := &service{Provider: p, dir: dir, self: self, publish: publish, listed: make(chan struct{}),
+		done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.mu.Lock()
 	p.mu.stop = sync.OnceFunc(func() { cancel(); <-s.done; s.end() })
@@ -224,6 +225,7 @@ func (s *service) end() {
 			slog.String("directory", s.dir.Where()), slog.Any("error", err))
 	}
 	if err := s.dir.Close(); err != nil {
-		s.self.Log.Warn("cluster directory not closed", slog.String("directory", s.dir.Where()), slog.Any("error", err))
+		s.self.Log.Warn("cluster directory not closed", slog.String("directory", s.dir.Where()),
+			slog.Any("error", err))
 	}
 }

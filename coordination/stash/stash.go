@@ -6,7 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Entry is a message that was held back. Header is nil if the message had none; it must not be
+// Entry is a kept message. Header is nil if the message had none; it must not be
 // modified after Push.
 type Entry struct {
 	Message any
@@ -57,29 +57,15 @@ func (s *Stash) Push(e Entry) bool {
 	return true
 }
 
-// PushContext appends the message that ctx is handling.
+// PushContext appends the message that ctx is handling, as Push does. Use it for messages of the
+// application only: a lifecycle message such as Started is not for a later time.
 func (s *Stash) PushContext(ctx actor.Context) bool { return s.Push(Of(ctx)) }
 
 // Len returns the number of entries held.
 func (s *Stash) Len() int { return len(s.entries) - s.head }
 
-// Full reports whether the next Push would fail.
-func (s *Stash) Full() bool { return s.Len() >= s.limit }
-
 // Dropped returns the number of entries rejected since New.
 func (s *Stash) Dropped() uint64 { return s.dropped }
-
-// All returns the entries, oldest first, without removing them. The stash must not change during
-// the iteration.
-func (s *Stash) All() iter.Seq[Entry] {
-	return func(yield func(Entry) bool) {
-		for _, e := range s.entries[s.head:] {
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
 
 // Drain removes the entries one by one, oldest first, each just before it is yielded. It stops
 // after as many entries as were held when the iteration began. Entries that the loop pushes back
@@ -95,10 +81,27 @@ func (s *Stash) Drain() iter.Seq[Entry] {
 	}
 }
 
-// Clear removes all entries and returns their number. They are not counted as dropped.
-func (s *Stash) Clear() int {
+// Replay removes the entries, oldest first, and calls the actor's Receive with each, before it
+// returns. Message, Sender and Respond work as they did when the message arrived; receiver
+// middleware does not see the message again. A message that Receive pushes again stays for the next
+// Replay.
+//
+// Call Replay last in a handler: when it returns, ctx has no message and no sender. If Receive
+// panics, its message is lost and the later entries stay in the stash. If Receive stops the actor,
+// Replay continues with the next entry unless Receive also calls Discard.
+func (s *Stash) Replay(ctx actor.Context) {
+	for e := range s.Drain() {
+		ctx.Receive(e.Envelope())
+	}
+}
+
+// Discard removes all entries, sends them to the dead letters, and returns their number. Their
+// senders get Proto.Actor's DeadLetterResponse. The entries do not count as dropped.
+func (s *Stash) Discard(ctx actor.Context) int {
 	n := s.Len()
-	s.entries, s.head = nil, 0
+	for e := range s.Drain() {
+		ctx.ActorSystem().DeadLetter.SendUserMessage(ctx.Self(), e.Envelope())
+	}
 	return n
 }
 

@@ -1,0 +1,13 @@
+// Package opened adapts constructors of stores to coordination.Opener.
+package opened
+
+import "github.com/concord-go/concord/coordination"
+
+// As adapts the results of a store's constructor to those of an Opener's function: with an error it
+// returns a nil Store, also where store is a nil pointer.
+func As[S coordination.Store](store S, err error) (coordination.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
