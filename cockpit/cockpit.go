@@ -32,6 +32,11 @@ type Shards interface {
 	Stats() sharding.Stats
 }
 
+// allocator is implemented by Shards whose shards can be moved.
+type allocator interface {
+	Allocate(ctx context.Context, homes map[int]string) error
+}
+
 // Handler serves the cockpit of one process, across all lives of its member. Its methods are safe
 // for concurrent use. Use New to create one.
 type Handler struct {

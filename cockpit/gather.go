@@ -74,7 +74,7 @@ func (h *Handler) gather(s Sources) *api.Overview {
 		o.Singletons = append(o.Singletons, view.Singleton(name, o.Cluster.Self, place, known, one.Stats()))
 	}
 	for _, r := range s.Shards {
-		o.Shards = append(o.Shards, view.Shards(r.Status(), r.Stats(), o.Cluster.Self, address))
+		o.Shards = append(o.Shards, view.Shards(r.Status(), r.Stats(), o.Cluster, address))
 	}
 	return o
 }

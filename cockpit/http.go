@@ -91,6 +91,8 @@ func (h *Handler) table() map[string]route {
 	}
 	t["/api/v1/actions/release"] = route{http.MethodPost, Act, h.serveRelease}
 	t["/api/v1/actions/forget"] = route{http.MethodPost, Act, h.serveForget}
+	t["/api/v1/actions/move"] = route{http.MethodPost, Act, h.serveMove}
+	get("api/v1/actions", h.serveActions)
 	files, _ := static.ReadDir("static") // cannot fail: the directory is embedded
 	for _, f := range files {
 		get(f.Name(), file(f.Name()))

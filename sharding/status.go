@@ -57,10 +57,11 @@ type ShardStatus struct {
 // Status is what one member knows about a type, for human readers and dashboards. It may be
 // outdated when it is read.
 type Status struct {
-	Type     string
-	Role     string        // of the members that host it; empty: all
-	External bool          // Config.External: Allocate can move shards
-	Shards   []ShardStatus // all of them
+	Type        string
+	Role        string        // of the members that host it; empty: all
+	LeasePrefix string        // the lease of a shard has this name, followed by the shard's number
+	Movable     bool          // Allocate can move shards: External is set, and MaxMoves is not -1
+	Shards      []ShardStatus // all of them
 }
 
 // Count returns how many shards are in a state.
@@ -90,7 +91,10 @@ func (r *region) Status() Status {
 }
 
 func (l *life) status() Status {
-	out := Status{Type: l.cfg.Type, Role: l.cfg.Role, External: l.cfg.External, Shards: make([]ShardStatus, 0, len(l.places))}
+	out := Status{
+		Type: l.cfg.Type, Role: l.cfg.Role, LeasePrefix: l.cfg.LeasePrefix,
+		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0, len(l.places)),
+	}
 	for _, p := range l.places {
 		out.Shards = append(out.Shards, p.now())
 	}

@@ -110,7 +110,8 @@ func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
 		c.settled(20*time.Second, c.all()...)
 		before := c.node(0).region.Status()
 		require.Equal(t, "shop", before.Role)
-		require.True(t, before.External)
+		require.True(t, before.Movable)
+		require.Equal(t, "shard-cart-", before.LeasePrefix)
 		shard := 0
 		for before.Shards[shard].State != sharding.Active {
 			shard++
