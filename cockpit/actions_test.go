@@ -60,6 +60,15 @@ func TestMove_AShardMovesAndStays(t *testing.T) {
 		h := get[api.Holder](w, "lease?name="+after.Lease)
 		require.True(t, h.Held)
 		require.Greater(t, h.Token, uint64(1), "a move is a new tenure")
+		for _, p := range w.nodes {
+			w.Show(p.sources())
+			st := p.carts.Status().Shards[3]
+			times := get[[]api.Times](w, "times")[2]
+			require.Equal(t, "shards", times.Kind)
+			last := times.Samples[len(times.Samples)-1]
+			require.Equal(t, p.Address == to, last.MS == st.TakeOver.Milliseconds() && last.At.Equal(st.Since), "%v at %s", last, p.Address)
+		}
+		w.Show(w.nodes[0].sources())
 		require.Contains(t, w.do(request(http.MethodGet, "/api/v1/events", "")).Body.String(), "operator action: move shard type=cart shard=3 to="+to)
 
 		require.Equal(t, http.StatusOK, w.do(action("move", `{"type":"cart","shard":3,"to":""}`)).Code)

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/cockpit/internal/view"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
@@ -60,6 +61,7 @@ type Handler struct {
 		at      time.Time // monotonic
 		fault   *api.Fault
 		recent  recent
+		times   view.Times
 		pending bool // the sources have changed: the next snapshot is not compared with last
 	}
 	pictures func() // called for each snapshot; set by tests

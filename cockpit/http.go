@@ -112,6 +112,7 @@ var sections = map[string]func(*api.Overview) any{
 	"sessions":    func(o *api.Overview) any { return o.Sessions },
 	"singletons":  func(o *api.Overview) any { return o.Singletons },
 	"types":       func(o *api.Overview) any { return o.Shards },
+	"times":       func(o *api.Overview) any { return o.Times },
 	"changes":     func(o *api.Overview) any { return o.Changes },
 	"problems":    func(o *api.Overview) any { return o.Problems },
 }

@@ -24,6 +24,7 @@ type Overview struct {
 	Sessions    []Session    `json:"sessions"`
 	Singletons  []Singleton  `json:"singletons"`
 	Shards      []Shards     `json:"shards"`
+	Times       []Times      `json:"times"`
 	Changes     []Change     `json:"changes"`
 	Problems    []Problem    `json:"problems"`
 }
@@ -266,6 +267,27 @@ type Shard struct {
 	// Requested is the home that action move has requested; empty: none. The shard may not have
 	// moved there yet, and does not while that member cannot host.
 	Requested string `json:"requested"`
+}
+
+// Times are durations of one kind that the cockpit has observed while it was in use.
+//
+// Kind "behind" is how long a member had not confirmed all updates that this member had seen: from
+// the first snapshot with a lag until the first without one. Members confirm with heartbeats, and
+// updates that arrive meanwhile count, so each update took less. Kind "singletons" is how long this
+// member knew no host of a singleton. Kind "shards" is how long this member waited for the previous
+// home and the lease of a shard that it took over, the slowest of those that it took over together.
+// Kind "faults" is how long the cluster was not whole.
+type Times struct {
+	Kind    string   `json:"kind"`
+	Count   uint64   `json:"count"`   // of all observed
+	Samples []Sample `json:"samples"` // the last 32, oldest first
+}
+
+// Sample is one duration.
+type Sample struct {
+	At   time.Time `json:"at"` // when it ended, by the clock of this member
+	MS   int64     `json:"ms"`
+	What string    `json:"what"`
 }
 
 // Change is a change of an entry that the cockpit noticed.

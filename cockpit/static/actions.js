@@ -3,6 +3,7 @@
 // it.
 
 import { el, show } from './dom.js';
+import { clock } from './format.js';
 
 const $ = (id) => document.getElementById(id);
 
@@ -64,7 +65,7 @@ function close() {
 
 function tell(kind, text) {
   $('result').dataset.state = kind;
-  $('result').textContent = text;
+  $('result').textContent = text === '' ? '' : `${clock(Date.now())}  ${text}`;
 }
 
 async function send() {

@@ -7,7 +7,7 @@ import { bytes, clock, count, plural, took } from './format.js';
 import { meter, ring, shardMap, spark } from './pictures.js';
 
 const $ = (id) => document.getElementById(id);
-const state = { node: {}, health: {}, cluster: { members: [], lost: [], split: [] }, peers: [], replicators: [], sessions: [], singletons: [], types: [], changes: [], problems: [], events: [] };
+const state = { node: {}, health: {}, cluster: { members: [], lost: [], split: [] }, peers: [], replicators: [], sessions: [], singletons: [], types: [], times: [], changes: [], problems: [], events: [] };
 const history = { sent: [], updates: [], cpu: [], last: null, lastNode: null };
 let offset = 0; // server time minus local time, in milliseconds
 const now = () => Date.now() + offset;
@@ -310,6 +310,36 @@ function drawShardList() {
         acts ? el('td', { class: 'n' }, targets(type, s).length ? actButton('move', 'Move', `shard ${s.shard} of ${type.type}`, () => move(type, s)) : '–') : null))));
 }
 
+// ---- times ----
+
+const kinds = {
+  behind: ['Behind until equal', 'How long a member had not confirmed all updates that this member had seen, from the first snapshot with a lag to the first without. Members confirm with heartbeats, and updates that arrive meanwhile count, so each update took less.'],
+  singletons: ['Take-over of singletons', 'How long this member knew no host.'],
+  shards: ['Take-over of shards', 'How long this member waited for the previous home and for the lease of a shard.'],
+  faults: ['Faults until healed', 'How long the cluster was not whole, as this member saw it.'],
+};
+let timesOpen = false;
+
+function median(list) {
+  const s = list.slice().sort((a, b) => a - b), h = s.length >> 1;
+  return s.length % 2 ? s[h] : (s[h - 1] + s[h]) / 2;
+}
+
+function drawTimes() {
+  if (state.times.length === 0) return show($('times'), el('p', { class: 'empty' }, 'No times yet.'));
+  const all = state.times.flatMap((t) => t.samples.map((s) => [t.kind, s])).sort((a, b) => Date.parse(b[1].at) - Date.parse(a[1].at));
+  show($('times'), table('Times observed while the cockpit was in use; the figures and the pictures are of the last 32', ['Time', '', ['Last', 'n'], ['Median', 'n'], ['Slowest', 'n'], ['Observed', 'n']], state.times.map((t) => {
+    const [name, about] = kinds[t.kind] || [t.kind, ''];
+    const ms = t.samples.map((s) => s.ms);
+    return el('tr', { 'data-key': t.kind }, el('th', { scope: 'row' }, name, el('span', { class: 'about' }, about)),
+      el('td', { class: 'spark-cell' }, ms.length > 1 ? spark(ms, `${name}: the last ${ms.length} times; the list has each`) : null),
+      ...(ms.length ? [ms.at(-1), median(ms), Math.max(...ms)].map((v) => el('td', { class: 'n' }, took(v))) : ['–', '–', '–'].map((v) => el('td', { class: 'n' }, v))), el('td', { class: 'n' }, count(t.count)));
+  })),
+  el('p', { class: 'bar below' }, el('button', { type: 'button', id: 'times-toggle', 'aria-expanded': String(timesOpen), 'aria-controls': 'times', onclick: () => { timesOpen = !timesOpen; drawTimes(); } }, timesOpen ? 'Hide the list of times' : 'List the times')),
+  timesOpen ? table('Each time, newest first', [['Ended', ''], 'Time', 'Of', ['Took', 'n']], all.map(([kind, s]) =>
+    el('tr', { 'data-key': `${kind} ${s.at} ${s.what}` }, el('td', {}, clock(s.at)), el('td', {}, (kinds[kind] || [kind])[0]), el('th', { scope: 'row', class: 'name' }, s.what), el('td', { class: 'n' }, took(s.ms))))) : null);
+}
+
 // ---- entries ----
 
 const entries = { items: [], next: '', after: '', at: 0, error: '' };
@@ -407,7 +437,7 @@ function noteNode() {
 const draws = {
   cluster: [drawVerdict, drawMembers, drawFigures, drawNode], peers: [drawVerdict, drawMembers], problems: [drawVerdict],
   replicators: [drawReplication, drawTraffic, drawFigures], sessions: [drawLeases, drawFigures], singletons: [drawSingletons],
-  types: [drawShards, drawShardList], changes: [drawEntries], events: [drawEvents], node: [drawNode, drawFigures], health: [drawNode],
+  types: [drawShards, drawShardList], times: [drawTimes], changes: [drawEntries], events: [drawEvents], node: [drawNode, drawFigures], health: [drawNode],
 };
 let pending = new Set();
 let waiting = false;
