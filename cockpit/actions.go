@@ -7,13 +7,16 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/concord-go/concord/cockpit/api"
 	"github.com/concord-go/concord/cockpit/internal/view"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
+	"github.com/concord-go/concord/sharding"
 )
 
 // actionTimeout bounds an action. To forget a member, the replicator asks a majority of the other
@@ -107,6 +110,65 @@ func (h *Handler) serveForget(w http.ResponseWriter, r *http.Request) {
 			Forgotten bool `json:"forgotten"`
 		}{api.Version, true})
 	}
+}
+
+// serveActions answers whether the client may use actions, so that the page shows buttons only to
+// clients that may use them.
+func (h *Handler) serveActions(w http.ResponseWriter, r *http.Request) {
+	answer(w, api.Actions{Version: api.Version, Allowed: h.cfg.Actions && h.authorized(r, Act) == nil})
+}
+
+func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
+	var a api.MoveAction
+	if !action(h, w, r, &a) {
+		return
+	}
+	s := h.sources()
+	i := slices.IndexFunc(s.Shards, func(r Shards) bool { return r.Status().Type == a.Type })
+	if i < 0 {
+		fail(w, http.StatusNotFound, "no type of shards named "+strconv.Quote(view.Cut(a.Type, 80)))
+		return
+	}
+	st := s.Shards[i].Status()
+	to, can := s.Shards[i].(allocator)
+	switch {
+	case len(st.Shards) == 0:
+		fail(w, http.StatusServiceUnavailable, "the member is between two lives, or has closed its region")
+		return
+	case !can || !st.Movable:
+		fail(w, http.StatusConflict, "nothing was done: shards of type "+a.Type+" cannot be moved by hand, because its sharding.Config.External is not set, or MaxMoves is -1")
+		return
+	case a.Shard < 0 || a.Shard >= len(st.Shards):
+		fail(w, http.StatusBadRequest, "nothing was done: shard is "+strconv.Itoa(a.Shard)+", must be from 0 to "+strconv.Itoa(len(st.Shards)-1))
+		return
+	}
+	if c := cluster(s.System); a.To != "" && !hosts(c, st.Role, a.To) {
+		fail(w, http.StatusBadRequest, view.Cut("nothing was done: "+strconv.Quote(view.Cut(a.To, 80))+" is not in view or cannot host shards of type "+a.Type+
+			"; members that can: "+strings.Join(view.Hosts(c, st.Role), ", "), 300))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), actionTimeout)
+	defer cancel()
+	err := to.Allocate(ctx, map[int]string{a.Shard: a.To})
+	h.acted("operator action: move shard", err, slog.String("type", a.Type), slog.Int("shard", a.Shard), slog.String("to", a.To))
+	switch {
+	case errors.Is(err, sharding.ErrInvalid):
+		fail(w, http.StatusBadRequest, view.Cut(err.Error(), 300))
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, view.Cut(err.Error(), 300))
+	default:
+		answer(w, struct {
+			Version   int  `json:"version"`
+			Requested bool `json:"requested"`
+		}{api.Version, a.To != ""})
+	}
+}
+
+// hosts reports whether a member, given by its address or id, is in view and has a role.
+func hosts(c api.Cluster, role, member string) bool {
+	return slices.ContainsFunc(c.Members, func(m api.Member) bool {
+		return (m.Address == member || m.ID == member) && (role == "" || slices.Contains(m.Roles, role))
+	})
 }
 
 // acted records an action as an event.

@@ -69,7 +69,7 @@ func (w *world) setup(m *simnet.Member) {
 	require.NoError(w.t, err)
 	p.clerk, err = singleton.New(m.System, p.session, singleton.Config{Name: "clerk", MinMembers: 3}, func(coordination.Tenure) actor.Actor { return idle{} })
 	require.NoError(w.t, err)
-	p.carts, err = sharding.New[*wrapperspb.StringValue](m.System, p.session, p.dd, sharding.Config{Type: "cart", Shards: 16}, func(sharding.Entity) actor.Actor { return idle{} })
+	p.carts, err = sharding.New[*wrapperspb.StringValue](m.System, p.session, p.dd, sharding.Config{Type: "cart", Shards: 16, External: true, StableAfter: time.Second}, func(sharding.Entity) actor.Actor { return idle{} })
 	require.NoError(w.t, err)
 	w.nodes = append(w.nodes, p)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/concord-go/concord/cockpit/api"
+	"github.com/concord-go/concord/cockpit/internal/view"
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/node"
@@ -30,6 +31,11 @@ type Sources struct {
 type Shards interface {
 	Status() sharding.Status
 	Stats() sharding.Stats
+}
+
+// allocator is implemented by Shards whose shards can be moved.
+type allocator interface {
+	Allocate(ctx context.Context, homes map[int]string) error
 }
 
 // Handler serves the cockpit of one process, across all lives of its member. Its methods are safe
@@ -55,6 +61,7 @@ type Handler struct {
 		at      time.Time // monotonic
 		fault   *api.Fault
 		recent  recent
+		times   view.Times
 		pending bool // the sources have changed: the next snapshot is not compared with last
 	}
 	pictures func() // called for each snapshot; set by tests

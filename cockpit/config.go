@@ -21,7 +21,7 @@ type Permission int
 // Permissions.
 const (
 	Look Permission = iota // to read
-	Act                    // to release leases and forget members
+	Act                    // to release leases, to move shards and to forget members
 )
 
 // Config configures a Handler. The zero value shows everything except values, to clients on the
@@ -51,7 +51,7 @@ type Config struct {
 	// Hosts lists the host names, without port, under which clients reach the cockpit, in addition
 	// to IP addresses and localhost.
 	Hosts []string
-	// Actions permits clients to release leases and to forget members. It requires Authorize.
+	// Actions permits clients to release leases, to move shards and to forget members. It requires Authorize.
 	Actions bool
 
 	// Peers are the URLs of the cockpits of other members, at most 64. While a client is active,

@@ -15,6 +15,7 @@ import (
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/internal/gate"
 	"github.com/concord-go/concord/internal/membership"
+	"github.com/concord-go/concord/sharding"
 )
 
 // overview returns a snapshot that is younger than half of Refresh. If it takes a new one, it
@@ -30,11 +31,13 @@ func (h *Handler) overview() *api.Overview {
 		h.pictures()
 	}
 	s := h.sources()
-	o := h.gather(s)
+	o, shards := h.gather(s)
 	p.fault = view.Fault(p.fault, o)
 	o.Cluster.Fault = p.fault
 	p.recent.note(s, h.hidden, o.At)
 	o.Changes = p.recent.list()
+	p.times.Note(o, shards, 2*h.cfg.Refresh+time.Second)
+	o.Times = p.times.List()
 	o.Problems = view.Problems(o)
 	if !p.pending {
 		for _, e := range view.Diff(p.last, o) {
@@ -53,8 +56,9 @@ func (h *Handler) forgetPicture() {
 	h.picture.recent.forget()
 }
 
-// gather takes a snapshot of all components.
-func (h *Handler) gather(s Sources) *api.Overview {
+// gather takes a snapshot of all components. It also returns the status of the shards, of which the
+// overview has only a summary.
+func (h *Handler) gather(s Sources) (*api.Overview, []sharding.Status) {
 	now := time.Now().UTC()
 	seen := cluster(s.System)
 	address := h.book.of(seen)
@@ -73,10 +77,13 @@ func (h *Handler) gather(s Sources) *api.Overview {
 		place, known := one.Where()
 		o.Singletons = append(o.Singletons, view.Singleton(name, o.Cluster.Self, place, known, one.Stats()))
 	}
+	var shards []sharding.Status
 	for _, r := range s.Shards {
-		o.Shards = append(o.Shards, view.Shards(r.Status(), r.Stats(), o.Cluster.Self, address))
+		st := r.Status()
+		shards = append(shards, st)
+		o.Shards = append(o.Shards, view.Shards(st, r.Stats(), o.Cluster, address))
 	}
-	return o
+	return o, shards
 }
 
 // maxBook bounds the number of addresses that a book remembers.

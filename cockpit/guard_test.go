@@ -135,17 +135,11 @@ func TestConfig_ValidateNamesEveryProblem(t *testing.T) {
 
 func TestActions_AreOffUnlessAllowedAndAuthorised(t *testing.T) {
 	release := `{"session":"leases","name":"x","token":1}`
-	action := func(path, body string) *http.Request {
-		r := request(http.MethodPost, "/api/v1/actions/"+path, body)
-		r.Header.Set("X-Concord-Action", "1")
-		r.Header.Set("Content-Type", "application/json")
-		return r
-	}
 	run(t, cockpit.Config{}, func(w *world) {
 		status, _ := w.refused(action("release", release))
 		require.Equal(t, http.StatusForbidden, status)
 	})
-	run(t, cockpit.Config{Authorize: func(*http.Request, cockpit.Permission) error { return nil }}, func(w *world) {
+	run(t, cockpit.Config{Authorize: everybody}, func(w *world) {
 		status, _ := w.refused(action("release", release))
 		require.Equal(t, http.StatusForbidden, status)
 	})
@@ -163,15 +157,9 @@ func TestActions_AreOffUnlessAllowedAndAuthorised(t *testing.T) {
 }
 
 func TestActions_ReleaseAndForget(t *testing.T) {
-	run(t, cockpit.Config{Actions: true, Authorize: func(*http.Request, cockpit.Permission) error { return nil }}, func(w *world) {
+	run(t, cockpit.Config{Actions: true, Authorize: everybody}, func(w *world) {
 		g, err := w.nodes[1].session.Lease("x").TryAcquire(w.t.Context())
 		require.NoError(t, err)
-		action := func(path, body string) *http.Request {
-			r := request(http.MethodPost, "/api/v1/actions/"+path, body)
-			r.Header.Set("X-Concord-Action", "1")
-			r.Header.Set("Content-Type", "application/json")
-			return r
-		}
 		release := `{"session":"leases","name":"x","token":1}`
 
 		form := action("release", release)

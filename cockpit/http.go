@@ -91,6 +91,8 @@ func (h *Handler) table() map[string]route {
 	}
 	t["/api/v1/actions/release"] = route{http.MethodPost, Act, h.serveRelease}
 	t["/api/v1/actions/forget"] = route{http.MethodPost, Act, h.serveForget}
+	t["/api/v1/actions/move"] = route{http.MethodPost, Act, h.serveMove}
+	get("api/v1/actions", h.serveActions)
 	files, _ := static.ReadDir("static") // cannot fail: the directory is embedded
 	for _, f := range files {
 		get(f.Name(), file(f.Name()))
@@ -110,6 +112,7 @@ var sections = map[string]func(*api.Overview) any{
 	"sessions":    func(o *api.Overview) any { return o.Sessions },
 	"singletons":  func(o *api.Overview) any { return o.Singletons },
 	"types":       func(o *api.Overview) any { return o.Shards },
+	"times":       func(o *api.Overview) any { return o.Times },
 	"changes":     func(o *api.Overview) any { return o.Changes },
 	"problems":    func(o *api.Overview) any { return o.Problems },
 }

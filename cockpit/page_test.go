@@ -71,8 +71,12 @@ func TestPage_TagsAreBalancedAndNamesAreThere(t *testing.T) {
 		require.True(t, ids[m[1]], "no element has the id %s", m[1])
 	}
 	require.NotContains(t, html, "<style")
-	for _, m := range regexp.MustCompile(`\$\('([a-z-]+)'\)`).FindAllStringSubmatch(page(t)["app.js"], -1) {
-		require.True(t, ids[m[1]], "app.js uses the id %s", m[1])
+	for _, script := range []string{"app.js", "actions.js"} {
+		used := regexp.MustCompile(`\$\('([a-z-]+)'\)`).FindAllStringSubmatch(page(t)[script], -1)
+		require.NotEmpty(t, used, script)
+		for _, m := range used {
+			require.True(t, ids[m[1]], "%s uses the id %s", script, m[1])
+		}
 	}
 }
 

@@ -253,7 +253,11 @@ func (h *Handler) serveShards(w http.ResponseWriter, r *http.Request) {
 	begin := min(int(after), len(st.Shards))
 	end := min(begin+int(limit), len(st.Shards))
 	for _, sh := range st.Shards[begin:end] {
-		page.Items = append(page.Items, view.Shard(sh, address))
+		item := view.Shard(sh, address)
+		if name := st.LeasePrefix + strconv.Itoa(sh.Shard); !h.hidden.has(name) {
+			item.Lease = name
+		}
+		page.Items = append(page.Items, item)
 	}
 	if end < len(st.Shards) {
 		page.Next = strconv.Itoa(end)

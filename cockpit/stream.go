@@ -35,7 +35,7 @@ type hub struct {
 		open     map[chan struct{}]struct{} // wakes each page; capacity 1
 		sections map[string]section
 		seq      uint64
-		cost     time.Time // when section node was last updated
+		cost     time.Time // when sections node and times were last updated
 		stop     context.CancelFunc
 		running  chan struct{} // closed when the current goroutines have returned
 		closed   chan struct{} // closed by close; nil before the first join or close
@@ -159,7 +159,7 @@ func (b *hub) refresh() {
 	o := b.h.overview()
 	made := map[string][]byte{}
 	for name, of := range sections {
-		if name == "node" && time.Since(b.cost()) < costEvery {
+		if (name == "node" || name == "times") && time.Since(b.cost()) < costEvery {
 			continue
 		}
 		made[name] = encode(of(o))

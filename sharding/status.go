@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/sharding/internal/core"
@@ -41,13 +42,26 @@ type ShardStatus struct {
 	Token    coordination.Token // of the tenure on this member; 0: none
 	Entities int                // running on this member
 	Waiting  int                // messages of this member that wait for the shard
+
+	// Since is when this member learned of State, Home and Token, by its wall clock; zero: it has not
+	// heard of the shard in this life. A change between Elsewhere and Stashing does not count.
+	Since time.Time
+	// TakeOver is how long this member waited for the previous home and for the lease before the
+	// shard became active here; 0: it is not active here.
+	TakeOver time.Duration
+	// Requested is the member that Allocate has named, as far as this member's replica knows; empty:
+	// none. The shard may not have moved there yet, and does not while that member cannot host.
+	Requested string
 }
 
 // Status is what one member knows about a type, for human readers and dashboards. It may be
 // outdated when it is read.
 type Status struct {
-	Type   string
-	Shards []ShardStatus // all of them
+	Type        string
+	Role        string        // of the members that host it; empty: all
+	LeasePrefix string        // the lease of a shard has this name, followed by the shard's number
+	Movable     bool          // Allocate can move shards: External is set, and MaxMoves is not -1
+	Shards      []ShardStatus // all of them
 }
 
 // Count returns how many shards are in a state.
@@ -77,9 +91,17 @@ func (r *region) Status() Status {
 }
 
 func (l *life) status() Status {
-	out := Status{Type: l.cfg.Type, Shards: make([]ShardStatus, 0, len(l.places))}
+	out := Status{
+		Type: l.cfg.Type, Role: l.cfg.Role, LeasePrefix: l.cfg.LeasePrefix,
+		Movable: l.cfg.External && l.cfg.MaxMoves > 0, Shards: make([]ShardStatus, 0, len(l.places)),
+	}
 	for _, p := range l.places {
 		out.Shards = append(out.Shards, p.now())
+	}
+	if l.cfg.External {
+		for n, name := range l.readExternal().Homes {
+			out.Shards[n].Requested = name
+		}
 	}
 	return out
 }
@@ -145,12 +167,26 @@ func (p *place) now() ShardStatus {
 	return s
 }
 
+// turn records the state of a shard at a time.
+func (s *ShardStatus) turn(state State, home string, token coordination.Token, now time.Time) {
+	if s.State == state && s.Home == home && s.Token == token {
+		return
+	}
+	switch {
+	case state != Active:
+		s.TakeOver = 0
+	case s.State == AwaitingLease:
+		s.TakeOver = max(0, now.Sub(s.Since))
+	}
+	s.State, s.Home, s.Token, s.Since = state, home, token, now
+}
+
 // publish records the state of the shard according to the core.
 func (p *place) publish(log *slog.Logger, home string, phase core.Phase, token uint64) {
 	state := [...]State{Elsewhere, AwaitingLease, AwaitingLease, Active, HandingOff, HandingOff, HandingOff}[phase]
 	p.mu.Lock()
 	was := p.status.State
-	p.status.State, p.status.Home, p.status.Token = state, home, coordination.Token(token)
+	p.status.turn(state, home, coordination.Token(token), time.Now())
 	p.mu.Unlock()
 	if was != state {
 		log.Debug("shard changed state", slog.Int("shard", p.n), slog.String("from", was.String()), slog.String("to", state.String()),

@@ -100,3 +100,41 @@ func TestCheck_SaysWhetherEntitiesCanBeFound(t *testing.T) {
 		require.NoError(t, lifecycle.Of(c.node(2).System).Check())
 	})
 }
+
+func TestStatus_SaysSinceWhenAndAtWhoseRequest(t *testing.T) {
+	cfg := func(int) sharding.Config {
+		return sharding.Config{Type: "cart", Role: "shop", Shards: 8, External: true, StableAfter: time.Second, MinMembers: 2}
+	}
+	roles := func(int) []string { return []string{"shop"} }
+	run(t, 2, options{cfg: cfg, roles: roles}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		before := c.node(0).region.Status()
+		require.Equal(t, "shop", before.Role)
+		require.True(t, before.Movable)
+		require.Equal(t, "shard-cart-", before.LeasePrefix)
+		shard := 0
+		for before.Shards[shard].State != sharding.Active {
+			shard++
+		}
+		old := before.Shards[shard]
+		require.Empty(t, old.Requested)
+		time.Sleep(time.Minute)
+		require.Equal(t, old, c.node(0).region.Status().Shards[shard], "nothing has changed")
+
+		asked := time.Now()
+		require.NoError(t, c.node(0).region.Allocate(context.Background(), map[int]string{shard: c.Member(1).Address}))
+		c.at(shard, c.node(1))
+		there := c.node(1).region.Status().Shards[shard]
+		require.False(t, there.Since.Before(asked))
+		require.Positive(t, there.TakeOver)
+		require.Less(t, there.TakeOver, 10*time.Second)
+		require.Equal(t, c.Member(1).Address, there.Requested)
+		time.Sleep(5 * time.Second)
+		here := c.node(0).region.Status().Shards[shard]
+		require.Equal(t, sharding.Elsewhere, here.State)
+		require.Equal(t, c.Member(1).ID, here.Home)
+		require.False(t, here.Since.Before(asked))
+		require.Zero(t, here.TakeOver)
+		require.Equal(t, c.Member(1).Address, here.Requested)
+	})
+}

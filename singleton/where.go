@@ -14,12 +14,16 @@ type Place struct {
 	Address string             // of the member's actor system
 	Token   coordination.Token // of the tenure
 	Since   time.Time          // when this member learned of it, by its wall clock
+	// TakeOver is how long this member knew no place before it learned of this one. It is 0 if it
+	// knew another place until then, and for the first place in this process.
+	TakeOver time.Duration
 }
 
 // located is a place, and whether the instance is still known to be there.
 type located struct {
 	Place
-	now bool
+	now   bool
+	until time.Time // when this member stopped knowing the place; if not now
 }
 
 // locations is what this process knows about the place of the instance, over all lives.
@@ -55,12 +59,22 @@ func (w *locations) change(f func(*located)) {
 func (w *locations) found(address string, token coordination.Token) {
 	w.change(func(l *located) {
 		if !l.now || l.Address != address || l.Token != token {
-			*l = located{Place{address, token, time.Now()}, true}
+			next := located{Place: Place{Address: address, Token: token, Since: time.Now()}, now: true}
+			if !l.until.IsZero() {
+				next.TakeOver = max(0, next.Since.Sub(l.until))
+			}
+			*l = next
 		}
 	})
 }
 
-func (w *locations) hidden() { w.change(func(l *located) { l.now = false }) }
+func (w *locations) hidden() {
+	w.change(func(l *located) {
+		if l.now {
+			l.now, l.until = false, time.Now()
+		}
+	})
+}
 
 // Where returns the place of the instance as far as this member knows it, for people and
 // dashboards: the instance may have moved. false means that the present place is unknown; the

@@ -30,6 +30,9 @@ func TestWatch_TellsOfEachMove(t *testing.T) {
 		second, _ := c.node(2).single.Where()
 		require.NotEqual(t, first.Address, second.Address)
 		require.GreaterOrEqual(t, second.Since.Sub(first.Since), time.Minute)
+		require.Zero(t, first.TakeOver, "this member knew no place before")
+		require.Positive(t, second.TakeOver)
+		require.Less(t, second.TakeOver, 10*time.Second, "the minute before does not count")
 		cancel()
 		<-ended
 		synctest.Wait()

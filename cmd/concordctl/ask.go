@@ -249,9 +249,28 @@ func shards(ctx context.Context, c *ctl, args []string) error {
 	if err != nil {
 		return err
 	}
-	return list(c, items, more, []string{"-SHARD", "STATE HERE", "+HOME", "-TOKEN", "-ENTITIES", "-WAITING"}, func(s api.Shard) []string {
-		return []string{fmt.Sprint(s.Shard), s.State, yes(s.Home != "", s.Home, "none yet"), fmt.Sprint(s.Token), fmt.Sprint(s.Entities), fmt.Sprint(s.Waiting)}
+	err = list(c, items, more, []string{"-SHARD", "STATE HERE", "+HOME", "-FOR", "-TOKEN", "-ENTITIES", "-WAITING"}, func(s api.Shard) []string {
+		home, since, token := s.Home, "-", "-"
+		if home == "" {
+			home = "none yet"
+		}
+		if s.Since != nil {
+			since = span(time.Since(*s.Since))
+		}
+		if s.Token > 0 {
+			token = fmt.Sprint(s.Token)
+		}
+		return []string{fmt.Sprint(s.Shard), strings.TrimSuffix(s.State, " the lease"), home, since, token, fmt.Sprint(s.Entities), fmt.Sprint(s.Waiting)}
 	})
+	if err != nil || c.output == "json" {
+		return err
+	}
+	for _, s := range items {
+		if s.Requested != "" && s.Requested != s.Home {
+			wrap(c.out, "", "  ", fmt.Sprintf("Shard %d was requested to be on %s.", s.Shard, s.Requested))
+		}
+	}
+	return nil
 }
 
 func release(ctx context.Context, c *ctl, args []string) error {
@@ -267,6 +286,33 @@ func release(ctx context.Context, c *ctl, args []string) error {
 		return printJSON(c.out, done)
 	}
 	fmt.Fprintf(c.out, "The tenure with token %[2]d no longer holds lease %[1]s.\n", printable(args[0]), token)
+	return nil
+}
+
+// anywhere is the argument that withdraws the request of a move.
+const anywhere = "any"
+
+func move(ctx context.Context, c *ctl, args []string) error {
+	shard, err := strconv.Atoi(args[1])
+	if err != nil || shard < 0 {
+		return fails(exitUsage, "shard is %q, must be a number from 0; concordctl shards %s lists them", args[1], args[0])
+	}
+	to := args[2]
+	if to == anywhere {
+		to = ""
+	}
+	done, err := act[map[string]any](ctx, c, "move", api.MoveAction{Type: args[0], Shard: shard, To: to})
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.output == "json":
+		return printJSON(c.out, done)
+	case to == "":
+		wrap(c.out, "", "", fmt.Sprintf("Shard %d of %s may run on any member again.", shard, args[0]))
+	default:
+		wrap(c.out, "", "", fmt.Sprintf("Shard %d of %s will move to %s; concordctl shards %[2]s shows when it has.", shard, args[0], to))
+	}
 	return nil
 }
 

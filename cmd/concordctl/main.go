@@ -8,6 +8,7 @@
 //	concordctl leases [NAME]             leases of the member; NAME: the record in the store
 //	concordctl shards [TYPE]             shards of a type with state and home
 //	concordctl release NAME TOKEN        ends the tenure of a lease with that token
+//	concordctl move TYPE SHARD MEMBER    moves a shard to a member; any: withdraws that
 //	concordctl forget MEMBER             removes a member from the count of majorities
 //	concordctl store list|verify|export DIR
 //	                                     the data of a stopped member
@@ -109,6 +110,7 @@ func commands() []command {
 		{"leases", "[NAME]", 0, 1, "leases of the member; NAME: the store's record", leases},
 		{"shards", "[TYPE]", 0, 1, "shards of a type with state and home", shards},
 		{"release", "NAME TOKEN", 2, 2, "ends the tenure of a lease with that token", release},
+		{"move", "TYPE SHARD MEMBER", 3, 3, "moves a shard to a member; any: withdraws that", move},
 		{"forget", "MEMBER", 1, 1, "removes a member from the count of majorities", forget},
 		{"store", "list|verify|export DIR", 2, 2, "the data of a stopped member", store},
 		{"completion", "bash", 1, 1, "a script that completes commands and flags", completion},

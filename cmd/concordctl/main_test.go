@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -151,6 +152,10 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"release x", exitUsage, "usage"},
 		{"release x 1", exitOK, "no longer holds"},
 		{"leases x", exitOK, "none"},
+		{"move cart 3 127.0.0.1:1", exitNone, "no type of shards"},
+		{"move cart three 127.0.0.1:1", exitUsage, "must be a number"},
+		{"move cart -1 127.0.0.1:1", exitUsage, "not defined"},
+		{"move cart 3", exitUsage, "usage"},
 		{"forget nobody:1", exitInvalid, "not counted"},
 		{"store list /nowhere", exitNone, "nowhere"},
 		{"store burn /nowhere", exitUsage, "must be list, verify or export"},
@@ -190,6 +195,46 @@ func TestCommands_JSONIsWhatTheCockpitSays(t *testing.T) {
 	into(&leases, "leases")
 	require.Empty(t, leases)
 	require.NotNil(t, leases, "an empty list must not be null")
+}
+
+func TestMove_SendsTheRequestAndSaysWhatHappens(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_ = json.NewEncoder(w).Encode(api.Page[api.Shard]{Version: 1, Items: []api.Shard{
+				{Shard: 3, State: "awaiting the lease", Home: "192.168.100.101:54321", Requested: "192.168.100.102:54321", Since: new(time.Now().Add(-time.Hour)), Waiting: 12},
+				{Shard: 4, State: "active", Home: "192.168.100.101:54321", Requested: "192.168.100.101:54321", Token: 1234567, Entities: 2000},
+			}})
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.URL.Path+" "+r.Header.Get("X-Concord-Action")+" "+string(body))
+		fmt.Fprint(w, `{"version":1,"requested":true}`)
+	}))
+	defer server.Close()
+	status, out, errs := ctlRun(t, server.URL, "move", "cart", "3", "b:1")
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "Shard 3 of cart will move to b:1")
+	fits(t, out)
+	status, out, errs = ctlRun(t, server.URL, "move", "cart", "3", "any")
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "any member")
+	status, out, errs = ctlRun(t, server.URL, "move", "cart", "3", "b:1", "-o", "json")
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, `"requested": true`)
+	require.Equal(t, []string{
+		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`, `/api/v1/actions/move 1 {"type":"cart","shard":3,"to":""}`,
+		`/api/v1/actions/move 1 {"type":"cart","shard":3,"to":"b:1"}`,
+	}, asked)
+
+	status, out, errs = ctlRun(t, server.URL, "shards")
+	require.Equal(t, exitOK, status, errs)
+	require.Equal(t, 2, strings.Count(out, "192.168.100.101:54321"))
+	require.Contains(t, out, "Shard 3 was requested to be on 192.168.100.102:54321.")
+	require.NotContains(t, out, "Shard 4 was requested", "it is there")
+	require.Contains(t, out, "1h0m0s")
+	require.Contains(t, out, "1234567")
+	fits(t, out)
 }
 
 func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
@@ -315,6 +360,7 @@ func TestCompletion_CompletesCommandsAndFlags(t *testing.T) {
 	}
 	require.Equal(t, "status store", complete("st"))
 	require.Equal(t, "json", complete("status", "-o", "j"))
+	require.Equal(t, "move", complete("m"))
 	require.Equal(t, "-session", complete("leases", "-s"))
 	require.Equal(t, "verify", complete("store", "v"))
 	require.Equal(t, "leases", complete("-o", "json", "le"))

@@ -24,6 +24,7 @@ type Overview struct {
 	Sessions    []Session    `json:"sessions"`
 	Singletons  []Singleton  `json:"singletons"`
 	Shards      []Shards     `json:"shards"`
+	Times       []Times      `json:"times"`
 	Changes     []Change     `json:"changes"`
 	Problems    []Problem    `json:"problems"`
 }
@@ -208,14 +209,16 @@ type Holder struct {
 
 // Singleton is the place of the instance of a singleton, as one member knows it.
 type Singleton struct {
-	Name      string     `json:"name"`
-	State     string     `json:"state"` // here, elsewhere, unknown
-	Host      string     `json:"host"`  // address; if the state is unknown, of the last known host
-	Token     uint64     `json:"token"`
-	Since     *time.Time `json:"since,omitempty"` // when this member learned of it
-	Refused   uint64     `json:"refused"`
-	PassedOn  uint64     `json:"passed_on"`
-	StateLost uint64     `json:"state_lost"`
+	Name  string     `json:"name"`
+	State string     `json:"state"` // here, elsewhere, unknown
+	Host  string     `json:"host"`  // address; if the state is unknown, of the last known host
+	Token uint64     `json:"token"`
+	Since *time.Time `json:"since,omitempty"` // when this member learned of it
+	// TakeOverMS is how long this member knew no place before Since; 0: it always knew one.
+	TakeOverMS int64  `json:"take_over_ms"`
+	Refused    uint64 `json:"refused"`
+	PassedOn   uint64 `json:"passed_on"`
+	StateLost  uint64 `json:"state_lost"`
 }
 
 // Shards is the state of all shards of one type, as one member knows it.
@@ -230,6 +233,12 @@ type Shards struct {
 	Failed   uint64         `json:"failed"`
 	// Map has the home of each of the first 1,024 shards, as an index of Homes; -1: none yet.
 	Map []int `json:"map"`
+	// Movable reports whether action move can move shards of this type.
+	Movable bool `json:"movable"`
+	// Hosts are the addresses of the members in view that can host shards of this type.
+	Hosts []string `json:"hosts"`
+	// Requested is the number of shards for which a home has been requested.
+	Requested int `json:"requested"`
 }
 
 // Home is a member that should host some of the shards.
@@ -244,10 +253,41 @@ type Home struct {
 type Shard struct {
 	Shard    int    `json:"shard"`
 	State    string `json:"state"`
-	Home     string `json:"home"` // address; empty: none yet
-	Token    uint64 `json:"token"`
+	Home     string `json:"home"`     // address; empty: none yet
+	Token    uint64 `json:"token"`    // of the tenure on this member; 0: none
 	Entities int    `json:"entities"` // running on this member
 	Waiting  int    `json:"waiting"`
+	// Since is when this member learned of State, Home and Token, by its own clock.
+	Since *time.Time `json:"since,omitempty"`
+	// TakeOverMS is how long this member waited for the lease before the shard became active here;
+	// 0: it is not active here.
+	TakeOverMS int64 `json:"take_over_ms"`
+	// Lease is the name of the lease of the shard, which endpoint lease reads; empty: hidden.
+	Lease string `json:"lease"`
+	// Requested is the home that action move has requested; empty: none. The shard may not have
+	// moved there yet, and does not while that member cannot host.
+	Requested string `json:"requested"`
+}
+
+// Times are durations of one kind that the cockpit has observed while it was in use.
+//
+// Kind "behind" is how long a member had not confirmed all updates that this member had seen: from
+// the first snapshot with a lag until the first without one. Members confirm with heartbeats, and
+// updates that arrive meanwhile count, so each update took less. Kind "singletons" is how long this
+// member knew no host of a singleton. Kind "shards" is how long this member waited for the previous
+// home and the lease of a shard that it took over, the slowest of those that it took over together.
+// Kind "faults" is how long the cluster was not whole.
+type Times struct {
+	Kind    string   `json:"kind"`
+	Count   uint64   `json:"count"`   // of all observed
+	Samples []Sample `json:"samples"` // the last 32, oldest first
+}
+
+// Sample is one duration.
+type Sample struct {
+	At   time.Time `json:"at"` // when it ended, by the clock of this member
+	MS   int64     `json:"ms"`
+	What string    `json:"what"`
 }
 
 // Change is a change of an entry that the cockpit noticed.
@@ -313,6 +353,21 @@ type ReleaseAction struct {
 type ForgetAction struct {
 	Replicator string `json:"replicator"`
 	Member     string `json:"member"`
+}
+
+// MoveAction is the body of a request to move a shard to a member, given by its address or id. The
+// request stays in force, so that the shard returns to that member after a failure. An empty To
+// withdraws the request; the shard then stays until a better balance moves it.
+type MoveAction struct {
+	Type  string `json:"type"`
+	Shard int    `json:"shard"`
+	To    string `json:"to"`
+}
+
+// Actions reports whether the client of the request may use actions.
+type Actions struct {
+	Version int  `json:"version"`
+	Allowed bool `json:"allowed"`
 }
 
 // Error is the body of every response whose status is not 2xx.

@@ -1,12 +1,13 @@
 // This is the page of a cockpit. It reads the stream and redraws the sections that have changed. It
 // sends requests only to the handler that serves it.
 
+import { actButton, check, forget, may, move, release, targets } from './actions.js';
 import { el, show } from './dom.js';
 import { bytes, clock, count, plural, took } from './format.js';
 import { meter, ring, shardMap, spark } from './pictures.js';
 
 const $ = (id) => document.getElementById(id);
-const state = { node: {}, health: {}, cluster: { members: [], lost: [], split: [] }, peers: [], replicators: [], sessions: [], singletons: [], types: [], changes: [], problems: [], events: [] };
+const state = { node: {}, health: {}, cluster: { members: [], lost: [], split: [] }, peers: [], replicators: [], sessions: [], singletons: [], types: [], times: [], changes: [], problems: [], events: [] };
 const history = { sent: [], updates: [], cpu: [], last: null, lastNode: null };
 let offset = 0; // server time minus local time, in milliseconds
 const now = () => Date.now() + offset;
@@ -146,6 +147,8 @@ function drawReplication() {
       r.lag.length ? table('Updates not yet confirmed by each member', ['Member', ['', ''], ['Lag', 'n']], r.lag.slice().sort((a, b) => a.member.localeCompare(b.member)).map((l) =>
         el('tr', { 'data-key': l.member }, el('th', { scope: 'row' }, member(l.member)), el('td', { class: 'bar-cell' }, meter(lagShare(l.updates, most), l.updates > 1000 ? 'warn' : '')), el('td', { class: 'n' }, count(l.updates)))))
         : el('p', { class: 'empty' }, 'No other member is in view.'),
+      r.missing.length ? el('ul', { class: 'plain-list', 'aria-label': 'Counted, but not in view' }, r.missing.map((m) => el('li', { 'data-key': m },
+        tag('warn', 'counted, but not in view'), ' ', el('span', { class: 'mono' }, m), ' ', actButton('forget', 'Forget', m, () => forget(r.name, m.replace(/ \([^()]*\)$/, '')))))) : null,
       el('p', { class: 'facts' },
         el('span', {}, 'counted ', el('b', {}, count(r.counted))), el('span', {}, 'entries ', el('b', {}, count(r.keys))),
         el('span', {}, 'local updates ', el('b', {}, count(r.updates))), el('span', {}, 'applied ', el('b', {}, count(r.applied))),
@@ -186,16 +189,45 @@ function drawLeases() {
   const total = sessions.reduce((n, s) => n + s.known, 0);
   const rows = list.map((l) => el('tr', { 'data-key': `${l.session} ${l.name}` },
     el('th', { scope: 'row', class: 'name' }, l.name), el('td', {}, tag(leaseKinds[l.state], l.state), l.waiting ? ` ${count(l.waiting)} waiting` : ''),
-    el('td', { class: 'name mono' }, l.owner || '–'), el('td', { class: 'n' }, count(l.token)), el('td', { class: 'n' }, left(l))));
+    el('td', { class: 'name mono' }, l.owner || '–'), el('td', { class: 'n' }, count(l.token)), el('td', { class: 'n' }, left(l)),
+    may() ? el('td', { class: 'n' }, releasable(l) ? actButton('release', 'Release', l.name, () => release(l)) : '–') : null));
   const more = total > list.length || pageOfLeases.items;
   show($('leases'),
-    list.length ? table('Leases of this process', ['Lease', 'State', 'Holder', ['Token', 'n'], ['Expires in', 'n']], rows, true) : el('p', { class: 'empty' }, 'This process holds no leases and waits for none.'),
+    list.length ? table('Leases of this process', ['Lease', 'State', 'Holder', ['Token', 'n'], ['Expires in', 'n'], ...(may() ? [['Action', 'n']] : [])], rows, true) : el('p', { class: 'empty' }, 'This process holds no leases and waits for none.'),
     more ? el('p', { class: 'bar' }, el('span', { class: 'note' }, pageOfLeases.items ? `one page of ${count(total)}` : `the ${list.length} most important of ${count(total)}`),
       el('button', { type: 'button', class: 'small', onclick: () => leasePage(pageOfLeases.next) }, pageOfLeases.items && pageOfLeases.next ? 'Next page' : 'All by name'),
       pageOfLeases.items ? el('button', { type: 'button', class: 'small', onclick: () => { pageOfLeases.items = null; pageOfLeases.next = ''; drawLeases(); } }, 'Most important') : null) : null,
     sessions.map((s) => el('p', { class: 'facts', 'data-key': 'facts ' + s.name },
       el('span', {}, 'session ', el('b', {}, s.name)), el('span', {}, 'granted ', el('b', {}, count(s.granted))), el('span', {}, 'released ', el('b', {}, count(s.released))),
       el('span', {}, 'lost ', el('b', {}, count(Object.values(s.lost).reduce((a, b) => a + b, 0)))), el('span', {}, 'store failures ', el('b', {}, count(s.store_failures))))));
+}
+
+const releasable = (l) => l.token > 0 && (l.state === 'held' || l.state === 'near expiry' || l.owner !== '');
+
+// lookUp shows the holder of a lease, read from the lease store.
+const looked = { holder: null, at: 0, error: '' };
+
+const holderOf = (session, name) => ask(`api/v1/lease?session=${encodeURIComponent(session)}&name=${encodeURIComponent(name)}`);
+
+// The cockpit adds the session of the node under the name leases.
+const mainSession = () => (state.sessions.length === 1 ? state.sessions[0].name : 'leases');
+
+async function lookUp(name) {
+  looked.error = '';
+  looked.holder = await holderOf(mainSession(), name);
+  looked.at = now();
+  if (!looked.holder) { looked.error = entries.error; entries.error = ''; drawEntries(); }
+  drawLooked();
+}
+
+function drawLooked() {
+  const h = looked.holder;
+  if (!h) return show($('lease-found'), looked.error ? el('p', { class: 'note' }, looked.error) : null);
+  const l = { session: mainSession(), name: h.name, owner: h.owner, token: h.token };
+  show($('lease-found'), table(`In the lease store at ${clock(looked.at)}`, ['Lease', 'State', 'Holder', ['Token', 'n'], ['Expires within', 'n'], ...(may() ? [['Action', 'n']] : [])], [
+    el('tr', {}, el('th', { scope: 'row', class: 'name' }, h.name), el('td', {}, h.held ? tag('good', 'held') : tag('', 'free')), el('td', { class: 'name mono' }, h.owner || '–'),
+      el('td', { class: 'n' }, count(h.token)), el('td', { class: 'n' }, !h.held ? '–' : h.forever ? 'never' : took(h.remaining_ms)),
+      may() ? el('td', { class: 'n' }, h.held ? actButton('release', 'Release', h.name, () => release(l)) : '–') : null)]));
 }
 
 async function leasePage(after) {
@@ -230,6 +262,82 @@ function drawShards() {
         ...(nobody ? [el('tr', { 'data-key': 'nobody' }, el('th', { scope: 'row' }, 'no home yet'), el('td', { class: 'bar-cell' }, meter(nobody / t.shards, 'warn')), el('td', { class: 'n' }, count(nobody)))] : []),
       ], true));
   }));
+}
+
+// The list of the shards of one type, page by page. It is loaded when it is opened.
+const shardList = { open: false, type: '', items: [], next: '', after: '', tokens: new Map(), stale: false };
+
+async function loadShards(after) {
+  const type = state.types.some((t) => t.type === shardList.type) ? shardList.type : (state.types[0] || {}).type;
+  if (type === undefined) return;
+  shardList.stale = false;
+  const page = await ask(`api/v1/shards?limit=16&type=${encodeURIComponent(type)}&after=${encodeURIComponent(after)}`);
+  if (!page) return;
+  Object.assign(shardList, { type, items: page.items, next: page.next, after });
+  drawShardList();
+}
+
+// token returns the token of the tenure of a shard. That of a shard on another member is read from
+// the lease store on request.
+function tokenOf(s) {
+  if (s.token > 0) return count(s.token);
+  const known = shardList.tokens.get(s.lease);
+  if (known && known.since === s.since) return known.text;
+  if (!s.lease || state.sessions.length === 0) return '–';
+  return el('button', { type: 'button', class: 'small', onclick: async () => {
+    const h = await holderOf(mainSession(), s.lease);
+    shardList.tokens.set(s.lease, { since: s.since, text: !h ? 'no answer' : h.held ? count(h.token) : 'free' });
+    drawShardList();
+  } }, 'Read', el('span', { class: 'sr' }, ` the token of shard ${s.shard} from the lease store`));
+}
+
+function drawShardList() {
+  if (state.types.length === 0) return show($('shard-list'));
+  const type = state.types.find((t) => t.type === shardList.type) || state.types[0];
+  const acts = may() && type.movable;
+  show($('shard-list'),
+    el('p', { class: 'bar' },
+      el('button', { type: 'button', id: 'shard-toggle', 'aria-expanded': String(shardList.open), 'aria-controls': 'shard-list', onclick: () => { shardList.open = !shardList.open; if (shardList.open) loadShards(''); drawShardList(); } }, shardList.open ? 'Hide the list of shards' : 'List the shards'),
+      shardList.open && state.types.length > 1 ? el('label', {}, 'Type ', el('select', { id: 'shard-type', onchange: (e) => { shardList.type = e.target.value; loadShards(''); } }, state.types.map((t) => el('option', { value: t.type, selected: t.type === type.type }, t.type)))) : null,
+      shardList.open ? [
+        el('button', { type: 'button', id: 'shard-first', disabled: shardList.after === '', onclick: () => loadShards('') }, 'First page'),
+        el('button', { type: 'button', id: 'shard-next', disabled: shardList.next === '', onclick: () => loadShards(shardList.next) }, 'Next page')] : null,
+      may() && shardList.open && !type.movable ? el('span', { class: 'note' }, `Shards of ${type.type} cannot be moved by hand: External is not set, or MaxMoves is -1.`) : null),
+    !shardList.open ? null : table(`Shards of ${type.type}, as this member knows them`, [['Shard', 'n'], 'Home', 'State here', ['For', 'n'], ['Token', 'n'], ...(acts ? [['Action', 'n']] : [])], shardList.items.map((s) =>
+      el('tr', { 'data-key': `${type.type} ${s.shard}` }, el('th', { scope: 'row', class: 'n' }, s.shard),
+        el('td', {}, s.home ? member(s.home) : 'none yet', s.requested && s.requested !== s.home ? el('span', { class: 'note' }, ` requested: ${s.requested}`) : s.requested ? [' ', tag('', 'requested')] : null),
+        el('td', {}, s.state), el('td', { class: 'n' }, s.since ? took(now() - Date.parse(s.since)) : '–'), el('td', { class: 'n' }, tokenOf(s)),
+        acts ? el('td', { class: 'n' }, targets(type, s).length ? actButton('move', 'Move', `shard ${s.shard} of ${type.type}`, () => move(type, s)) : '–') : null))));
+}
+
+// ---- times ----
+
+const kinds = {
+  behind: ['Behind until equal', 'How long a member had not confirmed all updates that this member had seen, from the first snapshot with a lag to the first without. Members confirm with heartbeats, and updates that arrive meanwhile count, so each update took less.'],
+  singletons: ['Take-over of singletons', 'How long this member knew no host.'],
+  shards: ['Take-over of shards', 'How long this member waited for the previous home and for the lease of a shard.'],
+  faults: ['Faults until healed', 'How long the cluster was not whole, as this member saw it.'],
+};
+let timesOpen = false;
+
+function median(list) {
+  const s = list.slice().sort((a, b) => a - b), h = s.length >> 1;
+  return s.length % 2 ? s[h] : (s[h - 1] + s[h]) / 2;
+}
+
+function drawTimes() {
+  if (state.times.length === 0) return show($('times'), el('p', { class: 'empty' }, 'No times yet.'));
+  const all = state.times.flatMap((t) => t.samples.map((s) => [t.kind, s])).sort((a, b) => Date.parse(b[1].at) - Date.parse(a[1].at));
+  show($('times'), table('Times observed while the cockpit was in use; the figures and the pictures are of the last 32', ['Time', '', ['Last', 'n'], ['Median', 'n'], ['Slowest', 'n'], ['Observed', 'n']], state.times.map((t) => {
+    const [name, about] = kinds[t.kind] || [t.kind, ''];
+    const ms = t.samples.map((s) => s.ms);
+    return el('tr', { 'data-key': t.kind }, el('th', { scope: 'row' }, name, el('span', { class: 'about' }, about)),
+      el('td', { class: 'spark-cell' }, ms.length > 1 ? spark(ms, `${name}: the last ${ms.length} times; the list has each`) : null),
+      ...(ms.length ? [ms.at(-1), median(ms), Math.max(...ms)].map((v) => el('td', { class: 'n' }, took(v))) : ['–', '–', '–'].map((v) => el('td', { class: 'n' }, v))), el('td', { class: 'n' }, count(t.count)));
+  })),
+  el('p', { class: 'bar below' }, el('button', { type: 'button', id: 'times-toggle', 'aria-expanded': String(timesOpen), 'aria-controls': 'times', onclick: () => { timesOpen = !timesOpen; drawTimes(); } }, timesOpen ? 'Hide the list of times' : 'List the times')),
+  timesOpen ? table('Each time, newest first', [['Ended', ''], 'Time', 'Of', ['Took', 'n']], all.map(([kind, s]) =>
+    el('tr', { 'data-key': `${kind} ${s.at} ${s.what}` }, el('td', {}, clock(s.at)), el('td', {}, (kinds[kind] || [kind])[0]), el('th', { scope: 'row', class: 'name' }, s.what), el('td', { class: 'n' }, took(s.ms))))) : null);
 }
 
 // ---- entries ----
@@ -329,7 +437,7 @@ function noteNode() {
 const draws = {
   cluster: [drawVerdict, drawMembers, drawFigures, drawNode], peers: [drawVerdict, drawMembers], problems: [drawVerdict],
   replicators: [drawReplication, drawTraffic, drawFigures], sessions: [drawLeases, drawFigures], singletons: [drawSingletons],
-  types: [drawShards], changes: [drawEntries], events: [drawEvents], node: [drawNode, drawFigures], health: [drawNode],
+  types: [drawShards, drawShardList], times: [drawTimes], changes: [drawEntries], events: [drawEvents], node: [drawNode, drawFigures], health: [drawNode],
 };
 let pending = new Set();
 let waiting = false;
@@ -339,7 +447,7 @@ function draw() {
   label();
   const todo = pending;
   pending = new Set();
-  if (todo.has(drawMembers)) for (const f of [drawReplication, drawSingletons, drawShards]) todo.add(f);
+  if (todo.has(drawMembers)) for (const f of [drawReplication, drawSingletons, drawShards, drawShardList]) todo.add(f);
   for (const f of todo) f();
 }
 
@@ -362,9 +470,11 @@ function open() {
       state[name] = JSON.parse(e.data);
       if (name === 'replicators') { noteReplicators(); if (entries.at === 0) loadEntries(''); }
       if (name === 'node') noteNode();
+      if (name === 'types') shardList.stale = true;
       later(...draws[name]);
     });
   }
+  source.addEventListener('hello', () => check(() => later(drawLeases, drawLooked, drawShardList, drawReplication)));
   source.addEventListener('at', (e) => { offset = Date.parse(JSON.parse(e.data)) - Date.now(); link('live', 'live'); });
   source.onerror = () => link('lost', source && source.readyState === EventSource.CLOSED ? 'rejected; reload to retry' : 'no connection; retrying');
 }
@@ -382,11 +492,13 @@ document.addEventListener('visibilitychange', () => {
 
 setInterval(() => {
   if (document.hidden || !source) return;
-  later(drawLeases, drawSingletons, drawFigures, drawVerdict);
+  later(drawLeases, drawSingletons, drawFigures, drawVerdict, ...(shardList.open ? [drawShardList] : []));
+  if (shardList.open && shardList.stale) loadShards(shardList.after);
   const stale = Date.now() - entries.at > 5000 && state.changes.some((c) => Date.parse(c.at) > entries.at + offset);
   if (stale && entries.at > 0) loadEntries(entries.after);
 }, 1000);
 
+$('lease-search').addEventListener('submit', (e) => { e.preventDefault(); lookUp($('lease-name').value); });
 $('search').addEventListener('submit', (e) => { e.preventDefault(); loadEntries(''); });
 $('replicator').addEventListener('change', () => loadEntries(''));
 $('first').addEventListener('click', () => loadEntries(''));

@@ -27,6 +27,9 @@ func (m *member) openCockpit(health *node.Health) (closeUI func(), err error) {
 	}
 	m.ui, err = cockpit.New(cockpit.Config{
 		Name: m.cfg.Name, Health: health, Peers: peers,
+		// The port is open on this machine only, and the cluster lasts as long as the run. In
+		// production, let Authorize ask for a secret: see cockpit.Password.
+		Actions: true, Authorize: func(*http.Request, cockpit.Permission) error { return nil },
 		Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix(cartPrefix, cart{}))},
 	})
 	if err != nil {
@@ -49,11 +52,12 @@ type parcel struct{}
 
 func (parcel) Receive(actor.Context) {}
 
-// show starts the region of parcels and attaches all components of a life to the cockpit.
+// show starts the region of parcels, which the cockpit can move, and attaches all components of a
+// life to the cockpit.
 func (m *member) show(n *node.Node, dd *distributeddata.Replicator,
 	clerk *singleton.Singleton) error {
 	parcels, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
-		sharding.Config{Type: "parcel", Shards: 48},
+		sharding.Config{Type: "parcel", Shards: 48, External: true, StableAfter: 2 * time.Second},
 		func(sharding.Entity) actor.Actor { return parcel{} })
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
-// cockpits are bugs of the cockpit, most of which would let somebody see or do what he must not.
+// cockpits are bugs of the cockpit, most of which would let somebody see or do what he must not, and
+// of the times that it reads from the status of components.
 func cockpits() []mutant {
 	const dir, pkg = "cockpit/", "./cockpit"
 	return []mutant{
@@ -39,6 +40,36 @@ func cockpits() []mutant {
 			rule:   "a handler without requests does nothing",
 			edits:  in(dir+"stream.go", "\t\tb.mu.stop()\n\t\trunning = b.mu.running\n", "\t\trunning = nil\n"),
 			killer: killer{pkg: pkg, run: "^TestStream_OnePictureServesAllPages$"},
+		},
+		{
+			name:   "viewers that may not act are shown buttons",
+			rule:   "the page has buttons only for clients with the permission to act",
+			edits:  in(dir+"actions.go", "h.cfg.Actions && h.authorized(r, Act) == nil", "h.cfg.Actions"),
+			killer: killer{pkg: pkg, run: "^TestActions_ThePageKnowsWhetherItMayAct$"},
+		},
+		{
+			name:   "a shard can be moved to a member that does not exist",
+			rule:   "the target of a move is in view and can host",
+			edits:  in(dir+"actions.go", "a.To != \"\" && !hosts(c, st.Role, a.To)", "a.To == \"-\" && !hosts(c, st.Role, a.To)"),
+			killer: killer{pkg: pkg, run: "^TestMove_SaysWhyItDoesNothing$"},
+		},
+		{
+			name:   "a lag lasts while nobody looks",
+			rule:   "the cockpit times only what it observes",
+			edits:  in(dir+"internal/view/times.go", "if o.At.Sub(t.at) > most {", "if o.At.Sub(t.at) > most && false {"),
+			killer: killer{pkg: "./cockpit/internal/view", run: "^TestTimes_AMemberIsBehindUntilItsLagIsZero$"},
+		},
+		{
+			name:   "the take-over of a singleton begins with the previous tenure",
+			rule:   "a take-over is the time without a known place",
+			edits:  in("singleton/where.go", "next.Since.Sub(l.until)", "next.Since.Sub(l.Since)"),
+			killer: killer{pkg: "./singleton", run: "^TestWatch_TellsOfEachMove$"},
+		},
+		{
+			name:   "every report of a shard makes its status new",
+			rule:   "Since changes only with state, home or token",
+			edits:  in("sharding/status.go", "if s.State == state && s.Home == home && s.Token == token {", "if s.State == state && s.Home == home && s.Token == token && now.IsZero() {"),
+			killer: killer{pkg: "./sharding", run: "^TestStatus_SaysSinceWhenAndAtWhoseRequest$"},
 		},
 	}
 }

@@ -148,7 +148,7 @@ func sooner(a, b *time.Time) int {
 
 // Singleton describes the place of an instance, for the member with address self.
 func Singleton(name, self string, p singleton.Place, known bool, s singleton.Stats) api.Singleton {
-	out := api.Singleton{Name: name, State: "unknown", Host: p.Address, Token: uint64(p.Token), Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost}
+	out := api.Singleton{Name: name, State: "unknown", Host: p.Address, Token: uint64(p.Token), Refused: s.Refused, PassedOn: s.PassedOn, StateLost: s.StateLost, TakeOverMS: p.TakeOver.Milliseconds()}
 	if known && p.Address == self {
 		out.State = "here"
 	} else if known {
@@ -160,17 +160,30 @@ func Singleton(name, self string, p singleton.Place, known bool, s singleton.Sta
 	return out
 }
 
-// Shards describes the shards of a type. Function address returns the address of a member, given
-// its id.
-func Shards(s sharding.Status, st sharding.Stats, self string, address func(id string) string) api.Shards {
+// Hosts returns the addresses of the members that have a role. All members have the empty role.
+func Hosts(c api.Cluster, role string) []string {
+	out := []string{}
+	for _, m := range c.Members {
+		if role == "" || slices.Contains(m.Roles, role) {
+			out = append(out, m.Address)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Shards describes the shards of a type, for a member with the given view of the cluster. Function
+// address returns the address of a member, given its id.
+func Shards(s sharding.Status, st sharding.Stats, c api.Cluster, address func(id string) string) api.Shards {
 	out := api.Shards{
 		Type: s.Type, Shards: len(s.Shards), States: map[string]int{}, Homes: []api.Home{}, Map: []int{},
 		Entities: s.Entities(), Refused: st.Refused, Failed: st.Failed,
+		Movable: s.Movable, Hosts: Hosts(c, s.Role),
 	}
 	for id, n := range s.Homes() {
 		if id != "" {
 			at := address(id)
-			out.Homes = append(out.Homes, api.Home{ID: id, Address: at, Shards: n, Here: at == self})
+			out.Homes = append(out.Homes, api.Home{ID: id, Address: at, Shards: n, Here: at == c.Self})
 		}
 	}
 	slices.SortFunc(out.Homes, func(a, b api.Home) int { return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID)) })
@@ -181,6 +194,9 @@ func Shards(s sharding.Status, st sharding.Stats, self string, address func(id s
 	for i, sh := range s.Shards {
 		out.States[sh.State.String()]++
 		out.Waiting += sh.Waiting
+		if sh.Requested != "" {
+			out.Requested++
+		}
 		if i < maxMap {
 			out.Map = append(out.Map, index[sh.Home])
 		}
@@ -190,9 +206,15 @@ func Shards(s sharding.Status, st sharding.Stats, self string, address func(id s
 
 // Shard describes one shard.
 func Shard(s sharding.ShardStatus, address func(id string) string) api.Shard {
-	out := api.Shard{Shard: s.Shard, State: s.State.String(), Token: uint64(s.Token), Entities: s.Entities, Waiting: s.Waiting}
+	out := api.Shard{
+		Shard: s.Shard, State: s.State.String(), Token: uint64(s.Token), Entities: s.Entities, Waiting: s.Waiting,
+		TakeOverMS: s.TakeOver.Milliseconds(), Requested: Cut(address(s.Requested), maxText),
+	}
 	if s.Home != "" {
 		out.Home = address(s.Home)
+	}
+	if !s.Since.IsZero() {
+		out.Since = new(s.Since.UTC())
 	}
 	return out
 }

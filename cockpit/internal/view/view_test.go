@@ -79,7 +79,7 @@ func TestShards_TheMapIsBounded(t *testing.T) {
 		home := []string{"x", "y", ""}[i%3]
 		st.Shards = append(st.Shards, sharding.ShardStatus{Shard: i, Home: home})
 	}
-	s := view.Shards(st, sharding.Stats{}, "at-x", func(id string) string { return "at-" + id })
+	s := view.Shards(st, sharding.Stats{}, api.Cluster{Self: "at-x"}, func(id string) string { return "at-" + id })
 	require.Len(t, s.Map, 1024)
 	require.Equal(t, []int{0, 1, -1}, s.Map[:3])
 	require.Equal(t, []api.Home{{ID: "x", Address: "at-x", Shards: 1000, Here: true}, {ID: "y", Address: "at-y", Shards: 1000}}, s.Homes)
