@@ -86,7 +86,7 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d", k.pid(nodeCount-1))
 	if k.orders != nil {
 		readQuietly()
-		k.say.line("  type cut and Enter to cut %s off from the others, then heal and Enter to mend the network", k.nodes[nodeCount-1].name)
+		k.say.line("  cut %s off from the others: type cut and Enter, and later heal", k.nodes[nodeCount-1].name)
 		go k.obey(k.orders)
 	}
 	k.say.line("  press Ctrl-C to stop")
