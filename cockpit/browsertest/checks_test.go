@@ -10,8 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// accessible checks the accessibility tree.
+// accessible checks the accessibility tree of the whole page.
 func accessible(t *testing.T, p *page) {
+	t.Helper()
+	roles := named(t, p)
+	for _, role := range []string{"main", "banner", "contentinfo", "heading", "table", "button", "searchbox", "image"} {
+		require.Positive(t, roles[role], "no %s in the tree: %v", role, roles)
+	}
+	require.Equal(t, "true", p.eval("(() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id); return new Set(ids).size === ids.length })()"), "an id is used twice")
+	require.Equal(t, "", p.eval("[...document.querySelectorAll('table')].filter((e) => !e.caption || e.querySelectorAll('th[scope]').length === 0).map((e) => e.textContent).join()"), "a table without caption or scopes")
+}
+
+// named checks that what a screen reader finds has a name, and returns the number of nodes by role.
+// While a dialog is open, this is only the dialog.
+func named(t *testing.T, p *page) map[string]int {
 	t.Helper()
 	var tree struct {
 		Nodes []struct {
@@ -33,11 +45,7 @@ func accessible(t *testing.T, p *page) {
 			require.NotEmpty(t, strings.TrimSpace(name), "a %s without a name", role)
 		}
 	}
-	for _, role := range []string{"main", "banner", "contentinfo", "heading", "table", "button", "searchbox", "image"} {
-		require.Positive(t, roles[role], "no %s in the tree: %v", role, roles)
-	}
-	require.Equal(t, "true", p.eval("(() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id); return new Set(ids).size === ids.length })()"), "an id is used twice")
-	require.Equal(t, "", p.eval("[...document.querySelectorAll('table')].filter((e) => !e.caption || e.querySelectorAll('th[scope]').length === 0).map((e) => e.textContent).join()"), "a table without caption or scopes")
+	return roles
 }
 
 // homely checks that the page has sent requests only to the node at url.

@@ -178,6 +178,7 @@ func (b *browser) open(url string, m media) *page {
 	for _, domain := range []string{"Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Accessibility.enable"} {
 		p.do(domain, nil, nil)
 	}
+	p.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // as in the window in front
 	p.do("Emulation.setScrollbarsHidden", map[string]any{"hidden": true}, nil)
 	p.look(m)
 	p.do("Page.navigate", map[string]any{"url": url}, nil)

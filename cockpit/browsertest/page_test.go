@@ -3,8 +3,10 @@
 package browsertest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,6 +90,66 @@ func TestPage(t *testing.T) {
 		require.Greater(t, clerk(t, s).Token, before.Token)
 	})
 
+	t.Run("a lease is released by keyboard", func(t *testing.T) {
+		p := p.in(t)
+		before := clerk(t, s).Token
+		p.reach(tab, "#lease-name")
+		p.write("singleton-clerk")
+		p.press(enter)
+		const button = "#lease-found button[data-action=release]"
+		p.until(10*time.Second, "document.querySelector("+strconv.Quote(button)+")")
+		p.reach(tab, button)
+		p.press(enter)
+		p.opened()
+		require.True(t, p.focused("#act-cancel"), "nothing happens by accident")
+		require.Contains(t, p.eval("document.querySelector('#act').innerText"), "singleton-clerk")
+		require.Positive(t, named(t, p)["dialog"])
+		docs.rendered(t, p, "release")
+		p.press(escape)
+		p.until(5*time.Second, "!document.querySelector('#act').open")
+		require.True(t, p.focused(button), "the focus is back where it was")
+		require.Equal(t, before, clerk(t, s).Token)
+
+		p.press(enter)
+		p.opened()
+		p.reach(tab, "#act-go")
+		p.press(enter)
+		p.said("The tenure with token " + strconv.FormatUint(before, 10) + " no longer holds lease singleton-clerk.")
+		p.until(20*time.Second, clerkToken+" > "+strconv.FormatUint(before, 10))
+	})
+
+	t.Run("a shard is moved by keyboard", func(t *testing.T) {
+		p := p.in(t)
+		p.reach(tab, "#shard-toggle")
+		p.press(space)
+		const button = "#shard-list button[data-action=move]"
+		p.until(10*time.Second, "document.querySelectorAll("+strconv.Quote(button)+").length === 16")
+		p.reach(tab, button)
+		const cell = "document.querySelector('[data-key=c0]')"
+		was, colour := p.eval(cell+".title"), p.eval(cell+".className")
+		p.press(enter)
+		p.opened()
+		require.Positive(t, named(t, p)["combobox"])
+		p.reach(backTab, "#act-choice")
+		p.press(down)
+		to := p.eval("document.querySelector('#act-choice').value")
+		require.NotContains(t, was, to)
+		docs.rendered(t, p, "move")
+		p.picture(filepath.Join(t.ArtifactDir(), "move.png"))
+		p.reach(tab, "#act-go")
+		p.press(enter)
+		p.said("Shard 0 of parcel was requested to be on " + to)
+		p.until(60*time.Second, cell+".title === "+strconv.Quote("shard 0: "+to))
+		require.NotEqual(t, colour, p.eval(cell+".className"), "the map shows the move")
+		p.until(10*time.Second, "document.querySelector('#shard-list tbody tr').textContent.includes("+strconv.Quote(to)+") && document.querySelector('#shard-list tbody tr .tag').textContent === 'requested'")
+		shard := get[api.Page[api.Shard]](s, "shards?type=parcel&limit=1").Items[0]
+		require.Equal(t, to, shard.Home)
+		accessible(t, p)
+		docs.rendered(t, p, "moved")
+		narrow(t, p)
+		p.look(media{width: desk, height: 900})
+	})
+
 	t.Run("a node is cut off while the page is open", func(t *testing.T) {
 		p := p.in(t)
 		address, url := s.last()
@@ -130,21 +192,36 @@ func TestPage(t *testing.T) {
 		p.until(15*time.Second, verdict("A member is missing"))
 		shown := time.Since(killed)
 		at := <-noticed
-		t.Logf("page showed the loss %v after the kill; the node reported it after %v", shown.Round(10*time.Millisecond), at.Sub(killed).Round(10*time.Millisecond))
-		require.Less(t, killed.Add(shown).Sub(at), time.Second, "the page must show the loss within a second of the node's report")
+		// A second on a machine that has a processor for each of its runnable processes.
+		within := time.Duration(float64(time.Second) * max(1, load()/float64(runtime.NumCPU())))
+		t.Logf("page showed the loss %v after the kill; the node reported it after %v; load %.1f", shown.Round(10*time.Millisecond), at.Sub(killed).Round(10*time.Millisecond), load())
+		require.Less(t, killed.Add(shown).Sub(at), within, "the page must show the loss within a second of the node's report")
 		helpful(t, p)
 		require.Equal(t, "1", p.eval("document.querySelectorAll('.ring .lost').length"))
 		p.until(15*time.Second, happened(" is missing"))
 		accessible(t, p)
 		docs.rendered(t, p, "killed")
+		// The dialog stays open until the member lives again.
+		p.reach(tab, "button[data-action=forget]")
+		p.press(enter)
+		p.opened()
+		docs.rendered(t, p, "forget")
 		p.picture(filepath.Join(t.ArtifactDir(), "missing.png"))
 		p.until(60*time.Second, verdict("The cluster is whole"))
 		p.until(10*time.Second, "document.querySelector('#verdict-more').textContent.includes('healed after')")
+		p.reach(tab, "#act-go")
+		p.press(enter)
+		p.until(40*time.Second, "document.querySelector('#act-error').textContent.length > 0")
+		require.Contains(t, p.eval("document.querySelector('#act-error').textContent"), "it answers", "a living member is not forgotten")
+		require.True(t, p.focused("#act-cancel"))
+		p.press(enter)
+		p.until(5*time.Second, "!document.querySelector('#act').open")
+		require.Equal(t, 3, get[[]api.Replicator](s, "replicators")[0].Counted)
 	})
 
 	require.Equal(t, "true", p.eval("window.marked === document.querySelector('#verdict')"), "the page must not have been reloaded")
 	t.Run("nothing leaves the node", func(t *testing.T) { homely(t, p, s.url) })
-	t.Run("the console is quiet", func(t *testing.T) { quiet(t, p) })
+	t.Run("the console is quiet", func(t *testing.T) { quiet(t, p, "/api/v1/actions/forget") })
 	t.Run("the HTML is valid", docs.validate)
 }
 
@@ -173,15 +250,15 @@ func firstPaint(t *testing.T, b *browser, url string) {
 	}
 	for range 3 {
 		bare := paint("data:text/html,<title>bare</title><p>bare</p>", "document.title === 'bare'")
-		t.Logf("first contentful paint after %.0f ms, of a bare document after %.0f ms; load %s", paint(url, verdict("The cluster is whole")), bare, load())
+		t.Logf("first contentful paint after %.0f ms, of a bare document after %.0f ms; load %.1f", paint(url, verdict("The cluster is whole")), bare, load())
 	}
 }
 
-// load returns the load average over the last minute.
-func load() string {
+// load returns the load average over the last minute, or 0 if the system does not tell it.
+func load() (average float64) {
 	raw, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
+	if err == nil {
+		_, _ = fmt.Sscan(string(raw), &average)
 	}
-	return strings.Fields(string(raw))[0]
+	return average
 }
