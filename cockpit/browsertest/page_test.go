@@ -201,7 +201,7 @@ func TestPage(t *testing.T) {
 		p.until(15*time.Second, happened(" is missing"))
 		accessible(t, p)
 		docs.rendered(t, p, "killed")
-		// The dialog stays open until the member lives again.
+		// The dialog stays open until the member lives again, under the same address.
 		p.reach(tab, "button[data-action=forget]")
 		p.press(enter)
 		p.opened()
@@ -209,6 +209,7 @@ func TestPage(t *testing.T) {
 		p.picture(filepath.Join(t.ArtifactDir(), "missing.png"))
 		p.until(60*time.Second, verdict("The cluster is whole"))
 		p.until(10*time.Second, "document.querySelector('#verdict-more').textContent.includes('healed after')")
+		require.Eventually(t, func() bool { return strings.Contains(s.text(), "is back") }, time.Minute, 50*time.Millisecond, "its replica is ready: %s", s.text())
 		p.reach(tab, "#act-go")
 		p.press(enter)
 		p.until(40*time.Second, "document.querySelector('#act-error').textContent.length > 0")
