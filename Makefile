@@ -12,19 +12,19 @@ MODULES := $(shell awk '/^\t\./ {print $$1}' go.work)
 unexport GOWORK
 
 .DEFAULT_GOAL := help
-.PHONY: help cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
+.PHONY: help browser cockpit-test mutants test check lint race unit quickstart sim fuzz bench bench-replication scale slopes bench-peers bench-pekko laws soak soak-disk versions bench-durable bench-sharding docs-check stores testenv compat proto proto-check tools heal replace hostile vuln sbom
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: check unit race quickstart stores ## everything that must pass before a change lands; installs what it needs
+test: browser check unit race quickstart cockpit-test stores ## everything that must pass before a change lands; installs what it needs
 
 check: lint proto-check docs-check ## formatting, vet, linters, generated code, documents
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'not formatted: run gofmt -w'; exit 1; }
-	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) vet -tags stores ./... && $(GO) mod tidy -diff) || { echo "in module $$m"; exit 1; }; done
+	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) vet -tags stores,browser ./... && $(GO) mod tidy -diff) || { echo "in module $$m"; exit 1; }; done
 
 lint: $(BIN)/golangci-lint ## golangci-lint
-	$(BIN)/golangci-lint run --timeout 30m --build-tags stores $(MODULES:%=%/...)
+	$(BIN)/golangci-lint run --timeout 30m --build-tags stores,browser $(MODULES:%=%/...)
 	cd internal/testenv && $(GO) vet . && $(BIN)/golangci-lint run --timeout 30m .
 
 unit: ## the tests, without the race detector: about four minutes on two cores
@@ -43,11 +43,21 @@ quickstart: ## the main example, with each fault, compared with a fold of its ev
 	$(BIN)/quickstart -tls
 	$(BIN)/quickstart -durable
 
-cockpit-test: ## the cockpit's page in a headless Chromium over the quickstart; installs Chromium with apt if it is missing and this is root; PICTURES=1 takes those of the docs
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
-		test "$$(id -u)" = 0 || { echo 'cockpit-test: NOT TESTED: there is no Chromium; install it, or run this as root' >&2; exit 3; }; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
-	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v $(if $(PICTURES),-args -pictures $(CURDIR)/docs/pictures)
+VNU_VERSION := 26.9.27
+VNU := $(BIN)/vnu-$(VNU_VERSION)/node_modules/vnu-jar/build/dist/vnu.jar
+CHROMIUM = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+browser: ## what cockpit-test needs: Chromium or Chrome, Java, and the Nu Html Checker from npm; installs it with apt if this is root
+	@need="$(if $(CHROMIUM),,chromium fonts-dejavu-core)"; \
+	command -v java >/dev/null || need="$$need default-jre-headless"; \
+	test -e $(VNU) || command -v npm >/dev/null || need="$$need nodejs npm"; \
+	test -z "$$need" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { \
+		echo "cockpit-test: NOT TESTED: install what Debian calls $$need, or run this as root on a Debian" >&2; exit 3; }; \
+	test -z "$$need" || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need; }
+	@test -e $(VNU) || npm install --no-audit --no-fund --ignore-scripts --prefix $(BIN)/vnu-$(VNU_VERSION) vnu-jar@$(VNU_VERSION) || { \
+		echo 'cockpit-test: NOT TESTED: npm cannot install vnu-jar, which validates the HTML' >&2; exit 3; }
+
+cockpit-test: browser ## the cockpit's page in a headless Chromium over the quickstart: about a minute; PICTURES=1 takes those of the docs
+	$(GO) test -tags browser ./cockpit/browsertest -count=1 -v -args -chromium $(CHROMIUM) -vnu $(VNU) $(if $(PICTURES),-pictures $(CURDIR)/docs/pictures)
 
 SIMULATIONS := ./distributeddata/internal/core ./coordination/internal/core ./singleton/internal/core ./internal/membership ./sharding/internal/core
 SIMULATION_TESTS := ^(TestHistories|TestSimulation_NeverTwoHolders|TestSimulation_AtMostOneInstance|TestSimulation_NeverTwoAlive|TestSimulation_PlannedMovesLoseNothing|TestSimulation_SplitsHeal|TestSimulation_OneSplitCostsTheLosersALife|TestSimulation_NoSplitNoLifeEnds)$$

@@ -30,7 +30,7 @@ func status(ctx context.Context, c *ctl, _ []string) error {
 		c.overview(&o)
 	}
 	if err == nil && bad > 0 {
-		return fails(exitWrong, "%d problems", bad)
+		return fails(exitWrong, "%s", plural(bad, "problem"))
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func (c *ctl) members(o *api.Overview) {
 		case len(p.Members) == len(o.Cluster.Members):
 			says[p.Self] = "same view"
 		default:
-			says[p.Self] = fmt.Sprintf("sees %d members", len(p.Members))
+			says[p.Self] = "sees " + plural(len(p.Members), "member")
 		}
 	}
 	var rows [][]string

@@ -23,9 +23,17 @@ func completion(_ context.Context, c *ctl, args []string) error {
 
 const script = `# eval "$(concordctl completion bash)"
 _concordctl() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i command=
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        case ${COMP_WORDS[i]} in -*) ;; *) [[ ${COMP_WORDS[i-1]} == -* ]] || { command=${COMP_WORDS[i]}; break; } ;; esac
+    local -a words
+    local IFS=$' \t\n' line=${COMP_LINE:0:COMP_POINT} command= word before i
+    read -ra words <<<"$line" # COMP_WORDS is also split at = and :
+    [[ $line == *[[:space:]] ]] && words+=("")
+    word=${words[-1]} before=${words[-2]}
+    for ((i = 1; i < ${#words[@]} - 1; i++)); do
+        case ${words[i]} in
+            -*=*) ;;
+            -*) ((i++)) ;;
+            *) command=${words[i]}; break ;;
+        esac
     done
     COMPREPLY=()
     case $before in

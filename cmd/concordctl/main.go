@@ -13,6 +13,7 @@
 //	concordctl store list|verify|export DIR
 //	                                     the data of a stopped member
 //	concordctl completion bash           a script that completes commands and flags
+//	concordctl help                      commands and flags
 //
 // Flags may precede or follow the arguments:
 //
@@ -156,11 +157,11 @@ func flags(o *options, env func(string) string) *flag.FlagSet {
 	f := flag.NewFlagSet("concordctl", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.at, "at", at, "`URL` of the cockpit")
-	f.StringVar(&o.output, "o", "table", "output format: `table or json`")
+	f.StringVar(&o.output, "o", "table", "output format: `table|json`")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time limit of each request")
-	f.StringVar(&o.session, "session", "", "`name` of a session; default: the only one, or leases")
-	f.StringVar(&o.replicator, "replicator", "", "`name` of a replicator; default: the only one")
-	f.IntVar(&o.limit, "limit", 50, "maximum number of items to list; 0: all")
+	f.StringVar(&o.session, "session", "", "session `name`; default: the only one, or leases")
+	f.StringVar(&o.replicator, "replicator", "", "replicator `name`; default: the only one")
+	f.IntVar(&o.limit, "limit", 50, "maximum `number` of items to list; 0: all")
 	return f
 }
 
@@ -180,6 +181,8 @@ func parse(args []string, env func(string) string) (o options, words []string, e
 		words, args = append(words, f.Arg(0)), f.Args()[1:]
 	}
 	switch {
+	case len(words) == 1 && words[0] == "help":
+		err = flag.ErrHelp
 	case o.output != "table" && o.output != "json":
 		err = fails(exitUsage, "-o is %q, must be table or json", o.output)
 	case o.limit < 0:
@@ -214,9 +217,12 @@ func usage() string {
 		fmt.Fprintf(&b, "  %-29s %s\n", strings.TrimSpace(cmd.name+" "+cmd.args), cmd.about)
 	}
 	b.WriteString("\nFlags, before or after the arguments:\n")
-	f := flags(&options{}, os.Getenv)
+	f := flags(&options{}, func(string) string { return "" })
 	f.VisitAll(func(fl *flag.Flag) {
 		kind, about := flag.UnquoteUsage(fl)
+		if fl.DefValue != "" {
+			about += " (default " + fl.DefValue + ")"
+		}
 		fmt.Fprintf(&b, "  %-22s %s\n", strings.TrimSpace("-"+fl.Name+" "+kind), about)
 	})
 	b.WriteString("\nEnvironment: CONCORD_COCKPIT (default of -at), CONCORD_TOKEN (bearer token),\nCONCORD_KEY (key of an encrypted directory, in hexadecimal).\n\n")

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,7 +97,7 @@ func fits(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		require.LessOrEqual(t, utf8.RuneCountInString(line), 80, "%q", line)
+		require.LessOrEqual(t, columns(line), 80, "%q", line)
 		for _, r := range line {
 			require.GreaterOrEqual(t, r, ' ', "%q moves the cursor", line)
 		}
@@ -162,6 +161,7 @@ func TestCommands_AskACockpit(t *testing.T) {
 		{"completion fish", exitUsage, "bash"},
 		{"", exitUsage, "no command"},
 		{"nonsense", exitUsage, "unknown command"},
+		{"help", exitOK, "Exit status"},
 		{"status extra", exitUsage, "usage"},
 		{"status -limit -1", exitUsage, "negative"},
 		{"status -o yaml", exitUsage, "table or json"},
@@ -249,6 +249,7 @@ func TestStatus_FailsIfTheClusterIsNotWhole(t *testing.T) {
 	require.Equal(t, exitWrong, status, errs)
 	require.Contains(t, out, "has missing members")
 	require.Contains(t, out, "MISSING")
+	require.Contains(t, errs, "1 problem\n")
 	fits(t, out)
 }
 
@@ -353,7 +354,7 @@ func TestHelp_FitsAndNamesEverything(t *testing.T) {
 func TestCompletion_CompletesCommandsAndFlags(t *testing.T) {
 	_, script, _ := ctlRun(t, "", "completion", "bash")
 	complete := func(words ...string) string {
-		sh := script + "\nCOMP_WORDS=(concordctl " + strings.Join(words, " ") + " \"\"); COMP_CWORD=$((${#COMP_WORDS[@]}-2)); _concordctl; echo ${COMPREPLY[@]}"
+		sh := script + "\nCOMP_LINE='concordctl " + strings.Join(words, " ") + "'; COMP_POINT=${#COMP_LINE}; _concordctl; echo ${COMPREPLY[@]}"
 		out, err := exec.Command("bash", "-c", sh).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return strings.TrimSpace(string(out))
@@ -364,4 +365,9 @@ func TestCompletion_CompletesCommandsAndFlags(t *testing.T) {
 	require.Equal(t, "-session", complete("leases", "-s"))
 	require.Equal(t, "verify", complete("store", "v"))
 	require.Equal(t, "leases", complete("-o", "json", "le"))
+	require.Equal(t, "leases", complete("-o=json", "le"))
+	require.Equal(t, "keys", complete("-at", "http://127.0.0.1:7070/", "ke"))
+	require.Equal(t, "status store", complete("-limit", "3", "st"))
+	require.Contains(t, complete(""), "status watch keys")
+	require.Empty(t, complete("get", ""))
 }

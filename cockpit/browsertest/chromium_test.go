@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -19,12 +20,15 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+var chromium = flag.String("chromium", "", "path of Chromium or Chrome")
 
 // browser is a Chromium process. The tests control it through pipes with the DevTools protocol.
 type browser struct {
@@ -48,29 +52,23 @@ type reply struct {
 
 // event is a notification from the browser.
 type event struct {
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
+	Session string          `json:"sessionId"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
 }
 
-// startBrowser starts Chromium. It fails the test if Chromium is not installed.
+// startBrowser starts Chromium. It fails the test if there is none.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	require.NotEmpty(t, path, "no Chromium: run make cockpit-test, or install it")
+	require.NotEmpty(t, *chromium, "NOT TESTED: no -chromium; run make cockpit-test")
 	theirs, ours, err := os.Pipe()
 	require.NoError(t, err)
 	from, to, err := os.Pipe()
 	require.NoError(t, err)
 	b := &browser{t: t, in: ours, calls: map[int]chan reply{}, gone: make(chan struct{})}
-	b.cmd = exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+	b.cmd = exec.Command(*chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-default-browser-check",
-		"--disable-extensions", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--disable-extensions", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding", "--user-data-dir="+t.TempDir(), "about:blank")
 	b.cmd.ExtraFiles = []*os.File{theirs, to}
 	require.NoError(t, b.cmd.Start())
 	theirs.Close()
@@ -152,11 +150,15 @@ func (b *browser) call(session, method string, params, into any) error {
 	}
 }
 
-// page is an open tab.
+// page is an open window.
 type page struct {
 	*browser
 	session string
+	t       *testing.T // fails if a call does
 }
+
+// in returns the same page for a subtest.
+func (p *page) in(t *testing.T) *page { return &page{p.browser, p.session, t} }
 
 // media describes the emulated viewport and user preferences.
 type media struct {
@@ -164,17 +166,19 @@ type media struct {
 	dark, still   bool
 }
 
-// open opens a URL in a new tab.
+// open opens a URL in a new window.
 func (b *browser) open(url string, m media) *page {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	require.NoError(b.t, b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target))
+	// Each page has its own window, because a tab in the background does not draw.
+	require.NoError(b.t, b.call("", "Target.createTarget", map[string]any{"url": "about:blank", "newWindow": true}, &target))
 	var at struct{ SessionID string }
 	require.NoError(b.t, b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &at))
-	p := &page{b, at.SessionID}
+	p := &page{b, at.SessionID, b.t}
 	for _, domain := range []string{"Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Accessibility.enable"} {
 		p.do(domain, nil, nil)
 	}
+	p.do("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // as in the window in front
 	p.do("Emulation.setScrollbarsHidden", map[string]any{"hidden": true}, nil)
 	p.look(m)
 	p.do("Page.navigate", map[string]any{"url": url}, nil)
@@ -210,6 +214,14 @@ func (p *page) eval(expression string) string {
 	p.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &out)
 	require.Nil(p.t, out.ExceptionDetails, "%s: %+v", expression, out.ExceptionDetails)
 	return fmt.Sprint(out.Result.Value)
+}
+
+// number returns the value of a JavaScript expression, as a number.
+func (p *page) number(expression string) float64 {
+	p.t.Helper()
+	n, err := strconv.ParseFloat(p.eval(expression), 64)
+	require.NoError(p.t, err, expression)
+	return n
 }
 
 // until waits until a JavaScript expression is true, and returns the time that took.
@@ -271,12 +283,12 @@ func fewColours(img image.Image) image.Image {
 	return out
 }
 
-// seen returns the parameters of all events of a method so far.
-func (b *browser) seen(method string) (all []json.RawMessage) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, e := range b.events {
-		if e.Method == method {
+// seen returns the parameters of all events of a method so far, of this page.
+func (p *page) seen(method string) (all []json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.events {
+		if e.Session == p.session && e.Method == method {
 			all = append(all, e.Params)
 		}
 	}

@@ -5,7 +5,6 @@ package browsertest
 import (
 	"flag"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -29,9 +28,7 @@ func shots(t *testing.T, b *browser, url, dir string) {
 		p := b.open(url, s.media)
 		p.until(10*time.Second, "document.querySelector('#verdict').textContent.includes('whole') && document.querySelectorAll('#entries tr').length > 2")
 		time.Sleep(6 * time.Second) // fills the line charts
-		if wide := p.eval("document.documentElement.scrollWidth"); wide != strconv.Itoa(s.width) {
-			t.Errorf("%s: the page is %s pixels wide: %s", s.name, wide, p.eval("[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest('.scroll')).map((e) => e.tagName + '#' + e.id + '.' + e.className).join(' ')"))
-		}
+		fits(t, p, s.width)
 		p.picture(filepath.Join(dir, s.name))
 		p.do("Page.close", nil, nil)
 	}

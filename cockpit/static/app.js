@@ -401,7 +401,7 @@ const levels = { info: '', warn: 'warn', error: 'bad' };
 
 function drawEvents() {
   show($('events'), state.events.length === 0 ? el('p', { class: 'empty' }, 'No events yet.') : el('ol', { class: 'events', tabindex: '0', 'aria-label': 'Events, newest first' },
-    state.events.slice().reverse().map((e) => el('li', { 'data-key': e.seq }, el('time', { datetime: e.at }, clock(e.at)), el('span', {}, tag(levels[e.level], e.level)), el('span', { class: 'text' }, e.text)))));
+    state.events.slice().reverse().map((e) => el('li', { 'data-key': e.seq }, el('time', { datetime: new Date(e.at).toISOString() }, clock(e.at)), el('span', {}, tag(levels[e.level], e.level)), el('span', { class: 'text' }, e.text)))));
 }
 
 function drawNode() {

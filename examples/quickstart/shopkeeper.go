@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type shopkeeper struct {
 	verbose bool
 	durable bool
 	ui      bool
+	orders  io.Reader // for faults on demand, with ui; nil: none
 	say     *screen
 	nodes   [nodeCount]seat
 	links   links
@@ -71,6 +73,9 @@ func newShopkeeper(say *screen, f flags) (*shopkeeper, error) {
 	}
 	k := &shopkeeper{dir: dir, verbose: f.verbose, durable: f.durable, ui: f.ui, say: say,
 		numbers: map[string]int64{}}
+	if f.events != "-" {
+		k.orders = os.Stdin
+	}
 	for i := range k.nodes {
 		k.nodes[i].name = fmt.Sprint("node ", i+1)
 	}

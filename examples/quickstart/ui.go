@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -84,6 +87,11 @@ func (m *member) sendParcel() error {
 func (k *shopkeeper) keepOpen(ctx context.Context) {
 	k.say.line("✓ the nodes keep running; open the cockpit: %s", k.address())
 	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d", k.pid(nodeCount-1))
+	if k.orders != nil {
+		readQuietly()
+		k.say.line("  cut %s off from the others: type cut and Enter, and later heal", k.nodes[nodeCount-1].name)
+		go k.obey(k.orders)
+	}
 	k.say.line("  press Ctrl-C to stop")
 	goods := []string{"milk", "bread", "cheese", "apples"}
 	for pause(ctx, 250*time.Millisecond) == nil {
@@ -110,6 +118,26 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 		_, _ = p.call(one, command{Event: &e}) // ignore errors; another event follows
 		_, _ = p.call(one, command{Ask: "parcel"})
 		cancel()
+	}
+}
+
+// obey reads lines: cut cuts the last node off from the others, heal mends the network. It returns
+// at the end of in.
+func (k *shopkeeper) obey(in io.Reader) {
+	var mend func() // nil: nothing is cut
+	last := nodeCount - 1
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		switch word := strings.TrimSpace(lines.Text()); {
+		case word == "cut" && mend == nil:
+			mend = k.links.isolate(last)
+			k.say.line("✗ %s cut off from the others", k.nodes[last].name)
+		case word == "heal" && mend != nil:
+			mend()
+			mend = nil
+			k.say.line("✓ %s can reach the others again", k.nodes[last].name)
+		case word != "":
+			k.say.line("  %q has no effect now; type cut, and heal after it", word)
+		}
 	}
 }
 
