@@ -252,6 +252,9 @@ func (a *replica) onView(v *membership.View) {
 	a.noteOthers()
 	a.expirer.view()
 	for _, d := range a.domains {
+		if len(a.address) == 0 {
+			d.convergence.since = time.Time{} // nothing will be pushed
+		}
 		d.catchUp()
 	}
 	if v.Removed {
@@ -342,7 +345,9 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.Send:
 		a.sendOut(d, e)
 	case core.Done:
-		a.finish(e)
+		if !d.arrived(e) {
+			a.finish(e)
+		}
 	case core.Commit:
 		a.l.r.disk.commit(e)
 	case core.DiskIs:
@@ -386,6 +391,9 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 	}
 	a.l.r.traffic.count(e.Manifest, len(e.Payload))
 	a.ctx.Send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
+	if e.Manifest.Plain() == wire.ReplicatorPush {
+		d.follow()
+	}
 }
 
 func (a *replica) finish(end core.Done) {

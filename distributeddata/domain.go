@@ -30,6 +30,8 @@ type domain struct {
 	held    []*core.Core     // cores of earlier lives that have not been merged yet
 	view    *membership.View // the last one passed to the core
 	gathers bool             // the last step may have left an event open, with unpublished changes
+
+	convergence convergence
 }
 
 // held holds the cores of a life when it ended, in the order of the domains.

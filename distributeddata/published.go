@@ -231,6 +231,7 @@ func (a *replica) publish() {
 	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) || !slices.Equal(next.others, old.others)
 	for _, d := range a.domains {
 		now := d.half()
+		d.note(now.stats)
 		switch {
 		case !d.durable && !old.same(&now):
 			news, now.number = true, states.Add(1)

@@ -1,6 +1,6 @@
 package main
 
-// expiries are the bugs of entries that expire.
+// expiries are the bugs of entries that expire, and of what is measured of them and of updates.
 func expiries() []mutant {
 	const (
 		pkg   = "./distributeddata"
@@ -107,6 +107,12 @@ func expiries() []mutant {
 			rule:   "of two times to live, the one set later counts",
 			edits:  in(use, "if o.Set > u.Set ||", "if o.Set < u.Set ||"),
 			killer: killer{pkg: core, run: "^TestUse_RoundTripAndMerge$"},
+		},
+		{
+			name:   "the convergence of all members is that of a majority",
+			rule:   "convergence at level all waits for every counted member",
+			edits:  in("distributeddata/convergence.go", "Level: followed[i].level()", "Level: Majority.level()"),
+			killer: killer{pkg: pkg, run: "^TestMetrics_Convergence$"},
 		},
 	}
 }
