@@ -116,7 +116,9 @@
 // recorded OpenTelemetry span, a direct call that may wait for other members or for the disk is a
 // span too, created by the same tracer provider. The spans are named concord.ddata.get, .update,
 // .delete and .atomically. Their attributes are concord.ddata.replicator, .key, .level and
-// .outcome; if the level was not reached, .answered, .needed and .missing are added. The histogram
+// .outcome; if the level was not reached, .answered, .needed and .missing are added. A message is
+// such a span if its sender has named its own with Traced. Keys appear in spans; values never do.
+// The histogram
 // concord.ddata.operation.duration records the duration in seconds of these calls and of the
 // messages that actors send, by operation, level and outcome. Calls that are answered at once are
 // neither measured nor traced.
