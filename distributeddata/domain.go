@@ -101,8 +101,12 @@ func (d *domain) config() core.Config {
 	if d.durable {
 		rows = &core.DiskConfig{Owner: d.a.owner(), Behind: cfg.WriteBehind, Bytes: 16 << 20, Events: 10_000, Retry: time.Second}
 	}
+	var expires uint32
+	if !d.durable { // one of the domains is enough
+		expires = l.ttls.sum()
+	}
 	return core.Config{
-		Disk:       rows,
+		Disk: rows, Expiry: expires,
 		Member:     l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		Recorded:   cfg.Membership != nil,

@@ -63,6 +63,7 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Gauge("concord.ddata.counted", "Members counted in majorities.", func(s Status) int { return s.Counted })
 	m.Gauge("concord.ddata.missing", "Counted members that are not in view.", func(s Status) int { return len(s.Missing) })
 	m.Gauge("concord.ddata.other_durable", "Members with a different list of durable keys.", func(s Status) int { return len(s.OtherDurable) })
+	m.Gauge("concord.ddata.other_expiry", "Members with different times to live.", func(s Status) int { return len(s.OtherExpiry) })
 	durableMetrics(m)
 	m.Gauge("concord.ddata.keys", "Entries.", func(s Status) int { return s.Keys })
 	m.Gauge("concord.ddata.filled", "Keys or events received of the answer in flight.", func(s Status) int { return int(s.Filled) })
