@@ -273,6 +273,51 @@ func (c *cluster) onDisk(m *simnet.Member) string {
 	return strings.Join(keys, "\n")
 }
 
+// A member that hears the others, so that it misses none, but has not been refilled since its start
+// does not know what they have used, and deletes nothing.
+func TestExpiry_AMemberThatIsNotReadyDeletesNothing(t *testing.T) {
+	cfg := forgetful
+	cfg.Durable = []string{"x-*"}
+	run(t, 3, cfg, func(c *cluster) {
+		var used []distributeddata.Key[items]
+		for i := range 10 { // each member is the first in turn for some
+			used = append(used, xs.Key(fmt.Sprint("b", i)))
+			c.put(1, used[i], "1", distributeddata.All)
+		}
+		use := func(d time.Duration) {
+			for range d / (10 * time.Second) {
+				time.Sleep(10 * time.Second)
+				for _, b := range used {
+					_, err := b.Get(context.Background(), c.at(0))
+					require.NoError(t, err)
+				}
+			}
+		}
+		c.Crash(c.Member(2))
+		c.disks[c.Member(2).Address].Crash()
+		use(10 * time.Minute)
+		for i := range 2 { // its requests are lost
+			c.Net.Link(c.Member(2).Address, c.Member(i).Address).Set(simnet.Faults{Cut: true})
+		}
+		m := c.Restart(c.Member(2))
+		use(3 * time.Minute)
+		status := c.dd[m].Status()
+		require.False(t, status.Ready)
+		require.Empty(t, status.Missing)
+		require.Zero(t, status.Expired)
+		c.Net.Heal()
+		c.ready(m)
+		time.Sleep(10 * time.Second)
+		for _, m := range c.Live() {
+			for _, b := range used {
+				v, err := b.Of(c.dd[m].Snapshot())
+				require.NoError(t, err)
+				require.Equal(t, []string{"1"}, slices.Collect(v.All()))
+			}
+		}
+	})
+}
+
 // R24: an update that is made, but not yet visible, when the entry is deleted here keeps the entry
 // whole: the deletion looks at the entry again.
 func TestExpiry_AnUpdateThatIsNotVisibleYetKeepsTheEntry(t *testing.T) {

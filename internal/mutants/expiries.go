@@ -112,7 +112,7 @@ func expiries() []mutant {
 			name:   "a member that is not ready deletes entries",
 			rule:   "a member deletes only when it has been refilled",
 			edits:  in(actor, "return d.core.Ready() && roll != nil", "return roll != nil"),
-			killer: killer{pkg: pkg, run: "^TestExpiry_OfDurableEntries$"},
+			killer: killer{pkg: pkg, run: "^TestExpiry_AMemberThatIsNotReadyDeletesNothing$"},
 		},
 		{
 			name:   "a deletion does not look at the entry again",
