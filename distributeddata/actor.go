@@ -29,26 +29,30 @@ type replica struct {
 	domains  []*domain // volatile and, if there is one, durable
 	log      *slog.Logger
 
-	ctx      actor.Context // of the message being handled
-	asker    asker         // of the request being handled
-	view     *membership.View
-	address  map[string]string // of members, by id
-	unlike   map[string]bool   // members that list other durable keys, by id
-	others   []string          // their addresses, in order
-	notify   *timer.Timer
-	waiting  []awaiting   // for the durable rows to be loaded
-	patience *timer.Timer // timer for waiting
-	unloaded error        // why the durable rows cannot be used
-	subs     *subscriptions
-	pending  map[uint64]pending
-	expirer  *expirer
-	clerk    *clerk // nil: Config.Membership is not set
-	nextID   uint64
-	before   uint64        // nextID before the message being handled
-	drains   []func(any)   // respond functions of pending drains
-	limit    time.Duration // of the call whose request is being handled
-	telling  bool          // a tellOn is in flight
-	stopped  bool
+	ctx     actor.Context // of the message being handled
+	asker   asker         // of the request being handled
+	view    *membership.View
+	address map[string]string // of members, by id
+	unlike  map[string]bool   // members that list other durable keys, by id
+	others  []string          // their addresses, in order
+	// unlikeExpiry are the members with another Config.Expiry, by id, and otherExpiry their
+	// addresses.
+	unlikeExpiry map[string]bool
+	otherExpiry  []string
+	notify       *timer.Timer
+	waiting      []awaiting   // for the durable rows to be loaded
+	patience     *timer.Timer // timer for waiting
+	unloaded     error        // why the durable rows cannot be used
+	subs         *subscriptions
+	pending      map[uint64]pending
+	expirer      *expirer
+	clerk        *clerk // nil: Config.Membership is not set
+	nextID       uint64
+	before       uint64        // nextID before the message being handled
+	drains       []func(any)   // respond functions of pending drains
+	limit        time.Duration // of the call whose request is being handled
+	telling      bool          // a tellOn is in flight
+	stopped      bool
 
 	responded bool // to the message being handled
 	crashes   crashes
@@ -75,7 +79,7 @@ type former struct{ held held }
 
 func newReplica(l *life) *replica {
 	a := &replica{
-		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{}, strangers: map[reflect.Type]bool{},
+		l: l, address: map[string]string{}, subs: newSubscriptions(), pending: map[uint64]pending{}, measures: map[measured][]metric.RecordOption{}, unlike: map[string]bool{}, unlikeExpiry: map[string]bool{}, strangers: map[reflect.Type]bool{},
 		log: l.system.Logger().With(slog.String("replicator", l.cfg.Name)),
 	}
 	a.expirer = &expirer{a: a}
@@ -252,6 +256,9 @@ func (a *replica) onView(v *membership.View) {
 	a.noteOthers()
 	a.expirer.view()
 	for _, d := range a.domains {
+		if len(a.address) == 0 {
+			d.convergence.since = time.Time{} // nothing will be pushed
+		}
 		d.catchUp()
 	}
 	if v.Removed {
@@ -342,7 +349,9 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.Send:
 		a.sendOut(d, e)
 	case core.Done:
-		a.finish(e)
+		if !d.arrived(e) {
+			a.finish(e)
+		}
 	case core.Commit:
 		a.l.r.disk.commit(e)
 	case core.DiskIs:
@@ -367,6 +376,8 @@ func (a *replica) effect(d *domain, e core.Effect) {
 	case core.Unequal:
 		d.log.Warn("a member has a different MinMembers",
 			slog.String("name", e.Member), slog.Int("theirs", e.Least), slog.Int("here", a.l.cfg.MinMembers))
+	case core.OtherExpiry:
+		a.noteExpiry(e)
 	case core.Reborn:
 		d.log.Error("other members know changes of this replica that it does not know; continuing as a new replica", slog.String("was", e.Was.String()), slog.String("is", e.Is.String()))
 	}
@@ -386,6 +397,9 @@ func (a *replica) sendOut(d *domain, e core.Send) {
 	}
 	a.l.r.traffic.count(e.Manifest, len(e.Payload))
 	a.ctx.Send(actor.NewPID(address, actorName(a.l.cfg.Name)), wire.Seal(h, e.Manifest, e.Payload))
+	if e.Manifest.Plain() == wire.ReplicatorPush {
+		d.follow()
+	}
 }
 
 func (a *replica) finish(end core.Done) {

@@ -1,9 +1,11 @@
 package distributeddata
 
 import (
+	"context"
 	"iter"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/concord-go/concord/crdt"
 )
@@ -87,6 +89,34 @@ func (m *Transaction) Then(f func(err error) any) *Transaction {
 // returns m.
 func (m *Subscribe[T]) Then(f func(*Changed[T]) any) *Subscribe[T] {
 	m.Adapt = f
+	return m
+}
+
+// Traced makes the operation a child of the recorded span in ctx, if there is one and the operation
+// may wait for other members or for the disk: it sets Span. The span of the operation begins when
+// the replicator takes the message and ends with the response. Its attributes are those of direct
+// calls, with concord.ddata.counted, the number of members that the level is counted over. An actor
+// keeps the context of its own work, since messages of Proto.Actor carry none. Traced returns m.
+func (m *Get[T]) Traced(ctx context.Context) *Get[T] {
+	m.Span = trace.SpanFromContext(ctx)
+	return m
+}
+
+// Traced makes the operation a child of the recorded span in ctx; see Get.Traced. It returns m.
+func (m *Update[T]) Traced(ctx context.Context) *Update[T] {
+	m.Span = trace.SpanFromContext(ctx)
+	return m
+}
+
+// Traced makes the operation a child of the recorded span in ctx; see Get.Traced. It returns m.
+func (m *Delete[T]) Traced(ctx context.Context) *Delete[T] {
+	m.Span = trace.SpanFromContext(ctx)
+	return m
+}
+
+// Traced makes the operation a child of the recorded span in ctx; see Get.Traced. It returns m.
+func (m *Transaction) Traced(ctx context.Context) *Transaction {
+	m.Span = trace.SpanFromContext(ctx)
 	return m
 }
 

@@ -93,7 +93,8 @@ type Config struct {
 	// off and has not noticed it yet may delete entries that the others use. An existing entry
 	// that gets a time to live for the first time counts as used at that moment.
 	//
-	// All members should have the same times. If they differ, an entry expires after the shortest
+	// All members should have the same times; those with others are logged and named in
+	// Status.OtherExpiry. If they differ, an entry expires after the shortest
 	// of its times, even while members with a longer time use it, because those report its use
 	// less often. Members of versions before this setting cannot read entries with a time to
 	// live: set it when all members run this version.

@@ -35,7 +35,9 @@ type deletion int
 func (deletion) apply(o *options) { o.permanently = true }
 
 func (m *Delete[T]) run(a *replica, respond func(any)) {
+	end := a.traced(m.Span, m)
 	answer := func(_ core.Done, err error) {
+		end(err)
 		adapted(a.l.r, m.response(err), m.Adapt, respond)
 	}
 	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {

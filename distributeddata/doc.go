@@ -116,10 +116,21 @@
 // recorded OpenTelemetry span, a direct call that may wait for other members or for the disk is a
 // span too, created by the same tracer provider. The spans are named concord.ddata.get, .update,
 // .delete and .atomically. Their attributes are concord.ddata.replicator, .key, .level and
-// .outcome; if the level was not reached, .answered, .needed and .missing are added. The histogram
+// .outcome; if the level was not reached, .answered, .needed and .missing are added. A message is
+// such a span if its sender has named its own with Traced. Keys appear in spans; values never do.
+// The histogram
 // concord.ddata.operation.duration records the duration in seconds of these calls and of the
 // messages that actors send, by operation, level and outcome. Calls that are answered at once are
 // neither measured nor traced.
+//
+// The histogram concord.ddata.convergence records how long updates take to reach other members, in
+// seconds: from the commit of an update at this member to the moment at which the confirmations of
+// a majority, or of all, of the counted members have arrived here (attribute level; keys is volatile
+// or durable). The time includes the way of the confirmation back. Both moments are of this member's
+// clock, so clocks need not agree, and no message carries anything for it. At most one update a
+// second is measured for each level, and none while the previous one is still on its way; with a
+// member cut off or crashed, the next value of all is the time until it is back or forgotten. An
+// update is followed for at most an hour. Nothing is measured without Config.MinMembers.
 //
 // # What is not guaranteed
 //

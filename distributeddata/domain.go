@@ -30,6 +30,8 @@ type domain struct {
 	held    []*core.Core     // cores of earlier lives that have not been merged yet
 	view    *membership.View // the last one passed to the core
 	gathers bool             // the last step may have left an event open, with unpublished changes
+
+	convergence convergence
 }
 
 // held holds the cores of a life when it ended, in the order of the domains.
@@ -99,8 +101,12 @@ func (d *domain) config() core.Config {
 	if d.durable {
 		rows = &core.DiskConfig{Owner: d.a.owner(), Behind: cfg.WriteBehind, Bytes: 16 << 20, Events: 10_000, Retry: time.Second}
 	}
+	var expires uint32
+	if !d.durable { // one of the domains is enough
+		expires = l.ttls.sum()
+	}
 	return core.Config{
-		Disk:       rows,
+		Disk: rows, Expiry: expires,
 		Member:     l.member(),
 		NewReplica: func() causal.Replica { return causal.Replica(rand.Uint64() | 1) },
 		Recorded:   cfg.Membership != nil,

@@ -176,11 +176,40 @@ func TestExpiry_OfTwoTimesTheShorterCounts(t *testing.T) {
 	}, nil, func(c *cluster) {
 		a := xs.Key("a")
 		c.put(0, a, "1", distributeddata.All)
+		time.Sleep(time.Second)
+		require.Equal(t, []string{c.Member(1).Address, c.Member(2).Address}, c.at(0).Status().OtherExpiry)
+		require.Equal(t, []string{c.Member(0).Address}, c.at(1).Status().OtherExpiry)
 		for range int((gone + 14*time.Second) / time.Second) {
 			time.Sleep(time.Second)
 			_, _ = a.Get(context.Background(), c.at(0))
 		}
 		c.everywhere(a)
+	})
+}
+
+// A member that restarts with the times of the others is no longer named, and one that is configured
+// as the others never is.
+func TestExpiry_ADifferentListIsNamed(t *testing.T) {
+	starts := 0
+	runVaried(t, 3, forgetful, func(_ *simnet.Member, cfg *distributeddata.Config) {
+		if starts++; starts == 3 {
+			cfg.Expiry = nil
+		}
+	}, nil, func(c *cluster) {
+		time.Sleep(5 * time.Second)
+		odd := c.Member(2)
+		for _, m := range c.Live() {
+			if m != odd {
+				require.Equal(t, []string{odd.Address}, c.dd[m].Status().OtherExpiry)
+			}
+		}
+		require.Len(t, c.dd[odd].Status().OtherExpiry, 2)
+		require.Empty(t, c.at(0).Status().OtherDurable)
+		c.ready(c.Restart(odd))
+		time.Sleep(5 * time.Second)
+		for _, m := range c.Live() {
+			require.Empty(t, c.dd[m].Status().OtherExpiry)
+		}
 	})
 }
 
@@ -242,6 +271,79 @@ func (c *cluster) onDisk(m *simnet.Member) string {
 		keys = append(keys, row.Key)
 	}
 	return strings.Join(keys, "\n")
+}
+
+// A member that hears the others, so that it misses none, but has not been refilled since its start
+// does not know what they have used, and deletes nothing.
+func TestExpiry_AMemberThatIsNotReadyDeletesNothing(t *testing.T) {
+	cfg := forgetful
+	cfg.Durable = []string{"x-*"}
+	run(t, 3, cfg, func(c *cluster) {
+		var used []distributeddata.Key[items]
+		for i := range 10 { // each member is the first in turn for some
+			used = append(used, xs.Key(fmt.Sprint("b", i)))
+			c.put(1, used[i], "1", distributeddata.All)
+		}
+		use := func(d time.Duration) {
+			for range d / (10 * time.Second) {
+				time.Sleep(10 * time.Second)
+				for _, b := range used {
+					_, err := b.Get(context.Background(), c.at(0))
+					require.NoError(t, err)
+				}
+			}
+		}
+		c.Crash(c.Member(2))
+		c.disks[c.Member(2).Address].Crash()
+		use(10 * time.Minute)
+		for i := range 2 { // its requests are lost
+			c.Net.Link(c.Member(2).Address, c.Member(i).Address).Set(simnet.Faults{Cut: true})
+		}
+		m := c.Restart(c.Member(2))
+		use(3 * time.Minute)
+		status := c.dd[m].Status()
+		require.False(t, status.Ready)
+		require.Empty(t, status.Missing)
+		require.Zero(t, status.Expired)
+		c.Net.Heal()
+		c.ready(m)
+		time.Sleep(10 * time.Second)
+		for _, m := range c.Live() {
+			for _, b := range used {
+				v, err := b.Of(c.dd[m].Snapshot())
+				require.NoError(t, err)
+				require.Equal(t, []string{"1"}, slices.Collect(v.All()))
+			}
+		}
+	})
+}
+
+// R24: an update that is made, but not yet visible, when the entry is deleted here keeps the entry
+// whole: the deletion looks at the entry again.
+func TestExpiry_AnUpdateThatIsNotVisibleYetKeepsTheEntry(t *testing.T) {
+	run(t, 1, forgetful, func(c *cluster) {
+		a := xs.Key("a")
+		time.Sleep(700 * time.Millisecond) // apart from heartbeats
+		c.put(0, a, "old")
+		const expires = forgetAfter + forgetAfter/4 + 5*time.Second // with the skew
+		time.Sleep(expires - 10*time.Millisecond)
+		require.Equal(t, []string{"old"}, c.there(0, a))
+		send := func(m any) { c.Member(0).System.Root.Send(c.at(0).PID(), m) }
+		busy := xs.Key("busy") // while it is updated, the update of a and then the expiry wait
+		send(busy.UpdateMessage(func(w *crdt.Writer, v *items) error {
+			time.Sleep(20 * time.Millisecond)
+			v.Add(w, "x")
+			return nil
+		}))
+		time.Sleep(5 * time.Millisecond)
+		send(a.UpdateMessage(adding("new")))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, []string{"new", "old"}, c.there(0, a))
+		require.Zero(t, c.at(0).Status().Expired)
+		time.Sleep(gone)
+		require.Empty(t, c.there(0, a))
+		require.EqualValues(t, 2, c.at(0).Status().Expired)
+	})
 }
 
 // A permanent deletion stays.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/early"
@@ -41,9 +40,9 @@ type life struct {
 	timers    timers // timers for calls
 	ttls      *lifetimes
 	unobserve func() error // unregisters the metrics
-	durations metric.Float64Histogram
-	failure   error // why the actor could not be spawned; set before ended
-	err       error // the result of closing; set before closing is done
+	histograms
+	failure error // why the actor could not be spawned; set before ended
+	err     error // the result of closing; set before closing is done
 }
 
 // States of a life.
@@ -65,7 +64,7 @@ func (r *Replicator) bind(system *actor.ActorSystem, cfg Config) error {
 	}
 	undo := func() { system.ProcessRegistry.Remove(r.pid) }
 	var err error
-	if l.unobserve, l.durations, err = r.observe(cfg.Meters); err != nil {
+	if l.unobserve, l.histograms, err = r.observe(cfg.Meters); err != nil {
 		undo()
 		return fmt.Errorf("distributeddata: metrics: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/distributeddata/internal/expiry"
 	"github.com/concord-go/concord/internal/causal"
@@ -68,6 +70,20 @@ func wrongTTL(what string, ttl, skew time.Duration) string {
 		return fmt.Sprintf("%s is %v, must be at most a hundred years", what, ttl)
 	}
 	return ""
+}
+
+// sum returns a digest of Config.Expiry, or 0 if it is empty.
+func (t *lifetimes) sum() uint32 {
+	if len(t.names)+len(t.prefixes) == 0 {
+		return 0
+	}
+	var text []byte
+	for i, times := range [...]map[string]int64{t.names, t.prefixes} {
+		for _, name := range slices.Sorted(maps.Keys(times)) {
+			text = fmt.Appendf(text, "%d %q %d\n", i, name, times[name])
+		}
+	}
+	return max(uint32(xxhash.Sum64(text)), 1)
 }
 
 // now returns the time in milliseconds.

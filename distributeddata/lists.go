@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/wire"
 )
 
@@ -32,17 +33,35 @@ func (a *replica) noteList(h wire.Header) {
 	}
 }
 
-// noteOthers updates the addresses of the members that list other durable keys. Members out of view
-// are dropped.
+// noteOthers updates the addresses of the members that list other durable keys or other times to
+// live. Members out of view are dropped.
 func (a *replica) noteOthers() {
-	var all []string
-	for id := range a.unlike {
+	a.others, a.otherExpiry = a.addressesOf(a.unlike), a.addressesOf(a.unlikeExpiry)
+}
+
+// addressesOf returns the addresses of members in order. It removes members out of view from ids.
+func (a *replica) addressesOf(ids map[string]bool) (all []string) {
+	for id := range ids {
 		if at, known := a.address[id]; known {
 			all = append(all, at)
 		} else {
-			delete(a.unlike, id)
+			delete(ids, id)
 		}
 	}
 	slices.Sort(all)
-	a.others = all
+	return all
+}
+
+// noteExpiry records that a member has begun or ceased to have another Config.Expiry.
+func (a *replica) noteExpiry(e core.OtherExpiry) {
+	at := slog.String("member", a.address[e.Member])
+	if e.Differs {
+		a.unlikeExpiry[e.Member] = true
+		a.log.Error("a member has different times to live (Expiry): of two times to live of an entry the shorter counts; configure the same at all members", at)
+	} else {
+		delete(a.unlikeExpiry, e.Member)
+		a.log.Info("a member has the same times to live again", at)
+	}
+	a.noteOthers()
+	a.publish()
 }

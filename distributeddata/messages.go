@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
@@ -36,6 +37,7 @@ type (
 		Timeout time.Duration // 0: Config.OperationTimeout
 		Echo    any           // copied to the response; the same in all messages
 		Adapt   func(*GetResponse[T]) any
+		Span    trace.Span // of the sender; see Traced. The same in all messages
 	}
 	// Update changes an entry, as Key.Update does, and is answered with *UpdateResponse[T]. Sent
 	// without a sender (ctx.Send), at Local and without Adapt, it is the cheapest way to make many
@@ -50,6 +52,7 @@ type (
 		Timeout time.Duration
 		Echo    any
 		Adapt   func(*UpdateResponse[T]) any
+		Span    trace.Span
 	}
 	// Delete removes an entry, as Key.Delete does, and is answered with *DeleteResponse[T].
 	Delete[T crdt.Value[T]] struct {
@@ -59,6 +62,7 @@ type (
 		Timeout     time.Duration
 		Echo        any
 		Adapt       func(*DeleteResponse[T]) any
+		Span        trace.Span
 	}
 	// Subscribe asks for *Changed[T], or the result of Adapt (nil: no message), to be sent to
 	// Subscriber, an actor of this member. One is sent at once for each existing entry, with an
@@ -162,7 +166,11 @@ func (m *Update[T]) response(v T, err error) *UpdateResponse[T] {
 }
 
 func (m *Get[T]) run(a *replica, respond func(any)) {
-	answer := func(v T, err error) { adapted(a.l.r, m.response(v, err), m.Adapt, respond) }
+	end := a.traced(m.Span, m)
+	answer := func(v T, err error) {
+		end(err)
+		adapted(a.l.r, m.response(v, err), m.Adapt, respond)
+	}
 	if err := cmp.Or(m.Key.valid(m.At), a.admit(m.At, m.Key.id)); err != nil {
 		answer(m.Key.empty, err)
 		return
@@ -207,8 +215,9 @@ func (m *Update[T]) refuse(err error, r *Replicator, respond func(any)) {
 }
 
 func (m *Update[T]) run(a *replica, respond func(any)) {
-	res := m.response(m.Key.empty, nil)
+	res, end := m.response(m.Key.empty, nil), a.traced(m.Span, m)
 	answer := func(_ core.Done, err error) {
+		end(err)
 		if _, ok := err.(*limitError); ok { //nolint:errorlint // never wrapped
 			res.value = m.Key.empty // nothing was done
 		}

@@ -11,9 +11,19 @@ import (
 
 const meterName = "github.com/concord-go/concord/distributeddata"
 
-// observe registers the metrics. It returns a function that unregisters them and the histogram of
-// operation durations.
-func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() error, durations metric.Float64Histogram, err error) {
+// durationBounds are the bounds of the histograms, in seconds. The default ones of OpenTelemetry are
+// meant for milliseconds.
+var durationBounds = metric.WithExplicitBucketBoundaries(
+	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+
+// histograms are the metrics that are not read from the Status.
+type histograms struct {
+	durations   metric.Float64Histogram // of operations
+	convergence metric.Float64Histogram
+}
+
+// observe registers the metrics. It returns a function that unregisters them and the histograms.
+func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() error, h histograms, err error) {
 	m := meters.New[Status](provider, meterName)
 	plainMetrics(m)
 	lag := m.GaugeBy("concord.ddata.lag", "Updates that a member has not confirmed.")
@@ -24,8 +34,11 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 		return []attribute.KeyValue{attribute.String("replicator", r.name), attribute.String("node", s.Address)},
 			s.Replica != 0 // otherwise it has not started
 	}
-	durations, err = m.Float64Histogram("concord.ddata.operation.duration", metric.WithUnit("s"),
+	h.durations, err = m.Float64Histogram("concord.ddata.operation.duration", metric.WithUnit("s"), durationBounds,
 		metric.WithDescription("Duration of operations that may wait for other members or for the disk."))
+	m.Note(err)
+	h.convergence, err = m.Float64Histogram("concord.ddata.convergence", metric.WithUnit("s"), durationBounds,
+		metric.WithDescription("Time from an update here until a majority, or all, of the counted members have confirmed it; a sample of the updates."))
 	m.Note(err)
 	unobserve, err = m.Observe(r.Status, who, func(o metric.Observer, s Status) {
 		by, _ := who(s)
@@ -41,7 +54,7 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 			o.ObserveInt64(bytes, int64(t.Bytes), kind)
 		}
 	})
-	return unobserve, durations, err
+	return unobserve, h, err
 }
 
 func plainMetrics(m *meters.Set[Status]) {
@@ -50,6 +63,7 @@ func plainMetrics(m *meters.Set[Status]) {
 	m.Gauge("concord.ddata.counted", "Members counted in majorities.", func(s Status) int { return s.Counted })
 	m.Gauge("concord.ddata.missing", "Counted members that are not in view.", func(s Status) int { return len(s.Missing) })
 	m.Gauge("concord.ddata.other_durable", "Members with a different list of durable keys.", func(s Status) int { return len(s.OtherDurable) })
+	m.Gauge("concord.ddata.other_expiry", "Members with different times to live.", func(s Status) int { return len(s.OtherExpiry) })
 	durableMetrics(m)
 	m.Gauge("concord.ddata.keys", "Entries.", func(s Status) int { return s.Keys })
 	m.Gauge("concord.ddata.filled", "Keys or events received of the answer in flight.", func(s Status) int { return int(s.Filled) })

@@ -21,6 +21,7 @@ type published struct {
 	members  int              // number in view, including this one
 	unloaded error            // why the rows of the durable keys cannot be used
 	others   []string         // addresses of members that list other durable keys
+	expiry   []string         // addresses of members with other times to live
 	view     *membership.View // nil before the first view
 }
 
@@ -227,10 +228,11 @@ func (a *replica) publish() {
 	if old == nil {
 		old = new(published)
 	}
-	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls, unloaded: a.unloaded, members: len(a.address) + 1, others: a.others, view: a.view}
-	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) || !slices.Equal(next.others, old.others)
+	next := published{half: old.half, durable: old.durable, choice: a.l.r.choice, ttls: a.l.ttls, unloaded: a.unloaded, members: len(a.address) + 1, others: a.others, expiry: a.otherExpiry, view: a.view}
+	news := next.view != old.view || (next.unloaded == nil) != (old.unloaded == nil) || !slices.Equal(next.others, old.others) || !slices.Equal(next.expiry, old.expiry)
 	for _, d := range a.domains {
 		now := d.half()
+		d.note(now.stats)
 		switch {
 		case !d.durable && !old.same(&now):
 			news, now.number = true, states.Add(1)

@@ -61,6 +61,7 @@ func (a *replica) resume() {
 	} else {
 		for i, d := range a.domains {
 			if d.shell.Interrupted() {
+				d.followAnew()
 				effects[i] = d.core.Resume(d.shell.Now(), d.calls())
 			}
 		}
@@ -90,6 +91,7 @@ func (a *replica) beginAnew() {
 		d.log.Error("the replicator panics repeatedly; it starts empty, as a new replica",
 			slog.String("was", d.core.Replica().String()), slog.Uint64("lost", d.core.Uncopied()))
 		d.begin()
+		d.followAnew()
 	}
 	a.crashes = crashes{}
 	if a.durable != nil {

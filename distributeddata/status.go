@@ -30,6 +30,9 @@ type Status struct {
 	// OtherDurable lists the addresses of members whose Config.Durable differs from this member's.
 	// It should be empty.
 	OtherDurable []string // concord.ddata.other_durable is their number
+	// OtherExpiry lists the addresses of members whose Config.Expiry differs from this member's. It
+	// should be empty.
+	OtherExpiry []string // concord.ddata.other_expiry is their number
 	// Durable describes the durable keys alone; it is nil without Config.Durable. The other fields
 	// cover both kinds of keys: counters are sums, Ready and NotReady hold if they do for both, and
 	// Missing lists the members missing for either. Replica, Seen, Counted, Epoch and Trouble are
@@ -105,7 +108,7 @@ func (r *Replicator) Status() Status {
 		return Status{}
 	}
 	s := Status{
-		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members, Seen: p.main().seen.String(), OtherDurable: p.others,
+		Replica: crdt.ReplicaID(p.main().replica), Ready: p.allReady(), Members: p.members, Seen: p.main().seen.String(), OtherDurable: p.others, OtherExpiry: p.expiry,
 		Faults: r.faults.count.Load(), Panics: r.panics.Load(), Lag: map[string]uint64{}, Sent: r.traffic.all(),
 		Expired: r.expired.Load(), Touches: r.touches.Load(),
 		NearLimits: r.near.of(time.Now()),

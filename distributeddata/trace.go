@@ -15,7 +15,8 @@ import (
 
 // An operation that may wait for other members or for the disk is recorded as a child of the
 // caller's span, by the caller's tracer provider, and as a value of a histogram by operation, level
-// and outcome. An operation that is answered at once is not recorded and costs nothing.
+// and outcome. An operation that is answered at once is not recorded and costs nothing. The caller
+// of a message is its sender: see Traced.
 
 // operation describes an operation for spans and histograms.
 type operation struct {
@@ -52,10 +53,37 @@ func (r *Replicator) span(ctx context.Context, m request) (context.Context, trac
 	if !r.choice.waits(key, op.at) {
 		return ctx, nil
 	}
+	return r.startSpan(ctx, above, op, key)
+}
+
+// startSpan starts the span of an operation below another.
+func (r *Replicator) startSpan(ctx context.Context, above trace.Span, op operation, key string) (context.Context, trace.Span) {
 	return above.TracerProvider().Tracer(meterName).Start(ctx, "concord.ddata."+op.name, trace.WithAttributes(
 		attribute.String("concord.ddata.replicator", r.name), attribute.String("concord.ddata.key", key),
 		attribute.String("concord.ddata.level", op.at.String()),
 	))
+}
+
+// traced starts the span of a message whose sender has set one, and returns the function that ends
+// it with the outcome. An update that nobody waits for has none.
+func (a *replica) traced(above trace.Span, m traceable) (end func(error)) {
+	end = func(error) {}
+	op, key := m.operation()
+	if above == nil || !a.l.r.choice.waits(key, op.at) || op.at == Local && !a.asker.waits() {
+		return end
+	}
+	defer a.guard("tracing") // the provider is the application's
+	if !above.IsRecording() {
+		return end
+	}
+	_, span := a.l.r.startSpan(trace.ContextWithSpan(context.Background(), above), above, op, key)
+	return func(err error) {
+		defer a.guard("tracing")
+		if roll := a.l.published.Load().of(key).roll; roll != nil && op.at != Local {
+			span.SetAttributes(attribute.Int("concord.ddata.counted", roll.Counted))
+		}
+		endSpan(span, err)
+	}
 }
 
 // endSpan ends a span with the outcome of the call.

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
@@ -111,6 +113,7 @@ func TestMetrics_DurationsOfOperations(t *testing.T) {
 							of += v.AsString() + " "
 						}
 						got[of], sum[of] = point.Count, point.Sum
+						require.Less(t, point.Bounds[0], 0.001, "seconds, not milliseconds")
 					}
 				}
 			}
@@ -124,6 +127,74 @@ func TestMetrics_DurationsOfOperations(t *testing.T) {
 		require.Equal(t, want, got)
 		require.InDelta(t, 3, sum["update majority not reached "], 0.01, "of virtual time")
 		require.InDelta(t, 0.02, sum["update majority success "], 0.01)
+	})
+}
+
+// Messages are spans of the span that their sender names; without one, and where nothing waits, there
+// is no span.
+func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
+	run(t, 3, distributeddata.Config{Durable: []string{"kept"}, Store: diskOf(t)}, func(c *cluster) {
+		spans := tracetest.NewSpanRecorder()
+		ctx, above := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("of an actor").Start(context.Background(), "order")
+		p := testkit.NewProbe(t, c.Member(0).System)
+		ask := func(m any) distributeddata.Response {
+			p.Request(c.at(0).PID(), m)
+			return testkit.Expect[distributeddata.Response](p)
+		}
+		kept := distributeddata.NewKey("kept", items{})
+		require.NoError(t, ask(cart.UpdateMessage(addTo("milk")).Traced(ctx)).Err())
+		require.NoError(t, ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority)).Err())
+		require.NoError(t, ask(cart.UpdateMessage(addTo("milk"), distributeddata.Majority).Traced(context.Background())).Err())
+		c.Member(0).System.Root.Send(c.at(0).PID(), kept.UpdateMessage(addTo("x")).Traced(ctx))
+		require.Len(t, spans.Started(), 1, "that of the sender: nothing waits, or nobody traces it")
+
+		require.NoError(t, ask(cart.UpdateMessage(addTo("eggs"), distributeddata.Majority).Traced(ctx)).Err())
+		require.ErrorIs(t, ask(distributeddata.NewKey("none", items{}).GetMessage(distributeddata.All).Traced(ctx)).Err(), distributeddata.ErrNotFound)
+		require.NoError(t, ask(kept.UpdateMessage(addTo("y")).Traced(ctx)).Err())
+		no := &distributeddata.Transaction{Modify: func(*distributeddata.Tx) error { return errors.New("no") }, At: distributeddata.All}
+		require.ErrorIs(t, ask(no.Traced(ctx)).Err(), distributeddata.ErrModify)
+		c.Net.Partition(addresses(c, 0), addresses(c, 1, 2))
+		late := cart.DeleteMessage(distributeddata.Majority).Traced(ctx)
+		late.Timeout = 2 * time.Second
+		require.ErrorIs(t, ask(late).Err(), distributeddata.ErrQuorum)
+
+		var got [][4]string
+		all := spans.Ended()
+		for _, s := range all {
+			require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
+			by := attribute.NewSet(s.Attributes()...)
+			text := func(key string) string { v, _ := by.Value(attribute.Key("concord.ddata." + key)); return v.Emit() }
+			got = append(got, [4]string{s.Name(), text("key"), text("level") + " of " + text("counted"), text("outcome") + ", " + s.Status().Code.String()})
+		}
+		require.Equal(t, [][4]string{
+			{"concord.ddata.update", "cart", "majority of 3", "success, Unset"},
+			{"concord.ddata.get", "none", "all of 3", "not found, Unset"},
+			{"concord.ddata.update", "kept", "local of ", "success, Unset"},
+			{"concord.ddata.atomically", "", "all of 3", "refused, Error"},
+			{"concord.ddata.delete", "cart", "majority of 3", "not reached, Error"},
+		}, got)
+		last := attribute.NewSet(all[4].Attributes()...)
+		answered, _ := last.Value("concord.ddata.answered")
+		require.EqualValues(t, 1, answered.AsInt64())
+		require.Equal(t, 2*time.Second, all[4].EndTime().Sub(all[4].StartTime()))
+	})
+}
+
+// hostileSpan fails wherever it is asked for its provider.
+type hostileSpan struct{ noop.Span }
+
+func (hostileSpan) IsRecording() bool                        { return true }
+func (hostileSpan) TracerProvider() oteltrace.TracerProvider { panic("the application's") }
+
+func TestTrace_ATracerThatPanicsDoesNotHurt(t *testing.T) {
+	run(t, 3, distributeddata.Config{}, func(c *cluster) {
+		p := testkit.NewProbe(t, c.Member(0).System)
+		m := cart.UpdateMessage(addTo("milk"), distributeddata.Majority)
+		m.Span = hostileSpan{}
+		p.Request(c.at(0).PID(), m)
+		require.NoError(t, testkit.Expect[distributeddata.Response](p).Err())
+		require.EqualValues(t, 1, c.at(0).Status().Faults)
+		require.Zero(t, c.at(0).Status().Panics)
 	})
 }
 

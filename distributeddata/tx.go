@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata/internal/core"
 	"github.com/concord-go/concord/internal/causal"
@@ -71,6 +73,7 @@ type Transaction struct {
 	Timeout time.Duration // 0: Config.OperationTimeout
 	Echo    any
 	Adapt   func(*TransactionResponse) any
+	Span    trace.Span // of the sender; see Traced
 }
 
 // TransactionResponse answers Transaction.
@@ -80,7 +83,9 @@ type TransactionResponse struct{ answer }
 func (r *TransactionResponse) Result() (struct{}, error) { return struct{}{}, r.err }
 
 func (m *Transaction) run(a *replica, respond func(any)) {
+	end := a.traced(m.Span, m)
 	answer := func(_ core.Done, err error) {
+		end(err)
 		adapted(a.l.r, &TransactionResponse{answer{"", m.Echo, err}}, m.Adapt, respond)
 	}
 	if err := cmp.Or(m.At.validate(), a.admit(m.At, "")); err != nil {

@@ -102,6 +102,7 @@ type Beat struct {
 	// Print of the receiver's events up to the number in the vector, below 32 bits of its id [R57].
 	Print         uint64 `protobuf:"fixed64,12,opt,name=print,proto3" json:"print,omitempty"`
 	Parting       bool   `protobuf:"varint,13,opt,name=parting,proto3" json:"parting,omitempty"` // the sender leaves: no member can hand over to it [R53]
+	Expiry        uint32 `protobuf:"fixed32,14,opt,name=expiry,proto3" json:"expiry,omitempty"`  // digest of the sender's times to live, in a Beat with seen [R24]; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +212,13 @@ func (x *Beat) GetParting() bool {
 		return x.Parting
 	}
 	return false
+}
+
+func (x *Beat) GetExpiry() uint32 {
+	if x != nil {
+		return x.Expiry
+	}
+	return 0
 }
 
 // The members that the sender remembers [M1]. The receiver merges them with its own.
@@ -1951,7 +1959,7 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	"\rVersionVector\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
-	"\x04base\x18\x03 \x01(\fR\x04base\"\xaf\x02\n" +
+	"\x04base\x18\x03 \x01(\fR\x04base\"\xc7\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12-\n" +
 	"\x04seen\x18\x03 \x01(\v2\x19.concord.v1.VersionVectorR\x04seen\x12\x16\n" +
@@ -1964,7 +1972,8 @@ const file_concord_v1_replication_proto_rawDesc = "" +
 	" \x01(\bR\tannounced\x12\x18\n" +
 	"\aleaving\x18\v \x01(\bR\aleaving\x12\x14\n" +
 	"\x05print\x18\f \x01(\x06R\x05print\x12\x18\n" +
-	"\aparting\x18\r \x01(\bR\apartingJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\x9b\x01\n" +
+	"\aparting\x18\r \x01(\bR\aparting\x12\x16\n" +
+	"\x06expiry\x18\x0e \x01(\aR\x06expiryJ\x04\b\x01\x10\x02J\x04\b\b\x10\t\"\x9b\x01\n" +
 	"\aMembers\x126\n" +
 	"\amembers\x18\x01 \x03(\v2\x1c.concord.v1.RememberedMemberR\amembers\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

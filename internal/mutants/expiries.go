@@ -1,6 +1,6 @@
 package main
 
-// expiries are the bugs of entries that expire.
+// expiries are the bugs of entries that expire, and of what is measured of them and of updates.
 func expiries() []mutant {
 	const (
 		pkg   = "./distributeddata"
@@ -107,6 +107,42 @@ func expiries() []mutant {
 			rule:   "of two times to live, the one set later counts",
 			edits:  in(use, "if o.Set > u.Set ||", "if o.Set < u.Set ||"),
 			killer: killer{pkg: core, run: "^TestUse_RoundTripAndMerge$"},
+		},
+		{
+			name:   "a member that is not ready deletes entries",
+			rule:   "a member deletes only when it has been refilled",
+			edits:  in(actor, "return d.core.Ready() && roll != nil", "return roll != nil"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_AMemberThatIsNotReadyDeletesNothing$"},
+		},
+		{
+			name:   "a deletion does not look at the entry again",
+			rule:   "an update that races with the deletion leaves no half-expired value",
+			edits:  in(actor, "u.At != x.Use || e.a.l.ttls.of(x.Key, u) != x.TTL", "u.At < 0"),
+			killer: killer{pkg: pkg, run: "^TestExpiry_AnUpdateThatIsNotVisibleYetKeepsTheEntry$"},
+		},
+		{
+			name:   "different times to live are reported with every heartbeat",
+			rule:   "a member with different times to live is named once",
+			edits:  in("distributeddata/internal/core/beat.go", "is != was {", "is || is != was {"),
+			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestExpiry_DifferentTimesAreNamedOnce$"},
+		},
+		{
+			name:   "different times to live are not asked for",
+			rule:   "a member with different times to live is named, whatever was lost",
+			edits:  in("distributeddata/internal/core/beat.go", "if !p.dated && c.cfg.Expiry != 0 {", "if false {"),
+			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestExpiry_DifferentTimesAreNamedOnce$"},
+		},
+		{
+			name:   "every heartbeat tells the times to live",
+			rule:   "expiry adds nothing to the traffic at rest",
+			edits:  in("distributeddata/internal/core/beat.go", "if m.Seen != nil { // others", "if true { // others"),
+			killer: killer{pkg: "./distributeddata/internal/core", run: "^TestExpiry_TakesNoBytesAtRest$"},
+		},
+		{
+			name:   "the convergence of all members is that of a majority",
+			rule:   "convergence at level all waits for every counted member",
+			edits:  in("distributeddata/convergence.go", "Level: followed[i].level()", "Level: Majority.level()"),
+			killer: killer{pkg: pkg, run: "^TestMetrics_Convergence$"},
 		},
 	}
 }

@@ -68,6 +68,9 @@ func (c *Core) beat(p *peer, m *pb.Beat) {
 	if p.replica != 0 {
 		m.Print = uint64(p.replica)<<32 | uint64(c.printOf(p.replica))
 	}
+	if m.Seen != nil { // others take no such bytes
+		m.Expiry = c.cfg.Expiry
+	}
 	c.emit(Send{Member: p.ID, Manifest: wire.ReplicatorBeat, Payload: encode(m)})
 }
 
@@ -95,6 +98,7 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	if p.ready != m.Ready {
 		p.ready, c.stirred = m.Ready, true
 	}
+	c.dates(p, &m)
 	same := c.under(p, m.Members)
 	p.leaving = m.Leaving
 	c.parts(p, m.Parting)
@@ -125,6 +129,22 @@ func (c *Core) onBeat(p *peer, ev Receive) error {
 	c.follow(p, v)
 	c.remind(p, v)
 	return nil
+}
+
+// dates compares the times to live of a member with this replica's [R24]. Only heartbeats with a
+// vector tell them. If all those of p were lost, this replica asks for one.
+func (c *Core) dates(p *peer, m *pb.Beat) {
+	if m.Seen == nil {
+		if !p.dated && c.cfg.Expiry != 0 {
+			c.askBeat(p)
+		}
+		return
+	}
+	was := p.expiry != c.cfg.Expiry
+	p.expiry, p.dated = m.Expiry, true
+	if is := p.expiry != c.cfg.Expiry; is != was {
+		c.emit(OtherExpiry{p.ID, is})
+	}
 }
 
 // remind sends a heartbeat to p, which lacks events, unless it was sent one within the last
@@ -169,7 +189,7 @@ func (c *Core) meet(p *peer, r causal.Replica, announced bool) bool {
 	}
 	greets := c.greets(p)
 	c.replaced(p.replica)
-	*p = peer{Member: p.Member, replica: r, pacing: p.pacing}
+	*p = peer{Member: p.Member, replica: r, pacing: p.pacing, expiry: p.expiry}
 	c.identify(p)
 	delete(c.outgoing, p.ID)
 	if c.incoming != nil && c.incoming.member == p.ID {

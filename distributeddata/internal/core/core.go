@@ -99,6 +99,8 @@ type peer struct {
 	toldOf   uint64           // digest of the last vector that was sent to it in full
 	opinion  opinion          // how its state differed from ours when the vectors were last equal
 	cleared  []causal.Replica // it holds no retracted events of these replicas
+	expiry   uint32           // digest of its times to live; this replica's until it has reported one
+	dated    bool             // it has reported that digest
 }
 
 type sent struct {
@@ -364,7 +366,7 @@ func (c *Core) view(others []Member) {
 	for _, m := range others {
 		p := c.peer(m.ID)
 		if p == nil {
-			p = &peer{}
+			p = &peer{expiry: c.cfg.Expiry}
 		}
 		p.Member = m
 		next = append(next, p)

@@ -122,7 +122,7 @@ func (l *lab) step(name string, ev Event) {
 			l.reb = append(l.reb, e)
 		case LoadRecord, SwapRecord:
 			l.stored(name, e)
-		case Usurped, Unequal, Forgotten, Troubled:
+		case Usurped, Unequal, OtherExpiry, Forgotten, Troubled:
 			l.alarms = append(l.alarms, alarm{name, e})
 		}
 	}

@@ -49,7 +49,7 @@ func (c *Core) Resume(now time.Time, calls []uint64) []Effect {
 func (c *Core) forgetOthers() {
 	peers := make([]*peer, len(c.peers))
 	for i, p := range c.peers {
-		peers[i] = &peer{Member: p.Member, replica: p.replica}
+		peers[i] = &peer{Member: p.Member, replica: p.replica, expiry: p.expiry, dated: p.dated}
 	}
 	c.peers, c.lags, c.scrub = peers, nil, scrub{}
 	c.window = window{count: c.cfg.WindowCount, bytes: c.cfg.WindowBytes}

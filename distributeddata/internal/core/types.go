@@ -7,7 +7,7 @@ import (
 	"github.com/concord-go/concord/internal/wire"
 )
 
-// Config configures a core. All fields except Disk and Reach are required; the shell fills in
+// Config configures a core. All fields except Disk, Expiry and Reach are required; the shell fills in
 // defaults.
 type Config struct {
 	// Member is the name under which quorums count this member, stable across restarts.
@@ -27,6 +27,10 @@ type Config struct {
 	PushBytes    int // bytes pushed to a member and not acknowledged; beyond it the member must ask
 	PartBytes    int // size of a part of an answer
 	CompareKeys  int // with so many keys, a replica that is too far behind is sent only differences
+
+	// Expiry is a digest of the times to live of entries, which is compared with those of the other
+	// members [R24]; 0: no entry expires.
+	Expiry uint32
 
 	Disk *DiskConfig // nil: no disk [R60]
 
@@ -219,6 +223,11 @@ type (
 	// Forgotten says that other members have removed this one from the count although it runs. It
 	// enters again as a newcomer.
 	Forgotten struct{}
+	// OtherExpiry says that a member has begun or ceased to have other times to live than this one.
+	OtherExpiry struct {
+		Member  string
+		Differs bool
+	}
 	// Unequal says that a member has a different MinMembers.
 	Unequal struct {
 		Member string
@@ -238,6 +247,8 @@ func (Mended) effect()     {}
 func (Usurped) effect()    {}
 func (Forgotten) effect()  {}
 func (Unequal) effect()    {}
+
+func (OtherExpiry) effect() {}
 
 // Short says how far an operation got.
 type Short struct {
