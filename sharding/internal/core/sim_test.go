@@ -302,16 +302,18 @@ func (w *world) probe(c *node) (probes int) {
 
 // simulate runs seeds of one kind, and logs statistics.
 func simulate(t *testing.T, opt options, s sim.Seeds) {
-	var handled, moves, lost, orphans atomic.Int64
+	var handled, moves, moved, lost, orphans atomic.Int64
 	sim.Run(t, s, func(w *sim.World) {
 		x := newWorld(w, opt)
 		play(x)
 		handled.Add(int64(x.stat.handled))
 		moves.Add(int64(x.stat.moves))
+		moved.Add(int64(x.stat.moved))
 		lost.Add(int64(x.stat.lost))
 		orphans.Add(int64(x.stat.orphans))
 	})
-	t.Logf("%d messages handled, %d assignments, %d sessions lost, %d regions on the wrong side", handled.Load(), moves.Load(), lost.Load(), orphans.Load())
+	t.Logf("%d messages handled, %d assignments, %d moves of a lease to another member, %d sessions lost, %d regions on the wrong side",
+		handled.Load(), moves.Load(), moved.Load(), lost.Load(), orphans.Load())
 }
 
 // Nothing fails, and no delay exceeds a timeout: no message is lost, and no lease is requested in

@@ -32,7 +32,7 @@ type world struct {
 	adds    int
 	wishes  map[int]string // by shard: the wishes of users and of their function
 	alive   map[string][]*entity
-	stat    struct{ sent, handled, moves, lost, grants, orphans int }
+	stat    struct{ sent, handled, moves, moved, lost, grants, orphans int }
 }
 
 // options of a history.
