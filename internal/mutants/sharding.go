@@ -344,6 +344,12 @@ func shards() []mutant {
 			killer: killer{pkg: shardCore, run: "^TestPolicy_LFUForgetsWhatWasUsedLongAgo$"},
 		},
 		{
+			name:   "the last members wait for one that has stopped and is still listed",
+			rule:   "a member that was not heard for a while does not count as one that may host [S29]",
+			edits:  in(shardDir+"allocation.go", "return c.now.Before(c.begun.Add(c.cfg.Fit))\n\t}\n\treturn !r.Leaving", "return true\n\t}\n\treturn !r.Leaving"),
+			killer: killer{pkg: "./sharding", run: "^TestClose_TheLastTwoAtOnce$"},
+		},
+		{
 			name:   "a delivery is not sent under the next tenure, nor again",
 			rule:   "a delivery is kept by its sender until it is confirmed [S38]",
 			edits:  []edit{{shardDir + "route.go", "\ts.redeliver()\n", ""}, {shardDir + "outbox.go", "if !d.concluded && !s.r.now.Before(d.due) {", "if false {"}},
