@@ -792,8 +792,10 @@ func (x *ShardingStats) GetWaiting() uint64 {
 
 // Messages to entities of shards that the receiver hosts or hosted.
 type ShardingData struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Parcels       []*ShardingParcel      `protobuf:"bytes,1,rep,name=parcels,proto3" json:"parcels,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Parcels []*ShardingParcel      `protobuf:"bytes,1,rep,name=parcels,proto3" json:"parcels,omitempty"`
+	// Deliveries of the receiver that were handled at the sender.
+	Confirmed     []*ShardingConfirmed `protobuf:"bytes,2,rep,name=confirmed,proto3" json:"confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -835,6 +837,66 @@ func (x *ShardingData) GetParcels() []*ShardingParcel {
 	return nil
 }
 
+func (x *ShardingData) GetConfirmed() []*ShardingConfirmed {
+	if x != nil {
+		return x.Confirmed
+	}
+	return nil
+}
+
+// Deliveries to one shard that were handled.
+type ShardingConfirmed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Numbers       []uint64               `protobuf:"varint,2,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardingConfirmed) Reset() {
+	*x = ShardingConfirmed{}
+	mi := &file_concord_v1_sharding_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardingConfirmed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardingConfirmed) ProtoMessage() {}
+
+func (x *ShardingConfirmed) ProtoReflect() protoreflect.Message {
+	mi := &file_concord_v1_sharding_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardingConfirmed.ProtoReflect.Descriptor instead.
+func (*ShardingConfirmed) Descriptor() ([]byte, []int) {
+	return file_concord_v1_sharding_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ShardingConfirmed) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardingConfirmed) GetNumbers() []uint64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
 // A message to an entity.
 type ShardingParcel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -850,13 +912,19 @@ type ShardingParcel struct {
 	SenderAddress string            `protobuf:"bytes,7,opt,name=sender_address,json=senderAddress,proto3" json:"sender_address,omitempty"`
 	SenderId      string            `protobuf:"bytes,8,opt,name=sender_id,json=senderId,proto3" json:"sender_id,omitempty"`
 	Header        map[string]string `protobuf:"bytes,9,rep,name=header,proto3" json:"header,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of the delivery at the sending region, or 0 if the message is not a delivery.
+	Delivery uint64 `protobuf:"varint,10,opt,name=delivery,proto3" json:"delivery,omitempty"`
+	// The delivery was sent before and may have been handled.
+	Again bool `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"`
+	// Origin and delivery identify the delivery, also when another life of its sender repeats it.
+	Origin        uint64 `protobuf:"fixed64,12,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardingParcel) Reset() {
 	*x = ShardingParcel{}
-	mi := &file_concord_v1_sharding_proto_msgTypes[12]
+	mi := &file_concord_v1_sharding_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +936,7 @@ func (x *ShardingParcel) String() string {
 func (*ShardingParcel) ProtoMessage() {}
 
 func (x *ShardingParcel) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_sharding_proto_msgTypes[12]
+	mi := &file_concord_v1_sharding_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +949,7 @@ func (x *ShardingParcel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardingParcel.ProtoReflect.Descriptor instead.
 func (*ShardingParcel) Descriptor() ([]byte, []int) {
-	return file_concord_v1_sharding_proto_rawDescGZIP(), []int{12}
+	return file_concord_v1_sharding_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ShardingParcel) GetShard() uint32 {
@@ -947,6 +1015,27 @@ func (x *ShardingParcel) GetHeader() map[string]string {
 	return nil
 }
 
+func (x *ShardingParcel) GetDelivery() uint64 {
+	if x != nil {
+		return x.Delivery
+	}
+	return 0
+}
+
+func (x *ShardingParcel) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
+func (x *ShardingParcel) GetOrigin() uint64 {
+	if x != nil {
+		return x.Origin
+	}
+	return 0
+}
+
 // An assignment as the replicated table stores it.
 type ShardingAssignment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -958,7 +1047,7 @@ type ShardingAssignment struct {
 
 func (x *ShardingAssignment) Reset() {
 	*x = ShardingAssignment{}
-	mi := &file_concord_v1_sharding_proto_msgTypes[13]
+	mi := &file_concord_v1_sharding_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1059,7 @@ func (x *ShardingAssignment) String() string {
 func (*ShardingAssignment) ProtoMessage() {}
 
 func (x *ShardingAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_concord_v1_sharding_proto_msgTypes[13]
+	mi := &file_concord_v1_sharding_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1072,7 @@ func (x *ShardingAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardingAssignment.ProtoReflect.Descriptor instead.
 func (*ShardingAssignment) Descriptor() ([]byte, []int) {
-	return file_concord_v1_sharding_proto_rawDescGZIP(), []int{13}
+	return file_concord_v1_sharding_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ShardingAssignment) GetMembers() []*ShardingMember {
@@ -1061,9 +1150,13 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\vhanding_off\x18\x03 \x01(\rR\n" +
 	"handingOff\x12\x1a\n" +
 	"\bentities\x18\x04 \x01(\x04R\bentities\x12\x18\n" +
-	"\awaiting\x18\x05 \x01(\x04R\awaiting\"D\n" +
+	"\awaiting\x18\x05 \x01(\x04R\awaiting\"\x81\x01\n" +
 	"\fShardingData\x124\n" +
-	"\aparcels\x18\x01 \x03(\v2\x1a.concord.v1.ShardingParcelR\aparcels\"\xd9\x02\n" +
+	"\aparcels\x18\x01 \x03(\v2\x1a.concord.v1.ShardingParcelR\aparcels\x12;\n" +
+	"\tconfirmed\x18\x02 \x03(\v2\x1d.concord.v1.ShardingConfirmedR\tconfirmed\"C\n" +
+	"\x11ShardingConfirmed\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
+	"\anumbers\x18\x02 \x03(\x04R\anumbers\"\xa3\x03\n" +
 	"\x0eShardingParcel\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x16\n" +
@@ -1073,7 +1166,11 @@ const file_concord_v1_sharding_proto_rawDesc = "" +
 	"\apayload\x18\x06 \x01(\fR\apayload\x12%\n" +
 	"\x0esender_address\x18\a \x01(\tR\rsenderAddress\x12\x1b\n" +
 	"\tsender_id\x18\b \x01(\tR\bsenderId\x12>\n" +
-	"\x06header\x18\t \x03(\v2&.concord.v1.ShardingParcel.HeaderEntryR\x06header\x1a9\n" +
+	"\x06header\x18\t \x03(\v2&.concord.v1.ShardingParcel.HeaderEntryR\x06header\x12\x1a\n" +
+	"\bdelivery\x18\n" +
+	" \x01(\x04R\bdelivery\x12\x14\n" +
+	"\x05again\x18\v \x01(\bR\x05again\x12\x16\n" +
+	"\x06origin\x18\f \x01(\x06R\x06origin\x1a9\n" +
 	"\vHeaderEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"{\n" +
@@ -1093,7 +1190,7 @@ func file_concord_v1_sharding_proto_rawDescGZIP() []byte {
 	return file_concord_v1_sharding_proto_rawDescData
 }
 
-var file_concord_v1_sharding_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_concord_v1_sharding_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_concord_v1_sharding_proto_goTypes = []any{
 	(*ShardingHello)(nil),      // 0: concord.v1.ShardingHello
 	(*ShardingMember)(nil),     // 1: concord.v1.ShardingMember
@@ -1107,9 +1204,10 @@ var file_concord_v1_sharding_proto_goTypes = []any{
 	(*ShardingAskStats)(nil),   // 9: concord.v1.ShardingAskStats
 	(*ShardingStats)(nil),      // 10: concord.v1.ShardingStats
 	(*ShardingData)(nil),       // 11: concord.v1.ShardingData
-	(*ShardingParcel)(nil),     // 12: concord.v1.ShardingParcel
-	(*ShardingAssignment)(nil), // 13: concord.v1.ShardingAssignment
-	nil,                        // 14: concord.v1.ShardingParcel.HeaderEntry
+	(*ShardingConfirmed)(nil),  // 12: concord.v1.ShardingConfirmed
+	(*ShardingParcel)(nil),     // 13: concord.v1.ShardingParcel
+	(*ShardingAssignment)(nil), // 14: concord.v1.ShardingAssignment
+	nil,                        // 15: concord.v1.ShardingParcel.HeaderEntry
 }
 var file_concord_v1_sharding_proto_depIdxs = []int32{
 	1,  // 0: concord.v1.ShardingTable.members:type_name -> concord.v1.ShardingMember
@@ -1119,15 +1217,16 @@ var file_concord_v1_sharding_proto_depIdxs = []int32{
 	4,  // 4: concord.v1.ShardingReport.active:type_name -> concord.v1.ShardingTenure
 	1,  // 5: concord.v1.ShardingAskFree.members:type_name -> concord.v1.ShardingMember
 	2,  // 6: concord.v1.ShardingAskFree.entry:type_name -> concord.v1.ShardingEntry
-	12, // 7: concord.v1.ShardingData.parcels:type_name -> concord.v1.ShardingParcel
-	14, // 8: concord.v1.ShardingParcel.header:type_name -> concord.v1.ShardingParcel.HeaderEntry
-	1,  // 9: concord.v1.ShardingAssignment.members:type_name -> concord.v1.ShardingMember
-	2,  // 10: concord.v1.ShardingAssignment.entry:type_name -> concord.v1.ShardingEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 7: concord.v1.ShardingData.parcels:type_name -> concord.v1.ShardingParcel
+	12, // 8: concord.v1.ShardingData.confirmed:type_name -> concord.v1.ShardingConfirmed
+	15, // 9: concord.v1.ShardingParcel.header:type_name -> concord.v1.ShardingParcel.HeaderEntry
+	1,  // 10: concord.v1.ShardingAssignment.members:type_name -> concord.v1.ShardingMember
+	2,  // 11: concord.v1.ShardingAssignment.entry:type_name -> concord.v1.ShardingEntry
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_concord_v1_sharding_proto_init() }
@@ -1141,7 +1240,7 @@ func file_concord_v1_sharding_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_concord_v1_sharding_proto_rawDesc), len(file_concord_v1_sharding_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -94,6 +94,9 @@ type Config struct {
 	Buffer int `yaml:"buffer"`
 	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
 	// message counts as 256 bytes. Default 64 MiB.
+	//
+	// The messages of Deliver that are not confirmed are counted separately; Buffer and BufferBytes
+	// bound them too.
 	BufferBytes int `yaml:"buffer-bytes"`
 	// Stash is how many messages may wait for one entity that is being stopped or could not be
 	// created. Default 1000.
@@ -267,6 +270,10 @@ const (
 
 	consultEvery = 5 * time.Second
 	answerWithin = time.Second
+
+	resendAfter  = time.Second
+	resendAtMost = 10 * time.Second
+	rememberLast = 1024
 )
 
 func (c Config) core() core.Config {
@@ -275,6 +282,7 @@ func (c Config) core() core.Config {
 		Patience: c.HandOff + flushTimeout, Retry: time.Second, Orphan: c.OrphanAfter,
 		Beat: beat, Settle: c.Settle, Fit: 10 * beat, Moves: max(0, c.MaxMoves), Stable: c.StableAfter,
 		Spread: c.Spread, Consult: c.Strategy != nil, Again: consultEvery, Answer: answerWithin,
+		Resend: resendAfter, MaxResend: resendAtMost, Handled: rememberLast,
 		Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
 	}
 }

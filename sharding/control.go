@@ -108,6 +108,12 @@ func (c *control) Receive(ctx actor.Context) {
 	case actor.SystemMessage, actor.AutoReceiveMessage, actor.AutoRespond:
 	case *sent:
 		c.send(ctx, m)
+	case *promised:
+		c.promise(ctx, core.BeginDelivery(*m))
+	case *released:
+		c.step(ctx, core.EndDelivery(*m))
+	case *handled:
+		c.step(ctx, core.Handled(*m))
 	case *envelope:
 		c.onEnvelope(ctx, m)
 	case *dispatch:
@@ -230,6 +236,7 @@ func (c *control) look(ctx actor.Context) {
 // giveUp stops everything at once, without waiting.
 func (c *control) giveUp(ctx actor.Context) {
 	c.quit = true
+	c.abandon()
 	c.step(ctx, core.View{Self: c.self, Members: []core.Member{c.self}, Removed: true})
 	if c.tenancy == nil {
 		return
@@ -255,6 +262,8 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 		c.end(ctx, e.Shard, e.Token, core.KillAll{})
 	case core.Release:
 		c.tenancy.release(e)
+	case core.Conclude:
+		conclude(e)
 	case core.Refuse:
 		c.life.arrived(e.Shard)
 		c.life.refuse(e.Body.ID, e.Body.Value, ErrBufferFull)
@@ -266,6 +275,11 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 }
 
 func (c *control) deliver(e core.Deliver) {
+	if e.Delivery != 0 {
+		e.Body.Value = c.life.delivered(e)
+		c.life.places[e.Shard].deliver(e.Token, e.Body, false)
+		return
+	}
 	p, own := e.Body.Value.(*parcel)
 	if own {
 		c.life.waiting.Add(-1)
@@ -373,6 +387,7 @@ func (c *control) shutDown(ctx actor.Context) {
 		gate.Of(ctx.ActorSystem()).Unsubscribe(ctx.Self())
 		c.tenancy.abandon()
 	}
+	c.abandon()
 	for n := range c.life.places {
 		for _, b := range c.region.Withdraw(n) {
 			c.life.arrived(n)

@@ -80,7 +80,9 @@
 //
 // # Messages
 //
-// A message is delivered at most once. Of the messages that one sender sends to one entity through
+// Tell, Request and Ask deliver a message at most once. Ref.Deliver delivers at least once: it sends
+// the message again until the entity has handled it, so the entity may see it again, with
+// Delivery.Again. Of the messages that one sender sends to one entity through
 // one member, a later one never overtakes an earlier one; when a host is lost, there may be gaps.
 // Messages that an entity has not handled when it stops itself or is passivated go to its next
 // incarnation. A message that cannot be delivered becomes a dead letter on the member that detects

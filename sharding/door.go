@@ -53,7 +53,7 @@ func (d *door) SendUserMessage(_ *actor.PID, message any) {
 		err = d.l.send(e.ID, value, e.byAsk)
 	}
 	if err != nil {
-		d.l.refuse(e.ID, &parcel{value, e.byAsk}, err)
+		d.l.refuse(e.ID, &parcel{value: value, byAsk: e.byAsk}, err)
 	}
 }
 

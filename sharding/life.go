@@ -156,7 +156,7 @@ func (l *life) send(id string, value any, byAsk bool) error {
 		l.counts.refused.Add(1)
 		return ErrBufferFull
 	}
-	b.Value, b.Size = &parcel{value, byAsk}, sizeOf(value)
+	b.Value, b.Size = &parcel{value: value, byAsk: byAsk}, sizeOf(value)
 	l.system.Root.Send(l.control, &sent{n, b})
 	return nil
 }

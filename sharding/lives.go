@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -15,7 +16,7 @@ func bind(l *life) (*region, error) {
 	lives, key := lifecycle.LivesOf(l.system), "sharding "+l.cfg.Type
 	r, kept, err := lifecycle.Handle(l.system, key, func() (*region, error) {
 		present := lifecycle.NewPresent[life](fmt.Sprintf("sharding %q", l.cfg.Type), ErrClosed)
-		return &region{typ: l.cfg.Type, shards: l.cfg.Shards, numbered: l.cfg.numbered, present: present}, nil
+		return &region{typ: l.cfg.Type, shards: l.cfg.Shards, numbered: l.cfg.numbered, present: present, origin: rand.Uint64()}, nil //nolint:gosec // unique, not secret
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sharding %q: %w", l.cfg.Type, err)

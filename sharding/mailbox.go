@@ -29,9 +29,10 @@ type mailbox struct {
 	worked    bool // it has handled a message
 
 	// Used only by the processing goroutine.
-	last    any  // message being handled
-	ending  bool // the stop of the entity is being handled, or was
-	stopped bool // Proto.Actor is stopping the actor
+	last    any        // message being handled
+	current *delivered // delivery being handled; nil: none
+	ending  bool       // the stop of the entity is being handled, or was
+	stopped bool       // Proto.Actor is stopping the actor
 }
 
 // post is a message in a mailbox: from the slot, or from any other sender that knows the PID of the
@@ -167,6 +168,7 @@ func (m *mailbox) process() {
 			reason = p
 		}
 		m.fail()
+		m.conclude(false)
 		if m.ending {
 			m.halt() // nothing else would stop it
 		}
@@ -238,13 +240,27 @@ func (m *mailbox) handle(p post) {
 			return
 		}
 	}
+	if d, ok := p.message.(*delivered); ok {
+		m.current, p.message = d, d.value
+	}
 	m.last = p.message
 	m.invoker.InvokeUserMessage(p.message)
 	m.last = nil
+	m.conclude(true)
 	if p.from == slot && (!m.worked || m.failed) {
 		m.mu.Lock()
 		m.worked, m.failed = true, false
 		m.mu.Unlock()
+	}
+}
+
+// conclude reports the end of the handler of a delivery. If the tenure has ended meanwhile, another
+// incarnation may be alive, and targets reject the effects of this one: then the delivery counts as
+// not handled.
+func (m *mailbox) conclude(returned bool) {
+	if d := m.current; d != nil {
+		m.current = nil
+		d.report(returned && m.cell.tenure.Check() == nil)
 	}
 }
 

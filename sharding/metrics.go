@@ -23,6 +23,8 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 	m.Count("concord.sharding.started", "Incarnations of entities.", func(s Stats) uint64 { return s.Started })
 	m.Count("concord.sharding.passivated", "Entities asked to stop while their shard stayed.", func(s Stats) uint64 { return s.Passivated })
 	m.Count("concord.sharding.failed", "Incarnations that could not be created, or panicked too often.", func(s Stats) uint64 { return s.Failed })
+	m.Count("concord.sharding.redelivered", "Messages of Deliver that may have been handled before.", func(s Stats) uint64 { return s.Redelivered })
+	delivering := m.GaugeBy("concord.sharding.delivering", "Messages of Deliver of this member that are not confirmed.")
 	by := []attribute.KeyValue{attribute.String("type", r.typ), attribute.String("member", l.system.ID)}
 	who := func(Stats) ([]attribute.KeyValue, bool) { return by, r.present.Load() == l }
 	return m.Observe(r.Stats, who, func(o metric.Observer, _ Stats) {
@@ -35,6 +37,7 @@ func (r *region) observe(l *life, provider metric.MeterProvider) (unobserve func
 			wait += sh.Waiting
 		}
 		o.ObserveInt64(entities, int64(s.Entities()), metric.WithAttributes(by...))
+		o.ObserveInt64(delivering, r.delivering.Load(), metric.WithAttributes(by...))
 		o.ObserveInt64(waiting, int64(wait), metric.WithAttributes(by...))
 	})
 }

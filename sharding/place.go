@@ -260,6 +260,10 @@ func (p *place) unlock() {
 		root.Send(keeper, c)
 	}
 	for _, b := range do.rejected {
+		if d, ok := b.Value.(*delivered); ok {
+			d.report(false)
+			continue
+		}
 		p.life.refuse(b.ID, b.Value, ErrUndelivered)
 	}
 	switch {

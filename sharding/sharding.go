@@ -29,6 +29,10 @@ type region struct {
 
 	extractor atomic.Pointer[extractor] // nil: none
 	counts    counters
+
+	origin     uint64        // random: with a number, it identifies a delivery
+	deliveries atomic.Uint64 // number of the last delivery
+	delivering atomic.Int64  // calls of Deliver in progress
 }
 
 // New prepares this member to host entities of a type and to send to them. Call it with the same
@@ -132,9 +136,11 @@ type Stats struct {
 	Started    uint64 // incarnations of entities, including failed attempts
 	Passivated uint64 // entities asked to stop while their shard stayed
 	Failed     uint64 // incarnations that could not be created, or panicked too often
+
+	Redelivered uint64 // messages of Deliver passed to entities that may have handled them before
 }
 
-type counters struct{ refused, dropped, ignored, started, passivated, failed atomic.Uint64 }
+type counters struct{ refused, dropped, ignored, started, passivated, failed, redelivered atomic.Uint64 }
 
 // Stats returns the counters.
 func (r *region) Stats() Stats {
@@ -142,5 +148,6 @@ func (r *region) Stats() Stats {
 	return Stats{
 		Refused: c.refused.Load(), Dropped: c.dropped.Load(), Ignored: c.ignored.Load(),
 		Started: c.started.Load(), Passivated: c.passivated.Load(), Failed: c.failed.Load(),
+		Redelivered: c.redelivered.Load(),
 	}
 }

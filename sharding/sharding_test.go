@@ -108,6 +108,40 @@ func TestCrash_ShardsComeBack(t *testing.T) {
 	})
 }
 
+// The last members stop at once, while a member that has stopped or crashed is still listed: they do
+// not wait for it until the deadline.
+func TestClose_TheLastTwoAtOnce(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		t.Run(map[bool]string{false: "after a member that left", true: "after a member that crashed"}[crash], func(t *testing.T) {
+			run(t, 3, options{}, func(c *testCluster) {
+				c.settled(20*time.Second, c.all()...)
+				for k := range 20 {
+					_, err := c.node(0).ask(fmt.Sprint("e", k), "who", time.Second)
+					require.NoError(t, err)
+				}
+				first, last := c.node(0), []*node{c.node(1), c.node(2)}
+				if crash { // not the coordinator, which only a member that the provider lists as the oldest replaces
+					first, last = c.node(2), []*node{c.node(0), c.node(1)}
+					c.alive.forget(first)
+					c.Crash(first.Member)
+					first.store.away(true)
+				} else {
+					require.NoError(t, first.leave(20*time.Second))
+				}
+				errs := make(chan error, 2)
+				for _, n := range last {
+					go func() {
+						_ = n.leave(20 * time.Second)                // other components may fail, where no majority is left
+						errs <- n.region.Close(context.Background()) // the result of the first call
+					}()
+				}
+				require.NoError(t, <-errs)
+				require.NoError(t, <-errs)
+			})
+		})
+	}
+}
+
 // Messages sent to an entity while it is passivated, or after it stopped itself, go to its next
 // incarnation.
 func TestPassivate_LosesNothing(t *testing.T) {

@@ -23,6 +23,12 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		c.sendData(ctx, e.To, d)
 		return
 	}
+	if m, ok := e.Message.(core.Confirm); ok {
+		if full := c.collector(ctx, e.To).confirm(m); full != nil {
+			c.life.post(c.view, e.To, wire.ShardingData, full)
+		}
+		return
+	}
 	if e.To == c.self {
 		if r, ok := e.Message.(core.Report); ok {
 			c.life.toCoordinator(c.self, r)
@@ -38,8 +44,24 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 // sendData sends a user message, together with others in the mailbox for the same member. A message
 // that cannot be sent is rejected, and only its number is sent.
 func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
-	c.life.arrived(d.Shard)
+	if d.Delivery == 0 {
+		c.life.arrived(d.Shard)
+	}
 	p, err := pack(d, c.view.Self.Address)
+	if full := c.collector(ctx, to).collect(p); full != nil {
+		c.life.post(c.view, to, wire.ShardingData, full)
+	}
+	switch {
+	case err == nil:
+	case d.Delivery != 0:
+		c.unsendable(ctx, d, err)
+	default:
+		c.life.refuse(d.Body.ID, d.Body.Value, err)
+	}
+}
+
+// collector returns what collects the messages for a member until the mailbox is empty.
+func (c *control) collector(ctx actor.Context, to core.Member) *outgoing {
 	i := slices.IndexFunc(c.outgoing, func(o *outgoing) bool { return o.to == to })
 	if i < 0 {
 		i = len(c.outgoing)
@@ -48,12 +70,7 @@ func (c *control) sendData(ctx actor.Context, to core.Member, d core.Data) {
 			ctx.Send(ctx.Self(), &dispatch{}) // after the messages in the mailbox
 		}
 	}
-	if full := c.outgoing[i].collect(p); full != nil {
-		c.life.post(c.view, to, wire.ShardingData, full)
-	}
-	if err != nil {
-		c.life.refuse(d.Body.ID, d.Body.Value, err)
-	}
+	return c.outgoing[i]
 }
 
 // dispatch posts the collected parcels.
@@ -135,6 +152,15 @@ func (c *control) onData(ctx actor.Context, from core.Member, payload []byte) {
 	}
 	for _, p := range in.Parcels {
 		c.onParcel(ctx, from, p)
+	}
+	for _, m := range in.Confirmed {
+		if err := fits(m.GetShard(), 0); err != nil {
+			c.ignore(wire.ShardingData, err)
+			continue
+		}
+		for _, n := range m.GetNumbers() {
+			c.step(ctx, core.Received{From: from, Message: core.Confirm{Shard: int(m.GetShard()), Number: n}})
+		}
 	}
 }
 

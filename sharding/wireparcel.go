@@ -3,6 +3,7 @@ package sharding
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -16,8 +17,9 @@ import (
 
 // parcel is a message of this process on the indirect path, through the control actor.
 type parcel struct {
-	value any  // message or *actor.MessageEnvelope
-	byAsk bool // its sender handles refusals
+	value   any      // message or *actor.MessageEnvelope
+	byAsk   bool     // its sender handles refusals
+	promise *promise // nil: not a delivery
 }
 
 // room is the overhead of an envelope beyond the payload of a message.
@@ -55,6 +57,9 @@ func pack(d core.Data, self string) (out *pb.ShardingParcel, err error) {
 		return out, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(payload), wire.MaxPayload-room)
 	}
 	out.Entity, out.Type, out.Payload = d.Body.ID, string(proto.MessageName(m)), payload
+	if d.Delivery != 0 {
+		out.Delivery, out.Again, out.Origin = d.Delivery, d.Again, d.Body.Value.(*parcel).promise.origin
+	}
 	if sender != nil {
 		out.SenderAddress, out.SenderId = sender.Address, sender.Id
 		if sender.Address == local { // the PID is older than the address of this system
@@ -76,25 +81,48 @@ type outgoing struct {
 	to      core.Member
 	parcels []*pb.ShardingParcel
 	bytes   int
+
+	confirmed []*pb.ShardingConfirmed // by shard
 }
 
 // collect adds a parcel. It returns the parcels that must be posted first, if any.
 func (o *outgoing) collect(p *pb.ShardingParcel) (full *pb.ShardingData) {
-	n := proto.Size(p) + 8 // its length and tag
+	full = o.reserve(proto.Size(p) + 8) // its length and tag
+	o.parcels = append(o.parcels, p)
+	return full
+}
+
+// reserve makes room for some bytes. It returns what must be posted first, if any.
+func (o *outgoing) reserve(n int) (full *pb.ShardingData) {
 	if o.bytes+n > wire.MaxPayload {
 		full = o.take()
 	}
-	o.parcels = append(o.parcels, p)
 	o.bytes += n
 	return full
 }
 
 // take removes and returns the collected parcels.
 func (o *outgoing) take() *pb.ShardingData {
-	d := &pb.ShardingData{Parcels: o.parcels}
-	o.parcels, o.bytes = nil, 0
+	d := &pb.ShardingData{Parcels: o.parcels, Confirmed: o.confirmed}
+	o.parcels, o.bytes, o.confirmed = nil, 0, nil
 	return d
 }
+
+// confirm adds the confirmation of a delivery. It returns what must be posted first, if any.
+func (o *outgoing) confirm(m core.Confirm) (full *pb.ShardingData) {
+	full = o.reserve(confirmSize)
+	shard := uint32(m.Shard) //nolint:gosec // below maxShards
+	i := slices.IndexFunc(o.confirmed, func(s *pb.ShardingConfirmed) bool { return s.Shard == shard })
+	if i < 0 {
+		i = len(o.confirmed)
+		o.confirmed = append(o.confirmed, &pb.ShardingConfirmed{Shard: shard})
+	}
+	o.confirmed[i].Numbers = append(o.confirmed[i].Numbers, m.Number)
+	return full
+}
+
+// confirmSize is at least the size of a confirmation that is alone for its shard.
+const confirmSize = 24
 
 // marshal encodes a message, and recovers from a panic in its methods.
 func marshal(m proto.Message) (b []byte, err error) {
@@ -134,6 +162,10 @@ func unpack(in *pb.ShardingParcel) (data core.Data, sender *actor.PID, err error
 	data.Body = core.Body{ID: in.Entity, Value: msg, Size: len(in.Payload)}
 	if sender != nil || len(in.Header) > 0 {
 		data.Body.Value = &actor.MessageEnvelope{Header: in.Header, Message: msg, Sender: sender}
+	}
+	if in.Delivery != 0 {
+		data.Delivery, data.Again = in.Delivery, in.Again
+		data.Body.Value = &delivered{value: data.Body.Value, origin: in.Origin}
 	}
 	return data, sender, nil
 }

@@ -8,6 +8,7 @@ const (
 var (
 	plannedMoves = killer{pkg: shardCore, run: "^TestSimulation_PlannedMovesLoseNothing$", args: "-whole"}
 	remembers    = killer{pkg: shardCore, run: "^TestSimulation_Remembers$", args: "-whole"}
+	delivers     = killer{pkg: shardCore, run: "^TestSimulation_Delivers$", args: "-whole"}
 	shardChaos   = killer{pkg: shardCore, run: "^TestSimulation_NeverTwoAlive$", args: "-whole"}
 )
 
@@ -341,6 +342,54 @@ func shards() []mutant {
 			rule:   "an entity that was used often long ago gives way [S34f]",
 			edits:  in(shardDir+"sketch.go", "k.words[i] = k.words[i] >> 1 & 0x7777777777777777", "_ = i"),
 			killer: killer{pkg: shardCore, run: "^TestPolicy_LFUForgetsWhatWasUsedLongAgo$"},
+		},
+		{
+			name:   "the last members wait for one that has stopped and is still listed",
+			rule:   "a member that was not heard for a while does not count as one that may host [S29]",
+			edits:  in(shardDir+"allocation.go", "return c.now.Before(c.begun.Add(c.cfg.Fit))\n\t}\n\treturn !r.Leaving", "return true\n\t}\n\treturn !r.Leaving"),
+			killer: killer{pkg: "./sharding", run: "^TestClose_TheLastTwoAtOnce$"},
+		},
+		{
+			name:   "a delivery is not sent under the next tenure, nor again",
+			rule:   "a delivery is kept by its sender until it is confirmed [S38]",
+			edits:  []edit{{shardDir + "route.go", "\ts.redeliver()\n", ""}, {shardDir + "outbox.go", "if !d.concluded && !s.r.now.Before(d.due) {", "if false {"}},
+			killer: delivers,
+		},
+		{
+			name:   "a delivery is confirmed when its host gets it",
+			rule:   "a delivery is confirmed when it was handled [S38b]",
+			edits:  in(shardDir+"inbox.go", "\t\ts.accepted[id] = false\n", "\t\ts.accepted[id] = false\n\t\ts.confirm(from, number)\n"),
+			killer: delivers,
+		},
+		{
+			name:   "a delivery is confirmed although its handler failed, or its tenure ended meanwhile",
+			rule:   "a delivery is confirmed when it was handled [S38b]",
+			edits:  in(shardDir+"inbox.go", "\tif ev.OK {\n\t\ts.confirm(", "\tif true {\n\t\ts.confirm("),
+			killer: delivers,
+		},
+		{
+			name:   "a delivery that outlived its lease counts as handled",
+			rule:   "a delivery is confirmed when its tenure was held after its handler [S38b]",
+			edits:  in("sharding/mailbox.go", "d.report(returned && m.cell.tenure.Check() == nil)", "d.report(returned)"),
+			killer: killer{pkg: "./sharding", run: "^TestDeliver_AHandlerThatOutlivesItsLeaseHasNotHandled$"},
+		},
+		{
+			name:   "a copy of a delivery that waits for its entity is passed to it too",
+			rule:   "during one tenure a host drops copies of a delivery [S38c]",
+			edits:  in(shardDir+"inbox.go", "\t\ts.accepted[id] = false\n", ""),
+			killer: delivers,
+		},
+		{
+			name:   "a lost confirmation is not repeated",
+			rule:   "a copy of a delivery that was handled is confirmed again [S38c]",
+			edits:  in(shardDir+"inbox.go", "\t\t\tif handled {\n", "\t\t\tif false && handled {\n"),
+			killer: delivers,
+		},
+		{
+			name:   "any number of deliveries is accepted",
+			rule:   "deliveries are bounded as buffers are [S38d]",
+			edits:  in(shardDir+"outbox.go", "len(o.deliveries) >= max(1, c.Buffer/shareOfBuffer),", "false,"),
+			killer: killer{pkg: shardCore, run: "^TestDelivery_IsBounded$"},
 		},
 		{
 			name:   "a phase change of a shard is not shown",

@@ -61,6 +61,7 @@ type command struct {
 	List     []listed // list these members
 	Send     int      // send this many messages to each entity
 	Entities int
+	Deliver  bool // deliver them, each entity's by its own goroutine
 	Active   bool // report how many shards are active here
 }
 
@@ -169,6 +170,10 @@ func (m *member) serve(in io.Reader) error {
 				members = append(members, &cluster.Member{Id: l.ID, Host: l.Host, Port: int32(l.Port), Kinds: l.Kinds}) //nolint:gosec // a port
 			}
 			m.provider.cluster.MemberList.UpdateClusterTopology(members)
+		case do.Deliver:
+			from := sent
+			go func() { m.say(m.deliver(from, do)) }()
+			sent += do.Send
 		case do.Send > 0:
 			m.say(m.send(sent, do))
 			sent += do.Send
@@ -192,6 +197,32 @@ func (m *member) send(from int, do command) answer {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return answer{Sent: true}
+}
+
+// deliver delivers numbered messages to every entity.
+func (m *member) deliver(from int, do command) answer {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	errs := make(chan error, do.Entities)
+	for e := range do.Entities {
+		go func() {
+			for k := range do.Send {
+				if err := m.region.Load().Ref(fmt.Sprint("e", e)).Deliver(ctx, wrapperspb.String(fmt.Sprintf("%s %d", m.Name, from+k))); err != nil {
+					errs <- err
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			errs <- nil
+		}()
+	}
+	a := answer{Sent: true}
+	for range do.Entities {
+		if err := <-errs; err != nil {
+			a.Err = err.Error()
+		}
+	}
+	return a
 }
 
 // log is the entity: it writes the messages it handles to a file, with its token and its member.

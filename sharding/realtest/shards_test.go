@@ -343,3 +343,40 @@ func TestReal_KillShardsComeBack(t *testing.T) {
 		}
 	}
 }
+
+// Two members deliver messages while shards move away from a third, which leaves, and while a fourth
+// is killed: every message is handled, and those of one sender to one entity in order.
+func TestReal_DeliversInSpiteOfALeaveAndAKill(t *testing.T) {
+	c := start(t, 4, 24)
+	c.settled()
+	const n = 400
+	senders := []*process{c.live[0], c.live[1]}
+	for _, p := range senders {
+		c.tell(p, command{Send: n, Entities: entities, Deliver: true})
+	}
+	c.live[2].Hangup()
+	c.gone(2)
+	c.list()
+	c.live[3].Kill()
+	c.live[3] = nil
+	c.list()
+	for _, p := range senders {
+		c.sent(p)
+	}
+	again := 0
+	for e, lines := range c.handled(entities) {
+		for _, p := range senders {
+			got, seen := []int(nil), map[int]bool{}
+			for _, k := range numbers(lines, p.name) {
+				if !seen[k] {
+					got = append(got, k)
+				}
+				seen[k] = true
+			}
+			require.True(t, slices.IsSorted(got), "entity %d, %s: %v", e, p.name, got)
+			require.Len(t, got, n, "entity %d, %s", e, p.name)
+			again += len(numbers(lines, p.name)) - n
+		}
+	}
+	t.Logf("%d messages delivered, %d were handled again", len(senders)*n*entities, again)
+}

@@ -236,11 +236,20 @@ func (c *Allocation) move(ev Move) {
 	c.assign(ev.Shard, ev.To)
 }
 
+// mayStay reports whether a member of the view may host shards when the others have left. One that
+// was not heard for Fit may have stopped before: a member is listed for a while after that.
+func (c *Allocation) mayStay(m Member) bool {
+	r := c.of(m)
+	if r == nil {
+		return c.now.Before(c.begun.Add(c.cfg.Fit))
+	}
+	return !r.Leaving && !c.now.After(r.heard.Add(c.cfg.Fit))
+}
+
 // tell sends each member the entries that it may not know. It is repeated, and also shows that the
 // coordinator is alive.
 func (c *Allocation) tell() {
-	staying := func(m Member) bool { r := c.of(m); return r == nil || !r.Leaving }
-	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, staying)
+	over := c.settled && len(c.view) > 0 && !slices.ContainsFunc(c.view, c.mayStay)
 	for _, m := range c.view {
 		t := Table{Epoch: c.epoch, N: c.n, Sum: c.table.sum, Over: over}
 		switch r := c.of(m); {

@@ -104,12 +104,20 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Data carries a message to an entity.
+	// Data carries a message to an entity. Delivery is the number of the delivery, or 0. Again means
+	// that the delivery was sent before and may have been handled.
 	Data struct {
+		Shard    int
+		Token    uint64
+		Number   uint64
+		Body     Body
+		Delivery uint64
+		Again    bool
+	}
+	// Confirm reports that a delivery was handled.
+	Confirm struct {
 		Shard  int
-		Token  uint64
 		Number uint64
-		Body   Body
 	}
 )
 
@@ -124,6 +132,7 @@ func (Flush) message()    {}
 func (Inactive) message() {}
 func (NotHere) message()  {}
 func (Data) message()     {}
+func (Confirm) message()  {}
 
 // Body is a message of the application to an entity, and the number of bytes that it counts for.
 type Body struct {
@@ -161,6 +170,29 @@ type (
 	Send struct {
 		Shard int
 		Body  Body
+	}
+	// BeginDelivery is a message of this process for an entity, which is sent until it is confirmed.
+	// Number is unique in this region. Again means that an earlier region may have sent it. It
+	// results in one Conclude, unless EndDelivery comes first.
+	BeginDelivery struct {
+		Shard  int
+		Number uint64
+		Body   Body
+		Again  bool
+	}
+	// EndDelivery gives up a delivery.
+	EndDelivery struct {
+		Shard  int
+		Number uint64
+	}
+	// Handled is the result of Deliver for a delivery. OK means that the entity has handled it, and
+	// the tenure had not ended after that.
+	Handled struct {
+		Shard  int
+		Token  uint64
+		From   Member
+		Number uint64
+		OK     bool
 	}
 	// Held is the result of Acquire: the lease was granted.
 	Held struct {
@@ -211,21 +243,24 @@ type (
 	}
 )
 
-func (View) event()     {}
-func (Received) event() {}
-func (Wake) event()     {}
-func (Send) event()     {}
-func (Held) event()     {}
-func (NotHeld) event()  {}
-func (Lost) event()     {}
-func (Ended) event()    {}
-func (Released) event() {}
-func (Looked) event()   {}
-func (Store) event()    {}
-func (Leave) event()    {}
-func (Gate) event()     {}
-func (Move) event()     {}
-func (Known) event()    {}
+func (View) event()          {}
+func (Received) event()      {}
+func (Wake) event()          {}
+func (Send) event()          {}
+func (BeginDelivery) event() {}
+func (EndDelivery) event()   {}
+func (Handled) event()       {}
+func (Held) event()          {}
+func (NotHeld) event()       {}
+func (Lost) event()          {}
+func (Ended) event()         {}
+func (Released) event()      {}
+func (Looked) event()        {}
+func (Store) event()         {}
+func (Leave) event()         {}
+func (Gate) event()          {}
+func (Move) event()          {}
+func (Known) event()         {}
 
 // Effect is an output, to be carried out in order.
 type Effect interface{ effect() }
@@ -265,11 +300,22 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Deliver passes a message to an entity in the tenure.
+	// Deliver passes a message to an entity in the tenure. If Delivery is not 0, it is the number of
+	// a delivery of From, and Deliver results in one Handled.
 	Deliver struct {
-		Shard int
-		Token uint64
-		Body  Body
+		Shard    int
+		Token    uint64
+		Body     Body
+		From     Member
+		Delivery uint64
+		Again    bool
+	}
+	// Conclude ends a delivery.
+	Conclude struct {
+		Shard   int
+		Number  uint64
+		Body    Body
+		Outcome Outcome
 	}
 	// Refuse rejects a message: too many wait for the shard, or for all shards.
 	Refuse struct {
@@ -294,10 +340,22 @@ func (Stop) effect()     {}
 func (Kill) effect()     {}
 func (Release) effect()  {}
 func (Deliver) effect()  {}
+func (Conclude) effect() {}
 func (Refuse) effect()   {}
 func (Drop) effect()     {}
 func (Look) effect()     {}
 func (Assigned) effect() {}
+
+// Outcome is how a delivery ended.
+type Outcome uint8
+
+// Outcomes. The last two are those of Region.Abandon.
+const (
+	Confirmed Outcome = iota // it was handled
+	Full                     // too many are not confirmed; it was not sent
+	Unsent                   // it was not sent
+	InDoubt                  // it was sent, and not confirmed
+)
 
 // Config configures the cores of one type.
 type Config struct {
@@ -331,7 +389,12 @@ type Config struct {
 	Again, Answer time.Duration
 	// Rendezvous chooses homes by hashing rather than by how many shards each has.
 	Rendezvous bool
+	// Resend is how long a delivery waits for its confirmation before it is sent again under the
+	// same tenure; it doubles each time up to MaxResend.
+	Resend, MaxResend time.Duration
+	// Handled is how many deliveries that were handled a shard remembers during a tenure.
+	Handled int
 	// Buffer bounds the messages that wait at a region, and BufferBytes their size; one shard may
-	// use an eighth.
+	// use an eighth. The same bounds apply to the deliveries that are not confirmed.
 	Buffer, BufferBytes int
 }

@@ -41,6 +41,9 @@ type Region struct {
 	active  int // shards that are active
 	waiting int // messages waiting for any shard
 	bytes   int
+
+	delivering, deliveringBytes int // deliveries that are not confirmed
+
 	wakes   wakes
 	changed []int // shards changed since the last Changed, in any order
 }
@@ -76,6 +79,13 @@ func (r *Region) Changed() []int {
 
 // Withdraw removes and returns the messages that wait here for a shard.
 func (r *Region) Withdraw(n int) []Body { return r.shards[n].withdraw() }
+
+// Delivering returns how many deliveries of this region are not confirmed.
+func (r *Region) Delivering() int { return r.delivering }
+
+// Abandon removes and returns the deliveries to a shard that are not confirmed, with the outcome
+// Unsent or InDoubt.
+func (r *Region) Abandon(n int) []Conclude { return r.shards[n].abandon() }
 
 // Hopeful reports whether another region may still take shards.
 func (r *Region) Hopeful() bool { return !r.over && !r.removed }
@@ -121,6 +131,12 @@ func (r *Region) onShard(ev Event) {
 	switch ev := ev.(type) {
 	case Send:
 		r.at(ev.Shard, func(s *shard) { s.send(ev.Body) })
+	case BeginDelivery:
+		r.at(ev.Shard, func(s *shard) { s.begin(ev) })
+	case EndDelivery:
+		r.at(ev.Shard, func(s *shard) { s.endDelivery(ev.Number) })
+	case Handled:
+		r.at(ev.Shard, func(s *shard) { s.onHandled(ev) })
 	case Held:
 		r.at(ev.Shard, func(s *shard) { s.onHeld(ev) })
 	case NotHeld:
@@ -187,6 +203,8 @@ func (r *Region) onReceived(ev Received) {
 		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
 	case NotHere:
 		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
+	case Confirm:
+		r.at(m.Shard, func(s *shard) { s.onConfirm(m.Number) })
 	case Data:
 		r.at(m.Shard, func(s *shard) { s.onData(ev.From, m) })
 	}

@@ -31,14 +31,19 @@ func (s *shard) send(b Body) {
 		s.r.waiting++
 		s.r.bytes += b.Size
 	case s.host == s.r.self:
-		s.r.emit(Deliver{s.n, s.to, b})
+		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
 	default:
-		if s.numberOf != s.to {
-			s.number, s.numberOf = 0, s.to
-		}
-		s.number++
-		s.r.tell(s.host, Data{s.n, s.to, s.number, b})
+		s.r.tell(s.host, Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
 	}
+}
+
+// nextNumber returns the number of the next message to the known tenure.
+func (s *shard) nextNumber() uint64 {
+	if s.numberOf != s.to {
+		s.number, s.numberOf = 0, s.to
+	}
+	s.number++
+	return s.number
 }
 
 func (s *shard) full(b Body) bool {
@@ -56,6 +61,7 @@ func (s *shard) onActive(from Member, token uint64) {
 	for _, b := range s.withdraw() {
 		s.send(b)
 	}
+	s.redeliver()
 }
 
 // withdraw removes and returns the waiting messages.
@@ -110,7 +116,7 @@ func (s *shard) onData(from Member, d Data) {
 		s.r.emit(Drop{s.n, true})
 	default:
 		s.last[from] = d.Number
-		s.r.emit(Deliver{s.n, s.token, d.Body})
+		s.accept(from, d.Body, d.Delivery, d.Again)
 		s.flushed()
 	}
 }
@@ -118,7 +124,7 @@ func (s *shard) onData(from Member, d Data) {
 // asks reports whether messages wait for a host that can be asked.
 func (s *shard) asks() bool {
 	a := s.r.table.entries[s.n]
-	return len(s.buffer) > 0 && s.to == 0 && a.Version.N != 0 && a.Home != s.r.self
+	return (len(s.buffer) > 0 || len(s.deliveries) > 0) && s.to == 0 && a.Version.N != 0 && a.Home != s.r.self
 }
 
 func (s *shard) ask() {

@@ -52,6 +52,8 @@ type shard struct {
 	last map[Member]uint64 // highest number accepted from each member in this tenure
 
 	route
+	outbox
+	inbox
 
 	wake time.Time // in Region.wakes; zero: none
 }
@@ -201,7 +203,7 @@ func (s *shard) onNotHeld(ev NotHeld) {
 
 func (s *shard) activate() {
 	s.enter(Running)
-	s.killed, s.last = false, map[Member]uint64{}
+	s.killed, s.last, s.inbox = false, map[Member]uint64{}, inbox{}
 	s.r.emit(Start{s.n, s.token})
 	s.r.tellOthers(Active{s.n, s.token})
 	s.onActive(s.r.self, s.token)
@@ -284,7 +286,7 @@ func (s *shard) onReleased(ev Released) {
 	if ev.Token != s.token || s.phase != Releasing {
 		return
 	}
-	s.token = 0
+	s.token, s.inbox = 0, inbox{}
 	if !ev.Certain { // no Free is sent; a region that asks is told that there is no tenure here
 		s.enter(Away)
 		s.settle()
@@ -338,6 +340,7 @@ func (s *shard) repeat() {
 		}
 	}
 	s.ask()
+	s.resend()
 }
 
 // arm schedules the next call of repeat.
@@ -365,6 +368,9 @@ func (s *shard) arm() {
 	}
 	if s.asks() {
 		soonest(again)
+	}
+	if s.to != 0 && !s.scan.IsZero() {
+		soonest(s.scan)
 	}
 	if at.IsZero() || !s.wake.IsZero() && !at.Before(s.wake) {
 		return

@@ -77,15 +77,17 @@ func (w *world) prompt() error {
 }
 
 func (w *world) handle(e *entity, m message) {
-	if w.handled[m.messageID] {
+	if m.delivery != nil {
+		w.handleDelivery(e, m)
+	} else if w.handled[m.messageID] {
 		w.Fail("a message is handled twice: %v", m)
 	}
 	w.handled[m.messageID] = true
 	o := orderID{m.origin, m.entity}
-	if w.order[o] >= m.n {
+	if m.delivery == nil && w.order[o] >= m.n {
 		w.Fail("a message is handled after a later one: %v after %d", m, w.order[o])
 	}
-	w.order[o] = m.n
+	w.order[o] = max(w.order[o], m.n)
 	if e.token < w.tokens[e.h.s] {
 		w.Fail("tokens of handled messages fall: shard %d, %d after %d", e.h.s, e.token, w.tokens[e.h.s])
 	}

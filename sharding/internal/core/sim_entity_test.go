@@ -46,9 +46,11 @@ func (h *host) start(token uint64) {
 }
 
 func (h *host) take(token uint64, b core.Body) {
-	if token == h.token {
+	if token == h.token && h.slot != nil {
 		h.step(core.Take{Body: b})
+		return
 	}
+	h.unhandled(b)
 }
 
 func (h *host) step(ev core.SlotEvent) {
@@ -170,6 +172,7 @@ func (h *host) carryOut(e core.SlotEffect) {
 		if w.opt.planned {
 			w.Fail("planned: a message to an entity is rejected")
 		}
+		h.unhandled(e.Body)
 	case core.Remember, core.Forget:
 		if w.opt.keep {
 			w.Fail("what is to be kept running is not a constant: %T%+v", e, e)
@@ -213,6 +216,7 @@ type entity struct {
 	killing bool
 	failed  bool
 	worked  bool
+	current message // being handled
 	dead    bool
 	forgets bool // it has asked to be forgotten
 }
@@ -260,7 +264,8 @@ func (e *entity) work() {
 			e.h.n.after(0, e.work)
 			return
 		}
-		n.w.handle(e, b.Value.(message))
+		e.current = b.Value.(message)
+		n.w.handle(e, e.current)
 		e.worked = true
 	}
 	e.busy, e.since = true, n.w.Elapsed()
@@ -281,6 +286,7 @@ func (e *entity) done(stop bool) {
 		e.failed = w.Chance("fails", 0.5)
 		stop = true
 	}
+	e.h.handled(e)
 	if (w.opt.remember || w.opt.keep) && !stop && !e.ending && w.acting && w.Chance("is-forgotten", w.p.slow/5) {
 		e.forgets = true
 		e.h.step(core.Passivate{ID: e.name, Run: e.run, Forget: true})

@@ -266,8 +266,13 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Kill:
 		n.hosts[e.Shard].step(core.KillAll{})
 	case core.Deliver:
+		if e.Delivery != 0 {
+			e.Body.Value = n.arrives(e)
+		}
 		n.hosts[e.Shard].take(e.Token, e.Body)
 		return
+	case core.Conclude:
+		n.concluded(e)
 	case core.Refuse:
 		if w.opt.planned {
 			w.Fail("planned: a message is refused")
@@ -372,5 +377,9 @@ func (n *node) say(entity int) {
 	n.counter++
 	n.w.stat.sent++
 	m := message{messageID: messageID{n.me(), entity, n.counter}}
+	if n.w.opt.deliver && n.counter%2 == 0 {
+		n.delivers(m)
+		return
+	}
 	n.step(core.Send{Shard: entity % n.w.opt.shards, Body: core.Body{ID: fmt.Sprint(entity), Value: m, Size: 10}})
 }

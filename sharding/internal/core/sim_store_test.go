@@ -121,6 +121,9 @@ func (s *store) acquire(name int, h session, attempt uint64) granted {
 	case l.held && s.valid(l.holder) && !(l.holder.member == h.member && l.holder.gen < h.gen):
 		return granted{}
 	}
+	if name != coordName && l.token > 0 && l.holder.member != h.member {
+		s.w.stat.moved++
+	}
 	l.holder, l.held, l.attempt = h, true, attempt
 	l.token++
 	s.w.stat.grants++

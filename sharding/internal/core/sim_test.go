@@ -223,6 +223,7 @@ func play(w *world) {
 	}
 	w.acting = false
 	w.Until(3 * time.Second)
+	w.Eventually(10*time.Second, "delivered", w.allDelivered)
 	w.finish()
 }
 
@@ -302,16 +303,23 @@ func (w *world) probe(c *node) (probes int) {
 
 // simulate runs seeds of one kind, and logs statistics.
 func simulate(t *testing.T, opt options, s sim.Seeds) {
-	var handled, moves, lost, orphans atomic.Int64
+	var handled, moves, moved, lost, orphans, delivered, again atomic.Int64
 	sim.Run(t, s, func(w *sim.World) {
 		x := newWorld(w, opt)
 		play(x)
 		handled.Add(int64(x.stat.handled))
 		moves.Add(int64(x.stat.moves))
+		moved.Add(int64(x.stat.moved))
 		lost.Add(int64(x.stat.lost))
 		orphans.Add(int64(x.stat.orphans))
+		delivered.Add(int64(x.stat.delivered))
+		again.Add(int64(x.stat.again))
 	})
-	t.Logf("%d messages handled, %d assignments, %d sessions lost, %d regions on the wrong side", handled.Load(), moves.Load(), lost.Load(), orphans.Load())
+	if opt.deliver {
+		t.Logf("%d deliveries confirmed, %d handled again", delivered.Load(), again.Load())
+	}
+	t.Logf("%d messages handled, %d assignments, %d moves of a lease to another member, %d sessions lost, %d regions on the wrong side",
+		handled.Load(), moves.Load(), moved.Load(), lost.Load(), orphans.Load())
 }
 
 // Nothing fails, and no delay exceeds a timeout: no message is lost, and no lease is requested in
@@ -329,6 +337,14 @@ func TestSimulation_Remembers(t *testing.T) {
 	s.Count /= 2
 	simulate(t, rememberingPlanned, s)
 	simulate(t, remembering, s)
+}
+
+// Deliveries are handled at least once, as long as the member that sends them lives.
+func TestSimulation_Delivers(t *testing.T) {
+	s := *seeds
+	s.Count /= 2
+	simulate(t, deliveringPlanned, s)
+	simulate(t, delivering, s)
 }
 
 // More entities receive messages than may run.
@@ -390,7 +406,7 @@ func TestExplore_SmallWorlds(t *testing.T) {
 }
 
 func TestSimulation_EqualSeedsEqualTraces(t *testing.T) {
-	for _, opt := range []options{planned, chaos, wishing, consulting} {
+	for _, opt := range []options{planned, chaos, delivering, wishing, consulting} {
 		sim.Run(t, sim.Seeds{First: 1, Count: 60, Twice: true}, history(opt))
 	}
 }

@@ -32,7 +32,10 @@ type world struct {
 	adds    int
 	wishes  map[int]string // by shard: the wishes of users and of their function
 	alive   map[string][]*entity
-	stat    struct{ sent, handled, moves, lost, grants, orphans int }
+
+	deliveries map[messageID]*delivery
+
+	stat struct{ sent, handled, moves, moved, lost, grants, orphans, delivered, again int }
 }
 
 // options of a history.
@@ -44,6 +47,7 @@ type options struct {
 	limit                   int  // of running entities of a shard; 0: none
 	policy                  core.Policy
 	remember                bool
+	deliver                 bool   // half of the messages are deliveries
 	keep                    bool   // each shard has one entity, which always runs
 	wish                    choice // source of homes
 	explore                 bool   // every random choice is possible, and acts are random
@@ -63,6 +67,9 @@ var (
 	consulting     = options{nodes: 3, shards: 3, entities: 2, acts: 16, every: 900 * time.Millisecond, wish: function}
 	consultPlanned = options{nodes: 3, shards: 3, entities: 2, acts: 8, every: 1800 * time.Millisecond, planned: true, wish: function}
 
+	delivering        = options{nodes: 3, shards: 2, entities: 2, acts: 16, every: 900 * time.Millisecond, deliver: true}
+	deliveringPlanned = options{nodes: 3, shards: 2, entities: 2, acts: 8, every: 900 * time.Millisecond, planned: true, deliver: true}
+
 	keeping        = options{nodes: 3, shards: 3, entities: 1, acts: 16, every: 900 * time.Millisecond, keep: true}
 	keepingPlanned = options{nodes: 3, shards: 3, entities: 1, acts: 8, every: 900 * time.Millisecond, planned: true, keep: true}
 
@@ -79,12 +86,16 @@ func config(shards int) core.Config {
 	return core.Config{
 		Shards: shards, Repeat: 300 * ms, FlushTimeout: 1000 * ms, HandOff: 2000 * ms, Patience: 2500 * ms,
 		Retry: 1000 * ms, Orphan: 5000 * ms, Beat: 250 * ms, Settle: 800 * ms, Fit: 2500 * ms,
+		Resend: 400 * ms, MaxResend: 1600 * ms, Handled: 1000,
 		Buffer: 8 * buffer, BufferBytes: 1 << 20,
 	}
 }
 
 // message is a message of the application.
-type message struct{ messageID }
+type message struct {
+	messageID
+	*delivery // nil: not a delivery
+}
 
 type messageID struct {
 	origin    core.Member
@@ -100,7 +111,7 @@ type orderID struct {
 
 func newWorld(s *sim.World, opt options) *world {
 	w := &world{World: s, opt: opt, fifo: map[[2]int]time.Duration{}, view: map[int][]int{}, handled: map[messageID]bool{},
-		order: map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{}, known: map[string]int{}, trouble: make([]time.Duration, opt.nodes)}
+		order: map[orderID]int{}, tokens: map[int]uint64{}, alive: map[string][]*entity{}, deliveries: map[messageID]*delivery{}, known: map[string]int{}, trouble: make([]time.Duration, opt.nodes)}
 	w.store = &store{w: w, sessions: map[session]time.Duration{}, leases: map[int]*lease{}, away: make([]time.Duration, opt.nodes)}
 	for i := range opt.nodes {
 		w.nodes = append(w.nodes, &node{w: w, i: i})

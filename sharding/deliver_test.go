@@ -1,0 +1,249 @@
+package sharding_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/concord-go/concord/sharding"
+)
+
+func (n *node) deliver(id, text string, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return n.region.Ref(id).Deliver(ctx, wrapperspb.String(text))
+}
+
+// firsts returns texts without repetitions.
+func firsts(texts []string) (out []string) {
+	seen := map[string]bool{}
+	for _, s := range texts {
+		if !seen[s] {
+			out = append(out, s)
+		}
+		seen[s] = true
+	}
+	return out
+}
+
+// One member leaves and another crashes while messages are delivered from the third, each by several
+// goroutines: every message is handled, those of a goroutine in order.
+func TestDeliver_SurvivesMovesAndCrashes(t *testing.T) {
+	run(t, 4, options{}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		const n = 14
+		var wg sync.WaitGroup
+		var sent [n]int
+		stop := make(chan struct{})
+		for g := range n {
+			wg.Go(func() {
+				for k := 0; ; k++ {
+					select {
+					case <-stop:
+						sent[g] = k
+						return
+					default:
+					}
+					if err := c.node(g%2).deliver(fmt.Sprint("e", g%7), fmt.Sprint("m", g, " ", k), 5*time.Minute); err != nil {
+						t.Errorf("goroutine %d, message %d: %v", g, k, err)
+					}
+					time.Sleep(time.Duration(g+1) * time.Millisecond)
+				}
+			})
+		}
+		time.Sleep(400 * time.Millisecond)
+		require.NoError(t, c.node(2).leave(20*time.Second))
+		c.Leave(c.Member(2))
+		time.Sleep(200 * time.Millisecond)
+		c.alive.forget(c.node(3))
+		c.crash(c.node(3))
+		time.Sleep(time.Second)
+		close(stop)
+		wg.Wait()
+		total := 0
+		for g := range n {
+			require.Equal(t, texts("", sent[g]), firsts(c.alive.notes(fmt.Sprint("e", g%7, " m", g, " "))), "goroutine %d", g)
+			total += sent[g]
+		}
+		again := c.node(0).region.Stats().Redelivered + c.node(1).region.Stats().Redelivered
+		require.Positive(t, again, "what the crashed member had is delivered again")
+		t.Logf("%d messages delivered, %d again", total, again)
+	})
+}
+
+// witness is an entity that notes its deliveries, and panics as often as asked.
+type witness struct {
+	sharding.Entity
+	w *witnessed
+}
+
+type witnessed struct {
+	mu     sync.Mutex
+	got    []sharding.Delivery
+	panics atomic.Int64
+	block  func()
+}
+
+func (w *witnessed) all() []sharding.Delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.got)
+}
+
+func (e *witness) Receive(ctx actor.Context) {
+	if _, ok := ctx.Message().(*wrapperspb.StringValue); !ok {
+		return
+	}
+	d, ok := sharding.DeliveryOf(ctx)
+	e.w.mu.Lock()
+	if ok {
+		e.w.got = append(e.w.got, d)
+	}
+	block := e.w.block
+	e.w.block = nil
+	e.w.mu.Unlock()
+	if ok && e.w.panics.Add(-1) >= 0 {
+		panic("as asked")
+	}
+	if block != nil {
+		block()
+	}
+	ctx.Respond(wrapperspb.String(fmt.Sprint(ok)))
+}
+
+func witnesses(w *witnessed) func(*node) func(sharding.Entity) actor.Actor {
+	return func(*node) func(sharding.Entity) actor.Actor {
+		return func(e sharding.Entity) actor.Actor { return &witness{e, w} }
+	}
+}
+
+// A message whose handler panics is handled again, and the entity is told.
+func TestDeliver_AHandlerThatPanicsHasNotHandled(t *testing.T) {
+	w := &witnessed{}
+	run(t, 2, options{produce: witnesses(w)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		w.panics.Store(3)
+		require.NoError(t, c.node(0).deliver("x", "poison", time.Minute))
+		got := w.all()
+		require.Len(t, got, 4)
+		for i, d := range got {
+			require.Equal(t, sharding.Delivery{ID: got[0].ID, Again: i > 0}, d)
+		}
+		require.NoError(t, c.node(0).deliver("x", "another", time.Minute))
+		require.Len(t, w.all(), 5, "a message is handled once if nothing fails")
+		require.NotEqual(t, got[0].ID, w.all()[4].ID)
+		told, err := c.node(0).ask("x", "told", time.Second)
+		require.NoError(t, err)
+		require.Equal(t, "false", told, "this message was not delivered")
+		time.Sleep(time.Minute)
+		require.Len(t, w.all(), 5)
+	})
+}
+
+// S38b: a handler that outlives its lease has not handled the message, since its effects may have
+// been rejected.
+func TestDeliver_AHandlerThatOutlivesItsLeaseHasNotHandled(t *testing.T) {
+	w := &witnessed{}
+	run(t, 2, options{produce: witnesses(w)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		home, other := c.homeOf("x")
+		w.block = func() {
+			home.store.away(true)
+			time.Sleep(ttl + 2*time.Second)
+		}
+		done := make(chan error, 1)
+		go func() { done <- other.deliver("x", "slow", 5*time.Minute) }()
+		require.NoError(t, <-done)
+		got := w.all()
+		require.Len(t, got, 2)
+		require.Equal(t, []sharding.Delivery{{ID: got[0].ID}, {ID: got[0].ID, Again: true}}, got)
+		home.store.away(false)
+	})
+}
+
+// homeOf returns the node that has the shard of an entity, and another.
+func (c *testCluster) homeOf(id string) (home, other *node) {
+	for _, n := range c.all() {
+		if n.region.Status().Shards[n.region.Ref(id).Shard()].State == sharding.Active {
+			home = n
+		} else {
+			other = n
+		}
+	}
+	return home, other
+}
+
+func TestDeliver_Errors(t *testing.T) {
+	cfg := func(int) sharding.Config { return sharding.Config{Type: "cart", Shards: 16, Buffer: 16} }
+	w := &witnessed{}
+	run(t, 2, options{cfg: cfg, produce: witnesses(w)}, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		home, other := c.homeOf("x")
+		ctx, cancel := context.WithCancel(context.Background())
+		require.ErrorIs(t, other.region.Ref("").Deliver(ctx, wrapperspb.String("")), sharding.ErrInvalid)
+		require.ErrorIs(t, other.region.Ref("x").Deliver(ctx, nil), sharding.ErrInvalid)
+		large := wrapperspb.String(strings.Repeat("x", 6<<20))
+		require.ErrorIs(t, other.region.Ref("x").Deliver(ctx, large), sharding.ErrTooLarge)
+
+		w.panics.Store(1000)
+		err := home.deliver("x", "poison", time.Minute)
+		require.ErrorIs(t, err, sharding.ErrUnknown)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		tries := len(w.all())
+		require.InDelta(t, 9, tries, 2, "after 1s, 2s, 4s, 8s and every 10s")
+		time.Sleep(time.Minute)
+		require.Len(t, w.all(), tries, "nothing is sent after the end of the context")
+
+		full := make(chan error, 2)
+		for range 2 {
+			go func() { full <- home.region.Ref("x").Deliver(ctx, wrapperspb.String("poison")) }()
+			time.Sleep(time.Millisecond)
+		}
+		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("third")), sharding.ErrBufferFull)
+		cancel()
+		require.ErrorIs(t, <-full, sharding.ErrUnknown)
+		require.ErrorIs(t, <-full, sharding.ErrUnknown)
+		require.ErrorIs(t, home.region.Ref("x").Deliver(ctx, wrapperspb.String("late")), sharding.ErrUndelivered)
+
+		inDoubt := make(chan error, 1)
+		go func() { inDoubt <- home.deliver("x", "poison", time.Minute) }()
+		time.Sleep(time.Second)
+		require.NoError(t, home.leave(20*time.Second))
+		require.ErrorIs(t, <-inDoubt, sharding.ErrUnknown)
+		require.ErrorIs(t, home.deliver("x", "late", time.Minute), sharding.ErrClosed)
+	})
+}
+
+func TestDeliver_NotProtobufAtAnotherMember(t *testing.T) {
+	o := options{produce: witnesses(&witnessed{})}
+	var regions [2]*sharding.Region[any]
+	o.setup = func(n *node) {
+		var err error
+		regions[n.Index], err = sharding.New[any](n.System, n.session, n.data, sharding.Config{Type: "any", Shards: 4},
+			func(sharding.Entity) actor.Actor { return &witness{w: &witnessed{}} })
+		require.NoError(n.c.t, err)
+	}
+	run(t, 2, o, func(c *testCluster) {
+		c.settled(20*time.Second, c.all()...)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		outcomes := map[bool]int{}
+		for k := range 20 {
+			err := regions[0].Ref(fmt.Sprint("e", k)).Deliver(ctx, struct{}{})
+			if err != nil {
+				require.ErrorIs(t, err, sharding.ErrNotProtobuf)
+			}
+			outcomes[err == nil]++
+		}
+		require.Len(t, outcomes, 2, "some are here")
+	})
+}
