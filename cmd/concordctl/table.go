@@ -149,7 +149,7 @@ func wrap(out io.Writer, first, rest, text string) {
 		fmt.Fprintln(out, at)
 		at, empty = rest, true
 	}
-	for _, word := range strings.FieldsSeq(printable(text)) {
+	for word := range strings.FieldsSeq(printable(text)) {
 		if !empty && columns(at)+1+columns(word) > terminal {
 			next()
 		}
