@@ -163,7 +163,7 @@ func TestTrace_MessagesAreSpansOfTheirSender(t *testing.T) {
 		for _, s := range all {
 			require.Equal(t, above.SpanContext().SpanID(), s.Parent().SpanID())
 			by := attribute.NewSet(s.Attributes()...)
-			text := func(key string) string { v, _ := by.Value(attribute.Key("concord.ddata." + key)); return v.Emit() }
+			text := func(key string) string { v, _ := by.Value(attribute.Key("concord.ddata." + key)); return v.String() }
 			got = append(got, [4]string{s.Name(), text("key"), text("level") + " of " + text("counted"), text("outcome") + ", " + s.Status().Code.String()})
 		}
 		require.Equal(t, [][4]string{
