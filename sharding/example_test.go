@@ -37,7 +37,11 @@ func (o *order) Receive(ctx actor.Context) {
 
 // A sender waits until the entity has handled a message, however often its shard moves meanwhile.
 func ExampleRef_Deliver() {
-	var region *sharding.Region[*wrapperspb.StringValue] // of New
+	var (
+		store  orders
+		region *sharding.Region[*wrapperspb.StringValue] // the result of New with produce
+	)
+	produce := func(e sharding.Entity) actor.Actor { return &order{e, store} }
 
 	ship := func(id, item string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -52,5 +56,5 @@ func ExampleRef_Deliver() {
 		}
 		return err
 	}
-	_ = ship
+	_, _ = produce, ship
 }

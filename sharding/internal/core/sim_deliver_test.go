@@ -28,23 +28,23 @@ func (n *node) delivers(m message) {
 	m.delivery = &delivery{number: uint64(n.counter), state: &deliveryState{origin: n.me()}} //nolint:gosec // positive
 	n.w.deliveries[m.messageID] = m.delivery
 	n.step(core.BeginDelivery{
-		Shard: m.entity % n.w.opt.shards, Number: m.delivery.number, Body: core.Body{ID: fmt.Sprint(m.entity), Value: m, Size: 10},
+		Shard: m.entity % n.w.opt.shards, Number: m.number, Body: core.Body{ID: fmt.Sprint(m.entity), Value: m, Size: 10},
 	})
 }
 
 // arrives returns the copy of a delivery that its entity gets.
 func (n *node) arrives(e core.Deliver) message {
 	m := e.Body.Value.(message)
-	if m.delivery.number != e.Delivery || m.delivery.state.origin != e.From {
+	if m.number != e.Delivery || m.state.origin != e.From {
 		n.w.Fail("delivery %v comes as number %d of %v", m, e.Delivery, e.From)
 	}
-	m.delivery = &delivery{number: e.Delivery, again: e.Again, state: m.delivery.state}
+	m.delivery = &delivery{number: e.Delivery, again: e.Again, state: m.state}
 	return m
 }
 
 // handleDelivery checks a delivery that an entity begins to handle.
 func (w *world) handleDelivery(e *entity, m message) {
-	d := m.delivery.state
+	d := m.state
 	if d.handled && !m.again {
 		w.Fail("delivery %v is handled again, and the entity is not told", m)
 	}
@@ -90,7 +90,7 @@ func (n *node) concluded(e core.Conclude) {
 	m := e.Body.Value.(message)
 	switch e.Outcome {
 	case core.Confirmed:
-		d := m.delivery.state
+		d := m.state
 		if !d.effective {
 			n.w.Fail("delivery %v is confirmed, and was not handled", m)
 		}
