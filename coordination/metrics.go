@@ -27,17 +27,12 @@ type instruments struct {
 // observe registers the metrics.
 func (s *Session) observe() (err error) {
 	m := meters.New[Status](s.cfg.Meters, meterName)
-	seconds := func(name, what string) metric.Float64Histogram {
-		h, err := m.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"))
-		m.Note(err)
-		return h
-	}
 	owner := attribute.String("owner", s.cfg.Owner)
 	s.meters = &instruments{
 		owner: owner,
-		waits: seconds("concord.lease.acquire.duration",
+		waits: m.Durations("concord.lease.acquire.duration",
 			"From a call of Acquire or TryAcquire to its answer."),
-		calls: seconds("concord.lease.store.duration", "Calls of the store."),
+		calls: m.Durations("concord.lease.store.duration", "Calls of the store."),
 	}
 	plainMetrics(m)
 	lost := m.CountBy("concord.lease.lost", "Tenures that were lost.")

@@ -36,6 +36,7 @@ func collected(t *testing.T, reader sdk.Reader) map[string]int64 {
 			case metricdata.Histogram[float64]:
 				for _, p := range data.DataPoints {
 					values[m.Name] += int64(p.Count)
+					require.Less(t, p.Bounds[1], 0.01, "%s in seconds, not milliseconds", m.Name)
 				}
 			}
 		}

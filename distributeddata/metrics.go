@@ -11,11 +11,6 @@ import (
 
 const meterName = "github.com/concord-go/concord/distributeddata"
 
-// durationBounds are the bounds of the histograms, in seconds. The default ones of OpenTelemetry are
-// meant for milliseconds.
-var durationBounds = metric.WithExplicitBucketBoundaries(
-	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
-
 // histograms are the metrics that are not read from the Status.
 type histograms struct {
 	durations   metric.Float64Histogram // of operations
@@ -34,12 +29,10 @@ func (r *Replicator) observe(provider metric.MeterProvider) (unobserve func() er
 		return []attribute.KeyValue{attribute.String("replicator", r.name), attribute.String("node", s.Address)},
 			s.Replica != 0 // otherwise it has not started
 	}
-	h.durations, err = m.Float64Histogram("concord.ddata.operation.duration", metric.WithUnit("s"), durationBounds,
-		metric.WithDescription("Duration of operations that may wait for other members or for the disk."))
-	m.Note(err)
-	h.convergence, err = m.Float64Histogram("concord.ddata.convergence", metric.WithUnit("s"), durationBounds,
-		metric.WithDescription("Time from an update here until a majority, or all, of the counted members have confirmed it; a sample of the updates."))
-	m.Note(err)
+	h.durations = m.Durations("concord.ddata.operation.duration",
+		"Duration of operations that may wait for other members or for the disk.")
+	h.convergence = m.Durations("concord.ddata.convergence",
+		"Time from an update here until a majority, or all, of the counted members have confirmed it; a sample of the updates.")
 	unobserve, err = m.Observe(r.Status, who, func(o metric.Observer, s Status) {
 		by, _ := who(s)
 		for member, n := range s.Lag {

@@ -62,6 +62,17 @@ func (m *Set[S]) CountBy(name, what string,
 	return c
 }
 
+// durations are bounds in seconds. The default ones of OpenTelemetry are meant for milliseconds.
+var durations = metric.WithExplicitBucketBoundaries(
+	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+
+// Durations returns a histogram of durations in seconds, which the caller records.
+func (m *Set[S]) Durations(name, what string) metric.Float64Histogram {
+	h, err := m.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"), durations)
+	m.Note(err)
+	return h
+}
+
 // Note records an error of an instrument created outside the set. Only the first one is kept.
 func (m *Set[S]) Note(err error) {
 	if m.err == nil {
