@@ -79,9 +79,20 @@ func (s *shard) unblock() {
 
 // sendAll sends the waiting messages, or lets them wait again.
 func (s *shard) sendAll() {
-	for _, b := range s.withdraw() {
-		s.send(b)
+	n := 0
+	for ; n < len(s.buffer) && !s.blocked(); n++ {
+		b := s.buffer[n]
+		s.buffer[n] = Body{}
+		s.bytes -= b.Size
+		s.r.bytes -= b.Size
+		s.transmit(b)
 	}
+	s.r.waiting -= n
+	if s.buffer = s.buffer[n:]; len(s.buffer) > 0 {
+		s.peer.blocked = append(s.peer.blocked, s.n)
+		return
+	}
+	s.buffer = nil
 }
 
 // owes reports whether a member has used up its credit, or messages wait for it. Such a member is

@@ -307,15 +307,19 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Deliver passes a message to an entity in the tenure. If Delivery is not 0, it is the number of
-	// a delivery of From, and Deliver results in one Handled.
+	// Deliver passes a message to an entity in the tenure. If Receipt is not nil, Deliver results in
+	// one Handled.
 	Deliver struct {
-		Shard    int
-		Token    uint64
-		Body     Body
-		From     Member
-		Delivery uint64
-		Again    bool
+		Shard   int
+		Token   uint64
+		Body    Body
+		Receipt *Receipt
+	}
+	// Receipt identifies a delivery at its host.
+	Receipt struct {
+		From   Member
+		Number uint64
+		Again  bool // it may have been handled before
 	}
 	// Conclude ends a delivery.
 	Conclude struct {

@@ -35,11 +35,18 @@ func (s *shard) send(b Body) {
 		s.bytes += b.Size
 		s.r.waiting++
 		s.r.bytes += b.Size
-	case s.host == s.r.self:
-		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
 	default:
-		s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
+		s.transmit(b)
 	}
+}
+
+// transmit sends a message to the known tenure.
+func (s *shard) transmit(b Body) {
+	if s.host == s.r.self {
+		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
+		return
+	}
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
 }
 
 // nextNumber returns the number of the next message to the known tenure.

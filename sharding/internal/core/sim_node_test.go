@@ -268,7 +268,7 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Kill:
 		n.hosts[e.Shard].step(core.KillAll{})
 	case core.Deliver:
-		if e.Delivery != 0 {
+		if e.Receipt != nil {
 			e.Body.Value = n.arrives(e)
 		}
 		n.hosts[e.Shard].take(e.Token, e.Body)
