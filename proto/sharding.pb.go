@@ -602,13 +602,14 @@ func (x *ShardingFree) GetBlankToken() uint64 {
 	return 0
 }
 
-// Active, Where, Pause, Flush, Inactive and NotHere. The manifest distinguishes them.
+// Active, Where, Pause, Flush, Inactive, NotHere, Sent and Taken. The manifest distinguishes them.
 type ShardingWord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	// Fencing token of the tenure.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// In Flush: number of the last message that was sent under the tenure.
+	// In Flush: number of the last message that was sent under the tenure. In Sent and Taken: bytes of
+	// messages to entities that the sender of Sent has sent to the other.
 	Number        uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

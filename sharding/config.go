@@ -88,8 +88,8 @@ type Config struct {
 	// StableAfter is how long the set of members must have been unchanged before shards move for a
 	// better balance. Default 10s.
 	StableAfter time.Duration `yaml:"stable-after"`
-	// Buffer is how many messages this member holds while it does not know a host for their shards;
-	// one shard may use an eighth of it. Further messages are rejected: they become dead letters
+	// Buffer is how many messages this member holds while it does not know a host for their shards,
+	// or while the host has 1 MiB that it has not taken; one shard may use an eighth of it. Further messages are rejected: they become dead letters
 	// and are counted. Default 100,000, at most 10,000,000.
 	Buffer int `yaml:"buffer"`
 	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
@@ -274,6 +274,7 @@ const (
 	resendAfter  = time.Second
 	resendAtMost = 10 * time.Second
 	rememberLast = 1024
+	credit       = 1 << 20
 )
 
 func (c Config) core() core.Config {
@@ -283,7 +284,7 @@ func (c Config) core() core.Config {
 		Beat: beat, Settle: c.Settle, Fit: 10 * beat, Moves: max(0, c.MaxMoves), Stable: c.StableAfter,
 		Spread: c.Spread, Consult: c.Strategy != nil, Again: consultEvery, Answer: answerWithin,
 		Resend: resendAfter, MaxResend: resendAtMost, Handled: rememberLast,
-		Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
+		Credit: credit, Rendezvous: c.Rendezvous, Buffer: c.Buffer, BufferBytes: c.BufferBytes,
 	}
 }
 

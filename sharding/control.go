@@ -275,7 +275,7 @@ func (c *control) carryOut(ctx actor.Context, e core.Effect) {
 }
 
 func (c *control) deliver(e core.Deliver) {
-	if e.Delivery != 0 {
+	if e.Receipt != nil {
 		e.Body.Value = c.life.delivered(e)
 		c.life.places[e.Shard].deliver(e.Token, e.Body, false)
 		return

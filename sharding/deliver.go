@@ -214,7 +214,7 @@ func (c *control) unsendable(ctx actor.Context, d core.Data, why error) {
 
 // delivered returns the delivery that an entity of this member gets.
 func (l *life) delivered(e core.Deliver) *delivered {
-	d := &delivered{number: e.Delivery, again: e.Again, life: l, shard: e.Shard, token: e.Token, from: e.From}
+	d := &delivered{number: e.Receipt.Number, again: e.Receipt.Again, life: l, shard: e.Shard, token: e.Token, from: e.Receipt.From}
 	switch v := e.Body.Value.(type) {
 	case *parcel:
 		d.value, d.origin = v.value, v.promise.origin

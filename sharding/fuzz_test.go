@@ -21,7 +21,7 @@ func FuzzDecode(f *testing.F) {
 		core.Report{Epoch: 4, N: 5, Sum: 6, Entries: []core.Entry{entry}, Active: []core.Tenure{{Shard: 3, Token: 7}}, Leaving: true},
 		core.AskFree{Entry: entry}, core.Free{Shard: 3, Version: entry.Version, Blank: core.Blank{Version: "v", Token: 7}},
 		core.Active{Shard: 3, Token: 7}, core.Where{Shard: 3}, core.Pause{Shard: 3, Token: 7}, core.Flush{Shard: 3, Token: 7, Number: 8},
-		core.Inactive{Shard: 3, Token: 7}, core.NotHere{Shard: 3, Token: 7},
+		core.Inactive{Shard: 3, Token: 7}, core.NotHere{Shard: 3, Token: 7}, core.Sent{Bytes: 9}, core.Taken{Bytes: 9},
 	} {
 		manifest, out := encode(m)
 		payload, err := proto.Marshal(out)

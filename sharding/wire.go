@@ -58,6 +58,10 @@ func encode(m core.Message) (wire.Manifest, proto.Message) {
 		return wire.ShardingInactive, word(m.Shard, m.Token, 0)
 	case core.NotHere:
 		return wire.ShardingNotHere, word(m.Shard, m.Token, 0)
+	case core.Sent:
+		return wire.ShardingSent, word(0, 0, m.Bytes)
+	case core.Taken:
+		return wire.ShardingTaken, word(0, 0, m.Bytes)
 	}
 	panic(fmt.Sprintf("sharding: no encoding of %T", m)) // a bug of this package
 }
@@ -117,6 +121,10 @@ func decodeWord(manifest wire.Manifest, payload []byte) (core.Message, error) {
 		return core.Inactive{Shard: shard, Token: m.Token}, nil
 	case wire.ShardingNotHere:
 		return core.NotHere{Shard: shard, Token: m.Token}, nil
+	case wire.ShardingSent:
+		return core.Sent{Bytes: m.Number}, nil
+	case wire.ShardingTaken:
+		return core.Taken{Bytes: m.Number}, nil
 	}
 	return nil, fmt.Errorf("unknown %v", manifest)
 }

@@ -37,6 +37,9 @@ func (c *control) tell(ctx actor.Context, e core.Tell) {
 		ctx.Send(ctx.Self(), &heard{e.Message})
 		return
 	}
+	if _, ok := e.Message.(core.Sent); ok {
+		c.dispatchTo(e.To) // what it counts goes first
+	}
 	manifest, m := encode(e.Message)
 	c.life.post(c.view, e.To, manifest, m)
 }
@@ -76,9 +79,20 @@ func (c *control) collector(ctx actor.Context, to core.Member) *outgoing {
 // dispatch posts the collected parcels.
 func (c *control) dispatch() {
 	for _, o := range c.outgoing {
-		c.life.post(c.view, o.to, wire.ShardingData, o.take())
+		if !o.empty() {
+			c.life.post(c.view, o.to, wire.ShardingData, o.take())
+		}
 	}
 	c.outgoing = nil
+}
+
+// dispatchTo posts the collected parcels for one member.
+func (c *control) dispatchTo(to core.Member) {
+	for _, o := range c.outgoing {
+		if o.to == to && !o.empty() {
+			c.life.post(c.view, to, wire.ShardingData, o.take())
+		}
+	}
 }
 
 // post sends a message to the control actor of another member.

@@ -101,6 +101,8 @@ func (o *outgoing) reserve(n int) (full *pb.ShardingData) {
 	return full
 }
 
+func (o *outgoing) empty() bool { return len(o.parcels) == 0 && len(o.confirmed) == 0 }
+
 // take removes and returns the collected parcels.
 func (o *outgoing) take() *pb.ShardingData {
 	d := &pb.ShardingData{Parcels: o.parcels, Confirmed: o.confirmed}

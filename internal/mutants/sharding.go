@@ -350,6 +350,18 @@ func shards() []mutant {
 			killer: killer{pkg: "./sharding", run: "^TestClose_TheLastTwoAtOnce$"},
 		},
 		{
+			name:   "messages to a member that takes none are sent without bound",
+			rule:   "what a member has not taken is bounded [S39]",
+			edits:  in(shardDir+"credit.go", "p.sent-p.taken >= uint64(cfg.Credit)", "cfg.Credit == 0 && p.sent == p.taken"),
+			killer: killer{pkg: shardCore, run: "^TestCredit_AStoppedMemberHoldsUpNoOther$"},
+		},
+		{
+			name:   "a member is asked once what it has taken",
+			rule:   "a lost question or answer about credit is repeated [S39b]",
+			edits:  in(shardDir+"credit.go", "\t\t\tr.askAt = r.now.Add(r.cfg.Repeat)\n", ""),
+			killer: killer{pkg: shardCore, run: "^TestCredit_IsAskedForAgain$"},
+		},
+		{
 			name:   "a delivery is not sent under the next tenure, nor again",
 			rule:   "a delivery is kept by its sender until it is confirmed [S38]",
 			edits:  []edit{{shardDir + "route.go", "\ts.redeliver()\n", ""}, {shardDir + "outbox.go", "if !d.concluded && !s.r.now.Before(d.due) {", "if false {"}},

@@ -115,6 +115,10 @@ const (
 	ShardingAskStats Manifest = 62
 	// ShardingStats answers with the statistics.
 	ShardingStats Manifest = 63
+	// ShardingSent asks a member what it has taken of the messages to its entities.
+	ShardingSent Manifest = 64
+	// ShardingTaken answers with it.
+	ShardingTaken Manifest = 65
 )
 
 var names = [...]string{
@@ -156,6 +160,8 @@ var names = [...]string{
 	ShardingData:          "sharding.data",
 	ShardingAskStats:      "sharding.ask-stats",
 	ShardingStats:         "sharding.stats",
+	ShardingSent:          "sharding.sent",
+	ShardingTaken:         "sharding.taken",
 	ArbiterVerdict:        "arbiter.verdict",
 }
 

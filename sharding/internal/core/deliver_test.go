@@ -134,7 +134,7 @@ func TestDelivery_ACopyIsDroppedUntilTheFirstHasFailed(t *testing.T) {
 		return s.hear(b, core.Data{Shard: 0, Token: 7, Number: number, Body: hello, Delivery: delivery, Again: number > 1})
 	}
 	passes := func(delivery uint64, again bool) []core.Effect {
-		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, From: b, Delivery: delivery, Again: again}}
+		return []core.Effect{core.Deliver{Shard: 0, Token: 7, Body: hello, Receipt: &core.Receipt{From: b, Number: delivery, Again: again}}}
 	}
 	confirms := core.Tell{To: b, Message: core.Confirm{Shard: 0, Number: 1}}
 	drops := core.Drop{Shard: 0, Repeated: true}

@@ -114,6 +114,11 @@ type (
 		Delivery uint64
 		Again    bool
 	}
+	// Sent asks the receiver to report Taken when it comes: the sender has sent it this many bytes
+	// for entities.
+	Sent struct{ Bytes uint64 }
+	// Taken is the answer to Sent.
+	Taken struct{ Bytes uint64 }
 	// Confirm reports that a delivery was handled.
 	Confirm struct {
 		Shard  int
@@ -133,6 +138,8 @@ func (Inactive) message() {}
 func (NotHere) message()  {}
 func (Data) message()     {}
 func (Confirm) message()  {}
+func (Sent) message()     {}
+func (Taken) message()    {}
 
 // Body is a message of the application to an entity, and the number of bytes that it counts for.
 type Body struct {
@@ -300,15 +307,19 @@ type (
 		Shard int
 		Token uint64
 	}
-	// Deliver passes a message to an entity in the tenure. If Delivery is not 0, it is the number of
-	// a delivery of From, and Deliver results in one Handled.
+	// Deliver passes a message to an entity in the tenure. If Receipt is not nil, Deliver results in
+	// one Handled.
 	Deliver struct {
-		Shard    int
-		Token    uint64
-		Body     Body
-		From     Member
-		Delivery uint64
-		Again    bool
+		Shard   int
+		Token   uint64
+		Body    Body
+		Receipt *Receipt
+	}
+	// Receipt identifies a delivery at its host.
+	Receipt struct {
+		From   Member
+		Number uint64
+		Again  bool // it may have been handled before
 	}
 	// Conclude ends a delivery.
 	Conclude struct {
@@ -394,6 +405,9 @@ type Config struct {
 	Resend, MaxResend time.Duration
 	// Handled is how many deliveries that were handled a shard remembers during a tenure.
 	Handled int
+	// Credit is how many bytes of messages to entities a region sends to another before that has
+	// taken them. Further messages wait as if there were no host.
+	Credit int
 	// Buffer bounds the messages that wait at a region, and BufferBytes their size; one shard may
 	// use an eighth. The same bounds apply to the deliveries that are not confirmed.
 	Buffer, BufferBytes int

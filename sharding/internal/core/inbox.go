@@ -35,7 +35,11 @@ func (s *shard) accept(from Member, b Body, number uint64, again bool) {
 		}
 		s.accepted[id] = false
 	}
-	s.r.emit(Deliver{Shard: s.n, Token: s.token, Body: b, From: from, Delivery: number, Again: again})
+	d := Deliver{Shard: s.n, Token: s.token, Body: b}
+	if number != 0 {
+		d.Receipt = &Receipt{from, number, again}
+	}
+	s.r.emit(d)
 }
 
 // onHandled confirms a delivery that was handled, also after its shard was given up. One that was

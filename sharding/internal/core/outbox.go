@@ -50,17 +50,21 @@ func (s *shard) begin(ev BeginDelivery) {
 
 // post sends a delivery to the known tenure.
 func (s *shard) post(d *delivery) {
-	d.sent, d.due = s.to, s.r.now.Add(d.pause)
 	if s.scan.IsZero() {
 		s.scan = s.r.now.Add(s.r.cfg.Repeat)
 	}
+	if s.blocked() {
+		d.due = s.r.now // at the next scan
+		return
+	}
+	d.sent, d.due = s.to, s.r.now.Add(d.pause)
 	body, again := d.Body, d.Again
 	d.Again = true
 	if s.host == s.r.self {
 		s.accept(s.r.self, body, d.Number, again)
 		return
 	}
-	s.r.tell(s.host, Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: body, Delivery: d.Number, Again: again})
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: body, Delivery: d.Number, Again: again})
 }
 
 // redeliver sends, in order, the deliveries that were not sent under the known tenure.
@@ -82,7 +86,9 @@ func (s *shard) resend() {
 	s.scan = s.r.now.Add(s.r.cfg.Repeat)
 	for _, d := range slices.Clone(s.order) {
 		if !d.concluded && !s.r.now.Before(d.due) {
-			d.pause = min(2*d.pause, s.r.cfg.MaxResend)
+			if d.sent == s.to {
+				d.pause = min(2*d.pause, s.r.cfg.MaxResend)
+			}
 			s.post(d)
 		}
 	}

@@ -38,8 +38,10 @@ type Region struct {
 	look   time.Time // when the next Look is due
 
 	shards  []*shard
-	active  int // shards that are active
-	waiting int // messages waiting for any shard
+	peers   map[Member]*peer
+	askAt   time.Time // when to ask peers what they have taken; zero: never
+	active  int       // shards that are active
+	waiting int       // messages waiting for any shard
 	bytes   int
 
 	delivering, deliveringBytes int // deliveries that are not confirmed
@@ -50,7 +52,7 @@ type Region struct {
 
 // NewRegion returns a region that has seen no view yet.
 func NewRegion(cfg Config) *Region {
-	r := &Region{cfg: cfg, table: newTable(cfg.Shards), shards: make([]*shard, cfg.Shards)}
+	r := &Region{cfg: cfg, table: newTable(cfg.Shards), shards: make([]*shard, cfg.Shards), peers: map[Member]*peer{}}
 	for n := range r.shards {
 		r.shards[n] = &shard{r: r, n: n}
 	}
@@ -166,6 +168,7 @@ func (r *Region) onView(v View) {
 	if r.heard.IsZero() {
 		r.heard = r.now
 	}
+	r.dropPeers()
 	r.settle()
 }
 
@@ -203,6 +206,10 @@ func (r *Region) onReceived(ev Received) {
 		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
 	case NotHere:
 		r.at(m.Shard, func(s *shard) { s.forget(m.Token) })
+	case Sent:
+		r.tell(ev.From, Taken(m))
+	case Taken:
+		r.onTaken(ev.From, m.Bytes)
 	case Confirm:
 		r.at(m.Shard, func(s *shard) { s.onConfirm(m.Number) })
 	case Data:
@@ -275,6 +282,9 @@ func (r *Region) repeat() {
 			s.arm()
 		}
 	}
+	if !r.askAt.IsZero() && !r.now.Before(r.askAt) {
+		r.askTaken()
+	}
 	if at := r.lookAt(); !at.IsZero() && !at.After(r.now) {
 		r.asking, r.look = true, r.now.Add(r.cfg.Repeat)
 		r.emit(Look{})
@@ -297,6 +307,9 @@ func (r *Region) NextWake() time.Time {
 	at := r.lookAt()
 	if len(r.wakes) > 0 && (at.IsZero() || r.wakes[0].at.Before(at)) {
 		at = r.wakes[0].at
+	}
+	if !r.askAt.IsZero() && (at.IsZero() || r.askAt.Before(at)) {
+		at = r.askAt
 	}
 	return at
 }

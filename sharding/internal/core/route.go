@@ -6,6 +6,7 @@ package core
 // Invariant: to == 0 || to > floor.
 type route struct {
 	host   Member
+	peer   *peer  // of the host; nil: it is this member
 	to     uint64 // token of the announced tenure; 0: not known
 	floor  uint64 // tenures up to this one accept no more messages, according to their host
 	buffer []Body
@@ -22,19 +23,30 @@ const shareOfBuffer = 8
 // send routes a message, or buffers it. If the buffer is full, it rejects the newest message, since
 // dropping the oldest would break the order seen by its sender.
 func (s *shard) send(b Body) {
+	blocked := s.blocked()
 	switch {
-	case s.to == 0 && s.full(b):
+	case (s.to == 0 || blocked) && s.full(b):
 		s.r.emit(Refuse{s.n, b})
-	case s.to == 0:
+	case s.to == 0, blocked:
+		if blocked && len(s.buffer) == 0 {
+			s.peer.blocked = append(s.peer.blocked, s.n)
+		}
 		s.buffer = append(s.buffer, b)
 		s.bytes += b.Size
 		s.r.waiting++
 		s.r.bytes += b.Size
-	case s.host == s.r.self:
-		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
 	default:
-		s.r.tell(s.host, Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
+		s.transmit(b)
 	}
+}
+
+// transmit sends a message to the known tenure.
+func (s *shard) transmit(b Body) {
+	if s.host == s.r.self {
+		s.r.emit(Deliver{Shard: s.n, Token: s.to, Body: b})
+		return
+	}
+	s.spend(Data{Shard: s.n, Token: s.to, Number: s.nextNumber(), Body: b})
 }
 
 // nextNumber returns the number of the next message to the known tenure.
@@ -57,10 +69,11 @@ func (s *shard) onActive(from Member, token uint64) {
 	if token <= s.to || token <= s.floor {
 		return
 	}
-	s.host, s.to = from, token
-	for _, b := range s.withdraw() {
-		s.send(b)
+	s.host, s.to, s.peer = from, token, nil
+	if from != s.r.self {
+		s.peer = s.r.peer(from)
 	}
+	s.sendAll()
 	s.redeliver()
 }
 

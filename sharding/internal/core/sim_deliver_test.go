@@ -35,10 +35,10 @@ func (n *node) delivers(m message) {
 // arrives returns the copy of a delivery that its entity gets.
 func (n *node) arrives(e core.Deliver) message {
 	m := e.Body.Value.(message)
-	if m.number != e.Delivery || m.state.origin != e.From {
-		n.w.Fail("delivery %v comes as number %d of %v", m, e.Delivery, e.From)
+	if m.number != e.Receipt.Number || m.state.origin != e.Receipt.From {
+		n.w.Fail("delivery %v comes as number %d of %v", m, e.Receipt.Number, e.Receipt.From)
 	}
-	m.delivery = &delivery{number: e.Delivery, again: e.Again, state: m.state}
+	m.delivery = &delivery{number: e.Receipt.Number, again: e.Receipt.Again, state: m.state}
 	return m
 }
 

@@ -89,7 +89,9 @@ func (n *node) boot() {
 	n.up, n.born, n.paused, n.asleep, n.backlog, n.seen = true, now, 0, false, nil, core.View{}
 	n.gen, n.validUntil, n.lastRenew, n.lastFail = 1, 0, now, -time.Hour
 	n.alloc, n.coordTry, n.coordBusy, n.coordHas = nil, 0, false, 0
-	n.region, n.wakeAt, n.leaving = core.NewRegion(config(w.opt.shards)), time.Time{}, false
+	cfg := config(w.opt.shards)
+	cfg.Credit = 400 // five messages
+	n.region, n.wakeAt, n.leaving = core.NewRegion(cfg), time.Time{}, false
 	n.hosts, n.grants = make([]*host, w.opt.shards), make([]grant, w.opt.shards)
 	n.shown = make([]shown, w.opt.shards)
 	n.heard, n.not = make([]core.Version, w.opt.shards), make([]time.Duration, w.opt.shards)
@@ -266,7 +268,7 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Kill:
 		n.hosts[e.Shard].step(core.KillAll{})
 	case core.Deliver:
-		if e.Delivery != 0 {
+		if e.Receipt != nil {
 			e.Body.Value = n.arrives(e)
 		}
 		n.hosts[e.Shard].take(e.Token, e.Body)
