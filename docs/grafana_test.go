@@ -37,7 +37,7 @@ func instruments(t *testing.T) (names []string) {
 				suffix = units[unit[1]]
 			}
 			switch {
-			case m[1] == "seconds":
+			case m[1] == "m.Durations":
 				suffix = "_seconds"
 			case suffix != "" && strings.HasSuffix(name, suffix):
 				suffix = ""
