@@ -19,7 +19,7 @@ import (
 func instruments(t *testing.T) (names []string) {
 	t.Helper()
 	units := map[string]string{"By": "_bytes", "s": "_seconds"}
-	call := regexp.MustCompile(`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Float64Histogram|seconds)\("(concord\.[a-z_.]+)"(.*)`)
+	call := regexp.MustCompile(`(m\.Gauge|m\.Count|m\.GaugeBy|m\.CountBy|m\.Durations)\("(concord\.[a-z_.]+)"(.*)`)
 	for _, dir := range []string{"coordination", "distributeddata", "sharding"} {
 		files, err := filepath.Glob("../" + dir + "/metrics.go")
 		require.NoError(t, err)
