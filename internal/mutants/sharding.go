@@ -172,7 +172,7 @@ func shards() []mutant {
 		{
 			name:   "the buffer of a shard has no bound",
 			rule:   "buffers are bounded [S17]",
-			edits:  in(shardDir+"route.go", "case s.to == 0 && s.full(b):", "case false:"),
+			edits:  in(shardDir+"route.go", "case (s.to == 0 || blocked) && s.full(b):", "case false:"),
 			killer: shardChaos,
 		},
 		{
