@@ -159,9 +159,7 @@ func TestClose_NudgesTheServer(t *testing.T) {
 	}
 	p.dawdle()
 	must(t, gone.Close())
-	if n := ahead(); n != 0 {
-		t.Errorf("behind %d places of a closed store", n)
-	}
+	alone(t, func(uint64) int { return ahead() })
 }
 
 // TestLostConnection_ReadsAndWatchesGoOn: if a connection is lost, a pending read asks the next
