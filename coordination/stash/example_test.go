@@ -46,13 +46,13 @@ func Example() {
 		return &account{kept: stash.New(2)}
 	}))
 
-	var answers []*actor.Future
+	var answers []func() (any, error)
 	for _, cents := range []int{1, 2, 3} {
-		answers = append(answers, system.Root.RequestFuture(pid, &deposit{cents}, time.Minute))
+		answers = append(answers, system.Root.RequestFuture(pid, &deposit{cents}, time.Minute).Result)
 	}
 	system.Root.Send(pid, &balance{100}) // the state has been loaded
-	for _, f := range answers {
-		answer, err := f.Result()
+	for _, result := range answers {
+		answer, err := result()
 		fmt.Printf("%v %v\n", answer, err)
 	}
 	// Output:

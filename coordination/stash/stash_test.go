@@ -198,9 +198,9 @@ func loading(t *testing.T, again map[int]bool, test func(t *testing.T, root *act
 
 func TestReplay_BeforeTheMailboxInOrderWithSenders(t *testing.T) {
 	loading(t, nil, func(t *testing.T, root *actor.RootContext, pid *actor.PID, out <-chan []int) {
-		var asked []*actor.Future
+		var asked []result
 		for i := range 3 {
-			asked = append(asked, root.RequestFuture(pid, i, time.Minute))
+			asked = append(asked, root.RequestFuture(pid, i, time.Minute).Result)
 		}
 		full, err := root.RequestFuture(pid, 3, time.Minute).Result()
 		require.NoError(t, err)
@@ -212,8 +212,8 @@ func TestReplay_BeforeTheMailboxInOrderWithSenders(t *testing.T) {
 		root.Send(pid, &tell{})
 		close(filled)
 		require.Equal(t, []int{0, 1, 2, 4}, <-out)
-		for i, f := range asked {
-			n, err := f.Result()
+		for i, result := range asked {
+			n, err := result()
 			require.NoError(t, err)
 			require.Equal(t, i+1, n)
 		}
@@ -235,9 +235,9 @@ func TestReplay_PushedAgainWaitsForTheNext(t *testing.T) {
 }
 
 // answers returns the answers to requests, or the error of a request that went to the dead letters.
-func answers(asked []*actor.Future) (out []any) {
-	for _, f := range asked {
-		a, err := f.Result()
+func answers(asked []result) (out []any) {
+	for _, result := range asked {
+		a, err := result()
 		if err != nil {
 			a = err
 		}
@@ -246,9 +246,13 @@ func answers(asked []*actor.Future) (out []any) {
 	return out
 }
 
-func ask(root *actor.RootContext, pid *actor.PID, numbers ...int) (asked []*actor.Future) {
+// result waits for the answer to a request. It is not a future: the supported versions of
+// Proto.Actor spell the type of one in two ways.
+type result = func() (any, error)
+
+func ask(root *actor.RootContext, pid *actor.PID, numbers ...int) (asked []result) {
 	for _, n := range numbers {
-		asked = append(asked, root.RequestFuture(pid, n, time.Minute))
+		asked = append(asked, root.RequestFuture(pid, n, time.Minute).Result)
 	}
 	return asked
 }
