@@ -85,6 +85,20 @@ func (h *Handler) serveRelease(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// failed answers the request of an action that returned an error, and returns true. invalid is the
+// error of a wrong argument.
+func failed(w http.ResponseWriter, err, invalid error) bool {
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, invalid):
+		fail(w, http.StatusBadRequest, view.Cut(err.Error(), 300))
+	default:
+		fail(w, http.StatusServiceUnavailable, view.Cut(err.Error(), 300))
+	}
+	return true
+}
+
 func (h *Handler) serveForget(w http.ResponseWriter, r *http.Request) {
 	var a api.ForgetAction
 	if !action(h, w, r, &a) {
@@ -99,12 +113,7 @@ func (h *Handler) serveForget(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := dd.Forget(ctx, a.Member)
 	h.acted("operator action: forget member", err, slog.String("member", a.Member))
-	switch {
-	case errors.Is(err, distributeddata.ErrInvalid):
-		fail(w, http.StatusBadRequest, view.Cut(err.Error(), 300))
-	case err != nil:
-		fail(w, http.StatusServiceUnavailable, view.Cut(err.Error(), 300))
-	default:
+	if !failed(w, err, distributeddata.ErrInvalid) {
 		answer(w, struct {
 			Version   int  `json:"version"`
 			Forgotten bool `json:"forgotten"`
@@ -124,13 +133,13 @@ func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := h.sources()
-	i := slices.IndexFunc(s.Shards, func(r Shards) bool { return r.Status().Type == a.Type })
-	if i < 0 {
+	at, ok := s.regions()[a.Type]
+	if !ok {
 		fail(w, http.StatusNotFound, "no type of shards named "+strconv.Quote(view.Cut(a.Type, 80)))
 		return
 	}
-	st := s.Shards[i].Status()
-	to, can := s.Shards[i].(allocator)
+	st := at.status
+	to, can := at.Shards.(allocator)
 	switch {
 	case len(st.Shards) == 0:
 		fail(w, http.StatusServiceUnavailable, "the member is between two lives, or has closed its region")
@@ -151,12 +160,7 @@ func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := to.Allocate(ctx, map[int]string{a.Shard: a.To})
 	h.acted("operator action: move shard", err, slog.String("type", a.Type), slog.Int("shard", a.Shard), slog.String("to", a.To))
-	switch {
-	case errors.Is(err, sharding.ErrInvalid):
-		fail(w, http.StatusBadRequest, view.Cut(err.Error(), 300))
-	case err != nil:
-		fail(w, http.StatusServiceUnavailable, view.Cut(err.Error(), 300))
-	default:
+	if !failed(w, err, sharding.ErrInvalid) {
 		answer(w, struct {
 			Version   int  `json:"version"`
 			Requested bool `json:"requested"`
@@ -167,7 +171,7 @@ func (h *Handler) serveMove(w http.ResponseWriter, r *http.Request) {
 // hosts reports whether a member, given by its address or id, is in view and has a role.
 func hosts(c api.Cluster, role, member string) bool {
 	return slices.ContainsFunc(c.Members, func(m api.Member) bool {
-		return (m.Address == member || m.ID == member) && (role == "" || slices.Contains(m.Roles, role))
+		return (m.Address == member || m.ID == member) && view.HasRole(m, role)
 	})
 }
 

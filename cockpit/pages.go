@@ -229,17 +229,29 @@ func (h *Handler) serveLease(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// region is the region of a type, with its present status.
+type region struct {
+	Shards
+	status sharding.Status
+}
+
+// regions returns the regions by type.
+func (s Sources) regions() map[string]region {
+	out := map[string]region{}
+	for _, r := range s.Shards {
+		st := r.Status()
+		out[st.Type] = region{r, st}
+	}
+	return out
+}
+
 func (h *Handler) serveShards(w http.ResponseWriter, r *http.Request) {
 	s := h.sources()
-	byType := map[string]sharding.Status{}
-	for _, region := range s.Shards {
-		st := region.Status()
-		byType[st.Type] = st
-	}
-	_, st, ok := pick(w, r, "type", "type of shards", byType)
+	_, at, ok := pick(w, r, "type", "type of shards", s.regions())
 	if !ok {
 		return
 	}
+	st := at.status
 	after, ok := number(w, r, "after", 0, 0, 1<<32)
 	if !ok {
 		return

@@ -200,29 +200,43 @@ func match(pattern, pkg string) bool {
 
 func files(t *testing.T) map[string]file {
 	t.Helper()
-	const root = "../.."
 	out := map[string]file{}
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && skipped(d.Name()):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+	eachFile(t, func(rel, name string) error {
+		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		rel, err := filepath.Rel(root, name)
 		out[rel] = file{pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(name, "_test.go"), ast: parsed}
-		return err
+		return nil
+	})
+	return out
+}
+
+// eachFile calls visit for each file of the repository, with its path from the root and from here.
+func eachFile(t *testing.T, visit func(rel, name string) error) {
+	t.Helper()
+	const root = "../.."
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && skipped(d.Name()):
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		return visit(rel, name)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
 }
 
 // skipped reports whether a directory of this name holds none of this repository's packages.

@@ -3,7 +3,6 @@ package arrows
 import (
 	"cmp"
 	"encoding/json"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -119,26 +118,14 @@ func TestModules_AgreeOnVersions(t *testing.T) {
 // goMods returns the modules of the workspace by directory, whether go.work lists them or not.
 func goMods(t *testing.T) map[string]goMod {
 	t.Helper()
-	const root = "../.."
 	out := map[string]goMod{}
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && skipped(d.Name()):
-			return filepath.SkipDir
-		case d.Name() != "go.mod":
-			return nil
-		}
-		rel, err := filepath.Rel(root, filepath.Dir(name))
-		if dir := filepath.ToSlash(rel); !slices.Contains(apart, dir) {
+	eachFile(t, func(rel, name string) error {
+		dir := filepath.ToSlash(filepath.Dir(rel))
+		if filepath.Base(rel) == "go.mod" && !slices.Contains(apart, dir) {
 			out[dir] = edited(t, "mod", name)
 		}
-		return err
+		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return out
 }
 

@@ -346,7 +346,7 @@ func shards() []mutant {
 		{
 			name:   "the last members wait for one that has stopped and is still listed",
 			rule:   "a member that was not heard for a while does not count as one that may host [S29]",
-			edits:  in(shardDir+"allocation.go", "return c.now.Before(c.begun.Add(c.cfg.Fit))\n\t}\n\treturn !r.Leaving", "return true\n\t}\n\treturn !r.Leaving"),
+			edits:  in(shardDir+"allocation.go", "c.fit(m, true) || c.unheard(m) }", "c.fit(m, true) || c.of(m) == nil }"),
 			killer: killer{pkg: "./sharding", run: "^TestClose_TheLastTwoAtOnce$"},
 		},
 		{

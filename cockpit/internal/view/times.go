@@ -17,6 +17,9 @@ const (
 	Faults     = "faults"
 )
 
+// kinds is in the order of the page.
+var kinds = [...]string{Behind, Singletons, TakenOver, Faults}
+
 // maxSamples bounds the samples of each kind.
 const maxSamples = 32
 
@@ -38,7 +41,7 @@ type Times struct {
 func (t *Times) Note(o *api.Overview, shards []sharding.Status, most time.Duration) {
 	if t.series == nil {
 		t.behind, t.places, t.shards, t.series = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]*api.Times{}
-		for _, kind := range []string{Behind, Singletons, TakenOver, Faults} {
+		for _, kind := range kinds {
 			t.series[kind] = &api.Times{Kind: kind, Samples: []api.Sample{}}
 		}
 		t.changed = true
@@ -130,7 +133,7 @@ func (t *Times) add(kind string, at time.Time, ms int64, what string) {
 func (t *Times) List() []api.Times {
 	if t.changed {
 		t.changed, t.last = false, []api.Times{}
-		for _, kind := range []string{Behind, Singletons, TakenOver, Faults} {
+		for _, kind := range kinds {
 			s := *t.series[kind]
 			s.Samples = slices.Clone(s.Samples)
 			t.last = append(t.last, s)

@@ -160,11 +160,14 @@ func Singleton(name, self string, p singleton.Place, known bool, s singleton.Sta
 	return out
 }
 
-// Hosts returns the addresses of the members that have a role. All members have the empty role.
+// HasRole reports whether a member has a role. All members have the empty role.
+func HasRole(m api.Member, role string) bool { return role == "" || slices.Contains(m.Roles, role) }
+
+// Hosts returns the addresses of the members that have a role.
 func Hosts(c api.Cluster, role string) []string {
 	out := []string{}
 	for _, m := range c.Members {
-		if role == "" || slices.Contains(m.Roles, role) {
+		if HasRole(m, role) {
 			out = append(out, m.Address)
 		}
 	}

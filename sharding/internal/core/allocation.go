@@ -238,13 +238,7 @@ func (c *Allocation) move(ev Move) {
 
 // mayStay reports whether a member of the view may host shards when the others have left. One that
 // was not heard for Fit may have stopped before: a member is listed for a while after that.
-func (c *Allocation) mayStay(m Member) bool {
-	r := c.of(m)
-	if r == nil {
-		return c.now.Before(c.begun.Add(c.cfg.Fit))
-	}
-	return !r.Leaving && !c.now.After(r.heard.Add(c.cfg.Fit))
-}
+func (c *Allocation) mayStay(m Member) bool { return c.fit(m, true) || c.unheard(m) }
 
 // tell sends each member the entries that it may not know. It is repeated, and also shows that the
 // coordinator is alive.

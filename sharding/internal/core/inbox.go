@@ -20,6 +20,7 @@ type deliveryID struct {
 // accept passes a message to its entity. A delivery that waits for its entity already is dropped,
 // and one that was handled is confirmed again. number is 0 if the message is not a delivery.
 func (s *shard) accept(from Member, b Body, number uint64, again bool) {
+	d := Deliver{Shard: s.n, Token: s.token, Body: b}
 	if number != 0 {
 		id := deliveryID{from, number}
 		handled, known := s.accepted[id]
@@ -34,9 +35,6 @@ func (s *shard) accept(from Member, b Body, number uint64, again bool) {
 			s.accepted = map[deliveryID]bool{}
 		}
 		s.accepted[id] = false
-	}
-	d := Deliver{Shard: s.n, Token: s.token, Body: b}
-	if number != 0 {
 		d.Receipt = &Receipt{from, number, again}
 	}
 	s.r.emit(d)
