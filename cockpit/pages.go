@@ -120,7 +120,7 @@ func (h *Handler) keys(name string, s distributeddata.Snapshot, prefix, from str
 
 func (h *Handler) key(replicator string, e distributeddata.EntryInfo) api.Key {
 	_, shown := h.shows(e.Key)
-	k := api.Key{Key: e.Key, Type: e.Type, Durable: e.Durable, Atoms: e.Atoms, Bytes: e.Bytes, Partial: e.Partial, Value: shown}
+	k := api.Key{Key: e.Key, Type: e.Type, Durable: e.Durable, Atoms: e.Atoms, Bytes: e.Bytes, Value: shown && e.Bytes <= maxShown}
 	h.picture.Lock()
 	defer h.picture.Unlock()
 	k.Changed = h.picture.recent.at(replicator, e.Key)

@@ -57,7 +57,7 @@ func (h *Handler) value(ctx context.Context, r *distributeddata.Replicator, key 
 		}
 	}()
 	for e := range r.Snapshot().Entries(key, key) {
-		if e.Key == key && (e.Partial || e.Bytes > maxShown) {
+		if e.Key == key && e.Bytes > maxShown {
 			return "", errTooLarge
 		}
 		break

@@ -17,17 +17,13 @@ type EntryInfo struct {
 	Gone bool
 	// Atoms is the number of live facts in the value, for instance one for each element of a set.
 	Atoms int
-	// Bytes is the size of the first 256 atoms. Partial reports that there are more.
-	Bytes   int
-	Partial bool
+	// Bytes is the size that Config.MaxBytes bounds.
+	Bytes int
 }
 
-// maxMeasured bounds the number of atoms that EntryInfo measures.
-const maxMeasured = 256
-
 // Entries yields the entries whose names begin with prefix and are not before from, sorted by name.
-// It starts in time logarithmic in the number of entries. Each entry takes a bounded amount of
-// work, however large its value is. Entries that are gone are yielded too, so that callers can
+// It starts in time logarithmic in the number of entries. The work per entry does not
+// depend on the size of its value. Entries that are gone are yielded too, so that callers can
 // bound the work of a page.
 func (s Snapshot) Entries(prefix, from string) iter.Seq[EntryInfo] {
 	return func(yield func(EntryInfo) bool) {
@@ -55,19 +51,15 @@ func (s Snapshot) Changed(since Snapshot) iter.Seq[string] {
 }
 
 func (s Snapshot) info(key string, now told) EntryInfo {
-	e := EntryInfo{Key: causal.Clone(key), Durable: s.p.choice.durable(key), Gone: now.gone(), Atoms: now.store.Len()}
-	n := 0
-	for path, at := range now.store.From("") {
-		if n++; n > maxMeasured {
-			e.Partial = true
-			break
-		}
-		if n == 1 && len(path) > 0 {
+	e := EntryInfo{
+		Key: causal.Clone(key), Durable: s.p.choice.durable(key), Gone: now.gone(),
+		Atoms: now.store.Len(), Bytes: now.bytes,
+	}
+	for path := range now.store.From("") {
+		if len(path) > 0 {
 			e.Type = causal.Tag(path[0]).String()
 		}
-		for leaf := range at.All() {
-			e.Bytes += len(path) + len(leaf.Payload)
-		}
+		break
 	}
 	return e
 }

@@ -31,7 +31,6 @@ func TestEntries_ListsNamesTypesAndSizesFromAName(t *testing.T) {
 				require.Equal(c.t, "ORSet[string]", e.Type)
 				require.Equal(c.t, 2, e.Atoms)
 				require.Positive(c.t, e.Bytes)
-				require.False(c.t, e.Partial)
 				names = append(names, e.Key)
 			}
 			return names
@@ -47,9 +46,10 @@ func TestEntries_ListsNamesTypesAndSizesFromAName(t *testing.T) {
 		require.Equal(c.t, []string{"large"}, slices.Collect(dd.Snapshot().Changed(before)))
 		require.Empty(c.t, slices.Collect(before.Changed(before)))
 		for e := range dd.Snapshot().Entries("large", "") {
-			require.True(c.t, e.Partial)
 			require.Equal(c.t, 1000, e.Atoms)
-			require.Less(c.t, e.Bytes, 256*16, "only the first atoms are measured")
+			const digits = 10 + 2*90 + 3*900
+			require.Greater(c.t, e.Bytes, digits)
+			require.Less(c.t, e.Bytes, digits+4*e.Atoms, "all elements, and little more")
 		}
 		require.NoError(c.t, distributeddata.NewKey("large", items{}).Delete(c.t.Context(), dd))
 		for e := range dd.Snapshot().Entries("large", "") {

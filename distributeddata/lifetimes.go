@@ -116,9 +116,9 @@ func (t *lifetimes) renewAt(e told) int64 {
 }
 
 // told splits an entry into its content and its stamp.
-func (t *lifetimes) told(key string, s causal.Store, seen causal.Vector) told {
-	e := told{store: content(s), seen: seen}
-	_, e.use = lastUse(s)
+func (t *lifetimes) told(key string, h core.Held, seen causal.Vector) told {
+	e := told{store: content(h.Store), bytes: h.Bytes(), seen: seen}
+	_, e.use = lastUse(h.Store)
 	if t != nil {
 		e.ttl = t.of(key, e.use)
 	}

@@ -193,7 +193,7 @@ func (m *Get[T]) run(a *replica, respond func(any)) {
 		now := p.get(m.Key.id)
 		if d.State != nil {
 			h, _ := d.State.Keys.Get(m.Key.id)
-			now = p.ttls.told(m.Key.id, h.Store, d.State.Seen)
+			now = p.ttls.told(m.Key.id, h, d.State.Seen)
 		}
 		a.l.r.used(m.Key.id, p.ttls.renewAt(p.get(m.Key.id)))
 		v, unread := m.Key.empty, errExit // in case a codec does not return

@@ -120,7 +120,7 @@ func (p *published) get(key string) told {
 	}
 	h := p.of(key)
 	at, _ := h.keys.Get(key)
-	return p.ttls.told(key, at.Store, h.seen)
+	return p.ttls.told(key, at, h.seen)
 }
 
 // address returns the address of a member, or its id if it is not in view.
@@ -158,7 +158,7 @@ func (p *published) entries(prefix, from string) iter.Seq2[string, told] {
 		}
 		return func(yield func(string, told) bool) {
 			for key, at := range h.keys.From(from) {
-				if !strings.HasPrefix(key, prefix) || !yield(key, p.ttls.told(key, at.Store, h.seen)) {
+				if !strings.HasPrefix(key, prefix) || !yield(key, p.ttls.told(key, at, h.seen)) {
 					return
 				}
 			}
@@ -183,7 +183,7 @@ func (p *published) turns(was *published, prefix string) iter.Seq2[string, turn]
 			}
 		}
 		return func(yield func(string, turn) bool) {
-			core.Changes(old.keys, now.keys, prefix, func(key string, a, b causal.Store) bool {
+			core.Changes(old.keys, now.keys, prefix, func(key string, a, b core.Held) bool {
 				t := turn{p.ttls.told(key, a, old.seen), p.ttls.told(key, b, now.seen)}
 				return t.old.same(t.now) || yield(key, t)
 			})

@@ -44,6 +44,7 @@ type noticeFunc func(key string, old, now told, send func(any))
 // told is the content of an entry at some state.
 type told struct {
 	store causal.Store // without the atom of its last use
+	bytes int          // of all atoms, with that one
 	seen  causal.Vector
 	use   expiry.Use
 	ttl   int64 // in milliseconds; 0: the entry does not expire

@@ -180,7 +180,7 @@ func keys(ctx context.Context, c *ctl, args []string) error {
 		if k.Changed != nil {
 			changed = k.Changed.Local().Format(time.TimeOnly)
 		}
-		return []string{k.Key, k.Type, fmt.Sprint(k.Atoms), yes(k.Partial, ">", "") + size(float64(k.Bytes)), changed}
+		return []string{k.Key, k.Type, fmt.Sprint(k.Atoms), size(float64(k.Bytes)), changed}
 	})
 }
 

@@ -69,7 +69,7 @@ func TestTables_FitWithLongNames(t *testing.T) {
 					Shards:      []api.Shards{{Type: long, Homes: []api.Home{{Address: long, Shards: 100_000}}}},
 					Problems:    []api.Problem{{Severity: "warn", What: long, Do: long}},
 				},
-				"keys":   api.Page[api.Key]{Items: []api.Key{{Key: long, Type: "ORMap[map[string]" + long + "]", Atoms: 1_000_000, Bytes: 999_000_000, Partial: true, Changed: &hours}}},
+				"keys":   api.Page[api.Key]{Items: []api.Key{{Key: long, Type: "ORMap[map[string]" + long + "]", Atoms: 1_000_000, Bytes: 999_000_000, Changed: &hours}}},
 				"leases": api.Page[api.Lease]{Items: []api.Lease{{Name: long, State: "near expiry", Owner: long, Token: math.MaxUint64, Expires: &later, Waiting: 1_000_000}}},
 				"lease":  api.Holder{Name: long, Held: true, Owner: long, Token: math.MaxUint64, RemainingMS: 1 << 40},
 				"shards": api.Page[api.Shard]{Items: []api.Shard{{Shard: 99_999, State: "acquiring the lease", Home: long, Token: 1_000_000_000, Entities: 1_000_000, Waiting: 1_000_000, Since: &hours, Requested: "b" + long}}},

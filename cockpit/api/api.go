@@ -320,7 +320,6 @@ type Key struct {
 	Durable bool       `json:"durable,omitempty"`
 	Atoms   int        `json:"atoms"`
 	Bytes   int        `json:"bytes"`
-	Partial bool       `json:"partial,omitempty"` // Bytes is a lower bound
 	Changed *time.Time `json:"changed,omitempty"` // if the cockpit noticed a recent change
 	Value   bool       `json:"value"`             // the value can be shown
 }

@@ -389,8 +389,8 @@ function drawEntries() {
   show($('entries'), entries.items.length === 0 ? null : table('Entries of this replica', ['Name', 'Type', ['Elements', 'n'], ['Size', 'n'], ['Changed', 'n'], ...(values ? [['Value', 'n']] : [])], entries.items.map((k) => {
     const at = changed.get(k.key) || k.changed;
     return el('tr', { 'data-key': k.key }, el('th', { scope: 'row', class: 'name mono long' }, k.key), el('td', {}, k.type || '–', k.durable ? [' ', tag('', 'durable')] : null),
-      el('td', { class: 'n' }, count(k.atoms)), el('td', { class: 'n' }, (k.partial ? 'over ' : '') + bytes(k.bytes)), el('td', { class: 'n' }, at ? clock(at) : '–'),
-      values ? el('td', { class: 'n' }, k.value && !k.partial ? el('button', { type: 'button', class: 'small', onclick: () => openValue(k.key) }, 'Show', el('span', { class: 'sr' }, ` ${k.key}`)) : '–') : null);
+      el('td', { class: 'n' }, count(k.atoms)), el('td', { class: 'n' }, bytes(k.bytes)), el('td', { class: 'n' }, at ? clock(at) : '–'),
+      values ? el('td', { class: 'n' }, k.value ? el('button', { type: 'button', class: 'small', onclick: () => openValue(k.key) }, 'Show', el('span', { class: 'sr' }, ` ${k.key}`)) : '–') : null);
   }), true),
   state.changes.length ? el('p', { class: 'facts' }, 'Recently changed: ', state.changes.slice(0, 6).map((c) => el('span', { class: 'mono', 'data-key': c.replicator + ' ' + c.key }, c.key))) : null);
 }

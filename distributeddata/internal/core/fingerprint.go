@@ -24,6 +24,9 @@ type Held struct {
 	bytes int // of its atoms: paths and payloads
 }
 
+// Bytes returns the size of the atoms, which Config.Fits bounds.
+func (h Held) Bytes() int { return h.bytes }
+
 // held returns a store with its fingerprint, computed from that of the store before the change.
 func held(key string, s causal.Store, before Held) Held {
 	sum, bytes := before.sum, before.bytes
