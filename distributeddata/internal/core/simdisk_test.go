@@ -22,17 +22,24 @@ import (
 
 // simDisk is the disk of a member, which outlives its processes.
 type simDisk struct {
-	rows   map[string][]byte
+	content
 	under  []Commit // not written yet
 	life   int      // of the process
 	busy   time.Time
 	full   time.Time // full until then
 	fails  bool      // the next batch fails
 	failed bool      // it has failed, until the next process
-	rotten map[string]bool
-	former map[string][]byte // its content at an earlier moment
-	safe   names             // what must be on it
+	former content   // at an earlier moment
+	safe   names     // what must be on it
 }
+
+// content is what a disk holds. Rows that are rotten cannot be read.
+type content struct {
+	rows   map[string][]byte
+	rotten map[string]bool
+}
+
+func (c content) clone() content { return content{maps.Clone(c.rows), maps.Clone(c.rotten)} }
 
 // diskStats counts what happened in a history.
 type diskStats struct{ batches, full, failed, crashes, there, blackouts, rot, tails, slow, staged int }
@@ -101,7 +108,7 @@ func (s *play) written(sl *slot) {
 	default:
 		s.stats.batches++
 		if d.apply(e.Batch); s.w.Chance("former", 1./30) {
-			d.former = maps.Clone(d.rows)
+			d.former = d.clone()
 		}
 	}
 	s.step(sl, Committed{Number: e.Number, Err: err})
@@ -269,13 +276,13 @@ func (s *play) rot(a sim.Args) {
 // notice: tail MEMBER for TIME.
 func (s *play) tail(a sim.Args) {
 	sl := s.slots[a.Int(0, len(s.slots))]
-	if sl.core == nil || !s.mayFail(sl) || sl.disk.former == nil {
+	if sl.core == nil || !s.mayFail(sl) || sl.disk.former.rows == nil {
 		return
 	}
 	s.end(sl)
 	s.thawed++ // it may count before others return what it has lost
 	s.stats.tails++
-	sl.disk.rows, sl.disk.safe = maps.Clone(sl.disk.former), nil
+	sl.disk.content, sl.disk.safe = sl.disk.former.clone(), nil
 	s.comeBack(sl, a.Span(2))
 }
 
