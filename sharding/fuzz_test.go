@@ -81,6 +81,10 @@ func FuzzUnpack(f *testing.F) {
 		if proto.Unmarshal(payload, &p) != nil {
 			return
 		}
+		p.ProtoReflect().SetUnknown(nil)
+		if n := atMost(&p); n < proto.Size(&p) {
+			t.Fatalf("%d bytes, at most %d", proto.Size(&p), n)
+		}
 		d, _, err := unpack(&p)
 		switch {
 		case err == nil && (d.Body.Value == nil || checkID(d.Body.ID) != nil || d.Shard >= maxShards):

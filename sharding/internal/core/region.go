@@ -98,10 +98,11 @@ func (r *Region) Epoch() uint64 { return r.epoch }
 // Orphan reports whether the region is on the wrong side of a partition.
 func (r *Region) Orphan() bool { return r.orphan }
 
-// Step processes one event at time now and returns the effects, in order. The caller owns the
-// slice.
+// Step processes one event at time now and returns the effects, in order. They are valid
+// until the next call.
 func (r *Region) Step(now time.Time, ev Event) []Effect {
-	r.now, r.out = now, nil
+	clear(r.out)
+	r.now, r.out = now, r.out[:0]
 	switch ev := ev.(type) {
 	case View:
 		r.onView(ev)

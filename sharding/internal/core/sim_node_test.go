@@ -192,7 +192,7 @@ func (n *node) receive(from core.Member, m core.Message) {
 }
 
 func (n *node) step(ev core.Event) {
-	for _, e := range n.region.Step(n.w.Now(), ev) {
+	for _, e := range slices.Clone(n.region.Step(n.w.Now(), ev)) {
 		n.carryOut(e)
 	}
 	n.publish()
