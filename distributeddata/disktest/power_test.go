@@ -19,7 +19,7 @@ func TestPowerCut_LeavesWhatWasAcknowledged(t *testing.T) {
 	each(t, func(t *testing.T, k kind, random *rand.Rand) {
 		dir, image := newDir(t), ""
 		if mayMount(t) {
-			image = newImage(t, k.room+64)
+			image = newImage(t, k.room+256)
 			dir = filepath.Join(mountImage(t, image), "rows")
 		}
 		w := startWriter(t, k, dir, 1)

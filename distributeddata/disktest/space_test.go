@@ -96,7 +96,9 @@ func runAlone(t *testing.T, k kind, dir string, work func(ctx context.Context, d
 	var dd *distributeddata.Replicator
 	c := simnet.NewCluster(simnet.Config{Members: 1, Setup: func(m *simnet.Member) {
 		var err error
-		dd, err = distributeddata.New(m.System, distributeddata.Config{Member: "alone", MinMembers: 1, Durable: []string{"*"}, Store: s})
+		dd, err = distributeddata.New(m.System, distributeddata.Config{
+			Member: "alone", MinMembers: 1, Durable: []string{"*"}, Store: s, MaxBytes: 1_000_000_000,
+		})
 		require.NoError(t, err)
 	}})
 	defer c.Close()
