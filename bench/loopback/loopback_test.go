@@ -27,6 +27,7 @@ type loopback struct {
 	hosts   []string
 	systems []*actor.ActorSystem
 	dds     []*distributeddata.Replicator
+	cfg     distributeddata.Config // of all; start sets MinMembers
 }
 
 // newLoopback reserves the ports of n members.
@@ -55,7 +56,8 @@ func (l *loopback) start(n int) {
 			b.Fatal(err)
 		}
 		c := cluster.New(system, node.Cluster("loopback", automanaged.NewWithConfig(200*time.Millisecond, l.ports[i], l.hosts...), rc))
-		dd, err := distributeddata.New(system, distributeddata.Config{MinMembers: min(n, 2)})
+		l.cfg.MinMembers = min(n, 2)
+		dd, err := distributeddata.New(system, l.cfg)
 		if err != nil {
 			b.Fatal(err)
 		}
