@@ -76,8 +76,7 @@ func (s side) waitFor(t *testing.T, n int) {
 // made returns the transaction that created the only place in line.
 func (s side) made(t *testing.T) int64 {
 	t.Helper()
-	line, _, err := s.conn.Children(s.path)
-	must(t, err)
+	line := places(t, s.conn, s.path)
 	if len(line) != 1 {
 		t.Fatalf("got %q, want one place", line)
 	}

@@ -78,10 +78,13 @@ func client(t testing.TB) *zk.Conn {
 	return c
 }
 
-// deleteAll removes a node with its children. Meanwhile the store or the server may also remove
-// empty nodes.
+// deleteAll removes a node with its children, as of now: the server of c may lag behind. Meanwhile
+// the store or the server may also remove empty nodes.
 func deleteAll(c *zk.Conn, path string) error {
 	for begun := false; ; begun = true {
+		if _, err := c.Sync(path); err != nil {
+			return err
+		}
 		children, _, err := c.Children(path)
 		if begun && errors.Is(err, zk.ErrNoNode) {
 			return nil
