@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkNotice measures the time from an update at one member until a subscriber at another one
-// is told, without NotifyInterval. It alternates with a message to a bare actor there. Without a
-// pause, an update is held back up to a millisecond after the one before [R7b].
+// is told, without NotifyInterval, with and without a pause between updates. It alternates with a
+// message to a bare actor there.
 func BenchmarkNotice(b *testing.B) {
 	for _, pause := range []time.Duration{0, 3 * time.Millisecond} {
 		b.Run(fmt.Sprint("pause=", pause), func(b *testing.B) { benchNotice(b, pause) })

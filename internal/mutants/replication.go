@@ -73,6 +73,18 @@ func replication() []mutant {
 			killer: scenario("TestPush_PausesUnderLoad"),
 		},
 		{
+			name:   "push as soon as one member has acknowledged the last push",
+			rule:   "a push after a small one waits for all acknowledgements [R7b]",
+			edits:  in(replDir+"core.go", "return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight > 0 })", "return !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight == 0 })"),
+			killer: scenario("TestPush_FollowsAnAcknowledgedOne"),
+		},
+		{
+			name:   "push as soon as a burst is acknowledged",
+			rule:   "a push after a burst waits a millisecond [R7b]",
+			edits:  in(replDir+"update.go", "n-from <= fewEvents", "true"),
+			killer: scenario("TestPush_PausesUnderLoad"),
+		},
+		{
 			name:   "record that a push follows itself",
 			rule:   "a push names the events that no other named event follows [R7a]",
 			edits:  in(replDir+"window.go", "c.implied.Join(d.base)", "c.implied.Join(d.head)"),

@@ -52,6 +52,7 @@ type Core struct {
 	implied       causal.Vector // what pushes applied since then follow
 	unpushed      int           // estimated bytes of the unpushed events, including the open one
 	pushedAt      time.Time     // time of the last push
+	pushedFew     bool          // the last push had at most fewEvents
 	urgent        bool          // a call waits for the next push
 	beatAt        time.Time
 	turn          int       // position in the rotation of heartbeats
@@ -288,10 +289,16 @@ func (c *Core) NextWake() time.Time {
 
 // pushDue returns the time at which the gathered own events must be pushed.
 func (c *Core) pushDue() time.Time {
-	if since := c.now.Sub(c.pushedAt); c.urgent || since < 0 || since >= pushPause {
+	since := c.now.Sub(c.pushedAt)
+	if c.urgent || since < 0 || since >= pushPause || c.pushedFew && !c.pushing() {
 		return c.now
 	}
 	return c.pushedAt.Add(pushPause)
+}
+
+// pushing reports whether a member has not acknowledged a push.
+func (c *Core) pushing() bool {
+	return slices.ContainsFunc(c.peers, func(p *peer) bool { return p.inFlight > 0 })
 }
 
 // gathers reports whether own events continue to be gathered during ev. An update is an own event;

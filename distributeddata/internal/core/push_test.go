@@ -84,7 +84,9 @@ func TestPush_OfWhichSomeIsThereIsOfNoUse(t *testing.T) {
 // with a waiter at once.
 func TestPush_PausesUnderLoad(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
-	l.answered("a", count("c", "k", 1))
+	for range fewEvents + 1 {
+		l.answered("a", count("c", "k", 1))
+	}
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
 	pushes := l.take(of(wire.ReplicatorPush))
@@ -96,9 +98,26 @@ func TestPush_PausesUnderLoad(t *testing.T) {
 	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 	l.deliver(of(wire.ReplicatorAck))
 	require.Empty(t, l.take(of(wire.ReplicatorPush)), "an acknowledgement hurries nothing")
+	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
 	l.step("a", Update{ID: 99, Level: majority, Deadline: l.now.Add(time.Hour), Modify: func(t *Txn) error { return perform(t, []op{add("s", "x")}) }})
 	require.Equal(t, l.now, l.cores["a"].NextWake())
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
 	require.Equal(t, l.cores["a"].beatAt, l.cores["a"].NextWake(), "nothing left to push")
+}
+
+// An update that follows a single one waits until all members have acknowledged that, or a
+// millisecond.
+func TestPush_FollowsAnAcknowledgedOne(t *testing.T) {
+	l := newLab(t, "a", "b", "c")
+	l.answered("a", count("c", "k", 1))
+	l.step("a", Wake{})
+	l.answered("a", count("c", "k", 1))
+	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake(), "nobody has the first")
+	l.deliver(func(m mail) bool { return m.to != "c" })
+	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake(), "c does not have the first")
+	l.deliver(all)
+	require.Equal(t, l.now, l.cores["a"].NextWake())
+	l.step("a", Wake{})
+	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
 }

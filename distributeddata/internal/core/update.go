@@ -276,11 +276,12 @@ func (w *working) keyChange(d causal.Dot) keyChange {
 // gap at the next heartbeat and requests the events.
 //
 // Own events are gathered until the next input that is not an update. That is a Wake at the latest,
-// which NextWake requests at once if nothing has been pushed for a pushPause, or if a call waits
-// for other members. A burst of updates is thus one message per member, without atoms that were
-// added and removed within it [R7b]. Until own events are pushed, no foreign event is applied and
-// nothing is sent that another replica may apply. All events of the push therefore follow the same
-// events, and no replica has only some of them.
+// which NextWake requests at once if nothing has been pushed for a pushPause, if the last push had
+// few events and all members have acknowledged it, or if a call waits for other members. A burst of
+// updates is thus one message per member, without atoms that were added and removed within it
+// [R7b]. Until own events are pushed, no foreign event is applied and nothing is sent that another
+// replica may apply. All events of the push therefore follow the same events, and no replica has
+// only some of them.
 func (c *Core) push() {
 	c.end()
 	from, n := c.pushed, c.seen.Get(c.me)
@@ -288,7 +289,7 @@ func (c *Core) push() {
 	if from == n {
 		return
 	}
-	c.pushedAt, c.urgent = c.now, false
+	c.pushedAt, c.pushedFew, c.urgent = c.now, n-from <= fewEvents, false
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
@@ -335,8 +336,13 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 	return d
 }
 
-// pushPause is the minimum time between two pushes if no call waits.
+// pushPause is the minimum time between two pushes if no call waits and the first had more than
+// fewEvents.
 const pushPause = time.Millisecond
+
+// fewEvents is the largest number of events of a push that the next one follows as soon as it is
+// acknowledged. Updates one by one thus travel without a pause, and a burst travels together.
+const fewEvents = 2
 
 // maxUnpushed bounds the estimated bytes gathered for one push.
 const maxUnpushed = wire.MaxPayload / 4
