@@ -26,9 +26,12 @@ func levels() []mutant {
 			killer: scenario("TestRead_TheUnreadyDoNotCount"),
 		},
 		{
-			name:   "count acknowledgements of members that are not ready",
-			rule:   "only ready members count in quorums [R18]",
-			edits:  in(replDir+"ops.go", "return p.speaks() && p.counted >= n", "return p.votes && p.acked >= n"),
+			name: "count acknowledgements of members that are not ready",
+			rule: "only ready members count in quorums [R18]",
+			edits: []edit{
+				{replDir + "ops.go", "return p.speaks() && p.counted >= n", "return p.votes && p.acked >= n"},
+				{replDir + "ops.go", "w.acked = append(w.acked, p.counted)", "w.acked = append(w.acked, p.acked)"},
+			},
 			killer: scenario("TestWrite_TheUnreadyDoNotCount"),
 		},
 		{
