@@ -81,8 +81,14 @@ func replication() []mutant {
 		{
 			name:   "push as soon as a burst is acknowledged",
 			rule:   "a push after a burst waits a millisecond [R7b]",
-			edits:  in(replDir+"update.go", "n-from <= fewEvents", "true"),
+			edits:  in(replDir+"update.go", "c.pushedFew = len(events) <= fewEvents", "c.pushedFew = true"),
 			killer: scenario("TestPush_PausesUnderLoad"),
+		},
+		{
+			name:   "a member that is alone acts after each update",
+			rule:   "a push to nobody is followed by a pause [R7b]",
+			edits:  in(replDir+"update.go", "c.pushedAt, c.pushedFew, c.urgent = c.now, false, false", "c.pushedAt, c.pushedFew, c.urgent = c.now, true, false"),
+			killer: scenario("TestPush_ToNobodyPauses"),
 		},
 		{
 			name:   "record that a push follows itself",

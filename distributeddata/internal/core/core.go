@@ -52,7 +52,7 @@ type Core struct {
 	implied       causal.Vector // what pushes applied since then follow
 	unpushed      int           // estimated bytes of the unpushed events, including the open one
 	pushedAt      time.Time     // time of the last push
-	pushedFew     bool          // the last push had at most fewEvents
+	pushedFew     bool          // the last push had at most fewEvents, and receivers
 	urgent        bool          // a call waits for the next push
 	beatAt        time.Time
 	turn          int       // position in the rotation of heartbeats

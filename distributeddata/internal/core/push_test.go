@@ -121,3 +121,11 @@ func TestPush_FollowsAnAcknowledgedOne(t *testing.T) {
 	l.step("a", Wake{})
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
 }
+
+func TestPush_ToNobodyPauses(t *testing.T) {
+	l := newLab(t, "a")
+	l.answered("a", count("c", "k", 1))
+	l.step("a", Wake{})
+	l.answered("a", count("c", "k", 1))
+	require.Equal(t, l.now.Add(time.Millisecond), l.cores["a"].NextWake())
+}

@@ -289,11 +289,12 @@ func (c *Core) push() {
 	if from == n {
 		return
 	}
-	c.pushedAt, c.pushedFew, c.urgent = c.now, n-from <= fewEvents, false
+	c.pushedAt, c.pushedFew, c.urgent = c.now, false, false
 	events, ok := c.log.from(c.me, from+1)
 	if !ok || !slices.ContainsFunc(c.peers, func(p *peer) bool { return p.replica != 0 }) {
 		return
 	}
+	c.pushedFew = len(events) <= fewEvents
 	d := c.pushOf(events, from, n)
 	payload := c.enc.push(&d, c.keys, c.base)
 	clear(d.events)
