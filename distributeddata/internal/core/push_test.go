@@ -122,6 +122,7 @@ func TestPush_FollowsAnAcknowledgedOne(t *testing.T) {
 	require.Len(t, l.take(of(wire.ReplicatorPush)), 2)
 }
 
+// A member that is alone does not act after each update.
 func TestPush_ToNobodyPauses(t *testing.T) {
 	l := newLab(t, "a")
 	l.answered("a", count("c", "k", 1))

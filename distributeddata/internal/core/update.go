@@ -337,8 +337,8 @@ func (c *Core) pushOf(events []event, from, n uint64) delta {
 	return d
 }
 
-// pushPause is the minimum time between two pushes if no call waits and the first had more than
-// fewEvents.
+// pushPause is the minimum time between two pushes, unless a call waits or the first had at most
+// fewEvents and is acknowledged.
 const pushPause = time.Millisecond
 
 // fewEvents is the largest number of events of a push that the next one follows as soon as it is
