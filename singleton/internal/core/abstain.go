@@ -27,6 +27,7 @@ type abstention struct {
 	faulty  bool      // instances failed here
 	begun   time.Time // when it began
 	failing bool      // announced last: instances fail here, but no other member may host
+	claims  bool      // announced last: this member claims the instance
 
 	tell  time.Time // when the next announcement is due; zero: none
 	again int       // remaining announcements of the end
@@ -118,9 +119,10 @@ func (m *Machine) abstain() {
 	}
 	a.times++
 	a.seq++
-	a.on, a.begun, a.failing, a.able, a.vacant = true, m.now, false, time.Time{}, time.Time{}
+	a.on, a.begun, a.failing, a.claims = true, m.now, false, false
+	a.able, a.vacant = time.Time{}, time.Time{}
 	a.look, a.tell = m.now.Add(m.cfg.Repeat), m.now
-	m.ring.abstains = true
+	m.ring.abstains, m.ring.claims = true, false
 }
 
 func (m *Machine) onProbed(ev Probed) {
@@ -156,9 +158,10 @@ func (m *Machine) attend() {
 		a.seq++
 		m.ring.abstains = false
 	}
-	if failing := m.fails(); failing != a.failing {
+	if failing, claims := m.fails(), m.claims(); failing != a.failing || claims != a.claims {
 		a.seq++
-		a.failing, a.again, a.tell = failing, repeatEnd, m.now
+		a.failing, a.claims, a.again, a.tell = failing, claims, repeatEnd, m.now
+		m.ring.claims = claims
 	}
 	if !a.tell.IsZero() && !m.now.Before(a.tell) {
 		m.announce()
@@ -184,9 +187,9 @@ func (m *Machine) mayReturn() bool {
 
 func (m *Machine) announce() {
 	a := &m.abst
-	if a.on || a.failing {
+	if a.on || a.failing || a.claims {
 		a.tell = m.now.Add(m.cfg.Repeat)
-		m.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing})
+		m.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing, a.claims})
 		return
 	}
 	m.emit(TellAbstain{Seq: a.seq})

@@ -7,11 +7,12 @@ type Event interface{ event() }
 
 // Inputs of both.
 type (
-	// View lists the members that may host, oldest first, and ourselves.
+	// View lists the members that may host, oldest first, and ourselves. Preferred lists the same
+	// members in the order in which this member wants them to host; nil if age alone decides.
 	View struct {
-		Self    Member
-		Hosts   []Member
-		Removed bool // we have been removed; final
+		Self             Member
+		Hosts, Preferred []Member
+		Removed          bool // we have been removed; final
 	}
 	// Leaving reports that this incarnation of a member will not host any more.
 	Leaving struct{ Member Member }
@@ -51,13 +52,15 @@ type (
 	// Gate reports whether this member may host at all.
 	Gate struct{ Open bool }
 	// Abstain is the announcement of another member that it does not host for the duration For; if
-	// For is 0, that it may host again. Failing: that instances fail there, but it hosts, since no
-	// other member may. Of two announcements of one member the one with the larger Seq counts.
+	// For is 0, that it may host again. Two kinds are no abstentions. Failing: instances fail there,
+	// but it hosts, since no other member may. Claims: it claims the instance, because it is the
+	// first by its own preference. Of two announcements of one member the one with the larger Seq
+	// counts.
 	Abstain struct {
-		From    Member
-		Seq     uint64
-		For     time.Duration
-		Failing bool
+		From            Member
+		Seq             uint64
+		For             time.Duration
+		Failing, Claims bool
 	}
 	// Probed answers a Probe. Taken: the lease is held by another session.
 	Probed struct {
@@ -134,9 +137,9 @@ type (
 	TellLeaving struct{}
 	// TellAbstain sends an Abstain to the managers.
 	TellAbstain struct {
-		Seq     uint64
-		For     time.Duration
-		Failing bool
+		Seq             uint64
+		For             time.Duration
+		Failing, Claims bool
 	}
 	// Probe reads the lease; answered by Probed. Probes never overlap.
 	Probe struct{ Probe uint64 }
@@ -203,6 +206,9 @@ type Config struct {
 	Settle     time.Duration
 	// Abstain is how long an announcement of an abstention is valid; it is repeated every Repeat.
 	Abstain, Repeat time.Duration
+	// Grace is how long a member that is elected by age waits for a claim of the member that it
+	// prefers, before it acquires.
+	Grace time.Duration
 	// Return is how long the store must have answered before a member that abstained takes the
 	// instance back from another one, doubled with each abstention up to MaxReturn. It starts over
 	// after MaxReturn without an abstention.

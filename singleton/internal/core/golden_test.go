@@ -79,7 +79,8 @@ func play(t *testing.T, story string, route bool) string {
 // 2".
 func config(story string) core.Config {
 	c := core.Config{
-		HandOver: 10 * time.Second, Hurry: time.Second, BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
+		HandOver: 10 * time.Second, Hurry: time.Second, Grace: 2 * time.Second,
+		BackOff: 100 * time.Millisecond, MaxBackOff: 10 * time.Second, Tries: 3,
 		Abstain: 10 * time.Second, Repeat: time.Second, Return: 10 * time.Second, MaxReturn: time.Minute,
 	}
 	var settle string
@@ -92,7 +93,7 @@ func config(story string) core.Config {
 
 func show(e core.Effect) string {
 	s := strings.NewReplacer("{", " ", "}", "").Replace(fmt.Sprintf("%+v", e))
-	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
+	return strings.NewReplacer(" Incarnation:1 Address:", "", " Failing:false", "", " Claims:false", "", "ID:", "", ": ", ":").Replace(strings.TrimRight(s, " "))
 }
 
 func named(name string) core.Member { return core.Member{ID: name, Incarnation: 1} }
@@ -104,10 +105,15 @@ func parse(t *testing.T, words []string) core.Event {
 		return n
 	}
 	switch words[0] {
-	case "view": // hosts, oldest first
+	case "view": // hosts, oldest first; after a "/" by preference
 		v := core.View{Self: named("a")}
+		to := &v.Hosts
 		for _, w := range words[1:] {
-			v.Hosts = append(v.Hosts, named(w))
+			if w == "/" {
+				to = &v.Preferred
+				continue
+			}
+			*to = append(*to, named(w))
 		}
 		return v
 	case "removed":
@@ -136,6 +142,8 @@ func parse(t *testing.T, words []string) core.Event {
 		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second}
 	case "failing": // from, sequence, seconds
 		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second, Failing: true}
+	case "claims": // from, sequence, seconds
+		return core.Abstain{From: named(words[1]), Seq: number(2), For: time.Duration(number(3)) * time.Second, Claims: true}
 	case "unreached": // probe
 		return core.Probed{Probe: number(1)}
 	case "nobody's": // probe

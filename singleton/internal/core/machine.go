@@ -4,11 +4,11 @@ import "time"
 
 // State is the state of a Machine.
 //
-//	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──────not oldest, closed, lost──▶ Stopping
+//	Younger ─elected──▶ AcquiringLease ──held──▶ Active ─────not elected, closed, lost──▶ Stopping
 //	   ▲                  │        ▲              │  ▲                                       │
-//	   │              not oldest   │        failed│  │back-off over               terminated │
-//	   │                  ▼    oldest again       ▼  │                                       ▼
-//	   ├──attempt ended─Cancelling─┘            BackOff ──not oldest, closed, lost────▶ Releasing
+//	   │              not elected  │        failed│  │back-off over               terminated │
+//	   │                  ▼    elected again      ▼  │                                       ▼
+//	   ├──attempt ended─Cancelling─┘            BackOff ─not elected, closed, lost────▶ Releasing
 //	   └───────────────────────────────────────────────────────release has ended────────────┘
 //
 // After Close or a removal it goes from Younger to Stopped, for good.
@@ -60,6 +60,7 @@ type Machine struct {
 	abst   abstention
 	up     time.Time // when the first view came; zero: not yet
 	seated bool      // the start is over: enough members were seen, or enough time has passed
+	grace  time.Time // end of the wait for a claim of the preferred member; zero: no wait
 
 	due      time.Time // when the state's wait ends; zero: no wait
 	started  time.Time // when the present instance started
@@ -89,14 +90,14 @@ func (m *Machine) Aside() bool { return m.abst.aside() }
 // Next returns the member that gets messages which are not for an instance here; false if that is
 // this member, or if none is known.
 func (m *Machine) Next() (Member, bool) {
-	o := m.ring.oldest()
-	return o, o.known() && !o.same(m.ring.self)
+	e := m.ring.elect()
+	return e, e.known() && !e.same(m.ring.self)
 }
 
 // Keeps reports whether messages wait here: for the instance, for the end of the hand-over, or
 // until a member is known that should host.
 func (m *Machine) Keeps() bool {
-	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.oldest().known())
+	return m.state != Stopped && (m.state != Younger || m.elected() || !m.ring.elect().known())
 }
 
 // NextWake returns when a Wake is wanted; zero if not at all.
@@ -104,7 +105,7 @@ func (m *Machine) NextWake() time.Time {
 	if m.over() {
 		return m.due
 	}
-	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt())
+	return earliest(m.due, m.ring.due(), m.abst.due(m), m.seatedAt(), m.graceEnd())
 }
 
 // Step handles one event at time now and returns its effects, in order. The caller owns the slice.
@@ -144,18 +145,21 @@ func (m *Machine) Step(now time.Time, ev Event) []Effect {
 	m.seat()
 	m.stepAside()
 	m.attend()
+	m.yield()
 	m.settle()
 	m.follow()
 	return m.out
 }
 
-// heirs is the number of members next to the oldest that observe the lease.
+// heirs is the number of members next to the elected one, by age and by preference, that observe
+// the lease.
 const heirs = 2
 
 // follow lets the members that may host next observe the lease, so that after a crash of the host
 // its TTL runs while the crash is being noticed.
 func (m *Machine) follow() {
-	on := m.state == Younger && !m.over() && m.ring.heir(heirs)
+	r := &m.ring
+	on := m.state == Younger && !m.over() && (r.heir(r.hosts, heirs) || r.heir(r.prefers, heirs))
 	if on != m.follows {
 		m.follows = on
 		m.emit(Follow{on})
@@ -172,16 +176,16 @@ func (m *Machine) over() bool { return m.closing || m.ring.removed }
 
 // elected reports whether this member is the one that should host.
 func (m *Machine) elected() bool {
-	o := m.ring.oldest()
-	return !m.over() && o.known() && o.same(m.ring.self)
+	e := m.ring.elect()
+	return !m.over() && e.known() && e.same(m.ring.self)
 }
 
 // wanted reports whether this member should host now.
 func (m *Machine) wanted() bool { return m.elected() && m.seated }
 
-// unwanted reports whether it should not; if no oldest member is known, neither is true.
+// unwanted reports whether it should not; if no member is known that should, neither is true.
 func (m *Machine) unwanted() bool {
-	return m.over() || m.abst.on || m.ring.oldest().known() && !m.elected()
+	return m.over() || m.abst.on || m.ring.elect().known() && !m.elected()
 }
 
 // passed reports whether the state's wait has ended.
@@ -227,7 +231,7 @@ func (m *Machine) settleYounger() {
 	switch {
 	case m.over():
 		m.enter(Stopped)
-	case m.wanted() && m.due.IsZero():
+	case m.wanted() && m.due.IsZero() && !m.defers():
 		m.enter(AcquiringLease)
 		m.attempt++
 		m.emit(Acquire{m.attempt})

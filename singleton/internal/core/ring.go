@@ -23,9 +23,11 @@ type ring struct {
 	now      time.Time
 	self     Member
 	hosts    []Member // oldest first
+	prefers  []Member // best first, by this member's preference; nil: it has none
 	departed []Member // members that will not host any more
 	absent   []absence
 	abstains bool // self abstains
+	claims   bool // self claims the instance
 	removed  bool
 }
 
@@ -35,14 +37,14 @@ type absence struct {
 	seq    uint64
 	until  time.Time // zero: it may
 
-	failing bool // it hosts, but instances fail there
+	failing, claims bool // it hosts, but instances fail there; it claims the instance
 }
 
 // longestAbsence bounds how long an announcement is valid.
 const longestAbsence = time.Minute
 
 func (r *ring) onView(v View) {
-	r.self, r.hosts = v.Self, slices.Clone(v.Hosts)
+	r.self, r.hosts, r.prefers = v.Self, slices.Clone(v.Hosts), slices.Clone(v.Preferred)
 	r.removed = r.removed || v.Removed
 	r.departed = slices.DeleteFunc(r.departed, func(m Member) bool { return !r.listed(m) })
 	r.absent = slices.DeleteFunc(r.absent, func(a absence) bool { return !r.listed(a.member) })
@@ -64,7 +66,8 @@ func (r *ring) onAbstain(ev Abstain) {
 	case ev.For <= 0:
 		a.seq, a.until = ev.Seq, time.Time{}
 	case ev.Seq > a.seq || !a.until.IsZero():
-		a.seq, a.until, a.failing = ev.Seq, r.now.Add(min(ev.For, longestAbsence)), ev.Failing
+		a.seq, a.until = ev.Seq, r.now.Add(min(ev.For, longestAbsence))
+		a.failing, a.claims = ev.Failing, ev.Claims
 	}
 }
 
@@ -74,7 +77,17 @@ func (r *ring) absentNow(m Member) bool {
 		return r.abstains
 	}
 	return slices.ContainsFunc(r.absent, func(a absence) bool {
-		return a.member.same(m) && !a.failing && r.now.Before(a.until)
+		return a.member.same(m) && !a.failing && !a.claims && r.now.Before(a.until)
+	})
+}
+
+// claimed reports whether a member claims the instance.
+func (r *ring) claimed(m Member) bool {
+	if m.same(r.self) {
+		return r.claims
+	}
+	return slices.ContainsFunc(r.absent, func(a absence) bool {
+		return a.member.same(m) && a.claims && r.now.Before(a.until)
 	})
 }
 
@@ -83,7 +96,7 @@ func (r *ring) failing() bool {
 	return slices.ContainsFunc(r.absent, func(a absence) bool { return a.failing && r.now.Before(a.until) })
 }
 
-// due returns when the next abstention expires; zero if there is none.
+// due returns when the next announcement expires; zero if there is none.
 func (r *ring) due() (at time.Time) {
 	for _, a := range r.absent {
 		if r.now.Before(a.until) {
@@ -122,9 +135,27 @@ func (r *ring) onLeaving(m Member) bool {
 
 func (r *ring) listed(m Member) bool { return slices.ContainsFunc(r.hosts, m.same) }
 
-// oldest returns the member that should host; the zero Member if none is known.
-func (r *ring) oldest() Member {
+// elect returns the member that should host: the oldest of those that claim the instance, else the
+// oldest; the zero Member if none is known. Members with equal views and announcements elect the
+// same one, whatever each of them prefers, and the elected member knows that it is.
+func (r *ring) elect() Member {
 	for _, m := range r.hosts {
+		if r.claimed(m) && r.able(m) {
+			return m
+		}
+	}
+	return r.oldest()
+}
+
+// oldest returns the oldest member that may host; the zero Member if none is known.
+func (r *ring) oldest() Member { return r.first(r.hosts) }
+
+// best returns the member that this member prefers; the zero Member if it has no preference.
+func (r *ring) best() Member { return r.first(r.prefers) }
+
+// first returns the first of the members that may host; the zero Member if there is none.
+func (r *ring) first(order []Member) Member {
+	for _, m := range order {
 		if r.able(m) {
 			return m
 		}
@@ -132,15 +163,23 @@ func (r *ring) oldest() Member {
 	return Member{}
 }
 
-// heir reports whether this member is one of the n that come after the oldest member that may host.
-func (r *ring) heir(n int) bool {
-	older := 0
-	for _, m := range r.hosts {
+// rivals reports whether another member claims the instance and may host.
+func (r *ring) rivals() bool {
+	return slices.ContainsFunc(r.hosts, func(m Member) bool {
+		return !m.same(r.self) && r.claimed(m) && r.able(m)
+	})
+}
+
+// heir reports whether this member is one of the first n in the given order, of the members that
+// may host, without the elected one.
+func (r *ring) heir(order []Member, n int) bool {
+	elected := r.elect()
+	for _, m := range order {
 		switch {
 		case m.same(r.self):
-			return older > 0 && older <= n && r.able(m)
-		case r.able(m):
-			older++
+			return n > 0 && elected.known() && !elected.same(m) && r.able(m)
+		case r.able(m) && !m.same(elected):
+			n--
 		}
 	}
 	return false

@@ -26,7 +26,7 @@ func TestSimulation_SomebodyHostsWhileAnybodyCan(t *testing.T) {
 // before it notices the cut and announces that repeatedly, because messages are lost; then the
 // lease expires.
 func (w *world) takeOver() time.Duration {
-	return validity + handOver + time.Duration(len(w.nodes))*(attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
+	return validity + handOver + time.Duration(len(w.nodes))*(grace+attemptFor+5*time.Second) + abstainFor + ttl + maxReturn
 }
 
 func (w *world) abstentions() {
@@ -71,11 +71,11 @@ func (w *world) abstentions() {
 			n.gateOpens()
 		}
 		// One probe of the store, an attempt, a poll of an expired lease.
-		w.Eventually(ttl+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
+		w.Eventually(ttl+grace+attemptFor+5*time.Second, "one instance again", func() bool { return len(w.alive) == 1 })
 	}
 	w.Calm()
 	w.Until(maxBackOff + abstainFor) // until no member believes any more that instances fail
-	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
+	w.Eventually(ttl+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second, "settled at the right member", w.settled)
 	starts := w.starts
 	w.Until(20 * time.Second)
 	if !w.Failed() && (w.starts != starts || !w.settled()) {

@@ -14,6 +14,7 @@ const (
 	maxBackOff = 4 * time.Second
 	abstainFor = 6 * time.Second
 	maxReturn  = 8 * time.Second
+	grace      = 2 * time.Second
 	interval   = time.Second
 )
 
@@ -28,6 +29,10 @@ type node struct {
 	ran    uint64 // last token under which an instance ran
 	m      *core.Machine
 	r      *core.Route
+
+	version int  // of the application
+	inside  bool // it has the preferred role
+	wants   preference
 
 	closed, final bool
 	shut          time.Duration // until when its gate is shut
@@ -45,7 +50,7 @@ func (n *node) boot() {
 	n.born, n.closed, n.final, n.wake, n.waiting = n.w.Elapsed(), false, false, 0, map[int]uint64{}
 	n.shut, n.shutAt, n.sick = 0, 0, 0
 	n.m = core.New(core.Config{
-		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Tries: 3, Settle: n.w.settle,
+		HandOver: handOver, Hurry: hurry, BackOff: 100 * time.Millisecond, MaxBackOff: maxBackOff, Tries: 3, Settle: n.w.settle, Grace: grace,
 		Abstain: abstainFor, Repeat: time.Second, Return: 2 * time.Second, MaxReturn: maxReturn,
 	})
 	n.r = core.NewRoute(interval)
@@ -57,10 +62,12 @@ func (n *node) boot() {
 	})
 }
 
-// crash ends the process and its instance. The others see the member leave, and its successor join.
+// crash ends the process and its instance. The others see the member leave, and its successor join,
+// which may be of another version.
 func (n *node) crash() {
 	delete(n.w.alive, n)
 	n.boot()
+	n.w.equip(n)
 	for _, o := range n.w.nodes {
 		if o != n {
 			n.w.later(o, func() { n.w.view(o, func(x *node) bool { return !n.w.apart(o, x) }) })
@@ -209,7 +216,7 @@ func (n *node) carryOut(e core.Effect) {
 	case core.Probe:
 		w.lease.probe(w, n, e.Probe)
 	case core.TellAbstain:
-		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing}
+		word := core.Abstain{From: n.me(), Seq: e.Seq, For: e.For, Failing: e.Failing, Claims: e.Claims}
 		for _, o := range w.nodes {
 			w.send(n, o.me(), word, func(to *node) { to.step(word) })
 		}

@@ -19,8 +19,8 @@ func history(opt options) func(*sim.World) {
 // removals, wrong views, partitions, lost and late messages, and a lease service that is
 // unavailable for some. In each history, at most one instance is alive at any time, attempts do not
 // overlap, no tenure is released while its instance lives, and no message names a tenure that never
-// existed. After the faults end, the oldest has the instance in time, every route leads there, and
-// only the oldest holds the lease. When all have closed, the lease is free.
+// existed. After the faults end, the oldest member has the instance in time, or the oldest of those that
+// prefer themselves; every route leads there, and only that member holds the lease. When all have closed, the lease is free.
 func TestSimulation_AtMostOneInstance(t *testing.T) {
 	var starts atomic.Int64
 	sim.Run(t, *seeds, func(s *sim.World) {

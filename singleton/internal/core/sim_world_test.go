@@ -21,11 +21,13 @@ type world struct {
 	alive  map[*node]uint64 // run
 	starts int
 	settle time.Duration
+	prefer bool // some members have a preference
 }
 
 // options break a rule, to show that the checks notice.
 type options struct {
 	prompt        bool // grants never come late; this breaks nothing
+	calm          bool // one preference for all, and a fast store; this breaks nothing either
 	earlyRelease  bool // the lease is free when the instance is told to stop
 	blindStart    bool // a start does not check the lease
 	overlookGrant bool // a grant that is not wanted is not released
@@ -48,8 +50,10 @@ func newWorld(s *sim.World, opt options) *world {
 	for i := range w.Number("members", 2, 5) {
 		w.nodes = append(w.nodes, &node{w: w, i: i})
 	}
+	w.prefer = w.Chance("prefer", 0.4)
 	for _, n := range w.nodes {
 		n.boot()
+		w.equip(n)
 	}
 	w.Always("one instance in true time", w.oneInstance)
 	w.Always("no instance behind a shut gate", w.gates)
@@ -129,7 +133,7 @@ func (w *world) honest(from, _ int, msg any) {
 // delay returns a short delay or, with faults, sometimes one of seconds.
 func (w *world) delay(what string) time.Duration {
 	d := w.Span(what, time.Millisecond, 30*time.Millisecond)
-	if w.Chance("slow-"+what, 0.05) {
+	if !w.opt.calm && w.Chance("slow-"+what, 0.05) {
 		d += w.Span("slower-"+what, 0, 5*time.Second)
 	}
 	return d
@@ -155,6 +159,7 @@ func (w *world) view(n *node, see func(*node) bool) {
 			v.Hosts = append(v.Hosts, o.me())
 		}
 	}
+	v.Preferred = n.wants.order(w, v.Hosts)
 	n.step(v)
 }
 
@@ -242,8 +247,8 @@ func (w *world) makeUp(r *rand.Rand) {
 	}
 }
 
-// play plays the history: a phase with faults, and one without, in which the oldest must have the
-// instance in time.
+// play plays the history: a phase with faults, and one without, in which the right member
+// must have the instance in time.
 func (w *world) play() {
 	w.makeUp(w.Rand())
 	w.Until(100 * time.Second)
@@ -251,10 +256,10 @@ func (w *world) play() {
 		w.heal()
 		// TTL, one poll of a contender, hand-over, back-off, the expiry of a lost announcement, and
 		// the time until a member that abstained takes the instance back.
-		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+time.Second, "settled at the oldest", w.settled)
+		w.Eventually(ttl+pollEvery+handOver+maxBackOff+abstainFor+maxReturn+grace+time.Second, "settled at the right member", w.settled)
 		w.Until(2 * time.Second)
 		if !w.Failed() && !w.settled() {
-			w.Fail("not settled at the oldest any more: states %v", w.states())
+			w.Fail("not settled there any more: states %v", w.states())
 		}
 	}
 	if !w.Failed() {
@@ -281,24 +286,31 @@ func (w *world) heal() {
 	w.Until(maxBackOff + abstainFor)
 }
 
-// host returns the oldest member that does not leave the instance to another one because instances
-// failed there.
+// host returns the member that should have the instance, of those that do not leave it to another
+// one because instances failed there: the oldest of the members that prefer themselves, else the
+// oldest.
 func (w *world) host() *node {
-	order := w.order()
-	if i := slices.IndexFunc(order, func(n *node) bool { return !n.m.Aside() }); i > 0 {
-		return order[i]
+	able := slices.DeleteFunc(w.order(), func(n *node) bool { return n.m.Aside() })
+	if len(able) == 0 {
+		return w.order()[0]
 	}
-	return order[0]
+	for _, n := range able {
+		if n.wants != (preference{}) && n.wants.best(able) == n {
+			return n
+		}
+	}
+	return able[0]
 }
 
-// settled reports whether the oldest has the instance and the lease, and every route leads there.
+// settled reports whether the right member has the instance and the lease, and every route leads
+// there.
 func (w *world) settled() bool {
-	oldest := w.host()
-	if oldest.m.Aside() || len(w.alive) != 1 || w.alive[oldest] == 0 || w.lease.holder != oldest || w.lease.token != oldest.m.Token() {
+	host := w.host()
+	if host.m.Aside() || len(w.alive) != 1 || w.alive[host] == 0 || w.lease.holder != host || w.lease.token != host.m.Token() {
 		return false
 	}
 	for _, n := range w.nodes {
-		if h, token, ok := n.r.Host(); !ok || h != oldest.me() || token != oldest.m.Token() {
+		if h, token, ok := n.r.Host(); !ok || h != host.me() || token != host.m.Token() {
 			return false
 		}
 	}
