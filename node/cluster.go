@@ -43,12 +43,28 @@ func withoutGossip() cluster.ConfigOption {
 func Roles(roles ...string) cluster.ConfigOption {
 	return func(c *cluster.Config) {
 		for _, r := range roles {
-			k := cluster.NewKind(membership.RolePrefix+r, actor.PropsFromFunc(func(ctx actor.Context) {
-				if _, ok := ctx.Message().(*actor.Started); ok {
-					ctx.Stop(ctx.Self())
-				}
-			}))
-			cluster.WithKinds(k)(c)
+			announce(c, membership.RolePrefix+r)
 		}
 	}
+}
+
+// AppVersion announces the version of the application to the other members, in the way of Roles: as
+// a kind named "version." plus the version. "" announces none. Start checks the version; see
+// Config.AppVersion.
+func AppVersion(version string) cluster.ConfigOption {
+	return func(c *cluster.Config) {
+		if version != "" {
+			announce(c, membership.VersionPrefix+version)
+		}
+	}
+}
+
+// announce adds a kind whose activations stop themselves.
+func announce(c *cluster.Config, kind string) {
+	k := cluster.NewKind(kind, actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, ok := ctx.Message().(*actor.Started); ok {
+			ctx.Stop(ctx.Self())
+		}
+	}))
+	cluster.WithKinds(k)(c)
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"github.com/concord-go/concord/internal/membership"
 )
 
 // Bounds of Config.MaxMessage, in bytes.
@@ -28,6 +30,12 @@ type Config struct {
 	// Roles are the roles of this member, for use with the function Roles. Each has at most 63
 	// bytes: letters, digits, "-", "_" and ".".
 	Roles []string `yaml:"roles"`
+	// AppVersion is the version of the application that this member runs, for use with the function
+	// AppVersion: numbers separated by dots, with an optional "v" before and an optional
+	// pre-release after a "-", as in "1.12.0-rc.2"; at most 32 bytes. Versions have the order of
+	// Semantic Versioning. Members without one count as older than all versions. Singletons can
+	// prefer hosts of the newest version. Default: none.
+	AppVersion string `yaml:"app-version"`
 	// TLS, if set, admits only members with a certificate; see TLSFiles. When Host or the host of
 	// Advertised is not a loopback address (localhost, 127.0.0.0/8 or ::1), TLS is required unless
 	// SecretFile or PlaintextUnsafe is set. Either all members must set it, or none.
@@ -103,7 +111,17 @@ func (c Config) Validate() error {
 		}
 		seen[r] = true
 	}
+	if err := checkAppVersion(c.AppVersion); c.AppVersion != "" && err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
+}
+
+func checkAppVersion(v string) error {
+	if err := membership.CheckVersion(v); err != nil {
+		return fmt.Errorf("%w: AppVersion: %w", ErrInvalid, err)
+	}
+	return nil
 }
 
 func checkRole(r string) error {

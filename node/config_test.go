@@ -17,14 +17,14 @@ import (
 
 func TestValidateReportsEveryProblem(t *testing.T) {
 	err := node.Config{
-		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"},
+		Host: "0.0.0.0", Port: 70000, MaxMessage: 5, Roles: []string{"a", "a", "", "b c"}, AppVersion: "1.0+x",
 	}.Validate()
 	require.ErrorIs(t, err, node.ErrInvalid)
 	for _, part := range []string{"Port (70000)", "MaxMessage (5)", "Advertised must be set", "PlaintextUnsafe",
-		`"a" is listed twice`, `role ""`, `role "b c"`} {
+		`"a" is listed twice`, `role ""`, `role "b c"`, `AppVersion: application version "1.0+x" must`} {
 		require.ErrorContains(t, err, part)
 	}
-	require.Equal(t, 7, strings.Count(err.Error(), node.ErrInvalid.Error()))
+	require.Equal(t, 8, strings.Count(err.Error(), node.ErrInvalid.Error()))
 }
 
 func TestPlaintextStaysOnLoopback(t *testing.T) {
@@ -66,10 +66,10 @@ func TestStartRefusesWhatCannotWork(t *testing.T) {
 	require.NoError(t, err)
 	c := cluster.New(actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
-	})), node.Cluster("", nil, rc, node.Roles("no good")))
+	})), node.Cluster("", nil, rc, node.Roles("no good"), node.AppVersion("new"), node.AppVersion("")))
 	err = node.Start(t.Context(), c)
 	require.ErrorIs(t, err, node.ErrInvalid)
-	for _, part := range []string{"cluster name", "no provider", `role "no good"`} {
+	for _, part := range []string{"cluster name", "no provider", `role "no good"`, `application version "new"`} {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, node.Shutdown(t.Context(), c), "of what was never started")

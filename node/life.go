@@ -98,7 +98,8 @@ func (r *runner) make(ctx context.Context) (*Node, error) {
 	system := actor.NewActorSystem(append([]actor.ConfigOption{
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 	}, r.cfg.System...)...)
-	options := append([]cluster.ConfigOption{Roles(r.cfg.Remote.Roles...)}, r.cfg.Options...)
+	announced := []cluster.ConfigOption{Roles(r.cfg.Remote.Roles...), AppVersion(r.cfg.Remote.AppVersion)}
+	options := append(announced, r.cfg.Options...)
 	n := &Node{
 		System: system, Cluster: cluster.New(system, Cluster(r.cfg.Cluster, provider, rc, options...)),
 		Session: r.session, Life: r.life, store: r.store, failed: make(chan struct{}),

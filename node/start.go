@@ -170,6 +170,11 @@ func checkCluster(c *cluster.Cluster) error {
 				errs = append(errs, err)
 			}
 		}
+		if v, ok := strings.CutPrefix(kind, membership.VersionPrefix); ok {
+			if err := checkAppVersion(v); err != nil {
+				errs = append(errs, err)
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

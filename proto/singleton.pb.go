@@ -272,15 +272,19 @@ func (*SingletonLeaving) Descriptor() ([]byte, []int) {
 }
 
 // A manager informs the others that it does not host for now: its gate is shut, its store does not
-// answer, or instances fail at its member. It repeats the message while that is so.
+// answer, or instances fail at its member; or that it claims the instance. It repeats the message
+// while that is so.
 type SingletonAbstain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Grows with each change within one incarnation. A message with a smaller one is late.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// How long the abstention is valid, in milliseconds. 0: the sender may host again.
+	// How long the announcement is valid, in milliseconds. 0: the sender may host again, and claims
+	// nothing.
 	Millis uint32 `protobuf:"varint,2,opt,name=millis,proto3" json:"millis,omitempty"`
 	// The sender hosts nevertheless, because no other member may, although instances fail there.
-	Failing       bool `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
+	Failing bool `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
+	// The sender does not abstain. It claims the instance, because its configuration prefers it.
+	Claims        bool `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,6 +336,13 @@ func (x *SingletonAbstain) GetMillis() uint32 {
 func (x *SingletonAbstain) GetFailing() bool {
 	if x != nil {
 		return x.Failing
+	}
+	return false
+}
+
+func (x *SingletonAbstain) GetClaims() bool {
+	if x != nil {
+		return x.Claims
 	}
 	return false
 }
@@ -461,11 +472,12 @@ const file_concord_v1_singleton_proto_rawDesc = "" +
 	"\x04lost\x18\x02 \x01(\bR\x04lost\"%\n" +
 	"\rSingletonFree\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\"\x12\n" +
-	"\x10SingletonLeaving\"`\n" +
+	"\x10SingletonLeaving\"x\n" +
 	"\x10SingletonAbstain\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
 	"\x06millis\x18\x02 \x01(\rR\x06millis\x12\x18\n" +
-	"\afailing\x18\x03 \x01(\bR\afailing\"P\n" +
+	"\afailing\x18\x03 \x01(\bR\afailing\x12\x16\n" +
+	"\x06claims\x18\x04 \x01(\bR\x06claims\"P\n" +
 	"\x0eSingletonState\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +

@@ -49,6 +49,8 @@ type testCluster struct {
 type options struct {
 	cfg     singleton.Config
 	roles   func(i int) []string
+	version func(i int) string
+	adjust  func(i int, cfg *singleton.Config) // the configuration of one member
 	produce func(*testCluster, *node) func(coordination.Tenure) actor.Actor
 	plain   bool // the store cannot watch
 	away    bool // the store is unavailable at first
@@ -73,7 +75,7 @@ func run(t *testing.T, n int, o options, test func(c *testCluster)) {
 	}
 	c.alive = &observer{t: t}
 	simnet.Run(t, simnet.Config{
-		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, Setup: c.setup,
+		Options: simnet.Options{Seed: 1, Latency: 5 * time.Millisecond}, Members: n, Roles: o.roles, AppVersion: o.version, Setup: c.setup,
 	}, func(t *testing.T, sc *simnet.Cluster) {
 		c.Cluster, c.t = sc, t
 		defer c.close()
@@ -105,7 +107,11 @@ func (c *testCluster) setup(m *simnet.Member) {
 	if c.opts.produce != nil {
 		produce = c.opts.produce(c, nd)
 	}
-	nd.single, err = singleton.New(m.System, session, c.opts.cfg, produce)
+	cfg := c.opts.cfg
+	if c.opts.adjust != nil {
+		c.opts.adjust(m.Index, &cfg)
+	}
+	nd.single, err = singleton.New(m.System, session, cfg, produce)
 	require.NoError(c.t, err)
 }
 

@@ -18,6 +18,13 @@ type Config struct {
 	// Role limits the hosts to members with this role; every one of them must call New. Default:
 	// every member may host.
 	Role string `yaml:"role"`
+	// PreferNewest prefers hosts with the newest application version; see node.Config.AppVersion.
+	// The instance then moves once in a rolling update, to the first member of the new version.
+	// Default false: versions do not count.
+	PreferNewest bool `yaml:"prefer-newest"`
+	// PreferRole prefers hosts with this role, after PreferNewest. The other members with Role host
+	// while there is none. Default: no role is preferred.
+	PreferRole string `yaml:"prefer-role"`
 	// MinMembers is the number of members with Role, including this one, that must be visible at
 	// the same time before this member hosts for the first time. Later there may be fewer, and in a
 	// later life under node.Run Settle decides. Set it to the number of processes that start
@@ -114,6 +121,9 @@ func (c Config) Validate() error {
 		if d.value < time.Millisecond || d.value > time.Hour {
 			bad("%s is %v, it must be from 1ms to 1h", d.name, d.value)
 		}
+	}
+	if c.PreferRole != "" && c.PreferRole == c.Role {
+		bad("PreferRole %q must differ from Role: every host has that role", c.PreferRole)
 	}
 	if err := coordination.CheckName(c.LeaseName); err != nil {
 		bad("LeaseName: %w", err)

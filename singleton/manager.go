@@ -46,6 +46,7 @@ type manager struct {
 	closers []*actor.PID // senders of handOver that wait for the hand-over
 	handed  bool         // the machine has handed over
 	told    uint64       // sequence number of the last announcement
+	claimed bool         // the last announcement was a claim
 	reason  any          // why the last instance panicked
 	ending  bool         // the actor is stopping
 }
@@ -59,6 +60,7 @@ func newManager(l *life) *manager {
 			MinMembers: l.cfg.MinMembers, Settle: l.cfg.Settle,
 			Abstain: 10 * time.Second, Repeat: time.Second, // nine announcements in a row may be lost
 			Return: 10 * time.Second, MaxReturn: 5 * time.Minute,
+			Grace: 2 * time.Second, // a claim takes a round trip, and may be lost once
 		}),
 		tenancy: newTenancy(l.session.Lease(l.cfg.LeaseName), l.cfg.StoreTimeout),
 	}
@@ -300,16 +302,22 @@ func (m *manager) tellAbstain(ctx actor.Context, e core.TellAbstain) {
 		case e.Failing:
 			m.log.Error("singleton instances fail here, and no other member may host",
 				slog.Any("reason", m.reason))
+		case e.Claims:
+			m.log.Info("member claims the singleton, since it is the preferred host")
 		case e.For > 0:
 			m.log.Warn("member abstains from hosting the singleton", slog.Bool("failing", m.machine.Aside()),
 				slog.Any("gate", gate.Of(ctx.ActorSystem()).State().Why), slog.Any("store", m.tenancy.failure))
+		case m.claimed:
+			m.log.Info("member no longer claims the singleton")
 		default:
 			m.log.Info("member no longer abstains from hosting the singleton")
 		}
+		m.claimed = e.Claims
 	}
 	if m.view != nil {
 		m.tellManagers(ctx, wire.SingletonAbstain, &pb.SingletonAbstain{
 			Sequence: e.Seq, Millis: uint32(e.For.Milliseconds()), Failing: e.Failing,
+			Claims: e.Claims,
 		})
 	}
 }
@@ -378,7 +386,7 @@ func (m *manager) onEnvelope(ctx actor.Context, env *pb.Envelope) {
 	case wire.SingletonAbstain:
 		var a pb.SingletonAbstain
 		if m.decode(payload, &a) {
-			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing,
+			m.step(ctx, core.Abstain{From: from, Seq: a.Sequence, Failing: a.Failing, Claims: a.Claims,
 				For: time.Duration(a.Millis) * time.Millisecond})
 		}
 	case wire.SingletonState:

@@ -39,8 +39,12 @@ func member(m membership.Member) core.Member {
 // hosts converts the view to the core's type.
 func (st *station) hosts(v *membership.View) core.View {
 	out := core.View{Self: member(v.Self), Removed: v.Removed}
-	for _, m := range v.ByAge(st.life.cfg.Role) {
+	byAge := v.ByAge(st.life.cfg.Role)
+	for _, m := range byAge {
 		out.Hosts = append(out.Hosts, member(m))
+	}
+	for _, m := range st.life.cfg.preferred(byAge) {
+		out.Preferred = append(out.Preferred, member(m))
 	}
 	return out
 }

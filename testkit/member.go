@@ -45,6 +45,9 @@ func (c *Cluster) begin(sim *simnet.Member) {
 	if c.set.roles != nil {
 		sim.Roles = c.set.roles(i)
 	}
+	if c.set.versions != nil {
+		sim.Version = c.set.versions(i)
+	}
 	clock := c.births.clock(c, i)
 	c.births.attach(sim.System, clock, i)
 	timer.Attach(sim.System, timer.Host{Clock: clock})

@@ -20,6 +20,7 @@ type settings struct {
 	seed            uint64
 	latency, jitter time.Duration
 	roles           func(i int) []string
+	versions        func(i int) string
 	leases          coordination.Config
 	clocks          func(i int, clock *Clock)
 	rejoin          bool
@@ -38,6 +39,12 @@ func Latency(latency, jitter time.Duration) Option {
 
 // Roles sets the roles that the i-th member announces. The default is none.
 func Roles(roles func(i int) []string) Option { return func(s *settings) { s.roles = roles } }
+
+// AppVersions sets the version of the application that the i-th member announces. The default is none.
+// After a restart the function is called again, so it can return the version of an upgrade.
+func AppVersions(versions func(i int) string) Option {
+	return func(s *settings) { s.versions = versions }
+}
 
 // Clocks sets the clock of the i-th machine before anything runs there. By default all clocks are
 // exact.

@@ -246,7 +246,7 @@ func (c *core) look() {
 
 func (c *core) me() Member {
 	return Member{ID: c.self.ID, Address: c.address, Incarnation: c.incarnation, Stamp: c.stamp,
-		Roles: c.self.Roles}
+		AppVersion: c.self.AppVersion, Roles: c.self.Roles}
 }
 
 // show publishes seen if it has changed.
@@ -267,7 +267,7 @@ func (c *core) build() *View {
 	all := []Member{c.me()}
 	for _, p := range c.order {
 		m := Member{ID: p.ID, Address: p.Address, Incarnation: p.incarnation, Stamp: p.stamp,
-			Roles: p.Roles}
+			AppVersion: p.AppVersion, Roles: p.Roles}
 		all = append(all, m)
 		if n, ok := newest[m.Address]; m.Stamp != 0 && (!ok || byAge(m, n) > 0) {
 			newest[m.Address] = m

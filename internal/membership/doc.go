@@ -14,7 +14,8 @@
 //     has heard of by then. Age is the order of (stamp, id). It is the same at all members that
 //     have heard the same hellos, which they can tell by equal values of View.Hash. A member whose
 //     stamp is not known yet is younger than all others, and never elected.
-//   - Roles. A kind named "role.x" announces role x.
+//   - Roles and versions. A kind named "role.x" announces role x, and "version.1.2" that the member
+//     runs version 1.2 of the application.
 //   - Removal. The life of a member ends (View.Removed, View.Cause) when its own provider drops it,
 //     and when it gives way after a split. Another life, with a new id, can rejoin; package node
 //     begins it.

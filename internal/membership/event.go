@@ -5,6 +5,7 @@ import "time"
 // listed is a member as listed by a provider.
 type listed struct {
 	ID, Address string
+	AppVersion  string
 	Roles       []string // sorted
 }
 

@@ -19,6 +19,8 @@ type Member struct {
 	Incarnation uint64
 	// Stamp orders members by age; it is 0 while unknown.
 	Stamp uint64
+	// AppVersion is the version of the application; "" if the member announces none.
+	AppVersion string
 	// Roles are sorted.
 	Roles []string
 }
@@ -110,7 +112,7 @@ func (v *View) equal(o *View) bool {
 	return v != nil && o != nil && v.Removed == o.Removed && v.Self.ID == o.Self.ID &&
 		slices.EqualFunc(v.Members, o.Members, func(a, b Member) bool {
 			return a.ID == b.ID && a.Address == b.Address && a.Incarnation == b.Incarnation &&
-				a.Stamp == b.Stamp && slices.Equal(a.Roles, b.Roles)
+				a.Stamp == b.Stamp && a.AppVersion == b.AppVersion && slices.Equal(a.Roles, b.Roles)
 		})
 }
 
@@ -140,6 +142,7 @@ func hash(members []Member) uint64 {
 		for _, r := range m.Roles {
 			text(r)
 		}
+		text(m.AppVersion)
 	}
 	return h
 }

@@ -67,6 +67,10 @@ func copyMember(m *cluster.Member) listed {
 		if r, ok := strings.CutPrefix(k, RolePrefix); ok && r != "" {
 			l.Roles = append(l.Roles, r)
 		}
+		v, ok := strings.CutPrefix(k, VersionPrefix)
+		if ok && CheckVersion(v) == nil && CompareVersions(v, l.AppVersion) > 0 {
+			l.AppVersion = v
+		}
 	}
 	slices.Sort(l.Roles)
 	l.Roles = slices.Compact(l.Roles)

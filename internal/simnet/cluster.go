@@ -19,6 +19,9 @@ type Config struct {
 	// Roles returns the roles of the i-th started member, counting restarts. If it is nil, members
 	// have no roles.
 	Roles func(i int) []string
+	// AppVersion returns the application version of the i-th started member. If it is nil, members
+	// announce none.
+	AppVersion func(i int) string
 	// Setup is called for each started member, when its system has its address and before any
 	// member is listed. It attaches components.
 	Setup func(*Member)
@@ -37,6 +40,7 @@ type Member struct {
 	// Address is host:port. A restarted process keeps the address.
 	Address string
 	Roles   []string
+	Version string // of the application
 	System  *actor.ActorSystem
 
 	// Guarded by Cluster.mu.
@@ -106,6 +110,9 @@ func (c *Cluster) Start(address string) *Member {
 	m.ID = fmt.Sprintf("m%03d", m.Index)
 	if c.cfg.Roles != nil {
 		m.Roles = c.cfg.Roles(m.Index)
+	}
+	if c.cfg.AppVersion != nil {
+		m.Version = c.cfg.AppVersion(m.Index)
 	}
 	for _, o := range c.members {
 		o.gone = o.gone || o.Address == address
@@ -298,6 +305,9 @@ func (m *Member) wire() *cluster.Member {
 	w := &cluster.Member{Id: m.ID, Host: host, Port: 1, Kinds: []string{"prototopic"}}
 	for _, r := range m.Roles {
 		w.Kinds = append(w.Kinds, "role."+r)
+	}
+	if m.Version != "" {
+		w.Kinds = append(w.Kinds, "version."+m.Version)
 	}
 	return w
 }
