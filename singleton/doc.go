@@ -24,16 +24,16 @@
 //
 // # How it works
 //
-// Every member runs a manager. The oldest member with the role that can host acquires the lease,
-// and only then makes the instance, its child. When another member should host, or when it leaves
+// Every member runs a manager. The oldest member with the role that can host is elected: it acquires
+// the lease, and only then makes the instance, its child. When another member should host, or when it leaves
 // or is removed, the host stops the instance, waits for its termination, releases the lease, waits
 // for the confirmation, and notifies the next host, which acquires without delay.
 //
-//	Younger ──oldest──▶ AcquiringLease ──held──▶ Active ──not oldest, closed, lost──▶ Stopping
+//	Younger ─elected──▶ AcquiringLease ──held──▶ Active ─not elected, closed, lost──▶ Stopping
 //	   ▲                                          │  ▲                                    │
 //	   │                               stopped by │  │ back-off                   terminated
 //	   │                                itself    ▼  │ over                               ▼
-//	   │                                         BackOff ─not oldest, closed, lost─▶ Releasing
+//	   │                                         BackOff ─not elected, closed, lost▶ Releasing
 //	   └──────────────────────────────────────────────────────────release has ended───────┘
 //
 // A member that cannot host abstains: it announces this to the others, which then elect the next
@@ -55,6 +55,21 @@
 // members take turns, ten seconds or more apart, doubled each time up to five minutes.
 //
 // A member that has just started does not host at once; see Config.MinMembers and Config.Settle.
+//
+// # Preferred hosts
+//
+// With Config.PreferNewest and Config.PreferRole members of the newest application version come
+// first, then those with a role, then the oldest. Such a preference moves the instance: the member
+// that comes first claims it when it is ready to host, and the host hands over. A member that should
+// host by age waits two seconds for that claim before it acquires the lease. So each change of the
+// members moves the instance once at most, a cold start makes it once, and no member without a
+// running manager is chosen. The claim is repeated each second and is valid for ten; with it a
+// crashed or frozen member loses its preference. A member that abstains does not claim, and the
+// rules above decide when it does so again.
+//
+// Each member follows its own Config. When they differ, during the roll-out of a new Config for
+// example, several members may claim the instance. The oldest of them hosts. The lease is needed as
+// always, and a preference never decides which of two members has it.
 //
 // An instance that panics is restarted under the same tenure after Config.MinBackoff, doubled each
 // time up to MaxBackoff. Its mailbox is kept, except for the message that caused the panic. An

@@ -105,7 +105,7 @@ func singletons() []mutant {
 		{
 			name:   "an abstention is announced once",
 			rule:   "announcements may be lost",
-			edits:  in(dir+"abstain.go", "a.tell = m.now.Add(m.cfg.Repeat)\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing})", "a.tell = time.Time{}\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing})"),
+			edits:  in(dir+"abstain.go", "a.tell = m.now.Add(m.cfg.Repeat)\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing, a.claims})", "a.tell = time.Time{}\n\t\tm.emit(TellAbstain{a.seq, m.cfg.Abstain, a.failing, a.claims})"),
 			killer: liveness,
 		},
 		{
@@ -191,6 +191,48 @@ func singletons() []mutant {
 			rule:   "the caller of an Ask without an answer is notified",
 			edits:  in(dir+"route.go", "r.emit(Orphaned{r.last})", ""),
 			killer: killer{pkg: top, run: "TestAsk_ToAKilledHostIsUnknownWhenItIsDropped"},
+		},
+		{
+			name:   "each member elects the member that it prefers",
+			rule:   "members with different preferences elect one host",
+			edits:  in(dir+"ring.go", "if r.claimed(m) && r.able(m) {", "if m.same(r.best()) {"),
+			killer: liveness,
+		},
+		{
+			name:   "the oldest member does not claim against another claim",
+			rule:   "members with different preferences elect one host",
+			edits:  in(dir+"claim.go", "(!r.oldest().same(r.self) || r.rivals())", "!r.oldest().same(r.self)"),
+			killer: sim,
+		},
+		{
+			name:   "the oldest member does not wait for the claim of a preferred one",
+			rule:   "one change of members moves the instance once at most",
+			edits:  in(dir+"claim.go", "return m.now.Before(m.grace)", "return false"),
+			killer: killer{pkg: pkg, run: "TestSimulation_OneMovePerChange", args: "-whole"},
+		},
+		{
+			name:   "the wait for a claim begins again and again",
+			rule:   "the wait for a claim is bounded",
+			edits:  in(dir+"claim.go", "case m.grace.IsZero():", "default:"),
+			killer: golden(pkg, "claim_waits"),
+		},
+		{
+			name:   "a claim is valid for ever",
+			rule:   "every announcement expires",
+			edits:  in(dir+"ring.go", "a.member.same(m) && a.claims && r.now.Before(a.until)", "a.member.same(m) && a.claims"),
+			killer: golden(pkg, "claim"),
+		},
+		{
+			name:   "a member claims the instance before it may host",
+			rule:   "the instance moves only to a member that is ready to host",
+			edits:  in(dir+"claim.go", "m.seated && !m.over()", "!m.over()"),
+			killer: golden(pkg, "claim_settle"),
+		},
+		{
+			name:   "application versions are compared as texts",
+			rule:   "versions have the order of Semantic Versioning",
+			edits:  in("internal/membership/version.go", "return cmp.Compare(x, y)", "return strings.Compare(a, b)"),
+			killer: killer{pkg: "./internal/membership", run: "TestVersions_AreOrderedAsSemanticVersioningSays"},
 		},
 		{
 			name:   "a planned move fails an Ask",
