@@ -137,11 +137,11 @@ func TestPage(t *testing.T) {
 		p.picture(filepath.Join(t.ArtifactDir(), "move.png"))
 		p.reach(tab, "#act-go")
 		p.press(enter)
-		p.said("Shard 0 of parcel was requested to be on " + to)
+		p.said("Shard 0 of cart was requested to be on " + to)
 		p.until(60*time.Second, cell+".title === "+strconv.Quote("shard 0: "+to))
 		require.NotEqual(t, colour, p.eval(cell+".className"), "the map shows the move")
 		p.until(10*time.Second, "document.querySelector('#shard-list tbody tr').textContent.includes("+strconv.Quote(to)+") && document.querySelector('#shard-list tbody tr .tag').textContent === 'requested'")
-		shard := get[api.Page[api.Shard]](s, "shards?type=parcel&limit=1").Items[0]
+		shard := get[api.Page[api.Shard]](s, "shards?type=cart&limit=1").Items[0]
 		require.Equal(t, to, shard.Home)
 		accessible(t, p)
 		docs.rendered(t, p, "moved")

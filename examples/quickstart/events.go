@@ -22,13 +22,13 @@ type event struct {
 // Bounds of the input. A line that exceeds them is a bad line.
 const (
 	maxLine = 1 << 20
-	maxCart = 500  // bytes of a cart's name, which must fit into a key with its prefix
-	maxName = 4096 // of items and order ids
+	maxCart = 500  // of a cart's name, escaped, which must fit into a key with its prefix
+	maxName = 4096 // bytes of items and order ids
 )
 
 // validate returns an error if the event is invalid.
 func (e event) validate() error {
-	cart := checkName("cart", e.Cart, maxCart)
+	cart := checkName("cart", cartID(e.Cart), maxCart)
 	switch e.Op {
 	case "set":
 		if e.Qty < 1 {

@@ -5,8 +5,9 @@
 //	go run ./examples/quickstart -durable
 //	go run ./examples/quickstart -ui
 //
-// Three processes on this machine form a cluster. Carts are replicated data, written to a majority
-// of the nodes. Checkouts are handled by the clerk, a singleton that works only while its lease is
+// Three processes on this machine form a cluster. Each cart is an entity, alive on one node and
+// reached from every node, and keeps its contents in replicated data, written to a majority of the
+// nodes. Checkouts are handled by the clerk, a singleton that works only while its lease is
 // held. It numbers the orders 1, 2, 3 … without gap or duplicate, even if its node dies. With
 // -durable each node also keeps the data on its disk, and all three are killed at once. With -ui
 // each node serves its cockpit, a page for a browser, and the nodes continue after the run until

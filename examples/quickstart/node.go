@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/remote"
@@ -48,9 +47,9 @@ type nodeConfig struct {
 
 // command is a request of the driver to a node, a line of JSON on its standard input.
 type command struct {
-	N     uint64 `json:"n"`
-	Event *event `json:"event,omitempty"`
-	Ask   string `json:"ask,omitempty"` // status, dump, parcel or stop
+	N     uint64    `json:"n"`
+	Event *numbered `json:"event,omitempty"`
+	Ask   string    `json:"ask,omitempty"` // status, dump or stop
 }
 
 // answer is a node's reply, a line of JSON on its standard output. The answer with N = 0 means that
@@ -84,13 +83,12 @@ var leases = coordination.Config{
 type member struct {
 	cfg   nodeConfig
 	dd    *distributeddata.Replicator
+	carts *sharding.Region[cartMessage]
 	clerk *singleton.Singleton
 	rows  store.Store      // nil: the data is only in memory
 	ui    *cockpit.Handler // nil: there is none
-	// parcels exist only to be shown in the cockpit.
-	parcels atomic.Pointer[sharding.Region[*wrapperspb.StringValue]]
-	made    sync.Once
-	up      chan struct{} // closed when the node becomes ready for the first time
+	made  sync.Once
+	up    chan struct{} // closed when the node becomes ready for the first time
 }
 
 // runNode is the main function of a node process: it serves the driver until the driver sends stop
@@ -147,13 +145,20 @@ func (m *member) register(n *node.Node) error {
 	if err != nil {
 		return err
 	}
+	carts, err := sharding.New[cartMessage](n.System, n.Session, dd,
+		sharding.Config{Type: "cart", Shards: 48, MinMembers: m.cfg.Nodes, HandOff: 2 * patience,
+			External: true, StableAfter: 2 * time.Second}, // the cockpit can move shards
+		newCart(dd))
+	if err != nil {
+		return err
+	}
 	clerk, err := singleton.New(n.System, n.Session,
 		singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodes}, newClerk(dd))
 	if err != nil {
 		return err
 	}
 	if m.ui != nil {
-		if err := m.show(n, dd, clerk); err != nil {
+		if err := m.show(n, dd, carts, clerk); err != nil {
 			return err
 		}
 	}
@@ -161,7 +166,7 @@ func (m *member) register(n *node.Node) error {
 		if err := dd.Ready(ctx); err != nil {
 			return err
 		}
-		m.made.Do(func() { m.dd, m.clerk = dd, clerk; close(m.up) })
+		m.made.Do(func() { m.dd, m.carts, m.clerk = dd, carts, clerk; close(m.up) })
 		return nil
 	})
 	return nil
@@ -209,8 +214,6 @@ func (m *member) do(c command) answer {
 	var err error
 	<-m.up // the driver waits for it, too
 	switch {
-	case c.Ask == "parcel":
-		err = m.sendParcel()
 	case c.Ask == "status":
 		a.Status = m.status()
 	case c.Ask == "dump":
@@ -220,7 +223,7 @@ func (m *member) do(c command) answer {
 	case c.Event.Op == "checkout":
 		a.Number, err = m.checkout(ctx, c.Event.ID)
 	default:
-		err = shop{m.dd}.apply(ctx, *c.Event)
+		err = tellCart(ctx, m.carts, *c.Event)
 	}
 	if err != nil {
 		a.Err = err.Error()
@@ -249,7 +252,7 @@ func (m *member) status() *status {
 }
 
 func (m *member) dump(ctx context.Context) (*result, error) {
-	all, err := shop{m.dd}.carts(ctx)
+	all, err := readCarts(m.dd)
 	if err != nil {
 		return nil, err
 	}

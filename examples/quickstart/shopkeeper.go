@@ -140,14 +140,14 @@ func (k *shopkeeper) close(orderly bool) {
 	_ = os.RemoveAll(k.dir)
 }
 
-// serve applies the events: those of one cart in order, through the node that the cart belongs to,
-// and different carts concurrently.
+// serve sends the events: those of one cart in order, through one node, which need not be the one
+// that the cart is on, and those of different carts concurrently.
 func (k *shopkeeper) serve(ctx context.Context, events []event) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for i, queue := range k.deal(events) {
-		work := make(chan []event, len(queue))
+		work := make(chan []numbered, len(queue))
 		for _, c := range queue {
 			work <- c
 		}
@@ -167,11 +167,17 @@ func (k *shopkeeper) serve(ctx context.Context, events []event) error {
 	return context.Cause(ctx)
 }
 
-// deal groups the events by cart, and the carts by the node they belong to.
-func (k *shopkeeper) deal(events []event) (queues [nodeCount][][]event) {
-	byCart := map[string][]event{}
+// deal groups the events by cart and numbers them, and groups the carts by the node that sends
+// their events. Checkouts are for the clerk, and have no number.
+func (k *shopkeeper) deal(events []event) (queues [nodeCount][][]numbered) {
+	byCart, last := map[string][]numbered{}, map[string]uint64{}
 	for _, e := range events {
-		byCart[e.Cart] = append(byCart[e.Cart], e)
+		n := numbered{event: e}
+		if e.Op != "checkout" {
+			last[e.Cart]++
+			n.Nr = last[e.Cart]
+		}
+		byCart[e.Cart] = append(byCart[e.Cart], n)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCart)) {
 		h := fnv.New32a()
@@ -182,7 +188,7 @@ func (k *shopkeeper) deal(events []event) (queues [nodeCount][][]event) {
 	return queues
 }
 
-func (k *shopkeeper) serveCart(ctx context.Context, at *seat, events []event) error {
+func (k *shopkeeper) serveCart(ctx context.Context, at *seat, events []numbered) error {
 	for _, e := range events {
 		a, err := k.insist(ctx, at, e)
 		if err != nil {
@@ -198,9 +204,9 @@ func (k *shopkeeper) serveCart(ctx context.Context, at *seat, events []event) er
 	return nil
 }
 
-// insist repeats an event until it is acknowledged. Applying an event twice in a row is harmless,
-// and an event that a killed node has started may or may not have taken effect.
-func (k *shopkeeper) insist(ctx context.Context, at *seat, e event) (a answer, err error) {
+// insist repeats an event until it is acknowledged. An event that a killed node has started may or
+// may not have taken effect; its number, or the id of the order, makes it harmless to repeat it.
+func (k *shopkeeper) insist(ctx context.Context, at *seat, e numbered) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, eventPatience)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,9 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/cockpit"
 	"github.com/concord-go/concord/distributeddata"
@@ -33,7 +29,7 @@ func (m *member) openCockpit(health *node.Health) (closeUI func(), err error) {
 		// The port is open on this machine only, and the cluster lasts as long as the run. In
 		// production, let Authorize ask for a secret: see cockpit.Password.
 		Actions: true, Authorize: func(*http.Request, cockpit.Permission) error { return nil },
-		Values: []cockpit.Values{cockpit.ValuesOf(distributeddata.NewPrefix(cartPrefix, cart{}))},
+		Values: []cockpit.Values{cockpit.ValuesOf(stored)},
 	})
 	if err != nil {
 		return nil, err
@@ -50,40 +46,31 @@ func (m *member) openCockpit(health *node.Health) (closeUI func(), err error) {
 	}, nil
 }
 
-// parcel is an entity that does nothing. It exists so that the cockpit has shards to show.
-type parcel struct{}
-
-func (parcel) Receive(actor.Context) {}
-
-// show starts the region of parcels, which the cockpit can move, and attaches all components of a
-// life to the cockpit.
+// show attaches the components of a life to the cockpit.
 func (m *member) show(n *node.Node, dd *distributeddata.Replicator,
-	clerk *singleton.Singleton) error {
-	parcels, err := sharding.New[*wrapperspb.StringValue](n.System, n.Session, dd,
-		sharding.Config{Type: "parcel", Shards: 48, External: true, StableAfter: 2 * time.Second},
-		func(sharding.Entity) actor.Actor { return parcel{} })
-	if err != nil {
-		return err
-	}
-	m.parcels.Store(parcels)
+	carts *sharding.Region[cartMessage], clerk *singleton.Singleton) error {
 	return m.ui.Attach(n, cockpit.Sources{
 		Replicators: map[string]*distributeddata.Replicator{"shop": dd},
 		Singletons:  map[string]*singleton.Singleton{"clerk": clerk},
-		Shards:      []cockpit.Shards{parcels},
+		Shards:      []cockpit.Shards{carts},
 	})
 }
 
-// sendParcel sends a message to a random parcel.
-func (m *member) sendParcel() error {
-	parcels := m.parcels.Load()
-	if parcels == nil {
-		return errors.New("parcels have not started")
-	}
-	return parcels.Ref(fmt.Sprint("parcel-", rand.IntN(200))).Tell(wrapperspb.String("moved"))
+// walkIns makes events for some carts that are not in the input.
+type walkIns struct {
+	nr map[string]uint64 // number of the last event of each cart
 }
 
-// keepOpen keeps the cluster busy for the cockpit until ctx ends: it changes carts, sends messages
-// to parcels, and restarts a killed node after ten seconds.
+func (w walkIns) next() numbered {
+	goods := []string{"milk", "bread", "cheese", "apples"}
+	name := fmt.Sprint("walk-in-", rand.IntN(8))
+	w.nr[name]++
+	return numbered{event{Op: "set", Cart: name, Item: goods[rand.IntN(len(goods))],
+		Qty: int64(1 + rand.IntN(5))}, w.nr[name]}
+}
+
+// keepOpen keeps the cluster busy for the cockpit until ctx ends: it changes carts, and restarts a
+// killed node after ten seconds.
 func (k *shopkeeper) keepOpen(ctx context.Context) {
 	k.say.line("✓ the nodes keep running; open the cockpit: %s", k.address())
 	k.say.line("  kill a node and watch it restart after ten seconds: kill -9 %d", k.pid(nodeCount-1))
@@ -93,7 +80,8 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 		go k.obey(k.orders)
 	}
 	k.say.line("  press Ctrl-C to stop")
-	goods := []string{"milk", "bread", "cheese", "apples"}
+	customers := walkIns{map[string]uint64{}}
+	e := customers.next()
 	for pause(ctx, 250*time.Millisecond) == nil {
 		i := rand.IntN(nodeCount)
 		p, _ := k.nodes[i].get()
@@ -113,10 +101,9 @@ func (k *shopkeeper) keepOpen(ctx context.Context) {
 		default:
 		}
 		one, cancel := context.WithTimeout(ctx, operationTimeout)
-		e := event{Op: "set", Cart: fmt.Sprint("walk-in-", rand.IntN(8)),
-			Item: goods[rand.IntN(len(goods))], Qty: int64(1 + rand.IntN(5))}
-		_, _ = p.call(one, command{Event: &e}) // ignore errors; another event follows
-		_, _ = p.call(one, command{Ask: "parcel"})
+		if _, err := p.call(one, command{Event: &e}); err == nil { // else another node gets the event
+			e = customers.next()
+		}
 		cancel()
 	}
 }

@@ -3,4 +3,7 @@
 package core_test
 
 // A core has no goroutines: the race detector only makes the histories slower.
-const usualSeeds = 40
+const (
+	usualSeeds      = 40
+	usualDeviations = 1
+)

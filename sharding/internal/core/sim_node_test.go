@@ -51,7 +51,10 @@ type grant struct {
 	gen            int
 }
 
-func (n *node) me() core.Member { return core.Member{ID: fmt.Sprint("n", n.i), Incarnation: n.inc} }
+// names are the ids of the members.
+var names = [...]string{"n0", "n1", "n2", "n3", "n4"}
+
+func (n *node) me() core.Member { return core.Member{ID: names[n.i], Incarnation: n.inc} }
 
 func (n *node) session(gen int) session { return session{n.me(), gen} }
 

@@ -58,6 +58,7 @@ func (w *world) chooseActs(kinds int) {
 		if c == 0 {
 			continue
 		}
+		w.disturbed = true
 		at, kind, i := startUp+time.Duration(k)*w.opt.every, acts[(c-1)/w.opt.nodes], (c-1)%w.opt.nodes
 		length := time.Second + time.Duration((c-1)/w.opt.nodes%2)*5500*ms // of two equal acts, one is long
 		switch kind {
@@ -242,7 +243,12 @@ func (w *world) calmDown(lasting string) {
 			w.Until(n.paused - w.Elapsed() + ms)
 		}
 	}
-	w.Until(10 * time.Second) // everything with a duration ends
+	switch { // everything with a duration ends
+	case w.opt.explore && !w.disturbed:
+		w.Until(w.Faults.Lateness + 500*ms)
+	default:
+		w.Until(10 * time.Second)
+	}
 	w.refresh()
 	w.Until(ms)
 	switch lasting {
@@ -391,7 +397,7 @@ func TestSimulation_OfFiveMembers(t *testing.T) {
 	simulate(t, large, s)
 }
 
-var deviations = flag.Int("deviations", 1, "from the harmless history, in an exploration")
+var deviations = flag.Int("deviations", usualDeviations, "from the harmless history, in an exploration")
 
 // Two members, one shard: every history with a bounded number of deviations from the harmless one.
 func TestExplore_SmallWorlds(t *testing.T) {

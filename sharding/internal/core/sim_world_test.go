@@ -24,14 +24,15 @@ type world struct {
 
 	p struct{ data, store, slow float64 } // fault rates
 
-	acting  bool
-	handled map[messageID]bool
-	order   map[orderID]int
-	tokens  map[int]uint64 // highest token under which a message of each shard was handled
-	known   map[string]int // entities that a majority remembers, by the number of their last addition
-	adds    int
-	wishes  map[int]string // by shard: the wishes of users and of their function
-	alive   map[string][]*entity
+	acting    bool
+	disturbed bool // of an exploration: there is an act
+	handled   map[messageID]bool
+	order     map[orderID]int
+	tokens    map[int]uint64 // highest token under which a message of each shard was handled
+	known     map[string]int // entities that a majority remembers, by the number of their last addition
+	adds      int
+	wishes    map[int]string // by shard: the wishes of users and of their function
+	alive     map[string][]*entity
 
 	deliveries map[messageID]*delivery
 

@@ -2,4 +2,7 @@
 
 package core_test
 
-const usualSeeds = 400
+const (
+	usualSeeds      = 400
+	usualDeviations = 2
+)
