@@ -66,7 +66,8 @@ func serve(ctx context.Context, n *node.Node, dd *distributeddata.Replicator, cl
 	if err != nil {
 		return err
 	}
-	// Ask reaches the clerk on whichever member it runs. Messages are protobuf messages.
+	// Ask reaches the clerk on whichever member it runs, and waits while it runs on none: bound ctx.
+	// Messages are protobuf messages.
 	answer, err := clerk.Ask(ctx, wrapperspb.String("checkout cart-17"))
 	if err != nil {
 		return err

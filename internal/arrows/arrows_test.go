@@ -108,6 +108,7 @@ var arrows = map[string][]string{
 	"cockpit/internal/view":           {"cockpit/api", "coordination", "distributeddata", "sharding", "singleton"},
 	"cockpit":                         {"cockpit/api", "cockpit/internal/view", "coordination", "crdt", "distributeddata", "internal/gate", "internal/membership", "node", "sharding", "singleton"},
 	"cmd/concordctl":                  {"cockpit/api", "distributeddata/inspect", "distributeddata/store"},
+	"docs/diagrams":                   {},
 	"examples/*":                      {"cockpit", "node/config", "distributeddata/bbolt", "coordination", "coordination/*", "crdt", "distributeddata", "distributeddata/badger", "distributeddata/inspect", "distributeddata/store", "node", "node/provider/*", "singleton", "sharding", "testkit/pki", "examples/internal/three"},
 	"examples/internal/three":         {"coordination", "coordination/memory", "distributeddata", "internal/lifecycle", "internal/simnet"},
 }
