@@ -15,6 +15,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
 // A queue is a container node, which ZooKeeper removes when it is empty, with an ephemeral
@@ -62,7 +63,7 @@ func waiterOf(name string) (w waiter, ok bool) {
 
 // waiters returns a queue in order, without nodes that this module has not made.
 func (s *Store) waiters(at string) (line []waiter, err error) {
-	names, _, err := s.link.conn.Children(at)
+	names, _, err := s.link.ZK().Children(at)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (s *Store) atQueue(ctx context.Context, name string,
 		return nil, err
 	}
 	at := s.cfg.Path + queuesNode + "/" + part(name)
-	ahead, err := call(ctx, s.link, func(ctx context.Context) ([]coordination.Place, error) {
+	ahead, err := link.Call(ctx, s.link, func(ctx context.Context) ([]coordination.Place, error) {
 		for range 8 {
 			ahead, err := try(at)
 			if !errors.Is(err, errMoving) && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists) {
@@ -136,7 +137,7 @@ func (s *Store) enqueue(at string, p coordination.Place) ([]coordination.Place, 
 		return nil, cmp.Or(s.arrive(at, line, p), errMoving)
 	}
 	if line[i].Beat < p.Beat {
-		_, err = s.link.conn.Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
+		_, err = s.link.ZK().Multi(remove(at+"/"+line[i].name), s.waiter(at, fmt.Sprint(line[i].came), p))
 	}
 	ahead := make([]coordination.Place, i)
 	for j, w := range line[:i] {
@@ -157,7 +158,7 @@ func (s *Store) leave(at string, gone []coordination.Place) error {
 		}
 	}
 	if err == nil && len(ops) > 0 {
-		_, err = s.link.conn.Multi(ops...)
+		_, err = s.link.ZK().Multi(ops...)
 	}
 	return err
 }
@@ -166,7 +167,7 @@ func (s *Store) makeQueue(at string) error {
 	if err := s.makeAbove(at); err != nil {
 		return err
 	}
-	_, err := s.link.conn.CreateContainer(at, nil, zk.FlagContainer, s.cfg.ACL)
+	_, err := s.link.ZK().CreateContainer(at, nil, zk.FlagContainer, s.cfg.ACL)
 	return err
 }
 
@@ -178,7 +179,7 @@ func (s *Store) arrive(at string, line []waiter, p coordination.Place) error {
 		oldest := slices.MinFunc(line, func(a, b waiter) int { return cmp.Compare(a.written, b.written) })
 		ops = append(ops, remove(at+"/"+oldest.name))
 	}
-	_, err := s.link.conn.Multi(append(ops, s.waiter(at, "", p))...)
+	_, err := s.link.ZK().Multi(append(ops, s.waiter(at, "", p))...)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
 // A session record has a place of its own, an ephemeral node like those of its leases, and all of
@@ -79,7 +80,7 @@ func (s *Store) bind(ctx context.Context, next coordination.Record) (string, err
 		return b.path, nil
 	}
 	name := coordination.SessionRecords + next.Nonce
-	v, err := s.look(ctx, name, s.LockPath(name), s.link.conn)
+	v, err := s.look(ctx, name, s.LockPath(name), s.link.ZK())
 	if err != nil {
 		return "", fmt.Errorf("%w: zookeeper: session record: %w", coordination.ErrRefused, err)
 	}
@@ -106,14 +107,14 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	if !ok {
 		return coordination.ErrConflict
 	}
-	_, err = call(ctx, s.link, func(context.Context) (any, error) {
+	_, err = link.Call(ctx, s.link, func(context.Context) (any, error) {
 		return nil, s.remove(name, at, was)
 	})
 	return outcome(err)
 }
 
 func (s *Store) remove(name, at string, was mark) error {
-	exists, stat, err := s.link.conn.Exists(at)
+	exists, stat, err := s.link.ZK().Exists(at)
 	switch {
 	case err != nil:
 		return err
@@ -124,7 +125,7 @@ func (s *Store) remove(name, at string, was mark) error {
 	if was.holder != "" {
 		ops = []any{remove(at + "/" + was.holder), ops[0]}
 	}
-	if _, err = s.link.conn.Multi(ops...); err != nil {
+	if _, err = s.link.ZK().Multi(ops...); err != nil {
 		return err
 	}
 	s.sessions.learn(name, coordination.Record{}, "")
@@ -143,16 +144,16 @@ const (
 // leases, by the clock of the servers.
 func (s *Store) tidy(now time.Time) {
 	parent := s.cfg.Path + sessionsNode
-	names, _, err := s.link.conn.Children(parent)
+	names, _, err := s.link.ZK().Children(parent)
 	if err != nil || len(names) == 0 {
 		return // a later call tries again
 	}
 	first := rand.IntN(len(names))
 	for i := range min(tidied, len(names)) {
 		at := parent + "/" + names[(first+i)%len(names)]
-		exists, stat, err := s.link.conn.Exists(at)
+		exists, stat, err := s.link.ZK().Exists(at)
 		if err == nil && exists && stat.NumChildren == 0 && now.Sub(time.UnixMilli(stat.Mtime)) > abandonedAfter {
-			_ = s.link.conn.Delete(at, stat.Version)
+			_ = s.link.ZK().Delete(at, stat.Version)
 		}
 	}
 }

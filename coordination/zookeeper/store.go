@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
 const maxName = 16 << 10
@@ -20,7 +22,7 @@ const maxName = 16 << 10
 // Store keeps leases in ZooKeeper. It may be used by many goroutines and sessions. Use Open.
 type Store struct {
 	cfg      Config
-	link     *link
+	link     *link.Link
 	instance string
 	attempts atomic.Uint64
 	alarms   alarms
@@ -44,20 +46,20 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	l, err := connect(c)
+	l, err := link.Connect(link.Config{Servers: c.Servers, SessionTimeout: c.SessionTimeout, Dial: c.Dial})
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}
 	s := &Store{cfg: c, link: l, instance: newInstance()}
 	s.sessions.mu.known = map[string]backing{}
 	s.alarms.mu.armed = map[string]alarm{}
-	if _, err := call(ctx, l, func(context.Context) (any, error) {
+	if _, err := link.Call(ctx, l, func(context.Context) (any, error) {
 		if c.AuthScheme == "" {
 			return nil, nil
 		}
-		return nil, l.conn.AddAuth(c.AuthScheme, []byte(c.Auth))
+		return nil, l.ZK().AddAuth(c.AuthScheme, []byte(c.Auth))
 	}); err != nil {
-		l.close()
+		l.Close()
 		return nil, fmt.Errorf("zookeeper: connecting: %w", err)
 	}
 	return s, nil
@@ -68,7 +70,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 // session timeout, at most 4 s, and the leases are free when the session has timed out. Later calls
 // of the store return ErrRefused.
 func (s *Store) Close() error {
-	s.closing.Do(s.link.close)
+	s.closing.Do(s.link.Close)
 	return nil
 }
 
@@ -121,8 +123,8 @@ func (s *Store) Load(ctx context.Context,
 	if err != nil {
 		return coordination.Record{}, "", err
 	}
-	got, err := ask(ctx, s.link, func(ctx context.Context) (shown, error) {
-		if _, err := s.link.conn.Sync(s.cfg.Path); err != nil {
+	got, err := link.Ask(ctx, s.link, func(ctx context.Context) (shown, error) {
+		if _, err := s.link.ZK().Sync(s.cfg.Path); err != nil {
 			return shown{}, err
 		}
 		return s.load(ctx, name, at)
@@ -135,7 +137,7 @@ func (s *Store) Load(ctx context.Context,
 
 func (s *Store) load(ctx context.Context, name, at string) (got shown, err error) {
 	for range 8 {
-		v, err := s.look(ctx, name, at, s.link.conn)
+		v, err := s.look(ctx, name, at, s.link.ZK())
 		if err != nil {
 			return shown{}, err
 		}
@@ -154,7 +156,7 @@ func (s *Store) sweep(v view) {
 	holder, _ := v.holder()
 	for _, p := range v.line {
 		if !p.foreign() && p.name != holder.name {
-			_, _ = s.link.conn.Multi(&zk.CheckVersionRequest{Path: v.path, Version: v.stat.Version}, remove(v.path+"/"+p.name)) // or next time
+			_, _ = s.link.ZK().Multi(&zk.CheckVersionRequest{Path: v.path, Version: v.stat.Version}, remove(v.path+"/"+p.name)) // or next time
 		}
 	}
 }
@@ -180,10 +182,10 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if err != nil {
 		return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
 	}
-	w := &write{s: s, conn: s.link.conn, name: name, path: at, was: was, next: next, value: value}
-	version, err := call(ctx, s.link, func(ctx context.Context) (coordination.Version, error) {
+	w := &write{s: s, conn: s.link.ZK(), name: name, path: at, was: was, next: next, value: value}
+	version, err := link.Call(ctx, s.link, func(ctx context.Context) (coordination.Version, error) {
 		if next.Nonce != "" && !next.Forever {
-			if err := s.link.fits(next.TTL); err != nil {
+			if err := s.fits(next.TTL); err != nil {
 				return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
 			}
 		}
@@ -200,6 +202,16 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return version, outcome(err)
 }
 
+// fits returns an error if a TTL is too long for the session timeout.
+func (s *Store) fits(ttl time.Duration) error {
+	granted := s.link.Granted()
+	if most := granted * 3 / 4; granted > 0 && ttl > most {
+		return fmt.Errorf("TTL (%v) must be at most %v, 3/4 of the granted session timeout "+
+			"(%v, of %v requested)", ttl, most, granted, s.cfg.SessionTimeout)
+	}
+	return nil
+}
+
 // outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written.
 func outcome(err error) error {
 	switch {
@@ -207,7 +219,7 @@ func outcome(err error) error {
 		return err
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNotEmpty):
 		return coordination.ErrConflict
-	case errors.Is(err, errNotSent), errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
+	case errors.Is(err, link.ErrNotSent), errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
 		return fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
 	}
 	return fmt.Errorf("zookeeper: %w", err)

@@ -88,7 +88,7 @@ func (s *Store) readNode(name, at string, r reader) (view, error) {
 func (s *Store) floorAbove(at string) (coordination.Token, error) {
 	for at != "/" {
 		at = path.Dir(at)
-		exists, stat, err := s.link.conn.Exists(at)
+		exists, stat, err := s.link.ZK().Exists(at)
 		if err != nil {
 			return 0, err
 		}
@@ -133,7 +133,7 @@ func (s *Store) show(v view) (coordination.Record, coordination.Version, error) 
 
 func (s *Store) showLock(v view, p place) (coordination.Record, coordination.Version, error) {
 	at := v.path + "/" + p.name
-	exists, stat, err := s.link.conn.Exists(at)
+	exists, stat, err := s.link.ZK().Exists(at)
 	if err != nil {
 		return coordination.Record{}, "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
 // Watch implements coordination.Watcher. It also reports renewals, and the end of a holder once
@@ -26,7 +27,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 		defer again.Stop()
 		var last *coordination.Record
 		for {
-			seen, err := ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
+			seen, err := link.Ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
 			if ctx.Err() != nil {
 				return
 			}
@@ -60,7 +61,7 @@ type sight struct {
 
 func (s *Store) sight(ctx context.Context, name, at string) (sight, error) {
 	for range 8 {
-		r := &alarmed{conn: s.link.conn, alarm: s.alarms.of(at)}
+		r := &alarmed{conn: s.link.ZK(), alarm: s.alarms.of(at)}
 		v, err := s.look(ctx, name, at, r)
 		s.alarms.set(at, r.alarm)
 		if err != nil {

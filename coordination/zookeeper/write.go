@@ -78,7 +78,7 @@ func (s *Store) makeAbove(at string) error {
 		if c != '/' || i == 0 {
 			continue
 		}
-		if _, err := s.link.conn.Create(at[:i], nil, 0, s.cfg.ACL); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		if _, err := s.link.ZK().Create(at[:i], nil, 0, s.cfg.ACL); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("%w: zookeeper: node %.200q: %w", coordination.ErrRefused, at[:i], err)
 		}
 	}

@@ -32,6 +32,7 @@ type lab struct {
 	second  int                       // it panics again after that many more places
 	blasted int                       // number of steps that have panicked
 	alarms  []alarm
+	watch   func(at string, e Effect)
 	disks   map[string]*labDisk // nil: members have no disks
 
 	batchRows int // batchRows of their disks; 0: as in production
@@ -106,6 +107,9 @@ func (l *lab) step(name string, ev Event) {
 	}
 	var commits []Commit
 	for _, e := range l.attempt(name, ev) {
+		if l.watch != nil {
+			l.watch(name, e)
+		}
 		switch e := e.(type) {
 		case Commit:
 			commits = append(commits, e)

@@ -1,4 +1,4 @@
-package zookeeper
+package link
 
 import (
 	"encoding/binary"
@@ -12,13 +12,13 @@ import (
 // response.
 type wire struct {
 	net.Conn
-	link  *link
+	link  *Link
 	begun []byte    // of the first response
 	heard time.Time // last read, or start of the only pending request; guarded by link.mu
 }
 
 // newWire connects to a server, which must respond soon.
-func (l *link) newWire(network, address string, _ time.Duration) (net.Conn, error) {
+func (l *Link) newWire(network, address string, _ time.Duration) (net.Conn, error) {
 	conn, err := l.dial(network, address, min(dialTimeout, l.asked))
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (w *wire) Read(p []byte) (int, error) {
 
 // asks records, before a request, that a response is expected from now on, unless other requests
 // are already pending.
-func (l *link) asks() {
+func (l *Link) asks() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w := l.mu.wire; w != nil && len(l.slots) == 1 {
@@ -79,7 +79,7 @@ func (l *link) asks() {
 }
 
 // silentForLocked returns the time since the last read while a request is pending.
-func (l *link) silentForLocked() time.Duration {
+func (l *Link) silentForLocked() time.Duration {
 	if l.mu.wire == nil {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (l *link) silentForLocked() time.Duration {
 
 // nudge sends another request to a silent server. Servers of 3.6.0 to 3.8.0 with few clients may
 // miss a wake-up (ZOOKEEPER-4537), and continue when the next request arrives.
-func (l *link) nudge() {
+func (l *Link) nudge() {
 	l.mu.Lock()
 	now := time.Now()
 	due := !l.mu.closed && l.silentForLocked() >= nudgeAfter && now.Sub(l.mu.nudged) >= nudgeAfter
@@ -112,7 +112,7 @@ func (l *link) nudge() {
 
 // unanswered closes the connection to a server that has been silent for too long. The client itself
 // would wait for 2/3 of the session timeout, which uses up most of a TTL.
-func (l *link) unanswered() {
+func (l *Link) unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.silentForLocked() >= l.silence {
