@@ -30,8 +30,8 @@ type Config struct {
 	// TTL/10 if that is less.
 	OperationTimeout time.Duration `yaml:"lease-operation-timeout"`
 	// RetryInterval is the time between reads of a lease that another session holds, ±10 %. If the
-	// store is a Watcher, a release is noticed at once all the same. Default 5s, or RenewInterval
-	// if that is less.
+	// store is a leasestore.Watcher, a release is noticed at once all the same. Default 5s, or
+	// RenewInterval if that is less.
 	RetryInterval time.Duration `yaml:"retry-interval"`
 	// Drain is the time that guarded work needs to stop after its context has ended. It is part of
 	// the TTL. Default TTL/6.

@@ -28,12 +28,11 @@
 //	Holder, HolderChanged       the present holder of a lease, and its changes
 //	Status, LeaseStatus         what a session and its leases are doing
 //	Document                    opaque bytes beside the leases
-//	Provider, Section, Opener   stores and sessions from named sections of a configuration
 //	BoolLease                   the boolean API of other actor systems, for code written against it
 //
-// Programs pass a Store to Open and do not call it. Its methods, the optional abilities Watcher,
-// SessionKeeper, Remover, TokenGiver, Queuer and Documents, and the types Record, Version and Place
-// are for authors of stores, who check their store with package testkit/leasetest.
+// Programs open a Store of a package below this one and pass it to Open; they do not call it.
+// Package leasestore is the contract for authors of stores. Package leaseconfig opens stores and
+// sessions from named sections of a configuration.
 //
 // # What the caller must do
 //
@@ -82,12 +81,12 @@
 //
 // # What it costs
 //
-// If the store is a SessionKeeper, a session renews one record for all its leases. A thousand
-// leases then cost one write every TTL/3, two writes for each lease that is acquired and released,
-// and one read of each lease every three TTLs. The session writes its record before it acquires its
-// first lease, and Close removes it; after a crash, the session that takes over one of its leases
-// removes it. If the record cannot be renewed, the session loses all its leases at once. With other
-// stores each lease has its own renewals; with Config.Forever it has none.
+// If the store is a leasestore.SessionKeeper, a session renews one record for all its leases. A
+// thousand leases then cost one write every TTL/3, two writes for each lease that is acquired and
+// released, and one read of each lease every three TTLs. The session writes its record before it
+// acquires its first lease, and Close removes it; after a crash, the session that takes over one of
+// its leases removes it. If the record cannot be renewed, the session loses all its leases at once.
+// With other stores each lease has its own renewals; with Config.Forever it has none.
 //
 // # How long a takeover takes
 //

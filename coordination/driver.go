@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // machine is a core.Machine or a core.Observer.
@@ -198,13 +199,13 @@ func endingOf(e core.End) ending {
 func (d *driver) load(e core.Load) {
 	d.call(func(ctx context.Context) core.Event {
 		rec, ver, err := d.lease.s.load(ctx, d.lease.name)
-		return core.Loaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
+		return core.Loaded{Op: e.Op, Record: coreRecord(rec), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.Loaded{Op: e.Op, Err: err} })
 }
 
 func (d *driver) swap(e core.Swap) {
 	d.call(func(ctx context.Context) core.Event {
-		ver, err := d.lease.s.swap(ctx, d.lease.name, Version(e.Old), recordOf(e.Next))
+		ver, err := d.lease.s.swap(ctx, d.lease.name, leasestore.Version(e.Old), recordOf(e.Next))
 		return core.Swapped{Op: e.Op, Status: statusOf(err), Version: core.Version(ver),
 			Token: uint64(d.lease.s.given(ver)), Err: err}
 	}, func(err error) core.Event { return core.Swapped{Op: e.Op, Err: err} })
@@ -235,7 +236,7 @@ func guarded(ctx context.Context, f func(context.Context) core.Event,
 // continues meanwhile.
 func (d *driver) watch(on bool) {
 	s := d.lease.s
-	w, able := s.store.(Watcher)
+	w, able := s.store.(leasestore.Watcher)
 	if !able {
 		return
 	}
@@ -260,13 +261,13 @@ func (d *driver) watch(on bool) {
 	})
 }
 
-func (d *driver) listen(ctx context.Context, w Watcher) {
+func (d *driver) listen(ctx context.Context, w leasestore.Watcher) {
 	defer func() { _ = recover() }() // the hint is lost; polling continues
 	for rec, err := range w.Watch(ctx, d.lease.name) {
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		d.lease.s.post(d.lease, core.Changed{Record: rec.core()}, nil)
+		d.lease.s.post(d.lease, core.Changed{Record: coreRecord(rec)}, nil)
 	}
 }
 

@@ -24,17 +24,6 @@ var (
 	// repeats the write until the grant expires. If the grant had already expired, Release returns
 	// ErrUnknown instead.
 	ErrStillHeld = errors.New("coordination: lease still held")
-	// ErrConflict is returned by Store.Swap if the version was not the expected one. Nothing was
-	// written.
-	ErrConflict = errors.New("coordination: record changed")
-	// ErrRefused is returned by Store.Swap when certainly nothing was written, for a reason
-	// other than a conflict: no permission, a read-only disk, a name the store cannot keep.
-	ErrRefused = errors.New("coordination: store refused")
-	// ErrDamaged is wrapped by the errors of all stores about a record, a document or a queue that
-	// the store did not write: damaged, of another name, or of a later format. A caller can conclude
-	// nothing about the holder, so an acquisition returns ErrUnknown, which wraps it too. No store
-	// overwrites damaged records and documents: repair or delete them by hand.
-	ErrDamaged = errors.New("coordination: damaged content")
 	// ErrClosed is returned by every call that needs a session, after Close.
 	ErrClosed = errors.New("coordination: session closed")
 	// ErrInvalid is wrapped by errors about names, locations and configurations.

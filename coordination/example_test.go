@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -234,30 +233,4 @@ func ExampleLease_AcquireTo() {
 	<-done
 	_ = session.Close(context.Background())
 	// Output: hello Bob under token 1
-}
-
-// A configuration chooses the store of a lease, and its times. Package config reads the
-// configuration from a file.
-func ExampleProvider() {
-	provider, err := coordination.NewProvider(map[string]coordination.Section{
-		"shop.billing": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 6 * time.Second}},
-	}, map[string]coordination.Opener{"memory": memory.Opener})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer provider.Close(context.Background())
-	lease, drop, err := provider.Lease("shop.billing", "invoices", "host:4050")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = drop(context.Background()) }()
-	fmt.Println(lease.Do(context.Background(), func(_ context.Context, g *coordination.Grant) error {
-		fmt.Println(g)
-		return nil
-	}))
-	// Output:
-	// lease "invoices", token 1
-	// <nil>
 }

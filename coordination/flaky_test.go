@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -17,19 +17,19 @@ type flaky struct {
 	away, refuses atomic.Bool
 }
 
-func (f *flaky) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (f *flaky) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	if f.away.Load() {
-		return coordination.Record{}, "", errAway
+		return leasestore.Record{}, "", errAway
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *flaky) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (f *flaky) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	if f.away.Load() {
 		return "", errAway
 	}
 	if f.refuses.Load() {
-		return "", coordination.ErrRefused
+		return "", leasestore.ErrRefused
 	}
 	return f.Store.Swap(ctx, name, old, next)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Holder describes the holder that a record names. It is meant for people and dashboards, not for
@@ -44,13 +45,13 @@ func (l *Lease) Holder(ctx context.Context) (Holder, error) {
 
 // sessionOver reports whether the session through which the lease is held was given up, or has
 // begun a new tenure of its record.
-func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
+func (l *Lease) sessionOver(ctx context.Context, rec leasestore.Record) (bool, error) {
 	if rec.Session == 0 || rec.Nonce == "" {
 		return false, nil
 	}
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
-	session, ver, err := l.s.load(ctx, SessionRecords+rec.Nonce)
+	session, ver, err := l.s.load(ctx, leasestore.SessionRecords+rec.Nonce)
 	if err != nil {
 		return false, fmt.Errorf("lease %q: session of its holder: %w: %w", l.name, ErrUnknown, err)
 	}
@@ -58,9 +59,9 @@ func (l *Lease) sessionOver(ctx context.Context, rec Record) (bool, error) {
 		session.Nonce == ""), nil
 }
 
-func (l *Lease) read(ctx context.Context) (Record, Version, error) {
+func (l *Lease) read(ctx context.Context) (leasestore.Record, leasestore.Version, error) {
 	if err := CheckName(l.name); err != nil {
-		return Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
@@ -89,16 +90,16 @@ func (l *Lease) ForceRelease(ctx context.Context, expected Token) error {
 			return fmt.Errorf("lease %q: %w", l.name,
 				&HeldError{Holder{Owner: rec.Owner, Session: rec.Nonce, Token: rec.Token}})
 		}
-		if err = l.blank(ctx, ver, rec.Token); !errors.Is(err, ErrConflict) {
+		if err = l.blank(ctx, ver, rec.Token); !errors.Is(err, leasestore.ErrConflict) {
 			return err
 		}
 	}
 }
 
-func (l *Lease) blank(ctx context.Context, ver Version, token Token) error {
+func (l *Lease) blank(ctx context.Context, ver leasestore.Version, token Token) error {
 	ctx, cancel := l.s.timeout(ctx)
 	defer cancel()
-	_, err := l.s.swap(ctx, l.name, ver, Record{Token: token})
+	_, err := l.s.swap(ctx, l.name, ver, leasestore.Record{Token: token})
 	switch statusOf(err) {
 	case core.Written:
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/lifecycle"
 )
 
@@ -65,7 +66,7 @@ func (l *Lease) Holders(ctx context.Context) iter.Seq2[Holder, error] {
 // hints returns a channel that signals changes. It never signals if the store is not a Watcher.
 func (l *Lease) hints(ctx context.Context) <-chan struct{} {
 	told := make(chan struct{}, 1)
-	w, able := l.s.store.(Watcher)
+	w, able := l.s.store.(leasestore.Watcher)
 	if !able {
 		return told
 	}

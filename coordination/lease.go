@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Lease is one name in one session. It excludes other sessions, not other goroutines of the same
 // session: an acquire while this session holds the lease returns the same Grant, and one Release
 // ends that grant for all of them. Methods may be called from many goroutines.
 //
-// A name has from 1 to MaxName bytes of UTF-8 and does not begin with SessionRecords. Every byte
-// counts: upper and lower case, slashes and spaces make different leases in every store, and names
-// are never truncated. With an invalid name every call returns ErrInvalid. Sessions of one store
-// that use the same name, in any process, share one lease; clusters that share a store put their
-// own name into the names of their leases. CheckName applies these rules, and every part of this
-// module that names a lease uses it.
+// A name has from 1 to leasestore.MaxName bytes of UTF-8 and does not begin with SessionRecords.
+// Every byte counts: upper and lower case, slashes and spaces make different leases in every store,
+// and names are never truncated. With an invalid name every call returns ErrInvalid. Sessions of
+// one store that use the same name, in any process, share one lease; clusters that share a store
+// put their own name into the names of their leases. CheckName applies these rules, and every part
+// of this module that names a lease uses it.
 type Lease struct {
 	s      *Session
 	name   string
@@ -47,7 +48,7 @@ func (l *Lease) Acquire(ctx context.Context) (*Grant, error) {
 
 // Blank identifies the record that a session left behind when it released a lease; see Grant.Yield.
 type Blank struct {
-	Version Version
+	Version leasestore.Version
 	Token   Token
 }
 
@@ -147,7 +148,7 @@ func (l *Lease) release(ctx context.Context, token Token) (Blank, error) {
 	select {
 	case a := <-reply:
 		if a.Outcome == core.Done {
-			return Blank{Version(a.Blank.Version), Token(a.Blank.Token)}, nil
+			return Blank{leasestore.Version(a.Blank.Version), Token(a.Blank.Token)}, nil
 		}
 		return Blank{}, l.failure(a.Answer, nil)
 	case <-ctx.Done():

@@ -8,12 +8,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/meters"
 )
 
 const meterName = "github.com/concord-go/concord/coordination"
 
-func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
+func isConflict(err error) bool { return errors.Is(err, leasestore.ErrConflict) }
 
 // instruments are the metrics of a session. All but the two histograms are read from Status at
 // collection.

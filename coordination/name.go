@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-)
 
-// MaxName is the maximum length of a lease name in bytes. Every store keeps each valid name of up
-// to that length, and distinguishes it from all others.
-const MaxName = 512
+	"github.com/concord-go/concord/coordination/leasestore"
+)
 
 // CheckName returns an error that wraps ErrInvalid and says why if name is not a valid lease name.
 func CheckName(name string) error {
@@ -17,13 +15,13 @@ func CheckName(name string) error {
 	}
 	switch n := len(name); {
 	case n == 0:
-		return bad("is empty, it must have from 1 to %d bytes", MaxName)
-	case n > MaxName:
-		return bad("has %d bytes, it must have from 1 to %d", n, MaxName)
+		return bad("is empty, it must have from 1 to %d bytes", leasestore.MaxName)
+	case n > leasestore.MaxName:
+		return bad("has %d bytes, it must have from 1 to %d", n, leasestore.MaxName)
 	case !utf8.ValidString(name):
 		return bad("is not UTF-8 at byte %d", validBytes(name))
-	case strings.HasPrefix(name, SessionRecords):
-		return bad("must not begin with %s", SessionRecords)
+	case strings.HasPrefix(name, leasestore.SessionRecords):
+		return bad("must not begin with %s", leasestore.SessionRecords)
 	}
 	return nil
 }

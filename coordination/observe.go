@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // ID identifies the session among all sessions, for Observe. It is not a secret, and no other
@@ -21,7 +22,7 @@ const maxID = 64
 // seen. A contender that first reads after the crash waits for a whole TTL from that read. If
 // Observe is called before the crash, the TTL already runs while the crash is being detected: an
 // Acquire is granted TTL·(1+ClockRateError)+Margin after the last renewal was seen. Observe costs
-// one read of the store for each renewal if the store is a Watcher, and one read every
+// one read of the store for each renewal if the store is a leasestore.Watcher, and one read every
 // Config.RetryInterval in any case. A contender that waits in Acquire observes the holder without
 // this call.
 //
@@ -81,7 +82,7 @@ func (l *loop) follow(id string, on bool) {
 	case on && o == nil:
 		cfg := l.s.cfg.core(l.s.nonce)
 		cfg.Peers = l.s.peers
-		lease := &Lease{s: l.s, name: SessionRecords + id}
+		lease := &Lease{s: l.s, name: leasestore.SessionRecords + id}
 		lease.driver = newDriver(lease, core.NewObserver(cfg, id))
 		lease.driver.loop = l
 		l.observers[id] = &observer{lease.driver, 1}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -21,7 +22,7 @@ type counted struct {
 	loads atomic.Int64
 }
 
-func (s *counted) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s *counted) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	s.loads.Add(1)
 	return s.Store.Load(ctx, name)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // These scenarios are bugs that users of other lease modules have met. Most of them are rules of
@@ -114,7 +115,7 @@ func TestScenario_OneHiccupDoesNotLoseTheLease(t *testing.T) {
 // decades.
 func TestScenario_AnAbsurdRecordBlocksForADayAtMost(t *testing.T) {
 	onStage(t, func(s *stage) {
-		absurd := coordination.Record{Owner: "broken", Nonce: "n", Token: 7, TTL: 100 * 365 * 24 * time.Hour}
+		absurd := leasestore.Record{Owner: "broken", Nonce: "n", Token: 7, TTL: 100 * 365 * 24 * time.Hour}
 		if _, err := s.store.Swap(s.Context(), "lease", "", absurd); err != nil {
 			t.Fatal(err)
 		}

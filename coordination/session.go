@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Session connects this process to one store. One goroutine drives all its leases; store calls run
@@ -74,7 +75,7 @@ func Open(store Store, cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("%w: Forever needs a store that implements SessionKeeper, %T does not",
 			ErrInvalid, store)
 	}
-	if _, ok := store.(Queuer); cfg.Fair && !ok {
+	if _, ok := store.(leasestore.Queuer); cfg.Fair && !ok {
 		return nil, fmt.Errorf("%w: Fair needs a store that implements Queuer, %T does not", ErrInvalid,
 			store)
 	}
@@ -99,9 +100,9 @@ func Open(store Store, cfg Config) (*Session, error) {
 }
 
 // Lease returns the lease of a name. It does no I/O. The same name gives the same lease. The
-// session remembers each name until Lease.Forget or Close. A name has from 1 to MaxName bytes of
-// UTF-8 and does not begin with SessionRecords; the methods of a lease with another name return
-// ErrInvalid.
+// session remembers each name until Lease.Forget or Close. A name has from 1 to leasestore.MaxName
+// bytes of UTF-8 and does not begin with leasestore.SessionRecords; the methods of a lease with
+// another name return ErrInvalid.
 func (s *Session) Lease(name string) *Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,22 +7,24 @@ import (
 	"slices"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 func keepsSessions(s Store) bool {
-	k, ok := s.(SessionKeeper)
+	k, ok := s.(leasestore.SessionKeeper)
 	return ok && k.KeepsSessions()
 }
 
-// Shared reports whether leases need no renewals of their own: because the store is a SessionKeeper
-// and one renewal serves the whole session, or because Config.Forever is set.
+// Shared reports whether leases need no renewals of their own: because the store is a
+// leasestore.SessionKeeper and one renewal serves the whole session, or because Config.Forever is
+// set.
 func (s *Session) Shared() bool { return s.shared || s.cfg.Forever }
 
 // newKeeper makes the driver of the session's own record.
 func (l *loop) newKeeper() {
 	cfg := l.s.cfg.core(l.s.nonce)
 	cfg.Keeper, cfg.Forever, cfg.Fair = true, false, false
-	own := &Lease{s: l.s, name: SessionRecords + l.s.nonce}
+	own := &Lease{s: l.s, name: leasestore.SessionRecords + l.s.nonce}
 	l.own = core.New(cfg)
 	l.keeper = newDriver(own, l.own)
 	own.driver, l.keeper.loop = l.keeper, l
@@ -67,7 +69,7 @@ func (l *loop) discard() {
 	removed := make(chan struct{})
 	l.s.work.Go(func() {
 		defer close(removed)
-		l.s.remove(l.keeper.lease.name, Version(version))
+		l.s.remove(l.keeper.lease.name, leasestore.Version(version))
 	})
 	select {
 	case <-removed:
@@ -77,8 +79,8 @@ func (l *loop) discard() {
 
 // remove deletes a session record if the store is a Remover. A record that stays behind does no
 // harm.
-func (s *Session) remove(name string, version Version) {
-	r, able := s.store.(Remover)
+func (s *Session) remove(name string, version leasestore.Version) {
+	r, able := s.store.(leasestore.Remover)
 	if !able {
 		return
 	}
@@ -94,8 +96,8 @@ func (s *Session) remove(name string, version Version) {
 // loadSession reads the record of another session.
 func (d *driver) loadSession(e core.LoadSession) {
 	d.call(func(ctx context.Context) core.Event {
-		rec, ver, err := d.lease.s.load(ctx, SessionRecords+e.Nonce)
-		return core.SessionLoaded{Op: e.Op, Record: rec.core(), Version: core.Version(ver), Err: err}
+		rec, ver, err := d.lease.s.load(ctx, leasestore.SessionRecords+e.Nonce)
+		return core.SessionLoaded{Op: e.Op, Record: coreRecord(rec), Version: core.Version(ver), Err: err}
 	}, func(err error) core.Event { return core.SessionLoaded{Op: e.Op, Err: err} })
 }
 
@@ -110,7 +112,7 @@ const buriedTTLs = 3
 func (d *driver) bury(e core.Bury) {
 	s := d.lease.s
 	s.work.Go(func() {
-		name := SessionRecords + e.Nonce
+		name := leasestore.SessionRecords + e.Nonce
 		version, err := s.putBlank(name, e)
 		if err != nil {
 			return
@@ -126,7 +128,7 @@ func (d *driver) bury(e core.Bury) {
 	})
 }
 
-func (s *Session) putBlank(name string, e core.Bury) (_ Version, err error) {
+func (s *Session) putBlank(name string, e core.Bury) (_ leasestore.Version, err error) {
 	ctx, cancel := s.timeout(s.calls)
 	defer cancel()
 	defer func() {
@@ -134,5 +136,5 @@ func (s *Session) putBlank(name string, e core.Bury) (_ Version, err error) {
 			err = fmt.Errorf("store panicked: %v", p)
 		}
 	}()
-	return s.swap(ctx, name, Version(e.Old), recordOf(e.Next))
+	return s.swap(ctx, name, leasestore.Version(e.Old), recordOf(e.Next))
 }

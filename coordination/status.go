@@ -6,6 +6,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Status is a snapshot of the state and the counters of a session. Counters start at Open.
@@ -102,7 +104,7 @@ func (s *Session) Health(ctx context.Context) error {
 	}
 	ctx, cancel := s.timeout(ctx)
 	defer cancel()
-	if _, _, err := s.load(ctx, SessionRecords+s.nonce); err != nil {
+	if _, _, err := s.load(ctx, leasestore.SessionRecords+s.nonce); err != nil {
 		return fmt.Errorf("%w: store: %w", ErrUnknown, err)
 	}
 	if n := s.Status().NearExpiry; n > 0 {
@@ -112,7 +114,7 @@ func (s *Session) Health(ctx context.Context) error {
 }
 
 // load calls Store.Load and counts the call.
-func (s *Session) load(ctx context.Context, name string) (Record, Version, error) {
+func (s *Session) load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	begun := s.clock.Read().Mono
 	rec, ver, err := s.store.Load(ctx, name)
 	s.called(OperationLoad, begun, err)
@@ -120,8 +122,8 @@ func (s *Session) load(ctx context.Context, name string) (Record, Version, error
 }
 
 // swap calls Store.Swap and counts the call.
-func (s *Session) swap(ctx context.Context, name string, old Version,
-	next Record) (Version, error) {
+func (s *Session) swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	begun := s.clock.Read().Mono
 	ver, err := s.store.Swap(ctx, name, old, next)
 	s.called(OperationSwap, begun, err)
@@ -129,8 +131,8 @@ func (s *Session) swap(ctx context.Context, name string, old Version,
 }
 
 // given returns the token that the store itself gave to the record of version ver, or 0.
-func (s *Session) given(ver Version) Token {
-	if g, ok := s.store.(TokenGiver); ok {
+func (s *Session) given(ver leasestore.Version) Token {
+	if g, ok := s.store.(leasestore.TokenGiver); ok {
 		return g.TokenOf(ver)
 	}
 	return 0

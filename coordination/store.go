@@ -1,133 +1,22 @@
 package coordination
 
 import (
-	"context"
 	"errors"
-	"iter"
-	"time"
 
 	"github.com/concord-go/concord/coordination/internal/core"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Store keeps one record per lease name and replaces records by compare-and-set. A backend must
-// implement only Store; Watcher, SessionKeeper, Remover, TokenGiver, Queuer and Documents are
-// optional abilities found by assertion. Every call has a deadline (Config.OperationTimeout) and
-// returns soon after its context ends. Stores are called from many goroutines. Names are UTF-8 of
-// at most MaxName bytes, or begin with SessionRecords. A store keeps all such names, and rejects a
-// name that it could not read back. A session does not close its store: the caller that opened the
-// store closes it after the session.
-type Store interface {
-	// Load returns the record and its version. If there is no record, the Version is empty and the
-	// Record is zero except for the last Token, if the store still knows it. A missing or blank
-	// record may show a larger Token than the last tenure had, so the next token may be larger by
-	// more than 1. A record that cannot be decoded is an error, never a zero Record. The answer
-	// reflects every Swap that returned before the call.
-	Load(ctx context.Context, name string) (Record, Version, error)
-	// Swap writes next if the version is still old, and returns the new version. ErrConflict means
-	// that the version is not old. ErrRefused means that next was certainly not written. After any
-	// other error next may have been written, or may still be written later. Records are blanked,
-	// never deleted, and no version of a name is ever used twice.
-	Swap(ctx context.Context, name string, old Version, next Record) (Version, error)
-}
+// Store keeps the leases of sessions: the type that programs name when they open one. Its contract
+// is that of leasestore.Store.
+type Store = leasestore.Store
 
-// Watcher reports changes sooner than polling does. Its reports are hints: the session reads the
-// record again before it decides anything.
-type Watcher interface {
-	// Watch yields the present record and then the newest record after each change, skipping
-	// records that were overwritten in the meantime, until ctx ends. After an error the iteration
-	// stops, and Watch is called again later.
-	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
-}
-
-// SessionKeeper reports that a store keeps Record.Session and Record.Forever, and that only
-// programs that understand these fields take its leases. This excludes older versions of this
-// module, and other programs with rules of their own. Such a program is allowed if what it checks
-// stays alive as long as the session record is renewed, and ends for all leases of the session at
-// once. With a store that is not a SessionKeeper each lease has its own renewals, and Open rejects
-// Config.Forever.
-type SessionKeeper interface {
-	// KeepsSessions always returns the same value.
-	KeepsSessions() bool
-}
-
-// Remover deletes the record of a session that has ended. The session itself does so in Close.
-// After a crash, the session that took over a lease does so three TTLs later. With a store that is
-// not a Remover, one blank record per session stays behind. A record also stays behind if a session
-// has crashed and no contender wanted its leases. A store may delete records whose names begin with
-// SessionRecords and that have not been written for two days: no TTL is that long. Deleting a
-// record that is still renewed costs its session all its leases, but never lets two sessions hold
-// one lease.
-type Remover interface {
-	// Remove deletes the record, and may forget its token, if the version is still old: the name is
-	// never used again. ErrConflict means that the version is not old. After any other error the
-	// record may or may not have been deleted.
-	Remove(ctx context.Context, name string, old Version) error
-}
-
-// TokenGiver is a store whose server assigns tokens: the record that Swap writes for a new tenure
-// may have a larger Token than the caller asked for. Load returns the assigned Token, so the next
-// token asked for is larger. Wrappers of such a store must also implement TokenGiver.
-type TokenGiver interface {
-	// TokenOf returns the Token of the record that Swap wrote, given the version that Swap
-	// returned.
-	TokenOf(v Version) Token
-}
-
-// Queuer keeps a queue of waiters for each lease; Config.Fair requires one. The queue only decides
-// which waiter tries first, so it need not be as durable as records: a queue may be lost, or
-// restarted empty if it cannot be read.
-//
-// Sessions themselves pass over the places of dead sessions, which they recognize by a Beat that
-// does not grow. A store whose server detects dead clients may remove such places sooner.
-type Queuer interface {
-	// Enqueue writes a place into the queue of a name: at the end, or at its present position if
-	// the nonce is already queued. A Beat smaller than the stored one changes nothing. Enqueue
-	// returns the places ahead of the written one, in order of arrival. The queue may be bounded,
-	// at 256 places or more; at the bound the place that was written least recently is removed.
-	// After any error the place may or may not have been written.
-	Enqueue(ctx context.Context, name string, p Place) (ahead []Place, err error)
-	// Leave removes places, except those that have been written again with a larger Beat. A place
-	// that is not in the queue is not an error.
-	Leave(ctx context.Context, name string, gone []Place) error
-}
-
-// Place is one session in the queue of a lease.
-type Place struct {
-	Nonce string        `json:"nonce"` // of the session
-	Beat  uint64        `json:"beat"`  // grows with each write of the place
-	TTL   time.Duration `json:"ttl"`   // the place expires if unchanged for longer; in nanoseconds
-}
-
-// SessionRecords is the prefix of the names of session records; the nonce of the session follows
-// it. No lease may have a name with this prefix.
-const SessionRecords = "concord.session."
-
-// Record is what a store keeps for a name. A blank record has no Nonce: nobody holds the lease, and
-// only the token has a meaning.
-type Record struct {
-	Owner   string        // for people
-	Nonce   string        // of the holder's session
-	Token   Token         // of the tenure
-	Attempt uint64        // counts the writes of one tenure
-	TTL     time.Duration // the holder's
-	// Session is not 0 if the holder does not renew this record but the record of its session,
-	// whose name is SessionRecords followed by Nonce. The lease is held as long as the session
-	// record is renewed and its Token equals Session.
-	Session Token
-	// Forever reports that the record never expires.
-	Forever bool
-}
-
-// Version is the store's own identifier of a state: revision, resourceVersion, ETag. It is empty
-// only when there is no record.
-type Version string
-
-func recordOf(r core.Record) Record {
-	return Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL,
+func recordOf(r core.Record) leasestore.Record {
+	return leasestore.Record{Owner: r.Owner, Nonce: r.Nonce, Token: Token(r.Token), Attempt: r.Attempt, TTL: r.TTL,
 		Session: Token(r.Session), Forever: r.Forever}
 }
 
-func (r Record) core() core.Record {
+func coreRecord(r leasestore.Record) core.Record {
 	return core.Record{Owner: r.Owner, Nonce: r.Nonce, Token: uint64(r.Token), Attempt: r.Attempt, TTL: r.TTL,
 		Session: uint64(r.Session), Forever: r.Forever}
 }
@@ -137,9 +26,9 @@ func statusOf(err error) core.Status {
 	switch {
 	case err == nil:
 		return core.Written
-	case errors.Is(err, ErrConflict):
+	case errors.Is(err, leasestore.ErrConflict):
 		return core.Conflicted
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, leasestore.ErrRefused):
 		return core.Refused
 	}
 	return core.Unknown

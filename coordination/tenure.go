@@ -2,16 +2,15 @@ package coordination
 
 import (
 	"context"
-	"strconv"
+
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Token grows with every tenure of a lease, forever: also after a release, an expiry or a restart.
 // Put it into every effect that the lease guards, and let the target reject lower tokens. It is at
 // most 2^63-1, so it fits an SQL BIGINT. Renewals and repeated acquires by one session keep the
 // token.
-type Token uint64
-
-func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
+type Token = leasestore.Token
 
 // Tenure is what guarded work needs to know about the lease it runs under. A Grant is a Tenure;
 // work that must not release the lease is given a Tenure instead of the Grant.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // TestSession_OwnerIsTheAddressOfTheMember checks that the owner is the address where it is known,
@@ -28,9 +29,9 @@ func TestSession_OwnerIsTheAddressOfTheMember(t *testing.T) {
 // before anything runs.
 func TestRunConfig_NamesOfLeases(t *testing.T) {
 	for name, said := range map[string]string{
-		strings.Repeat("x", coordination.MaxName+1): "has 513 bytes, it must have from 1 to 512",
-		"a\xff":                           "is not UTF-8 at byte 1",
-		coordination.SessionRecords + "x": "must not begin with concord.session.",
+		strings.Repeat("x", leasestore.MaxName+1): "has 513 bytes, it must have from 1 to 512",
+		"a\xff":                         "is not UTF-8 at byte 1",
+		leasestore.SessionRecords + "x": "must not begin with concord.session.",
 	} {
 		err := RunConfig{Guard: name, Arbiter: &ArbiterConfig{Lease: name}}.Validate()
 		if err == nil || strings.Count(err.Error(), said) != 2 {

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/internal/lifecycle"
@@ -352,25 +353,25 @@ var errAway = errors.New("store away")
 
 func (f *faultyStore) away(off bool) { f.off.Store(off) }
 
-func (f *faultyStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	if f.off.Load() {
-		return coordination.Record{}, "", errAway
+		return leasestore.Record{}, "", errAway
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	if f.off.Load() {
 		return "", errAway
 	}
 	return f.Store.Swap(ctx, name, old, next)
 }
 
-func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		for rec, err := range f.Store.Watch(ctx, name) {
 			if f.off.Load() {
-				yield(coordination.Record{}, errAway)
+				yield(leasestore.Record{}, errAway)
 				return
 			}
 			if !yield(rec, err) {

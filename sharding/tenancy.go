@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/sharding/internal/core"
 )
 
@@ -103,7 +104,7 @@ func try(ctx context.Context, lease *coordination.Lease, b core.Blank) (*coordin
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return lease.AcquireBlank(ctx, coordination.Blank{Version: coordination.Version(b.Version), Token: coordination.Token(b.Token)})
+	return lease.AcquireBlank(ctx, coordination.Blank{Version: leasestore.Version(b.Version), Token: coordination.Token(b.Token)})
 }
 
 // granted records the grant of an attempt. The control actor gets one message if it is lost.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/membership"
@@ -296,14 +297,14 @@ func (f *faultyStore) err() error {
 	return nil
 }
 
-func (f *faultyStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (f *faultyStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	if err := f.err(); err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return f.Store.Load(ctx, name)
 }
 
-func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (f *faultyStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	if err := f.err(); err != nil {
 		return "", err
 	}
@@ -315,11 +316,11 @@ func (f *faultyStore) Swap(ctx context.Context, name string, old coordination.Ve
 	return ver, err
 }
 
-func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (f *faultyStore) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		for rec, err := range f.Store.Watch(ctx, name) {
 			if e := f.err(); e != nil {
-				yield(coordination.Record{}, e)
+				yield(leasestore.Record{}, e)
 				return
 			}
 			if !yield(rec, err) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/lifecycle"
 	"github.com/concord-go/concord/internal/simnet"
 	"github.com/concord-go/concord/singleton"
@@ -25,7 +26,7 @@ func TestZombie_LateGrantIsReleased(t *testing.T) {
 		c.node(0).store.slow(800 * time.Millisecond)
 		c.node(0).store.away(false)
 		// Wait until its claim is written; the answer is still in flight.
-		for rec := (coordination.Record{}); rec.Nonce == ""; {
+		for rec := (leasestore.Record{}); rec.Nonce == ""; {
 			time.Sleep(10 * time.Millisecond)
 			rec, _, _ = c.store.Load(context.Background(), "singleton-jobs")
 		}

@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/singleton"
 )
 
 // TestConfig_NameOfTheLease: the rules of package coordination check the name before anything runs.
 func TestConfig_NameOfTheLease(t *testing.T) {
 	for name, said := range map[string]string{
-		strings.Repeat("x", coordination.MaxName):   "",
-		strings.Repeat("x", coordination.MaxName+1): "LeaseName: coordination: invalid argument: lease",
-		coordination.SessionRecords:                 "must not begin with",
+		strings.Repeat("x", leasestore.MaxName):   "",
+		strings.Repeat("x", leasestore.MaxName+1): "LeaseName: coordination: invalid argument: lease",
+		leasestore.SessionRecords:                 "must not begin with",
 	} {
 		err := singleton.Config{Name: "a", LeaseName: name}.Validate()
 		if said == "" && err != nil || said != "" && (err == nil || !strings.Contains(err.Error(), said)) {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit"
 )
 
@@ -343,7 +344,7 @@ func TestStore_LostAnswersHaveHappenedAndTheDeadReachNothing(t *testing.T) {
 			return f(ctx)
 		}
 		write := func(ctx context.Context) error {
-			_, err := m.Store.Swap(ctx, "y", "", coordination.Record{Token: 3})
+			_, err := m.Store.Swap(ctx, "y", "", leasestore.Record{Token: 3})
 			return err
 		}
 		m.Store.Next(nil, testkit.StoreFaults{Away: true})

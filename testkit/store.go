@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -36,7 +37,7 @@ type StoreFaults struct {
 type StoreCall struct {
 	Lease string
 	Write bool
-	Next  coordination.Record // of a write
+	Next  leasestore.Record // of a write
 }
 
 // Store is one member's connection to the lease store of the cluster. It is a coordination.Store,
@@ -62,8 +63,8 @@ type storeOnce struct {
 }
 
 var (
-	_ coordination.Store   = (*Store)(nil)
-	_ coordination.Watcher = (*Store)(nil)
+	_ coordination.Store = (*Store)(nil)
+	_ leasestore.Watcher = (*Store)(nil)
 )
 
 // Set replaces the faults.
@@ -88,20 +89,20 @@ func (s *Store) Next(match func(StoreCall) bool, f StoreFaults) (hit func() bool
 
 // Load implements coordination.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (r coordination.Record, v coordination.Version, err error) {
+	name string) (r leasestore.Record, v leasestore.Version, err error) {
 	err = s.call(ctx, StoreCall{Lease: name}, func() error {
 		r, v, err = s.to.Load(ctx, name)
 		return err
 	})
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return r, v, nil
 }
 
 // Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (v coordination.Version, err error) {
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (v leasestore.Version, err error) {
 	err = s.call(ctx, StoreCall{name, true, next}, func() error {
 		v, err = s.to.Swap(ctx, name, old, next)
 		return err
@@ -112,9 +113,9 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return v, nil
 }
 
-// Watch implements coordination.Watcher. Hints are lost during a fault or a freeze.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+// Watch implements leasestore.Watcher. Hints are lost during a fault or a freeze.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		for r, err := range s.to.Watch(ctx, name) {
 			s.mu.Lock()
 			deaf := s.mu.gone || s.mu.frozen != nil || s.mu.faults != StoreFaults{}

@@ -13,10 +13,12 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
 )
 
-var _ coordination.Opener = Opener
+var _ leaseconfig.Opener = Opener
 
 // Settings are the settings of Opener.
 type Settings struct {
@@ -78,12 +80,12 @@ func (s Settings) identity() bool { return !s.signed() && s.Account == "" && s.A
 
 // Opener reads Settings for a Provider or a configuration file, and opens a store with its own
 // client. Without Install it opens the store also while the service is unavailable.
-func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
+	return func() (leasestore.Store, error) { return opened.As(s.open()) }, nil
 }
 
 func (s Settings) open() (*Store, error) {

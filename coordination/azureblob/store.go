@@ -21,6 +21,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const (
@@ -53,10 +54,10 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
 )
 
 // New returns a store on the client of a container.
@@ -96,31 +97,31 @@ func pathOf(name string) string {
 
 func (s *Store) blob(name string) (*blockblob.Client, error) {
 	if len(name) > maxName {
-		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", coordination.ErrRefused,
+		return nil, fmt.Errorf("%w: azureblob: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
 	}
 	return s.container.NewBlockBlobClient(s.BlobName(name)), nil
 }
 
-// Load implements coordination.Store.
+// Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	b, err := s.blob(name)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	data, etag, err := download(ctx, b)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return absent(name, err)
 	}
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, err)
 	}
 	rec, err := record.Decode(name, data)
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name), err)
+		return leasestore.Record{}, "", fmt.Errorf("azureblob: blob %.200q: %w", s.BlobName(name), err)
 	}
-	return rec, coordination.Version(etag), nil
+	return rec, leasestore.Version(etag), nil
 }
 
 // download reads a blob, up to one byte more than its maximum size.
@@ -147,22 +148,22 @@ func upload(ctx context.Context, b *blockblob.Client, old string,
 
 // absent returns a token that begins at the time of the answer, so that the tokens of a deleted
 // blob do not repeat.
-func absent(name string, notFound error) (coordination.Record, coordination.Version, error) {
+func absent(name string, notFound error) (leasestore.Record, leasestore.Version, error) {
 	var answer *azcore.ResponseError
 	if !errors.As(notFound, &answer) || answer.RawResponse == nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, notFound)
+		return leasestore.Record{}, "", fmt.Errorf("azureblob: lease %.80q: %w", name, notFound)
 	}
 	date, err := http.ParseTime(answer.RawResponse.Header.Get("Date"))
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w",
+		return leasestore.Record{}, "", fmt.Errorf("azureblob: lease %.80q: an answer without date: %w",
 			name, err)
 	}
-	return coordination.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))}, "", nil
+	return leasestore.Record{Token: coordination.Token(max(date.Add(time.Second).UnixMilli(), 0))}, "", nil
 }
 
-// Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -172,7 +173,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	data, err := record.Encode(name, next)
 	if err != nil {
-		return "", fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
+		return "", fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
 	answer, err := upload(ctx, b, string(old), data)
 	if err != nil {
@@ -181,7 +182,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	if answer.ETag == nil || *answer.ETag == "" {
 		return "", errors.New("azureblob: written, but the answer has no ETag")
 	}
-	return coordination.Version(*answer.ETag), nil
+	return leasestore.Version(*answer.ETag), nil
 }
 
 // unchanged is the condition that a blob still has a version, or still does not exist.
@@ -192,11 +193,11 @@ func unchanged(version string) *blob.ModifiedAccessConditions {
 	return &blob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(version))}
 }
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	b, err := s.blob(name)
 	if err != nil {
 		return err
@@ -204,7 +205,7 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	_, err = b.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: unchanged(string(old))}})
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ConditionNotMet):
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	case err != nil:
 		return fmt.Errorf("azureblob: %w", err)
 	}
@@ -216,11 +217,11 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 // session then reads, and finds its own record.
 func outcome(err error) error {
 	if bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.BlobAlreadyExists) {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) && answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout {
-		return fmt.Errorf("%w: azureblob: %w", coordination.ErrRefused, err)
+		return fmt.Errorf("%w: azureblob: %w", leasestore.ErrRefused, err)
 	}
 	return fmt.Errorf("azureblob: %w", err)
 }

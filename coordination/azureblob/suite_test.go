@@ -19,6 +19,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/azureblob"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -67,22 +68,22 @@ type named struct {
 }
 
 func TestConformance(t *testing.T) {
-	begin := func(t *testing.T, container string) coordination.Store {
+	begin := func(t *testing.T, container string) leasestore.Store {
 		return named{open(t, container), container}
 	}
-	the := func(s coordination.Store, name string) *blob.Client {
+	the := func(s leasestore.Store, name string) *blob.Client {
 		return connect(t, s.(named).container).NewBlobClient(s.(named).BlobName(name))
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, fresh()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, fresh()) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return begin(t, s.(named).container), nil
 		},
-		Delete: func(s coordination.Store, name string) error {
+		Delete: func(s leasestore.Store, name string) error {
 			_, err := the(s, name).Delete(t.Context(), nil)
 			return err
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			b := connect(t, s.(named).container).NewBlockBlobClient(s.(named).BlobName(name))
 			_, err := b.UploadBuffer(t.Context(), []byte("hello"), nil)
 			return err
@@ -92,7 +93,7 @@ func TestConformance(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	containers := map[string]string{} // of the parts
-	leasetest.Live(t, func(t *testing.T) coordination.Store {
+	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		if containers[t.Name()] == "" {
 			containers[t.Name()] = fresh()
 		}
@@ -108,18 +109,18 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := absent.Load(t.Context(), "x"); err == nil {
 		t.Error("no container, but a record")
 	}
-	if _, err := absent.Swap(t.Context(), "x", "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := absent.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("no container: %v", err)
 	}
 	name := fresh()
 	s := open(t, name)
-	ver, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1})
+	ver, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1})
 	must(t, err)
 	l, err := lease.NewBlobClient(connect(t, name).NewBlobClient(s.BlobName("x")), nil)
 	must(t, err)
 	_, err = l.AcquireLease(t.Context(), 15, nil)
 	must(t, err)
-	if _, err := s.Swap(t.Context(), "x", ver, coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", ver, leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("under a blob lease: %v", err)
 	}
 	if _, err := azureblob.New(nil, azureblob.Config{}); !errors.Is(err, coordination.ErrInvalid) {

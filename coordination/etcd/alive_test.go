@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // TestSwap_WritesNothingUnlessTheHoldersKeyLives: a record whose write was not answered is adopted
@@ -35,7 +36,7 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 		return stream(ctx, d, c, method, o...)
 	}))
 	s := open(t, client, prefix(t))
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: 2 * time.Second}
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: 2 * time.Second}
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	rec.Token = s.TokenOf(ver)
@@ -48,12 +49,12 @@ func TestSwap_WritesNothingUnlessTheHoldersKeyLives(t *testing.T) {
 	for err == nil {
 		renewal := rec
 		renewal.Attempt++
-		var next coordination.Version
+		var next leasestore.Version
 		if next, err = s.Swap(t.Context(), name, ver, renewal); err == nil {
 			rec, ver = renewal, next
 		}
 	}
-	if !errors.Is(err, coordination.ErrRefused) {
+	if !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	if got, now, err := s.Load(t.Context(), name); got != rec || now != ver || err != nil {
@@ -111,7 +112,7 @@ func intercepted(t *testing.T, o ...grpc.DialOption) *clientv3.Client {
 func TestSwap_ARenewalMakesNoOtherLease(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, Attempt: 1, TTL: time.Minute}
 	ver, err := s.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	rec.Token = s.TokenOf(ver)
@@ -120,7 +121,7 @@ func TestSwap_ARenewalMakesNoOtherLease(t *testing.T) {
 	_, err = client.Revoke(t.Context(), clientv3.LeaseID(held.Kvs[0].Lease))
 	must(t, err)
 	rec.Attempt++
-	if _, err = s.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err = s.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("renewed: %v", err)
 	}
 	rec.Token++

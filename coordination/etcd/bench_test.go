@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // BenchmarkAcquire compares an acquire with the plain conditional transaction that it needs at
@@ -29,8 +30,8 @@ func benchAcquire(b *testing.B, endpoints []string) {
 	must(b, err)
 	b.Cleanup(func() { _ = session.Close(context.Background()) })
 	var rev int64
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 10 * time.Minute}
-	var ver coordination.Version
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 10 * time.Minute}
+	var ver leasestore.Version
 	parts := []struct {
 		name string
 		do   func() error

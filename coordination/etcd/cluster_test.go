@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/ports"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
@@ -144,7 +145,7 @@ func wait(ctx context.Context, d time.Duration) {
 // during the histories.
 func TestLive_LeaderIsKilled(t *testing.T) {
 	c := startCluster(t)
-	leasetest.Live(t, func(t *testing.T) coordination.Store {
+	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		return open(t, connect(t, c.endpoints()), "live/"+t.Name()+"/")
 	}, leasetest.LiveOptions{Disturb: c.disturb, For: 25 * time.Second})
 }

@@ -33,7 +33,7 @@
 // creation. With each read of the lease the session writes its key again and reads the others, in
 // one transaction. A queue keeps 256 places.
 //
-// A document (coordination.Documents) is the value of concord/leases/,document/NAME. Its version is
+// A document (leasestore.Documents) is the value of concord/leases/,document/NAME. Its version is
 // the revision of its last change.
 //
 // Locks of etcd itself also wait for the second key of a lease. Mutex and Election of package

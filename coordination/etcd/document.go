@@ -7,22 +7,22 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // documentKey returns the key of a document. Commas are escaped in names, so the key is neither
 // that of a lease nor below one.
 func (s *Store) documentKey(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+		return "", fmt.Errorf("%w: etcd: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
 	}
 	return s.prefix + ",document/" + url.PathEscape(name), nil
 }
 
-// LoadDocument implements coordination.Documents.
+// LoadDocument implements leasestore.Documents.
 func (s *Store) LoadDocument(ctx context.Context,
-	name string) ([]byte, coordination.Version, error) {
+	name string) ([]byte, leasestore.Version, error) {
 	key, err := s.documentKey(name)
 	if err != nil {
 		return nil, "", err
@@ -35,17 +35,17 @@ func (s *Store) LoadDocument(ctx context.Context,
 		return nil, "", nil
 	}
 	text := r.Kvs[0].Value
-	if len(text) > coordination.MaxDocument {
+	if len(text) > leasestore.MaxDocument {
 		return nil, "", fmt.Errorf("%w: etcd: document %.80q has %d bytes, over the limit of %d",
-			coordination.ErrDamaged, name, len(text), coordination.MaxDocument)
+			leasestore.ErrDamaged, name, len(text), leasestore.MaxDocument)
 	}
 	return text, version{mod: r.Kvs[0].ModRevision}.mark(), nil
 }
 
-// SwapDocument implements coordination.Documents. A version is the revision of the last change, so
+// SwapDocument implements leasestore.Documents. A version is the revision of the last change, so
 // a key that was deleted and created again has another version.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
-	next []byte) (coordination.Version, error) {
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	}
 	from, ok := parse(old)
 	if !ok || from.token != 0 {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	r, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(key), "=", from.mod)).
@@ -65,7 +65,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	case err != nil:
 		return "", outcome(err)
 	case !r.Succeeded:
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	return version{mod: r.Header.Revision}.mark(), nil
 }

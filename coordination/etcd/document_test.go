@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/documenttest"
 )
 
 func TestDocuments(t *testing.T) {
 	client := connect(t, server(t))
-	documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) {
+	documenttest.Run(t, func(t *testing.T) (a, b leasestore.Documents) {
 		at := prefix(t)
 		return open(t, client, at), open(t, client, at)
 	})
@@ -22,7 +22,7 @@ func TestDocuments(t *testing.T) {
 
 func TestDocuments_Interrupted(t *testing.T) {
 	at := prefix(t)
-	documenttest.Interrupted(t, server(t)[0], func(t *testing.T, address string) coordination.Documents {
+	documenttest.Interrupted(t, server(t)[0], func(t *testing.T, address string) leasestore.Documents {
 		return open(t, connect(t, []string{address}), at+t.Name()+"/")
 	})
 }
@@ -33,9 +33,9 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	client, at := connect(t, server(t)), prefix(t)
 	s := open(t, client, at)
 	key := at + ",document/a%2Fb"
-	_, err := client.Put(t.Context(), key, strings.Repeat("x", coordination.MaxDocument+1))
+	_, err := client.Put(t.Context(), key, strings.Repeat("x", leasestore.MaxDocument+1))
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "a/b"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), `"a/b" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = client.Put(t.Context(), key, "hello")
@@ -46,7 +46,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	}
 	_, err = client.Delete(t.Context(), key)
 	must(t, err)
-	if _, err := s.SwapDocument(t.Context(), "a/b", v, []byte("next")); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "a/b", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("swap of what was deleted: %v", err)
 	}
 	w, err := s.SwapDocument(t.Context(), "a/b", "", []byte("next"))
@@ -59,10 +59,10 @@ func TestDocuments_NamesTooLong(t *testing.T) {
 	s, err := etcd.New(connect(t, server(t)), etcd.Config{Prefix: prefix(t)})
 	must(t, err)
 	long := strings.Repeat("n", 17<<10)
-	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, coordination.ErrRefused) {
+	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }

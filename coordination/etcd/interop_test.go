@@ -16,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const name = "bil/ling" // needs escaping
@@ -106,7 +107,7 @@ func TestInterop_WeExcludeMutex(t *testing.T) {
 	s.waitFor(t, 2) // it queues behind our key, which must not affect it
 	_, ver, err := s.store.Load(t.Context(), name)
 	must(t, err)
-	if _, err := s.store.Swap(t.Context(), name, ver, coordination.Record{Owner: "o", Nonce: "other", Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.store.Swap(t.Context(), name, ver, leasestore.Record{Owner: "o", Nonce: "other", Token: g.Token() + 1, TTL: time.Minute}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("took the lease past a lock that waits: %v", err)
 	}
 	must(t, g.Check())
@@ -213,7 +214,7 @@ func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
 	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
 	must(t, m.Lock(t.Context()))
 	must(t, m.Unlock(t.Context()))
-	ver, err = s.store.Swap(t.Context(), name, ver, coordination.Record{Nonce: "n", Token: rec.Token + 1, Attempt: 1, TTL: time.Minute})
+	ver, err = s.store.Swap(t.Context(), name, ver, leasestore.Record{Nonce: "n", Token: rec.Token + 1, Attempt: 1, TTL: time.Minute})
 	must(t, err)
 	if got := s.store.TokenOf(ver); int64(got) <= m.Header().Revision {
 		t.Errorf("token %v after a lock with %d", got, m.Header().Revision)
@@ -224,16 +225,16 @@ func TestTokens_GrowOverALockBetweenLookAndClaim(t *testing.T) {
 // invalid after that lock is gone.
 func TestStaleVersions_StayDead(t *testing.T) {
 	s := beside(t)
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
-	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
+	free, err := s.store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
 	m := concurrency.NewMutex(s.locker, s.store.LockName(name))
 	must(t, m.Lock(t.Context()))
 	_, during, err := s.store.Load(t.Context(), name)
 	must(t, err)
 	must(t, m.Unlock(t.Context()))
-	for _, old := range []coordination.Version{free, during} {
-		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, coordination.ErrConflict) {
+	for _, old := range []leasestore.Version{free, during} {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, leasestore.ErrConflict) {
 			t.Errorf("version %q: %v", old, err)
 		}
 	}
@@ -250,7 +251,7 @@ func TestStaleVersions_StayDead(t *testing.T) {
 // for a contender that has not seen it before, and the old holder cannot renew.
 func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	s := beside(t)
-	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Second}
+	rec := leasestore.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Second}
 	ver, err := s.store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	s.waitFor(t, 0)
@@ -259,7 +260,7 @@ func TestExpiredHolder_IsFreeAtOnce(t *testing.T) {
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
 	}
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("renewed after expiry: %v", err)
 	}
 	must(t, g.Release(t.Context()))
@@ -274,8 +275,8 @@ func TestDeletedKeys(t *testing.T) {
 	base := s.store.LockName(name)
 	_, err = s.client.Delete(t.Context(), base)
 	must(t, err)
-	rec := coordination.Record{Owner: "o", Nonce: "newcomer", Token: g.Token() + 1, TTL: time.Minute}
-	if _, err := s.store.Swap(t.Context(), name, "", rec); !errors.Is(err, coordination.ErrRefused) {
+	rec := leasestore.Record{Owner: "o", Nonce: "newcomer", Token: g.Token() + 1, TTL: time.Minute}
+	if _, err := s.store.Swap(t.Context(), name, "", rec); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("absence was freedom: %v", err)
 	}
 	_, err = s.client.Delete(t.Context(), base+"/", clientv3.WithPrefix())

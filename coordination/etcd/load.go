@@ -13,6 +13,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // lockTTL is the TTL shown for a lock of another program: etcd's default for sessions.
@@ -21,7 +22,7 @@ const lockTTL = 60 * time.Second
 // view is the result of one linearizable read of a lease.
 type view struct {
 	keys
-	record coordination.Record
+	record leasestore.Record
 	mod    int64            // revision of the record's last change, 0 without one
 	first  *mvccpb.KeyValue // the oldest key among the locks and the holder's key
 	now    int64            // etcd's revision
@@ -32,19 +33,19 @@ func (v view) held() bool { return v.first != nil && string(v.first.Key) == v.ho
 // foreign reports whether a lock of another program is held.
 func (v view) foreign() bool { return v.first != nil && !v.held() }
 
-// Load implements coordination.Store. It first corrects an outdated record, so that a version shown
+// Load implements leasestore.Store. It first corrects an outdated record, so that a version shown
 // while the lease was free or held does not come back after a lock of another program was held, or
 // after the holder's key has expired.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	k, err := s.keys(name)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	for range 8 {
 		v, err := s.look(ctx, k)
 		if err != nil {
-			return coordination.Record{}, "", err
+			return leasestore.Record{}, "", err
 		}
 		if !v.outdated() {
 			rec, ver := v.show()
@@ -54,10 +55,10 @@ func (s *Store) Load(ctx context.Context,
 			rec, ver := v.show() // this client cannot acquire anyway
 			return rec, ver, nil
 		} else if err != nil {
-			return coordination.Record{}, "", fmt.Errorf("etcd: lease %.80q: %w", name, err)
+			return leasestore.Record{}, "", fmt.Errorf("etcd: lease %.80q: %w", name, err)
 		}
 	}
-	return coordination.Record{}, "", fmt.Errorf("etcd: lease %.80q changes too fast to be read", name)
+	return leasestore.Record{}, "", fmt.Errorf("etcd: lease %.80q changes too fast to be read", name)
 }
 
 func (s *Store) look(ctx context.Context, k keys) (view, error) {
@@ -95,7 +96,7 @@ func (v view) outdated() bool {
 
 // update blanks an outdated record, unless it has changed meanwhile.
 func (s *Store) update(ctx context.Context, v view) error {
-	value, err := record.Encode(v.name, coordination.Record{Token: v.token()})
+	value, err := record.Encode(v.name, leasestore.Record{Token: v.token()})
 	if err != nil {
 		return err
 	}
@@ -125,15 +126,15 @@ func (v view) token() coordination.Token {
 	return max(v.record.Token, coordination.Token(v.now))
 }
 
-func (v view) show() (coordination.Record, coordination.Version) {
+func (v view) show() (leasestore.Record, leasestore.Version) {
 	switch {
 	case v.foreign():
 		key := string(v.first.Key)
-		return coordination.Record{Owner: "etcd lock " + key,
+		return leasestore.Record{Owner: "etcd lock " + key,
 			Nonce: fmt.Sprintf("%s@%d", key, v.first.CreateRevision),
-			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, version{mod: v.mod}.mark() + locked + coordination.Version(rand.Text())
+			Token: coordination.Token(v.first.CreateRevision), TTL: lockTTL}, version{mod: v.mod}.mark() + locked + leasestore.Version(rand.Text())
 	case v.record.Nonce == "":
-		return coordination.Record{Token: v.token()}, version{mod: v.mod}.mark()
+		return leasestore.Record{Token: v.token()}, version{mod: v.mod}.mark()
 	}
 	return v.record, versionOf(v.mod, v.record).mark()
 }

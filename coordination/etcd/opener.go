@@ -11,11 +11,13 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/clienttls"
 	"github.com/concord-go/concord/internal/settings"
 )
 
-var _ coordination.Opener = Opener
+var _ leaseconfig.Opener = Opener
 
 // Settings are the settings of Opener.
 type Settings struct {
@@ -56,12 +58,12 @@ func (s Settings) Validate() error {
 // Opener reads Settings for a Provider or a configuration file, and opens a store with its own
 // client. Closing the store closes the client. Without Username it opens the store also while etcd
 // is unavailable.
-func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return opened.As(s.open()) }, nil
+	return func() (leasestore.Store, error) { return opened.As(s.open()) }, nil
 }
 
 // owner is a store that owns its client.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // session is a session with its own client, whose end is like that of a process.
@@ -76,11 +77,11 @@ func (s *session) holdMany(n int) []*coordination.Grant {
 func shard(i int) string { return fmt.Sprint("shard-", i) }
 
 // record returns the session's own record, and its name.
-func (s *session) record(lease string) (coordination.Record, string) {
+func (s *session) record(lease string) (leasestore.Record, string) {
 	s.t.Helper()
 	held, _, err := s.store.Load(s.t.Context(), lease)
 	must(s.t, err)
-	name := coordination.SessionRecords + held.Nonce
+	name := leasestore.SessionRecords + held.Nonce
 	rec, _, err := s.store.Load(s.t.Context(), name)
 	must(s.t, err)
 	return rec, name
@@ -183,7 +184,7 @@ func TestSession_MutexWaitsForTheRenewalOfTheSession(t *testing.T) {
 	s.crash()
 	must(t, <-second)
 	// Wait until the record of the crashed session is gone.
-	for len(etcdLeases(t, others, keys+coordination.SessionRecords)) != 0 {
+	for len(etcdLeases(t, others, keys+leasestore.SessionRecords)) != 0 {
 		wait(t.Context(), 50*time.Millisecond)
 	}
 }
@@ -236,8 +237,8 @@ func (s *session) etcdLease(lease string) clientv3.LeaseID {
 func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	client := connect(t, server(t))
 	s := open(t, client, prefix(t))
-	const own = coordination.SessionRecords + "n"
-	swap := func(name string, old coordination.Version, r coordination.Record) (coordination.Version, error) {
+	const own = leasestore.SessionRecords + "n"
+	swap := func(name string, old leasestore.Version, r leasestore.Record) (leasestore.Version, error) {
 		r.Nonce, r.TTL = "n", time.Minute
 		return s.Swap(t.Context(), name, old, r)
 	}
@@ -246,9 +247,9 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 		must(t, err)
 		return clientv3.LeaseID(r.Kvs[0].Lease)
 	}
-	ver, err := swap(own, "", coordination.Record{Token: 7, Attempt: 1})
+	ver, err := swap(own, "", leasestore.Record{Token: 7, Attempt: 1})
 	must(t, err)
-	held, err := swap("a", "", coordination.Record{Token: 1, Attempt: 1, Session: 7})
+	held, err := swap("a", "", leasestore.Record{Token: 1, Attempt: 1, Session: 7})
 	must(t, err)
 	id := etcdLease(own)
 	if etcdLease("a") != id {
@@ -256,10 +257,10 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	}
 	_, err = client.Revoke(t.Context(), id)
 	must(t, err)
-	if _, err := swap("b", "", coordination.Record{Token: 1, Attempt: 1, Session: 7}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 1, Session: 7}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("a claim: %v", err)
 	}
-	if _, err := swap(own, ver, coordination.Record{Token: 7, Attempt: 2}); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := swap(own, ver, leasestore.Record{Token: 7, Attempt: 2}); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("a renewal: %v", err)
 	}
 	rec, now, err := s.Load(t.Context(), "a")
@@ -270,15 +271,15 @@ func TestSwap_NothingFollowsTheEtcdLeaseOfATenure(t *testing.T) {
 	if rec.Nonce != "" || err != nil {
 		t.Fatalf("still there: %v %v", rec, err)
 	}
-	ver, err = swap(own, now, coordination.Record{Token: 8, Attempt: 1})
+	ver, err = swap(own, now, leasestore.Record{Token: 8, Attempt: 1})
 	must(t, err)
-	if _, err := swap(own, ver, coordination.Record{Token: 8, Attempt: 2}); err != nil {
+	if _, err := swap(own, ver, leasestore.Record{Token: 8, Attempt: 2}); err != nil {
 		t.Errorf("renewal of the next tenure: %v", err)
 	}
 	if etcdLease(own) == id {
 		t.Error("an etcd lease came back")
 	}
-	if _, err := swap("b", "", coordination.Record{Token: 1, Attempt: 2, Session: 7}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := swap("b", "", leasestore.Record{Token: 1, Attempt: 2, Session: 7}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("a late claim: %v", err)
 	}
 }
@@ -289,17 +290,17 @@ func TestSwap_ASessionIsNotRenewedOnAnotherEtcdLease(t *testing.T) {
 	client := connect(t, server(t))
 	keys := prefix(t)
 	s := open(t, client, keys)
-	const own = coordination.SessionRecords + "n"
-	rec := coordination.Record{Nonce: "n", Token: 7, Attempt: 1, TTL: time.Minute}
+	const own = leasestore.SessionRecords + "n"
+	rec := leasestore.Record{Nonce: "n", Token: 7, Attempt: 1, TTL: time.Minute}
 	ver, err := s.Swap(t.Context(), own, "", rec)
 	must(t, err)
 	rec.Attempt++
-	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := open(t, client, keys).Swap(t.Context(), own, ver, rec); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("by another process: %v", err)
 	}
 	_, err = client.Put(t.Context(), s.LockName(own)+"/holder", "n")
 	must(t, err)
-	if _, err := s.Swap(t.Context(), own, ver, rec); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.Swap(t.Context(), own, ver, rec); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("beside a key on no etcd lease: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Config is the configuration of a store.
@@ -38,13 +39,13 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.TokenGiver    = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
-	_ coordination.Documents     = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.TokenGiver    = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a client. The caller keeps the client, and closes it after the sessions.
@@ -67,7 +68,7 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 // lock, so that such a lock and this lease exclude each other.
 func (s *Store) LockName(name string) string { return s.prefix + url.PathEscape(name) }
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
 // keys are the keys of a lease. Escaped names contain no slash, so no key is below another lease's.
@@ -80,7 +81,7 @@ type keys struct {
 
 func (s *Store) keys(name string) (keys, error) {
 	if len(name) > maxName {
-		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", coordination.ErrRefused,
+		return keys{}, fmt.Errorf("%w: etcd: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
 	}
 	base := s.LockName(name)

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/etcd"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -70,26 +70,26 @@ func open(t testing.TB, client *clientv3.Client, prefix string) *etcd.Store {
 func TestConformance(t *testing.T) {
 	client := connect(t, server(t))
 	prefixes := sync.Map{} // of the stores
-	begin := func(t *testing.T, prefix string) coordination.Store {
+	begin := func(t *testing.T, prefix string) leasestore.Store {
 		s := open(t, client, prefix)
 		prefixes.Store(s, prefix)
 		return s
 	}
-	prefixOf := func(s coordination.Store) string {
+	prefixOf := func(s leasestore.Store) string {
 		p, _ := prefixes.Load(s)
 		return p.(string)
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, prefix(t)) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, prefix(t)) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return begin(t, prefixOf(s)), nil
 		},
-		Delete: func(s coordination.Store, name string) error {
+		Delete: func(s leasestore.Store, name string) error {
 			base := s.(*etcd.Store).LockName(name)
 			_, err := client.Txn(t.Context()).Then(clientv3.OpDelete(base), clientv3.OpDelete(base+"/", clientv3.WithPrefix())).Commit()
 			return err
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			_, err := client.Put(t.Context(), s.(*etcd.Store).LockName(name), "hello")
 			return err
 		},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // version of a record is the revision of its last change and, if the record names a holder, the
@@ -15,7 +16,7 @@ type version struct {
 	token coordination.Token
 }
 
-func versionOf(mod int64, r coordination.Record) version {
+func versionOf(mod int64, r leasestore.Record) version {
 	if r.Nonce == "" {
 		return version{mod: mod}
 	}
@@ -27,27 +28,27 @@ func versionOf(mod int64, r coordination.Record) version {
 // smaller revision. No other program locks the record of a session, and its leases know the token
 // before it is written.
 func (k keys) given(asked coordination.Token, created int64) coordination.Token {
-	if strings.HasPrefix(k.name, coordination.SessionRecords) {
+	if strings.HasPrefix(k.name, leasestore.SessionRecords) {
 		return asked
 	}
 	return max(asked, coordination.Token(created))
 }
 
-// TokenOf implements coordination.TokenGiver.
-func (s *Store) TokenOf(mark coordination.Version) coordination.Token {
+// TokenOf implements leasestore.TokenGiver.
+func (s *Store) TokenOf(mark leasestore.Version) coordination.Token {
 	v, _ := parse(mark)
 	return v.token
 }
 
 // mark returns the version as callers see it.
-func (v version) mark() coordination.Version {
+func (v version) mark() leasestore.Version {
 	switch {
 	case v.mod == 0:
 		return ""
 	case v.token == 0:
-		return coordination.Version(strconv.FormatInt(v.mod, 10))
+		return leasestore.Version(strconv.FormatInt(v.mod, 10))
 	}
-	return coordination.Version(strconv.FormatInt(v.mod, 10) + ":" + v.token.String())
+	return leasestore.Version(strconv.FormatInt(v.mod, 10) + ":" + v.token.String())
 }
 
 // locked marks a version on which no write may depend; it is different at each read. While a lock
@@ -56,7 +57,7 @@ func (v version) mark() coordination.Version {
 const locked = "~"
 
 // parse returns false for a version that cannot be the present one.
-func parse(mark coordination.Version) (v version, ok bool) {
+func parse(mark leasestore.Version) (v version, ok bool) {
 	if mark == "" {
 		return version{}, true
 	}

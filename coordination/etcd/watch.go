@@ -7,17 +7,17 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Watch implements coordination.Watcher. The event of a release contains the record; after any
+// Watch implements leasestore.Watcher. The event of a release contains the record; after any
 // other change Watch reads the lease.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		k, err := s.keys(name)
 		if err != nil {
-			yield(coordination.Record{}, err)
+			yield(leasestore.Record{}, err)
 			return
 		}
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 				return
 			}
 			if err := problem(r); err != nil {
-				yield(coordination.Record{}, err)
+				yield(leasestore.Record{}, err)
 				return
 			}
 			if r.Created {
@@ -65,7 +65,7 @@ func problem(r clientv3.WatchResponse) error {
 // after returns the lease after the last of some events: the record that a release wrote. Otherwise
 // it reads the lease, because the holder's token depends on another key.
 func (s *Store) after(ctx context.Context, k keys,
-	r clientv3.WatchResponse) (coordination.Record, error) {
+	r clientv3.WatchResponse) (leasestore.Record, error) {
 	if n := len(r.Events); n > 0 {
 		if last := r.Events[n-1]; string(last.Kv.Key) == k.record && last.Type == clientv3.EventTypePut {
 			if rec, err := record.Decode(k.name, last.Kv.Value); err != nil || rec.Nonce == "" {

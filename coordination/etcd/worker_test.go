@@ -19,6 +19,7 @@ import (
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/fence"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // workerConfig is as short as a busy machine allows.
@@ -55,7 +56,7 @@ func worker(where string) error {
 	return errors.Join(w.in.Err(), session.Close(ctx))
 }
 
-func workerStore(where string) (coordination.Store, func(), error) {
+func workerStore(where string) (leasestore.Store, func(), error) {
 	kind, place, _ := strings.Cut(where, " ")
 	if kind == "file" {
 		s, err := file.Open(place)

@@ -13,11 +13,12 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -27,11 +28,11 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	}
 	from, ok := parse(old)
 	if !ok {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	value, err := record.Encode(name, next)
 	if err != nil {
-		return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
+		return "", fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 	}
 	if next.Nonce != "" {
 		return s.hold(ctx, k, from, next, string(value))
@@ -40,15 +41,15 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return version{mod: rev}.mark(), err
 }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	k, err := s.keys(name)
 	if err != nil {
 		return err
 	}
 	from, ok := parse(old)
 	if !ok || from.mod == 0 {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	_, err = s.replace(ctx, k, from.mod, clientv3.OpDelete(k.record))
 	return err
@@ -63,7 +64,7 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64,
 	case err != nil:
 		return 0, outcome(err)
 	case !r.Succeeded:
-		return 0, coordination.ErrConflict
+		return 0, leasestore.ErrConflict
 	}
 	return r.Header.Revision, nil
 }
@@ -72,8 +73,8 @@ func (s *Store) replace(ctx context.Context, k keys, mod int64,
 // alive if that does not have the TTL left: if the answer to the write is lost and the record is
 // found later, the holder's key must outlive the validity that the holder believes in. Doing both
 // at once saves a round trip, and was wrong.
-func (s *Store) hold(ctx context.Context, k keys, from version, next coordination.Record,
-	value string) (_ coordination.Version, err error) {
+func (s *Store) hold(ctx context.Context, k keys, from version, next leasestore.Record,
+	value string) (_ leasestore.Version, err error) {
 	w := writingOf(k, from, next, value)
 	key := leaseKey{next.Nonce, next.TTL, w.tenure}
 	for range 2 {
@@ -81,17 +82,17 @@ func (s *Store) hold(ctx context.Context, k keys, from version, next coordinatio
 		if w.lease, err = s.leaseFor(ctx, key, w); err == nil {
 			written, err = s.put(ctx, w)
 		} else if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
+			return "", fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 		}
 		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return written.mark(), err
 		}
 		s.leases.forget(key, w.lease) // certainly not written
 		if w.renews {
-			return "", coordination.ErrConflict // Load shows that the holder's key is gone
+			return "", leasestore.ErrConflict // Load shows that the holder's key is gone
 		}
 	}
-	return "", fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
+	return "", fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 }
 
 // writing is a pending write of a holder's record.
@@ -108,9 +109,9 @@ type writing struct {
 	lease   clientv3.LeaseID
 }
 
-func writingOf(k keys, from version, next coordination.Record, value string) writing {
+func writingOf(k keys, from version, next leasestore.Record, value string) writing {
 	w := writing{keys: k, from: from, nonce: next.Nonce, token: next.Token, value: value,
-		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name, coordination.SessionRecords),
+		renews: from.token != 0 && from.token == next.Token, session: strings.HasPrefix(k.name, leasestore.SessionRecords),
 		tenure: next.Session, forever: next.Forever}
 	if w.session {
 		w.tenure = next.Token
@@ -215,9 +216,9 @@ func (w writing) refused(seen []*etcdserverpb.ResponseOp) error {
 	if modOf(present.Kvs) == w.from.mod && len(first.Kvs) == 1 && string(first.Kvs[0].Key) == w.holder {
 		// Load would show the same record again, so reading does not resolve this conflict.
 		return fmt.Errorf("%w: etcd: key %q has not expired, or locks of other programs wait for it",
-			coordination.ErrRefused, w.holder)
+			leasestore.ErrRefused, w.holder)
 	}
-	return coordination.ErrConflict
+	return leasestore.ErrConflict
 }
 
 func unchanged(k keys, mod int64) clientv3.Cmp {
@@ -237,7 +238,7 @@ func outcome(err error) error {
 	if e, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		switch e.Code() {
 		case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.ResourceExhausted:
-			return fmt.Errorf("%w: etcd: %w", coordination.ErrRefused, err)
+			return fmt.Errorf("%w: etcd: %w", leasestore.ErrRefused, err)
 		}
 	}
 	return fmt.Errorf("etcd: %w", err)

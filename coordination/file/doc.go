@@ -22,7 +22,7 @@
 // Tokens start again at 1 only if both files are deleted.
 //
 // A file that is damaged, of another name or of a later format is an error that wraps
-// coordination.ErrDamaged, so an acquire returns an unknown outcome. The package repairs and deletes
+// leasestore.ErrDamaged, so an acquire returns an unknown outcome. The package repairs and deletes
 // nothing by itself: an operator removes the file.
 //
 // # Limits

@@ -9,22 +9,22 @@ import (
 	"hash/crc32"
 	"io/fs"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const (
 	documentSuffix = ".document"
 	documentFormat = "concord document 1 " // begins a line with version, checksum and name; the bytes follow
-	maxHead        = 4 * coordination.MaxName
+	maxHead        = 4 * leasestore.MaxName
 )
 
-// LoadDocument implements coordination.Documents. Like Load it takes no lock.
+// LoadDocument implements leasestore.Documents. Like Load it takes no lock.
 func (s *Store) LoadDocument(ctx context.Context,
-	name string) ([]byte, coordination.Version, error) {
+	name string) ([]byte, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
-	data, err := readBounded(s.root, base(name)+documentSuffix, coordination.MaxDocument+maxHead)
+	data, err := readBounded(s.root, base(name)+documentSuffix, leasestore.MaxDocument+maxHead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
@@ -34,14 +34,14 @@ func (s *Store) LoadDocument(ctx context.Context,
 	text, version, err := readDocument(name, data)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: file: document %q in %s: %w",
-			coordination.ErrDamaged, name, base(name)+documentSuffix, err)
+			leasestore.ErrDamaged, name, base(name)+documentSuffix, err)
 	}
 	return text, version, nil
 }
 
-// SwapDocument implements coordination.Documents. Every error before the rename is ErrRefused.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
-	next []byte) (coordination.Version, error) {
+// SwapDocument implements leasestore.Documents. Every error before the rename is ErrRefused.
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)
@@ -52,7 +52,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 		return "", refused(err)
 	}
 	if present != old {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	version := rand.Text()
 	if err := s.replace(base(name)+documentSuffix, base(name)+documentSuffix+".new", append(documentHead(name, version, next), next...)); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	if err := s.syncDir(); err != nil {
 		return "", err // written, but the write may not survive a crash
 	}
-	return coordination.Version(version), nil
+	return leasestore.Version(version), nil
 }
 
 func documentHead(name, version string, text []byte) []byte {
@@ -70,7 +70,7 @@ func documentHead(name, version string, text []byte) []byte {
 }
 
 // readDocument returns the content after the head, which must be the head of that content.
-func readDocument(name string, data []byte) ([]byte, coordination.Version, error) {
+func readDocument(name string, data []byte) ([]byte, leasestore.Version, error) {
 	head, text, ok := bytes.Cut(data, []byte("\n"))
 	rest, known := bytes.CutPrefix(head, []byte(documentFormat))
 	if !ok || !known {
@@ -80,10 +80,10 @@ func readDocument(name string, data []byte) ([]byte, coordination.Version, error
 	switch {
 	case len(version) == 0:
 		return nil, "", errors.New("no version")
-	case len(text) > coordination.MaxDocument:
-		return nil, "", fmt.Errorf("more than %d bytes", coordination.MaxDocument)
+	case len(text) > leasestore.MaxDocument:
+		return nil, "", fmt.Errorf("more than %d bytes", leasestore.MaxDocument)
 	case !bytes.Equal(documentHead(name, string(version), text), data[:len(head)+1]):
 		return nil, "", errors.New("checksum or name differs")
 	}
-	return text, coordination.Version(version), nil
+	return text, leasestore.Version(version), nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/documenttest"
 )
 
@@ -21,7 +21,7 @@ func openIn(t *testing.T, dir string) *file.Store {
 }
 
 func TestDocuments(t *testing.T) {
-	documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) {
+	documenttest.Run(t, func(t *testing.T) (a, b leasestore.Documents) {
 		dir := t.TempDir()
 		return openIn(t, dir), openIn(t, dir)
 	})
@@ -39,14 +39,14 @@ func TestDocuments_DamagedOnesAreRefused(t *testing.T) {
 	for name, bad := range map[string]string{
 		"empty": "", "cut off": string(good[:20]), "changed": strings.Replace(string(good), "hello", "hullo", 1),
 		"of another name": strings.Replace(string(good), `"x"`, `"y"`, 1), "of another format": strings.Replace(string(good), "document 1", "document 2", 1),
-		"too large": string(good) + strings.Repeat("x", coordination.MaxDocument),
+		"too large": string(good) + strings.Repeat("x", leasestore.MaxDocument),
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
 		_, _, err = s.LoadDocument(t.Context(), "x")
-		require.ErrorIs(t, err, coordination.ErrDamaged, name)
+		require.ErrorIs(t, err, leasestore.ErrDamaged, name)
 		require.ErrorContains(t, err, `"x" in n-x.document`, name)
 		_, err = s.SwapDocument(t.Context(), "x", v, []byte("next"))
-		require.ErrorIs(t, err, coordination.ErrRefused, name)
+		require.ErrorIs(t, err, leasestore.ErrRefused, name)
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, bad, string(left), name)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // A record file is one header line and one JSON object:
@@ -42,20 +43,20 @@ type entry struct {
 
 // version returns the version, which is never used twice: a file that is made again gets a new
 // epoch.
-func (e entry) version() coordination.Version {
+func (e entry) version() leasestore.Version {
 	if e.Serial == 0 {
 		return ""
 	}
-	return coordination.Version(e.Epoch + "." + strconv.FormatUint(e.Serial, 10))
+	return leasestore.Version(e.Epoch + "." + strconv.FormatUint(e.Serial, 10))
 }
 
-func (e entry) record() coordination.Record {
-	return coordination.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL,
+func (e entry) record() leasestore.Record {
+	return leasestore.Record{Owner: e.Owner, Nonce: e.Nonce, Token: e.Token, Attempt: e.Attempt, TTL: e.TTL,
 		Session: e.Session, Forever: e.Forever}
 }
 
 // next returns the entry that replaces e.
-func (e entry) next(name string, r coordination.Record) entry {
+func (e entry) next(name string, r leasestore.Record) entry {
 	n := entry{Name: name, Epoch: e.Epoch, Serial: e.Serial + 1,
 		Owner: r.Owner, Nonce: r.Nonce, Token: r.Token, Attempt: r.Attempt, TTL: r.TTL,
 		Session: r.Session, Forever: r.Forever}
@@ -135,11 +136,11 @@ func readBounded(root *os.Root, path string, most int) ([]byte, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", coordination.ErrDamaged, path)
+		return nil, fmt.Errorf("%w: %s is not a regular file", leasestore.ErrDamaged, path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(data) > most {
-		err = fmt.Errorf("%w: %s is larger than %d bytes", coordination.ErrDamaged, path, most)
+		err = fmt.Errorf("%w: %s is larger than %d bytes", leasestore.ErrDamaged, path, most)
 	}
 	return data, err
 }

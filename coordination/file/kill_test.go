@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // writeForEver replaces a record as fast as it can, and prints the number of each write that has
@@ -62,7 +62,7 @@ func TestKill_LeavesTheOldRecordOrTheNew(t *testing.T) {
 			t.Fatalf("round %d: record %d, told %d, %v", round, rec.Attempt, told, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, err = s.Swap(ctx, "x", ver, coordination.Record{Attempt: rec.Attempt + 1})
+		_, err = s.Swap(ctx, "x", ver, leasestore.Record{Attempt: rec.Attempt + 1})
 		cancel()
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)

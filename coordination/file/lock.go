@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // The pauses between attempts to lock double from firstPause to lastPause.
@@ -113,7 +114,7 @@ func (s *Store) lastToken(name string) (coordination.Token, error) {
 	n, err := strconv.ParseUint(strings.TrimSuffix(string(data), "\n"), 10, 63)
 	if err != nil {
 		return 0, fmt.Errorf("%w: file: lease %q: token in %s: %w",
-			coordination.ErrDamaged, name, path, err)
+			leasestore.ErrDamaged, name, path, err)
 	}
 	return coordination.Token(n), nil
 }

@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Enqueue implements coordination.Queuer.
+// Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p coordination.Place) (ahead []coordination.Place, err error) {
+	p leasestore.Place) (ahead []leasestore.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
 
-// Leave implements coordination.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+// Leave implements leasestore.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
 }
 
@@ -60,7 +60,7 @@ func (s *Store) changeQueue(ctx context.Context, name string, change func(*queue
 func (s *Store) readQueue(name string) (queue.Queue, error) {
 	data, err := readBounded(s.root, base(name)+queueSuffix, maxRecord)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, coordination.ErrDamaged):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, leasestore.ErrDamaged):
 		return queue.Queue{}, nil
 	case err != nil:
 		return queue.Queue{}, fmt.Errorf("file: queue of lease %q: %w", name, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Store keeps leases in a directory. A Store may be used by many goroutines and sessions, and its
@@ -18,12 +19,12 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
-	_ coordination.Documents     = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // Open opens the directory, and creates it if it does not exist; its parent must exist. Open
@@ -65,23 +66,23 @@ func private(root *os.Root, dir string) error {
 // Close closes the directory. Close the sessions on the store first.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Load implements coordination.Store. It takes no lock: because of the rename it sees either the
+// Load implements leasestore.Store. It takes no lock: because of the rename it sees either the
 // old record or the new one.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	e, err := s.read(name)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return e.record(), e.version(), nil
 }
 
-// Swap implements coordination.Store. Every error before the rename is ErrRefused.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store. Every error before the rename is ErrRefused.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", refused(err)
@@ -92,7 +93,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		return "", refused(err)
 	}
 	if present.version() != old {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	replacement := present.next(name, next)
 	if err := lock.keepToken(replacement.Token); err != nil {
@@ -107,13 +108,13 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return replacement.version(), nil
 }
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// Remove implements coordination.Remover. It removes both files of the name, and with them the
+// Remove implements leasestore.Remover. It removes both files of the name, and with them the
 // token. The lock file comes last, so that a process that dies in between leaves no readable record
 // behind.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	lock, err := s.lock(ctx, name)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 		return err
 	}
 	if present.version() != old {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	for _, suffix := range []string{recordSuffix, lockSuffix} {
 		if err := s.root.Remove(base(name) + suffix); err != nil {
@@ -134,7 +135,7 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	return s.syncDir()
 }
 
-func refused(err error) error { return fmt.Errorf("%w: %w", coordination.ErrRefused, err) }
+func refused(err error) error { return fmt.Errorf("%w: %w", leasestore.ErrRefused, err) }
 
 // read returns the record of a name. If there is none, the entry is zero except for the largest
 // token.
@@ -153,7 +154,7 @@ func (s *Store) read(name string) (entry, error) {
 	}
 	if err != nil {
 		return entry{}, fmt.Errorf("%w: file: lease %q in %s: %w",
-			coordination.ErrDamaged, name, base(name)+recordSuffix, err)
+			leasestore.ErrDamaged, name, base(name)+recordSuffix, err)
 	}
 	return e, nil
 }

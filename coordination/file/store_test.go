@@ -18,11 +18,12 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-func write(t *testing.T, s *file.Store, old coordination.Version, token coordination.Token) coordination.Version {
+func write(t *testing.T, s *file.Store, old leasestore.Version, token coordination.Token) leasestore.Version {
 	t.Helper()
-	ver, err := s.Swap(t.Context(), "x", old, coordination.Record{Owner: "o", Nonce: "n", Token: token, TTL: time.Second})
+	ver, err := s.Swap(t.Context(), "x", old, leasestore.Record{Owner: "o", Nonce: "n", Token: token, TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,15 +92,15 @@ func TestStore_DamageIsUnknownNotTaken(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) {
+			if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) {
 				t.Errorf("load: %v", err)
 			}
-			_, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 9})
-			if !errors.Is(err, coordination.ErrDamaged) || !errors.Is(err, coordination.ErrRefused) {
+			_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 9})
+			if !errors.Is(err, leasestore.ErrDamaged) || !errors.Is(err, leasestore.ErrRefused) {
 				t.Errorf("swap: %v", err)
 			}
 			_, err = session.Lease("x").TryAcquire(t.Context())
-			if !errors.Is(err, coordination.ErrUnknown) || !errors.Is(err, coordination.ErrDamaged) || errors.Is(err, coordination.ErrHeld) {
+			if !errors.Is(err, coordination.ErrUnknown) || !errors.Is(err, leasestore.ErrDamaged) || errors.Is(err, coordination.ErrHeld) {
 				t.Errorf("acquire: %v", err)
 			}
 			if left, _ := os.ReadFile(path); string(left) != content {
@@ -112,7 +113,7 @@ func TestStore_DamageIsUnknownNotTaken(t *testing.T) {
 func otherName(t *testing.T) string {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if _, err := s.Swap(t.Context(), "y", "", coordination.Record{Token: 1}); err != nil {
+	if _, err := s.Swap(t.Context(), "y", "", leasestore.Record{Token: 1}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "n-y.lease"))
@@ -162,7 +163,7 @@ func TestStore_DeletedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec, ver, err := s.Load(t.Context(), "x")
-	if (rec != coordination.Record{Token: 41}) || ver != "" || err != nil {
+	if (rec != leasestore.Record{Token: 41}) || ver != "" || err != nil {
 		t.Errorf("got %+v %q %v", rec, ver, err)
 	}
 	session, err := coordination.Open(s, coordination.Config{})
@@ -174,7 +175,7 @@ func TestStore_DeletedRecord(t *testing.T) {
 	if err != nil || g.Token() != 42 {
 		t.Fatalf("got %v %v", g, err)
 	}
-	if _, err := s.Swap(t.Context(), "x", v1, coordination.Record{}); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.Swap(t.Context(), "x", v1, leasestore.Record{}); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("a version came back: %v", err)
 	}
 	if err := g.Release(t.Context()); err != nil {
@@ -196,8 +197,8 @@ func TestStore_BlockedLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = s.Swap(ctx, "x", ver, coordination.Record{Token: 1})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, coordination.ErrRefused) {
+	_, err = s.Swap(ctx, "x", ver, leasestore.Record{Token: 1})
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	if _, _, err := s.Load(t.Context(), "x"); err != nil {
@@ -254,9 +255,9 @@ func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 	for range 4 {
 		work.Go(func() {
 			for range 100 {
-				version, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1})
+				version, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1})
 				switch {
-				case errors.Is(err, coordination.ErrConflict):
+				case errors.Is(err, leasestore.ErrConflict):
 					continue
 				case err != nil:
 					t.Errorf("swap: %v", err)
@@ -282,9 +283,9 @@ func TestStore_RemovedLockIsNotHeld(t *testing.T) {
 func TestOpen_RemovesRecordsOfSessionsLongDead(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	dead, alive, lease := coordination.SessionRecords+"dead", coordination.SessionRecords+"alive", "billing"
+	dead, alive, lease := leasestore.SessionRecords+"dead", leasestore.SessionRecords+"alive", "billing"
 	for _, name := range []string{dead, alive, lease} {
-		if _, err := s.Swap(t.Context(), name, "", coordination.Record{Nonce: "n", Token: 1, TTL: time.Second}); err != nil {
+		if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Nonce: "n", Token: 1, TTL: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -40,20 +40,20 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	dirs := sync.Map{} // of the stores
-	begin := func(t *testing.T, dir string) coordination.Store {
+	begin := func(t *testing.T, dir string) leasestore.Store {
 		s := open(t, dir)
 		dirs.Store(s, dir)
 		return s
 	}
-	dir := func(s coordination.Store) string {
+	dir := func(s leasestore.Store) string {
 		d, _ := dirs.Load(s)
 		return d.(string)
 	}
-	path := func(s coordination.Store, name string) string { return recordFile(t, dir(s), name) }
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, ramDir(t)) }, leasetest.Options{
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, dir(s)), nil },
-		Delete: func(s coordination.Store, name string) error { return os.Remove(path(s, name)) },
-		Damage: func(s coordination.Store, name string) error { return os.Truncate(path(s, name), 20) },
+	path := func(s leasestore.Store, name string) string { return recordFile(t, dir(s), name) }
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, ramDir(t)) }, leasetest.Options{
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) { return begin(t, dir(s)), nil },
+		Delete: func(s leasestore.Store, name string) error { return os.Remove(path(s, name)) },
+		Damage: func(s leasestore.Store, name string) error { return os.Truncate(path(s, name), 20) },
 	})
 }
 

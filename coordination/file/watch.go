@@ -7,16 +7,16 @@ import (
 	"os"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // watchInterval bounds the delay until a release is noticed. Each check is one stat call.
 const watchInterval = 50 * time.Millisecond
 
-// Watch implements coordination.Watcher by checking whether the record is another file: every write
+// Watch implements leasestore.Watcher by checking whether the record is another file: every write
 // creates a new one.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
 		path := base(name) + recordSuffix

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Config is the configuration of a kind of grains. Zero fields take their defaults.
@@ -54,11 +55,11 @@ func (c Config) Validate() error {
 }
 
 // LeaseName returns the name of a grain's lease. A name that would be longer than
-// coordination.MaxName, or is not UTF-8, contains a hash of kind and identity instead of them.
+// leasestore.MaxName, or is not UTF-8, contains a hash of kind and identity instead of them.
 func (c Config) LeaseName(id *cluster.ClusterIdentity) string {
 	prefix := c.withDefaults().Prefix
 	name := prefix + id.Kind + "/" + id.Identity
-	if len(name) <= coordination.MaxName && utf8.ValidString(name) {
+	if len(name) <= leasestore.MaxName && utf8.ValidString(name) {
 		return name
 	}
 	hash := sha256.Sum256([]byte(id.Kind + "/" + id.Identity))

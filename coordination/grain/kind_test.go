@@ -16,6 +16,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/grain"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -44,7 +45,7 @@ type side struct {
 	kind    *cluster.Kind
 }
 
-func newSide(t require.TestingT, store coordination.Store) side {
+func newSide(t require.TestingT, store leasestore.Store) side {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))
@@ -118,7 +119,7 @@ func TestConfig_NamesOfLeases(t *testing.T) {
 		return grain.Config{}.LeaseName(cluster.NewClusterIdentity(identity, "account"))
 	}
 	require.Equal(t, "grain/account/ann", name("ann"))
-	long := strings.Repeat("x", coordination.MaxName)
+	long := strings.Repeat("x", leasestore.MaxName)
 	require.Len(t, name(long), len("grain/#")+64)
 	require.NotEqual(t, name(long), name(long+"x"))
 	require.NotEqual(t, name("\xff"), name("\xfe"))

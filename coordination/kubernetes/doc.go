@@ -23,7 +23,7 @@
 // client-go as before, and client-go can take it after a release. From a holder that has died, only
 // a session of this package takes it over.
 //
-// A document (coordination.Documents) is an annotation, in base64, of a Lease object that nobody
+// A document (leasestore.Documents) is an annotation, in base64, of a Lease object that nobody
 // holds. DocumentName returns the object's name:
 //
 //	kubectl get lease concord-document.shop.members -o jsonpath='{.metadata.annotations.concord-go\.github\.io/document}' | base64 -d

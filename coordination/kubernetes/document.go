@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // A document is an annotation, in base64, of a Lease object that nobody ever holds, because the
@@ -31,9 +31,9 @@ func DocumentName(name string) string {
 	return hashed + "document-" + hashOf(name)
 }
 
-// LoadDocument implements coordination.Documents.
+// LoadDocument implements leasestore.Documents.
 func (s *Store) LoadDocument(ctx context.Context,
-	name string) ([]byte, coordination.Version, error) {
+	name string) ([]byte, leasestore.Version, error) {
 	if _, err := objectName(name); err != nil {
 		return nil, "", err
 	}
@@ -47,9 +47,9 @@ func (s *Store) LoadDocument(ctx context.Context,
 	text, err := document(name, l)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: kubernetes: document %.80q in Lease %s: %w",
-			coordination.ErrDamaged, name, l.Name, err)
+			leasestore.ErrDamaged, name, l.Name, err)
 	}
-	return text, coordination.Version(l.ResourceVersion), nil
+	return text, leasestore.Version(l.ResourceVersion), nil
 }
 
 // document returns the document that an object contains.
@@ -65,16 +65,16 @@ func document(name string, l *v1.Lease) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("annotation %s: %w", atDocument, err)
-	case len(text) > coordination.MaxDocument:
+	case len(text) > leasestore.MaxDocument:
 		return nil, fmt.Errorf("it has %d bytes, over the limit of %d", len(text),
-			coordination.MaxDocument)
+			leasestore.MaxDocument)
 	}
 	return text, nil
 }
 
-// SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
-	next []byte) (coordination.Version, error) {
+// SwapDocument implements leasestore.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	}
 	if old != "" {
 		if n, err := number(string(old)); err != nil || n == 0 { // 0 would match any version
-			return "", coordination.ErrConflict
+			return "", leasestore.ErrConflict
 		}
 	}
 	annotations := map[string]string{documentOf: name,
@@ -92,7 +92,7 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	if err != nil {
 		return "", outcome(err)
 	}
-	return coordination.Version(written.ResourceVersion), nil
+	return leasestore.Version(written.ResourceVersion), nil
 }
 
 func (s *Store) writeDocument(ctx context.Context, object, old string,

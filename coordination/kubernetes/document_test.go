@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/documenttest"
 )
 
 func TestDocuments(t *testing.T) {
 	a, b := client(t, config(t)), client(t, config(t))
-	documenttest.Run(t, func(t *testing.T) (coordination.Documents, coordination.Documents) {
+	documenttest.Run(t, func(t *testing.T) (leasestore.Documents, leasestore.Documents) {
 		prefix := fresh()
 		return open(t, a, prefix), open(t, b, prefix)
 	})
@@ -31,7 +31,7 @@ func TestDocuments_Interrupted(t *testing.T) {
 	at, err := url.Parse(env(t, "CONCORD_KUBERNETES"))
 	must(t, err)
 	prefix := fresh()
-	documenttest.Interrupted(t, at.Host, func(t *testing.T, address string) coordination.Documents {
+	documenttest.Interrupted(t, at.Host, func(t *testing.T, address string) leasestore.Documents {
 		cfg := config(t)
 		cfg.Host = "https://" + address
 		return open(t, client(t, cfg), prefix+t.Name())
@@ -62,10 +62,10 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	must(t, err)
 	damaged := func(what, want string) {
 		t.Helper()
-		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: load: %v", what, err)
 		}
-		if _, err := s.SwapDocument(t.Context(), "x", "", []byte("next")); !errors.Is(err, coordination.ErrConflict) {
+		if _, err := s.SwapDocument(t.Context(), "x", "", []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
 			t.Errorf("%s: swap: %v", what, err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	damaged("without content", "no annotation "+document)
 	annotate(map[string]any{document: "?"})
 	damaged("not in base64", "illegal base64")
-	annotate(map[string]any{document: base64.StdEncoding.EncodeToString(make([]byte, coordination.MaxDocument+1))})
+	annotate(map[string]any{document: base64.StdEncoding.EncodeToString(make([]byte, leasestore.MaxDocument+1))})
 	damaged("too large", "131073 bytes, over the limit of 131072")
 
 	annotate(map[string]any{document: base64.StdEncoding.EncodeToString([]byte("hello"))})
@@ -93,7 +93,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	must(t, leases.Delete(t.Context(), object, metav1.DeleteOptions{}))
-	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("swap of what was deleted: %v", err)
 	}
 	w, err := s.SwapDocument(t.Context(), "x", "", []byte("next"))
@@ -105,10 +105,10 @@ func TestDocuments_ForeignContent(t *testing.T) {
 func TestDocuments_NamesTooLong(t *testing.T) {
 	s := open(t, client(t, config(t)), "")
 	for _, name := range []string{strings.Repeat("n", 17<<10), "\xff"} {
-		if _, _, err := s.LoadDocument(t.Context(), name); !errors.Is(err, coordination.ErrRefused) {
+		if _, _, err := s.LoadDocument(t.Context(), name); !errors.Is(err, leasestore.ErrRefused) {
 			t.Errorf("load of %.10q: %v", name, err)
 		}
-		if _, err := s.SwapDocument(t.Context(), name, "", nil); !errors.Is(err, coordination.ErrRefused) {
+		if _, err := s.SwapDocument(t.Context(), name, "", nil); !errors.Is(err, leasestore.ErrRefused) {
 			t.Errorf("swap of %.10q: %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // namespaceFile contains the namespace of a pod with a service account.
@@ -31,8 +32,8 @@ func InCluster(c Config) (*Store, error) {
 }
 
 // Open returns a function that makes a store with InCluster, for node.RunConfig.Store.
-func Open(c Config) func() (coordination.Store, error) {
-	return func() (coordination.Store, error) {
+func Open(c Config) func() (leasestore.Store, error) {
+	return func() (leasestore.Store, error) {
 		s, err := InCluster(c)
 		if err != nil {
 			return nil, err

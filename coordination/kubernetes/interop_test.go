@@ -26,9 +26,10 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coordination.Session {
+func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
 	t.Helper()
 	c, err := coordination.Open(s, cfg)
 	must(t, err)
@@ -145,7 +146,7 @@ func TestInterop_ClientGoTakesOverFromTheDead(t *testing.T) {
 	cfg := config(t)
 	cfg.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN")
 	s, name := open(t, client(t, config(t)), ""), fresh()+"dead"
-	_, err := s.Swap(t.Context(), name, "", coordination.Record{Owner: "dead", Nonce: "n", Token: 7, TTL: 2 * time.Second})
+	_, err := s.Swap(t.Context(), name, "", leasestore.Record{Owner: "dead", Nonce: "n", Token: 7, TTL: 2 * time.Second})
 	must(t, err)
 	begun := time.Now()
 	theirs := campaign(t, client(t, cfg), name, "theirs", true)
@@ -261,7 +262,7 @@ func TestRotatedToken(t *testing.T) {
 	if !apierrors.IsUnauthorized(err) || !errors.Is(err, coordination.ErrUnknown) || errors.Is(err, coordination.ErrHeld) {
 		t.Fatalf("with an expired token: %v", err)
 	}
-	if _, err := s.Swap(t.Context(), name, "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap with an expired token: %v", err)
 	}
 	must(t, os.WriteFile(path, []byte(env(t, "CONCORD_KUBERNETES_TOKEN")), 0o600))
@@ -274,14 +275,14 @@ func TestRotatedToken(t *testing.T) {
 func TestRights(t *testing.T) {
 	leases := client(t, config(t)).Leases(namespace)
 	s, name := open(t, client(t, config(t)), ""), fresh()+"rights"
-	_, err := s.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	_, err := s.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
 	if err := leases.Delete(t.Context(), name, metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("delete: %v", err)
 	}
 	elsewhere, err := kubernetes.New(client(t, config(t)), kubernetes.Config{Namespace: "default"})
 	must(t, err)
-	if _, err := elsewhere.Swap(t.Context(), name, "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := elsewhere.Swap(t.Context(), name, "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("in another namespace: %v", err)
 	}
 	_, err = session(t, elsewhere, patient).Lease(name).TryAcquire(t.Context())

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const (
@@ -49,11 +50,11 @@ func hashOf(name string) string {
 
 func objectName(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", coordination.ErrRefused,
+		return "", fmt.Errorf("%w: kubernetes: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
 	}
 	if !utf8.ValidString(name) {
-		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", coordination.ErrRefused, name)
+		return "", fmt.Errorf("%w: kubernetes: name %.80q is not UTF-8", leasestore.ErrRefused, name)
 	}
 	return ObjectName(name), nil
 }
@@ -66,11 +67,11 @@ type seen struct {
 	token           coordination.Token
 }
 
-func (s seen) version() coordination.Version {
-	return coordination.Version(fmt.Sprintf("%s.%d.%d", s.resourceVersion, s.transitions, s.token))
+func (s seen) version() leasestore.Version {
+	return leasestore.Version(fmt.Sprintf("%s.%d.%d", s.resourceVersion, s.transitions, s.token))
 }
 
-func parse(v coordination.Version) (s seen, ok bool) {
+func parse(v leasestore.Version) (s seen, ok bool) {
 	parts := strings.Split(string(v), ".")
 	if len(parts) != 3 || parts[0] == "" {
 		return seen{}, false
@@ -92,16 +93,16 @@ func number(resourceVersion string) (coordination.Token, error) {
 }
 
 // read returns the record and the version of an object.
-func read(name string, l *v1.Lease) (coordination.Record, coordination.Version, error) {
+func read(name string, l *v1.Lease) (leasestore.Record, leasestore.Version, error) {
 	rec, err := record(name, l)
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: kubernetes: Lease %s: %w",
-			coordination.ErrDamaged, l.Name, err)
+		return leasestore.Record{}, "", fmt.Errorf("%w: kubernetes: Lease %s: %w",
+			leasestore.ErrDamaged, l.Name, err)
 	}
 	return rec, seen{l.ResourceVersion, value(l.Spec.LeaseTransitions), rec.Token}.version(), nil
 }
 
-func record(name string, l *v1.Lease) (rec coordination.Record, err error) {
+func record(name string, l *v1.Lease) (rec leasestore.Record, err error) {
 	if of, ours := l.Annotations[atName]; ours && of != name {
 		return rec, fmt.Errorf("record of %.80q", of)
 	}
@@ -134,7 +135,7 @@ func record(name string, l *v1.Lease) (rec coordination.Record, err error) {
 }
 
 // readKeeping reads how a lease is kept alive, if not by renewals of the object.
-func readKeeping(l *v1.Lease, rec *coordination.Record) error {
+func readKeeping(l *v1.Lease, rec *leasestore.Record) error {
 	if text, ok := l.Annotations[atSession]; ok {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil || n == 0 {
@@ -165,7 +166,7 @@ func token(l *v1.Lease) (coordination.Token, error) {
 }
 
 // annotations returns the annotations of a record; nil stands for an annotation to remove.
-func annotations(name string, r coordination.Record) map[string]*string {
+func annotations(name string, r leasestore.Record) map[string]*string {
 	a := map[string]*string{
 		atName: &name, atNonce: &r.Nonce, atToken: new(r.Token.String()), atAttempt: new(strconv.FormatUint(r.Attempt, 10)),
 		atTTL: new(r.TTL.String()), atWrite: new(rand.Text()), atSession: nil, atForever: nil,
@@ -180,7 +181,7 @@ func annotations(name string, r coordination.Record) map[string]*string {
 }
 
 // newAnnotations returns the annotations of a new object.
-func newAnnotations(name string, r coordination.Record) map[string]string {
+func newAnnotations(name string, r leasestore.Record) map[string]string {
 	there := map[string]string{}
 	for key, text := range annotations(name, r) {
 		if text != nil {
@@ -192,7 +193,7 @@ func newAnnotations(name string, r coordination.Record) map[string]string {
 
 // duration returns the time that others may count from renewTime. If renewTime does not show
 // whether the holder is alive, others must not count at all.
-func duration(r coordination.Record) int32 {
+func duration(r leasestore.Record) int32 {
 	if r.Session != 0 || r.Forever {
 		return math.MaxInt32
 	}
@@ -201,7 +202,7 @@ func duration(r coordination.Record) int32 {
 
 // spec returns the fields that all programs read. A new tenure has a new time and counts as a
 // transition, except for the very first holder, as in client-go.
-func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
+func spec(next leasestore.Record, before seen, now time.Time) v1.LeaseSpec {
 	at := metav1.NewMicroTime(now)
 	if next.Nonce == "" {
 		return v1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), RenewTime: &at}
@@ -218,7 +219,7 @@ func spec(next coordination.Record, before seen, now time.Time) v1.LeaseSpec {
 }
 
 // patch contains only the changes.
-func patch(name string, before seen, next coordination.Record, now time.Time) any {
+func patch(name string, before seen, next leasestore.Record, now time.Time) any {
 	return map[string]any{
 		"metadata": map[string]any{"resourceVersion": before.resourceVersion, "annotations": annotations(name, next)},
 		"spec":     spec(next, before, now),

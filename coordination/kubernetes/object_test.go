@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 func TestObjectName_NamesNeverMeet(t *testing.T) {
@@ -24,17 +24,17 @@ func TestObjectName_NamesNeverMeet(t *testing.T) {
 }
 
 // object returns the object that a write of rec produces.
-func object(name string, rec coordination.Record) *v1.Lease {
+func object(name string, rec leasestore.Record) *v1.Lease {
 	return &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41", Annotations: newAnnotations(name, rec)}, Spec: spec(rec, seen{}, time.Now())}
 }
 
 // TestRead_Objects reads objects of this module, of other programs, and damaged ones.
 func TestRead_Objects(t *testing.T) {
-	ours := coordination.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
+	ours := leasestore.Record{Owner: "a_b", Nonce: "n", Token: 7, Attempt: 3, TTL: 1500 * time.Millisecond}
 	if got, ver, err := read("x", object("x", ours)); got != ours || ver != "41.0.7" || err != nil {
 		t.Errorf("ours: %+v %q %v", got, ver, err)
 	}
-	for _, kept := range []coordination.Record{
+	for _, kept := range []leasestore.Record{
 		{Owner: "a", Nonce: "n", Token: 7, Attempt: 3, TTL: time.Second, Session: 9},
 		{Owner: "a", Nonce: "n", Token: 7, Attempt: 3, TTL: time.Second, Forever: true},
 	} {
@@ -48,11 +48,11 @@ func TestRead_Objects(t *testing.T) {
 	}
 	taken := object("x", ours)
 	taken.Spec.HolderIdentity, taken.Spec.LeaseDurationSeconds = new("them"), new(int32(20))
-	if got, _, err := read("x", taken); err != nil || got != (coordination.Record{Owner: "them", Nonce: "holder:them", Token: 7, TTL: 20 * time.Second}) {
+	if got, _, err := read("x", taken); err != nil || got != (leasestore.Record{Owner: "them", Nonce: "holder:them", Token: 7, TTL: 20 * time.Second}) {
 		t.Errorf("taken over: %+v %v", got, err)
 	}
 	bare := &v1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "41"}}
-	if got, _, err := read("x", bare); err != nil || got != (coordination.Record{Token: 41}) {
+	if got, _, err := read("x", bare); err != nil || got != (leasestore.Record{Token: 41}) {
 		t.Errorf("bare: %+v %v", got, err)
 	}
 	for what, damage := range map[string]func(*v1.Lease){
@@ -67,7 +67,7 @@ func TestRead_Objects(t *testing.T) {
 	} {
 		l := object("x", ours)
 		damage(l)
-		if _, _, err := read("x", l); !errors.Is(err, coordination.ErrDamaged) {
+		if _, _, err := read("x", l); !errors.Is(err, leasestore.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -77,7 +77,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("41.0.7")
 	f.Add("nonsense")
 	f.Fuzz(func(t *testing.T, s string) {
-		v, ok := parse(coordination.Version(s))
+		v, ok := parse(leasestore.Version(s))
 		if !ok {
 			return
 		}

@@ -1,12 +1,15 @@
 package kubernetes
 
-import "github.com/concord-go/concord/coordination"
+import (
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
+)
 
-var _ coordination.Opener = Opener
+var _ leaseconfig.Opener = Opener
 
 // Opener reads Config for a Provider or a configuration file, in a pod. It opens the store with
 // InCluster.
-func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
 	var c Config
 	if err := decode(&c); err != nil {
 		return nil, err

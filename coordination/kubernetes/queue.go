@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // The queue of a lease is an annotation of a Lease object that nobody ever holds, because the
@@ -19,15 +19,15 @@ const (
 	queueOf = domain + "queue-of" // the name of the lease
 )
 
-// Enqueue implements coordination.Queuer.
+// Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p coordination.Place) (ahead []coordination.Place, err error) {
+	p leasestore.Place) (ahead []leasestore.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
 
-// Leave implements coordination.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+// Leave implements leasestore.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
 }
 
@@ -60,7 +60,7 @@ func (c cell) Read(ctx context.Context) (text []byte, version string, err error)
 		return nil, "", err
 	case l.Annotations[queueOf] != c.name:
 		return nil, "", fmt.Errorf("%w: kubernetes: Lease %s: not the queue of this lease",
-			coordination.ErrDamaged, l.Name)
+			leasestore.ErrDamaged, l.Name)
 	}
 	return []byte(l.Annotations[atQueue]), l.ResourceVersion, nil
 }

@@ -17,6 +17,7 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Config is the configuration of a store.
@@ -49,12 +50,12 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
-	_ coordination.Documents     = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a client, such as the result of clientv1.NewForConfig or of a clientset's
@@ -69,19 +70,19 @@ func New(client clientv1.LeasesGetter, c Config) (*Store, error) {
 	return &Store{client.Leases(c.Namespace), c.Exclusive}, nil
 }
 
-// Load implements coordination.Store.
+// Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	object, err := objectName(name)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	lease, err := s.leases.Get(ctx, object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return s.absent(ctx, name, object)
 	}
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
 	return read(name, lease)
 }
@@ -90,29 +91,29 @@ func (s *Store) Load(ctx context.Context,
 // contain the object has a resourceVersion above those of all earlier writes, and each tenure had a
 // write of its own.
 func (s *Store) absent(ctx context.Context, name,
-	object string) (coordination.Record, coordination.Version, error) {
+	object string) (leasestore.Record, leasestore.Version, error) {
 	list, err := s.leases.List(ctx, only(object))
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
 	if len(list.Items) > 0 {
 		return read(name, &list.Items[0])
 	}
 	floor, err := number(list.ResourceVersion)
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
-	return coordination.Record{Token: floor}, "", nil
+	return leasestore.Record{Token: floor}, "", nil
 }
 
 func only(object string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + object}
 }
 
-// Swap implements coordination.Store. It patches an existing object, with its resourceVersion as a
+// Swap implements leasestore.Store. It patches an existing object, with its resourceVersion as a
 // condition, so that fields that others have added stay.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -128,7 +129,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	} else {
 		before, ok := parse(old)
 		if !ok {
-			return "", coordination.ErrConflict
+			return "", leasestore.ErrConflict
 		}
 		written, err = s.change(ctx, object, patch(name, before, next, time.Now()))
 	}
@@ -147,28 +148,28 @@ func (s *Store) change(ctx context.Context, object string, patch any) (*v1.Lease
 	}
 	written, err := s.leases.Patch(ctx, object, types.MergePatchType, body, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, coordination.ErrConflict
+		return nil, leasestore.ErrConflict
 	}
 	return written, err
 }
 
-// KeepsSessions implements coordination.SessionKeeper. It returns Config.Exclusive.
+// KeepsSessions implements leasestore.SessionKeeper. It returns Config.Exclusive.
 func (s *Store) KeepsSessions() bool { return s.exclusive }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	object, err := objectName(name)
 	if err != nil {
 		return err
 	}
 	before, ok := parse(old)
 	if !ok {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	err = s.leases.Delete(ctx, object,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &before.resourceVersion}})
 	if apierrors.IsNotFound(err) {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	return outcome(err)
 }
@@ -180,15 +181,15 @@ func outcome(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, coordination.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return coordination.ErrConflict
+	if errors.Is(err, leasestore.ErrConflict) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return leasestore.ErrConflict
 	}
 	var status apierrors.APIStatus // does not implement error, so AsType cannot find it
 	if errors.As(err, &status) {
 		switch status.Status().Code {
 		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 			http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
-			return fmt.Errorf("%w: kubernetes: %w", coordination.ErrRefused, err)
+			return fmt.Errorf("%w: kubernetes: %w", leasestore.ErrRefused, err)
 		}
 	}
 	return fmt.Errorf("kubernetes: %w", err)

@@ -22,8 +22,8 @@ import (
 	clientv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -82,37 +82,37 @@ type store struct {
 	prefix string
 }
 
-func (s store) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s store) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	return s.Store.Load(ctx, s.prefix+name)
 }
 
-func (s store) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s store) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	return s.Store.Swap(ctx, s.prefix+name, old, next)
 }
 
-func (s store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+func (s store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return s.Store.Watch(ctx, s.prefix+name)
 }
 
 func fresh() string { return "t-" + strings.ToLower(rand.Text()) + "-" }
 
-func (s store) Remove(ctx context.Context, name string, old coordination.Version) error {
+func (s store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	return s.Store.Remove(ctx, s.prefix+name, old)
 }
 
-func (s store) Enqueue(ctx context.Context, name string, p coordination.Place) ([]coordination.Place, error) {
+func (s store) Enqueue(ctx context.Context, name string, p leasestore.Place) ([]leasestore.Place, error) {
 	return s.Store.Enqueue(ctx, s.prefix+name, p)
 }
 
-func (s store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+func (s store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	return s.Store.Leave(ctx, s.prefix+name, gone)
 }
 
-func (s store) LoadDocument(ctx context.Context, name string) ([]byte, coordination.Version, error) {
+func (s store) LoadDocument(ctx context.Context, name string) ([]byte, leasestore.Version, error) {
 	return s.Store.LoadDocument(ctx, s.prefix+name)
 }
 
-func (s store) SwapDocument(ctx context.Context, name string, old coordination.Version, next []byte) (coordination.Version, error) {
+func (s store) SwapDocument(ctx context.Context, name string, old leasestore.Version, next []byte) (leasestore.Version, error) {
 	return s.Store.SwapDocument(ctx, s.prefix+name, old, next)
 }
 
@@ -135,18 +135,18 @@ func TestConformance(t *testing.T) {
 	account, cfg := config(t), kubernetes.Config{Namespace: namespace, Exclusive: true}
 	account.BearerToken = env(t, "CONCORD_KUBERNETES_ADMIN") // to delete
 	c, leases := client(t, account), operator(t)
-	object := func(s coordination.Store, name string) string {
+	object := func(s leasestore.Store, name string) string {
 		return kubernetes.ObjectName(s.(store).prefix + name)
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return openWith(t, c, fresh(), cfg) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return openWith(t, c, fresh(), cfg) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			return openWith(t, client(t, account), s.(store).prefix, cfg), nil
 		},
-		Delete: func(s coordination.Store, name string) error {
+		Delete: func(s leasestore.Store, name string) error {
 			return leases.Delete(t.Context(), object(s, name), metav1.DeleteOptions{})
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"concord-go.github.io/token": "many"}}})
 			must(t, err)
 			_, err = leases.Patch(t.Context(), object(s, name), types.MergePatchType, body, metav1.PatchOptions{})
@@ -157,7 +157,7 @@ func TestConformance(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	prefixes := sync.Map{} // of the parts
-	leasetest.Live(t, func(t *testing.T) coordination.Store {
+	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		prefix, _ := prefixes.LoadOrStore(t.Name(), fresh())
 		return open(t, client(t, config(t)), prefix.(string))
 	}, leasetest.LiveOptions{Disturb: restart(t), For: 25 * time.Second})

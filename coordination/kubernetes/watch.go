@@ -10,13 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Watch implements coordination.Watcher. The server ends a watch after some minutes, which Watch
+// Watch implements leasestore.Watcher. The server ends a watch after some minutes, which Watch
 // yields as an error.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		w, rec, err := s.watch(ctx, name)
 		if !yield(rec, err) || err != nil {
 			if err == nil {
@@ -43,17 +43,17 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 
 // watch starts a watch from the state that it returns.
 func (s *Store) watch(ctx context.Context,
-	name string) (watch.Interface, coordination.Record, error) {
+	name string) (watch.Interface, leasestore.Record, error) {
 	object, err := objectName(name)
 	if err != nil {
-		return nil, coordination.Record{}, err
+		return nil, leasestore.Record{}, err
 	}
 	options := only(object)
 	list, err := s.leases.List(ctx, options)
 	if err != nil {
-		return nil, coordination.Record{}, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
+		return nil, leasestore.Record{}, fmt.Errorf("kubernetes: lease %.80q: %w", name, err)
 	}
-	var rec coordination.Record
+	var rec leasestore.Record
 	if len(list.Items) > 0 {
 		if rec, _, err = read(name, &list.Items[0]); err != nil {
 			return nil, rec, err
@@ -68,14 +68,14 @@ func (s *Store) watch(ctx context.Context,
 }
 
 // told returns the record that an event reports.
-func told(name string, e watch.Event, open bool) (coordination.Record, error) {
+func told(name string, e watch.Event, open bool) (leasestore.Record, error) {
 	switch lease, ok := e.Object.(*v1.Lease); {
 	case !open:
-		return coordination.Record{}, errors.New("kubernetes: the watch has ended")
+		return leasestore.Record{}, errors.New("kubernetes: the watch has ended")
 	case e.Type == watch.Error || !ok:
-		return coordination.Record{}, fmt.Errorf("kubernetes: watch: %w", apierrors.FromObject(e.Object))
+		return leasestore.Record{}, fmt.Errorf("kubernetes: watch: %w", apierrors.FromObject(e.Object))
 	case e.Type == watch.Deleted:
-		return coordination.Record{}, nil
+		return leasestore.Record{}, nil
 	default:
 		rec, _, err := read(name, lease)
 		return rec, err

@@ -5,18 +5,18 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // text is a document.
 type text struct {
 	bytes   []byte
-	version coordination.Version
+	version leasestore.Version
 }
 
-// LoadDocument implements coordination.Documents.
+// LoadDocument implements leasestore.Documents.
 func (s *Store) LoadDocument(ctx context.Context,
-	name string) ([]byte, coordination.Version, error) {
+	name string) ([]byte, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -26,22 +26,22 @@ func (s *Store) LoadDocument(ctx context.Context,
 	return bytes.Clone(t.bytes), t.version, nil
 }
 
-// SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
-	next []byte) (coordination.Version, error) {
+// SwapDocument implements leasestore.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.texts[name].version != old {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	if s.mu.texts == nil {
 		s.mu.texts = map[string]text{}
 	}
 	s.mu.writes++
-	t := text{bytes.Clone(next), coordination.Version(strconv.FormatUint(s.mu.writes, 10))}
+	t := text{bytes.Clone(next), leasestore.Version(strconv.FormatUint(s.mu.writes, 10))}
 	s.mu.texts[name] = t
 	return t.version, nil
 }

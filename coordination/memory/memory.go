@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Store keeps records in memory. The zero value is empty and ready to use. Tokens last as long as
@@ -26,7 +26,7 @@ type Store struct {
 }
 
 type entry struct {
-	record  coordination.Record
+	record  leasestore.Record
 	version uint64
 	changed chan struct{} // closed with the next change
 }
@@ -35,31 +35,31 @@ type entry struct {
 func New() *Store { return &Store{} }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
-	_ coordination.Documents     = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
-// Load implements coordination.Store.
+// Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.mu.entries[name]; ok {
 		return e.record, e.mark(), nil
 	}
-	return coordination.Record{}, "", nil
+	return leasestore.Record{}, "", nil
 }
 
-// Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	defer s.mu.Unlock()
 	e := s.entryLocked(name)
 	if e.mark() != old {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	s.mu.writes++
 	e.record, e.version = next, s.mu.writes
@@ -76,11 +76,11 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	return e.mark(), nil
 }
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -88,16 +88,16 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	defer s.mu.Unlock()
 	e, ok := s.mu.entries[name]
 	if !ok || e.mark() != old {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	close(e.changed)
 	delete(s.mu.entries, name)
 	return nil
 }
 
-// Enqueue implements coordination.Queuer.
+// Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p coordination.Place) ([]coordination.Place, error) {
+	p leasestore.Place) ([]leasestore.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (s *Store) Enqueue(ctx context.Context, name string,
 	return q.Enqueue(p), nil
 }
 
-// Leave implements coordination.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+// Leave implements leasestore.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Plac
 	return nil
 }
 
-// Watch implements coordination.Watcher.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+// Watch implements leasestore.Watcher.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		for {
 			s.mu.Lock()
 			e := s.entryLocked(name)
@@ -162,9 +162,9 @@ func (s *Store) entryLocked(name string) *entry {
 }
 
 // mark returns the version; it is empty before the first write.
-func (e *entry) mark() coordination.Version {
+func (e *entry) mark() leasestore.Version {
 	if e.version == 0 {
 		return ""
 	}
-	return coordination.Version(strconv.FormatUint(e.version, 10))
+	return leasestore.Version(strconv.FormatUint(e.version, 10))
 }

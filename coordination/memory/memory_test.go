@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -32,11 +33,11 @@ func BenchmarkAcquireRelease(b *testing.B) {
 // BenchmarkSwap measures only the store; its zero value is ready to use.
 func BenchmarkSwap(b *testing.B) {
 	var s memory.Store
-	var ver coordination.Version
+	var ver leasestore.Version
 	b.ReportAllocs()
 	for b.Loop() {
 		var err error
-		if ver, err = s.Swap(b.Context(), "lease", ver, coordination.Record{Token: 1}); err != nil {
+		if ver, err = s.Swap(b.Context(), "lease", ver, leasestore.Record{Token: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,13 +1,16 @@
 package memory
 
-import "github.com/concord-go/concord/coordination"
+import (
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
+)
 
-var _ coordination.Opener = Opener
+var _ leaseconfig.Opener = Opener
 
 // Opener opens a memory store for a Provider or a configuration file. It has no settings.
-func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
 	if err := decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return New(), nil }, nil
+	return func() (leasestore.Store, error) { return New(), nil }, nil
 }

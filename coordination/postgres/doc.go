@@ -21,7 +21,7 @@
 // wait for. It contains the queue of these sessions. A crash of the server may empty the table,
 // which only costs the order.
 //
-// The table concord_leases_documents has one row for each document (coordination.Documents).
+// The table concord_leases_documents has one row for each document (leasestore.Documents).
 // Store.Install creates it also if the other tables already exist; until then documents are
 // refused, and leases work.
 //

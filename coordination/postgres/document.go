@@ -6,22 +6,22 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // documentStatements prepares the statements. They bound the length before the server sends
 // content.
 func (s *Store) documentStatements() {
 	s.loadDocument = fmt.Sprintf(`SELECT CASE WHEN length(content) > %d THEN NULL ELSE content END, length(content), %s
-FROM %s_documents WHERE name = $1`, coordination.MaxDocument, mark, s.table)
+FROM %s_documents WHERE name = $1`, leasestore.MaxDocument, mark, s.table)
 	s.insertDocument = fmt.Sprintf("INSERT INTO %s_documents (name, content) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING %s", s.table, mark)
 	s.updateDocument = fmt.Sprintf(`UPDATE %[1]s_documents SET content = $2, version = nextval('%[1]s_version'), written = clock_timestamp()
 WHERE name = $1 AND %[2]s = $3 RETURNING %[2]s`, s.table, mark)
 }
 
-// LoadDocument implements coordination.Documents.
+// LoadDocument implements leasestore.Documents.
 func (s *Store) LoadDocument(ctx context.Context,
-	name string) ([]byte, coordination.Version, error) {
+	name string) ([]byte, leasestore.Version, error) {
 	text := escape(name)
 	if len(text) > maxName {
 		return nil, "", tooLong(name)
@@ -34,16 +34,16 @@ func (s *Store) LoadDocument(ctx context.Context,
 		return nil, "", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("postgres: document %.80q: %w", name, err)
-	case size > coordination.MaxDocument:
+	case size > leasestore.MaxDocument:
 		return nil, "", fmt.Errorf("%w: postgres: document %.80q has %d bytes, over the limit of %d",
-			coordination.ErrDamaged, name, size, coordination.MaxDocument)
+			leasestore.ErrDamaged, name, size, leasestore.MaxDocument)
 	}
-	return content, coordination.Version(version), nil
+	return content, leasestore.Version(version), nil
 }
 
-// SwapDocument implements coordination.Documents.
-func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.Version,
-	next []byte) (coordination.Version, error) {
+// SwapDocument implements leasestore.Documents.
+func (s *Store) SwapDocument(ctx context.Context, name string, old leasestore.Version,
+	next []byte) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -61,9 +61,9 @@ func (s *Store) SwapDocument(ctx context.Context, name string, old coordination.
 	var version string
 	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version); {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	case err != nil:
 		return "", outcome(err)
 	}
-	return coordination.Version(version), nil
+	return leasestore.Version(version), nil
 }

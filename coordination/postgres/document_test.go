@@ -13,14 +13,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 	"github.com/concord-go/concord/testkit/documenttest"
 )
 
 func TestDocuments(t *testing.T) {
 	db := connect(t)
-	documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) {
+	documenttest.Run(t, func(t *testing.T) (a, b leasestore.Documents) {
 		at := table()
 		return open(t, db, at), open(t, db, at)
 	})
@@ -32,7 +32,7 @@ func TestDocuments_Interrupted(t *testing.T) {
 	cfg, err := pgx.ParseConfig(dsn)
 	must(t, err)
 	tables := map[string]string{} // by test
-	documenttest.Interrupted(t, net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), func(t *testing.T, address string) coordination.Documents {
+	documenttest.Interrupted(t, net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), func(t *testing.T, address string) leasestore.Documents {
 		host, port, err := net.SplitHostPort(address)
 		must(t, err)
 		db, err := sql.Open("pgx", dsn+" host="+host+" port="+port)
@@ -49,9 +49,9 @@ func TestDocuments_Interrupted(t *testing.T) {
 func TestDocuments_ForeignContent(t *testing.T) {
 	db, at := connect(t), table()
 	s := open(t, db, at)
-	_, err := db.ExecContext(t.Context(), "INSERT INTO "+at+"_documents (name, content) VALUES ('x', convert_to(repeat('x', $1), 'UTF8'))", coordination.MaxDocument+1)
+	_, err := db.ExecContext(t.Context(), "INSERT INTO "+at+"_documents (name, content) VALUES ('x', convert_to(repeat('x', $1), 'UTF8'))", leasestore.MaxDocument+1)
 	must(t, err)
-	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, coordination.ErrDamaged) || !strings.Contains(err.Error(), `"x" has 131073 bytes`) {
+	if _, _, err := s.LoadDocument(t.Context(), "x"); !errors.Is(err, leasestore.ErrDamaged) || !strings.Contains(err.Error(), `"x" has 131073 bytes`) {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = db.ExecContext(t.Context(), "UPDATE "+at+"_documents SET content = 'hello'")
@@ -62,7 +62,7 @@ func TestDocuments_ForeignContent(t *testing.T) {
 	}
 	_, err = db.ExecContext(t.Context(), "UPDATE "+at+"_documents SET content = 'by hand'")
 	must(t, err)
-	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.SwapDocument(t.Context(), "x", v, []byte("next")); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("swap of what was changed by hand: %v", err)
 	}
 	_, err = db.ExecContext(t.Context(), "DELETE FROM "+at+"_documents")
@@ -83,7 +83,7 @@ func TestDocuments_WithoutTheTable(t *testing.T) {
 	if _, _, err := s.LoadDocument(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), at+"_documents") {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.SwapDocument(t.Context(), "x", "", nil); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.SwapDocument(t.Context(), "x", "", nil); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 	must(t, s.Install(t.Context()))
@@ -96,10 +96,10 @@ func TestDocuments_NamesTooLong(t *testing.T) {
 	s, err := postgres.New(connect(t), postgres.Config{Table: table()})
 	must(t, err)
 	long := strings.Repeat("n", 2049)
-	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, coordination.ErrRefused) {
+	if _, _, err := s.LoadDocument(t.Context(), long); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.SwapDocument(t.Context(), long, "", nil); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Watch implements coordination.Watcher. It reports changes of tenure, but not renewals. All
+// Watch implements leasestore.Watcher. It reports changes of tenure, but not renewals. All
 // watches of a store share one connection.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		signals, err := s.listener.subscribe(escape(name))
 		if err != nil {
-			yield(coordination.Record{}, err)
+			yield(leasestore.Record{}, err)
 			return
 		}
 		defer s.listener.unsubscribe(escape(name), signals)
@@ -32,7 +33,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.R
 			case <-ctx.Done():
 				return
 			}
-			var rec coordination.Record
+			var rec leasestore.Record
 			if err == nil {
 				rec, _, err = s.Load(ctx, name)
 			}

@@ -11,10 +11,12 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/opened"
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/internal/settings"
 )
 
-var _ coordination.Opener = Opener
+var _ leaseconfig.Opener = Opener
 
 // Settings are the settings of Opener.
 type Settings struct {
@@ -59,12 +61,12 @@ func (s Settings) withDefaults() Settings {
 // Opener reads Settings for a Provider or a configuration file, and opens a store with its own
 // pool. Closing the store closes the pool. Without Install it opens the store also while the
 // database is unavailable.
-func Opener(decode func(into any) error) (func() (coordination.Store, error), error) {
+func Opener(decode func(into any) error) (func() (leasestore.Store, error), error) {
 	s, err := settings.Read[Settings](decode)
 	if err != nil {
 		return nil, err
 	}
-	return func() (coordination.Store, error) { return opened.As(s.withDefaults().open()) }, nil
+	return func() (leasestore.Store, error) { return opened.As(s.withDefaults().open()) }, nil
 }
 
 // owner is a store that owns its pool.

@@ -6,19 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
-// Enqueue implements coordination.Queuer.
+// Enqueue implements leasestore.Queuer.
 func (s *Store) Enqueue(ctx context.Context, name string,
-	p coordination.Place) (ahead []coordination.Place, err error) {
+	p leasestore.Place) (ahead []leasestore.Place, err error) {
 	err = s.changeQueue(ctx, name, func(q *queue.Queue) { ahead = q.Enqueue(p) })
 	return ahead, err
 }
 
-// Leave implements coordination.Queuer.
-func (s *Store) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+// Leave implements leasestore.Queuer.
+func (s *Store) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	return s.changeQueue(ctx, name, func(q *queue.Queue) { q.Leave(gone...) })
 }
 

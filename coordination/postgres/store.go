@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const (
@@ -54,12 +55,12 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
-	_ coordination.Documents     = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
+	_ leasestore.Documents     = (*Store)(nil)
 )
 
 // New returns a store on a pool of connections. The caller keeps the pool.
@@ -152,10 +153,10 @@ SELECT mark, CASE WHEN EXISTS (SELECT FROM renewal) THEN '' ELSE pg_notify($7, $
 	s.remove = fmt.Sprintf("DELETE FROM %[1]s WHERE name = $1 AND %[2]s = $2", s.table, mark)
 }
 
-// Load implements coordination.Store.
+// Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
-	var rec coordination.Record
+	name string) (leasestore.Record, leasestore.Version, error) {
+	var rec leasestore.Record
 	var owner, nonce, attempt, version string
 	var token, ttl int64
 	text := escape(name)
@@ -173,15 +174,15 @@ func (s *Store) Load(ctx context.Context,
 	errs[1] = readHolder(nonce, &rec)
 	rec.Attempt, errs[2] = strconv.ParseUint(attempt, 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
-		return coordination.Record{}, "", fmt.Errorf("%w: postgres: lease %.80q: %w",
-			coordination.ErrDamaged, name, err)
+		return leasestore.Record{}, "", fmt.Errorf("%w: postgres: lease %.80q: %w",
+			leasestore.ErrDamaged, name, err)
 	}
-	return rec, coordination.Version(version), nil
+	return rec, leasestore.Version(version), nil
 }
 
-// Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -200,31 +201,31 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 	var notified any
 	switch err := s.db.QueryRowContext(ctx, query, args...).Scan(&version, &notified); {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	case err != nil:
 		return "", outcome(err)
 	}
-	return coordination.Version(version), nil
+	return leasestore.Version(version), nil
 }
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	done, err := s.db.ExecContext(ctx, s.remove, escape(name), string(old))
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(coordination.ErrConflict, err)
+		return errors.Join(leasestore.ErrConflict, err)
 	}
 	return nil
 }
 
 func tooLong(name string) error {
 	return fmt.Errorf("%w: postgres: name %.20q… of %d bytes is more than %d as text",
-		coordination.ErrRefused, name, len(name), maxName)
+		leasestore.ErrRefused, name, len(name), maxName)
 }
 
 // outcome classifies an error: ErrRefused if certainly nothing was written. A statement that the
@@ -236,7 +237,7 @@ func outcome(err error) error {
 		switch answered.Code[:2] {
 		case "08", "57", "58", "XX": // connection, operator intervention, system, internal
 		default:
-			return fmt.Errorf("%w: postgres: %w", coordination.ErrRefused, err)
+			return fmt.Errorf("%w: postgres: %w", leasestore.ErrRefused, err)
 		}
 	}
 	return fmt.Errorf("postgres: %w", err)

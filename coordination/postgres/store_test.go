@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 )
 
@@ -36,7 +37,7 @@ func restart(t *testing.T) func(context.Context) {
 	}
 }
 
-func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coordination.Session {
+func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
 	t.Helper()
 	c, err := coordination.Open(s, cfg)
 	must(t, err)
@@ -106,7 +107,7 @@ func TestInstall_Schema(t *testing.T) {
 func TestNoTable(t *testing.T) {
 	s, err := postgres.New(connect(t), postgres.Config{Table: table()})
 	must(t, err)
-	if _, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 	_, err = session(t, s, patient).Lease("x").TryAcquire(t.Context())
@@ -204,7 +205,7 @@ func TestListening_OneConnectionForAll(t *testing.T) {
 	if n := listeners(t, watcher, s); n != 1 {
 		t.Errorf("%d connections listen", n)
 	}
-	_, err := s.Swap(t.Context(), "c", "", coordination.Record{Token: 7})
+	_, err := s.Swap(t.Context(), "c", "", leasestore.Record{Token: 7})
 	must(t, err)
 	for range 2 {
 		if got := <-told; got != "c"+coordination.Token(7).String() {

@@ -14,7 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/postgres"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
@@ -61,23 +61,23 @@ func open(t testing.TB, db *sql.DB, table string) *postgres.Store {
 func TestConformance(t *testing.T) {
 	db := connect(t)
 	tables := sync.Map{} // of the stores
-	begin := func(t *testing.T, table string) coordination.Store {
+	begin := func(t *testing.T, table string) leasestore.Store {
 		s := open(t, db, table)
 		tables.Store(s, table)
 		return s
 	}
-	tableOf := func(s coordination.Store) string {
+	tableOf := func(s leasestore.Store) string {
 		name, _ := tables.Load(s)
 		return name.(string)
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, table()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, table()) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) { return begin(t, tableOf(s)), nil },
-		Delete: func(s coordination.Store, name string) error {
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) { return begin(t, tableOf(s)), nil },
+		Delete: func(s leasestore.Store, name string) error {
 			_, err := db.ExecContext(t.Context(), "DELETE FROM "+tableOf(s)+" WHERE name = $1", name)
 			return err
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			_, err := db.ExecContext(t.Context(), "UPDATE "+tableOf(s)+` SET owner = '\' WHERE name = $1`, name)
 			return err
 		},
@@ -86,7 +86,7 @@ func TestConformance(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	tables := map[string]string{} // of the parts
-	leasetest.Live(t, func(t *testing.T) coordination.Store {
+	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		if tables[t.Name()] == "" {
 			tables[t.Name()] = table()
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Suffixes of a nonce. escape writes neither, so a program that does not know them considers the
@@ -17,7 +18,7 @@ const (
 )
 
 // holder encodes the nonce of the holder, and how the holder keeps the lease.
-func holder(r coordination.Record) string {
+func holder(r leasestore.Record) string {
 	text := escape(r.Nonce)
 	if r.Session != 0 {
 		text += throughSession + strconv.FormatInt(int64(r.Session), 10)
@@ -29,7 +30,7 @@ func holder(r coordination.Record) string {
 }
 
 // readHolder rejects text that holder does not write.
-func readHolder(text string, r *coordination.Record) (err error) {
+func readHolder(text string, r *leasestore.Record) (err error) {
 	rest, isForever := strings.CutSuffix(text, forever)
 	nonce, session, through := strings.Cut(rest, throughSession)
 	if r.Nonce, err = unescape(nonce); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 func FuzzEscape(f *testing.F) {
@@ -24,20 +24,20 @@ func FuzzEscape(f *testing.F) {
 }
 
 func TestHolder_IsRead(t *testing.T) {
-	for _, want := range []coordination.Record{{}, {Nonce: "n"}, {Nonce: `\session 7\forever`}, {Nonce: "n", Session: 1<<63 - 1},
+	for _, want := range []leasestore.Record{{}, {Nonce: "n"}, {Nonce: `\session 7\forever`}, {Nonce: "n", Session: 1<<63 - 1},
 		{Nonce: "n", Forever: true}, {Nonce: "n", Session: 7, Forever: true}} {
-		var got coordination.Record
+		var got leasestore.Record
 		if err := readHolder(holder(want), &got); got != want || err != nil {
 			t.Errorf("%+v is %q and that %+v, %v", want, holder(want), got, err)
 		}
 	}
 	for _, s := range []string{`n\session `, `n\session 0`, `n\session -1`, `n\session 99999999999999999999`, `n\forever\session 7`, `n\sibling 7`} {
-		var got coordination.Record
+		var got leasestore.Record
 		if err := readHolder(s, &got); err == nil {
 			t.Errorf("%q became %+v", s, got)
 		}
 	}
-	if _, err := unescape(holder(coordination.Record{Nonce: "n", Session: 7})); err == nil {
+	if _, err := unescape(holder(leasestore.Record{Nonce: "n", Session: 7})); err == nil {
 		t.Error("a program that knows no sessions reads it")
 	}
 }

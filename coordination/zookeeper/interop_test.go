@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
@@ -34,7 +35,7 @@ func beside(t *testing.T) side {
 	return side{store, session.Lease(name), client(t), store.LockPath(name)}
 }
 
-func session(t testing.TB, s coordination.Store, cfg coordination.Config) *coordination.Session {
+func session(t testing.TB, s leasestore.Store, cfg coordination.Config) *coordination.Session {
 	t.Helper()
 	c, err := coordination.Open(s, cfg)
 	must(t, err)
@@ -136,7 +137,7 @@ func locking(l *zk.Lock) <-chan error {
 
 func TestInterop_WeExcludeLock(t *testing.T) {
 	s := beside(t)
-	rec := coordination.Record{Owner: "o", Nonce: "holder", Token: 5, TTL: time.Minute}
+	rec := leasestore.Record{Owner: "o", Nonce: "holder", Token: 5, TTL: time.Minute}
 	ver, err := s.store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	l := s.lock()
@@ -155,18 +156,18 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 		t.Fatalf("locked beside a holder: %v", err)
 	default:
 	}
-	after, err := s.store.Swap(t.Context(), name, ver, coordination.Record{Token: rec.Token})
+	after, err := s.store.Swap(t.Context(), name, ver, leasestore.Record{Token: rec.Token})
 	must(t, err)
 	must(t, <-locked)
 	rec.Token++
-	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("wrote on what was before the lock: %v", err)
 	}
 	if _, err = try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
 		t.Errorf("beside the lock: %v", err)
 	}
 	must(t, l.Unlock())
-	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, after, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("wrote on what was before the lock, after it: %v", err)
 	}
 }
@@ -176,18 +177,18 @@ func TestInterop_WeExcludeLock(t *testing.T) {
 // session is alive.
 func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 	s := beside(t)
-	rec := coordination.Record{Owner: "o", Nonce: "overdue", Token: 5, TTL: time.Second}
+	rec := leasestore.Record{Owner: "o", Nonce: "overdue", Token: 5, TTL: time.Second}
 	ver, err := s.store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	l := s.lock()
 	locked := locking(l)
 	s.waitFor(t, 2)
-	next := coordination.Record{Owner: "o", Nonce: "next", Token: 6, TTL: time.Second}
-	if _, err := s.store.Swap(t.Context(), name, ver, next); !errors.Is(err, coordination.ErrConflict) {
+	next := leasestore.Record{Owner: "o", Nonce: "next", Token: 6, TTL: time.Second}
+	if _, err := s.store.Swap(t.Context(), name, ver, next); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("past a lock that waits: %v", err)
 	}
 	must(t, <-locked)
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("the overdue holder renews: %v", err)
 	}
 	s.waitFor(t, 1) // ours has left the line
@@ -201,8 +202,8 @@ func TestInterop_OverdueHolderMakesWayForTheLine(t *testing.T) {
 // invalid after that lock is gone.
 func TestStaleVersions_StayDead(t *testing.T) {
 	s := beside(t)
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
-	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Minute}
+	free, err := s.store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
 	_, also, err := s.store.Load(t.Context(), name)
 	must(t, err)
@@ -212,8 +213,8 @@ func TestStaleVersions_StayDead(t *testing.T) {
 	_, during, err := s.store.Load(t.Context(), name)
 	must(t, err)
 	must(t, l.Unlock())
-	for _, old := range []coordination.Version{"", free, also, during} {
-		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, coordination.ErrConflict) {
+	for _, old := range []leasestore.Version{"", free, also, during} {
+		if _, err := s.store.Swap(t.Context(), name, old, rec); !errors.Is(err, leasestore.ErrConflict) {
 			t.Errorf("version %q: %v", old, err)
 		}
 	}
@@ -232,7 +233,7 @@ func TestStaleVersions_StayDead(t *testing.T) {
 func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	s := beside(t)
 	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
-	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Minute}
+	rec := leasestore.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Minute}
 	ver, err := other.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	if _, err := try(t, s.lease); !errors.Is(err, coordination.ErrHeld) {
@@ -244,7 +245,7 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 	if g.Token() <= rec.Token {
 		t.Errorf("token %d after %d", g.Token(), rec.Token)
 	}
-	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("renewed after its end: %v", err)
 	}
 	must(t, g.Release(t.Context()))
@@ -254,17 +255,17 @@ func TestEndedSession_IsFreeAtOnce(t *testing.T) {
 // others do not read again.
 func TestLosers_LeaveTheLine(t *testing.T) {
 	s := beside(t)
-	free, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	free, err := s.store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
 	var wg sync.WaitGroup
 	var won atomic.Int32
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := s.store.Swap(t.Context(), name, free, coordination.Record{Owner: "o", Nonce: fmt.Sprint(i), Token: 2, TTL: time.Minute})
+			_, err := s.store.Swap(t.Context(), name, free, leasestore.Record{Owner: "o", Nonce: fmt.Sprint(i), Token: 2, TTL: time.Minute})
 			switch {
 			case err == nil:
 				won.Add(1)
-			case !errors.Is(err, coordination.ErrConflict):
+			case !errors.Is(err, leasestore.ErrConflict):
 				t.Errorf("%v", err)
 			}
 		})
@@ -282,7 +283,7 @@ func TestLeftBehind_ByAnOperator(t *testing.T) {
 	for what, flags := range map[string]int32{"ephemeral": zk.FlagEphemeral | zk.FlagSequence, "persistent": zk.FlagSequence} {
 		t.Run(what, func(t *testing.T) {
 			s := beside(t)
-			_, err := s.store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+			_, err := s.store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 			must(t, err)
 			left := s.path + "/concord-0123456789abcdef-0123456789abcdef-1-lock-"
 			_, err = s.conn.Create(left, nil, flags, zk.WorldACL(zk.PermAll))
@@ -311,18 +312,18 @@ func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	path := fresh()
 	store := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: 10 * time.Minute})
 	s := side{store: store, conn: client(t), path: store.LockPath(name)}
-	ver, err := store.Swap(t.Context(), name, "", coordination.Record{Token: 1})
+	ver, err := store.Swap(t.Context(), name, "", leasestore.Record{Token: 1})
 	must(t, err)
 	p.swallow()
 	ctx, cancel := context.WithCancel(t.Context())
 	lost := make(chan error, 1)
 	go func() {
-		_, err := store.Swap(ctx, name, ver, coordination.Record{Owner: "o", Nonce: "n", Token: 2, TTL: time.Minute})
+		_, err := store.Swap(ctx, name, ver, leasestore.Record{Owner: "o", Nonce: "n", Token: 2, TTL: time.Minute})
 		lost <- err
 	}()
 	s.waitFor(t, 1)
 	cancel()
-	if err := <-lost; err == nil || errors.Is(err, coordination.ErrRefused) || errors.Is(err, coordination.ErrConflict) {
+	if err := <-lost; err == nil || errors.Is(err, leasestore.ErrRefused) || errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("without an answer: %v", err)
 	}
 	p.cut()
@@ -333,7 +334,7 @@ func TestLostAnswer_LeavesNoPlaceWithoutARecord(t *testing.T) {
 	if got.Nonce != "n" || now == ver {
 		t.Errorf("got %+v %q", got, now)
 	}
-	_, err = store.Swap(t.Context(), name, now, coordination.Record{Token: got.Token})
+	_, err = store.Swap(t.Context(), name, now, leasestore.Record{Token: got.Token})
 	must(t, err)
 	s.waitFor(t, 0)
 	l := s.lock()
@@ -361,7 +362,7 @@ func TestDeletedNodes(t *testing.T) {
 		t.Errorf("token %d after %d", again.Token(), g.Token())
 	}
 	must(t, again.Release(t.Context()))
-	if _, err := s.store.Swap(t.Context(), name, blank, coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Second}); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := s.store.Swap(t.Context(), name, blank, leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: time.Second}); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("on a version of the deleted node: %v", err)
 	}
 }

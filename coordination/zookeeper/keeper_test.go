@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
@@ -122,11 +123,11 @@ func TestSession_LockWaitsForItsLeases(t *testing.T) {
 	l := s.lock()
 	locked := locking(l)
 	s.waitFor(t, 2)
-	before, _, err := store.Load(t.Context(), coordination.SessionRecords+of)
+	before, _, err := store.Load(t.Context(), leasestore.SessionRecords+of)
 	must(t, err)
 	// Wait for three renewals.
 	for now := before; now.Attempt < before.Attempt+3; time.Sleep(10 * time.Millisecond) {
-		now, _, err = store.Load(t.Context(), coordination.SessionRecords+of)
+		now, _, err = store.Load(t.Context(), leasestore.SessionRecords+of)
 		must(t, err)
 	}
 	select {
@@ -180,18 +181,18 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	o := &operator{}
 	path := fresh()
 	store := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute, Dial: o.dial})
-	name := coordination.SessionRecords + "n"
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 5, TTL: time.Minute}
+	name := leasestore.SessionRecords + "n"
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 5, TTL: time.Minute}
 	ver, err := store.Swap(t.Context(), name, "", rec)
 	must(t, err)
-	claim := coordination.Record{Owner: "o", Nonce: "n", Token: 1, Session: 5, TTL: time.Minute}
+	claim := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, Session: 5, TTL: time.Minute}
 	held, err := store.Swap(t.Context(), "a", "", claim)
 	must(t, err)
 	refused := func(what string) {
 		t.Helper()
 		claim.Attempt++
-		for lease, old := range map[string]coordination.Version{"a": held, "b": ""} {
-			if err := connected(t, func() error { _, err := store.Swap(t.Context(), lease, old, claim); return err }); !errors.Is(err, coordination.ErrRefused) {
+		for lease, old := range map[string]leasestore.Version{"a": held, "b": ""} {
+			if err := connected(t, func() error { _, err := store.Swap(t.Context(), lease, old, claim); return err }); !errors.Is(err, leasestore.ErrRefused) {
 				t.Errorf("%s, %s: %v", what, lease, err)
 			}
 		}
@@ -199,7 +200,7 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	o.kill(t)
 	refused("killed")
 	rec.Attempt++
-	if _, err := store.Swap(t.Context(), name, ver, rec); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := store.Swap(t.Context(), name, ver, rec); !errors.Is(err, leasestore.ErrConflict) {
 		t.Errorf("renewed in another ZooKeeper session: %v", err)
 	}
 	over, ver, err := store.Load(t.Context(), name)
@@ -218,7 +219,7 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	}
 
 	other := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-	if _, err := other.Swap(t.Context(), "c", "", claim); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := other.Swap(t.Context(), "c", "", claim); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("through the session of another store: %v", err)
 	}
 	c := client(t)
@@ -229,7 +230,7 @@ func TestSession_NobodyClaimsThroughOneThatIsOver(t *testing.T) {
 	if after := places(t, c, store.LockPath(name)); len(after) != 1 || after[0] == before[0] {
 		t.Errorf("a new tenure has %q, the last one had %q", after, before)
 	}
-	_, err = store.Swap(t.Context(), name, ver, coordination.Record{Token: rec.Token})
+	_, err = store.Swap(t.Context(), name, ver, leasestore.Record{Token: rec.Token})
 	must(t, err)
 	claim.Session = rec.Token
 	refused("given up")
@@ -260,14 +261,14 @@ func TestSession_CrashedLongAgo_LeavesNoRecord(t *testing.T) {
 	path, c := fresh(), client(t)
 	record := func(nonce string) *zookeeper.Store {
 		s := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
-		_, err := s.Swap(t.Context(), coordination.SessionRecords+nonce, "", coordination.Record{Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
+		_, err := s.Swap(t.Context(), leasestore.SessionRecords+nonce, "", leasestore.Record{Owner: "o", Nonce: nonce, Token: 1, TTL: time.Minute})
 		must(t, err)
 		return s
 	}
 	must(t, record("crashed").Close())
 	s := record("alive")
 	// Load lets the server of this store catch up.
-	_, _, err := s.Load(t.Context(), coordination.SessionRecords+"crashed")
+	_, _, err := s.Load(t.Context(), leasestore.SessionRecords+"crashed")
 	must(t, err)
 	parent := path + "/%sessions"
 	s.Tidy(time.Now().Add(47 * time.Hour))
@@ -286,7 +287,7 @@ func TestForever_HasAPlaceThatNoSessionEnds(t *testing.T) {
 	path := fresh()
 	store := open(t, zookeeper.Config{Path: path, SessionTimeout: 10 * time.Minute})
 	// The TTL is longer than the ZooKeeper session.
-	rec := coordination.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Hour, Forever: true}
+	rec := leasestore.Record{Owner: "o", Nonce: "dead", Token: 5, TTL: time.Hour, Forever: true}
 	_, err := store.Swap(t.Context(), name, "", rec)
 	must(t, err)
 	must(t, store.Close())
@@ -330,12 +331,12 @@ func alone(t *testing.T, ahead func(beat uint64) int) {
 func TestQueue_EndsWithItsWaiters(t *testing.T) {
 	s := beside(t)
 	other := open(t, zookeeper.Config{Path: s.path[:strings.LastIndex(s.path, "/")], SessionTimeout: time.Hour})
-	place := func(nonce string, beat uint64) coordination.Place {
-		return coordination.Place{Nonce: nonce, Beat: beat, TTL: time.Minute}
+	place := func(nonce string, beat uint64) leasestore.Place {
+		return leasestore.Place{Nonce: nonce, Beat: beat, TTL: time.Minute}
 	}
-	ahead := func(of coordination.Store, p coordination.Place) []coordination.Place {
+	ahead := func(of leasestore.Store, p leasestore.Place) []leasestore.Place {
 		t.Helper()
-		got, err := of.(coordination.Queuer).Enqueue(t.Context(), name, p)
+		got, err := of.(leasestore.Queuer).Enqueue(t.Context(), name, p)
 		must(t, err)
 		return got
 	}
@@ -363,7 +364,7 @@ func TestQueue_EndsWithItsWaiters(t *testing.T) {
 		t.Errorf("behind %+v", got)
 	}
 	_, err := s.store.Enqueue(t.Context(), name, place(strings.Repeat("x", 129), 1))
-	if !errors.Is(err, coordination.ErrRefused) {
+	if !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("a long nonce: %v", err)
 	}
 }

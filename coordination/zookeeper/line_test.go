@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 func TestLine_IsSortedAsTheLockRecipesDo(t *testing.T) {
@@ -67,7 +67,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("1f.3.~x")
 	f.Add("1f.-1.+4")
 	f.Fuzz(func(t *testing.T, text string) {
-		m, ok := parse(coordination.Version(text))
+		m, ok := parse(leasestore.Version(text))
 		if ok && m.data < 0 {
 			t.Errorf("%q: data version %d means any", text, m.data)
 		}

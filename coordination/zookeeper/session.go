@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
@@ -19,7 +20,7 @@ import (
 // session record exists. When the ZooKeeper session ends, all of them disappear together, and the
 // renewal of the session record is a conflict.
 
-// KeepsSessions implements coordination.SessionKeeper.
+// KeepsSessions implements leasestore.SessionKeeper.
 func (s *Store) KeepsSessions() bool { return true }
 
 // backing is a tenure of a session record, and its place.
@@ -46,8 +47,8 @@ func (k *sessions) of(nonce string) backing {
 }
 
 // learn updates the cache after a write to a record, if that is a session record.
-func (k *sessions) learn(name string, r coordination.Record, path string) {
-	nonce, of := strings.CutPrefix(name, coordination.SessionRecords)
+func (k *sessions) learn(name string, r leasestore.Record, path string) {
+	nonce, of := strings.CutPrefix(name, leasestore.SessionRecords)
 	if !of {
 		return
 	}
@@ -68,21 +69,21 @@ func (k *sessions) learn(name string, r coordination.Record, path string) {
 
 // errSessionOver is not a conflict: the version may be the present one, and an immediate retry
 // would not help.
-var errSessionOver = fmt.Errorf("%w: zookeeper: the session record that holds the lease has lost its place", coordination.ErrRefused)
+var errSessionOver = fmt.Errorf("%w: zookeeper: the session record that holds the lease has lost its place", leasestore.ErrRefused)
 
 // bind returns the place that must exist when next is written: that of the session record that next
 // names. If there is no such record, it requires no place.
-func (s *Store) bind(ctx context.Context, next coordination.Record) (string, error) {
+func (s *Store) bind(ctx context.Context, next leasestore.Record) (string, error) {
 	if next.Nonce == "" || next.Session == 0 {
 		return "", nil
 	}
 	if b := s.sessions.of(next.Nonce); b.token == next.Session {
 		return b.path, nil
 	}
-	name := coordination.SessionRecords + next.Nonce
+	name := leasestore.SessionRecords + next.Nonce
 	v, err := s.look(ctx, name, s.LockPath(name), s.link.ZK())
 	if err != nil {
-		return "", fmt.Errorf("%w: zookeeper: session record: %w", coordination.ErrRefused, err)
+		return "", fmt.Errorf("%w: zookeeper: session record: %w", leasestore.ErrRefused, err)
 	}
 	place, held := v.holder()
 	switch {
@@ -94,8 +95,8 @@ func (s *Store) bind(ctx context.Context, next coordination.Record) (string, err
 	return v.path + "/" + place.name, nil
 }
 
-// Remove implements coordination.Remover.
-func (s *Store) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s *Store) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (s *Store) Remove(ctx context.Context, name string, old coordination.Versio
 	}
 	was, ok := parse(old)
 	if !ok {
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	_, err = link.Call(ctx, s.link, func(context.Context) (any, error) {
 		return nil, s.remove(name, at, was)
@@ -119,7 +120,7 @@ func (s *Store) remove(name, at string, was mark) error {
 	case err != nil:
 		return err
 	case !exists, stat.Czxid != was.created, was.holder == "" && places(stat) != was.had:
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	ops := []any{&zk.DeleteRequest{Path: at, Version: was.data}}
 	if was.holder != "" {
@@ -128,8 +129,8 @@ func (s *Store) remove(name, at string, was mark) error {
 	if _, err = s.link.ZK().Multi(ops...); err != nil {
 		return err
 	}
-	s.sessions.learn(name, coordination.Record{}, "")
-	if strings.HasPrefix(name, coordination.SessionRecords) {
+	s.sessions.learn(name, leasestore.Record{}, "")
+	if strings.HasPrefix(name, leasestore.SessionRecords) {
 		s.tidy(time.UnixMilli(stat.Mtime))
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 )
 
@@ -20,9 +21,9 @@ import (
 // admit a lock of another program.
 func TestTTL_IsBoundByTheSession(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 40 * time.Second})
-	rec := coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 30*time.Second + 1}
+	rec := leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 30*time.Second + 1}
 	_, err := s.Swap(t.Context(), "x", "", rec)
-	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "must be at most 30s") {
+	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(), "must be at most 30s") {
 		t.Errorf("got %v", err)
 	}
 	rec.TTL = 30 * time.Second
@@ -33,8 +34,8 @@ func TestTTL_IsBoundByTheSession(t *testing.T) {
 // TestTTL_IsBoundByWhatTheServerGrants tests a granted timeout that differs from the requested one.
 func TestTTL_IsBoundByWhatTheServerGrants(t *testing.T) {
 	s := open(t, zookeeper.Config{Path: fresh(), SessionTimeout: 500 * time.Hour})
-	_, err := s.Swap(t.Context(), "x", "", coordination.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 100 * time.Hour})
-	if !errors.Is(err, coordination.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s, of 500h0m0s requested)") {
+	_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Owner: "o", Nonce: "n", Token: 1, TTL: 100 * time.Hour})
+	if !errors.Is(err, leasestore.ErrRefused) || !strings.Contains(err.Error(), "(48h0m0s, of 500h0m0s requested)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -57,9 +58,9 @@ func TestRights(t *testing.T) {
 	}
 	_, ver, err := s.Load(t.Context(), "x")
 	must(t, err)
-	for _, old := range []coordination.Version{ver, ""} {
+	for _, old := range []leasestore.Version{ver, ""} {
 		name := map[bool]string{true: "x", false: "new"}[old != ""]
-		if _, err := stranger.Swap(t.Context(), name, old, coordination.Record{Token: 9}); !errors.Is(err, coordination.ErrRefused) {
+		if _, err := stranger.Swap(t.Context(), name, old, leasestore.Record{Token: 9}); !errors.Is(err, leasestore.ErrRefused) {
 			t.Errorf("swap of %s without rights: %v", name, err)
 		}
 	}
@@ -88,7 +89,7 @@ func TestClose_LaterCallsAreRefused(t *testing.T) {
 	if _, _, err := s.Load(t.Context(), "x"); !errors.Is(err, coordination.ErrClosed) {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1}); !errors.Is(err, coordination.ErrRefused) {
+	if _, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1}); !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap: %v", err)
 	}
 }
@@ -130,7 +131,7 @@ func TestServerThatMissesItsWork_IsNudged(t *testing.T) {
 	p.dawdle()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ver, err := s.Swap(ctx, "x", "", coordination.Record{Token: 1})
+	ver, err := s.Swap(ctx, "x", "", leasestore.Record{Token: 1})
 	must(t, err)
 	_, got, err := s.Load(ctx, "x")
 	if err != nil || got != ver {
@@ -144,13 +145,13 @@ func TestClose_NudgesTheServer(t *testing.T) {
 	path := fresh()
 	p := newProxy(t, servers(t)[0])
 	gone := open(t, zookeeper.Config{Servers: []string{p.address}, Path: path, SessionTimeout: long})
-	place := coordination.Place{Nonce: "a", Beat: 1, TTL: time.Hour}
+	place := leasestore.Place{Nonce: "a", Beat: 1, TTL: time.Hour}
 	_, err := gone.Enqueue(t.Context(), "x", place)
 	must(t, err)
 	s := open(t, zookeeper.Config{Path: path})
 	ahead := func() int {
 		t.Helper()
-		got, err := s.Enqueue(t.Context(), "x", coordination.Place{Nonce: "b", Beat: 1, TTL: time.Hour})
+		got, err := s.Enqueue(t.Context(), "x", leasestore.Place{Nonce: "b", Beat: 1, TTL: time.Hour})
 		must(t, err)
 		return len(got)
 	}
@@ -168,7 +169,7 @@ func TestClose_NudgesTheServer(t *testing.T) {
 func TestLostConnection_ReadsAndWatchesGoOn(t *testing.T) {
 	p := newProxy(t, servers(t)[0])
 	s := open(t, zookeeper.Config{Servers: []string{p.address}, Path: fresh(), SessionTimeout: 10 * time.Minute})
-	_, err := s.Swap(t.Context(), "x", "", coordination.Record{Token: 1})
+	_, err := s.Swap(t.Context(), "x", "", leasestore.Record{Token: 1})
 	must(t, err)
 	load := func() error { _, _, err := s.Load(t.Context(), "x"); return err }
 	watch := func() (err error) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
@@ -32,11 +32,11 @@ type Store struct {
 }
 
 var (
-	_ coordination.Store         = (*Store)(nil)
-	_ coordination.Watcher       = (*Store)(nil)
-	_ coordination.SessionKeeper = (*Store)(nil)
-	_ coordination.Remover       = (*Store)(nil)
-	_ coordination.Queuer        = (*Store)(nil)
+	_ leasestore.Store         = (*Store)(nil)
+	_ leasestore.Watcher       = (*Store)(nil)
+	_ leasestore.SessionKeeper = (*Store)(nil)
+	_ leasestore.Remover       = (*Store)(nil)
+	_ leasestore.Queuer        = (*Store)(nil)
 )
 
 // Open connects to ZooKeeper and waits until there is a session, or until ctx has ended. Errors of
@@ -77,7 +77,7 @@ func (s *Store) Close() error {
 // LockPath returns the path to pass to zk.NewLock, so that the lock and this lease exclude each
 // other.
 func (s *Store) LockPath(name string) string {
-	if nonce, of := strings.CutPrefix(name, coordination.SessionRecords); of {
+	if nonce, of := strings.CutPrefix(name, leasestore.SessionRecords); of {
 		return s.cfg.Path + sessionsNode + "/" + part(nonce)
 	}
 	return s.cfg.Path + "/" + part(name)
@@ -105,23 +105,23 @@ func (s *Store) newMaker() string { return fmt.Sprintf("%s-%x", s.instance, s.at
 
 func (s *Store) path(name string) (string, error) {
 	if len(name) > maxName {
-		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", coordination.ErrRefused,
+		return "", fmt.Errorf("%w: zookeeper: name of %d bytes, at most %d", leasestore.ErrRefused,
 			len(name), maxName)
 	}
 	return s.LockPath(name), nil
 }
 
 type shown struct {
-	record  coordination.Record
-	version coordination.Version
+	record  leasestore.Record
+	version leasestore.Version
 }
 
-// Load implements coordination.Store.
+// Load implements leasestore.Store.
 func (s *Store) Load(ctx context.Context,
-	name string) (coordination.Record, coordination.Version, error) {
+	name string) (leasestore.Record, leasestore.Version, error) {
 	at, err := s.path(name)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	got, err := link.Ask(ctx, s.link, func(ctx context.Context) (shown, error) {
 		if _, err := s.link.ZK().Sync(s.cfg.Path); err != nil {
@@ -130,7 +130,7 @@ func (s *Store) Load(ctx context.Context,
 		return s.load(ctx, name, at)
 	})
 	if err != nil {
-		return coordination.Record{}, "", fmt.Errorf("zookeeper: lease %.80q: %w", name, err)
+		return leasestore.Record{}, "", fmt.Errorf("zookeeper: lease %.80q: %w", name, err)
 	}
 	return got.record, got.version, nil
 }
@@ -161,9 +161,9 @@ func (s *Store) sweep(v view) {
 	}
 }
 
-// Swap implements coordination.Store.
-func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (coordination.Version, error) {
+// Swap implements leasestore.Store.
+func (s *Store) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (leasestore.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -176,17 +176,17 @@ func (s *Store) Swap(ctx context.Context, name string, old coordination.Version,
 		was, ok = parse(old)
 	}
 	if !ok {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	value, err := record.Encode(name, next)
 	if err != nil {
-		return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+		return "", fmt.Errorf("%w: zookeeper: %w", leasestore.ErrRefused, err)
 	}
 	w := &write{s: s, conn: s.link.ZK(), name: name, path: at, was: was, next: next, value: value}
-	version, err := link.Call(ctx, s.link, func(ctx context.Context) (coordination.Version, error) {
+	version, err := link.Call(ctx, s.link, func(ctx context.Context) (leasestore.Version, error) {
 		if next.Nonce != "" && !next.Forever {
 			if err := s.fits(next.TTL); err != nil {
-				return "", fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+				return "", fmt.Errorf("%w: zookeeper: %w", leasestore.ErrRefused, err)
 			}
 		}
 		bound, err := s.bind(ctx, next)
@@ -215,12 +215,12 @@ func (s *Store) fits(ttl time.Duration) error {
 // outcome classifies an error: ErrConflict or ErrRefused if certainly nothing was written.
 func outcome(err error) error {
 	switch {
-	case err == nil, errors.Is(err, coordination.ErrConflict), errors.Is(err, coordination.ErrRefused):
+	case err == nil, errors.Is(err, leasestore.ErrConflict), errors.Is(err, leasestore.ErrRefused):
 		return err
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNotEmpty):
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	case errors.Is(err, link.ErrNotSent), errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrNoServer):
-		return fmt.Errorf("%w: zookeeper: %w", coordination.ErrRefused, err)
+		return fmt.Errorf("%w: zookeeper: %w", leasestore.ErrRefused, err)
 	}
 	return fmt.Errorf("zookeeper: %w", err)
 }

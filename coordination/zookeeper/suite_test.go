@@ -17,7 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
@@ -109,21 +109,21 @@ func deleteAll(c *zk.Conn, path string) error {
 func TestConformance(t *testing.T) {
 	operator := client(t)
 	paths := sync.Map{} // of the stores
-	begin := func(t *testing.T, path string) coordination.Store {
+	begin := func(t *testing.T, path string) leasestore.Store {
 		s := open(t, zookeeper.Config{Path: path, SessionTimeout: long})
 		paths.Store(s, path)
 		return s
 	}
-	leasetest.Run(t, func(t *testing.T) coordination.Store { return begin(t, fresh()) }, leasetest.Options{
+	leasetest.Run(t, func(t *testing.T) leasestore.Store { return begin(t, fresh()) }, leasetest.Options{
 		Outside: true, TokensJump: true,
-		Reopen: func(t *testing.T, s coordination.Store) (coordination.Store, error) {
+		Reopen: func(t *testing.T, s leasestore.Store) (leasestore.Store, error) {
 			p, _ := paths.Load(s)
 			return begin(t, p.(string)), nil
 		},
-		Delete: func(s coordination.Store, name string) error {
+		Delete: func(s leasestore.Store, name string) error {
 			return deleteAll(operator, s.(*zookeeper.Store).LockPath(name))
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			_, err := operator.Set(s.(*zookeeper.Store).LockPath(name), []byte("hello"), -1)
 			return err
 		},
@@ -134,7 +134,7 @@ func TestConformance(t *testing.T) {
 // sessions are short too.
 func TestLive(t *testing.T) {
 	path := fresh()
-	leasetest.Live(t, func(t *testing.T) coordination.Store {
+	leasetest.Live(t, func(t *testing.T) leasestore.Store {
 		cfg := zookeeper.Config{Path: path + "/" + strings.ReplaceAll(t.Name(), "/", "_"), SessionTimeout: long}
 		if strings.Contains(t.Name(), "H1_") {
 			cfg.SessionTimeout = 4 * time.Second

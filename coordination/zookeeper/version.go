@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // mark is a decoded version. The transaction that created the node and the version of its data make
@@ -29,22 +30,22 @@ type mark struct {
 // counts each child once when it is created and once when it is removed.
 func places(s *zk.Stat) uint32 { return (uint32(s.Cversion) + uint32(s.NumChildren)) / 2 }
 
-func heldBy(s *zk.Stat, token coordination.Token, holder string) coordination.Version {
-	return coordination.Version(fmt.Sprintf("%x.%d.%d.%s", s.Czxid, s.Version, token, holder))
+func heldBy(s *zk.Stat, token coordination.Token, holder string) leasestore.Version {
+	return leasestore.Version(fmt.Sprintf("%x.%d.%d.%s", s.Czxid, s.Version, token, holder))
 }
 
-func free(s *zk.Stat) coordination.Version {
-	return coordination.Version(fmt.Sprintf("%x.%d.+%d", s.Czxid, s.Version, places(s)))
+func free(s *zk.Stat) leasestore.Version {
+	return leasestore.Version(fmt.Sprintf("%x.%d.+%d", s.Czxid, s.Version, places(s)))
 }
 
 // locked returns a version on which no write may depend; it is different at each read. A lock of
 // another program is held, and ZooKeeper shows only through its presence whether it is alive.
-func locked(s *zk.Stat) coordination.Version {
-	return coordination.Version(fmt.Sprintf("%x.%d.~%s", s.Czxid, s.Version, rand.Text()))
+func locked(s *zk.Stat) leasestore.Version {
+	return leasestore.Version(fmt.Sprintf("%x.%d.~%s", s.Czxid, s.Version, rand.Text()))
 }
 
 // parse returns false for versions that cannot be the present one.
-func parse(v coordination.Version) (m mark, ok bool) {
+func parse(v leasestore.Version) (m mark, ok bool) {
 	parts := strings.SplitN(string(v), ".", 4)
 	if len(parts) < 3 {
 		return mark{}, false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // lockTTL is the TTL shown for a lock of another program: the longest session timeout that servers
@@ -22,7 +23,7 @@ type view struct {
 	path   string
 	stat   *zk.Stat // nil without a node
 	floor  coordination.Token
-	record coordination.Record
+	record leasestore.Record
 	line   []place
 }
 
@@ -116,9 +117,9 @@ func (v view) holder() (place, bool) {
 // show returns the record and its version. A record whose holder's place is gone is blank: the
 // ZooKeeper session has ended, and a place never comes back. A lock of another program counts as
 // held even if a place that holds nothing is still ahead of it.
-func (s *Store) show(v view) (coordination.Record, coordination.Version, error) {
+func (s *Store) show(v view) (leasestore.Record, leasestore.Version, error) {
 	if v.stat == nil {
-		return coordination.Record{Token: v.floor}, "", nil
+		return leasestore.Record{Token: v.floor}, "", nil
 	}
 	if p, held := v.holder(); held {
 		return v.record, heldBy(v.stat, v.record.Token, p.name), nil
@@ -128,18 +129,18 @@ func (s *Store) show(v view) (coordination.Record, coordination.Version, error) 
 			return s.showLock(v, p)
 		}
 	}
-	return coordination.Record{Token: max(v.record.Token, v.floor)}, free(v.stat), nil
+	return leasestore.Record{Token: max(v.record.Token, v.floor)}, free(v.stat), nil
 }
 
-func (s *Store) showLock(v view, p place) (coordination.Record, coordination.Version, error) {
+func (s *Store) showLock(v view, p place) (leasestore.Record, leasestore.Version, error) {
 	at := v.path + "/" + p.name
 	exists, stat, err := s.link.ZK().Exists(at)
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	if !exists {
-		return coordination.Record{}, "", errMoving
+		return leasestore.Record{}, "", errMoving
 	}
-	return coordination.Record{Owner: "ZooKeeper lock " + at, Nonce: at + "@" + fmt.Sprint(stat.Czxid),
+	return leasestore.Record{Owner: "ZooKeeper lock " + at, Nonce: at + "@" + fmt.Sprint(stat.Czxid),
 		Token: coordination.Token(max(stat.Czxid, 0)), TTL: lockTTL}, locked(v.stat), nil
 }

@@ -10,22 +10,22 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/zookeeper/internal/link"
 )
 
-// Watch implements coordination.Watcher. It also reports renewals, and the end of a holder once
+// Watch implements leasestore.Watcher. It also reports renewals, and the end of a holder once
 // ZooKeeper has noticed it. It survives lost connections, and reads every 4 seconds in any case.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		at, err := s.path(name)
 		if err != nil {
-			yield(coordination.Record{}, err)
+			yield(leasestore.Record{}, err)
 			return
 		}
 		again := time.NewTicker(lookAgain)
 		defer again.Stop()
-		var last *coordination.Record
+		var last *leasestore.Record
 		for {
 			seen, err := link.Ask(ctx, s.link, func(ctx context.Context) (sight, error) { return s.sight(ctx, name, at) })
 			if ctx.Err() != nil {
@@ -55,7 +55,7 @@ const lookAgain = 4 * time.Second
 
 // sight is a record, and the watches that fire when it is out of date.
 type sight struct {
-	record coordination.Record
+	record leasestore.Record
 	alarm  alarm
 }
 

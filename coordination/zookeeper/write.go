@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // write is one Swap. The request that writes the record also creates or removes the holder's place:
@@ -21,7 +21,7 @@ type write struct {
 	name  string
 	path  string
 	was   mark
-	next  coordination.Record
+	next  leasestore.Record
 	value []byte
 	bound string // place of the session record that next is held through, or ""
 }
@@ -56,7 +56,7 @@ func (w *write) do(ops ...any) (*zk.Stat, error) {
 }
 
 // create creates the node of a lease.
-func (w *write) create() (coordination.Version, error) {
+func (w *write) create() (leasestore.Version, error) {
 	place, ops := w.place(0)
 	ops = append([]any{&zk.CreateRequest{Path: w.path, Acl: w.s.cfg.ACL}}, ops...)
 	stat, err := w.do(ops...)
@@ -79,7 +79,7 @@ func (s *Store) makeAbove(at string) error {
 			continue
 		}
 		if _, err := s.link.ZK().Create(at[:i], nil, 0, s.cfg.ACL); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("%w: zookeeper: node %.200q: %w", coordination.ErrRefused, at[:i], err)
+			return fmt.Errorf("%w: zookeeper: node %.200q: %w", leasestore.ErrRefused, at[:i], err)
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (w *write) place(had uint32) (name string, ops []any) {
 // version returns the version of what was written, with its place. If another program is in line
 // for a free lease, no write can be conditional on that version: no write may depend on the state
 // before that tenure.
-func (w *write) version(s *zk.Stat, place string) coordination.Version {
+func (w *write) version(s *zk.Stat, place string) leasestore.Version {
 	w.s.sessions.learn(w.name, w.next, w.at(place))
 	switch {
 	case w.next.Nonce != "":
@@ -118,7 +118,7 @@ func (w *write) version(s *zk.Stat, place string) coordination.Version {
 }
 
 // replace writes over a record.
-func (w *write) replace() (coordination.Version, error) {
+func (w *write) replace() (leasestore.Version, error) {
 	switch {
 	case w.was.holder == "":
 		return w.enter()
@@ -130,7 +130,7 @@ func (w *write) replace() (coordination.Version, error) {
 	return w.takeOver()
 }
 
-func (w *write) renew() (coordination.Version, error) {
+func (w *write) renew() (leasestore.Version, error) {
 	stat, err := w.do(check(w.at(w.was.holder)))
 	if err != nil {
 		return "", err
@@ -139,7 +139,7 @@ func (w *write) renew() (coordination.Version, error) {
 }
 
 // leave frees the lease and wakes the next in line.
-func (w *write) leave() (coordination.Version, error) {
+func (w *write) leave() (leasestore.Version, error) {
 	stat, err := w.do(remove(w.at(w.was.holder)))
 	if err != nil {
 		return "", err
@@ -148,7 +148,7 @@ func (w *write) leave() (coordination.Version, error) {
 }
 
 // enter writes over a blank record, if no other place has been in line since the record was read.
-func (w *write) enter() (coordination.Version, error) {
+func (w *write) enter() (leasestore.Version, error) {
 	place, ops := w.place(w.was.had)
 	stat, err := w.do(ops...)
 	switch {
@@ -164,7 +164,7 @@ func (w *write) enter() (coordination.Version, error) {
 // and which has had as many writes and places. When that is done, the result is a conflict.
 func (w *write) undo(s *zk.Stat, place string) error {
 	if place == "" {
-		return coordination.ErrConflict // blank over blank
+		return leasestore.ErrConflict // blank over blank
 	}
 	w.was.data, w.was.holder = s.Version, place
 	return w.yield()
@@ -172,7 +172,7 @@ func (w *write) undo(s *zk.Stat, place string) error {
 
 // takeOver writes over the record of an overdue holder. If locks of other programs wait behind the
 // holder, the result is a conflict and they get the lock: nothing else would free it for them.
-func (w *write) takeOver() (coordination.Version, error) {
+func (w *write) takeOver() (leasestore.Version, error) {
 	names, stat, err := w.conn.Children(w.path)
 	if err != nil {
 		return "", err
@@ -194,12 +194,12 @@ func (w *write) takeOver() (coordination.Version, error) {
 
 // yield frees the lease, and then returns ErrConflict.
 func (w *write) yield() (err error) {
-	w.next, w.bound = coordination.Record{Token: w.next.Token}, ""
+	w.next, w.bound = leasestore.Record{Token: w.next.Token}, ""
 	if w.value, err = record.Encode(w.name, w.next); err != nil {
 		return err
 	}
 	if _, err = w.leave(); err != nil {
 		return err
 	}
-	return coordination.ErrConflict
+	return leasestore.ErrConflict
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/crdt"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/bbolt"
@@ -53,7 +54,7 @@ func main() {
 // kinds lists the providers and stores linked into this program.
 var kinds = config.Kinds{
 	Providers: map[string]config.Provider{"automanaged": automanaged.Configured},
-	Leases:    map[string]coordination.Opener{"file": file.Opener},
+	Leases:    map[string]leaseconfig.Opener{"file": file.Opener},
 	Disks:     map[string]config.Disk{"bbolt": bbolt.Opener},
 }
 

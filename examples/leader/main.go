@@ -38,6 +38,7 @@ import (
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 )
 
 func main() {
@@ -52,7 +53,7 @@ func main() {
 const leaseName = "concord-example-leader"
 
 // openers are the available stores.
-var openers = map[string]coordination.Opener{"file": file.Opener, "etcd": etcd.Opener,
+var openers = map[string]leaseconfig.Opener{"file": file.Opener, "etcd": etcd.Opener,
 	"kubernetes": kubernetes.Opener}
 
 // run takes part in the election until ctx ends.
@@ -67,7 +68,7 @@ func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	if flags.NArg() != 1 {
 		return errors.New("usage: leader [-store STORE] [-at WHERE] NAME")
 	}
-	provider, err := coordination.NewProvider(map[string]coordination.Section{"leader": {
+	provider, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"leader": {
 		LeaseClass: *class,
 		Config:     coordination.Config{TTL: 10 * time.Second},
 		Store:      settings(*at),

@@ -311,8 +311,8 @@ func leases() []mutant {
 		{
 			name:   "a provider forgets the options of a lease in use",
 			rule:   "one name, location and owner is one lease with one configuration",
-			edits:  in("coordination/provider.go", "known && first != key.config", "known && first != key.config && false"),
-			killer: killer{pkg: "./coordination", run: "TestProvider_TheLastDropEndsTheSession"},
+			edits:  in("coordination/leaseconfig/provider.go", "known && first != key.config", "known && first != key.config && false"),
+			killer: killer{pkg: "./coordination/leaseconfig", run: "TestProvider_TheLastDropEndsTheSession"},
 		},
 		{
 			name:   "Check waits for a timer to detect the end",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/bbolt"
@@ -30,7 +31,7 @@ func kinds() config.Kinds {
 			"automanaged": automanaged.Configured,
 			"none":        func(func(any) error) (func() (cluster.ClusterProvider, error), error) { return nil, nil },
 		},
-		Leases: map[string]coordination.Opener{"memory": memory.Opener, "file": file.Opener},
+		Leases: map[string]leaseconfig.Opener{"memory": memory.Opener, "file": file.Opener},
 		Disks:  map[string]config.Disk{"bbolt": bbolt.Opener},
 	}
 }

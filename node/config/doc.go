@@ -22,7 +22,7 @@
 //
 //	file, err := config.Load("concord.yaml", config.Kinds{
 //		Providers: map[string]config.Provider{"automanaged": automanaged.Configured},
-//		Leases:    map[string]coordination.Opener{"etcd": etcd.Opener},
+//		Leases:    map[string]leaseconfig.Opener{"etcd": etcd.Opener},
 //		Disks:     map[string]config.Disk{"bbolt": bbolt.Opener},
 //	})
 //	err = node.Run(ctx, file.Node, func(n *node.Node) error {

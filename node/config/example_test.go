@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/node/config"
 )
@@ -17,7 +18,7 @@ func ExampleRead() {
 leases:
   defaults: {heartbeat-timeout: 60s}
   shop.billing: {lease-class: memory, heartbeat-interval: 6s}
-`), os.LookupEnv, config.Kinds{Leases: map[string]coordination.Opener{"memory": memory.Opener}})
+`), os.LookupEnv, config.Kinds{Leases: map[string]leaseconfig.Opener{"memory": memory.Opener}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +53,7 @@ leases:
     heartbeat-timout: 60s
 singletons:
   billing: {tries: 1001}
-`), os.LookupEnv, config.Kinds{Leases: map[string]coordination.Opener{"memory": memory.Opener}})
+`), os.LookupEnv, config.Kinds{Leases: map[string]leaseconfig.Opener{"memory": memory.Opener}})
 	fmt.Println(err)
 	// Output:
 	// config: invalid: concord.yaml: 3 problems

@@ -15,7 +15,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
@@ -29,7 +29,7 @@ type Kinds struct {
 	// Providers are the cluster providers, for node.provider.class.
 	Providers map[string]Provider
 	// Leases are the openers of lease stores, for lease-class.
-	Leases map[string]coordination.Opener
+	Leases map[string]leaseconfig.Opener
 	// Disks are the openers of durable stores, for the class of a replicator's store.
 	Disks map[string]Disk
 }
@@ -49,7 +49,7 @@ type File struct {
 	Node node.RunConfig
 
 	kinds       Kinds
-	leases      map[string]coordination.Section
+	leases      map[string]leaseconfig.Section
 	replicators map[string]Replicator
 	singletons  map[string]singleton.Config
 	sharding    map[string]sharding.Config
@@ -135,13 +135,13 @@ func (r *reader) parse(data []byte) *yaml.Node {
 
 // Provider returns a provider of all leases of the file. It opens its own stores, separate from the
 // store of Node.
-func (f *File) Provider() (*coordination.Provider, error) {
-	return coordination.NewProvider(f.leases, f.kinds.Leases)
+func (f *File) Provider() (*leaseconfig.Provider, error) {
+	return leaseconfig.NewProvider(f.leases, f.kinds.Leases)
 }
 
 // Lease returns a section of leases. The error matches ErrInvalid if no section has that name; the
 // same holds for the other sections.
-func (f *File) Lease(location string) (coordination.Section, error) {
+func (f *File) Lease(location string) (leaseconfig.Section, error) {
 	return of(f.leases, "leases", location)
 }
 

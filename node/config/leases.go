@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 )
 
 // defaults is the name of the section of leases whose keys the other sections inherit.
@@ -35,10 +36,10 @@ func (r *reader) leases(all map[string]section, f *File,
 }
 
 func (r *reader) lease(location string, own, base section,
-	kinds Kinds) (coordination.Section, func() (coordination.Store, error)) {
+	kinds Kinds) (leaseconfig.Section, func() (coordination.Store, error)) {
 	key := join("leases", location)
 	if !r.is(own.node, key, yaml.MappingNode) {
-		return coordination.Section{}, nil
+		return leaseconfig.Section{}, nil
 	}
 	at := section{finite(over(own.node, base.node)), key}
 	var c leaseShape
@@ -53,7 +54,7 @@ func (r *reader) lease(location string, own, base section,
 	open, decode := opened(r, c.Store, c.LeaseClass, k, join(key, "lease-class"), kinds.Leases)
 	s := c.Section
 	s.Store = decode
-	r.validated(coordination.DefaultSection(s).Config.Validate(), at, reflect.TypeFor[leaseShape](),
+	r.validated(leaseconfig.DefaultSection(s).Config.Validate(), at, reflect.TypeFor[leaseShape](),
 		nil)
 	return s, open
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/node/config"
 )
@@ -188,7 +189,7 @@ func TestVariables_Problems(t *testing.T) {
 
 // Openers are foreign code and may misbehave.
 func TestOpeners_MayDoWhatTheyLike(t *testing.T) {
-	odd := func(opener coordination.Opener) error {
+	odd := func(opener leaseconfig.Opener) error {
 		k := kinds()
 		k.Leases["odd"] = opener
 		_, err := config.Read(strings.NewReader("leases: {a: {lease-class: odd, store: {size: 1}}}"), nil, k)

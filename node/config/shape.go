@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/distributeddata"
 	"github.com/concord-go/concord/distributeddata/store"
 	"github.com/concord-go/concord/node"
@@ -33,8 +34,8 @@ type nodeShape struct {
 }
 
 type leaseShape struct {
-	coordination.Section `yaml:",inline"`
-	Store                section `yaml:"store"`
+	leaseconfig.Section `yaml:",inline"`
+	Store               section `yaml:"store"`
 }
 
 type replicatorShape struct {
@@ -46,7 +47,7 @@ type replicatorShape struct {
 func (r *reader) file(s shape, kinds Kinds) *File {
 	f := &File{
 		kinds:       kinds,
-		leases:      map[string]coordination.Section{},
+		leases:      map[string]leaseconfig.Section{},
 		replicators: map[string]Replicator{},
 		singletons:  map[string]singleton.Config{},
 		sharding:    map[string]sharding.Config{},
@@ -133,7 +134,7 @@ func (r *reader) member(s shape, f *File, stores map[string]func() (coordination
 	}
 	r.validated(c.Validate(), s.Node, reflect.TypeFor[nodeShape](),
 		map[string]string{"Store": "lease"})
-	c.Session = coordination.DefaultSection(f.leases[is.Lease]).Config
+	c.Session = leaseconfig.DefaultSection(f.leases[is.Lease]).Config
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/file"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Leases of members in addition to the singleton's.
@@ -67,23 +68,23 @@ func (s silenced) wait(ctx context.Context) error {
 }
 
 // Load implements coordination.Store.
-func (s silenced) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s silenced) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return s.Store.Load(ctx, name)
 }
 
 // Swap implements coordination.Store.
-func (s silenced) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s silenced) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	if err := s.wait(ctx); err != nil {
 		return "", err
 	}
 	return s.Store.Swap(ctx, name, old, next)
 }
 
-// Remove implements coordination.Remover.
-func (s silenced) Remove(ctx context.Context, name string, old coordination.Version) error {
+// Remove implements leasestore.Remover.
+func (s silenced) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package documenttest checks that a store of documents obeys the contract of
-// coordination.Documents. Every store runs it:
+// leasestore.Documents. Every store runs it:
 //
 //	func TestDocuments(t *testing.T) {
-//		documenttest.Run(t, func(t *testing.T) (a, b coordination.Documents) { return open(t), open(t) })
+//		documenttest.Run(t, func(t *testing.T) (a, b leasestore.Documents) { return open(t), open(t) })
 //	}
 package documenttest
 
@@ -16,14 +16,15 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Run checks the stores returned by open: two stores on the same initially empty location, as used
 // by two processes. They may be the same value. Each error names the broken rule.
-func Run(t *testing.T, open func(t *testing.T) (a, b coordination.Documents)) {
+func Run(t *testing.T, open func(t *testing.T) (a, b leasestore.Documents)) {
 	for _, c := range []struct {
 		rule string
-		test func(t *testing.T, a, b coordination.Documents)
+		test func(t *testing.T, a, b leasestore.Documents)
 	}{
 		{"without a document bytes and version are empty", empty},
 		{"what was written is read by others, under the version that was returned", written},
@@ -43,7 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b coordination.Documents)) {
 	}
 }
 
-func load(t *testing.T, d coordination.Documents, name string) (string, coordination.Version) {
+func load(t *testing.T, d leasestore.Documents, name string) (string, leasestore.Version) {
 	t.Helper()
 	text, v, err := d.LoadDocument(t.Context(), name)
 	if err != nil {
@@ -52,8 +53,8 @@ func load(t *testing.T, d coordination.Documents, name string) (string, coordina
 	return string(text), v
 }
 
-func swap(t *testing.T, d coordination.Documents, name string, old coordination.Version,
-	next string) coordination.Version {
+func swap(t *testing.T, d leasestore.Documents, name string, old leasestore.Version,
+	next string) leasestore.Version {
 	t.Helper()
 	v, err := d.SwapDocument(t.Context(), name, old, []byte(next))
 	if err != nil || v == "" {
@@ -62,40 +63,40 @@ func swap(t *testing.T, d coordination.Documents, name string, old coordination.
 	return v
 }
 
-func shows(t *testing.T, d coordination.Documents, name, text string, v coordination.Version) {
+func shows(t *testing.T, d leasestore.Documents, name, text string, v leasestore.Version) {
 	t.Helper()
 	if got, version := load(t, d, name); got != text || version != v {
 		t.Fatalf("load of %q shows %.80q under %q, want %.80q under %q", name, got, version, text, v)
 	}
 }
 
-func empty(t *testing.T, a, _ coordination.Documents) { shows(t, a, "x", "", "") }
+func empty(t *testing.T, a, _ leasestore.Documents) { shows(t, a, "x", "", "") }
 
-func written(t *testing.T, a, b coordination.Documents) {
+func written(t *testing.T, a, b leasestore.Documents) {
 	v := swap(t, a, "x", "", "one")
 	shows(t, b, "x", "one", v)
 	w := swap(t, b, "x", v, "")
 	shows(t, a, "x", "", w)
 }
 
-func conflicts(t *testing.T, a, b coordination.Documents) {
+func conflicts(t *testing.T, a, b leasestore.Documents) {
 	v := swap(t, a, "x", "", "one")
 	w := swap(t, b, "x", v, "two")
-	for _, old := range []coordination.Version{"", v, "no version", "0", "-1", "1:1", "99999999999999999999"} {
-		if _, err := a.SwapDocument(t.Context(), "x", old, []byte("three")); !errors.Is(err, coordination.ErrConflict) {
+	for _, old := range []leasestore.Version{"", v, "no version", "0", "-1", "1:1", "99999999999999999999"} {
+		if _, err := a.SwapDocument(t.Context(), "x", old, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
 			t.Fatalf("swap under %q, which is not the version: error %v", old, err)
 		}
 	}
-	if _, err := a.SwapDocument(t.Context(), "y", v, []byte("three")); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := a.SwapDocument(t.Context(), "y", v, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
 		t.Fatalf("swap of what is not there: error %v", err)
 	}
 	shows(t, a, "x", "two", w)
 	shows(t, a, "y", "", "")
 }
 
-func versions(t *testing.T, a, _ coordination.Documents) {
-	seen := map[coordination.Version]bool{}
-	v := coordination.Version("")
+func versions(t *testing.T, a, _ leasestore.Documents) {
+	seen := map[leasestore.Version]bool{}
+	v := leasestore.Version("")
 	for range 20 {
 		v = swap(t, a, "x", v, "same")
 		if seen[v] {
@@ -105,53 +106,53 @@ func versions(t *testing.T, a, _ coordination.Documents) {
 	}
 }
 
-func apart(t *testing.T, a, _ coordination.Documents) {
+func apart(t *testing.T, a, _ leasestore.Documents) {
 	names := []string{"x", "X", "x/y", "x y", "ä", "..", "x.lease", strings.Repeat("n", 200),
 		strings.Repeat("n", 201)}
-	marks := map[string]coordination.Version{}
+	marks := map[string]leasestore.Version{}
 	for _, n := range names {
 		marks[n] = swap(t, a, n, "", "of "+n)
 	}
 	for _, n := range names {
 		shows(t, a, n, "of "+n, marks[n])
 	}
-	leases, ok := a.(coordination.Store)
+	leases, ok := a.(leasestore.Store)
 	if !ok {
 		return
 	}
 	if rec, v, err := leases.Load(t.Context(), "x"); err != nil || v != "" || rec.Nonce != "" {
 		t.Fatalf("the lease of a document's name shows %+v under %q, error %v", rec, v, err)
 	}
-	if _, err := leases.Swap(t.Context(), "x", "", coordination.Record{Owner: "me", Nonce: "n", Token: 1, Attempt: 1, TTL: 1e9}); err != nil {
+	if _, err := leases.Swap(t.Context(), "x", "", leasestore.Record{Owner: "me", Nonce: "n", Token: 1, Attempt: 1, TTL: 1e9}); err != nil {
 		t.Fatalf("the lease of a document's name: %v", err)
 	}
 	shows(t, a, "x", "of x", marks["x"])
 }
 
-func sizes(t *testing.T, a, b coordination.Documents) {
+func sizes(t *testing.T, a, b leasestore.Documents) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
 	}
-	v := coordination.Version("")
-	for _, n := range []int{1, 256, 10_000, coordination.MaxDocument} {
+	v := leasestore.Version("")
+	for _, n := range []int{1, 256, 10_000, leasestore.MaxDocument} {
 		text := string(bytes.Repeat(all, n/256+1)[:n])
 		v = swap(t, a, "x", v, text)
 		shows(t, b, "x", text, v)
 	}
 }
 
-func bounds(t *testing.T, a, _ coordination.Documents) {
-	store, ok := a.(coordination.Store)
+func bounds(t *testing.T, a, _ leasestore.Documents) {
+	store, ok := a.(leasestore.Store)
 	if !ok {
 		return
 	}
-	for _, name := range []string{"", "\xff", strings.Repeat("n", coordination.MaxName+1)} {
+	for _, name := range []string{"", "\xff", strings.Repeat("n", leasestore.MaxName+1)} {
 		if _, err := coordination.NewDocument(store, name); !errors.Is(err, coordination.ErrInvalid) {
 			t.Errorf("a document %.20q: error %v", name, err)
 		}
 	}
-	name := strings.Repeat("n", coordination.MaxName)
+	name := strings.Repeat("n", leasestore.MaxName)
 	d, err := coordination.NewDocument(store, name)
 	if err != nil {
 		t.Fatal(err)
@@ -160,16 +161,16 @@ func bounds(t *testing.T, a, _ coordination.Documents) {
 	if err != nil || !swapped {
 		t.Fatalf("swapped %v, error %v", swapped, err)
 	}
-	if _, swapped, err := d.Swap(t.Context(), v, make([]byte, coordination.MaxDocument+1)); swapped || !errors.Is(err, coordination.ErrRefused) {
+	if _, swapped, err := d.Swap(t.Context(), v, make([]byte, leasestore.MaxDocument+1)); swapped || !errors.Is(err, leasestore.ErrRefused) {
 		t.Errorf("swap of a byte too many: swapped %v, error %v", swapped, err)
 	}
 	if _, swapped, err := d.Swap(t.Context(), "", []byte("other")); swapped || err != nil {
 		t.Errorf("swap under another version: swapped %v, error %v", swapped, err)
 	}
-	shows(t, a, name, "small", coordination.Version(v))
+	shows(t, a, name, "small", leasestore.Version(v))
 }
 
-func copies(t *testing.T, a, _ coordination.Documents) {
+func copies(t *testing.T, a, _ leasestore.Documents) {
 	mine := []byte("mine")
 	v, err := a.SwapDocument(t.Context(), "x", "", mine)
 	if err != nil {
@@ -184,13 +185,13 @@ func copies(t *testing.T, a, _ coordination.Documents) {
 	shows(t, a, "x", "mine", v)
 }
 
-func races(t *testing.T, a, b coordination.Documents) {
+func races(t *testing.T, a, b leasestore.Documents) {
 	v := swap(t, a, "x", "", "")
 	for round := range 10 {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var won []string
-		for i, d := range []coordination.Documents{a, b, a, b} {
+		for i, d := range []leasestore.Documents{a, b, a, b} {
 			wg.Go(func() {
 				text := fmt.Sprint(round, " ", i)
 				if _, err := d.SwapDocument(t.Context(), "x", v, []byte(text)); err == nil {
@@ -209,7 +210,7 @@ func races(t *testing.T, a, b coordination.Documents) {
 	}
 }
 
-func ended(t *testing.T, a, _ coordination.Documents) {
+func ended(t *testing.T, a, _ leasestore.Documents) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.SwapDocument(ctx, "x", "", []byte("late")); err == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Interrupted checks the result of a swap whose connection breaks or whose answer never arrives:
@@ -14,7 +14,7 @@ import (
 // It is called with to itself and with the address of a relay to it. All stores that it returns
 // must share one initially empty location.
 func Interrupted(t *testing.T, to string,
-	open func(t *testing.T, address string) coordination.Documents) {
+	open func(t *testing.T, address string) leasestore.Documents) {
 	for _, c := range []struct {
 		rule string
 		end  func(r *relay, cancel func())
@@ -36,8 +36,8 @@ func Interrupted(t *testing.T, to string,
 
 type interrupted struct {
 	t     *testing.T
-	near  coordination.Documents // has a working connection
-	far   coordination.Documents // connects through the relay
+	near  leasestore.Documents // has a working connection
+	far   leasestore.Documents // connects through the relay
 	relay *relay
 }
 
@@ -61,7 +61,7 @@ func (i interrupted) carriedOut(end func(*relay, func())) {
 	}
 	end(i.relay, cancel)
 	i.unknown(<-failed)
-	if _, err := i.near.SwapDocument(i.t.Context(), "interrupted", first, []byte("three")); !errors.Is(err, coordination.ErrConflict) {
+	if _, err := i.near.SwapDocument(i.t.Context(), "interrupted", first, []byte("three")); !errors.Is(err, leasestore.ErrConflict) {
 		i.t.Errorf("after it was carried out, a swap under the same version: error %v", err)
 	}
 	i.relay.cut()
@@ -75,7 +75,7 @@ func (i interrupted) neverArrived() {
 	ctx, cancel := context.WithTimeout(i.t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := i.far.SwapDocument(ctx, "interrupted", first, []byte("two"))
-	if err == nil || errors.Is(err, coordination.ErrConflict) {
+	if err == nil || errors.Is(err, leasestore.ErrConflict) {
 		i.t.Errorf("error %v", err)
 	}
 	shows(i.t, i.near, "interrupted", "one", first)
@@ -85,7 +85,7 @@ func (i interrupted) neverArrived() {
 
 func (i interrupted) unknown(err error) {
 	i.t.Helper()
-	if err == nil || errors.Is(err, coordination.ErrConflict) || errors.Is(err, coordination.ErrRefused) {
+	if err == nil || errors.Is(err, leasestore.ErrConflict) || errors.Is(err, leasestore.ErrRefused) {
 		i.t.Errorf("a swap that was carried out, and whose answer was lost: error %v", err)
 	}
 }

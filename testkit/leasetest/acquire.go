@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 var acquireChecks = []check{
@@ -136,7 +137,7 @@ var acquireChecks = []check{
 		e.must(err)
 		e.must(<-released)
 		waited, bound := since(e.start)-time.Minute, retry
-		if _, ok := e.store.(coordination.Watcher); ok {
+		if _, ok := e.store.(leasestore.Watcher); ok {
 			bound = time.Second
 		}
 		e.that(waited <= bound, "noticed after %v", waited)

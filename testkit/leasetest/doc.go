@@ -2,10 +2,10 @@
 // own:
 //
 //	func TestStore(t *testing.T) {
-//		leasetest.Run(t, func(t *testing.T) coordination.Store { return mystore.New(t) }, leasetest.Options{})
+//		leasetest.Run(t, func(t *testing.T) leasestore.Store { return mystore.New(t) }, leasetest.Options{})
 //	}
 //
-// It checks the contract of coordination.Store and the guarantees of every session on top of it,
+// It checks the contract of leasestore.Store and the guarantees of every session on top of it,
 // under faults and in virtual time. Each claim is a subtest. Its name and its failures begin with
 // the ids of the claims it covers:
 //
@@ -19,7 +19,7 @@
 //	G  records: other TTLs, deleted and damaged ones
 //	H  whole histories: linearizability, and a paused holder against a fenced target
 //
-// If the store is a coordination.SessionKeeper, all claims about sessions are checked twice: with a
+// If the store is a leasestore.SessionKeeper, all claims about sessions are checked twice: with a
 // renewal for each lease and, below Shared, with one renewal for all.
 //
 // Three claims are checked during every test: K8, the valid times of two nodes never overlap; F1,

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // gateway keeps a store out of the bubble. Inside, the bubble would wait for the store's
 // goroutines. Ferrymen outside the bubble carry out the calls. Virtual time stands still during a
 // call, because a goroutine that waits on a channel from outside is not idle.
 type gateway struct {
-	store coordination.Store
+	store leasestore.Store
 	idle  chan *ferryman
 }
 
@@ -31,7 +32,7 @@ const ferrymen = 16
 // realTimeout bounds a call in real time, with room for a busy machine.
 const realTimeout = time.Minute
 
-func newGateway(t *testing.T, store coordination.Store) *gateway {
+func newGateway(t *testing.T, store leasestore.Store) *gateway {
 	g := &gateway{store: store, idle: make(chan *ferryman, ferrymen)}
 	var wg sync.WaitGroup
 	all := make([]*ferryman, ferrymen)
@@ -58,7 +59,7 @@ func newGateway(t *testing.T, store coordination.Store) *gateway {
 }
 
 // own returns the store itself, without the gateway.
-func (e *env) own() coordination.Store {
+func (e *env) own() leasestore.Store {
 	if g, ok := e.store.(*gateway); ok {
 		return g.store
 	}
@@ -79,15 +80,15 @@ func (g *gateway) outside(ctx context.Context, f func(context.Context)) error {
 }
 
 func (g *gateway) Load(ctx context.Context,
-	name string) (rec coordination.Record, ver coordination.Version, err error) {
+	name string) (rec leasestore.Record, ver leasestore.Version, err error) {
 	if ended := g.outside(ctx, func(ctx context.Context) { rec, ver, err = g.store.Load(ctx, name) }); ended != nil {
 		return rec, ver, ended
 	}
 	return rec, ver, err
 }
 
-func (g *gateway) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (ver coordination.Version, err error) {
+func (g *gateway) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (ver leasestore.Version, err error) {
 	if ended := g.outside(ctx, func(ctx context.Context) { ver, err = g.store.Swap(ctx, name, old, next) }); ended != nil {
 		return ver, ended
 	}
@@ -98,11 +99,11 @@ func (g *gateway) Swap(ctx context.Context, name string, old coordination.Versio
 func (g *gateway) KeepsSessions() bool { return keepsSessions(g.store) }
 
 // TokenOf returns the answer of the store.
-func (g *gateway) TokenOf(v coordination.Version) coordination.Token { return given(g.store, v) }
+func (g *gateway) TokenOf(v leasestore.Version) coordination.Token { return given(g.store, v) }
 
 // Remove fails if the store is not a Remover.
-func (g *gateway) Remove(ctx context.Context, name string, old coordination.Version) (err error) {
-	r, ok := g.store.(coordination.Remover)
+func (g *gateway) Remove(ctx context.Context, name string, old leasestore.Version) (err error) {
+	r, ok := g.store.(leasestore.Remover)
 	if !ok {
 		return errors.ErrUnsupported
 	}
@@ -114,11 +115,11 @@ func (g *gateway) Remove(ctx context.Context, name string, old coordination.Vers
 
 // options makes the operator's actions reach the store behind the gateway.
 func (g *gateway) options(o Options) Options {
-	through := func(f func(coordination.Store, string) error) func(coordination.Store, string) error {
+	through := func(f func(leasestore.Store, string) error) func(leasestore.Store, string) error {
 		if f == nil {
 			return nil
 		}
-		return func(_ coordination.Store, name string) (err error) {
+		return func(_ leasestore.Store, name string) (err error) {
 			_ = g.outside(context.Background(), func(context.Context) { err = f(g.store, name) })
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Options declare the optional abilities of a store. Abilities that are not declared are not
@@ -22,11 +23,11 @@ type Options struct {
 	// rise by one, and while a lease is free its token may be larger than the last tenure's.
 	TokensJump bool
 	// Reopen opens another handle on the records of a store, as another process would.
-	Reopen func(t *testing.T, s coordination.Store) (coordination.Store, error)
+	Reopen func(t *testing.T, s leasestore.Store) (leasestore.Store, error)
 	// Delete removes a record without the sessions' knowledge, as an operator may.
-	Delete func(s coordination.Store, name string) error
+	Delete func(s leasestore.Store, name string) error
 	// Damage makes a record unreadable.
-	Damage func(s coordination.Store, name string) error
+	Damage func(s leasestore.Store, name string) error
 }
 
 // check is one claim, named by the ids it covers.
@@ -37,7 +38,7 @@ type check struct {
 
 // Run checks everything, each claim on a new store. Everything that open starts must end with the
 // test.
-func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
+func Run(t *testing.T, open func(t *testing.T) leasestore.Store, o Options) {
 	for _, c := range storeChecks {
 		t.Run(c.id, func(t *testing.T) { runStore(t, open, o, c) })
 	}
@@ -58,7 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) coordination.Store, o Options) {
 
 // runStore runs a claim about the store alone. It uses real time if the store is outside the
 // bubble.
-func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check) {
+func runStore(t *testing.T, open func(t *testing.T) leasestore.Store, o Options, c check) {
 	run := func(t *testing.T) { c.run(&env{T: t, id: c.id, options: o, store: open(t), start: time.Now()}) }
 	if o.Outside {
 		run(t)
@@ -68,7 +69,7 @@ func runStore(t *testing.T, open func(t *testing.T) coordination.Store, o Option
 }
 
 // runSession runs a claim about sessions in its own bubble.
-func runSession(t *testing.T, open func(t *testing.T) coordination.Store, o Options, c check,
+func runSession(t *testing.T, open func(t *testing.T) leasestore.Store, o Options, c check,
 	shared bool) {
 	var outside *gateway
 	if o.Outside {
@@ -89,7 +90,7 @@ type env struct {
 	*testing.T
 	id      string
 	options Options
-	store   coordination.Store
+	store   leasestore.Store
 	shared  bool // sessions renew one record for all their leases
 	start   time.Time
 	nodes   []*node
@@ -138,8 +139,8 @@ func (e *env) nodeSharing(cfg coordination.Config, shared bool) *node {
 		cfg.Owner = fmt.Sprint("node", len(e.nodes))
 	}
 	n := &node{link: &link{store: e.store, busy: map[string]bool{}, shared: shared}, e: e}
-	var store coordination.Store = n.link
-	if w, ok := e.store.(coordination.Watcher); ok {
+	var store leasestore.Store = n.link
+	if w, ok := e.store.(leasestore.Watcher); ok {
 		store = watchedLink{n.link, w}
 	}
 	s, err := coordination.Open(store, cfg)
@@ -230,8 +231,8 @@ func (e *env) nth(t coordination.Token, n int) bool {
 
 // kept reports whether a record was found as it was written. A blank record, or any record of a
 // TokenGiver, may have a larger token.
-func (e *env) kept(got, written coordination.Record) bool {
-	_, gives := e.store.(coordination.TokenGiver)
+func (e *env) kept(got, written leasestore.Record) bool {
+	_, gives := e.store.(leasestore.TokenGiver)
 	if e.options.TokensJump && (got.Nonce == "" || gives) && got.Token > written.Token {
 		got.Token = written.Token
 	}

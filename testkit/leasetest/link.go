@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 var errDown = errors.New("leasetest: store unreachable")
@@ -26,7 +27,7 @@ type fault struct {
 
 // link is the path of one node to the store.
 type link struct {
-	store  coordination.Store
+	store  leasestore.Store
 	shared bool
 
 	mu       sync.Mutex
@@ -75,7 +76,7 @@ func (l *link) begin(name string) fault {
 		l.to = map[string]int{}
 	}
 	l.to[name]++
-	if l.busy[name] && !strings.HasPrefix(name, coordination.SessionRecords) { // shared by leases
+	if l.busy[name] && !strings.HasPrefix(name, leasestore.SessionRecords) { // shared by leases
 		l.overlaps++
 	}
 	l.busy[name] = true
@@ -121,7 +122,7 @@ func (l *link) through(ctx context.Context, f fault, do func() error) error {
 }
 
 func (l *link) Load(ctx context.Context,
-	name string) (rec coordination.Record, ver coordination.Version, err error) {
+	name string) (rec leasestore.Record, ver leasestore.Version, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	err = l.through(ctx, f, func() (err error) {
@@ -129,7 +130,7 @@ func (l *link) Load(ctx context.Context,
 		return err
 	})
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
 	return rec, ver, nil
 }
@@ -138,35 +139,35 @@ func (l *link) Load(ctx context.Context,
 func (l *link) KeepsSessions() bool { return l.shared }
 
 // TokenOf returns the answer of the store.
-func (l *link) TokenOf(v coordination.Version) coordination.Token { return given(l.store, v) }
+func (l *link) TokenOf(v leasestore.Version) coordination.Token { return given(l.store, v) }
 
-func given(s coordination.Store, v coordination.Version) coordination.Token {
-	if g, ok := s.(coordination.TokenGiver); ok {
+func given(s leasestore.Store, v leasestore.Version) coordination.Token {
+	if g, ok := s.(leasestore.TokenGiver); ok {
 		return g.TokenOf(v)
 	}
 	return 0
 }
 
 // Remove fails if the store is not a Remover; the record then stays.
-func (l *link) Remove(ctx context.Context, name string, old coordination.Version) error {
+func (l *link) Remove(ctx context.Context, name string, old leasestore.Version) error {
 	f := l.begin(name)
 	defer l.end(name)
-	r, ok := l.store.(coordination.Remover)
+	r, ok := l.store.(leasestore.Remover)
 	if !ok {
 		return errors.ErrUnsupported
 	}
 	return l.through(ctx, f, func() error { return r.Remove(ctx, name, old) })
 }
 
-func (l *link) Swap(ctx context.Context, name string, old coordination.Version,
-	next coordination.Record) (ver coordination.Version, err error) {
+func (l *link) Swap(ctx context.Context, name string, old leasestore.Version,
+	next leasestore.Record) (ver leasestore.Version, err error) {
 	f := l.begin(name)
 	defer l.end(name)
 	l.mu.Lock()
 	l.writes++
 	l.mu.Unlock()
 	if f.refuse {
-		return "", coordination.ErrRefused
+		return "", leasestore.ErrRefused
 	}
 	f.loseAnswer = f.loseAnswer || f.loseWrites
 	err = l.through(ctx, f, func() (err error) {
@@ -182,17 +183,17 @@ func (l *link) Swap(ctx context.Context, name string, old coordination.Version,
 // watchedLink is a link to a store that can watch. A cut link delivers no notifications.
 type watchedLink struct {
 	*link
-	w coordination.Watcher
+	w leasestore.Watcher
 }
 
-func (l watchedLink) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-	return func(yield func(coordination.Record, error) bool) {
+func (l watchedLink) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+	return func(yield func(leasestore.Record, error) bool) {
 		for rec, err := range l.w.Watch(ctx, name) {
 			l.mu.Lock()
 			f := l.fault
 			l.mu.Unlock()
 			if f.cut || f.down {
-				yield(coordination.Record{}, errDown)
+				yield(leasestore.Record{}, errDown)
 				return
 			}
 			if !yield(rec, err) {

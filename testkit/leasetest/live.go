@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/history"
 )
 
@@ -31,7 +32,7 @@ type LiveOptions struct {
 // notice releases, exactly one of many concurrent contenders wins, and a whole history with dead
 // clients, and dead servers if Disturb kills some, is linearizable. open returns another handle on
 // the same records each time, as another process would have. Times are logged but not checked.
-func Live(t *testing.T, open func(t *testing.T) coordination.Store, o LiveOptions) {
+func Live(t *testing.T, open func(t *testing.T) leasestore.Store, o LiveOptions) {
 	defaultTo(&o.Contenders, 200)
 	defaultTo(&o.For, 15*time.Second)
 	t.Run("B17_E1_ReleaseIsNoticedByWatching", func(t *testing.T) { checkHandover(t, open) })
@@ -46,12 +47,12 @@ func defaultTo[N int | time.Duration](n *N, value N) {
 }
 
 // liveSession returns a session that ends with the test and reaches its store through the link.
-func liveSession(t *testing.T, store coordination.Store,
+func liveSession(t *testing.T, store leasestore.Store,
 	cfg coordination.Config) (*coordination.Session, *link) {
 	t.Helper()
 	l := &link{store: store, busy: map[string]bool{}, shared: keepsSessions(store)}
-	var through coordination.Store = l
-	if w, ok := store.(coordination.Watcher); ok {
+	var through leasestore.Store = l
+	if w, ok := store.(leasestore.Watcher); ok {
 		through = watchedLink{l, w}
 	}
 	s, err := coordination.Open(through, cfg)
@@ -68,8 +69,8 @@ func liveSession(t *testing.T, store coordination.Store,
 
 // checkHandover moves a lease back and forth between two sessions. They poll so rarely that the
 // test would not finish without watching.
-func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
-	if _, ok := open(t).(coordination.Watcher); !ok {
+func checkHandover(t *testing.T, open func(t *testing.T) leasestore.Store) {
+	if _, ok := open(t).(leasestore.Watcher); !ok {
 		t.Skip("not checked: the store is no Watcher")
 	}
 	const rounds = 100
@@ -118,8 +119,8 @@ func checkHandover(t *testing.T, open func(t *testing.T) coordination.Store) {
 	t.Logf("from release to next grant %v; the release itself %v", spread(moved), spread(written))
 }
 
-func keepsSessions(s coordination.Store) bool {
-	k, ok := s.(coordination.SessionKeeper)
+func keepsSessions(s leasestore.Store) bool {
+	k, ok := s.(leasestore.SessionKeeper)
 	return ok && k.KeepsSessions()
 }
 
@@ -137,7 +138,7 @@ func spread(d []time.Duration) string {
 }
 
 // checkWinner lets many sessions contend at once.
-func checkWinner(t *testing.T, open func(t *testing.T) coordination.Store, contenders int) {
+func checkWinner(t *testing.T, open func(t *testing.T) leasestore.Store, contenders int) {
 	store := open(t)
 	var won atomic.Int32
 	var winner atomic.Pointer[coordination.Grant]
@@ -187,7 +188,7 @@ func liveConfig(owner string) coordination.Config {
 const enough = 5
 
 // checkLiveHistory lets clients contend for a lease while some of them die, and checks the history.
-func checkLiveHistory(t *testing.T, open func(t *testing.T) coordination.Store, o LiveOptions) {
+func checkLiveHistory(t *testing.T, open func(t *testing.T) leasestore.Store, o LiveOptions) {
 	r := &liveScribe{t: t, target: &fenced{}, stop: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	disturbed := make(chan int)
@@ -234,7 +235,7 @@ type liveScribe struct {
 type liveClient struct {
 	*liveScribe
 	number  int
-	store   coordination.Store
+	store   leasestore.Store
 	lives   int
 	rnd     *rand.Rand
 	session *coordination.Session

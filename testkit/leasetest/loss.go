@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 var lossChecks = []check{
@@ -126,7 +127,7 @@ var lossChecks = []check{
 		e.that(since(t) <= drain+6*op, "closed after %v", since(t))
 		e.that(g.Check() != nil && fine[0].Check() != nil, "a grant outlives its session")
 		if e.shared {
-			left, _, err := e.store.Load(e.Context(), coordination.SessionRecords+rec.Nonce)
+			left, _, err := e.store.Load(e.Context(), leasestore.SessionRecords+rec.Nonce)
 			e.that(left.Nonce == "" && err == nil, "the session still counts as a holder: %v %v", left, err)
 		}
 		e.holdMany(e.node(), 2)

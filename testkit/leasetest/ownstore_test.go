@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
 
@@ -17,31 +17,31 @@ import (
 // database with a compare-and-set.
 type ownStore struct{ kv *kv }
 
-func (s ownStore) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (s ownStore) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	data, version, err := s.kv.get(ctx, name)
 	if errors.Is(err, errNoKey) {
-		return coordination.Record{}, "", nil
+		return leasestore.Record{}, "", nil
 	}
 	if err != nil {
-		return coordination.Record{}, "", err
+		return leasestore.Record{}, "", err
 	}
-	var rec coordination.Record
+	var rec leasestore.Record
 	if err := json.Unmarshal(data, &rec); err != nil {
-		return coordination.Record{}, "", fmt.Errorf("lease %q: %w", name, err) // never an empty record
+		return leasestore.Record{}, "", fmt.Errorf("lease %q: %w", name, err) // never an empty record
 	}
-	return rec, coordination.Version(version), nil
+	return rec, leasestore.Version(version), nil
 }
 
-func (s ownStore) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (s ownStore) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	data, err := json.Marshal(next)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", coordination.ErrRefused, err)
+		return "", fmt.Errorf("%w: %w", leasestore.ErrRefused, err)
 	}
 	version, err := s.kv.compareAndSet(ctx, name, string(old), data)
 	if errors.Is(err, errOtherVersion) {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
-	return coordination.Version(version), err
+	return leasestore.Version(version), err
 }
 
 var (
@@ -110,12 +110,12 @@ func newKV() *kv {
 }
 
 func TestOwnStore(t *testing.T) {
-	leasetest.Run(t, func(*testing.T) coordination.Store { return ownStore{newKV()} }, leasetest.Options{
-		Reopen: func(_ *testing.T, s coordination.Store) (coordination.Store, error) { return s, nil },
-		Delete: func(s coordination.Store, name string) error {
+	leasetest.Run(t, func(*testing.T) leasestore.Store { return ownStore{newKV()} }, leasetest.Options{
+		Reopen: func(_ *testing.T, s leasestore.Store) (leasestore.Store, error) { return s, nil },
+		Delete: func(s leasestore.Store, name string) error {
 			return s.(ownStore).kv.change(name, func(entry) entry { return entry{} })
 		},
-		Damage: func(s coordination.Store, name string) error {
+		Damage: func(s leasestore.Store, name string) error {
 			return s.(ownStore).kv.change(name, func(entry) entry { return entry{data: []byte("hello")} })
 		},
 	})

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
@@ -27,34 +28,34 @@ const bugVariable = "CONCORD_LEASETEST_BUG"
 // planted is a store with a bug. Methods that are not replaced work.
 type planted struct {
 	good interface {
-		coordination.Store
-		coordination.Watcher
-		coordination.Queuer
+		leasestore.Store
+		leasestore.Watcher
+		leasestore.Queuer
 	}
-	load  func(ctx context.Context, name string) (coordination.Record, coordination.Version, error)
-	swap  func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error)
-	watch func(ctx context.Context, name string) iter.Seq2[coordination.Record, error]
-	queue func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error)
-	leave func(ctx context.Context, name string, gone []coordination.Place) error
+	load  func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error)
+	swap  func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error)
+	watch func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error]
+	queue func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error)
+	leave func(ctx context.Context, name string, gone []leasestore.Place) error
 }
 
-func (p *planted) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (p *planted) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	return p.load(ctx, name)
 }
 
-func (p *planted) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (p *planted) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	return p.swap(ctx, name, old, next)
 }
 
-func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
+func (p *planted) Watch(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
 	return p.watch(ctx, name)
 }
 
-func (p *planted) Enqueue(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
+func (p *planted) Enqueue(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
 	return p.queue(ctx, name, place)
 }
 
-func (p *planted) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+func (p *planted) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	return p.leave(ctx, name, gone)
 }
 
@@ -73,23 +74,23 @@ func bugs() map[string]bug {
 	return map[string]bug{
 		"nothing": {"", func(*planted) {}},
 		"swap does not compare": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, _ coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, _ leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				_, ver, _ := p.good.Load(ctx, name)
 				return p.good.Swap(ctx, name, ver, next)
 			}
 		}},
 		"compare and write are two steps": {"S4", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				_, ver, err := p.good.Load(ctx, name)
 				if err != nil || ver != old {
-					return "", errors.Join(err, coordination.ErrConflict)
+					return "", errors.Join(err, leasestore.ErrConflict)
 				}
 				for range 100 {
 					runtime.Gosched()
 				}
 				for {
 					v, err := p.good.Swap(ctx, name, ver, next)
-					if !errors.Is(err, coordination.ErrConflict) {
+					if !errors.Is(err, leasestore.ErrConflict) {
 						return v, err
 					}
 					_, ver, _ = p.good.Load(ctx, name)
@@ -100,10 +101,10 @@ func bugs() map[string]bug {
 			var last sync.Map // the previous record of each name
 			var calls atomic.Int64
 			type shown struct {
-				rec coordination.Record
-				ver coordination.Version
+				rec leasestore.Record
+				ver leasestore.Version
 			}
-			p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+			p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 				rec, ver, err := p.good.Load(ctx, name)
 				before, ok := last.Swap(name, shown{rec, ver})
 				if ok && err == nil && calls.Add(1)%5 == 0 {
@@ -113,7 +114,7 @@ func bugs() map[string]bug {
 			}
 		}},
 		"the version returned is the old one": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				_, err := p.good.Swap(ctx, name, old, next)
 				return old, err
 			}
@@ -121,55 +122,55 @@ func bugs() map[string]bug {
 		"equal records have equal versions": {"S3", plantEqualVersions},
 		"a blank record is deleted":         {"S8", plantDeletion},
 		"an ended context is a conflict": {"S5", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				if ctx.Err() != nil {
-					return "", coordination.ErrConflict
+					return "", leasestore.ErrConflict
 				}
 				return p.good.Swap(ctx, name, old, next)
 			}
 		}},
 		"an ended context is not heeded": {"S5", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				return p.good.Swap(context.WithoutCancel(ctx), name, old, next)
 			}
 		}},
 		"a conflict is an unknown error": {"S2", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
-				if errors.Is(err, coordination.ErrConflict) {
+				if errors.Is(err, leasestore.ErrConflict) {
 					err = errors.New("409")
 				}
 				return v, err
 			}
 		}},
 		"a conflict counts as refused too": {"S11", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
-				if errors.Is(err, coordination.ErrConflict) {
-					err = errors.Join(err, coordination.ErrRefused)
+				if errors.Is(err, leasestore.ErrConflict) {
+					err = errors.Join(err, leasestore.ErrRefused)
 				}
 				return v, err
 			}
 		}},
 		"a write that was done is told as a conflict": {"S10", func(p *planted) {
 			var calls atomic.Int64
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				v, err := p.good.Swap(ctx, name, old, next)
 				if err == nil && strings.HasPrefix(name, "r") && calls.Add(1)%20 == 0 {
-					return "", coordination.ErrConflict
+					return "", leasestore.ErrConflict
 				}
 				return v, err
 			}
 		}},
-		"tokens are 53 bits wide":           {"S6", changed(func(r *coordination.Record) { r.Token = coordination.Token(float64(r.Token)) })},
-		"the TTL is in seconds, of 16 bits": {"S6", changed(func(r *coordination.Record) { r.TTL &= 1<<36 - 1 })},
-		"owners are cut":                    {"S6", changed(func(r *coordination.Record) { r.Nonce = r.Nonce[:min(len(r.Nonce), 63)] })},
+		"tokens are 53 bits wide":           {"S6", changed(func(r *leasestore.Record) { r.Token = coordination.Token(float64(r.Token)) })},
+		"the TTL is in seconds, of 16 bits": {"S6", changed(func(r *leasestore.Record) { r.TTL &= 1<<36 - 1 })},
+		"owners are cut":                    {"S6", changed(func(r *leasestore.Record) { r.Nonce = r.Nonce[:min(len(r.Nonce), 63)] })},
 		"names ignore case":                 {"A2", named(strings.ToLower)},
 		"names are cut after 63 bytes":      {"A2", named(func(n string) string { return n[:min(len(n), 63)] })},
 		"names are made safe":               {"A2", named(func(n string) string { return regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(n, "-") })},
 		"watch tells of the first change only": {"S7", func(p *planted) {
-			p.watch = func(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-				return func(yield func(coordination.Record, error) bool) {
+			p.watch = func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+				return func(yield func(leasestore.Record, error) bool) {
 					told := 0
 					for rec, err := range p.good.Watch(ctx, name) {
 						if told++; told <= 2 && !yield(rec, err) {
@@ -180,8 +181,8 @@ func bugs() map[string]bug {
 			}
 		}},
 		"watch does not begin with the present": {"S7", func(p *planted) {
-			p.watch = func(ctx context.Context, name string) iter.Seq2[coordination.Record, error] {
-				return func(yield func(coordination.Record, error) bool) {
+			p.watch = func(ctx context.Context, name string) iter.Seq2[leasestore.Record, error] {
+				return func(yield func(leasestore.Record, error) bool) {
 					first := true
 					for rec, err := range p.good.Watch(ctx, name) {
 						if !first && !yield(rec, err) {
@@ -193,7 +194,7 @@ func bugs() map[string]bug {
 			}
 		}},
 		"leases are not compared": {"H1", func(p *planted) {
-			p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+			p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 				if strings.HasPrefix(name, "h") {
 					_, old, _ = p.good.Load(ctx, name)
 				}
@@ -201,21 +202,21 @@ func bugs() map[string]bug {
 			}
 		}},
 		"who writes a place again goes to the end": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
-				if err := p.good.Leave(ctx, name, []coordination.Place{place}); err != nil {
+			p.queue = func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
+				if err := p.good.Leave(ctx, name, []leasestore.Place{place}); err != nil {
 					return nil, err
 				}
 				return p.good.Enqueue(ctx, name, place)
 			}
 		}},
 		"who has come before is not told": {"S15", func(p *planted) {
-			p.queue = func(ctx context.Context, name string, place coordination.Place) ([]coordination.Place, error) {
+			p.queue = func(ctx context.Context, name string, place leasestore.Place) ([]leasestore.Place, error) {
 				ahead, err := p.good.Enqueue(ctx, name, place)
 				return ahead[:min(len(ahead), 1)], err
 			}
 		}},
 		"who is alive is taken out of the queue": {"S15", func(p *planted) {
-			p.leave = func(ctx context.Context, name string, gone []coordination.Place) error {
+			p.leave = func(ctx context.Context, name string, gone []leasestore.Place) error {
 				for i := range gone {
 					gone[i].Beat = 1<<64 - 1
 				}
@@ -229,9 +230,9 @@ func bugs() map[string]bug {
 }
 
 // changed alters records as they are written.
-func changed(spoil func(*coordination.Record)) func(*planted) {
+func changed(spoil func(*leasestore.Record)) func(*planted) {
 	return func(p *planted) {
-		p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+		p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 			spoil(&next)
 			return p.good.Swap(ctx, name, old, next)
 		}
@@ -241,10 +242,10 @@ func changed(spoil func(*coordination.Record)) func(*planted) {
 // named alters names.
 func named(as func(string) string) func(*planted) {
 	return func(p *planted) {
-		p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+		p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 			return p.good.Load(ctx, as(name))
 		}
-		p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+		p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 			return p.good.Swap(ctx, as(name), old, next)
 		}
 	}
@@ -288,7 +289,7 @@ func TestBuggy(t *testing.T) {
 	if name == "" {
 		t.Skip("run by TestPlanted")
 	}
-	open := func(*testing.T) coordination.Store {
+	open := func(*testing.T) leasestore.Store {
 		p := correct()
 		if plant := bugs()[name].plant; plant != nil {
 			plant(p)
@@ -298,13 +299,13 @@ func TestBuggy(t *testing.T) {
 	options := leasetest.Options{}
 	switch name {
 	case "a deleted record gets its versions again":
-		open = func(*testing.T) coordination.Store { return &renewable{planted: correct()} }
-		options.Delete = func(s coordination.Store, _ string) error { return s.(*renewable).forget() }
+		open = func(*testing.T) leasestore.Store { return &renewable{planted: correct()} }
+		options.Delete = func(s leasestore.Store, _ string) error { return s.(*renewable).forget() }
 	case "a damaged record is no record":
-		open = func(*testing.T) coordination.Store { return &renewable{planted: correct()} }
-		options.Damage = func(s coordination.Store, _ string) error { return s.(*renewable).forget() }
+		open = func(*testing.T) leasestore.Store { return &renewable{planted: correct()} }
+		options.Damage = func(s leasestore.Store, _ string) error { return s.(*renewable).forget() }
 	case "another handle is another store":
-		options.Reopen = func(*testing.T, coordination.Store) (coordination.Store, error) { return correct(), nil }
+		options.Reopen = func(*testing.T, leasestore.Store) (leasestore.Store, error) { return correct(), nil }
 	}
 	leasetest.Run(t, open, options)
 }

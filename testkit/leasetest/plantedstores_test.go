@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // plantEqualVersions makes the version a hash of the record, like an ETag.
 func plantEqualVersions(p *planted) {
 	var mu sync.Mutex
-	etag := func(r coordination.Record) coordination.Version { return coordination.Version(fmt.Sprint(r)) }
-	p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	etag := func(r leasestore.Record) leasestore.Version { return leasestore.Version(fmt.Sprint(r)) }
+	p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 		rec, ver, err := p.good.Load(ctx, name)
 		if ver != "" {
 			ver = etag(rec)
 		}
 		return rec, ver, err
 	}
-	p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		rec, ver, err := p.good.Load(ctx, name)
@@ -27,7 +27,7 @@ func plantEqualVersions(p *planted) {
 			return "", err
 		}
 		if ver != "" && etag(rec) != old || ver == "" && old != "" {
-			return "", coordination.ErrConflict
+			return "", leasestore.ErrConflict
 		}
 		_, err = p.good.Swap(ctx, name, ver, next)
 		return etag(next), err
@@ -36,14 +36,14 @@ func plantEqualVersions(p *planted) {
 
 // plantDeletion returns a blank record as a missing one.
 func plantDeletion(p *planted) {
-	p.load = func(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+	p.load = func(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 		rec, ver, err := p.good.Load(ctx, name)
 		if rec.Nonce == "" {
-			return coordination.Record{}, "", err
+			return leasestore.Record{}, "", err
 		}
 		return rec, ver, err
 	}
-	p.swap = func(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+	p.swap = func(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 		if rec, ver, err := p.good.Load(ctx, name); err == nil && rec.Nonce == "" && old == "" {
 			old = ver
 		}
@@ -70,10 +70,10 @@ func (r *renewable) now() *planted {
 	return r.planted
 }
 
-func (r *renewable) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (r *renewable) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	return r.now().Load(ctx, name)
 }
 
-func (r *renewable) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (r *renewable) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	return r.now().Swap(ctx, name, old, next)
 }

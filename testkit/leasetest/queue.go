@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // queueChecks check sessions that wait in order, if the store is a Queuer.
@@ -99,7 +100,7 @@ var queueChecks = []check{
 
 // queues reports whether the store itself is a Queuer.
 func (e *env) queues() bool {
-	_, ok := e.own().(coordination.Queuer)
+	_, ok := e.own().(leasestore.Queuer)
 	return ok
 }
 
@@ -138,12 +139,12 @@ func (n *node) waits() <-chan struct{} {
 
 // checkQueue checks the store alone.
 func checkQueue(e *env) {
-	q, ok := e.store.(coordination.Queuer)
+	q, ok := e.store.(leasestore.Queuer)
 	e.needsAbility(ok, "Queuer")
-	place := func(nonce string, beat uint64) coordination.Place {
-		return coordination.Place{Nonce: nonce, Beat: beat, TTL: ttl}
+	place := func(nonce string, beat uint64) leasestore.Place {
+		return leasestore.Place{Nonce: nonce, Beat: beat, TTL: ttl}
 	}
-	finds := func(p coordination.Place, want ...coordination.Place) {
+	finds := func(p leasestore.Place, want ...leasestore.Place) {
 		e.Helper()
 		ahead, err := q.Enqueue(e.Context(), name, p)
 		e.that(err == nil && slices.Equal(ahead, want), "%v stands behind %v, not %v, %v", p, ahead, want,
@@ -155,9 +156,9 @@ func checkQueue(e *env) {
 	finds(place("a", 5))
 	finds(place("a", 2)) // late
 	finds(place("b", 2), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []coordination.Place{place("a", 4), place("nobody", 1)}))
+	e.must(q.Leave(e.Context(), name, []leasestore.Place{place("a", 4), place("nobody", 1)}))
 	finds(place("b", 3), place("a", 5))
-	e.must(q.Leave(e.Context(), name, []coordination.Place{place("a", 5), place("b", 7)}))
+	e.must(q.Leave(e.Context(), name, []leasestore.Place{place("a", 5), place("b", 7)}))
 	finds(place("c", 2))
 	finds(place("a", 6), place("c", 2))
 	ahead, err := q.Enqueue(e.Context(), "another", place("x", 1))
@@ -167,21 +168,21 @@ func checkQueue(e *env) {
 	cancel()
 	_, err = q.Enqueue(ctx, name, place("late", 1))
 	e.that(err != nil, "a place after the context ended")
-	e.that(q.Leave(ctx, name, []coordination.Place{place("c", 2)}) != nil,
+	e.that(q.Leave(ctx, name, []leasestore.Place{place("c", 2)}) != nil,
 		"left after the context ended")
 	finds(place("a", 7), place("c", 2))
 	checkQueueOrder(e, q)
 }
 
 // checkQueueOrder takes places concurrently and checks that all see one order.
-func checkQueueOrder(e *env, q coordination.Queuer) {
+func checkQueueOrder(e *env, q leasestore.Queuer) {
 	const n = 30
 	before := make([]int, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
 			ahead, err := q.Enqueue(e.Context(), "crowd",
-				coordination.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
+				leasestore.Place{Nonce: fmt.Sprint(i), Beat: 1, TTL: ttl})
 			if err != nil {
 				e.Errorf("%v", err)
 			}
@@ -197,10 +198,10 @@ func checkQueueOrder(e *env, q coordination.Queuer) {
 
 // Enqueue fails if the store is not a Queuer.
 func (l *link) Enqueue(ctx context.Context, name string,
-	p coordination.Place) (ahead []coordination.Place, err error) {
+	p leasestore.Place) (ahead []leasestore.Place, err error) {
 	f := l.begin(name)
 	defer l.end(name)
-	q, ok := l.store.(coordination.Queuer)
+	q, ok := l.store.(leasestore.Queuer)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
@@ -212,10 +213,10 @@ func (l *link) Enqueue(ctx context.Context, name string,
 }
 
 // Leave fails if the store is not a Queuer.
-func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place) error {
+func (l *link) Leave(ctx context.Context, name string, gone []leasestore.Place) error {
 	f := l.begin(name)
 	defer l.end(name)
-	q, ok := l.store.(coordination.Queuer)
+	q, ok := l.store.(leasestore.Queuer)
 	if !ok {
 		return errors.ErrUnsupported
 	}
@@ -224,8 +225,8 @@ func (l *link) Leave(ctx context.Context, name string, gone []coordination.Place
 
 // Enqueue fails if the store is not a Queuer.
 func (g *gateway) Enqueue(ctx context.Context, name string,
-	p coordination.Place) (ahead []coordination.Place, err error) {
-	q, ok := g.store.(coordination.Queuer)
+	p leasestore.Place) (ahead []leasestore.Place, err error) {
+	q, ok := g.store.(leasestore.Queuer)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
@@ -236,8 +237,8 @@ func (g *gateway) Enqueue(ctx context.Context, name string,
 }
 
 // Leave fails if the store is not a Queuer.
-func (g *gateway) Leave(ctx context.Context, name string, gone []coordination.Place) (err error) {
-	q, ok := g.store.(coordination.Queuer)
+func (g *gateway) Leave(ctx context.Context, name string, gone []leasestore.Place) (err error) {
+	q, ok := g.store.(leasestore.Queuer)
 	if !ok {
 		return errors.ErrUnsupported
 	}

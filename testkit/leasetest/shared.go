@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // sharedChecks check leases that one session record keeps alive, and other features of a
@@ -25,7 +26,7 @@ var sharedChecks = []check{
 		e.Logf("%d leases, %d writes in %d intervals", many, wrote, intervals)
 	}},
 	{"A9_SessionRecordsAreNoLeases", func(e *env) {
-		_, err := e.node().Lease(coordination.SessionRecords + "x").TryAcquire(e.Context())
+		_, err := e.node().Lease(leasestore.SessionRecords + "x").TryAcquire(e.Context())
 		e.that(errors.Is(err, coordination.ErrInvalid), "got %v", err)
 	}},
 	{"B3_ASessionThatCannotBeRenewedIsTold", func(e *env) {
@@ -34,7 +35,7 @@ var sharedChecks = []check{
 		e.sleep(ttl)
 		t := time.Now()
 		_, err := n.try()
-		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, coordination.ErrRefused),
+		e.that(errors.Is(err, coordination.ErrUnknown) && errors.Is(err, leasestore.ErrRefused),
 			"got %v", err)
 		e.that(since(t) <= 2*op, "after %v", since(t))
 		holder.hold()
@@ -82,7 +83,7 @@ var sharedChecks = []check{
 		log := losses(g)
 		rec, _, err := e.store.Load(e.Context(), name)
 		e.must(err)
-		e.must(e.options.Delete(e.store, coordination.SessionRecords+rec.Nonce))
+		e.must(e.options.Delete(e.store, leasestore.SessionRecords+rec.Nonce))
 		next, err := b.acquire(time.Hour)
 		e.must(err)
 		told := log.all()
@@ -92,7 +93,7 @@ var sharedChecks = []check{
 		rec, _, err = e.store.Load(e.Context(), name)
 		e.must(err)
 		b.set(fault{cut: true}) // it does not notice the deletion
-		e.must(e.options.Delete(e.store, coordination.SessionRecords+rec.Nonce))
+		e.must(e.options.Delete(e.store, leasestore.SessionRecords+rec.Nonce))
 		t := time.Now()
 		_, err = a.acquire(time.Hour)
 		e.must(err)
@@ -137,7 +138,7 @@ var sharedChecks = []check{
 		rec, _, err := e.store.Load(e.Context(), "shard-0")
 		e.must(err)
 		e.must(n.Close(e.Context()))
-		left, ver, err := e.store.Load(e.Context(), coordination.SessionRecords+rec.Nonce)
+		left, ver, err := e.store.Load(e.Context(), leasestore.SessionRecords+rec.Nonce)
 		e.that(left.Nonce == "" && err == nil, "left %v %v", left, err)
 		if e.removes() {
 			e.that(ver == "", "not removed")
@@ -154,7 +155,7 @@ var sharedChecks = []check{
 		_, err = b.Lease("shard-0").Acquire(e.Context())
 		e.must(err)
 		e.sleep(4 * ttl)
-		_, ver, err := e.store.Load(e.Context(), coordination.SessionRecords+rec.Nonce)
+		_, ver, err := e.store.Load(e.Context(), leasestore.SessionRecords+rec.Nonce)
 		e.that(ver == "" && err == nil, "not removed: %q %v", ver, err)
 		t := time.Now()
 		g, err := e.node().Lease("shard-1").Acquire(e.Context())
@@ -220,6 +221,6 @@ func (e *env) holdMany(on *node, n int) []*coordination.Grant {
 
 // removes reports whether the store itself is a Remover.
 func (e *env) removes() bool {
-	_, ok := e.own().(coordination.Remover)
+	_, ok := e.own().(leasestore.Remover)
 	return ok
 }

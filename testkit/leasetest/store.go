@@ -8,27 +8,28 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 var storeChecks = []check{
 	{"S1_EmptyStoreHasNoRecord", func(e *env) {
 		rec, ver, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, coordination.Record{}) && ver == "" && err == nil, "got %v %q %v", rec, ver,
+		e.that(e.kept(rec, leasestore.Record{}) && ver == "" && err == nil, "got %v %q %v", rec, ver,
 			err)
 	}},
 	{"S2_SwapComparesVersions", func(e *env) {
 		v1 := e.write("", sample(1))
 		v2 := e.write(v1, sample(2))
-		for _, old := range []coordination.Version{"", v1, "nonsense"} {
+		for _, old := range []leasestore.Version{"", v1, "nonsense"} {
 			_, err := e.store.Swap(e.Context(), name, old, sample(9))
-			e.that(errors.Is(err, coordination.ErrConflict), "version %q: %v", old, err)
+			e.that(errors.Is(err, leasestore.ErrConflict), "version %q: %v", old, err)
 		}
 		rec, ver, err := e.store.Load(e.Context(), name)
 		e.that(e.kept(rec, sample(2)) && ver == v2 && err == nil, "got %v %q %v", rec, ver, err)
 	}},
 	{"S3_VersionsAreNeverReused", func(e *env) {
-		seen := map[coordination.Version]bool{"": true}
-		ver := coordination.Version("")
+		seen := map[leasestore.Version]bool{"": true}
+		ver := leasestore.Version("")
 		for i := range 50 {
 			ver = e.write(ver, sample(i%2))
 			e.that(!seen[ver], "version %q twice", ver)
@@ -46,13 +47,13 @@ var storeChecks = []check{
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
 		_, err := e.store.Swap(ctx, name, "", sample(1))
-		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "swap: %v", err)
+		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict), "swap: %v", err)
 		_, ver, err := e.store.Load(e.Context(), name)
 		e.that(ver == "" && err == nil, "got %q %v", ver, err)
 	}},
 	{"S6_RecordsKeepEveryValue", func(e *env) {
-		ver := coordination.Version("")
-		for _, rec := range []coordination.Record{
+		ver := leasestore.Version("")
+		for _, rec := range []leasestore.Record{
 			{Owner: "ü/\n\x00\"", Nonce: strings.Repeat("n", 100), Token: 1<<63 - 1, Attempt: 1<<64 - 1,
 				TTL: 24 * time.Hour},
 			{Token: 7},
@@ -64,27 +65,27 @@ var storeChecks = []check{
 	}},
 	{"S7_WatchYieldsPresentAndNewest", checkWatch},
 	{"S8_BlankedIsNotDeleted", func(e *env) {
-		ver := e.write(e.write("", sample(6)), coordination.Record{Token: 6})
+		ver := e.write(e.write("", sample(6)), leasestore.Record{Token: 6})
 		rec, got, err := e.store.Load(e.Context(), name)
-		e.that(e.kept(rec, coordination.Record{Token: 6}) && got == ver && err == nil, "got %v %q %v",
+		e.that(e.kept(rec, leasestore.Record{Token: 6}) && got == ver && err == nil, "got %v %q %v",
 			rec, got, err)
 		_, err = e.store.Swap(e.Context(), name, "", sample(7))
-		e.that(errors.Is(err, coordination.ErrConflict), "the name was free: %v", err)
+		e.that(errors.Is(err, leasestore.ErrConflict), "the name was free: %v", err)
 	}},
 	{"S9_LoadIsAsNewAsTheCall", checkFresh},
 	{"S10_H1_LoadAndSwapAreLinearizable", checkStoreHistory},
 	{"S11_OutcomesAreNotMixedUp", func(e *env) {
 		ver := e.write("", sample(1))
 		_, err := e.store.Swap(e.Context(), name, "", sample(2))
-		e.that(errors.Is(err, coordination.ErrConflict) && !errors.Is(err, coordination.ErrRefused),
+		e.that(errors.Is(err, leasestore.ErrConflict) && !errors.Is(err, leasestore.ErrRefused),
 			"conflict: %v", err)
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
 		_, _, err = e.store.Load(ctx, name)
-		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "load with an ended context: %v",
+		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict), "load with an ended context: %v",
 			err)
 		_, err = e.store.Swap(ctx, name, ver, sample(3))
-		e.that(err != nil && !errors.Is(err, coordination.ErrConflict), "swap with an ended context: %v",
+		e.that(err != nil && !errors.Is(err, leasestore.ErrConflict), "swap with an ended context: %v",
 			err)
 	}},
 	{"S12_AnotherHandleSeesTheSame", func(e *env) {
@@ -97,13 +98,13 @@ var storeChecks = []check{
 		next, err := other.Swap(e.Context(), name, ver, sample(2))
 		e.must(err)
 		_, err = e.store.Swap(e.Context(), name, ver, sample(3))
-		e.that(errors.Is(err, coordination.ErrConflict), "got %v", err)
+		e.that(errors.Is(err, leasestore.ErrConflict), "got %v", err)
 		rec, got, err = e.store.Load(e.Context(), name)
 		e.that(e.kept(rec, sample(2)) && got == next && err == nil, "got %v %q %v", rec, got, err)
 	}},
 	{"S3_F1_DeletedRecordComesBackUnderANewVersion", func(e *env) {
 		e.needs(e.options.Delete != nil, "Delete")
-		seen := map[coordination.Version]bool{}
+		seen := map[leasestore.Version]bool{}
 		for range 3 {
 			v1 := e.write("", sample(1))
 			v2 := e.write(v1, sample(2))
@@ -116,10 +117,10 @@ var storeChecks = []check{
 	}},
 	{"S13_SessionsAndForeverAreKept", func(e *env) {
 		e.needsAbility(keepsSessions(e.store), "SessionKeeper")
-		ver := coordination.Version("")
+		ver := leasestore.Version("")
 		through, for1 := sample(1), sample(2)
 		through.Session, for1.Forever = 1<<63-1, true
-		for _, rec := range []coordination.Record{through, for1, sample(3)} {
+		for _, rec := range []leasestore.Record{through, for1, sample(3)} {
 			ver = e.write(ver, rec)
 			got, _, err := e.store.Load(e.Context(), name)
 			e.that(e.kept(got, rec) && err == nil, "got %#v, want %#v, %v", got, rec, err)
@@ -127,10 +128,10 @@ var storeChecks = []check{
 	}},
 	{"S14_RemoveIsConditional", func(e *env) {
 		e.needsAbility(e.removes(), "Remover")
-		r := e.store.(coordination.Remover)
+		r := e.store.(leasestore.Remover)
 		first := e.write("", sample(1))
 		second := e.write(first, sample(2))
-		e.that(errors.Is(r.Remove(e.Context(), name, first), coordination.ErrConflict),
+		e.that(errors.Is(r.Remove(e.Context(), name, first), leasestore.ErrConflict),
 			"removed another version")
 		ctx, cancel := context.WithCancel(e.Context())
 		cancel()
@@ -140,14 +141,14 @@ var storeChecks = []check{
 		e.must(r.Remove(e.Context(), name, second))
 		_, ver, err = e.store.Load(e.Context(), name)
 		e.that(ver == "" && err == nil, "still there: %q %v", ver, err)
-		e.that(errors.Is(r.Remove(e.Context(), name, second), coordination.ErrConflict), "removed twice")
+		e.that(errors.Is(r.Remove(e.Context(), name, second), leasestore.ErrConflict), "removed twice")
 		again := e.write("", sample(1))
 		e.that(again != first && again != second, "version %q twice", again)
 	}},
 	{"S16_F1_GivenTokensAreShown", func(e *env) {
-		giver, ok := e.store.(coordination.TokenGiver)
+		giver, ok := e.store.(leasestore.TokenGiver)
 		e.needsAbility(ok, "TokenGiver")
-		least, ver := coordination.Token(0), coordination.Version("")
+		least, ver := coordination.Token(0), leasestore.Version("")
 		for range 3 {
 			rec := sample(int(least) + 1)
 			ver = e.write(ver, rec)
@@ -158,7 +159,7 @@ var storeChecks = []check{
 			shown, _, err := e.store.Load(e.Context(), name)
 			e.that(shown == rec && giver.TokenOf(ver) == given && err == nil,
 				"renewed as %v, shown as %v, %v", giver.TokenOf(ver), shown, err)
-			ver = e.write(ver, coordination.Record{Token: given})
+			ver = e.write(ver, leasestore.Record{Token: given})
 			least = given
 		}
 	}},
@@ -168,12 +169,12 @@ var storeChecks = []check{
 }
 
 // sample returns a record identified by its attempt, whatever token the store assigns.
-func sample(i int) coordination.Record {
-	return coordination.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i),
+func sample(i int) leasestore.Record {
+	return leasestore.Record{Owner: "somebody", Nonce: "nonce", Token: coordination.Token(i),
 		Attempt: uint64(i), TTL: ttl}
 }
 
-func (e *env) write(old coordination.Version, rec coordination.Record) coordination.Version {
+func (e *env) write(old leasestore.Version, rec leasestore.Record) leasestore.Version {
 	e.Helper()
 	ver, err := e.store.Swap(e.Context(), name, old, rec)
 	e.must(err)
@@ -181,7 +182,7 @@ func (e *env) write(old coordination.Version, rec coordination.Record) coordinat
 }
 
 // race returns the number of successful swaps among n on one version.
-func (e *env) race(old coordination.Version, n int) (won int) {
+func (e *env) race(old leasestore.Version, n int) (won int) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range n {
@@ -192,7 +193,7 @@ func (e *env) race(old coordination.Version, n int) (won int) {
 			switch {
 			case err == nil:
 				won++
-			case !errors.Is(err, coordination.ErrConflict):
+			case !errors.Is(err, leasestore.ErrConflict):
 				e.Errorf("%v", err)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/testkit/history"
 )
 
@@ -21,8 +22,8 @@ func names() []string {
 	all := []string{"a", "A", "ä", "a/b", "a_b", "a-b", "a.b", "a b", "..", ".", "/", "a%2fb", "%61",
 		"日本", "\x00", "a\n",
 		long, long + "1", long + "2", strings.Repeat("L", 300), strings.Repeat("l", 300),
-		strings.Repeat("l", coordination.MaxName),
-		strings.Repeat("ä", coordination.MaxName/2), strings.Repeat("\x00", coordination.MaxName)}
+		strings.Repeat("l", leasestore.MaxName),
+		strings.Repeat("ä", leasestore.MaxName/2), strings.Repeat("\x00", leasestore.MaxName)}
 	for i := range 20 {
 		all = append(all, fmt.Sprint("shard-", i))
 	}
@@ -30,7 +31,7 @@ func names() []string {
 }
 
 func checkNames(e *env) {
-	kept := map[string]coordination.Record{}
+	kept := map[string]leasestore.Record{}
 	for i, n := range names() {
 		_, err := e.store.Swap(e.Context(), n, "", sample(i+1))
 		e.that(err == nil, "%.80q: %v", n, err)
@@ -50,8 +51,8 @@ func checkBadNames(e *env) {
 	defer s.Close(context.Background())
 	for n, bound := range map[string]string{
 		"": "1", "a\xffb": "byte 1", strings.Repeat("n",
-			coordination.MaxName+1): strconv.Itoa(coordination.MaxName),
-		coordination.SessionRecords + "x": coordination.SessionRecords,
+			leasestore.MaxName+1): strconv.Itoa(leasestore.MaxName),
+		leasestore.SessionRecords + "x": leasestore.SessionRecords,
 	} {
 		_, err := s.Lease(n).TryAcquire(e.Context())
 		e.that(errors.Is(err, coordination.ErrInvalid) && strings.Contains(err.Error(), bound),
@@ -61,7 +62,7 @@ func checkBadNames(e *env) {
 	}
 	const bad = "a\xffb"
 	if _, err := e.store.Swap(e.Context(), bad, "", sample(1)); err != nil {
-		e.that(errors.Is(err, coordination.ErrRefused), "%q: %v", bad, err)
+		e.that(errors.Is(err, leasestore.ErrRefused), "%q: %v", bad, err)
 		return
 	}
 	rec, _, err := e.store.Load(e.Context(), bad)
@@ -74,14 +75,14 @@ func checkBadNames(e *env) {
 const soon = time.Minute
 
 func checkWatch(e *env) {
-	w, ok := e.store.(coordination.Watcher)
+	w, ok := e.store.(leasestore.Watcher)
 	if !ok {
 		e.Skip("not checked: the store is no Watcher")
 	}
 	ctx, cancel := context.WithCancel(e.Context())
 	defer cancel()
 	ver := e.write("", sample(1))
-	told := make(chan coordination.Record, 100)
+	told := make(chan leasestore.Record, 100)
 	go func() {
 		defer close(told)
 		for rec, err := range w.Watch(ctx, name) {
@@ -89,7 +90,7 @@ func checkWatch(e *env) {
 			told <- rec
 		}
 	}()
-	next := func() (rec coordination.Record) {
+	next := func() (rec leasestore.Record) {
 		select {
 		case rec = <-told:
 		case <-time.After(soon):
@@ -142,7 +143,7 @@ func checkFresh(e *env) {
 		})
 	}
 	defer func() { close(stop); wg.Wait() }()
-	ver := coordination.Version("")
+	ver := leasestore.Version("")
 	for i := range 100 {
 		ver = e.write(ver, sample(i+1))
 		written.Store(uint64(i + 1))
@@ -192,9 +193,9 @@ func swapOnce(e *env, rec *history.Recorder[history.RegisterOp, history.Register
 	switch {
 	case err == nil:
 		swap.End(history.RegisterResult{Swapped: true})
-	case errors.Is(err, coordination.ErrConflict):
+	case errors.Is(err, leasestore.ErrConflict):
 		swap.End(history.RegisterResult{})
-	case errors.Is(err, coordination.ErrRefused):
+	case errors.Is(err, leasestore.ErrRefused):
 		swap.Discard()
 	default:
 		swap.Unknown()

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 	"github.com/concord-go/concord/testkit/leasetest"
 )
@@ -32,12 +32,12 @@ type server struct{ store *memory.Store }
 type (
 	Call struct {
 		Name string
-		Old  coordination.Version
-		Next coordination.Record
+		Old  leasestore.Version
+		Next leasestore.Record
 	}
 	Reply struct {
-		Record  coordination.Record
-		Version coordination.Version
+		Record  leasestore.Record
+		Version leasestore.Version
 		Outcome string
 	}
 )
@@ -49,7 +49,7 @@ func (s *server) Load(c Call, r *Reply) (err error) {
 
 func (s *server) Swap(c Call, r *Reply) (err error) {
 	r.Version, err = s.store.Swap(context.Background(), c.Name, c.Old, c.Next)
-	if errors.Is(err, coordination.ErrConflict) {
+	if errors.Is(err, leasestore.ErrConflict) {
 		r.Outcome, err = "conflict", nil
 	}
 	return err
@@ -71,22 +71,22 @@ func (c client) call(ctx context.Context, method string, in Call) (r Reply, err 
 	}
 }
 
-func (c client) Load(ctx context.Context, name string) (coordination.Record, coordination.Version, error) {
+func (c client) Load(ctx context.Context, name string) (leasestore.Record, leasestore.Version, error) {
 	r, err := c.call(ctx, "Load", Call{Name: name})
 	return r.Record, r.Version, err
 }
 
-func (c client) Swap(ctx context.Context, name string, old coordination.Version, next coordination.Record) (coordination.Version, error) {
+func (c client) Swap(ctx context.Context, name string, old leasestore.Version, next leasestore.Record) (leasestore.Version, error) {
 	r, err := c.call(ctx, "Swap", Call{name, old, next})
 	if r.Outcome == "conflict" {
-		return "", coordination.ErrConflict
+		return "", leasestore.ErrConflict
 	}
 	return r.Version, err
 }
 
 // TestOutside runs the suite in virtual time on a store behind a real connection.
 func TestOutside(t *testing.T) {
-	leasetest.Run(t, func(t *testing.T) coordination.Store {
+	leasetest.Run(t, func(t *testing.T) leasestore.Store {
 		s := rpc.NewServer()
 		if err := s.RegisterName("server", &server{memory.New()}); err != nil {
 			t.Fatal(err)

@@ -1,11 +1,11 @@
-// Package opened adapts constructors of stores to coordination.Opener.
+// Package opened adapts constructors of stores to leaseconfig.Opener.
 package opened
 
-import "github.com/concord-go/concord/coordination"
+import "github.com/concord-go/concord/coordination/leasestore"
 
 // As adapts the results of a store's constructor to those of an Opener's function: with an error it
 // returns a nil Store, also where store is a nil pointer.
-func As[S coordination.Store](store S, err error) (coordination.Store, error) {
+func As[S leasestore.Store](store S, err error) (leasestore.Store, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,14 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Cell keeps the encoded queue in a store that only supports compare-and-set.
 type Cell interface {
 	// Read returns no text if there is none.
 	Read(ctx context.Context) (text []byte, version string, err error)
-	// Write fails with coordination.ErrConflict if the version is not old any more.
+	// Write fails with leasestore.ErrConflict if the version is not old any more.
 	Write(ctx context.Context, old string, text []byte) error
 }
 
@@ -28,7 +28,7 @@ const (
 func Change(ctx context.Context, c Cell, change func(*Queue)) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := changeOnce(ctx, c, change)
-		if !errors.Is(err, coordination.ErrConflict) {
+		if !errors.Is(err, leasestore.ErrConflict) {
 			return err
 		}
 		again := time.NewTimer(1 + rand.N(pause))

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/queue"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // memory is a cell in memory.
@@ -38,7 +38,7 @@ func (m *memory) Write(_ context.Context, old string, text []byte) error {
 	case m.broken != nil:
 		return m.broken
 	case old != strconv.Itoa(m.version):
-		return coordination.ErrConflict
+		return leasestore.ErrConflict
 	}
 	m.text, m.version = text, m.version+1
 	return nil
@@ -52,7 +52,7 @@ func TestChange_SideBySide(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) { q.Enqueue(coordination.Place{Nonce: fmt.Sprint(i), Beat: 1}) }); err != nil {
+				if err := queue.Change(t.Context(), &m, func(q *queue.Queue) { q.Enqueue(leasestore.Place{Nonce: fmt.Sprint(i), Beat: 1}) }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -68,8 +68,8 @@ func TestChange_SideBySide(t *testing.T) {
 // conflicts. Leaving an empty queue writes nothing.
 func TestChange_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		enqueue := func(q *queue.Queue) { q.Enqueue(coordination.Place{Nonce: "n", Beat: 1}) }
-		always := &memory{broken: coordination.ErrConflict}
+		enqueue := func(q *queue.Queue) { q.Enqueue(leasestore.Place{Nonce: "n", Beat: 1}) }
+		always := &memory{broken: leasestore.ErrConflict}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := queue.Change(ctx, always, enqueue); !errors.Is(err, context.DeadlineExceeded) {
@@ -82,7 +82,7 @@ func TestChange_Ends(t *testing.T) {
 		if err := queue.Change(t.Context(), away, enqueue); !errors.Is(err, away.broken) || away.writes != 1 {
 			t.Errorf("got %v after %d tries", err, away.writes)
 		}
-		if err := queue.Change(t.Context(), away, func(q *queue.Queue) { q.Leave(coordination.Place{Nonce: "n"}) }); err != nil {
+		if err := queue.Change(t.Context(), away, func(q *queue.Queue) { q.Leave(leasestore.Place{Nonce: "n"}) }); err != nil {
 			t.Errorf("nothing to leave: %v", err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Most bounds the places of a queue. Beyond it, the place that was written least recently is
@@ -21,7 +21,7 @@ type Queue struct {
 
 // Place is a place and the time of its last write, counted in Queue.Writes.
 type Place struct {
-	coordination.Place
+	leasestore.Place
 	Written uint64 `json:"written"`
 }
 
@@ -35,7 +35,7 @@ func Decode(data []byte) (q Queue) {
 
 // Enqueue writes a place: at the end, or at the present position of its nonce, unless the place
 // there has a larger beat. It returns the places ahead.
-func (q *Queue) Enqueue(p coordination.Place) (ahead []coordination.Place) {
+func (q *Queue) Enqueue(p leasestore.Place) (ahead []leasestore.Place) {
 	i := slices.IndexFunc(q.Places, func(o Place) bool { return o.Nonce == p.Nonce })
 	if i < 0 {
 		q.makeRoom()
@@ -62,8 +62,8 @@ func (q *Queue) makeRoom() {
 }
 
 // Leave removes the given places, except those that have been written again with a larger beat.
-func (q *Queue) Leave(gone ...coordination.Place) {
+func (q *Queue) Leave(gone ...leasestore.Place) {
 	q.Places = slices.DeleteFunc(q.Places, func(p Place) bool {
-		return slices.ContainsFunc(gone, func(g coordination.Place) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
+		return slices.ContainsFunc(gone, func(g leasestore.Place) bool { return g.Nonce == p.Nonce && g.Beat >= p.Beat })
 	})
 }

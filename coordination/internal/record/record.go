@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 const (
@@ -31,7 +32,7 @@ type text struct {
 }
 
 // formatOf returns the oldest format that can express the record.
-func formatOf(r coordination.Record) int {
+func formatOf(r leasestore.Record) int {
 	if r.Session != 0 || r.Forever {
 		return format
 	}
@@ -39,7 +40,7 @@ func formatOf(r coordination.Record) int {
 }
 
 // Encode encodes a record. It fails if the name is not UTF-8, or if the text is longer than 64 KiB.
-func Encode(name string, r coordination.Record) ([]byte, error) {
+func Encode(name string, r leasestore.Record) ([]byte, error) {
 	if !utf8.ValidString(name) {
 		return nil, fmt.Errorf("name %.80q is not UTF-8", name)
 	}
@@ -51,10 +52,10 @@ func Encode(name string, r coordination.Record) ([]byte, error) {
 	return data, err
 }
 
-// Decode rejects, with coordination.ErrDamaged, data that Encode would not have written for this name.
-func Decode(name string, data []byte) (coordination.Record, error) {
+// Decode rejects, with leasestore.ErrDamaged, data that Encode would not have written for this name.
+func Decode(name string, data []byte) (leasestore.Record, error) {
 	t, err := decode(data)
-	r := coordination.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
+	r := leasestore.Record{Owner: t.Owner, Nonce: t.Nonce, Token: t.Token, Attempt: t.Attempt, TTL: t.TTL,
 		Session: t.Session, Forever: t.Forever}
 	switch {
 	case err != nil:
@@ -66,7 +67,7 @@ func Decode(name string, data []byte) (coordination.Record, error) {
 	default:
 		return r, nil
 	}
-	return coordination.Record{}, fmt.Errorf("%w: lease %.80q: %w", coordination.ErrDamaged, name, err)
+	return leasestore.Record{}, fmt.Errorf("%w: lease %.80q: %w", leasestore.ErrDamaged, name, err)
 }
 
 func decode(data []byte) (t text, err error) {

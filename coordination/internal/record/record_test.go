@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/internal/record"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 func TestDecode_RefusesWhatEncodeDoesNotWrite(t *testing.T) {
-	want := coordination.Record{Owner: "ü\x00\"", Nonce: "n", Token: 1<<63 - 1, Attempt: 1<<64 - 1, TTL: time.Hour,
+	want := leasestore.Record{Owner: "ü\x00\"", Nonce: "n", Token: 1<<63 - 1, Attempt: 1<<64 - 1, TTL: time.Hour,
 		Session: 7}
 	good, err := record.Encode("x", want)
 	if err != nil {
@@ -29,20 +29,20 @@ func TestDecode_RefusesWhatEncodeDoesNotWrite(t *testing.T) {
 		"token range":                           strings.Replace(string(good), `9223372036854775807`, `92233720368547758070000`, 1),
 		"huge":                                  string(good) + strings.Repeat(" ", 64<<10),
 	} {
-		if _, err := record.Decode("x", []byte(data)); !errors.Is(err, coordination.ErrDamaged) {
+		if _, err := record.Decode("x", []byte(data)); !errors.Is(err, leasestore.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := record.Decode("y", good); !errors.Is(err, coordination.ErrDamaged) {
+	if _, err := record.Decode("y", good); !errors.Is(err, leasestore.ErrDamaged) {
 		t.Errorf("another name: %v", err)
 	}
-	if _, err := record.Encode("x", coordination.Record{Owner: strings.Repeat("o", 64<<10)}); err == nil {
+	if _, err := record.Encode("x", leasestore.Record{Owner: strings.Repeat("o", 64<<10)}); err == nil {
 		t.Error("encoded more than can be decoded")
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := record.Encode("x", coordination.Record{Owner: "o", Nonce: "n", Token: 3, Attempt: 4, TTL: time.Second})
+	good, err := record.Encode("x", leasestore.Record{Owner: "o", Nonce: "n", Token: 3, Attempt: 4, TTL: time.Second})
 	if err != nil {
 		f.Fatal(err)
 	}

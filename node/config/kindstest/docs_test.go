@@ -16,11 +16,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/azureblob"
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/file"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/postgres"
 	"github.com/concord-go/concord/coordination/zookeeper"
 	"github.com/concord-go/concord/distributeddata"
@@ -45,7 +45,7 @@ var tables = []struct {
 	of      reflect.Type
 }{
 	{"node", reflect.TypeFor[node.RunConfig]()},
-	{"leases", reflect.TypeFor[coordination.Section]()},
+	{"leases", reflect.TypeFor[leaseconfig.Section]()},
 	{"replicators", reflect.TypeFor[distributeddata.Config]()},
 	{"singletons", reflect.TypeFor[singleton.Config]()},
 	{"sharding", reflect.TypeFor[sharding.Config]()},

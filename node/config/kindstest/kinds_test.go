@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/concord-go/concord/coordination"
 	"github.com/concord-go/concord/coordination/azureblob"
 	"github.com/concord-go/concord/coordination/etcd"
 	"github.com/concord-go/concord/coordination/kubernetes"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 	"github.com/concord-go/concord/coordination/postgres"
 	"github.com/concord-go/concord/coordination/zookeeper"
 	"github.com/concord-go/concord/distributeddata/badger"
@@ -27,7 +27,7 @@ func read(text string) (*config.File, error) {
 		Providers: map[string]config.Provider{
 			"etcd": providersetcd.Configured, "kubernetes": providerskubernetes.Configured, "zookeeper": providerszookeeper.Configured,
 		},
-		Leases: map[string]coordination.Opener{
+		Leases: map[string]leaseconfig.Opener{
 			"etcd": etcd.Opener, "postgres": postgres.Opener, "kubernetes": kubernetes.Opener,
 			"zookeeper": zookeeper.Opener, "azureblob": azureblob.Opener,
 		},

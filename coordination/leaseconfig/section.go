@@ -1,6 +1,11 @@
-package coordination
+package leaseconfig
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/concord-go/concord/coordination"
+)
 
 // Section configures the leases of one location, which is the name that code passes to a Provider.
 // Package config reads sections from a file.
@@ -8,7 +13,7 @@ type Section struct {
 	// LeaseClass names the Opener of the store. Required.
 	LeaseClass string `yaml:"lease-class"`
 	// Config of the sessions. Zero fields take the defaults of DefaultSection.
-	Config Config `yaml:",inline"`
+	Config coordination.Config `yaml:",inline"`
 	// Store decodes the settings of the store into a struct with yaml tags; the opener passes a
 	// pointer to it. Store may be called several times. nil: there are no settings.
 	Store func(into any) error `yaml:"-"`
@@ -20,8 +25,8 @@ type Section struct {
 // Config.
 func DefaultSection(s Section) Section {
 	c := &s.Config
-	defaultTo(&c.TTL, 120*time.Second)
-	defaultTo(&c.RenewInterval, min(max(5*time.Second, c.TTL/10), c.TTL/3))
-	defaultTo(&c.OperationTimeout, min(5*time.Second, c.TTL/10))
+	c.TTL = cmp.Or(c.TTL, 120*time.Second)
+	c.RenewInterval = cmp.Or(c.RenewInterval, min(max(5*time.Second, c.TTL/10), c.TTL/3))
+	c.OperationTimeout = cmp.Or(c.OperationTimeout, min(5*time.Second, c.TTL/10))
 	return s
 }

@@ -1,4 +1,4 @@
-package coordination_test
+package leaseconfig_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
+	"github.com/concord-go/concord/coordination/leasestore"
 	"github.com/concord-go/concord/coordination/memory"
 )
 
@@ -27,40 +29,40 @@ type shelfSettings struct {
 	Size int `yaml:"size"`
 }
 
-func (s *shelf) openers() map[string]coordination.Opener {
-	return map[string]coordination.Opener{
-		"memory": func(decode func(any) error) (func() (coordination.Store, error), error) {
+func (s *shelf) openers() map[string]leaseconfig.Opener {
+	return map[string]leaseconfig.Opener{
+		"memory": func(decode func(any) error) (func() (leasestore.Store, error), error) {
 			var settings shelfSettings
 			if err := decode(&settings); err != nil {
 				return nil, err
 			}
-			return func() (coordination.Store, error) {
+			return func() (leasestore.Store, error) {
 				s.opened++
 				return closingStore{memory.New(), s}, nil
 			}, nil
 		},
-		"none": opens(func() (coordination.Store, error) { return nil, nil }),
+		"none": opens(func() (leasestore.Store, error) { return nil, nil }),
 	}
 }
 
 // opens returns an opener without settings.
-func opens(open func() (coordination.Store, error)) coordination.Opener {
-	return func(func(any) error) (func() (coordination.Store, error), error) { return open, nil }
+func opens(open func() (leasestore.Store, error)) leaseconfig.Opener {
+	return func(func(any) error) (func() (leasestore.Store, error), error) { return open, nil }
 }
 
 // at returns sections with these classes, at the locations a, b, c.
-func at(classes ...string) map[string]coordination.Section {
-	sections := map[string]coordination.Section{}
+func at(classes ...string) map[string]leaseconfig.Section {
+	sections := map[string]leaseconfig.Section{}
 	for i, class := range classes {
-		sections[string(rune('a'+i))] = coordination.Section{LeaseClass: class}
+		sections[string(rune('a'+i))] = leaseconfig.Section{LeaseClass: class}
 	}
 	return sections
 }
 
-func provide(t *testing.T, sections map[string]coordination.Section) (*coordination.Provider, *shelf) {
+func provide(t *testing.T, sections map[string]leaseconfig.Section) (*leaseconfig.Provider, *shelf) {
 	t.Helper()
 	s := &shelf{}
-	p, err := coordination.NewProvider(sections, s.openers())
+	p, err := leaseconfig.NewProvider(sections, s.openers())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close(context.Background())) })
 	return p, s
@@ -131,7 +133,7 @@ func TestProvider_UnknownLocationListsTheKnown(t *testing.T) {
 func TestProvider_AllProblemsAtOnce(t *testing.T) {
 	openers := (&shelf{}).openers()
 	openers["nothing"] = opens(nil)
-	_, err := coordination.NewProvider(map[string]coordination.Section{
+	_, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{
 		"a": {LeaseClass: "akka.Lease"}, "b": {}, "d": {LeaseClass: "memory", Store: func(any) error { return errors.New("size is odd") }},
 		"e": {LeaseClass: "nothing"},
 		"c": {LeaseClass: "memory", Config: coordination.Config{TTL: time.Minute, RenewInterval: 31 * time.Second}},
@@ -148,8 +150,8 @@ func TestProvider_AllProblemsAtOnce(t *testing.T) {
 // A failed opening is tried again.
 func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 	broken := errors.New("no disk")
-	p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "x"}}, map[string]coordination.Opener{
-		"x": opens(func() (coordination.Store, error) {
+	p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "x"}}, map[string]leaseconfig.Opener{
+		"x": opens(func() (leasestore.Store, error) {
 			if err := broken; err != nil {
 				broken = nil
 				return nil, err
@@ -170,7 +172,7 @@ func TestProvider_OpenersErrorIsNotRemembered(t *testing.T) {
 func TestProvider_SettingsOfTheStoreReachItsOpener(t *testing.T) {
 	var size int
 	decode := func(into any) error { into.(*shelfSettings).Size = 3; size++; return nil }
-	p, shelf := provide(t, map[string]coordination.Section{"a": {LeaseClass: "memory", Store: decode}, "c": {LeaseClass: "none"}})
+	p, shelf := provide(t, map[string]leaseconfig.Section{"a": {LeaseClass: "memory", Store: decode}, "c": {LeaseClass: "none"}})
 	require.Equal(t, 1, size, "settings are read at once")
 	require.Zero(t, shelf.opened, "stores are not")
 	_, _, err := p.Lease("a", "x", "me")
@@ -182,24 +184,28 @@ func TestProvider_SettingsOfTheStoreReachItsOpener(t *testing.T) {
 
 // Without an owner in the call, the owner of the section is used.
 func TestProvider_OwnerOfTheSection(t *testing.T) {
-	p, _ := provide(t, map[string]coordination.Section{"a": {LeaseClass: "memory", Config: coordination.Config{Owner: "10.0.0.1:7000"}}})
-	for owner, want := range map[string]string{"": "10.0.0.1:7000", "me": "me"} {
-		l, _, err := p.Lease("a", "x"+owner, owner)
-		require.NoError(t, err)
-		_, err = l.TryAcquire(t.Context())
-		require.NoError(t, err)
-		other, _, err := p.Lease("a", "x"+owner, "other")
-		require.NoError(t, err)
-		_, err = other.TryAcquire(t.Context())
-		var held *coordination.HeldError
-		require.ErrorAs(t, err, &held)
-		require.Equal(t, want, held.Holder.Owner)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := provide(t, map[string]leaseconfig.Section{
+			"a": {LeaseClass: "memory", Config: coordination.Config{Owner: "10.0.0.1:7000"}},
+		})
+		for owner, want := range map[string]string{"": "10.0.0.1:7000", "me": "me"} {
+			l, _, err := p.Lease("a", "x"+owner, owner)
+			require.NoError(t, err)
+			_, err = l.TryAcquire(t.Context())
+			require.NoError(t, err)
+			other, _, err := p.Lease("a", "x"+owner, "other")
+			require.NoError(t, err)
+			_, err = other.TryAcquire(t.Context())
+			var held *coordination.HeldError
+			require.ErrorAs(t, err, &held)
+			require.Equal(t, want, held.Holder.Owner)
+		}
+	})
 }
 
 func TestProvider_CloseClosesStores(t *testing.T) {
 	s := &shelf{}
-	p, err := coordination.NewProvider(at("memory"), s.openers())
+	p, err := leaseconfig.NewProvider(at("memory"), s.openers())
 	require.NoError(t, err)
 	l, drop, err := p.Lease("a", "x", "me")
 	require.NoError(t, err)
@@ -216,12 +222,12 @@ func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
 		openers := s.openers()
-		openers["slow"] = opens(func() (coordination.Store, error) {
+		openers["slow"] = opens(func() (leasestore.Store, error) {
 			<-answer
 			s.opened++
 			return closingStore{memory.New(), s}, nil
 		})
-		p, err := coordination.NewProvider(at("slow", "memory"), openers)
+		p, err := leaseconfig.NewProvider(at("slow", "memory"), openers)
 		require.NoError(t, err)
 		late := make(chan error)
 		for range 2 {
@@ -246,8 +252,8 @@ func TestProvider_ASlowOpenerHoldsUpNobodyElse(t *testing.T) {
 func TestProvider_OneStoreForAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, answer := &shelf{}, make(chan struct{})
-		p, err := coordination.NewProvider(map[string]coordination.Section{"a": {LeaseClass: "slow"}}, map[string]coordination.Opener{
-			"slow": opens(func() (coordination.Store, error) {
+		p, err := leaseconfig.NewProvider(map[string]leaseconfig.Section{"a": {LeaseClass: "slow"}}, map[string]leaseconfig.Opener{
+			"slow": opens(func() (leasestore.Store, error) {
 				<-answer
 				s.opened++
 				return closingStore{memory.New(), s}, nil

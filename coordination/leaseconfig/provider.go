@@ -1,4 +1,4 @@
-package coordination
+package leaseconfig
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leasestore"
 )
 
 // Opener checks the settings of a section, which decode puts into a struct with yaml tags, and
@@ -17,23 +20,23 @@ import (
 // section, so that all mistakes of a configuration are reported before anything runs. While open
 // runs, other callers that want a lease of the same location wait for its result. The provider
 // closes a store that is an io.Closer. Each store package has an Opener.
-type Opener func(decode func(into any) error) (open func() (Store, error), err error)
+type Opener func(decode func(into any) error) (open func() (leasestore.Store, error), err error)
 
 // Provider hands out leases by configuration location, name and owner. It opens stores and sessions
 // when a caller asks for their first lease: one store for each location, one session for each
 // location, owner and configuration. Methods may be called from many goroutines.
 type Provider struct {
 	sections map[string]Section
-	openers  map[string]func() (Store, error) // by location
-	opening  singleflight.Group               // of stores, by location
-	drops    sync.WaitGroup                   // sessions that are being closed
+	openers  map[string]func() (leasestore.Store, error) // by location
+	opening  singleflight.Group                          // of stores, by location
+	drops    sync.WaitGroup                              // sessions that are being closed
 
 	mu struct {
 		sync.Mutex
 		closed   bool
-		stores   map[string]Store
+		stores   map[string]leasestore.Store
 		sessions map[sessionKey]*provided
-		leases   map[leaseKey]Config
+		leases   map[leaseKey]coordination.Config
 	}
 }
 
@@ -41,12 +44,12 @@ type leaseKey struct{ location, name, owner string }
 
 type sessionKey struct {
 	location string
-	config   Config // without the fields that cannot be compared
+	config   coordination.Config // without the fields that cannot be compared
 }
 
 // provided is a session and its reference counts, by lease.
 type provided struct {
-	session *Session
+	session *coordination.Session
 	refs    map[leaseKey]int
 }
 
@@ -55,7 +58,7 @@ type provided struct {
 // nothing. The caller must not change the map of sections afterwards.
 func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provider, error) {
 	var errs []error
-	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (Store, error){}}
+	p := &Provider{sections: map[string]Section{}, openers: map[string]func() (leasestore.Store, error){}}
 	for _, location := range slices.Sorted(maps.Keys(sections)) {
 		s := DefaultSection(sections[location])
 		p.sections[location] = s
@@ -71,15 +74,15 @@ func NewProvider(sections map[string]Section, openers map[string]Opener) (*Provi
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.mu.stores, p.mu.sessions, p.mu.leases = map[string]Store{}, map[sessionKey]*provided{}, map[leaseKey]Config{}
+	p.mu.stores, p.mu.sessions, p.mu.leases = map[string]leasestore.Store{}, map[sessionKey]*provided{}, map[leaseKey]coordination.Config{}
 	return p, nil
 }
 
 // opener returns the function that opens the store of a section.
-func (s Section) opener(openers map[string]Opener) (func() (Store, error), error) {
+func (s Section) opener(openers map[string]Opener) (func() (leasestore.Store, error), error) {
 	opener, decode := openers[s.LeaseClass], s.Store
 	if opener == nil {
-		return nil, fmt.Errorf("%w: lease-class %q is none of %q", ErrInvalid, s.LeaseClass,
+		return nil, fmt.Errorf("%w: lease-class %q is none of %q", coordination.ErrInvalid, s.LeaseClass,
 			slices.Sorted(maps.Keys(openers)))
 	}
 	if decode == nil {
@@ -87,10 +90,10 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 	}
 	open, err := opener(decode)
 	if err != nil {
-		return nil, fmt.Errorf("%w: store of lease-class %q: %w", ErrInvalid, s.LeaseClass, err)
+		return nil, fmt.Errorf("%w: store of lease-class %q: %w", coordination.ErrInvalid, s.LeaseClass, err)
 	}
 	if open == nil {
-		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", ErrInvalid,
+		return nil, fmt.Errorf("%w: the opener of lease-class %q returned no function", coordination.ErrInvalid,
 			s.LeaseClass)
 	}
 	return open, nil
@@ -106,7 +109,7 @@ func (s Section) opener(openers map[string]Opener) (func() (Store, error), error
 // session closes the session: drop then waits as Session.Close does and returns its result.
 // Dropping a lease does not release it while another caller has it.
 func (p *Provider) Lease(location, name, owner string,
-	options ...func(*Config)) (l *Lease, drop func(context.Context) error, err error) {
+	options ...func(*coordination.Config)) (l *coordination.Lease, drop func(context.Context) error, err error) {
 	section, ok := p.sections[location]
 	if !ok {
 		return nil, nil, p.unknown(location)
@@ -125,11 +128,11 @@ func (p *Provider) Lease(location, name, owner string,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {
-		return nil, nil, fmt.Errorf("lease %q: %w", name, ErrClosed)
+		return nil, nil, fmt.Errorf("lease %q: %w", name, coordination.ErrClosed)
 	}
 	triple, key := leaseKey{location, name, owner}, sessionKey{location, plain(cfg)}
 	if first, known := p.mu.leases[triple]; known && first != key.config {
-		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", ErrInvalid,
+		return nil, nil, fmt.Errorf("%w: lease %q at %q of %q is in use with other options", coordination.ErrInvalid,
 			name, location, owner)
 	}
 	s, err := p.sessionLocked(key, store, cfg)
@@ -143,7 +146,7 @@ func (p *Provider) Lease(location, name, owner string,
 
 // Document returns a document in the store of a location, and opens the store if necessary. It
 // needs no session. The errors are those of Lease and of NewDocument.
-func (p *Provider) Document(location, name string) (*Document, error) {
+func (p *Provider) Document(location, name string) (*coordination.Document, error) {
 	if _, ok := p.sections[location]; !ok {
 		return nil, p.unknown(location)
 	}
@@ -151,25 +154,25 @@ func (p *Provider) Document(location, name string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lease section %q: %w", location, err)
 	}
-	return NewDocument(store, name)
+	return coordination.NewDocument(store, name)
 }
 
 func (p *Provider) unknown(location string) error {
-	return fmt.Errorf("%w: no lease section %q, only %q", ErrInvalid, location,
+	return fmt.Errorf("%w: no lease section %q, only %q", coordination.ErrInvalid, location,
 		slices.Sorted(maps.Keys(p.sections)))
 }
 
 // plain clears the fields that belong to the process and cannot always be compared.
-func plain(c Config) Config {
+func plain(c coordination.Config) coordination.Config {
 	c.Clock, c.Logger, c.Meters = nil, nil, nil
 	return c
 }
 
-func (p *Provider) sessionLocked(key sessionKey, store Store, cfg Config) (*provided, error) {
+func (p *Provider) sessionLocked(key sessionKey, store leasestore.Store, cfg coordination.Config) (*provided, error) {
 	if s, ok := p.mu.sessions[key]; ok {
 		return s, nil
 	}
-	session, err := Open(store, cfg)
+	session, err := coordination.Open(store, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +183,7 @@ func (p *Provider) sessionLocked(key sessionKey, store Store, cfg Config) (*prov
 
 // store opens the store of a location, once for all concurrent callers, and without blocking other
 // locations.
-func (p *Provider) store(location string) (Store, error) {
+func (p *Provider) store(location string) (leasestore.Store, error) {
 	opened, err, _ := p.opening.Do(location, func() (any, error) {
 		if known, err := p.known(location); known != nil || err != nil {
 			return known, err
@@ -194,29 +197,29 @@ func (p *Provider) store(location string) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opened.(Store), nil
+	return opened.(leasestore.Store), nil
 }
 
-func (p *Provider) known(location string) (Store, error) {
+func (p *Provider) known(location string) (leasestore.Store, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.closed {
-		return nil, ErrClosed
+		return nil, coordination.ErrClosed
 	}
 	return p.mu.stores[location], nil
 }
 
-func (p *Provider) open(location string) (Store, error) {
+func (p *Provider) open(location string) (leasestore.Store, error) {
 	store, err := p.openers[location]()
 	if err == nil && store == nil {
-		err = fmt.Errorf("%w: lease-class %q opened no store", ErrInvalid,
+		err = fmt.Errorf("%w: lease-class %q opened no store", coordination.ErrInvalid,
 			p.sections[location].LeaseClass)
 	}
 	return store, err
 }
 
 // keep stores an opened store, unless the provider has been closed meanwhile.
-func (p *Provider) keep(location string, store Store) error {
+func (p *Provider) keep(location string, store leasestore.Store) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.mu.closed {
@@ -224,9 +227,9 @@ func (p *Provider) keep(location string, store Store) error {
 		return nil
 	}
 	if c, ok := store.(io.Closer); ok {
-		return errors.Join(ErrClosed, c.Close())
+		return errors.Join(coordination.ErrClosed, c.Close())
 	}
-	return ErrClosed
+	return coordination.ErrClosed
 }
 
 // dropper returns a function that gives one reference back.
@@ -244,7 +247,7 @@ func (p *Provider) dropper(key sessionKey, triple leaseKey) func(context.Context
 }
 
 // unref returns the session if no lease of it is in use any more.
-func (p *Provider) unref(key sessionKey, triple leaseKey) *Session {
+func (p *Provider) unref(key sessionKey, triple leaseKey) *coordination.Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.mu.sessions[key]

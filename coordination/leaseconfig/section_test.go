@@ -1,4 +1,4 @@
-package coordination_test
+package leaseconfig_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/concord-go/concord/coordination"
+	"github.com/concord-go/concord/coordination/leaseconfig"
 )
 
 func TestSection_Defaults(t *testing.T) {
@@ -19,7 +20,7 @@ func TestSection_Defaults(t *testing.T) {
 		{coordination.Config{TTL: 6 * time.Second}, 6 * time.Second, 2 * time.Second, 600 * time.Millisecond},
 		{coordination.Config{TTL: time.Minute, RenewInterval: time.Second, OperationTimeout: time.Second}, time.Minute, time.Second, time.Second},
 	} {
-		got := coordination.DefaultSection(coordination.Section{Config: c.in}).Config
+		got := leaseconfig.DefaultSection(leaseconfig.Section{Config: c.in}).Config
 		require.Equal(t, []time.Duration{c.ttl, c.renew, c.o}, []time.Duration{got.TTL, got.RenewInterval, got.OperationTimeout})
 		require.NoError(t, got.Validate())
 	}
