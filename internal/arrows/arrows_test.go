@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"internal/mutants":                {},
 	"internal/sbom":                   {},
 	"bench/plot":                      {},
+	"bench/strangers":                 {"node", "testkit/pki"},
 	"bench/sharding":                  {"coordination", "coordination/memory", "distributeddata", "node", "sharding"},
 	"bench/durable":                   {"crdt", "distributeddata", "internal/simnet", "distributeddata/badger", "distributeddata/bbolt", "distributeddata/store"},
 	"crdt":                            {"internal/causal", "internal/pmap"},
