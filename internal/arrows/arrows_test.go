@@ -7,8 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,6 +186,46 @@ func TestImports_ReversedArrowIsSeen(t *testing.T) {
 			t.Errorf("package %s of the table does not exist", pkg)
 		}
 	}
+}
+
+// TestArchitecture_NamesEveryPackage: the first section of ARCHITECTURE.md is a map without gaps.
+// Examples are named by their directory.
+func TestArchitecture_NamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, _, _ := strings.Cut(string(text), "## Decisions")
+	named := map[string]bool{}
+	for _, word := range paths.FindAllString(packages, -1) {
+		for _, name := range spread(word) {
+			named[name] = true
+		}
+	}
+	missing := map[string]bool{}
+	for _, f := range files(t) {
+		if !strings.HasPrefix(f.pkg, "examples/") && !named[f.pkg] {
+			missing[f.pkg] = true
+		}
+	}
+	for pkg := range missing {
+		t.Errorf("package %s is not named", pkg)
+	}
+}
+
+// paths matches the path of a package, or of several: node/{config, healtest}.
+var paths = regexp.MustCompile(`[\w/-]+(\{[\w/, -]+\})?`)
+
+// spread returns the paths that a word stands for.
+func spread(word string) (out []string) {
+	before, choice, several := strings.Cut(strings.TrimSuffix(word, "}"), "{")
+	if !several {
+		return []string{word}
+	}
+	for name := range strings.SplitSeq(choice, ",") {
+		out = append(out, before+strings.TrimSpace(name))
+	}
+	return out
 }
 
 func lookup(pkg string) ([]string, bool) {
