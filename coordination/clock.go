@@ -18,8 +18,8 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Reading is what the clocks of a process show at one moment. Each counts from an arbitrary origin,
-// which is the same for all readings of one Clock.
+// Reading holds the readings of the clocks of a process at one moment. Each counts from an
+// arbitrary origin, which is the same for all readings of one Clock.
 type Reading struct {
 	Mono time.Duration // never goes back; stops while the machine is suspended
 	Boot time.Duration // continues while it is suspended; always 0 if there is no such clock

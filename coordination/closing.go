@@ -9,10 +9,10 @@ import (
 	"github.com/concord-go/concord/coordination/internal/core"
 )
 
-// Close ends every tenure with the cause Closed and releases its lease. A lease that its owner does
-// not release is released after Config.Drain: work under a grant of Lease.Acquire or TryAcquire is
-// known only to its owner. Do, Gated and the actor of Props release as soon as their work has
-// stopped, so they do not use up the Drain.
+// Close ends every tenure with the cause Closed and releases its lease. Do, Gated and the actor of
+// Props release as soon as their work has stopped. The session does not know the work under a grant
+// of Lease.Acquire or TryAcquire: it releases that lease after Config.Drain, unless the program
+// releases it before.
 //
 // Close returns nil when every lease is certainly released or expired. Otherwise the error is
 // ErrUnknown and names the leases, each with the last answer of the store. Those leases expire by

@@ -40,17 +40,17 @@ type Config struct {
 	// contenders run. Exclusion depends on this bound; differences between clocks do not matter.
 	// Default 0.01.
 	ClockRateError float64 `yaml:"clock-rate-error"`
-	// Margin is added by holders and contenders for scheduling and delivery. Default TTL/50, but at
-	// least 250ms or, if that is less, TTL/20.
+	// Margin allows for delays of scheduling and delivery: holders stop earlier by it, and
+	// contenders wait longer. Default TTL/50, but at least 250ms or, if that is less, TTL/20.
 	Margin time.Duration `yaml:"margin"`
 	// Forever makes leases that never expire: only a release ends a tenure, or Lease.ForceRelease
 	// by an operator who knows that the holder is dead. Until then a crash leaves the lease held.
-	// The store must be a SessionKeeper. Default false.
+	// The store must be a leasestore.SessionKeeper. Default false.
 	Forever bool `yaml:"forever"`
 	// Fair serves the waiters of Acquire in order of arrival. Without it, the first to claim the
-	// lease after a release gets it. The store must be a Queuer. Fair costs one call for each read
-	// of the lease and one after the lease is granted. A session that does not reach the store, or
-	// is paused, loses its place after three reads, which is three times the lesser of
+	// lease after a release gets it. The store must be a leasestore.Queuer. Fair costs one call for
+	// each read of the lease and one after the lease is granted. A session that does not reach the
+	// store, or is paused, loses its place after three reads, which is three times the lesser of
 	// RetryInterval and RenewInterval, plus two OperationTimeouts; after TTL if that is less.
 	// TryAcquire does not wait, so it has no place and takes a free lease at once; so does a
 	// session that is not Fair. All goroutines of a session share one place. Default false.

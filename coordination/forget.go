@@ -2,9 +2,9 @@ package coordination
 
 import "github.com/concord-go/concord/coordination/internal/core"
 
-// Forget removes the name from the session, so that a process that uses ever new names does not
-// remember them all. It reports whether it did. It does not while the lease is held, waited for or
-// observed, nor while the store has not answered a pending write; try again later, or leave the
+// Forget removes the name from the memory of the session, and reports whether it did. A process
+// that keeps using new names needs it. Forget returns false while the lease is held, waited for or
+// observed, and while the store has not answered a pending write; call it again later, or keep the
 // name. A forgotten name can be used again, through this Lease or a new one.
 func (l *Lease) Forget() bool {
 	done := make(chan bool, 1)

@@ -99,8 +99,8 @@ func (g *Grant) OnLost(f func(*LostError)) (stop func() bool) {
 }
 
 // OnNearExpiry runs f, in its own goroutine, when renewals have failed until less than a third of
-// the TTL remains. It runs f once per episode; a successful renewal ends an episode. During an
-// episode OnNearExpiry runs f immediately. stop unregisters f.
+// the TTL remains. It runs f once per episode; a successful renewal ends an episode. Called during
+// an episode, OnNearExpiry runs f immediately. stop unregisters f.
 func (g *Grant) OnNearExpiry(f func(remaining time.Duration)) (stop func()) {
 	g.near.Lock()
 	defer g.near.Unlock()

@@ -14,12 +14,12 @@ import (
 // session: an acquire while this session holds the lease returns the same Grant, and one Release
 // ends that grant for all of them. Methods may be called from many goroutines.
 //
-// A name has from 1 to leasestore.MaxName bytes of UTF-8 and does not begin with SessionRecords.
-// Every byte counts: upper and lower case, slashes and spaces make different leases in every store,
-// and names are never truncated. With an invalid name every call returns ErrInvalid. Sessions of
-// one store that use the same name, in any process, share one lease; clusters that share a store
-// put their own name into the names of their leases. CheckName applies these rules, and every part
-// of this module that names a lease uses it.
+// A name has from 1 to leasestore.MaxName bytes of UTF-8 and does not begin with
+// leasestore.SessionRecords. Every byte counts: upper and lower case, slashes and spaces make
+// different leases in every store, and names are never truncated. With an invalid name every call
+// returns ErrInvalid. Sessions of one store that use the same name, in any process, share one
+// lease; clusters that share a store put their own name into the names of their leases. CheckName
+// applies these rules, and every part of this module that names a lease uses it.
 type Lease struct {
 	s      *Session
 	name   string

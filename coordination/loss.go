@@ -14,9 +14,9 @@ import (
 // again.
 //
 // f does not run when Close ends the session. It never runs for a session whose leases are renewed
-// or kept individually: with Config.Forever, or if the store is not a SessionKeeper. Any number of
-// functions may be registered. stop unregisters f and may be called more than once. A panic in f is
-// logged and affects nothing else. f may call any function of this package.
+// or kept individually: with Config.Forever, or if the store is not a leasestore.SessionKeeper. Any
+// number of functions may be registered. stop unregisters f and may be called more than once. A
+// panic in f is logged and affects nothing else. f may call any function of this package.
 func (s *Session) OnLost(f func(*LostError)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,8 +35,9 @@ type (
 		Grant *Grant
 		Err   error
 	}
-	// Release gives a tenure up and withdraws the pending requests of its sender. A nil Grant means
-	// whatever the sender holds through this actor. The answer is one *ReleaseResult.
+	// Release gives a tenure up and withdraws the pending requests of its sender. A nil Grant
+	// stands for the grant that the sender holds through this actor. The answer is one
+	// *ReleaseResult.
 	Release struct{ Grant *Grant }
 	// ReleaseResult answers Release with the error of Grant.Release. Token is zero if the sender
 	// held nothing.

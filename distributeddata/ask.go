@@ -157,8 +157,8 @@ type GetReplicaCount struct {
 type ReplicaCountResponse struct {
 	answer
 	Seen int // replicas in view, including this one
-	// Counted is the number of replicas that majorities are counted over, seen or not. It is that
-	// of the volatile keys and may differ for durable ones; see Status.
+	// Counted is the number of replicas that majorities are counted over, seen or not. It describes
+	// the volatile keys; Status describes both kinds.
 	Counted int
 	Ready   bool // this replica counts
 }

@@ -28,25 +28,25 @@ type Config struct {
 	// must not share a name: the later one wins, and the earlier one is not counted again until
 	// the later one has been out of its view for a minute. Default: the address.
 	Member string `yaml:"member"`
-	// MinMembers is how many members must be together before the first of them count, and the
-	// smallest number of members that a majority is computed from. There is no default: while it
-	// is not set, every operation above Local fails at once with ErrInvalid. For a cluster of
-	// fixed size, set it to that size. For a cluster that grows and shrinks, set it to two
-	// thirds, rounded up, of the largest number of members that may ever run at the same time:
-	// with less, two clusters can begin independently. 1 is for a single process. It should be
-	// the same at all members; a member with another value is logged.
+	// MinMembers is the number of members that must see each other before the first of them count,
+	// and the smallest number that a majority is computed from. There is no default: while it is
+	// not set, every operation above Local fails at once with ErrInvalid. For a cluster of fixed
+	// size, set it to that size. For a cluster that grows and shrinks, set it to two thirds,
+	// rounded up, of the largest number of members that may ever run at the same time: with less,
+	// two clusters can begin independently. 1 is for a single process. It should be the same at all
+	// members; a member with another value is logged.
 	MinMembers int `yaml:"min-members"`
-	// Membership, if set, keeps the set of counted members as a record in a store, the same for
-	// all members. It is for autoscaled members without stable names, where MinMembers cannot be
-	// known. MinMembers is then 1 if it is not set: the first process that finds nobody counted
-	// begins the cluster alone, and a process that starts apart from it learns from the record
-	// that a cluster exists. The store is used when a member starts, leaves or is forgotten.
-	// While the store does not answer, none of these happens, a member that closes remains
-	// counted, and a running cluster continues, because reads and writes do not use the store. A
-	// restart of all members under their names keeps the count. If members without names all
-	// crash at the same time, call Replicator.Forget with Force for each. The last member that
-	// closes removes itself, and the data it held in memory is lost. Trouble with the record is
-	// logged and shown in Status. Default: none.
+	// Membership, if set, keeps the set of counted members as a record in a store, the same for all
+	// members. It is for autoscaled members without stable names, where MinMembers cannot be known.
+	// MinMembers is then 1 if it is not set: the first process that finds nobody counted begins the
+	// cluster alone, and a process that starts apart from it learns from the record that a cluster
+	// exists. The store is used when a member starts, leaves or is forgotten. While the store does
+	// not answer, none of these happens, a member that closes remains counted, and a running
+	// cluster continues, because reads and writes do not use the store. A restart of all members
+	// under their names keeps the count. If members without names all crash at the same time, call
+	// Replicator.Forget with Force for each. The last member that closes removes itself, and the
+	// data it held in memory is lost. Problems with the record are logged and shown in
+	// Status.Trouble. Default: none.
 	Membership Membership `yaml:"-"`
 	// ForgetAfter is how long a vanished member is counted before a majority agrees to continue
 	// without it. Safety does not depend on it, and it has no effect while no more than
@@ -61,14 +61,14 @@ type Config struct {
 	// their own count of majorities and LogBytes of memory. One call of Atomically changes keys
 	// of one kind only. In a later life of a process the list must be that of the first.
 	Durable []string `yaml:"durable"`
-	// Store keeps the durable keys: a store of package badger or bbolt that belongs to this
-	// member alone. The application opens it before New and closes it when the replicator has
-	// been closed for good, that is, when node.Run has returned; the replicator never closes it.
-	// At the start the whole store is read. Until then, operations on durable keys wait until
-	// their timeout and then return ErrLoading. Rows that belong to another Name, Member or
-	// cluster are rejected, and nothing is written. Set Member too: without it, a member that
-	// comes back at another address is another member to the majorities. In a later life of a
-	// process the Store of the first life is used. Required with Durable.
+	// Store keeps the durable keys: a store of package badger or bbolt that belongs to this member
+	// alone. The application opens it before New and closes it when the replicator has been closed
+	// for good, that is, when node.Run has returned; the replicator never closes it. At the start
+	// the whole store is read. Until then, operations on durable keys wait until their timeout and
+	// then return ErrLoading. If its rows belong to another Name, Member or cluster, the replicator
+	// rejects the store and writes nothing. Set Member too: without it, a member that comes back at
+	// another address is another member to the majorities. In a later life of a process the Store
+	// of the first life is used. Required with Durable.
 	Store store.Store `yaml:"-"`
 	// WriteBehind is how long changes of durable keys may wait before they are written. With 0,
 	// an update returns when its change is on the disks of as many members as its level requires,

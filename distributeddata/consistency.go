@@ -12,8 +12,8 @@ import (
 // A write that succeeds at a level is on the required number of replicas. A read at a level returns
 // a value that contains every write that the required number of replicas had seen when they were
 // asked, so a Majority read sees every Majority write that succeeded before it began. Levels are
-// counted over the members that the cluster remembers (see the package comment), and over at least
-// Config.MinMembers.
+// counted over the members that the cluster remembers, as the package comment describes, and over
+// at least Config.MinMembers.
 type Consistency uint32
 
 // The levels without parameters. See also Nodes.

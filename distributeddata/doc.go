@@ -75,7 +75,7 @@
 // An acknowledged majority write is seen by every later majority read as long as a majority of the
 // remembered members keeps running. State is in memory, unless Config.Durable names its keys: if a
 // majority crashes before it has been refilled, data that only those members held in memory is
-// lost. A cluster must never begin beside an existing one; see Config.MinMembers.
+// lost. Two clusters must never begin side by side; Config.MinMembers prevents it.
 //
 // # Guarantees
 //

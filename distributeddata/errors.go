@@ -21,7 +21,7 @@ var (
 	// ErrDeleted: the entry was deleted with Permanently and cannot be used again.
 	ErrDeleted = errors.New("distributeddata: key permanently deleted")
 	// ErrQuorum: the level was not reached in time; see QuorumError. A write is not undone: it is
-	// applied here, continues to spread and may already be at all members.
+	// applied here, continues to spread and may already have reached every member.
 	ErrQuorum = errors.New("distributeddata: consistency level not reached")
 	// ErrModify: the modify function rejected the update or panicked, or a mutator failed; see
 	// ModifyError. Nothing has changed.
@@ -80,14 +80,13 @@ func (e *ModifyError) Error() string { return e.text }
 // Unwrap makes the error match ErrModify and its Reason.
 func (e *ModifyError) Unwrap() []error { return []error{ErrModify, e.Reason} }
 
-// QuorumError says how far an operation got that did not reach its level. It matches ErrQuorum and
-// context.DeadlineExceeded.
+// QuorumError reports the progress of an operation that did not reach its level. It matches
+// ErrQuorum and context.DeadlineExceeded.
 type QuorumError struct {
 	Key              string
 	Needed, Answered int // replicas, this one included
-	// Seen is the number of members that this one lists, including itself. Wanted is the number
-	// that must be there. If Seen is less than Wanted, the level cannot be reached, or only if all
-	// of those answer.
+	// Seen is the number of members in view, this one included. Wanted is Config.MinMembers. While
+	// Seen is less than Wanted, a majority may be out of reach.
 	Seen, Wanted int
 	// Counted is the number of members over which the level is counted: those that the cluster
 	// remembers, whether seen or not, and at least Wanted.

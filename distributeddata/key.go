@@ -88,10 +88,10 @@ func (k Key[T]) Update(ctx context.Context, r *Replicator, modify func(w *crdt.W
 	return call[*UpdateResponse[T]](ctx, r, k.empty, &Update[T]{Key: k, Modify: modify, At: o.level, TTL: o.ttl})
 }
 
-// Subscribe notifies an actor of this member of changes; see the message Subscribe. A subscription
-// made before the replica runs waits for it. It ends when stop is called, when the actor stops, or
-// with the life of the member. A subscription that cannot be accepted, after Close or between two
-// lives, is logged and goes to the dead letters.
+// Subscribe sends each change to an actor of this member, as the message Subscribe does. A
+// subscription made before the replica runs takes effect when it runs. It ends when stop is called,
+// when the actor stops, or with the life of the member. A subscription that cannot be accepted,
+// after Close or between two lives, is logged and goes to the dead letters.
 func (k Key[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, k, to, adapt)
 }

@@ -65,18 +65,18 @@ type (
 		Span        trace.Span
 	}
 	// Subscribe asks for *Changed[T], or the result of Adapt (nil: no message), to be sent to
-	// Subscriber, an actor of this member. One is sent at once for each existing entry, with an
-	// empty Old, and then one after each change. Changes are batched over Config.NotifyInterval, so
-	// intermediate values may be skipped. Key is a Key or a Prefix. A later Subscribe of the same
-	// actor to the same Key or Prefix replaces the earlier one and sends the existing entries
-	// again.
+	// Subscriber, an actor of this member. The replicator sends one at once for each existing
+	// entry, with an empty Old, and then one after each change. It batches changes over
+	// Config.NotifyInterval, so it may skip intermediate values. Key is a Key or a Prefix. A later
+	// Subscribe of the same actor to the same Key or Prefix replaces the earlier one and sends the
+	// existing entries again.
 	//
 	// An actor with several subscriptions to an entry is notified of a change once: through the
-	// subscription to the key if there is one, else through the one to the longest prefix. A slow
-	// actor has at most 128 notices in its mailbox. For changes beyond that it later gets the
-	// newest values only, and no one waits for it. (To find out whether the actor keeps up, the
-	// replicator occasionally sends it an actor.AutoReceiveMessage that Proto.Actor answers: ignore
-	// that message.)
+	// subscription to the key if there is one, else through the one to the longest prefix. The
+	// replicator leaves at most 128 unread notices in the mailbox of a slow actor. It sends the
+	// newest values of further changes later, and keeps no other subscriber waiting. (To find out
+	// whether the actor keeps up, the replicator occasionally sends it an actor.AutoReceiveMessage
+	// that Proto.Actor answers: ignore that message.)
 	//
 	// A subscription continues when the replicator is restarted. It ends with Unsubscribe, when the
 	// subscriber stops, or with the life of the member; actors of the next life must subscribe
@@ -122,7 +122,7 @@ func (r *UpdateResponse[T]) Result() (T, error) { return r.value, r.err }
 //
 // An entry exists while its value holds anything. A set whose last element was removed is therefore
 // Deleted, like one that Delete removed. The two cannot be told apart: if two members each remove
-// one half of a set, neither of them has emptied it. An entry that was deleted with Permanently has
+// one half of a set, neither of them has emptied it. For an entry deleted with Permanently, Err is
 // ErrDeleted. A counter at 0 exists.
 type Changed[T crdt.Value[T]] struct {
 	Key     Key[T] // of the entry, also for a subscription to a Prefix

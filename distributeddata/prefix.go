@@ -56,7 +56,7 @@ func (p Prefix[T]) Of(s Snapshot) iter.Seq2[Key[T], T] {
 	}
 }
 
-// Subscribe notifies an actor of this member of changes; see the message Subscribe, and
+// Subscribe sends each change to an actor of this member; see the message Subscribe, and
 // Key.Subscribe.
 func (p Prefix[T]) Subscribe(r *Replicator, to *actor.PID, adapt func(*Changed[T]) any) (stop func()) {
 	return subscribeTo(r, p, to, adapt)

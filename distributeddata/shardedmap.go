@@ -145,7 +145,7 @@ func (m ShardedMap[K, V]) GetIn(tx *Tx, key K) (v V, ok bool) {
 
 // Clear removes everything that this replica has seen of the map in this program's layout, one
 // shard after the other. It is not atomic: an element that is added meanwhile may stay. Clear
-// returns when as many replicas have heard of it as the level requires. To clean up after a program
+// returns when as many replicas as the level requires have applied it. To clean up after a program
 // with another number of shards, call Clear in that program.
 func (m ShardedMap[K, V]) Clear(ctx context.Context, r *Replicator, opts ...Option) error {
 	return m.entries.clear(ctx, r, opts)

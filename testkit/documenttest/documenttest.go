@@ -33,7 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b leasestore.Documents)) {
 		{"names are kept apart, and documents from leases", apart},
 		{"any bytes up to MaxDocument are kept", sizes},
 		{"a Document refuses more than MaxDocument, and bad names", bounds},
-		{"bytes belong to who gave them, or was given them", copies},
+		{"a store copies the bytes that it keeps and returns", copies},
 		{"of many that swap at once one wins", races},
 		{"after the end of the context nothing is written", ended},
 	} {
