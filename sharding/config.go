@@ -75,11 +75,11 @@ type Config struct {
 	// External places shards on the members that Region.Allocate asks for; all other shards are
 	// assigned as usual. Default false.
 	External bool `yaml:"external"`
-	// Strategy chooses the homes of shards: for some shards of the layout, it returns members by id
-	// or address. The coordinator calls it when the members that can host change, and every five
-	// seconds. A shard for which it names another member moves there, within MaxMoves and
-	// StableAfter. Shards that it does not name stay where they are, and those without a home, or
-	// whose home is gone, are assigned evenly. It runs in its own goroutine, one call at a time,
+	// Strategy chooses the homes of shards: it returns members, by id or address, for some or all
+	// shards of the layout. The coordinator calls it when the members that can host change, and
+	// every five seconds. A shard for which it names another member moves there, within MaxMoves
+	// and StableAfter. Shards that it does not name stay where they are, and those without a home,
+	// or whose home is gone, are assigned evenly. It runs in its own goroutine, one call at a time,
 	// and may call methods of the Region. Shards without a home wait one second for its answer. If
 	// it panics, ends its goroutine, does not return, or names members that cannot host or shards
 	// that do not exist, the error is logged and those choices are ignored. Set it on all members,
@@ -89,8 +89,9 @@ type Config struct {
 	// better balance. Default 10s.
 	StableAfter time.Duration `yaml:"stable-after"`
 	// Buffer is how many messages this member holds while it does not know a host for their shards,
-	// or while the host has 1 MiB that it has not taken; one shard may use an eighth of it. Further messages are rejected: they become dead letters
-	// and are counted. Default 100,000, at most 10,000,000.
+	// or while the host has 1 MiB that it has not taken; one shard may use an eighth of it. Further
+	// messages are rejected: they become dead letters and are counted. Default 100,000, at most
+	// 10,000,000.
 	Buffer int `yaml:"buffer"`
 	// BufferBytes bounds the total size of the messages of Buffer, encoded as protobuf; every other
 	// message counts as 256 bytes. Default 64 MiB.

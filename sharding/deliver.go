@@ -14,14 +14,14 @@ import (
 // Receive has returned without a panic, under a tenure that had not ended by then. What Receive has
 // not stored is lost if the entity ends later. A message that is not confirmed is sent again, to
 // whichever member has the shard: at once when the shard becomes active elsewhere, and otherwise
-// after 1s, 2s, 4s and so on up to every 10s. If Receive panics each time, that goes on until ctx
-// ends.
+// after 1s, 2s, 4s and so on up to every 10s. If Receive panics each time, Deliver keeps sending
+// until ctx ends.
 //
 // An entity may therefore handle a message more than once; see DeliveryOf. A host drops a copy of a
-// message that it has, or was among the last 1,024 that were handled in its shard, but does not pass
-// that on when the shard moves or its lease is lost. If this process ends, nothing sends the message
-// any more; whether it was handled is unknown. A caller that must know then stores the message with
-// an id of its own, and sends it again with that id.
+// message that it still holds, or that was among the last 1,024 handled in its shard. The next host
+// of the shard does not know them. If this process ends, nothing sends the message any more;
+// whether it was handled is unknown. A caller that must know then stores the message with an id of
+// its own, and sends it again with that id.
 //
 // Messages that are delivered at the same time are handled in any order. Those of one goroutine are
 // handled in order, since Deliver waits; this also bounds the rate of a goroutine by the time of a

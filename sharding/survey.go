@@ -13,7 +13,7 @@ import (
 	"github.com/concord-go/concord/internal/membership"
 )
 
-// MemberStats is what one member runs of a type.
+// MemberStats counts what one member runs of a type.
 type MemberStats struct {
 	Member     string // id of the member
 	Shards     int    // active shards
@@ -22,7 +22,7 @@ type MemberStats struct {
 	Waiting    int    // messages that wait for a shard
 }
 
-// ClusterStats is what all members that host a type run of it.
+// ClusterStats counts what the members that host a type run of it.
 type ClusterStats struct {
 	Members []MemberStats // members that have answered, by id
 	Missing []string      // ids of members that have not answered, in order

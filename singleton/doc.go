@@ -60,12 +60,12 @@
 //
 // With Config.PreferNewest and Config.PreferRole members of the newest application version come
 // first, then those with a role, then the oldest. Such a preference moves the instance: the member
-// that comes first claims it when it is ready to host, and the host hands over. A member that should
-// host by age waits two seconds for that claim before it acquires the lease. So each change of the
-// members moves the instance once at most, a cold start makes it once, and no member without a
-// running manager is chosen. The claim is repeated each second and is valid for ten; with it a
-// crashed or frozen member loses its preference. A member that abstains does not claim, and the
-// rules above decide when it does so again.
+// that comes first claims it when it is ready to host, and the host hands over. A member that
+// should host by age waits two seconds for that claim before it acquires the lease. So each change
+// of the members moves the instance once at most, a cold start makes it once, and no member without
+// a running manager is chosen. The member repeats its claim each second. A claim is valid for ten
+// seconds, so a crashed or frozen member loses its preference by then. A member that abstains does
+// not claim, and the rules above decide when it does so again.
 //
 // Each member follows its own Config. When they differ, during the roll-out of a new Config for
 // example, several members may claim the instance. The oldest of them hosts. The lease is needed as

@@ -9,8 +9,8 @@ import (
 // Errors of this package. Ask returns them directly or wrapped; test with errors.Is.
 var (
 	// ErrUndelivered means that the message certainly did not reach the instance: there was no room
-	// for it where it had to wait, or the member to which it was sent could not take it, or no
-	// longer.
+	// for it where it had to wait, or the member to which it was sent could not take it at that
+	// time.
 	ErrUndelivered = errors.New("singleton: message not delivered")
 	// ErrBufferFull means that Config.Buffer messages already wait at this member. It wraps
 	// ErrUndelivered.

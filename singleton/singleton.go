@@ -71,9 +71,9 @@ func NewProxy(system *actor.ActorSystem, cfg Config) (*Singleton, error) {
 const local = "nonhost"
 
 // PID returns the address for messages to the singleton, wherever the instance is. It is never nil,
-// and sending to it is always safe. Before this member is up it keeps messages, up to
-// Config.Buffer, in order; after Close, and between two lives, it leads to the dead letters.
-// Replies come directly from the instance.
+// and sending to it is always safe. Before this member is up, the proxy behind it keeps messages,
+// up to Config.Buffer, in order; after Close, and between two lives, messages go to the dead
+// letters. Replies come directly from the instance.
 //
 // Messages of one sender arrive in order, each at most once; see the package comment.
 //
