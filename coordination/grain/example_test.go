@@ -50,6 +50,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer node.Shutdown(ctx, c)
+	defer func() { fmt.Println(node.Shutdown(ctx, c)) }()
 	fmt.Println(c.Get("ann", "account")) // activates the grain
 }
